@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/spec/case.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace lossgate {
+namespace {
+
+template <class Pairs>
+auto* find_second(Pairs& pairs, std::string_view name) {
+  const auto at = std::ranges::find_if(pairs, [&](const auto& pair) { return pair.first == name; });
+  return at == pairs.end() ? nullptr : &at->second;
+}
+
+[[noreturn]] void missing(std::string_view what, std::string_view name) {
+  throw std::out_of_range(std::string(what) + " '" + std::string(name) + "' is missing");
+}
+
+}  // namespace
+
+const OptionValue* LossSpec::find(std::string_view option) const {
+  return find_second(options, option);
+}
+
+bool LossSpec::is_none(std::string_view option) const {
+  const OptionValue* value = find(option);
+  return !value || std::holds_alternative<None>(*value);
+}
+
+double LossSpec::number(std::string_view option) const {
+  const OptionValue* value = find(option);
+  if (!value || !std::holds_alternative<double>(*value)) missing("number option", option);
+  return std::get<double>(*value);
+}
+
+const std::string& LossSpec::choice(std::string_view option) const {
+  const OptionValue* value = find(option);
+  if (!value || !std::holds_alternative<std::string>(*value)) missing("choice option", option);
+  return std::get<std::string>(*value);
+}
+
+void LossSpec::set(std::string_view option, OptionValue value) {
+  if (auto* slot = find_second(options, option)) {
+    *slot = std::move(value);
+  } else {
+    options.emplace_back(option, std::move(value));
+  }
+}
+
+LossSpec standard_spec(const LossSignature& signature) {
+  LossSpec spec{.loss = signature.id, .reduction = Reduction::none, .options = {}};
+  if (!signature.reductions.empty()) spec.reduction = signature.reductions.front();
+  for (const Option& option : signature.options) {
+    spec.options.emplace_back(option.name, option.standard);
+  }
+  return spec;
+}
+
+Extents Shape::of(const std::vector<Axis>& axes) const {
+  Extents extents;
+  for (Axis axis : axes) extents.push_back((*this)[axis]);
+  return extents;
+}
+
+const Tensor* Batch::find(std::string_view field) const { return find_second(fields, field); }
+Tensor* Batch::find(std::string_view field) { return find_second(fields, field); }
+
+const Tensor& Batch::at(std::string_view field) const {
+  const Tensor* tensor = find(field);
+  if (!tensor) missing("field", field);
+  return *tensor;
+}
+
+Tensor& Batch::at(std::string_view field) {
+  Tensor* tensor = find(field);
+  if (!tensor) missing("field", field);
+  return *tensor;
+}
+
+std::string_view name(Layout layout) {
+  switch (layout) {
+    case Layout::contiguous: return "contiguous";
+    case Layout::offset: return "offset";
+    case Layout::padded_rows: return "padded_rows";
+    case Layout::transposed: return "transposed";
+  }
+  return "?";
+}
+
+Dtype float_dtype(const LossSignature& signature, const Case& c) {
+  for (const Field& field : signature.fields) {
+    const Tensor* tensor = c.batch.find(field.name);
+    if (field.dtypes.empty() && tensor) return tensor->dtype;
+  }
+  return Dtype::f32;
+}
+
+std::vector<bool> valid_positions(const LossSignature& signature, const Case& c) {
+  const std::int64_t positions = c.shape[Axis::sequences] * c.shape[Axis::tokens];
+  std::vector<bool> valid(static_cast<std::size_t>(std::max<std::int64_t>(positions, 0)), true);
+  const Tensor* mask = signature.mask.empty() ? nullptr : &c.batch.at(signature.mask);
+  const Tensor* label =
+      signature.ignore_label.empty() ? nullptr : &c.batch.at(signature.ignore_label);
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    const auto index = static_cast<std::int64_t>(i);
+    valid[i] = (!mask || mask->at(index) != 0.0) &&
+               (!label || label->integer_at(index) != kIgnoreLabel);
+  }
+  return valid;
+}
+
+bool is_positional(const Field& field) {
+  return field.axes.size() >= 2 && field.axes[0] == Axis::sequences &&
+         field.axes[1] == Axis::tokens;
+}
+
+}  // namespace lossgate

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reference/spec/signature.h"
+#include "reference/spec/tensor.h"
+
+namespace lossgate {
+
+/// The marker that trainers leave in labels where a position does not count.
+inline constexpr std::int64_t kIgnoreLabel = -100;
+
+/// Which loss, with every option spelled out (defaults included), and how it is reduced.
+struct LossSpec {
+  std::string loss;
+  Reduction reduction = Reduction::sum;
+  std::vector<std::pair<std::string, OptionValue>> options;  ///< in signature order
+
+  const OptionValue* find(std::string_view option) const;
+  bool is_none(std::string_view option) const;
+  double number(std::string_view option) const;              ///< throws std::out_of_range
+  const std::string& choice(std::string_view option) const;  ///< throws std::out_of_range
+  void set(std::string_view option, OptionValue value);      ///< replaces or appends
+
+  bool operator==(const LossSpec&) const = default;
+};
+
+/// All options of the signature at their defaults, with its first reduction.
+LossSpec standard_spec(const LossSignature& signature);
+
+/// The extent of every axis that the case has; -1 for the others.
+class Shape {
+ public:
+  std::int64_t operator[](Axis axis) const { return extents_[static_cast<std::size_t>(axis)]; }
+  std::int64_t& operator[](Axis axis) { return extents_[static_cast<std::size_t>(axis)]; }
+  Extents of(const std::vector<Axis>& axes) const;
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::array<std::int64_t, std::size(kAllAxes)> extents_{-1, -1, -1, -1, -1, -1, -1};
+};
+
+/// Named tensors in signature order, exactly as a trainer would hand them over, padding included.
+struct Batch {
+  std::vector<std::pair<std::string, Tensor>> fields;
+
+  const Tensor* find(std::string_view field) const;
+  Tensor* find(std::string_view field);
+  const Tensor& at(std::string_view field) const;  ///< throws std::out_of_range
+  Tensor& at(std::string_view field);
+
+  bool operator==(const Batch&) const = default;
+};
+
+/// How sequences are dealt to micro-batches and data-parallel ranks. An empty list of parts is the
+/// whole batch in one call. Parts may be empty, and ranks without a part exist.
+struct Split {
+  struct Part {
+    int rank = 0;
+    std::vector<std::int64_t> sequences;
+    bool operator==(const Part&) const = default;
+  };
+  int world = 1;
+  std::vector<Part> parts;
+
+  bool whole() const { return parts.empty(); }
+  bool operator==(const Split&) const = default;
+};
+
+/// How tensors lie in memory when an implementation gets them; values are the same in all.
+enum class Layout {
+  contiguous,
+  offset,       ///< one element into a larger buffer
+  padded_rows,  ///< last-axis stride 1, row stride larger than the row
+  transposed,   ///< the first two axes are swapped in memory
+};
+
+inline constexpr Layout kAllLayouts[] = {Layout::contiguous, Layout::offset, Layout::padded_rows,
+                                         Layout::transposed};
+std::string_view name(Layout layout);
+
+/// Where a case came from; never part of its identity.
+struct Provenance {
+  std::string title;
+  std::string found_by;
+  std::string story;
+  std::string expect;  ///< regressions: implementation:property pairs that must be violated
+};
+
+/// The only thing that is generated, shrunk, stored and replayed.
+struct Case {
+  LossSpec spec;
+  Shape shape;
+  Batch batch;
+  Split split;
+  Layout layout = Layout::contiguous;
+  double upstream = 1.0;  ///< gradient of the training objective with respect to this loss
+  Provenance provenance;
+};
+
+/// The floating-point dtype shared by the fields of the case, f32 where it has none.
+Dtype float_dtype(const LossSignature& signature, const Case& c);
+
+/// Which of the [sequences, tokens] positions count in the loss: mask is not 0 and the label is not
+/// kIgnoreLabel. All of them where the signature has neither. The fields must have their shapes.
+std::vector<bool> valid_positions(const LossSignature& signature, const Case& c);
+
+/// Whether a field has one entry (or one row) per position, so that a mask can silence it.
+bool is_positional(const Field& field);
+
+}  // namespace lossgate

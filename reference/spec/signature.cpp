@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/spec/signature.h"
+
+#include <algorithm>
+
+namespace lossgate {
+
+std::string_view name(Role role) {
+  switch (role) {
+    case Role::differentiable: return "differentiable";
+    case Role::constant: return "constant";
+    case Role::label: return "label";
+    case Role::mask: return "mask";
+    case Role::weight: return "weight";
+    case Role::group: return "group";
+  }
+  return "?";
+}
+
+namespace {
+
+template <class T>
+const T* find(const std::vector<T>& items, std::string_view name) {
+  const auto at = std::ranges::find_if(items, [&](const T& item) { return item.name == name; });
+  return at == items.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+const Field* LossSignature::find_field(std::string_view field) const { return find(fields, field); }
+
+const Option* LossSignature::find_option(std::string_view option) const {
+  return find(options, option);
+}
+
+}  // namespace lossgate

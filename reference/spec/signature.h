@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "reference/spec/dtype.h"
+#include "reference/spec/reduction.h"
+
+namespace lossgate {
+
+/// The named axes of fields and outputs. `sequences` and `tokens` come in that order.
+enum class Axis { sequences, tokens, vocab, hidden, support, responses, bytes };
+
+inline constexpr Axis kAllAxes[] = {Axis::sequences, Axis::tokens,    Axis::vocab, Axis::hidden,
+                                    Axis::support,   Axis::responses, Axis::bytes};
+
+constexpr std::string_view name(Axis axis) {
+  switch (axis) {
+    case Axis::sequences: return "sequences";
+    case Axis::tokens: return "tokens";
+    case Axis::vocab: return "vocab";
+    case Axis::hidden: return "hidden";
+    case Axis::support: return "support";
+    case Axis::responses: return "responses";
+    case Axis::bytes: return "bytes";
+  }
+  return "?";
+}
+
+/// What a field is to the loss. Only differentiable fields have gradients.
+enum class Role { differentiable, constant, label, mask, weight, group };
+
+std::string_view name(Role role);
+
+/// What a field measures; it decides which values a generator finds interesting.
+enum class Quantity {
+  log_prob,      ///< nats, <= 0
+  advantage,     ///< dimensionless, either sign
+  logit,         ///< nats up to a constant
+  hidden_state,  ///< dimensionless
+  weight,        ///< dimensionless
+  value,         ///< a critic's prediction or target, in units of the reward
+  upstream,      ///< a gradient coming from above
+  label,         ///< index on the vocab axis, or an ignore marker
+  mask,          ///< 1 = counts in the loss, 0 = does not
+  group,         ///< index of a group of sequences
+  payload,       ///< bytes of a message
+};
+
+/// What an infinity at a valid position means (rule C3): the formula's limit is expected, it must
+/// show in the result, or it must be refused.
+enum class Infinity { legal, surfaces, refused };
+
+struct Field {
+  std::string name;
+  Role role = Role::constant;
+  Quantity quantity = Quantity::value;
+  std::vector<Axis> axes;
+  Infinity infinity = Infinity::surfaces;
+  /// Empty: any floating-point dtype, the same for all such fields of a case.
+  std::vector<Dtype> dtypes = {};
+  std::string doc = {};
+};
+
+/// none is a value of its own: "no clamp", "no dual clip".
+struct None {
+  bool operator==(const None&) const = default;
+};
+using OptionValue = std::variant<None, double, std::string>;
+
+struct Option {
+  enum class Kind { real, integer, flag, choice };
+  std::string name;
+  Kind kind = Kind::real;
+  OptionValue standard;             ///< the default
+  double low = 0.0, high = 0.0;     ///< closed range of numbers
+  bool nullable = false;            ///< whether none is accepted
+  std::vector<std::string> choices = {};
+  std::string doc = {};
+};
+
+/// A direction along which a failing case can be made tamer: `field` moves towards `towards`
+/// (another field, or 0 where empty). The distance is what a finding reports as its reach (E5).
+struct ReachAxis {
+  std::string name;
+  std::string field;
+  std::string towards;
+};
+
+/// An output that is neither the scalar loss nor a gradient.
+struct OutputField {
+  std::string name;
+  std::vector<Axis> axes;
+  std::vector<Dtype> dtypes = {};  ///< empty: the floating-point dtype of the case
+  std::string doc = {};
+};
+
+/// What an empty batch, row or micro-batch gives (C6).
+enum class Empty { zero, error, nan };
+
+/// Everything that the rest of the program knows about a loss without naming it.
+struct LossSignature {
+  std::string id;
+  std::string title;
+  std::string formula;
+  std::string source;                   ///< papers and public code, with the place
+  std::vector<std::string> forms = {};  ///< algebraically equal evaluations; the first is stable
+  std::vector<Option> options = {};
+  std::vector<Field> fields = {};
+  std::vector<OutputField> outputs = {};
+  std::vector<Reduction> reductions = {};
+  std::vector<ReachAxis> reach = {};
+  std::string mask = {};          ///< the field of role mask, if any
+  std::string ignore_label = {};  ///< the label field whose value -100 masks its position, if any
+  std::string advantage = {};     ///< the field whose zeros silence the main term, if any
+  std::string coefficient = {};   ///< the option that scales all other terms, if any
+  /// Pairs (field, twin): equal values mean "on-policy".
+  std::vector<std::pair<std::string, std::string>> on_policy = {};
+  bool rows_permutable = true;    ///< sequences may change places
+  bool tokens_paddable = true;    ///< masked columns and rows may be added
+  bool splittable = true;         ///< sequences may be dealt to micro-batches and ranks
+  Empty empty = Empty::zero;
+
+  const Field* find_field(std::string_view field) const;
+  const Option* find_option(std::string_view option) const;
+};
+
+}  // namespace lossgate
