@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reference/spec/arithmetic.h"
+#include "reference/spec/case.h"
+#include "reference/spec/result.h"
+
+namespace lossgate::impl {
+
+/// What an implementation promises beyond the formula. A question outside the contract is skipped,
+/// with that reason.
+struct Contract {
+  bool non_finite_masked = true;  ///< masked data may be infinite or NaN (rule C4)
+  bool refuses_invalid = true;    ///< invalid input is refused (rule C7)
+  bool deterministic = true;      ///< same input, same bits
+  bool infinite_valid = true;     ///< infinities at valid positions, as each field declares
+  Empty empty = Empty::zero;
+};
+
+/// Where the code under test lives, for findings.
+struct Source {
+  std::string file;
+  int line = 0;
+};
+
+/// Why an implementation is wrong on purpose, and what must notice.
+struct Fault {
+  std::string twin;                  ///< the sound implementation from which it deviates
+  std::string thread;                ///< public thread or source
+  std::string cause;                 ///< root-cause class
+  std::string trigger;               ///< what a case must hold for the fault to show
+  std::vector<std::string> killers;  ///< every property that must be violated
+};
+
+/// Anything that computes a loss and its gradient.
+struct Implementation {
+  std::string name;
+  std::string loss;
+  std::string device = "cpu";
+  Source source;
+  Contract contract;
+  std::optional<Fault> fault;
+  /// Why a case cannot be asked of it (an option or a dtype that it does not have), if so.
+  std::function<std::optional<std::string>(const Case&)> unsupported;
+  /// How it computes when the floating-point fields are stored in this dtype.
+  std::function<Arithmetic(Dtype)> arithmetic;
+  /// The whole of a training step's loss work, in the micro-batches and on the ranks of the case's
+  /// split. Combining partial results is its own business.
+  std::function<LossResult(const LossSignature&, const Case&)> evaluate;
+};
+
+}  // namespace lossgate::impl

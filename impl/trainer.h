@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "reference/spec/case.h"
+#include "reference/spec/result.h"
+
+namespace lossgate::impl {
+
+/// What a trainer knows about the whole optimizer step and tells every micro-batch.
+struct Totals {
+  std::int64_t tokens = 0;     ///< valid positions
+  std::int64_t sequences = 0;  ///< sequences with a valid position
+};
+
+Totals count_totals(const LossSignature& signature, const Case& c);
+
+/// One micro-batch as the loss function sees it: its own rows, plus what the trainer tells.
+struct MicroBatch {
+  const LossSignature& signature;
+  Case& part;         ///< spec, shape and tensors of these rows; layout and upstream as in the case
+  Totals totals;      ///< of the whole step
+  Totals rank_totals; ///< of all micro-batches on this rank
+  int rank = 0;
+  int world = 1;
+  int index = 0;      ///< of this micro-batch on its rank
+  int count = 1;      ///< micro-batches on this rank
+};
+
+/// Computes all outputs of one micro-batch. Throws Refusal for input that it does not compute.
+using Step = std::function<LossResult(MicroBatch&)>;
+
+/// How a trainer combines the micro-batches of a step.
+struct Trainer {
+  enum class AllReduce { sum, mean };
+  AllReduce all_reduce = AllReduce::sum;
+  /// After the all-reduce everything is multiplied by this power of the number of ranks: 1 undoes a
+  /// mean.
+  int world_power = 0;
+  /// Divides each rank's accumulated result by its number of micro-batches (a mean of means).
+  bool mean_over_micro_batches = false;
+  /// Called once with the whole step before it is dealt out (advantage pre-scaling).
+  std::function<void(const LossSignature&, Case&)> prepare;
+};
+
+/// Deals the case to micro-batches and ranks, calls `step` on each, accumulates per rank in the
+/// compute format (f32; f64 for f64) and all-reduces. Rows of positional outputs go back to their
+/// places. Inputs that a step changes are named in `mutated`. A Refusal becomes a refused result.
+LossResult train(const LossSignature& signature, const Case& c, const Step& step,
+                 const Trainer& trainer = {});
+
+}  // namespace lossgate::impl

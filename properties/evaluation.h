@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impl/implementation.h"
+#include "properties/transforms.h"
+#include "reference/reference.h"
+
+namespace lossgate::properties {
+
+/// The reference's view of one case, shared by all implementations: values and bounds once per
+/// distinct arithmetic, transformed cases once per transform.
+class CaseStudy {
+ public:
+  CaseStudy(const reference::Loss& loss, Case c);
+
+  const reference::Loss& loss() const { return loss_; }
+  const LossSignature& signature() const { return loss_.signature; }
+  const Case& whole() const { return whole_; }  ///< unsplit
+  const Case& split() const { return split_; }  ///< as given
+  const reference::Problem& problem() const { return problem_; }
+  const std::optional<Refusal>& refusal() const { return refusal_; }
+
+  /// Visits every entry of every output with its expectation under the arithmetic. With
+  /// `split`, partial results are accumulated over the parts of the case.
+  using Visitor =
+      std::function<void(std::size_t output, std::int64_t index, const reference::Tracked&)>;
+  void for_each_expected(const Arithmetic& arithmetic, bool split, const Visitor& visit);
+
+  /// The transformed case; made once, null where the transform does not apply to this case.
+  const Transformed* transformed(const Transform& transform);
+
+ private:
+  struct Expectations;
+  const Expectations* stored(const Arithmetic& arithmetic, bool split);
+
+  const reference::Loss& loss_;
+  Case whole_, split_;
+  std::optional<Refusal> refusal_;
+  reference::Problem problem_, split_problem_;
+  std::vector<std::unique_ptr<Expectations>> expectations_;
+  std::map<std::string, std::optional<Transformed>> transformed_;
+};
+
+/// One implementation on one case. Identical calls are made once.
+class Evaluation {
+ public:
+  Evaluation(CaseStudy& study, const impl::Implementation& implementation);
+
+  CaseStudy& study() { return study_; }
+  const LossSignature& signature() const { return study_.signature(); }
+  const impl::Implementation& implementation() const { return implementation_; }
+  const Arithmetic& arithmetic() const { return arithmetic_; }         ///< as declared
+  const Arithmetic& stable_arithmetic() const { return stable_; }      ///< in the stable form (C1)
+
+  const LossResult& actual();                            ///< on the whole, unsplit case
+  const LossResult& actual(const Transform& transform);  ///< on the transformed case
+  const LossResult& call(const std::string& key, const Case& c);  ///< any other case
+  int calls() const { return calls_; }
+
+ private:
+  CaseStudy& study_;
+  const impl::Implementation& implementation_;
+  Arithmetic arithmetic_, stable_;
+  std::map<std::string, LossResult> results_;
+  int calls_ = 0;
+};
+
+}  // namespace lossgate::properties

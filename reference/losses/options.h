@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "reference/spec/signature.h"
+
+/// Fields and options that several losses share, word for word.
+namespace lossgate::reference {
+
+inline const std::vector<Reduction> kTokenReductions = {
+    Reduction::token_mean, Reduction::sequence_mean, Reduction::seq_mean_token_sum_norm,
+    Reduction::sum};
+
+inline Field mask_field() {
+  return {.name = "mask",
+          .role = Role::mask,
+          .quantity = Quantity::mask,
+          .axes = {Axis::sequences, Axis::tokens},
+          .dtypes = {Dtype::u8, Dtype::boolean},
+          .doc = "1 = counts in the loss"};
+}
+
+inline Option real_option(std::string name, double standard, double low, double high,
+                          std::string doc) {
+  return {.name = std::move(name),
+          .kind = Option::Kind::real,
+          .standard = standard,
+          .low = low,
+          .high = high,
+          .doc = std::move(doc)};
+}
+
+/// A bound that may be absent.
+inline Option limit_option(std::string name, OptionValue standard, double low, double high,
+                           std::string doc) {
+  return {.name = std::move(name),
+          .kind = Option::Kind::real,
+          .standard = std::move(standard),
+          .low = low,
+          .high = high,
+          .nullable = true,
+          .doc = std::move(doc)};
+}
+
+inline Option flag_option(std::string name, std::string doc) {
+  return {.name = std::move(name),
+          .kind = Option::Kind::flag,
+          .standard = 0.0,
+          .low = 0.0,
+          .high = 1.0,
+          .doc = std::move(doc)};
+}
+
+inline Option choice_option(std::string name, std::vector<std::string> choices, std::string doc) {
+  return {.name = std::move(name),
+          .kind = Option::Kind::choice,
+          .standard = choices.front(),
+          .choices = std::move(choices),
+          .doc = std::move(doc)};
+}
+
+/// The divisor of seq_mean_token_sum_norm.
+inline Option max_length_option() {
+  return {.name = "max_length",
+          .kind = Option::Kind::integer,
+          .standard = 16.0,
+          .low = 1.0,
+          .high = 1048576.0,
+          .doc = "divisor of seq_mean_token_sum_norm, tokens"};
+}
+
+inline std::vector<Option> kl_options() {
+  return {choice_option("kl_estimator", {"k3", "k1", "k2"}, "estimator of the KL divergence"),
+          limit_option("kl_input_clamp", 20.0, 1.0, 80.0, "bound of |ref_log_prob - log_prob|"),
+          limit_option("kl_output_clamp", 10.0, 1.0, 1000.0, "bound of |KL|"),
+          flag_option("kl_weighted", "multiply the estimate by the importance weight")};
+}
+
+inline std::vector<Option> policy_options() {
+  std::vector<Option> options = {
+      real_option("clip_low", 0.2, 0.0, 0.9, "clip distance below 1"),
+      real_option("clip_high", 0.2, 0.0, 4.0, "clip distance above 1"),
+      limit_option("dual_clip", None{}, 1.5, 20.0, "bound of the weight where A < 0"),
+      limit_option("log_ratio_clamp", 20.0, 1.0, 80.0, "bound of |log-ratio| before exp"),
+      choice_option("level", {"token", "sequence"}, "level of the importance weight"),
+      real_option("kl_penalty", 0.04, 0.0, 1.0, "coefficient of the KL term")};
+  for (Option& option : kl_options()) options.push_back(std::move(option));
+  options.push_back(max_length_option());
+  return options;
+}
+
+}  // namespace lossgate::reference

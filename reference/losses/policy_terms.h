@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/problem.h"
+
+namespace lossgate::reference {
+
+/// A function of one variable, with its derivative.
+template <class S>
+struct Term {
+  S value;
+  S slope;
+};
+
+/// exp(clamp(log_ratio, -limit, limit)), the importance weight; unbounded where limit is none.
+template <class S>
+class ImportanceWeight {
+ public:
+  explicit ImportanceWeight(const Inputs<S>& in)
+      : bounded_(!in.spec().is_none("log_ratio_clamp")),
+        limit_(bounded_ ? in.option("log_ratio_clamp") : S(0)) {}
+
+  Term<S> operator()(const S& log_ratio) const {
+    const S weight = exp(bounded_ ? clamp(log_ratio, -limit_, limit_) : log_ratio);
+    return {weight, bounded_ ? weight * clamp_slope(log_ratio, -limit_, limit_) : weight};
+  }
+
+ private:
+  bool bounded_;
+  S limit_;
+};
+
+/// The clipped surrogate of PPO (Schulman et al. 2017, arXiv:1707.06347, eq. 7) with separate clip
+/// distances (DAPO, arXiv:2503.14476, eq. 10) and a dual clip (Ye et al. 2020, arXiv:1912.09729,
+/// eq. 5):
+///   L(w) = -min(w A, clamp(w, 1 - clip_low, 1 + clip_high) A), and, where A < 0 and dual_clip = c,
+///   L(w) = min(L(w), -c A).
+/// For A > 0 this is -A min(w, 1 + clip_high), for A < 0 it is -A min(max(w, 1 - clip_low), c):
+/// inside the clip range both arguments of the outer min are the same number, so its tie is no
+/// choice. The gradient flows on closed intervals (A4); at w = c PyTorch's min would hand on half.
+template <class S>
+class ClippedSurrogate {
+ public:
+  explicit ClippedSurrogate(const Inputs<S>& in)
+      : low_(constant<S>(1.0L - static_cast<Real>(in.spec().number("clip_low")))),
+        high_(constant<S>(1.0L + static_cast<Real>(in.spec().number("clip_high")))),
+        dual_(!in.spec().is_none("dual_clip")),
+        ceiling_(dual_ ? in.option("dual_clip") : S(0)) {}
+
+  /// With the derivative with respect to w.
+  Term<S> operator()(const S& weight, const S& advantage) const {
+    const auto sign = value_of(advantage);
+    if (sign == 0) return {-advantage, -advantage};
+    if (sign > 0) {
+      return {-advantage * minimum(weight, high_), -advantage * at_most(weight, high_)};
+    }
+    const S raised = maximum(weight, low_);
+    const S flows = at_least(weight, low_);
+    if (!dual_) return {-advantage * raised, -advantage * flows};
+    return {-advantage * minimum(raised, ceiling_), -advantage * (flows * at_most(raised, ceiling_))};
+  }
+
+ private:
+  S low_, high_;
+  bool dual_;
+  S ceiling_;
+};
+
+}  // namespace lossgate::reference

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/scalar.h"
+#include "reference/spec/case.h"
+#include "reference/spec/result.h"
+#include "reference/sums.h"
+
+namespace lossgate::reference {
+
+/// A case made ready for a formula: which positions count, and how many there are. Counts are
+/// integers over the whole batch, taken before any split (rule A5).
+struct Problem {
+  Problem(const LossSignature& signature_in, const Case& case_in);
+
+  const LossSignature& signature;
+  const Case& c;
+  std::vector<OutputInfo> outputs;
+  std::vector<bool> valid;                  ///< [sequences, tokens]
+  std::vector<std::int64_t> row_tokens;     ///< valid positions of each sequence
+  std::int64_t sequences = 0, tokens = 0;   ///< extents
+  std::int64_t token_count = 0;             ///< valid positions
+  std::int64_t sequence_count = 0;          ///< sequences with a valid position
+  std::int64_t parts = 1;                   ///< micro-batches whose results are accumulated
+};
+
+/// Receives every entry of every output exactly once, in any order.
+template <class S>
+struct Sink {
+  virtual ~Sink() = default;
+  virtual void entry(std::size_t output, std::int64_t index, const S& value) = 0;
+};
+
+/// Reads one field at row-major coordinates.
+template <class S>
+class FieldReader {
+ public:
+  FieldReader(const Tensor& tensor, std::int64_t first_key)
+      : tensor_(&tensor), first_key_(first_key) {}
+
+  template <class... Index>
+  S operator()(Index... index) const {
+    const std::int64_t at = offset(index...);
+    return Entry<S>::stored(tensor_->at(at), first_key_ + at);
+  }
+
+  template <class... Index>
+  std::int64_t integer(Index... index) const {
+    return tensor_->integer_at(offset(index...));
+  }
+
+ private:
+  template <class... Index>
+  std::int64_t offset(Index... index) const {
+    std::int64_t at = 0;
+    std::size_t axis = 0;
+    ((at = at * tensor_->extents[axis++] + index), ...);
+    return at;
+  }
+
+  const Tensor* tensor_;
+  std::int64_t first_key_;
+};
+
+template <class S>
+class Inputs {
+ public:
+  explicit Inputs(const Problem& problem, std::string_view form)
+      : problem_(problem), form_(form) {}
+
+  const Problem& problem() const { return problem_; }
+  const LossSpec& spec() const { return problem_.c.spec; }
+  std::int64_t extent(Axis axis) const { return problem_.c.shape[axis]; }
+  std::int64_t sequences() const { return problem_.sequences; }
+  std::int64_t tokens() const { return problem_.tokens; }
+  bool valid(std::int64_t sequence, std::int64_t token) const {
+    return problem_.valid[static_cast<std::size_t>(sequence * problem_.tokens + token)];
+  }
+  std::int64_t row_tokens(std::int64_t sequence) const {
+    return problem_.row_tokens[static_cast<std::size_t>(sequence)];
+  }
+
+  FieldReader<S> field(std::string_view name) const {
+    std::int64_t key = 0;
+    for (const Field& field : problem_.signature.fields) {
+      const Tensor& tensor = problem_.c.batch.at(field.name);
+      if (field.name == name) return {tensor, field.role == Role::differentiable ? key : kNoKey};
+      if (field.role == Role::differentiable) key += tensor.size();
+    }
+    return {problem_.c.batch.at(name), kNoKey};
+  }
+
+  /// A number option as the arithmetic sees it.
+  S option(std::string_view name) const { return constant<S>(spec().number(name)); }
+
+  /// The gradient of the objective with respect to the loss.
+  S upstream() const { return Entry<S>::stored(problem_.c.upstream, kNoKey); }
+
+  /// The factor of the terms of one sequence in the loss (see Reduction).
+  S token_weight(std::int64_t sequence) const {
+    switch (spec().reduction) {
+      case Reduction::token_mean: return one_over(problem_.token_count);
+      case Reduction::sequence_mean:
+        return one_over(problem_.sequence_count * row_tokens(sequence));
+      case Reduction::seq_mean_token_sum_norm:
+        return one_over(problem_.sequence_count) / option("max_length");
+      case Reduction::sum_over_items: return constant<S>(1.0L) / option("num_items");
+      default: return constant<S>(1.0L);
+    }
+  }
+
+  /// Whether the form `name` is asked for; an undeclared form answers to none.
+  bool form(std::string_view name) const { return form_ == name; }
+  bool form_undeclared() const { return form_.empty(); }
+
+  /// A sum over the valid positions of one sequence, or of the whole batch.
+  Sum<S> row_sum() const { return Sum<S>(problem_.tokens); }
+  Sum<S> batch_sum() const { return Sum<S>(problem_.sequences * problem_.tokens); }
+
+ private:
+  static constexpr std::int64_t kNoKey = -1;
+
+  static S one_over(std::int64_t count) {
+    return constant<S>(1.0L) / constant<S>(static_cast<Real>(count));
+  }
+
+  const Problem& problem_;
+  std::string_view form_;
+};
+
+template <class S>
+class Outputs {
+ public:
+  Outputs(const Problem& problem, Sink<S>& sink) : problem_(problem), sink_(sink) {}
+
+  class Writer {
+   public:
+    Writer(Sink<S>& sink, std::size_t output, const Extents& extents)
+        : sink_(&sink), output_(output), extents_(&extents) {}
+
+    template <class... Index>
+    void operator()(const S& value, Index... index) const {
+      std::int64_t at = 0;
+      std::size_t axis = 0;
+      ((at = at * (*extents_)[axis++] + index), ...);
+      sink_->entry(output_, at, value);
+    }
+
+   private:
+    Sink<S>* sink_;
+    std::size_t output_;
+    const Extents* extents_;
+  };
+
+  Writer writer(std::string_view output) const {
+    for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
+      if (problem_.outputs[i].name == output) return {sink_, i, problem_.outputs[i].extents};
+    }
+    throw std::out_of_range("output '" + std::string(output) + "' is missing");
+  }
+
+  Writer gradient(std::string_view field) const {
+    return writer("gradient." + std::string(field));
+  }
+
+  /// The loss, accumulated over the parts of the split.
+  void loss(const Sum<S>& terms) const {
+    writer("loss")(store(Stage::loss, terms.accumulated(problem_.parts)));
+  }
+
+ private:
+  const Problem& problem_;
+  Sink<S>& sink_;
+};
+
+}  // namespace lossgate::reference

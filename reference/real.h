@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+namespace lossgate::reference {
+
+/// The type of the reference's values: 64 bits of significand on x86-64, 113 on Linux aarch64.
+using Real = long double;
+
+/// Whether Real can judge results in double. Where it cannot, f64 subjects are skipped.
+inline constexpr bool kRealIsWiderThanDouble =
+    std::numeric_limits<Real>::digits > std::numeric_limits<double>::digits;
+
+/// Half the distance from 1 to the next Real.
+inline constexpr double kRealRoundoff = std::numeric_limits<Real>::epsilon() / 2;
+
+/// The one threshold of every comparison, as in LAPACK's test ratios (rule B3).
+inline constexpr double kThreshold = 2.0;
+
+}  // namespace lossgate::reference

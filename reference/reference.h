@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "reference/problem.h"
+
+namespace lossgate::reference {
+
+/// One loss as the rest of the program sees it: data and two functions.
+struct Loss {
+  LossSignature signature;
+  /// Streams value and bound of every output entry under the arithmetic in scope.
+  void (*evaluate)(const Inputs<Tracked>&, const Outputs<Tracked>&);
+  /// The input at fault, where the loss itself asks more than its signature says.
+  std::optional<Refusal> (*refuse)(const Case&);
+};
+
+const std::vector<Loss>& catalog();
+const Loss* find_loss(std::string_view id);
+const LossSignature* find_signature(std::string_view id);
+
+/// The refusal that a sound implementation owes this case (rule C7), if any: a missing or misshapen
+/// field, an unknown or out-of-range option, a mask that is not 0 or 1, a label outside the
+/// vocabulary at a valid position.
+std::optional<Refusal> expected_refusal(const Loss& loss, const Case& c);
+
+/// Streams the reference's outputs for the case under an arithmetic. A case that is refused must
+/// not be evaluated.
+void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithmetic,
+              Sink<Tracked>& sink);
+
+/// How Real itself computes: what bounds the reference's own error (rule B5).
+Arithmetic real_arithmetic(std::string_view form);
+
+/// The largest ratio of the reference's error to the error allowed under `arithmetic`, by
+/// comparing the two arithmetics rule by rule.
+double reference_uncertainty(const Arithmetic& arithmetic);
+
+}  // namespace lossgate::reference

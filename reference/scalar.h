@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <utility>
+
+#include "reference/real.h"
+#include "reference/spec/dtype.h"
+#include "reference/tracked.h"
+
+/// What a formula may ask of its scalar type S beyond arithmetic and elementary functions. The
+/// primary versions serve every type that has no opinion about rounding (Real, multiple precision,
+/// dual numbers); the overloads for Tracked know what an implementation may make of it.
+namespace lossgate::reference {
+
+using std::exp;
+using std::expm1;
+using std::log;
+using std::log1p;
+using std::sqrt;
+using std::tanh;
+
+inline Real value_of(Real a) { return a; }
+
+inline Real sigmoid(Real a) { return 1.0L / (1.0L + std::exp(-a)); }
+
+/// How scalars of type S enter a formula.
+template <class S>
+struct Entry {
+  /// A stored element of a field; `key` identifies it among all differentiable entries.
+  static S stored(double value, std::int64_t /*key*/) { return S(value); }
+  /// An option or a literal, which the compute format may have to round.
+  static S constant(Real value) { return S(value); }
+};
+
+template <>
+struct Entry<Tracked> {
+  static Tracked stored(double value, std::int64_t /*key*/) {
+    return value == value ? Tracked{value, 0.0, std::fabs(value), 0.0}
+                          : Tracked{value, tracking::kInfinity, tracking::kInfinity, 0.0};
+  }
+  static Tracked constant(Real value) {
+    const bool exact = round_to(tracking::current->compute, static_cast<double>(value)) == value;
+    return {value, exact ? 0.0 : tracking::roundoff(value), tracking::magnitude(value), 0.0};
+  }
+};
+
+template <class S>
+S constant(Real value) {
+  return Entry<S>::constant(value);
+}
+
+/// The gradient does not flow into what is stopped.
+template <class S>
+S stop_gradient(const S& a) {
+  return a;
+}
+
+/// The value of `forward` with the derivative of `backward`.
+template <class S>
+S straight_through(const S& forward, const S& /*backward*/) {
+  return forward;
+}
+
+/// The result of a stage at which the arithmetic may store (rule B1).
+template <class S>
+S store(Stage /*stage*/, const S& a) {
+  return a;
+}
+
+inline Tracked store(Stage stage, const Tracked& a) {
+  const Store& rule = tracking::current->stage(stage);
+  if (rule.roundoff == 0.0 || a.is_exact_zero()) return a;
+  return {a.v, a.err + tracking::product(rule.roundoff, tracking::magnitude(a.v)) + rule.eta,
+          a.peak, a.half};
+}
+
+// ---- branches -----------------------------------------------------------------------------------
+// A branch on computed values is undecided where the margin is within T times its own bound (B6):
+// an implementation may go either way. Values of clamp, min and max hardly notice; derivatives may
+// be anything between the one-sided ones.
+
+enum class Order { below, equal, above, undecided };
+
+template <class S>
+Order compare(const S& a, const S& b) {
+  return a < b ? Order::below : a > b ? Order::above : Order::equal;
+}
+
+inline Order compare(const Tracked& a, const Tracked& b) {
+  const double margin = static_cast<double>(a.v - b.v);
+  const double bound = kThreshold * (a.err + b.err) + a.half + b.half;
+  if (std::fabs(margin) > bound) return margin < 0.0 ? Order::below : Order::above;
+  if (bound == 0.0 && margin == 0.0) return Order::equal;
+  // Infinities of one sign compare equal; a NaN decides nothing.
+  return a.v == b.v && bound == 0.0 ? Order::equal : Order::undecided;
+}
+
+/// One of two values between which rounding decides; `first` is the exact one.
+template <class S>
+S either(const S& first, const S& /*second*/) {
+  return first;
+}
+
+/// For continuous selections: the candidates agree at the kink, so the distance is an error.
+inline Tracked either(const Tracked& first, const Tracked& second) {
+  const double distance = tracking::magnitude(first.v - second.v);
+  return tracking::finish(first.v, std::max(first.err, second.err) + distance,
+                          std::max(first.peak, second.peak), std::max(first.half, second.half));
+}
+
+template <class S>
+S minimum(const S& a, const S& b) {
+  switch (compare(a, b)) {
+    case Order::above: return b;
+    case Order::undecided: return value_of(a) <= value_of(b) ? either(a, b) : either(b, a);
+    default: return a;
+  }
+}
+
+template <class S>
+S maximum(const S& a, const S& b) {
+  switch (compare(a, b)) {
+    case Order::below: return b;
+    case Order::undecided: return value_of(a) >= value_of(b) ? either(a, b) : either(b, a);
+    default: return a;
+  }
+}
+
+template <class S>
+S clamp(const S& a, const S& low, const S& high) {
+  return minimum(maximum(a, low), high);
+}
+
+/// A derivative's factor that is `yes` or `no` or, undecided, anything between.
+template <class S>
+S switched(Order order, double below, double equal, double above) {
+  switch (order) {
+    case Order::below: return S(below);
+    case Order::equal: return S(equal);
+    case Order::above: return S(above);
+    default: return S(equal);
+  }
+}
+
+template <>
+inline Tracked switched<Tracked>(Order order, double below, double equal, double above) {
+  const auto selected = [](double v) { return Tracked{v, 0.0, std::fabs(v), 0.0}; };
+  switch (order) {
+    case Order::below: return selected(below);
+    case Order::equal: return selected(equal);
+    case Order::above: return selected(above);
+    default: break;
+  }
+  const double low = std::min({below, equal, above}), high = std::max({below, equal, above});
+  return {(low + high) / 2, 0.0, high, (high - low) / 2};
+}
+
+/// 1 where a <= bound, else 0: the derivative of PyTorch's clamp, which passes the gradient on its
+/// closed interval.
+template <class S>
+S at_most(const S& a, const S& bound) {
+  return switched<S>(compare(a, bound), 1.0, 1.0, 0.0);
+}
+
+template <class S>
+S at_least(const S& a, const S& bound) {
+  return switched<S>(compare(a, bound), 0.0, 1.0, 1.0);
+}
+
+/// The share of the gradient that PyTorch's max(a, b) hands to a: half on a tie.
+template <class S>
+S share_of_maximum(const S& a, const S& b) {
+  return switched<S>(compare(a, b), 0.0, 0.5, 1.0);
+}
+
+/// The derivative of clamp with respect to its argument.
+template <class S>
+S clamp_slope(const S& a, const S& low, const S& high) {
+  return at_least(a, low) * at_most(a, high);
+}
+
+}  // namespace lossgate::reference

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "reference/scalar.h"
+
+namespace lossgate::reference {
+
+/// Neumaier's compensated sum (A. Neumaier, ZAMM 54, 1974): the error does not grow with the number
+/// of terms.
+class CompensatedSum {
+ public:
+  void add(Real x) {
+    const Real sum = sum_ + x;
+    if (std::isfinite(sum)) {
+      carry_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - sum) + x : (x - sum) + sum_;
+    }
+    sum_ = sum;
+  }
+  Real value() const { return sum_ + carry_; }
+
+ private:
+  Real sum_ = 0.0L;
+  Real carry_ = 0.0L;
+};
+
+/// The only way in which a formula adds up terms. `extent` is how many terms an implementation adds,
+/// masked ones included: they add nothing, but they shape the tree.
+template <class S>
+class Sum {
+ public:
+  explicit Sum(std::int64_t /*extent*/) {}
+  void add(const S& term) { total_ = total_ + term; }
+  S value() const { return total_; }
+  /// The sum when `parts` partial results are accumulated one after the other.
+  S accumulated(std::int64_t /*parts*/) const { return total_; }
+
+ private:
+  S total_ = S(0);
+};
+
+template <>
+class Sum<Real> {
+ public:
+  explicit Sum(std::int64_t /*extent*/) {}
+  void add(Real term) { total_.add(term); }
+  Real value() const { return total_.value(); }
+  Real accumulated(std::int64_t /*parts*/) const { return value(); }
+
+ private:
+  CompensatedSum total_;
+};
+
+template <>
+class Sum<Tracked> {
+ public:
+  explicit Sum(std::int64_t extent, const SumRule* rule = nullptr)
+      : extent_(static_cast<double>(extent)), rule_(rule) {}
+
+  void add(const Tracked& term) {
+    if (term.is_exact_zero()) return;
+    total_.add(term.v);
+    const double magnitude = tracking::magnitude(term.v);
+    magnitudes_ += magnitude;
+    (term.v < 0.0L ? negative_ : positive_) += magnitude;
+    err_ += term.err;
+    half_ += term.half;
+    peak_ = std::max(peak_, term.peak);
+    terms_ += 1.0;
+  }
+
+  Tracked value() const {
+    if (terms_ == 0.0) return {};
+    const SumRule& rule = rule_ ? *rule_ : tracking::current->sum;
+    // Adding a zero is exact, so no term meets more roundings than there are other terms.
+    const double growth = std::min(rule.growth(extent_), terms_ - 1.0);
+    const Real v = total_.value();
+    const double rounding = terms_ > 1.0 ? tracking::roundoff(v) : 0.0;
+    return tracking::finish(
+        v, err_ + tracking::product(growth * rule.roundoff, magnitudes_) + rounding,
+        std::max({peak_, positive_, negative_}), half_);
+  }
+
+  Tracked accumulated(std::int64_t parts) const {
+    const Tracked whole = value();
+    if (parts <= 1 || terms_ == 0.0) return whole;
+    const Store& rule = tracking::current->stage(Stage::accumulate);
+    const double steps = static_cast<double>(parts) + 1.0;  // and the average over ranks, undone
+    return tracking::finish(
+        whole.v, whole.err + steps * (tracking::product(rule.roundoff, magnitudes_) + rule.eta),
+        whole.peak, whole.half);
+  }
+
+ private:
+  CompensatedSum total_;
+  double extent_;
+  const SumRule* rule_;
+  double magnitudes_ = 0.0, positive_ = 0.0, negative_ = 0.0;
+  double err_ = 0.0, half_ = 0.0, peak_ = 0.0, terms_ = 0.0;
+};
+
+}  // namespace lossgate::reference

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "reference/real.h"
+#include "reference/spec/arithmetic.h"
+
+namespace lossgate::reference {
+
+/// A value together with what an implementation under a declared arithmetic may make of it
+/// (rule B2; running error analysis after Higham, Accuracy and Stability of Numerical Algorithms,
+/// 2nd ed., section 3.3):
+///   v     the exact value, up to Real's own roundoff;
+///   err   first-order bound of the implementation's absolute error;
+///   peak  largest magnitude among the operands that the result depends on;
+///   half  half-width of the interval of right answers, from branches that rounding may decide
+///         either way (rule B6).
+/// The arithmetic is the one of the innermost ArithmeticScope on this thread.
+struct Tracked {
+  Real v = 0.0L;
+  double err = 0.0;
+  double peak = 0.0;
+  double half = 0.0;
+
+  /// A zero that was stored or selected, not computed: it annihilates whatever it multiplies.
+  bool is_exact_zero() const { return v == 0.0L && peak == 0.0 && err == 0.0 && half == 0.0; }
+};
+
+namespace tracking {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+inline constinit thread_local const Arithmetic* current = nullptr;
+
+inline double magnitude(Real v) { return static_cast<double>(std::fabs(v)); }
+
+/// 0 times infinity is no statement about an error: it is infinite.
+inline double or_infinity(double bound) { return bound == bound ? bound : kInfinity; }
+inline double product(double a, double b) { return or_infinity(a * b); }
+
+inline bool is_stored_infinity(const Tracked& a) { return std::isinf(a.v) && a.err == 0.0; }
+
+inline double roundoff(Real v) { return product(current->roundoff, magnitude(v)); }
+
+inline Tracked finish(Real v, double err, double peak, double half) {
+  return {v, v == v ? or_infinity(err) : kInfinity, or_infinity(std::max(peak, magnitude(v))),
+          or_infinity(half)};
+}
+
+/// The analysis is first order: it says nothing once an argument's own error is a tenth of the
+/// scale on which the function bends (rule B4).
+inline bool breaks(const Tracked& a, double scale) {
+  return !(kThreshold * a.err + a.half <= 0.1 * scale);
+}
+
+/// f(a) = v with derivative `slope`, computed with relative error `factor` u.
+inline Tracked apply(const Tracked& a, Real v, double slope, double factor, double scale) {
+  double err = product(slope, a.err) + product(factor, roundoff(v)) + current->eta;
+  if (breaks(a, scale)) err = kInfinity;
+  return finish(v, err, a.peak, product(slope, a.half));
+}
+
+}  // namespace tracking
+
+/// Selects the arithmetic that Tracked operations on this thread are charged to.
+class ArithmeticScope {
+ public:
+  explicit ArithmeticScope(const Arithmetic& arithmetic) : outer_(tracking::current) {
+    tracking::current = &arithmetic;
+  }
+  ~ArithmeticScope() { tracking::current = outer_; }
+  ArithmeticScope(const ArithmeticScope&) = delete;
+  ArithmeticScope& operator=(const ArithmeticScope&) = delete;
+
+ private:
+  const Arithmetic* outer_;
+};
+
+inline Tracked operator-(const Tracked& a) { return {-a.v, a.err, a.peak, a.half}; }
+
+inline Tracked operator+(const Tracked& a, const Tracked& b) {
+  if (a.is_exact_zero()) return b;
+  if (b.is_exact_zero()) return a;
+  const Real v = a.v + b.v;
+  // An infinity that came from a stored one is exact.
+  if (tracking::is_stored_infinity(a) || tracking::is_stored_infinity(b)) {
+    return tracking::finish(v, 0.0, tracking::kInfinity, a.half + b.half);
+  }
+  return tracking::finish(v, a.err + b.err + tracking::roundoff(v), std::max(a.peak, b.peak),
+                          a.half + b.half);
+}
+
+inline Tracked operator-(const Tracked& a, const Tracked& b) { return a + -b; }
+
+inline Tracked operator*(const Tracked& a, const Tracked& b) {
+  using namespace tracking;
+  if (a.is_exact_zero() || b.is_exact_zero()) return {};
+  const Real v = a.v * b.v;
+  const double ma = magnitude(a.v), mb = magnitude(b.v);
+  const bool unit = (ma == 1.0 && a.err == 0.0) || (mb == 1.0 && b.err == 0.0);
+  const double rounding = unit ? 0.0 : roundoff(v) + current->eta;
+  const double half = a.half == 0.0 && b.half == 0.0
+                          ? 0.0
+                          : product(ma, b.half) + product(mb, a.half) + product(a.half, b.half);
+  // The half-widths are as far from the truth as the factors are from their ends.
+  const double err = product(ma + a.half, b.err) + product(mb + b.half, a.err) + rounding;
+  return finish(v, err, std::max(a.peak, b.peak), half);
+}
+
+inline Tracked operator/(const Tracked& a, const Tracked& b) {
+  using namespace tracking;
+  if (a.is_exact_zero() && b.v != 0.0L) return {};
+  const Real v = a.v / b.v;
+  const double mv = magnitude(v), mb = magnitude(b.v);
+  double err =
+      or_infinity(a.err / mb) + product(mv, or_infinity(b.err / mb)) + roundoff(v) + current->eta;
+  if (breaks(b, mb)) err = kInfinity;
+  return finish(v, err, std::max(a.peak, b.peak),
+                or_infinity(a.half / mb) + product(mv, or_infinity(b.half / mb)));
+}
+
+inline Tracked& operator+=(Tracked& a, const Tracked& b) { return a = a + b; }
+inline Tracked& operator-=(Tracked& a, const Tracked& b) { return a = a - b; }
+inline Tracked& operator*=(Tracked& a, const Tracked& b) { return a = a * b; }
+
+inline Tracked exp(const Tracked& a) {
+  using namespace tracking;
+  // Every exp returns exactly 0 for -infinity, and infinity for infinity.
+  if (is_stored_infinity(a)) return a.v < 0.0L ? Tracked{} : a;
+  const Real v = std::exp(a.v);
+  const MathLibrary& math = current->math;
+  const double factor = math.exp + math.exp_slope * magnitude(a.v);
+  return apply(a, v, magnitude(v), factor, 1.0);
+}
+
+inline Tracked expm1(const Tracked& a) {
+  const Real v = std::expm1(a.v);
+  return tracking::apply(a, v, tracking::magnitude(v + 1.0L), tracking::current->math.expm1, 1.0);
+}
+
+inline Tracked log(const Tracked& a) {
+  const double ma = tracking::magnitude(a.v);
+  return tracking::apply(a, std::log(a.v), 1.0 / ma, tracking::current->math.log, ma);
+}
+
+inline Tracked log1p(const Tracked& a) {
+  const double m = tracking::magnitude(a.v + 1.0L);
+  return tracking::apply(a, std::log1p(a.v), 1.0 / m, tracking::current->math.log1p, m);
+}
+
+inline Tracked sqrt(const Tracked& a) {
+  const Real v = std::sqrt(a.v);
+  const double ma = tracking::magnitude(a.v);
+  return tracking::apply(a, v, 0.5 / tracking::magnitude(v), tracking::current->math.sqrt, ma);
+}
+
+inline Tracked tanh(const Tracked& a) {
+  const Real v = std::tanh(a.v);
+  const double slope = tracking::magnitude(1.0L - v * v);
+  return tracking::apply(a, v, slope, tracking::current->math.tanh, 1.0);
+}
+
+inline Tracked sigmoid(const Tracked& a) {
+  const Real v = 1.0L / (1.0L + std::exp(-a.v));
+  const double slope = tracking::magnitude(v * (1.0L - v));
+  return tracking::apply(a, v, slope, tracking::current->math.sigmoid, 1.0);
+}
+
+inline Real value_of(const Tracked& a) { return a.v; }
+
+}  // namespace lossgate::reference
