@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The budgets and names of files: lengths, one licence line first, no room for odds and ends.
+#   ci/files.sh [ROOT]
+set -euo pipefail
+cd "${1:-$(dirname "$0")/..}"
+complaints=0
+
+complain() {
+  echo "$1: $2"
+  complaints=1
+}
+
+# PATH, at most so many lines
+limit() {
+  local lines
+  lines=$(wc -l <"$1")
+  ((lines <= $2)) || complain "$1" "$lines lines, at most $2"
+}
+
+while read -r file; do
+  case $file in
+    ./CMakeLists.txt) limit "$file" 120 ;;
+    */CMakeLists.txt) limit "$file" 40 ;;
+    *.sh | *.cmake) limit "$file" 150 ;;
+    ./reference/losses/*) limit "$file" 250 ;;
+    *) limit "$file" 300 ;;
+  esac
+  [[ ! ${file##*/} =~ ^(.*_)?(utils?|common|helpers?|manager|detail|misc)(_.*)?\. ]] ||
+    complain "$file" "a name that says nothing"
+  head -n 2 "$file" | grep 'SPDX-License-Identifier: Apache-2.0' >/dev/null ||
+    complain "$file" "no licence in its first two lines"
+done < <(find . \( -name build -o -name .venv -o -name .git -o -name run \) -prune -o -type f \
+  \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' -o -name '*.sh' -o -name '*.py' \
+  -o -name '*.cmake' -o -name CMakeLists.txt \) -print | sort)
+exit "$complaints"

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rules of the house as tests: layers, words, commit subjects, headers, a build without LibTorch.
+foreach(rule IN ITEMS layers words files commit_message)
+  add_test(NAME house.${rule} COMMAND ${PROJECT_SOURCE_DIR}/ci/${rule}_test.sh)
+endforeach()
+
+# Every header compiles alone, with what its folder may see.
+function(lossgate_headers folder)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+    ${PROJECT_SOURCE_DIR}/${folder}/*.h)
+  if(NOT folder STREQUAL "impl/torch")
+    list(FILTER headers EXCLUDE REGEX "^impl/torch/")
+  endif()
+  set(sources)
+  foreach(header IN LISTS headers)
+    set(source ${PROJECT_BINARY_DIR}/headers/${header}.cpp)
+    file(GENERATE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
+    list(APPEND sources ${source})
+  endforeach()
+  if(sources)
+    string(REPLACE / _ name ${folder}_headers)
+    add_library(${name} OBJECT EXCLUDE_FROM_ALL ${sources})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} PRIVATE ${ARGN})
+    add_dependencies(headers ${name})
+  endif()
+endfunction()
+
+add_custom_target(headers)
+lossgate_headers(reference lossgate_eigen)
+lossgate_headers(impl)
+lossgate_headers(corpora nlohmann_json::nlohmann_json)
+lossgate_headers(properties)
+lossgate_headers(fuzz rapidcheck)
+lossgate_headers(regressions)
+lossgate_headers(report nlohmann_json::nlohmann_json fmt::fmt)
+lossgate_headers(ci CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)
+if(LOSSGATE_TORCH)
+  lossgate_headers(impl/torch libtorch)
+endif()
+add_test(NAME house.headers COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target headers)
+set_tests_properties(house.headers PROPERTIES RUN_SERIAL ON)
+
+# The product without LibTorch, in a build folder of its own.
+if(LOSSGATE_TORCH AND TARGET lossgate)
+  add_test(NAME house.no_torch COMMAND ${PROJECT_SOURCE_DIR}/ci/no_torch_test.sh
+    ${PROJECT_BINARY_DIR}/no-torch)
+  set_tests_properties(house.no_torch PROPERTIES RUN_SERIAL ON LABELS slow)
+endif()

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Checks that every include line keeps to the layers:
+#   reference/spec < { reference, impl, corpora } < properties < { fuzz, regressions, report } < ci
+# A line of the table: folder | our headers that it may include | headers of others. The longest folder
+# wins. A name ends in / for a whole folder. A folder may include itself and the standard library; a
+# test or a benchmark also what the line `folder_test` says.
+#   ci/layers.sh [ROOT]
+set -euo pipefail
+cd "${1:-$(dirname "$0")/..}"
+
+read -r -d '' table <<'EOT' || true
+reference/spec   | |
+reference        | reference/spec/ | Eigen/ immintrin.h
+impl             | reference/spec/ | POSIX
+impl/cuda        | reference/spec/ impl/ | cuda
+impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX
+corpora          | reference/spec/ | nlohmann/ POSIX
+properties       | reference/ impl/implementation.h |
+fuzz             | reference/ impl/implementation.h properties/ corpora/ | rapidcheck
+regressions      | reference/spec/ impl/implementation.h impl/catalog.h properties/ corpora/ |
+report           | reference/spec/ impl/implementation.h properties/ | nlohmann/ fmt/ POSIX
+ci               | reference/ impl/ properties/ corpora/ fuzz/ regressions/ report/ | CLI/ nlohmann/ fmt/ toml++/ POSIX
+reference_test   | reference/ | mpreal.h boost/
+impl_test        | reference/spec/ impl/ |
+properties_test  | reference/ impl/ corpora/ |
+fuzz_test        | reference/ impl/ corpora/ properties/ |
+regressions_test | reference/ impl/ corpora/ properties/ |
+report_test      | reference/ impl/ properties/ | nlohmann/
+EOT
+
+find reference impl corpora properties fuzz regressions report ci \
+  \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z |
+  xargs -0 awk -v table="$table" '
+    BEGIN {
+      posix = "unistd.h fcntl.h dlfcn.h poll.h signal.h spawn.h sys/"
+      lines = split(table, line, "\n")
+      for (i = 1; i <= lines; i++) {
+        split(line[i], part, "|")
+        gsub(/ /, "", part[1])
+        gsub(/POSIX/, posix, part[3])
+        ours[part[1]] = part[2]
+        others[part[1]] = part[3]
+      }
+    }
+    FNR == 1 {
+      folder = FILENAME
+      do sub(/\/?[^\/]*$/, "", folder); while (folder != "" && !(folder in ours))
+      top = FILENAME
+      sub(/\/.*/, "", top)
+      allowed_ours = ours[folder] " " folder "/"
+      allowed_others = others[folder]
+      if (FILENAME ~ /_(test|benchmark)\.cpp$/) {
+        allowed_ours = allowed_ours " " ours[top "_test"]
+        allowed_others = allowed_others " gtest/ gmock/ rapidcheck benchmark/ " others[top "_test"]
+      }
+    }
+    function allows(list, name,    word, n, i) {
+      n = split(list, word, " ")
+      for (i = 1; i <= n; i++) if (index(name, word[i]) == 1) return 1
+      return 0
+    }
+    function complain(why) {
+      print FILENAME ":" FNR ": " folder " may not include " why
+      failures = 1
+    }
+    /^[ \t]*#[ \t]*include[ \t]*"/ {
+      split($0, quoted, "\"")
+      if (!allows(allowed_ours, quoted[2])) complain("\"" quoted[2] "\"")
+    }
+    /^[ \t]*#[ \t]*include[ \t]*</ {
+      name = $0
+      sub(/^[^<]*</, "", name)
+      sub(/>.*/, "", name)
+      if (name !~ /^[a-z_0-9]+$/ && !allows(allowed_others, name)) complain("<" name ">")
+    }
+    folder == "reference/spec" && !/^ *\/\// && /long double/ {
+      print FILENAME ":" FNR ": device code would read long double as double"
+      failures = 1
+    }
+    END { exit failures }'
