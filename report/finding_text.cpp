@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/finding_text.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "report/value_text.h"
+
+namespace lossgate::report {
+namespace {
+
+constexpr std::size_t kWidth = 110;
+
+// One line, cut where it would be longer: a finding never scrolls away.
+std::string line(std::string_view label, std::string text) {
+  for (char& letter : text) {
+    if (static_cast<unsigned char>(letter) < 0x20) letter = ' ';
+  }
+  const std::size_t room = kWidth * 2 - 12;
+  if (text.size() > room) text = text.substr(0, room - 3) + "...";
+  return fmt::format("  {:<10}{}\n", label, text);
+}
+
+constexpr std::pair<std::string_view, std::string_view> kFixes[] = {
+    {"finite_forward",
+     "bound the exponent, or use the stable form; select valid positions before the maths"},
+    {"finite_backward",
+     "replace masked data before the maths (where, not a product): 0 x inf in the backward is NaN"},
+    {"masked_positions_inert", "select with where before the first operation, not after the last"},
+    {"no_laundering", "no nan_to_num at valid positions: raise, or let the NaN show"},
+    {"reference_agreement", "widen before the first subtraction; use the stable form; sum in f32"},
+    {"split_invariance",
+     "divide by the whole step's token count and sum over micro-batches and ranks"},
+    {"padding_invariance", "count valid positions, never positions"},
+    {"permutation_invariance", "index rows by their own data, never by their place in the batch"},
+    {"empty_is_zero", "give the divisor a floor of 1 where nothing is valid"},
+    {"inputs_not_mutated", "scale a copy: an in-place normalisation runs twice"},
+    {"determinism", "no atomics or uninitialised memory in the reduction"},
+    {"zero_advantage_zero_gradient",
+     "clamp the log-ratio before exp, so that 0 x inf cannot arise"},
+    {"error_on_invalid", "check labels, masks and options before they are read"},
+    {"bounds_hold", "use the form that keeps its sign: expm1(x) - x, not exp(x) - x - 1"},
+    {"on_policy_identity", "form the log-ratio by one subtraction of equal values"},
+    {"path_parity", "compare both paths with the reference; the farther one is wrong"},
+    {"gradient_matches_finite_difference", "derive the backward again from the forward"},
+    {"does_not_crash", "check sizes and indices before memory is read"},
+    {"does_not_hang", "bound every loop by the input's size"},
+};
+
+}  // namespace
+
+std::string_view usual_fix(std::string_view property) {
+  for (const auto& [name, fix] : kFixes) {
+    if (name == property) return fix;
+  }
+  return "replay the case and compare each stage with the reference";
+}
+
+std::string repro_line(const RecordedFinding& finding, std::string_view folder) {
+  if (finding.case_file.empty()) return finding.repro;
+  const std::string path =
+      folder.empty() ? finding.case_file : fmt::format("{}/{}", folder, finding.case_file);
+  return fmt::format("lossgate replay {} --impl {} --property {}", path, finding.implementation,
+                     finding.property);
+}
+
+std::string finding_text(const RecordedFinding& f, std::string_view statement,
+                         std::string_view folder) {
+  std::string text =
+      fmt::format("{} VIOLATED by {} ({}, {}; {} case{})\n", f.property, f.implementation, f.loss,
+                  f.dtype, f.count, f.count == 1 ? "" : "s");
+  text += line("", std::string(statement));
+  if (!f.source_file.empty()) {
+    text += line("code", fmt::format("{}:{}", f.source_file, f.source_line));
+  }
+  text += line("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
+  if (!f.inputs.empty()) text += line("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));
+  if (!f.actual.empty()) {
+    text +=
+        line("actual", fmt::format("{}, expected {}, allowed difference {}, error ratio {}",
+                                   f.actual, f.expected, brief(f.allowed), brief(f.error_ratio)));
+  }
+  text += line("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));
+  if (!f.cause.empty()) text += line("cause", f.cause);
+  text += line("usual fix", std::string(usual_fix(f.property)));
+  text += line("replay", repro_line(f, folder));
+  if (!f.red()) {
+    text += line(f.state, f.state_reason);
+  } else {
+    text += line("to accept", f.fingerprint + " | reason | issue | expires YYYY-MM-DD");
+  }
+  return text;
+}
+
+}  // namespace lossgate::report

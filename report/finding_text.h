@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "report/run_record.h"
+
+namespace lossgate::report {
+
+/// A finding as a terminal shows it: at most 12 lines, ASCII, no colour. `statement` is the
+/// property's sentence; `folder`, where the record lies, goes before the case file of the repro
+/// line where it is not empty.
+std::string finding_text(const RecordedFinding& finding, std::string_view statement,
+                         std::string_view folder);
+
+/// What usually mends a violation.
+std::string_view usual_fix(std::string_view property);
+
+/// The command that shows the finding again.
+std::string repro_line(const RecordedFinding& finding, std::string_view folder);
+
+}  // namespace lossgate::report

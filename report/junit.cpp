@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/junit.h"
+
+#include <fmt/format.h>
+
+#include "report/finding_text.h"
+
+namespace lossgate::report {
+namespace {
+
+using properties::Verdict;
+
+struct Suite {
+  std::string name, body;
+  int tests = 0, failures = 0, skipped = 0;
+
+  void pass(const std::string& test) {
+    tests += 1;
+    body += fmt::format("    <testcase classname=\"{}\" name=\"{}\"/>\n", xml_escaped(name),
+                        xml_escaped(test));
+  }
+  void child(const std::string& test, const std::string& element) {
+    tests += 1;
+    body += fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n{}    </testcase>\n",
+                        xml_escaped(name), xml_escaped(test), element);
+  }
+  void fail(const std::string& test, const std::string& message, const std::string& text) {
+    failures += 1;
+    child(test, fmt::format("      <failure message=\"{}\">{}</failure>\n", xml_escaped(message),
+                            xml_escaped(text)));
+  }
+  void skip(const std::string& test, const std::string& reason) {
+    skipped += 1;
+    child(test, fmt::format("      <skipped message=\"{}\"/>\n", xml_escaped(reason)));
+  }
+  std::string xml() const {
+    return fmt::format(
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n{}"
+        "  </testsuite>\n",
+        xml_escaped(name), tests, failures, skipped, body);
+  }
+};
+
+// A property of one subject over all dtypes: fails by its red findings.
+void add_property(Suite& suite, const RunRecord& record, const Subject& subject,
+                  const PropertyEntry& property) {
+  std::string failures, message, reason;
+  for (const RecordedFinding& f : record.findings) {
+    if (f.loss != subject.loss || f.implementation != subject.name || f.property != property.name ||
+        !f.red()) {
+      continue;
+    }
+    message += (message.empty() ? "" : "; ") + f.fingerprint;
+    failures += finding_text(f, property.statement, "");
+  }
+  std::int64_t asked = 0, answered = 0;
+  for (const Cell& c : record.cells) {
+    if (c.loss != subject.loss || c.implementation != subject.name || c.property != property.name) {
+      continue;
+    }
+    asked += c.cases;
+    answered += c.verdicts[static_cast<std::size_t>(Verdict::held)] +
+                c.verdicts[static_cast<std::size_t>(Verdict::violated)];
+    if (reason.empty() && !c.reasons.empty()) reason = c.reasons.begin()->first;
+  }
+  if (!failures.empty()) {
+    suite.fail(property.name, message, failures);
+  } else if (asked > 0 && answered == 0) {
+    suite.skip(property.name, reason);
+  } else if (asked > 0) {
+    suite.pass(property.name);
+  }
+}
+
+Suite kills(const RunRecord& record) {
+  Suite suite{.name = "faulty variants"};
+  for (const Kill& k : record.kills) {
+    const std::string test = k.loss + " " + k.implementation + " violates " + k.property;
+    if (k.killed) {
+      suite.pass(test);
+    } else {
+      suite.fail(test, fmt::format("survived {} hostile cases", k.hostile_cases), k.trouble);
+    }
+  }
+  return suite;
+}
+
+Suite expectations(const RunRecord& record) {
+  Suite suite{.name = "regressions"};
+  for (const Expectation& e : record.expectations) {
+    const std::string test = e.file + " " + e.implementation + " violates " + e.property;
+    if (e.met) {
+      suite.pass(test);
+    } else {
+      suite.fail(test, "the case no longer shows this", e.verdict);
+    }
+  }
+  return suite;
+}
+
+Suite whole(const RunRecord& record) {
+  Suite suite{.name = "the run"};
+  if (record.complete()) {
+    suite.pass("is whole");
+  } else {
+    suite.fail("is whole",
+               fmt::format("{} of {} cases run", record.cases_run, record.cases_planned),
+               fmt::format("{}", fmt::join(record.troubles, "\n")));
+  }
+  return suite;
+}
+
+}  // namespace
+
+std::string xml_escaped(std::string_view text) {
+  std::string escaped;
+  for (const char letter : text) {
+    switch (letter) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\n':
+        escaped += "\n";
+        break;
+      default:
+        escaped += static_cast<unsigned char>(letter) < 0x20 ? '?' : letter;
+    }
+  }
+  return escaped;
+}
+
+std::string junit(const RunRecord& record) {
+  std::vector<Suite> suites;
+  for (const Subject& subject : record.subjects) {
+    if (subject.faulty()) continue;
+    Suite suite{.name = subject.loss + "." + subject.name};
+    for (const PropertyEntry& property : record.properties) {
+      add_property(suite, record, subject, property);
+    }
+    suites.push_back(std::move(suite));
+  }
+  suites.push_back(kills(record));
+  suites.push_back(expectations(record));
+  suites.push_back(whole(record));
+  std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  int tests = 0, failures = 0;
+  for (const Suite& suite : suites) {
+    tests += suite.tests;
+    failures += suite.failures;
+  }
+  xml +=
+      fmt::format("<testsuites name=\"lossgate\" tests=\"{}\" failures=\"{}\">\n", tests, failures);
+  for (const Suite& suite : suites) xml += suite.xml();
+  return xml + "</testsuites>\n";
+}
+
+}  // namespace lossgate::report

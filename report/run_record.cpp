@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/run_record.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "reference/spec/dtype.h"
+
+namespace lossgate::report {
+namespace {
+
+auto key_of(const Cell& c) { return std::tie(c.loss, c.implementation, c.dtype, c.property); }
+auto key_of(const Timing& t) { return std::tie(t.loss, t.implementation, t.dtype); }
+auto key_of(const Kill& k) { return std::tie(k.loss, k.implementation, k.property); }
+auto key_of(const Expectation& e) { return std::tie(e.file, e.implementation, e.property); }
+auto key_of(const RecordedFinding& f) { return std::tie(f.fingerprint); }
+
+void keep_worst(Cell& into, double ratio, std::int64_t ordinal, const std::string& id) {
+  const bool worse = ratio > into.worst_ratio;
+  const bool sooner = ratio == into.worst_ratio && ordinal < into.worst_ordinal;
+  if (ordinal < 0 || !(worse || sooner || into.worst_ordinal < 0)) return;
+  into.worst_ratio = ratio;
+  into.worst_ordinal = ordinal;
+  into.worst_case = id;
+}
+
+void add(Cell& into, const Cell& part) {
+  into.cases += part.cases;
+  for (std::size_t i = 0; i < into.verdicts.size(); ++i) into.verdicts[i] += part.verdicts[i];
+  for (const auto& [reason, count] : part.reasons) into.reasons[reason] += count;
+  into.compared += part.compared;
+  into.no_digit += part.no_digit;
+  keep_worst(into, part.worst_ratio, part.worst_ordinal, part.worst_case);
+}
+
+void add(Timing& into, const Timing& part) {
+  into.cases += part.cases;
+  into.calls += part.calls;
+  into.seconds += part.seconds;
+}
+
+void add(RecordedFinding& into, const RecordedFinding& part) {
+  const std::int64_t count = into.count + part.count;
+  if (part.ordinal < into.ordinal) into = part;
+  into.count = count;
+}
+
+// Each variant's row and each expectation is one task's: there is nothing to add up.
+void add(Kill& into, const Kill& part) { into = part; }
+void add(Expectation& into, const Expectation& part) { into = part; }
+
+template <class T>
+void merge_rows(std::vector<T>& whole, const std::vector<T>& part) {
+  for (const T& row : part) {
+    const auto same = std::find_if(whole.begin(), whole.end(),
+                                   [&](const T& other) { return key_of(other) == key_of(row); });
+    if (same == whole.end()) {
+      whole.push_back(row);
+    } else {
+      add(*same, row);
+    }
+  }
+}
+
+// The position of what fits in a list; what is unknown comes last.
+template <class List, class Fits>
+std::size_t rank(const List& list, Fits fits) {
+  return static_cast<std::size_t>(std::find_if(list.begin(), list.end(), fits) - list.begin());
+}
+
+std::size_t dtype_rank(const std::string& dtype) {
+  return dtype.empty() ? 0 : static_cast<std::size_t>(parse_dtype(dtype).value_or(Dtype::boolean));
+}
+
+}  // namespace
+
+Cell& cell(RunRecord& record, const std::string& loss, const std::string& implementation,
+           const std::string& dtype, const std::string& property) {
+  for (Cell& c : record.cells) {
+    if (key_of(c) == std::tie(loss, implementation, dtype, property)) return c;
+  }
+  Cell& made = record.cells.emplace_back();
+  std::tie(made.loss, made.implementation, made.dtype, made.property) =
+      std::tie(loss, implementation, dtype, property);
+  return made;
+}
+
+void tally(Cell& cell, const properties::Outcome& outcome, std::int64_t ordinal) {
+  cell.cases += 1;
+  cell.verdicts[static_cast<std::size_t>(outcome.verdict)] += 1;
+  if (!outcome.reason.empty()) {
+    cell.reasons[std::string(name(outcome.verdict)) + ": " + outcome.reason] += 1;
+  }
+  cell.compared += outcome.compared;
+  cell.no_digit += outcome.no_digit;
+  const bool number = outcome.worst_ratio == outcome.worst_ratio;
+  const double ratio = number ? outcome.worst_ratio : std::numeric_limits<double>::infinity();
+  if (outcome.compared > 0 || outcome.violation) keep_worst(cell, ratio, ordinal, {});
+}
+
+void merge(RunRecord& whole, const RunRecord& part) {
+  whole.cases_run += part.cases_run;
+  whole.troubles.insert(whole.troubles.end(), part.troubles.begin(), part.troubles.end());
+  merge_rows(whole.cells, part.cells);
+  merge_rows(whole.timings, part.timings);
+  merge_rows(whole.kills, part.kills);
+  merge_rows(whole.expectations, part.expectations);
+  merge_rows(whole.findings, part.findings);
+}
+
+void put_in_order(RunRecord& record) {
+  const auto subject = [&](const auto& row) {
+    return rank(record.subjects, [&](const Subject& s) {
+      return s.name == row.implementation && s.loss == row.loss;
+    });
+  };
+  const auto property = [&](const auto& row) {
+    return rank(record.properties, [&](const PropertyEntry& p) { return p.name == row.property; });
+  };
+  const auto sort_by = [](auto& rows, auto key) {
+    std::sort(rows.begin(), rows.end(),
+              [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  };
+  sort_by(record.cells,
+          [&](const Cell& c) { return std::tuple(subject(c), dtype_rank(c.dtype), property(c)); });
+  sort_by(record.timings,
+          [&](const Timing& t) { return std::tuple(subject(t), dtype_rank(t.dtype)); });
+  sort_by(record.kills, [&](const Kill& k) { return std::tuple(subject(k), property(k)); });
+  sort_by(record.expectations,
+          [&](const Expectation& e) { return std::tuple(e.file, e.implementation, property(e)); });
+  sort_by(record.findings, [&](const RecordedFinding& f) {
+    return std::tuple(subject(f), property(f), f.ordinal, f.fingerprint);
+  });
+  std::sort(record.troubles.begin(), record.troubles.end());
+}
+
+std::array<std::int64_t, 5> verdict_counts(const RunRecord& record) {
+  std::array<std::int64_t, 5> counts{};
+  for (const Cell& c : record.cells) {
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += c.verdicts[i];
+  }
+  return counts;
+}
+
+}  // namespace lossgate::report

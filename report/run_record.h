@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "properties/verdict.h"
+
+/// What a run did and found, as data. Everything that people see is a view of it (SCHEMA.md).
+namespace lossgate::report {
+
+/// Raised when an older reader would misread a record.
+inline constexpr int kSchemaVersion = 1;
+
+/// The machine, as far as verdicts may depend on it. No host, user or path.
+struct Environment {
+  std::string architecture;
+  std::string instruction_set;
+  std::string compiler;
+  std::int64_t threads = 1;  ///< per implementation call
+  std::string rounding;
+  bool flush_to_zero = false;
+  bool denormals_are_zero = false;
+  std::int64_t x87_precision = 0;
+  std::int64_t real_digits = 0;
+  std::string torch;                ///< "loaded", or why not
+  std::vector<std::string> dtypes;  ///< "f32: roundoff 5.96e-08, ..."
+};
+
+/// What was asked for.
+struct Request {
+  std::string profile;
+  std::uint64_t seed = 0;
+  std::int64_t cases = 0;  ///< drawn per loss and dtype
+  std::vector<std::string> losses, implementations, properties, dtypes;
+  std::string fail_on;
+};
+
+/// An implementation under test, or one that is wrong on purpose (twin is not empty).
+struct Subject {
+  std::string loss, name, device, file;
+  std::int64_t line = 0;
+  std::string twin, thread, cause, trigger;
+  std::vector<std::string> killers;
+
+  bool faulty() const { return !twin.empty(); }
+};
+
+struct PropertyEntry {
+  std::string name, tier, statement;
+};
+
+/// What one property said of one implementation over all cases of one dtype.
+struct Cell {
+  std::string loss, implementation, dtype, property;
+  std::int64_t cases = 0;
+  std::array<std::int64_t, 5> verdicts{};       ///< by properties::Verdict
+  std::map<std::string, std::int64_t> reasons;  ///< "skipped: no such dtype" -> cases
+  std::int64_t compared = 0, no_digit = 0;      ///< entries
+  double worst_ratio = 0.0;
+  std::int64_t worst_ordinal = -1;  ///< place of that case in the run
+  std::string worst_case;           ///< its id
+};
+
+struct Timing {
+  std::string loss, implementation, dtype;
+  std::int64_t cases = 0, calls = 0;
+  double seconds = 0.0;
+};
+
+/// A faulty implementation against a property that must notice it.
+struct Kill {
+  std::string loss, implementation, property;
+  bool killed = false;
+  std::int64_t hostile_cases = 0;  ///< within its dtype until the kill, or in vain
+  std::string dtype, case_id;
+  std::string trouble;  ///< crashed, hung
+};
+
+/// A regression's word that an implementation violates a property on its case.
+struct Expectation {
+  std::string file, implementation, property, verdict;
+  bool met = false;
+};
+
+struct RecordedFinding {
+  std::string fingerprint, loss, implementation, property, dtype, grade, cause, reach, detail;
+  std::string source_file;
+  std::int64_t source_line = 0;
+  std::string place;                ///< "gradient.log_prob[1, 3]", with its sequence and token
+  std::vector<std::string> inputs;  ///< at that place, in decimal and bits
+  std::string actual, expected;
+  double allowed = 0.0, half_width = 0.0, error_ratio = 0.0;
+  std::int64_t ordinal = -1, count = 1;  ///< first case that shows it; how many do
+  std::string case_id;
+  std::string case_file;  ///< beside the record
+  std::string repro;      ///< from the folder of the record
+  std::string state;      ///< "red", "tolerated", "waived", "known", "expired waiver"
+  std::string state_reason;
+  std::string case_text;  ///< on its way to the file; not in the final record
+
+  bool red() const { return state == "red" || state == "expired waiver"; }
+};
+
+struct RunRecord {
+  std::int64_t schema = kSchemaVersion;
+  std::string version, commit;
+  Request request;
+  Environment environment;
+  std::int64_t cases_planned = 0, cases_run = 0;
+  bool interrupted = false;
+  std::vector<std::string> troubles;  ///< of the harness or machine: exit status 3
+  std::vector<PropertyEntry> properties;
+  std::vector<Subject> subjects;
+  std::vector<Cell> cells;
+  std::vector<Timing> timings;
+  std::vector<Kill> kills;
+  std::vector<Expectation> expectations;
+  std::vector<RecordedFinding> findings;
+  std::vector<std::string> vanished;  ///< baseline entries that this run did not find
+  double seconds = 0.0;
+
+  /// A run that stopped early or lost cases proves nothing.
+  bool complete() const { return !interrupted && troubles.empty() && cases_run == cases_planned; }
+};
+
+/// The cell, made where it is missing.
+Cell& cell(RunRecord& record, const std::string& loss, const std::string& implementation,
+           const std::string& dtype, const std::string& property);
+
+/// Counts one outcome.
+void tally(Cell& cell, const properties::Outcome& outcome, std::int64_t ordinal);
+
+/// Adds the results of a part of the run. The whole is the same in whatever order parts come.
+void merge(RunRecord& whole, const RunRecord& part);
+
+/// Sorts everything into the order of the subjects and properties.
+void put_in_order(RunRecord& record);
+
+/// Of value verdicts over sound implementations: how many, by verdict.
+std::array<std::int64_t, 5> verdict_counts(const RunRecord& record);
+
+}  // namespace lossgate::report
