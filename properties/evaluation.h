@@ -19,16 +19,25 @@ namespace lossgate::properties {
 class CaseStudy {
  public:
   CaseStudy(const reference::Loss& loss, Case c);
+  ~CaseStudy();
+  CaseStudy(const CaseStudy&) = delete;
+  CaseStudy& operator=(const CaseStudy&) = delete;
 
   const reference::Loss& loss() const { return loss_; }
   const LossSignature& signature() const { return loss_.signature; }
   const Case& whole() const { return whole_; }  ///< unsplit
   const Case& split() const { return split_; }  ///< as given
-  const reference::Problem& problem() const { return problem_; }
+
+  /// What a sound implementation refuses about this case, if anything. A refused case has no
+  /// outputs and no expectations.
   const std::optional<Refusal>& refusal() const { return refusal_; }
 
-  /// Visits every entry of every output with its expectation under the arithmetic. With
-  /// `split`, partial results are accumulated over the parts of the case.
+  const std::vector<OutputInfo>& outputs() const;
+  bool valid(std::int64_t sequence, std::int64_t token) const;
+
+  /// Visits every entry of every output with its expectation under the arithmetic. With `split`,
+  /// partial results are accumulated over the parts of the case. Small cases are computed once and
+  /// kept; large ones are streamed anew (rule A7).
   using Visitor =
       std::function<void(std::size_t output, std::int64_t index, const reference::Tracked&)>;
   void for_each_expected(const Arithmetic& arithmetic, bool split, const Visitor& visit);
@@ -36,16 +45,30 @@ class CaseStudy {
   /// The transformed case; made once, null where the transform does not apply to this case.
   const Transformed* transformed(const Transform& transform);
 
+  /// The study of the transformed case in its own right; null where the transform does not apply.
+  CaseStudy* derived(const Transform& transform);
+
+  /// A result for the whole case that a sound sibling gave, for path parity.
+  struct Sibling {
+    std::string name;
+    Arithmetic arithmetic;
+    LossResult result;
+  };
+  std::optional<Sibling> sibling;
+
  private:
   struct Expectations;
-  const Expectations* stored(const Arithmetic& arithmetic, bool split);
+  struct Derived;
+
+  const reference::Problem& problem(bool split) const;
+  const Expectations& stored(const Arithmetic& arithmetic, bool split);
 
   const reference::Loss& loss_;
   Case whole_, split_;
   std::optional<Refusal> refusal_;
-  reference::Problem problem_, split_problem_;
+  std::optional<reference::Problem> problem_, split_problem_;
   std::vector<std::unique_ptr<Expectations>> expectations_;
-  std::map<std::string, std::optional<Transformed>> transformed_;
+  std::map<std::string_view, std::unique_ptr<Derived>> derived_;
 };
 
 /// One implementation on one case. Identical calls are made once.
@@ -56,19 +79,19 @@ class Evaluation {
   CaseStudy& study() { return study_; }
   const LossSignature& signature() const { return study_.signature(); }
   const impl::Implementation& implementation() const { return implementation_; }
-  const Arithmetic& arithmetic() const { return arithmetic_; }         ///< as declared
-  const Arithmetic& stable_arithmetic() const { return stable_; }      ///< in the stable form (C1)
+  const Arithmetic& arithmetic() const { return arithmetic_; }     ///< as declared
+  const Arithmetic& stable_arithmetic() const { return stable_; }  ///< in the stable form (C1)
 
   const LossResult& actual();                            ///< on the whole, unsplit case
-  const LossResult& actual(const Transform& transform);  ///< on the transformed case
-  const LossResult& call(const std::string& key, const Case& c);  ///< any other case
+  const LossResult& actual(const Transform& transform);  ///< on the transformed case; it applies
+  LossResult call(const Case& c);                        ///< on any other case
   int calls() const { return calls_; }
 
  private:
   CaseStudy& study_;
   const impl::Implementation& implementation_;
   Arithmetic arithmetic_, stable_;
-  std::map<std::string, LossResult> results_;
+  std::map<std::string_view, LossResult> results_;
   int calls_ = 0;
 };
 

@@ -13,13 +13,21 @@ namespace lossgate::properties {
 enum class Tier { core, wide, hardening };
 std::string_view name(Tier tier);
 
+/// How a property stands to finiteness (rule E2): one NaN is one finding, not eight.
+enum class Precedence {
+  decides,  ///< it is the question of finiteness
+  yields,   ///< not asked of an implementation that is not finite
+  always,
+};
+
 /// A sentence that is true of every sound implementation.
 struct Property {
-  std::string name;       ///< what is true, never what went wrong
+  std::string name;  ///< what is true, never what went wrong
   Tier tier = Tier::core;
   std::string statement;
-  std::string rules;      ///< the numbered rules it rests on
+  std::string rules;  ///< the numbered rules it rests on
   Outcome (*check)(Evaluation&);
+  Precedence precedence = Precedence::yields;
 };
 
 /// All properties, in order of precedence.

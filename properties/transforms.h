@@ -14,29 +14,33 @@ namespace lossgate::properties {
 /// A case derived from another, and where the base's rows went.
 struct Transformed {
   Case c;
-  std::vector<std::int64_t> row_of;  ///< base sequence -> its place here
-  std::int64_t token_offset = 0;     ///< base token t is here at t + token_offset
+  std::vector<std::int64_t> row_of = {};  ///< base sequence -> its place here; empty: unmoved
+  std::int64_t token_offset = 0;          ///< base token t is here at t + token_offset
 
   /// The index, in this case's output, of an entry of the base's output.
   std::int64_t index_of(const OutputInfo& base, const Extents& here, std::int64_t index) const;
 };
 
-/// A named way to derive a case. The result is the same on every call.
+/// A named way to derive a case, or nothing where it does not apply. Any choice that it makes
+/// follows from the case, so the result is the same on every call.
 struct Transform {
   std::string_view name;
   std::optional<Transformed> (*apply)(const LossSignature&, const Case& whole, const Case& split);
 };
 
-extern const Transform kRepeated;             ///< the same case, evaluated again
-extern const Transform kMaskedFinite;         ///< other finite data, +-1e4 among it, where masked
-extern const Transform kMaskedNonFinite;      ///< infinities, NaN and illegal labels where masked
-extern const Transform kPadded;               ///< masked columns on both sides and a masked row
+extern const Transform kRepeated;         ///< the same case, evaluated again
+extern const Transform kMaskedFinite;     ///< other finite data, +-1e4 among it, where masked
+extern const Transform kMaskedNonFinite;  ///< infinities, NaN and illegal labels where masked
+extern const Transform kPadded;           ///< masked columns on both sides and a masked row
 extern const Transform kRowsPermuted;
-extern const Transform kSplit;                ///< the case's own split
+extern const Transform kSplit;  ///< the case's own split
 extern const Transform kAllMasked;
-extern const Transform kRowMasked;            ///< one live row masked, the others as they were
-extern const Transform kZeroAdvantage;        ///< and coefficient 0
-extern const Transform kNanAtValid;           ///< NaN at one valid position
+extern const Transform kRowMasked;      ///< one live row masked, the others as they were
+extern const Transform kZeroAdvantage;  ///< and the coefficient of all other terms 0
+extern const Transform kNanAtValid;  ///< NaN, or an infinity that must surface, at one valid entry
+extern const Transform kInvalid;     ///< one thing that must be refused
 extern const Transform kOnPolicy;
+extern const Transform kStepForward;  ///< differentiable fields moved a little, for differences
+extern const Transform kStepBackward;
 
 }  // namespace lossgate::properties

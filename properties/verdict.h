@@ -43,16 +43,16 @@ struct Violation {
   double allowed = 0.0;     ///< largest |actual - expected| that the rules accept
   double half_width = 0.0;  ///< of the interval of right answers at a kink (B6)
   double error_ratio = 0.0;
-  std::string detail;       ///< one sentence: what is wrong here
-  std::string cause;        ///< root-cause class
+  std::string detail;  ///< one sentence: what is wrong here
+  std::string cause;   ///< root-cause class
 };
 
 struct Outcome {
   Verdict verdict = Verdict::held;
-  std::string reason = {};        ///< of vacuous, skipped and note
-  double worst_ratio = 0.0;       ///< largest error ratio met, also where everything held (B5)
-  std::int64_t compared = 0;      ///< entries compared
-  std::int64_t no_digit = 0;      ///< of those, entries whose bound exceeds their value (B4)
+  std::string reason = {};    ///< of vacuous, skipped and note
+  double worst_ratio = 0.0;   ///< largest error ratio met, also where everything held (B5)
+  std::int64_t compared = 0;  ///< entries compared
+  std::int64_t no_digit = 0;  ///< of those, entries whose bound exceeds their value (B4)
   std::optional<Violation> violation = std::nullopt;
 };
 
@@ -76,7 +76,7 @@ struct Finding {
   std::string loss;
   std::string dtype;
   Violation violation;
-  std::string reach;        ///< "fails from log-ratio 88.73", empty where no axis tames it
+  std::string reach;  ///< "fails from log-ratio 88.73", empty where no axis tames it
   Grade grade = Grade::rare;
   std::string fingerprint;  ///< rule E6: never a case id
 };

@@ -22,12 +22,12 @@ struct Problem {
   const LossSignature& signature;
   const Case& c;
   std::vector<OutputInfo> outputs;
-  std::vector<bool> valid;                  ///< [sequences, tokens]
-  std::vector<std::int64_t> row_tokens;     ///< valid positions of each sequence
-  std::int64_t sequences = 0, tokens = 0;   ///< extents
-  std::int64_t token_count = 0;             ///< valid positions
-  std::int64_t sequence_count = 0;          ///< sequences with a valid position
-  std::int64_t parts = 1;                   ///< micro-batches whose results are accumulated
+  std::vector<bool> valid;                 ///< [sequences, tokens]
+  std::vector<std::int64_t> row_tokens;    ///< valid positions of each sequence
+  std::int64_t sequences = 0, tokens = 0;  ///< extents
+  std::int64_t token_count = 0;            ///< valid positions
+  std::int64_t sequence_count = 0;         ///< sequences with a valid position
+  std::int64_t parts = 1;                  ///< micro-batches whose results are accumulated
 };
 
 /// Receives every entry of every output exactly once, in any order.
@@ -71,8 +71,7 @@ class FieldReader {
 template <class S>
 class Inputs {
  public:
-  explicit Inputs(const Problem& problem, std::string_view form)
-      : problem_(problem), form_(form) {}
+  explicit Inputs(const Problem& problem, std::string_view form) : problem_(problem), form_(form) {}
 
   const Problem& problem() const { return problem_; }
   const LossSpec& spec() const { return problem_.c.spec; }
@@ -105,13 +104,16 @@ class Inputs {
   /// The factor of the terms of one sequence in the loss (see Reduction).
   S token_weight(std::int64_t sequence) const {
     switch (spec().reduction) {
-      case Reduction::token_mean: return one_over(problem_.token_count);
+      case Reduction::token_mean:
+        return one_over(problem_.token_count);
       case Reduction::sequence_mean:
         return one_over(problem_.sequence_count * row_tokens(sequence));
       case Reduction::seq_mean_token_sum_norm:
         return one_over(problem_.sequence_count) / option("max_length");
-      case Reduction::sum_over_items: return constant<S>(1.0L) / option("num_items");
-      default: return constant<S>(1.0L);
+      case Reduction::sum_over_items:
+        return constant<S>(1.0L) / option("num_items");
+      default:
+        return constant<S>(1.0L);
     }
   }
 
@@ -165,9 +167,7 @@ class Outputs {
     throw std::out_of_range("output '" + std::string(output) + "' is missing");
   }
 
-  Writer gradient(std::string_view field) const {
-    return writer("gradient." + std::string(field));
-  }
+  Writer gradient(std::string_view field) const { return writer("gradient." + std::string(field)); }
 
   /// The loss, accumulated over the parts of the split.
   void loss(const Sum<S>& terms) const {

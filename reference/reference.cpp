@@ -23,6 +23,30 @@ std::vector<Loss> build_catalog() {
   return losses;
 }
 
+/// How Real itself computes. Its sums are compensated: their error does not grow with the terms.
+Arithmetic real_arithmetic() {
+  Arithmetic a;
+  a.compute = Dtype::f64;
+  a.roundoff = kRealRoundoff;
+  a.sum = {.roundoff = 2.0 * kRealRoundoff, .order = SumOrder::pairwise, .width = 1.0};
+  a.matmul = a.sum;
+  return a;
+}
+
+/// The largest ratio of the reference's error to the one charged to the subject. Bounds are sums of
+/// products of one such charge each, so comparing charge by charge bounds every entry's ratio.
+double uncertainty(const Arithmetic& subject) {
+  const Arithmetic real = real_arithmetic();
+  const auto ratio = [&](double MathLibrary::*f) {
+    return real.math.*f * real.roundoff / (subject.math.*f * subject.roundoff);
+  };
+  using M = MathLibrary;
+  return std::max({real.roundoff / subject.roundoff, real.sum.roundoff / subject.sum.roundoff,
+                   real.matmul.roundoff / subject.matmul.roundoff, ratio(&M::exp), ratio(&M::log),
+                   ratio(&M::log1p), ratio(&M::expm1), ratio(&M::tanh), ratio(&M::sigmoid),
+                   ratio(&M::sqrt)});
+}
+
 }  // namespace
 
 const std::vector<Loss>& catalog() {
@@ -48,37 +72,9 @@ void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithm
   loss.evaluate(Inputs<Tracked>(problem, arithmetic.form), Outputs<Tracked>(problem, sink));
 }
 
-Arithmetic real_arithmetic(std::string_view form) {
-  Arithmetic a;
-  a.compute = Dtype::f64;  // constants of the formulas are exact in Real where they are in double
-  a.roundoff = kRealRoundoff;
-  a.eta = std::numeric_limits<double>::min();
-  a.sum = {.roundoff = a.roundoff, .order = SumOrder::sequential, .width = 1.0};
-  a.sum.order = SumOrder::blocked;  // compensated: the error does not grow with the terms
-  a.sum.width = std::numeric_limits<double>::max();
-  a.matmul = a.sum;
-  a.form = form;
-  return a;
-}
-
-double reference_uncertainty(const Arithmetic& arithmetic) {
-  const Arithmetic real = real_arithmetic(arithmetic.form);
-  double ratio = real.roundoff / arithmetic.roundoff;
-  const auto compare = [&](double own, double subject) {
-    if (subject > 0.0) ratio = std::max(ratio, own * real.roundoff / (subject * arithmetic.roundoff));
-  };
-  const MathLibrary &own = real.math, &subject = arithmetic.math;
-  compare(own.exp, subject.exp);
-  compare(own.log, subject.log);
-  compare(own.log1p, subject.log1p);
-  compare(own.expm1, subject.expm1);
-  compare(own.tanh, subject.tanh);
-  compare(own.sigmoid, subject.sigmoid);
-  compare(own.sqrt, subject.sqrt);
-  // Two compensated roundings against at least one of the subject's.
-  ratio = std::max(ratio, 2.0 * real.roundoff / arithmetic.sum.roundoff);
-  ratio = std::max(ratio, 2.0 * real.roundoff / arithmetic.matmul.roundoff);
-  return ratio;
+std::string_view unsuitable_for(const Arithmetic& arithmetic) {
+  if (arithmetic.compute == Dtype::f64 && !kRealIsWiderThanDouble) return "reference not wider";
+  return uncertainty(arithmetic) > 0.01 ? "reference uncertain" : "";
 }
 
 }  // namespace lossgate::reference

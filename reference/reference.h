@@ -33,11 +33,8 @@ std::optional<Refusal> expected_refusal(const Loss& loss, const Case& c);
 void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithmetic,
               Sink<Tracked>& sink);
 
-/// How Real itself computes: what bounds the reference's own error (rule B5).
-Arithmetic real_arithmetic(std::string_view form);
-
-/// The largest ratio of the reference's error to the error allowed under `arithmetic`, by
-/// comparing the two arithmetics rule by rule.
-double reference_uncertainty(const Arithmetic& arithmetic);
+/// Why the reference cannot judge results of this arithmetic, or empty: Real is not wider, or its
+/// own error is more than a hundredth of what is allowed (rules A1, B5).
+std::string_view unsuitable_for(const Arithmetic& arithmetic);
 
 }  // namespace lossgate::reference

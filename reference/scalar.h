@@ -110,20 +110,36 @@ inline Tracked either(const Tracked& first, const Tracked& second) {
 }
 
 template <class S>
+bool is_nan(const S& a) {
+  return value_of(a) != value_of(a);
+}
+
+/// NaN wins, as in PyTorch.
+template <class S>
 S minimum(const S& a, const S& b) {
+  if (is_nan(a)) return a;
+  if (is_nan(b)) return b;
   switch (compare(a, b)) {
-    case Order::above: return b;
-    case Order::undecided: return value_of(a) <= value_of(b) ? either(a, b) : either(b, a);
-    default: return a;
+    case Order::above:
+      return b;
+    case Order::undecided:
+      return value_of(a) <= value_of(b) ? either(a, b) : either(b, a);
+    default:
+      return a;
   }
 }
 
 template <class S>
 S maximum(const S& a, const S& b) {
+  if (is_nan(a)) return a;
+  if (is_nan(b)) return b;
   switch (compare(a, b)) {
-    case Order::below: return b;
-    case Order::undecided: return value_of(a) >= value_of(b) ? either(a, b) : either(b, a);
-    default: return a;
+    case Order::below:
+      return b;
+    case Order::undecided:
+      return value_of(a) >= value_of(b) ? either(a, b) : either(b, a);
+    default:
+      return a;
   }
 }
 
@@ -136,10 +152,14 @@ S clamp(const S& a, const S& low, const S& high) {
 template <class S>
 S switched(Order order, double below, double equal, double above) {
   switch (order) {
-    case Order::below: return S(below);
-    case Order::equal: return S(equal);
-    case Order::above: return S(above);
-    default: return S(equal);
+    case Order::below:
+      return S(below);
+    case Order::equal:
+      return S(equal);
+    case Order::above:
+      return S(above);
+    default:
+      return S(equal);
   }
 }
 
@@ -147,10 +167,14 @@ template <>
 inline Tracked switched<Tracked>(Order order, double below, double equal, double above) {
   const auto selected = [](double v) { return Tracked{v, 0.0, std::fabs(v), 0.0}; };
   switch (order) {
-    case Order::below: return selected(below);
-    case Order::equal: return selected(equal);
-    case Order::above: return selected(above);
-    default: break;
+    case Order::below:
+      return selected(below);
+    case Order::equal:
+      return selected(equal);
+    case Order::above:
+      return selected(above);
+    default:
+      break;
   }
   const double low = std::min({below, equal, above}), high = std::max({below, equal, above});
   return {(low + high) / 2, 0.0, high, (high - low) / 2};

@@ -27,8 +27,8 @@ class CompensatedSum {
   Real carry_ = 0.0L;
 };
 
-/// The only way in which a formula adds up terms. `extent` is how many terms an implementation adds,
-/// masked ones included: they add nothing, but they shape the tree.
+/// The only way in which a formula adds up terms. `extent` is how many terms an implementation
+/// adds, masked ones included: they add nothing, but they shape the tree.
 template <class S>
 class Sum {
  public:

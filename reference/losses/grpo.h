@@ -35,8 +35,9 @@ struct Grpo {
     return {
         .id = "grpo",
         .title = "PPO-clip / GRPO with a KL penalty, from log-probs",
-        .formula = "-min(w A, clamp(w, 1 - clip_low, 1 + clip_high) A) + kl_penalty * KL, "
-                   "w = exp(clamp(log_prob - old_log_prob))",
+        .formula =
+            "-min(w A, clamp(w, 1 - clip_low, 1 + clip_high) A) + kl_penalty * KL, "
+            "w = exp(clamp(log_prob - old_log_prob))",
         .source = "arXiv:1707.06347 eq. 7; arXiv:2402.03300 eq. 3-4; arXiv:2507.18071 eq. 5-7",
         .forms = kK3Forms,
         .options = policy_options(),
@@ -54,7 +55,8 @@ struct Grpo {
                      .axes = {Axis::sequences, Axis::tokens},
                      .doc = "x, before the reduction; 0 where masked"}},
         .reductions = kTokenReductions,
-        .reach = {{"log-ratio", "old_log_prob", "log_prob"}, {"KL input", "ref_log_prob", "log_prob"}},
+        .reach = {{"log-ratio", "old_log_prob", "log_prob"},
+                  {"KL input", "ref_log_prob", "log_prob"}},
         .mask = "mask",
         .advantage = "advantage",
         .coefficient = "kl_penalty",

@@ -57,7 +57,8 @@ class ClippedSurrogate {
     const S raised = maximum(weight, low_);
     const S flows = at_least(weight, low_);
     if (!dual_) return {-advantage * raised, -advantage * flows};
-    return {-advantage * minimum(raised, ceiling_), -advantage * (flows * at_most(raised, ceiling_))};
+    return {-advantage * minimum(raised, ceiling_),
+            -advantage * (flows * at_most(raised, ceiling_))};
   }
 
  private:

@@ -22,7 +22,8 @@ std::vector<OutputInfo> outputs_of(const LossSignature& signature, const Case& c
                        .field = "",
                        .dtype = widened,
                        .axes = output.axes,
-                       .extents = c.shape.of(output.axes)});
+                       .extents = c.shape.of(output.axes),
+                       .range = output.range ? output.range(c) : std::nullopt});
   }
   for (const Field& field : signature.fields) {
     if (field.role != Role::differentiable) continue;

@@ -29,6 +29,7 @@ struct OutputInfo {
   Dtype dtype = Dtype::f32;
   std::vector<Axis> axes;
   Extents extents;
+  std::optional<std::pair<double, double>> range = {};  ///< of every entry, by mathematics
 };
 
 /// The outputs that any result for this case has, in order: `loss` (unless the reduction is none),

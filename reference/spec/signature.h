@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "reference/spec/reduction.h"
 
 namespace lossgate {
+
+struct Case;
 
 /// The named axes of fields and outputs. `sequences` and `tokens` come in that order.
 enum class Axis { sequences, tokens, vocab, hidden, support, responses, bytes };
@@ -20,13 +23,20 @@ inline constexpr Axis kAllAxes[] = {Axis::sequences, Axis::tokens,    Axis::voca
 
 constexpr std::string_view name(Axis axis) {
   switch (axis) {
-    case Axis::sequences: return "sequences";
-    case Axis::tokens: return "tokens";
-    case Axis::vocab: return "vocab";
-    case Axis::hidden: return "hidden";
-    case Axis::support: return "support";
-    case Axis::responses: return "responses";
-    case Axis::bytes: return "bytes";
+    case Axis::sequences:
+      return "sequences";
+    case Axis::tokens:
+      return "tokens";
+    case Axis::vocab:
+      return "vocab";
+    case Axis::hidden:
+      return "hidden";
+    case Axis::support:
+      return "support";
+    case Axis::responses:
+      return "responses";
+    case Axis::bytes:
+      return "bytes";
   }
   return "?";
 }
@@ -76,9 +86,9 @@ struct Option {
   enum class Kind { real, integer, flag, choice };
   std::string name;
   Kind kind = Kind::real;
-  OptionValue standard;             ///< the default
-  double low = 0.0, high = 0.0;     ///< closed range of numbers
-  bool nullable = false;            ///< whether none is accepted
+  OptionValue standard;          ///< the default
+  double low = 0.0, high = 0.0;  ///< closed range of numbers
+  bool nullable = false;         ///< whether none is accepted
   std::vector<std::string> choices = {};
   std::string doc = {};
 };
@@ -97,6 +107,8 @@ struct OutputField {
   std::vector<Axis> axes;
   std::vector<Dtype> dtypes = {};  ///< empty: the floating-point dtype of the case
   std::string doc = {};
+  /// The closed range that every entry has by mathematics, under the options of the case.
+  std::optional<std::pair<double, double>> (*range)(const Case&) = nullptr;
 };
 
 /// What an empty batch, row or micro-batch gives (C6).
@@ -120,9 +132,9 @@ struct LossSignature {
   std::string coefficient = {};   ///< the option that scales all other terms, if any
   /// Pairs (field, twin): equal values mean "on-policy".
   std::vector<std::pair<std::string, std::string>> on_policy = {};
-  bool rows_permutable = true;    ///< sequences may change places
-  bool tokens_paddable = true;    ///< masked columns and rows may be added
-  bool splittable = true;         ///< sequences may be dealt to micro-batches and ranks
+  bool rows_permutable = true;  ///< sequences may change places
+  bool tokens_paddable = true;  ///< masked columns and rows may be added
+  bool splittable = true;       ///< sequences may be dealt to micro-batches and ranks
   Empty empty = Empty::zero;
 
   const Field* find_field(std::string_view field) const;

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/agreement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace lossgate::properties {
+namespace {
+
+using reference::kThreshold;
+using reference::Tracked;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+double allowed_error(const OutputInfo& output, const Tracked& expected, bool exact) {
+  const double magnitude = static_cast<double>(std::fabs(expected.v));
+  // A zero that nothing can move is stored as it is.
+  if (expected.is_exact_zero()) return 0.0;
+  return (exact ? 0.0 : expected.err) + storage_error(output, magnitude);
+}
+
+double ratio_of(double distance, double half, double allowed) {
+  const double excess = std::max(distance - half, 0.0);
+  if (excess == 0.0) return 0.0;
+  return allowed == 0.0 ? kInfinity : excess / allowed;
+}
+
+bool in_range(const OutputInfo& output, const Tracked& expected) {
+  const double magnitude = static_cast<double>(std::fabs(expected.v));
+  return magnitude + kThreshold * expected.err + expected.half <= max_finite(output.dtype);
+}
+
+/// Where the value overflows, these are right, and NaN is tolerated (rule C2).
+bool acceptable_overflow(const OutputInfo& output, const Tracked& expected, double actual) {
+  if (std::isnan(actual)) return true;
+  const bool sign_right = std::signbit(actual) == std::signbit(static_cast<double>(expected.v));
+  return std::fabs(actual) >= max_finite(output.dtype) && sign_right;
+}
+
+/// Collects the entries of one comparison.
+class Judge {
+ public:
+  explicit Judge(const Comparison& comparison) : comparison_(comparison) {
+    for (const OutputInfo& output : comparison.study.outputs()) {
+      actual_.push_back(comparison.actual.find(output.name));
+    }
+    forward_overflows_ = comparison.study.whole().upstream == 0.0 && overflow_in_forward();
+  }
+
+  void operator()(std::size_t index_of_output, std::int64_t index, const Tracked& expected) {
+    const OutputInfo& output = comparison_.study.outputs()[index_of_output];
+    if (std::isnan(expected.v)) {
+      ++undefined_;
+      return;
+    }
+    const Tensor& tensor = *actual_[index_of_output];
+    const std::int64_t at =
+        comparison_.moved ? comparison_.moved->index_of(output, tensor.extents, index) : index;
+    const double actual = tensor.at(at);
+    // A zero upstream gradient on a forward that legitimately overflows may give NaN (C2).
+    if (forward_overflows_ && output.kind == OutputKind::gradient && std::isnan(actual)) return;
+    judge(output, index, expected, actual);
+  }
+
+  Outcome outcome() const {
+    Outcome result{.worst_ratio = worst_, .compared = compared_, .no_digit = no_digit_};
+    if (violation_) {
+      result.verdict = Verdict::violated;
+      result.violation = violation_;
+    } else if (compared_ == 0) {
+      result.verdict = Verdict::skipped;
+      result.reason = undefined_ > 0 ? "reference overflow" : "nothing to compare";
+    } else if (no_digit_ == compared_) {
+      result.verdict = Verdict::vacuous;
+      result.reason = "no digit";
+    }
+    return result;
+  }
+
+ private:
+  bool overflow_in_forward() {
+    bool overflows = false;
+    comparison_.study.for_each_expected(comparison_.arithmetic, comparison_.split,
+                                        [&](std::size_t o, std::int64_t, const Tracked& expected) {
+                                          const OutputInfo& output = comparison_.study.outputs()[o];
+                                          if (output.kind == OutputKind::gradient) return;
+                                          overflows |= !must_be_finite(comparison_.arithmetic,
+                                                                       output, expected);
+                                        });
+    return overflows;
+  }
+
+  void judge(const OutputInfo& output, std::int64_t index, const Tracked& expected, double actual) {
+    const bool peak_fits = must_be_finite(comparison_.arithmetic, output, expected);
+    if (!peak_fits && !std::isfinite(actual)) {
+      // Beyond the range an infinity must at least have the right sign where the value decides it.
+      if (in_range(output, expected) || acceptable_overflow(output, expected, actual)) return;
+    }
+    if (!peak_fits && std::isfinite(actual) && !std::isfinite(static_cast<double>(expected.v))) {
+      if (acceptable_overflow(output, expected, actual)) return;
+    }
+    const double distance =
+        std::isfinite(actual) ? static_cast<double>(std::fabs(actual - expected.v)) : kInfinity;
+    const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
+    const double allowed = allowed_error(output, expected, exact);
+    ++compared_;
+    const double ratio = allowed == kInfinity ? 0.0 : ratio_of(distance, expected.half, allowed);
+    if (ratio > kThreshold) {
+      // Beyond the compute format's range the first-order bound says nothing of a finite result.
+      if (!peak_fits && acceptable_overflow(output, expected, actual)) return;
+      record(output, index, expected, actual, allowed, ratio);
+    } else if (allowed > 0.0 &&
+               kThreshold * allowed >= static_cast<double>(std::fabs(expected.v))) {
+      ++no_digit_;
+    }
+    worst_ = std::max(worst_, ratio);
+  }
+
+  void record(const OutputInfo& output, std::int64_t index, const Tracked& expected, double actual,
+              double allowed, double ratio) {
+    if (violation_ && ratio <= violation_->error_ratio) return;
+    violation_ = Violation{.place = place_of(comparison_.study, output, index),
+                           .actual = actual,
+                           .expected = expected.v,
+                           .allowed = kThreshold * allowed,
+                           .half_width = expected.half,
+                           .error_ratio = ratio,
+                           .detail = "",
+                           .cause = ""};
+  }
+
+  const Comparison& comparison_;
+  std::vector<const Tensor*> actual_;
+  bool forward_overflows_ = false;
+  double worst_ = 0.0;
+  std::int64_t compared_ = 0, no_digit_ = 0, undefined_ = 0;
+  std::optional<Violation> violation_;
+};
+
+}  // namespace
+
+double storage_error(const OutputInfo& output, double magnitude) {
+  return is_float(output.dtype)
+             ? unit_roundoff(output.dtype) * magnitude + min_subnormal(output.dtype)
+             : 0.0;
+}
+
+Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index) {
+  Place place{.output = output.name, .index = index};
+  place.coordinates.resize(output.axes.size());
+  for (std::size_t axis = output.axes.size(); axis-- > 0;) {
+    const std::int64_t at = index % output.extents[axis];
+    index /= output.extents[axis];
+    place.coordinates[axis] = at;
+    if (output.axes[axis] == Axis::sequences) place.sequence = at;
+    if (output.axes[axis] == Axis::tokens) place.token = at;
+  }
+  if (place.sequence >= 0 && place.token >= 0) {
+    place.valid = study.valid(place.sequence, place.token);
+  }
+  return place;
+}
+
+bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
+                    const Tracked& expected) {
+  const double peak_margin = kThreshold * expected.err + expected.half;
+  return in_range(output, expected) &&
+         expected.peak + peak_margin <= max_finite(arithmetic.compute);
+}
+
+Outcome compare(const Comparison& comparison) {
+  Judge judge(comparison);
+  comparison.study.for_each_expected(comparison.arithmetic, comparison.split, std::ref(judge));
+  return judge.outcome();
+}
+
+std::optional<Outcome> unusable(Evaluation& evaluation) {
+  if (evaluation.study().refusal()) return skipped("the input is to be refused");
+  if (malformed(evaluation.study(), evaluation.actual())) return skipped("no values");
+  return std::nullopt;
+}
+
+std::optional<Outcome> incomparable(Evaluation& evaluation) {
+  if (auto outcome = unusable(evaluation)) return outcome;
+  const std::string_view reason = reference::unsuitable_for(evaluation.arithmetic());
+  if (!reason.empty()) return skipped(std::string(reason));
+  return std::nullopt;
+}
+
+Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, bool split) {
+  if (auto outcome = incomparable(evaluation)) return *outcome;
+  CaseStudy* derived = evaluation.study().derived(transform);
+  if (!derived) return vacuous("no trigger");
+  const LossResult& actual = evaluation.actual(transform);
+  if (auto violation = malformed(*derived, actual)) return violated(*violation);
+  return compare({.study = evaluation.study(),
+                  .arithmetic = evaluation.arithmetic(),
+                  .actual = actual,
+                  .moved = evaluation.study().transformed(transform),
+                  .split = split});
+}
+
+std::optional<Violation> first_difference(const CaseStudy& study, const LossResult& base,
+                                          const LossResult& other) {
+  for (const OutputInfo& output : study.outputs()) {
+    const Tensor* a = base.find(output.name);
+    const Tensor* b = other.find(output.name);
+    for (std::int64_t i = 0; a && b && i < a->size(); ++i) {
+      if (load_bits(a->dtype, a->element(i)) == load_bits(b->dtype, b->element(i))) continue;
+      const double first = a->at(i), second = b->at(i);
+      if (std::isnan(first) && std::isnan(second)) continue;
+      return Violation{.place = place_of(study, output, i),
+                       .actual = second,
+                       .expected = first,
+                       .error_ratio = kInfinity,
+                       .detail = "",
+                       .cause = ""};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> malformed(const CaseStudy& study, const LossResult& actual) {
+  if (actual.refusal) {
+    return Violation{.place = {.output = actual.refusal->argument},
+                     .detail = "refused a legal input: " + actual.refusal->message,
+                     .cause = "legal input refused"};
+  }
+  for (const OutputInfo& output : study.outputs()) {
+    const Tensor* tensor = actual.find(output.name);
+    if (tensor && tensor->extents == output.extents && tensor->dtype == output.dtype) continue;
+    return Violation{.place = {.output = output.name},
+                     .detail = tensor ? "output has another shape or dtype" : "output is missing",
+                     .cause = "malformed result"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "properties/evaluation.h"
+#include "properties/verdict.h"
+
+namespace lossgate::properties {
+
+/// The place of an output entry, with what the mask says of it.
+Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index);
+
+/// Whether value and peak of an expectation are certainly within range: there the actual must be
+/// finite (rule C1). `peak` comes from the stable form.
+bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
+                    const reference::Tracked& expected);
+
+/// What storing a result of this magnitude in the output's dtype adds to its error (rule B3).
+double storage_error(const OutputInfo& output, double magnitude);
+
+/// What is compared with what.
+struct Comparison {
+  CaseStudy& study;  ///< whose reference is expected
+  const Arithmetic& arithmetic;
+  const LossResult& actual;
+  const Transformed* moved = nullptr;  ///< where the base's entries are in `actual`
+  bool split = false;                  ///< results accumulated over the parts of the split
+  bool exact_values = false;           ///< outputs of kind value must be correctly rounded
+};
+
+/// Rules B3 to B6 and C2 over all entries: violated at the entry with the largest error ratio,
+/// vacuous where no entry keeps a digit.
+Outcome compare(const Comparison& comparison);
+
+/// Why a property cannot be asked: the case is to be refused, or the base gave no values.
+std::optional<Outcome> unusable(Evaluation& evaluation);
+
+/// The same, or the reference cannot judge this arithmetic (rules A1, B5).
+std::optional<Outcome> incomparable(Evaluation& evaluation);
+
+/// The transformed case's result against the base's expectations.
+Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, bool split = false);
+
+/// Bitwise equality of two results' outputs; NaNs of any payload are equal. The place of the first
+/// difference is in the base's coordinates.
+std::optional<Violation> first_difference(const CaseStudy& study, const LossResult& base,
+                                          const LossResult& other);
+
+/// A refusal where values were due, or the reverse, or outputs that are missing or misshapen.
+std::optional<Violation> malformed(const CaseStudy& study, const LossResult& actual);
+
+}  // namespace lossgate::properties

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "properties/agreement.h"
+#include "properties/checks.h"
+
+namespace lossgate::properties {
+
+/// Ranges that the signature declares for its outputs; a value may leave them by its error at most.
+Outcome bounds_hold(Evaluation& evaluation) {
+  if (auto outcome = incomparable(evaluation)) return *outcome;
+  CaseStudy& study = evaluation.study();
+  std::optional<Violation> violation;
+  std::int64_t asked = 0;
+  study.for_each_expected(
+      evaluation.arithmetic(), false,
+      [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
+        const OutputInfo& output = study.outputs()[o];
+        if (output.kind != OutputKind::value || !output.range) return;
+        const double actual = evaluation.actual().find(output.name)->at(i);
+        if (!std::isfinite(actual) || !std::isfinite(expected.err)) return;
+        ++asked;
+        const auto [low, high] = *output.range;
+        const double slack = reference::kThreshold * expected.err + expected.half;
+        const double outside = std::max(low - actual, actual - high);
+        if (violation || outside <= slack) return;
+        violation = Violation{.place = place_of(study, output, i),
+                              .actual = actual,
+                              .expected = expected.v,
+                              .allowed = slack,
+                              .error_ratio = slack > 0.0 ? outside / slack : HUGE_VAL,
+                              .detail = "outside its mathematical range",
+                              .cause = "cancellation"};
+      });
+  if (violation) return violated(*violation);
+  return asked > 0 ? held() : vacuous("no trigger");
+}
+
+}  // namespace lossgate::properties

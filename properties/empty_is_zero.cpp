@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "properties/agreement.h"
+#include "properties/checks.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// An output of an empty batch that is not exactly 0.
+std::optional<Violation> something(CaseStudy& study, const LossResult& actual) {
+  if (auto violation = malformed(study, actual)) return violation;
+  for (const OutputInfo& output : study.outputs()) {
+    const Tensor& tensor = *actual.find(output.name);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (tensor.at(i) == 0.0) continue;
+      return Violation{.place = place_of(study, output, i),
+                       .actual = tensor.at(i),
+                       .expected = 0.0L,
+                       .error_ratio = HUGE_VAL,
+                       .detail = "nothing is valid, so everything is exactly 0",
+                       .cause = "empty divisor"};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// Rule C6: the whole batch empty, then one row empty and the others as the reference has them.
+Outcome empty_is_zero(Evaluation& evaluation) {
+  if (auto outcome = unusable(evaluation)) return *outcome;
+  if (evaluation.implementation().contract.empty != Empty::zero) return skipped("contract");
+  CaseStudy* empty = evaluation.study().derived(kAllMasked);
+  if (!empty || empty->refusal()) return vacuous("no trigger");
+  if (auto violation = something(*empty, evaluation.actual(kAllMasked))) {
+    return violated(*violation);
+  }
+  CaseStudy* row = evaluation.study().derived(kRowMasked);
+  if (!row || incomparable(evaluation)) return held();
+  const LossResult& actual = evaluation.actual(kRowMasked);
+  if (auto violation = malformed(*row, actual)) return violated(*violation);
+  Outcome outcome =
+      compare({.study = *row, .arithmetic = evaluation.arithmetic(), .actual = actual});
+  if (outcome.violation) {
+    outcome.violation->detail = "an empty row changes what the others contribute";
+    outcome.violation->cause = "empty row counted";
+    return outcome;
+  }
+  return held();
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "properties/agreement.h"
+#include "properties/checks.h"
+
+namespace lossgate::properties {
+namespace {
+
+std::optional<Outcome> judge(const Refusal& expected, const LossResult& actual) {
+  if (!actual.refusal) {
+    return violated({.place = {.output = expected.argument,
+                               .sequence = expected.sequence,
+                               .token = expected.token},
+                     .error_ratio = HUGE_VAL,
+                     .detail = "accepted: " + expected.argument + ": " + expected.message,
+                     .cause = "invalid input accepted"});
+  }
+  if (actual.refusal->argument == expected.argument) return std::nullopt;
+  return violated({.place = {.output = expected.argument},
+                   .error_ratio = HUGE_VAL,
+                   .detail = "the refusal names '" + actual.refusal->argument + "', at fault is '" +
+                             expected.argument + "'",
+                   .cause = "refusal names another argument"});
+}
+
+}  // namespace
+
+/// Rule C7: the case itself where it is invalid, else one that has been made so.
+Outcome error_on_invalid(Evaluation& evaluation) {
+  if (!evaluation.implementation().contract.refuses_invalid) return skipped("contract");
+  CaseStudy& study = evaluation.study();
+  if (study.refusal()) {
+    return judge(*study.refusal(), evaluation.actual()).value_or(held());
+  }
+  CaseStudy* spoilt = study.derived(kInvalid);
+  if (!spoilt || !spoilt->refusal()) return vacuous("no trigger");
+  return judge(*spoilt->refusal(), evaluation.actual(kInvalid)).value_or(held());
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/evaluation.h"
+
+namespace lossgate::properties {
+namespace {
+
+using reference::Tracked;
+
+/// Entries of all outputs up to which expectations are kept rather than streamed anew.
+constexpr std::int64_t kKeptEntries = 1 << 16;
+
+std::int64_t total_entries(const std::vector<OutputInfo>& outputs) {
+  std::int64_t total = 0;
+  for (const OutputInfo& output : outputs) total += element_count(output.extents);
+  return total;
+}
+
+struct Forwarding final : reference::Sink<Tracked> {
+  explicit Forwarding(const CaseStudy::Visitor& visit_in) : visit(visit_in) {}
+  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
+    visit(output, index, value);
+  }
+  const CaseStudy::Visitor& visit;
+};
+
+struct Keeping final : reference::Sink<Tracked> {
+  explicit Keeping(const std::vector<OutputInfo>& outputs) {
+    for (const OutputInfo& output : outputs) {
+      values.emplace_back(static_cast<std::size_t>(element_count(output.extents)));
+    }
+  }
+  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
+    values[output][static_cast<std::size_t>(index)] = value;
+  }
+  std::vector<std::vector<Tracked>> values;
+};
+
+Case unsplit(Case c) {
+  c.split = {};
+  return c;
+}
+
+}  // namespace
+
+struct CaseStudy::Expectations {
+  Arithmetic arithmetic;
+  bool split;
+  std::vector<std::vector<Tracked>> values;
+};
+
+struct CaseStudy::Derived {
+  std::optional<Transformed> transformed;
+  std::unique_ptr<CaseStudy> study;
+};
+
+CaseStudy::CaseStudy(const reference::Loss& loss, Case c)
+    : loss_(loss),
+      whole_(unsplit(c)),
+      split_(std::move(c)),
+      refusal_(reference::expected_refusal(loss, whole_)) {
+  if (refusal_) return;
+  problem_.emplace(loss.signature, whole_);
+  split_problem_.emplace(loss.signature, split_);
+}
+
+CaseStudy::~CaseStudy() = default;
+
+const reference::Problem& CaseStudy::problem(bool split) const {
+  return split ? split_problem_.value() : problem_.value();
+}
+
+const std::vector<OutputInfo>& CaseStudy::outputs() const { return problem(false).outputs; }
+
+bool CaseStudy::valid(std::int64_t sequence, std::int64_t token) const {
+  const reference::Problem& p = problem(false);
+  return p.valid[static_cast<std::size_t>(sequence * p.tokens + token)];
+}
+
+const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, bool split) {
+  for (const auto& known : expectations_) {
+    if (known->split == split && known->arithmetic == arithmetic) return *known;
+  }
+  Keeping sink(outputs());
+  reference::evaluate(loss_, problem(split), arithmetic, sink);
+  expectations_.push_back(
+      std::make_unique<Expectations>(Expectations{arithmetic, split, std::move(sink.values)}));
+  return *expectations_.back();
+}
+
+void CaseStudy::for_each_expected(const Arithmetic& arithmetic, bool split, const Visitor& visit) {
+  if (total_entries(outputs()) > kKeptEntries) {
+    Forwarding sink(visit);
+    reference::evaluate(loss_, problem(split), arithmetic, sink);
+    return;
+  }
+  const Expectations& kept = stored(arithmetic, split);
+  for (std::size_t output = 0; output < kept.values.size(); ++output) {
+    const auto& values = kept.values[output];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      visit(output, static_cast<std::int64_t>(i), values[i]);
+    }
+  }
+}
+
+const Transformed* CaseStudy::transformed(const Transform& transform) {
+  auto& slot = derived_[transform.name];
+  if (!slot) {
+    slot = std::make_unique<Derived>();
+    slot->transformed = transform.apply(signature(), whole_, split_);
+  }
+  return slot->transformed ? &*slot->transformed : nullptr;
+}
+
+CaseStudy* CaseStudy::derived(const Transform& transform) {
+  const Transformed* made = transformed(transform);
+  if (!made) return nullptr;
+  auto& study = derived_[transform.name]->study;
+  if (!study) study = std::make_unique<CaseStudy>(loss_, made->c);
+  return study.get();
+}
+
+Evaluation::Evaluation(CaseStudy& study, const impl::Implementation& implementation)
+    : study_(study),
+      implementation_(implementation),
+      arithmetic_(implementation.arithmetic(float_dtype(study.signature(), study.whole()))),
+      stable_(arithmetic_) {
+  if (!study.signature().forms.empty()) stable_.form = study.signature().forms.front();
+}
+
+LossResult Evaluation::call(const Case& c) {
+  ++calls_;
+  return implementation_.evaluate(signature(), c);
+}
+
+const LossResult& Evaluation::actual() {
+  auto [slot, fresh] = results_.try_emplace("");
+  if (fresh) slot->second = call(study_.whole());
+  return slot->second;
+}
+
+const LossResult& Evaluation::actual(const Transform& transform) {
+  auto [slot, fresh] = results_.try_emplace(transform.name);
+  if (fresh) slot->second = call(study_.transformed(transform)->c);
+  return slot->second;
+}
+
+}  // namespace lossgate::properties

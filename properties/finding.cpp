@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "properties/agreement.h"
+#include "properties/property.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// How often an interval is halved: the reach is known to about one part in a million of the way.
+constexpr int kHalvings = 20;
+
+/// The case with `axis.field` moved towards its tame twin: 0 is there, 1 is where it was.
+Case tamed(const Case& base, const ReachAxis& axis, double share) {
+  Case c = base;
+  Tensor& field = c.batch.at(axis.field);
+  const Tensor* twin = axis.towards.empty() ? nullptr : &base.batch.at(axis.towards);
+  for (std::int64_t i = 0; i < field.size(); ++i) {
+    const double target = twin ? twin->at(i) : 0.0;
+    const double value = field.at(i);
+    if (!std::isfinite(value) || !std::isfinite(target)) continue;
+    field.set(i, target + share * (value - target));
+  }
+  return c;
+}
+
+/// The largest finite distance from the twin.
+double distance(const Case& c, const ReachAxis& axis) {
+  const Tensor& field = c.batch.at(axis.field);
+  const Tensor* twin = axis.towards.empty() ? nullptr : &c.batch.at(axis.towards);
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < field.size(); ++i) {
+    const double far = std::fabs(field.at(i) - (twin ? twin->at(i) : 0.0));
+    if (std::isfinite(far)) largest = std::max(largest, far);
+  }
+  return largest;
+}
+
+class Prober {
+ public:
+  Prober(const CaseStudy& study, const impl::Implementation& implementation,
+         const Property& property, const std::string& cause)
+      : study_(study), implementation_(implementation), property_(property), cause_(cause) {}
+
+  /// Whether the same property is violated for the same cause.
+  bool fails(const Case& c) const {
+    CaseStudy other(study_.loss(), c);
+    Evaluation evaluation(other, implementation_);
+    const Outcome outcome = property_.check(evaluation);
+    return outcome.violation && outcome.violation->cause == cause_;
+  }
+
+ private:
+  const CaseStudy& study_;
+  const impl::Implementation& implementation_;
+  const Property& property_;
+  const std::string& cause_;
+};
+
+/// The first axis whose tame end holds, bisected (rule E5).
+std::string reach_of(const CaseStudy& study, const Prober& prober, Dtype dtype) {
+  for (const ReachAxis& axis : study.signature().reach) {
+    const Case& base = study.split();
+    if (!study.signature().find_field(axis.field) || distance(base, axis) == 0.0) continue;
+    if (prober.fails(tamed(base, axis, 0.0))) continue;
+    double holds = 0.0, fails = 1.0;
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = (holds + fails) / 2;
+      (prober.fails(tamed(base, axis, middle)) ? fails : holds) = middle;
+    }
+    char text[96];
+    std::snprintf(text, sizeof text, "fails from %s %.4g in %s", axis.name.c_str(),
+                  distance(tamed(base, axis, fails), axis), std::string(name(dtype)).c_str());
+    return text;
+  }
+  return "";
+}
+
+/// The case with plain zeros where the mask silences non-finite data; nothing if there is none.
+std::optional<Case> with_plain_padding(const CaseStudy& study) {
+  Case c = study.split();
+  bool changed = false;
+  for (const Field& field : study.signature().fields) {
+    if (!is_positional(field)) continue;
+    Tensor& tensor = c.batch.at(field.name);
+    if (!is_float(tensor.dtype)) continue;
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    const std::int64_t each =
+        tensor.size() / std::max<std::int64_t>(c.shape[Axis::sequences] * tokens, 1);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const std::int64_t position = i / each;
+      if (std::isfinite(tensor.at(i)) || study.valid(position / tokens, position % tokens))
+        continue;
+      tensor.set(i, 0.0);
+      changed = true;
+    }
+  }
+  return changed ? std::optional(c) : std::nullopt;
+}
+
+Grade grade_of(const CaseStudy& study, const Prober& prober, bool benign) {
+  if (benign) return Grade::ordinary;
+  if (study.refusal()) return Grade::rare;
+  const auto plain = with_plain_padding(study);
+  return plain && !prober.fails(*plain) ? Grade::adversarial : Grade::rare;
+}
+
+/// Choices and flags that differ from the default, and which bounds are off.
+std::string option_class(const CaseStudy& study) {
+  const LossSpec& spec = study.whole().spec;
+  std::string text(name(spec.reduction));
+  for (const Option& option : study.signature().options) {
+    const OptionValue* value = spec.find(option.name);
+    if (!value || *value == option.standard) continue;
+    if (option.kind == Option::Kind::choice && std::holds_alternative<std::string>(*value)) {
+      text += ";" + option.name + "=" + std::get<std::string>(*value);
+    } else if (option.kind == Option::Kind::flag) {
+      text += ";" + option.name;
+    } else if (std::holds_alternative<None>(*value)) {
+      text += ";" + option.name + "=none";
+    }
+  }
+  return text;
+}
+
+std::string kind_of_place(const Place& place) {
+  return place.output + (place.sequence < 0 ? "" : place.valid ? "@valid" : "@masked");
+}
+
+}  // namespace
+
+Finding make_finding(CaseStudy& study, const impl::Implementation& implementation,
+                     const Property& property, const Violation& violation, bool benign) {
+  const Prober prober(study, implementation, property, violation.cause);
+  const Dtype dtype = float_dtype(study.signature(), study.whole());
+  Finding finding{.property = property.name,
+                  .implementation = implementation.name,
+                  .loss = study.signature().id,
+                  .dtype = std::string(name(dtype)),
+                  .violation = violation,
+                  .reach = "",
+                  .grade = grade_of(study, prober, benign),
+                  .fingerprint = ""};
+  if (!study.refusal()) finding.reach = reach_of(study, prober, dtype);
+  finding.fingerprint = finding.loss + "|" + option_class(study) + "|" + finding.implementation +
+                        "|" + finding.property + "|" + violation.cause + "|" +
+                        kind_of_place(violation.place);
+  return finding;
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "properties/agreement.h"
+#include "properties/checks.h"
+
+namespace lossgate::properties {
+namespace {
+
+using reference::Tracked;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::string cause_of(const Place& place, bool backward) {
+  if (!place.valid) return "non-finite value behind a mask";
+  return backward ? "non-finite slope behind a bound" : "overflow on a live path";
+}
+
+/// Rule C1, for the outputs that `wanted` selects. The peak is the stable form's, so that no
+/// implementation hides behind an overflow of its own making.
+template <class Wanted>
+Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
+  if (auto outcome = unusable(evaluation)) return *outcome;
+  CaseStudy& study = evaluation.study();
+  const Arithmetic& arithmetic = evaluation.stable_arithmetic();
+  const LossResult& actual = evaluation.actual();
+  std::optional<Violation> violation;
+  std::int64_t asked = 0;
+  bool forward_fits = true;
+  study.for_each_expected(arithmetic, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
+    const OutputInfo& output = study.outputs()[o];
+    const bool fits = must_be_finite(arithmetic, output, x);
+    if (output.kind != OutputKind::gradient) forward_fits &= fits;
+    if (!wanted(output) || !fits) return;
+    ++asked;
+    const double value = actual.find(output.name)->at(i);
+    if (violation || std::isfinite(value)) return;
+    Place place = place_of(study, output, i);
+    std::string cause = cause_of(place, backward);
+    violation = Violation{.place = std::move(place),
+                          .actual = value,
+                          .expected = x.v,
+                          .allowed = 0.0,
+                          .error_ratio = kInfinity,
+                          .detail = "the formula's value and every magnitude on the way to it fit",
+                          .cause = std::move(cause)};
+  });
+  // A zero upstream gradient on a term whose forward legitimately overflows may give NaN (C2).
+  const bool excused = backward && study.whole().upstream == 0.0 && !forward_fits;
+  if (violation && !excused) return violated(*violation);
+  return asked > 0 ? held() : vacuous("no trigger");
+}
+
+}  // namespace
+
+Outcome finite_forward(Evaluation& evaluation) {
+  return finite(evaluation, false,
+                [](const OutputInfo& output) { return output.kind != OutputKind::gradient; });
+}
+
+Outcome finite_backward(Evaluation& evaluation) {
+  return finite(evaluation, true,
+                [](const OutputInfo& output) { return output.kind == OutputKind::gradient; });
+}
+
+Outcome finite_for_every_finite_input(Evaluation& evaluation) {
+  if (auto outcome = unusable(evaluation)) return *outcome;
+  CaseStudy& study = evaluation.study();
+  for (const auto& [name, tensor] : study.whole().batch.fields) {
+    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+      if (!std::isfinite(tensor.at(i))) return vacuous("no trigger");
+    }
+  }
+  for (const OutputInfo& output : study.outputs()) {
+    const Tensor& tensor = *evaluation.actual().find(output.name);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (std::isfinite(tensor.at(i))) continue;
+      return violated({.place = place_of(study, output, i),
+                       .actual = tensor.at(i),
+                       .error_ratio = kInfinity,
+                       .detail = "every input is finite",
+                       .cause = "unbounded exponent"});
+    }
+  }
+  return held();
+}
+
+}  // namespace lossgate::properties

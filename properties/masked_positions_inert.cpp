@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "properties/agreement.h"
+#include "properties/checks.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// A gradient at a masked position that is not exactly 0.
+std::optional<Violation> moving_gradient(CaseStudy& study, const LossResult& actual) {
+  for (const OutputInfo& output : study.outputs()) {
+    const bool positional = output.axes.size() >= 2 && output.axes[0] == Axis::sequences &&
+                            output.axes[1] == Axis::tokens;
+    if (output.kind != OutputKind::gradient || !positional) continue;
+    const Tensor& gradient = *actual.find(output.name);
+    for (std::int64_t i = 0; i < gradient.size(); ++i) {
+      if (gradient.at(i) == 0.0) continue;
+      Place place = place_of(study, output, i);
+      if (place.valid) continue;
+      return Violation{.place = std::move(place),
+                       .actual = gradient.at(i),
+                       .expected = 0.0L,
+                       .error_ratio = std::numeric_limits<double>::infinity(),
+                       .detail = "the gradient at a masked position is not 0",
+                       .cause = "gradient at a masked position"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Violation> leak(Evaluation& evaluation, const Transform& transform) {
+  CaseStudy& study = evaluation.study();
+  const LossResult& other = evaluation.actual(transform);
+  auto violation = malformed(study, other);
+  if (!violation) violation = first_difference(study, evaluation.actual(), other);
+  if (!violation) violation = moving_gradient(study, other);
+  return violation;
+}
+
+}  // namespace
+
+/// Rule C4. Finite data is always asked; non-finite data and illegal labels as the sentinel
+/// contract allows, outside it a difference is a note.
+Outcome masked_positions_inert(Evaluation& evaluation) {
+  if (auto outcome = unusable(evaluation)) return *outcome;
+  CaseStudy& study = evaluation.study();
+  if (!study.transformed(kMaskedFinite)) return vacuous("no trigger");
+  if (auto violation = moving_gradient(study, evaluation.actual())) return violated(*violation);
+  if (auto violation = leak(evaluation, kMaskedFinite)) {
+    if (violation->detail.empty()) {
+      violation->detail = "other finite data at masked positions changes the result";
+    }
+    if (violation->cause.empty()) violation->cause = "masked data leaks";
+    return violated(*violation);
+  }
+  auto violation = leak(evaluation, kMaskedNonFinite);
+  if (!violation) return held();
+  if (!evaluation.implementation().contract.non_finite_masked) {
+    return note("non-finite data at masked positions matters; the contract rules it out");
+  }
+  if (violation->detail.empty()) {
+    violation->detail = "non-finite data or illegal labels at masked positions change the result";
+  }
+  if (violation->cause.empty()) violation->cause = "masked data leaks";
+  return violated(*violation);
+}
+
+}  // namespace lossgate::properties

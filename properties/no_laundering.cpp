@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "properties/agreement.h"
+#include "properties/checks.h"
+
+namespace lossgate::properties {
+
+/// Rule C3. The reference, fed with the same poisoned entry, says which outputs depend on it.
+Outcome no_laundering(Evaluation& evaluation) {
+  if (auto outcome = unusable(evaluation)) return *outcome;
+  CaseStudy* poisoned = evaluation.study().derived(kNanAtValid);
+  if (!poisoned || poisoned->refusal()) return vacuous("no trigger");
+  std::vector<OutputInfo> touched;
+  const auto& outputs = poisoned->outputs();
+  poisoned->for_each_expected(
+      evaluation.arithmetic(), false,
+      [&](std::size_t o, std::int64_t, const reference::Tracked& expected) {
+        if (outputs[o].kind != OutputKind::loss || std::isfinite(expected.v)) return;
+        touched.push_back(outputs[o]);
+      });
+  if (touched.empty()) return vacuous("no trigger");
+  const LossResult& actual = evaluation.actual(kNanAtValid);
+  if (actual.refusal) return held();
+  if (auto violation = malformed(*poisoned, actual)) return violated(*violation);
+  for (const OutputInfo& output : touched) {
+    const double value = actual.find(output.name)->at(0);
+    if (!std::isfinite(value)) continue;
+    return violated({.place = place_of(*poisoned, output, 0),
+                     .actual = value,
+                     .expected = std::nanl(""),
+                     .error_ratio = HUGE_VAL,
+                     .detail = "a NaN or infinity at a valid position became a plausible number",
+                     .cause = "laundering"});
+  }
+  return held();
+}
+
+}  // namespace lossgate::properties

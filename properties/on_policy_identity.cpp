@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/agreement.h"
+#include "properties/checks.h"
+
+namespace lossgate::properties {
+
+/// With policy = old = reference the ratio is exactly 1 and KL exactly 0, so per-token values carry
+/// no error but that of their own storage.
+Outcome on_policy_identity(Evaluation& evaluation) {
+  if (auto outcome = incomparable(evaluation)) return *outcome;
+  CaseStudy* study = evaluation.study().derived(kOnPolicy);
+  if (!study || study->refusal()) return vacuous("no trigger");
+  const LossResult& actual = evaluation.actual(kOnPolicy);
+  if (auto violation = malformed(*study, actual)) return violated(*violation);
+  Outcome outcome = compare({.study = *study,
+                             .arithmetic = evaluation.arithmetic(),
+                             .actual = actual,
+                             .exact_values = true});
+  if (outcome.violation) {
+    outcome.violation->detail = "current, old and reference policy are the same";
+    outcome.violation->cause = "disagrees with the formula";
+  }
+  return outcome;
+}
+
+}  // namespace lossgate::properties

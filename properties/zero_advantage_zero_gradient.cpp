@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "properties/agreement.h"
+#include "properties/checks.h"
+
+namespace lossgate::properties {
+
+/// Advantage 0 annihilates whatever it multiplies, an overflowing ratio included (C2).
+Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
+  if (auto outcome = unusable(evaluation)) return *outcome;
+  CaseStudy* study = evaluation.study().derived(kZeroAdvantage);
+  if (!study || study->refusal()) return vacuous("no trigger");
+  const LossResult& actual = evaluation.actual(kZeroAdvantage);
+  if (auto violation = malformed(*study, actual)) return violated(*violation);
+  std::optional<Violation> violation;
+  std::int64_t asked = 0;
+  study->for_each_expected(evaluation.arithmetic(), false,
+                           [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
+                             const OutputInfo& output = study->outputs()[o];
+                             if (output.kind != OutputKind::gradient || !expected.is_exact_zero())
+                               return;
+                             ++asked;
+                             const double value = actual.find(output.name)->at(i);
+                             if (violation || value == 0.0) return;
+                             violation =
+                                 Violation{.place = place_of(*study, output, i),
+                                           .actual = value,
+                                           .expected = 0.0L,
+                                           .error_ratio = HUGE_VAL,
+                                           .detail = "all advantages and coefficients are 0",
+                                           .cause = "zero times infinity"};
+                           });
+  if (violation) return violated(*violation);
+  return asked > 0 ? held() : vacuous("no trigger");
+}
+
+}  // namespace lossgate::properties

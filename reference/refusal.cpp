@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+std::optional<Refusal> refuse_option(const Option& option, const OptionValue* value) {
+  const auto refusal = [&](std::string message) {
+    return Refusal{.argument = option.name, .message = std::move(message)};
+  };
+  if (!value) return refusal("option is missing");
+  if (std::holds_alternative<None>(*value)) {
+    if (!option.nullable) return refusal("none is not a value of this option");
+    return std::nullopt;
+  }
+  if (option.kind == Option::Kind::choice) {
+    const auto* text = std::get_if<std::string>(value);
+    if (!text || std::ranges::find(option.choices, *text) == option.choices.end()) {
+      return refusal("not one of the choices");
+    }
+    return std::nullopt;
+  }
+  const auto* number = std::get_if<double>(value);
+  if (!number || !(*number >= option.low && *number <= option.high)) {
+    return refusal("outside [" + std::to_string(option.low) + ", " + std::to_string(option.high) +
+                   "]");
+  }
+  const bool integral = option.kind != Option::Kind::real;
+  if (integral && *number != std::floor(*number)) return refusal("not an integer");
+  return std::nullopt;
+}
+
+std::optional<Refusal> refuse_spec(const LossSignature& signature, const LossSpec& spec) {
+  for (const Option& option : signature.options) {
+    if (auto refusal = refuse_option(option, spec.find(option.name))) return refusal;
+  }
+  for (const auto& [name, value] : spec.options) {
+    if (!signature.find_option(name)) {
+      return Refusal{.argument = name, .message = "unknown option"};
+    }
+  }
+  const bool known =
+      signature.reductions.empty()
+          ? spec.reduction == Reduction::none
+          : std::ranges::find(signature.reductions, spec.reduction) != signature.reductions.end();
+  if (!known) {
+    return Refusal{.argument = "reduction",
+                   .message = quoted(name(spec.reduction)) + " is not a reduction of this loss"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> refuse_fields(const LossSignature& signature, const Case& c) {
+  const Dtype shared = float_dtype(signature, c);
+  for (const Field& field : signature.fields) {
+    const Tensor* tensor = c.batch.find(field.name);
+    if (!tensor) return Refusal{.argument = field.name, .message = "field is missing"};
+    const bool dtype_ok =
+        field.dtypes.empty() ? is_float(tensor->dtype) && tensor->dtype == shared
+                             : std::ranges::find(field.dtypes, tensor->dtype) != field.dtypes.end();
+    if (!dtype_ok) {
+      return Refusal{.argument = field.name,
+                     .message = "dtype " + std::string(name(tensor->dtype)) + " is not accepted"};
+    }
+    if (tensor->extents != c.shape.of(field.axes)) {
+      return Refusal{.argument = field.name, .message = "extents differ from the case's shape"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> refuse_mask(const LossSignature& signature, const Case& c) {
+  if (signature.mask.empty()) return std::nullopt;
+  const Tensor& mask = c.batch.at(signature.mask);
+  for (std::int64_t i = 0; i < mask.size(); ++i) {
+    if (mask.at(i) == 0.0 || mask.at(i) == 1.0) continue;
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    return Refusal{.argument = signature.mask,
+                   .sequence = i / tokens,
+                   .token = i % tokens,
+                   .message = "neither 0 nor 1"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> refuse_labels(const LossSignature& signature, const Case& c) {
+  std::vector<bool> valid;
+  for (const Field& field : signature.fields) {
+    if (field.quantity != Quantity::label || !is_positional(field)) continue;
+    if (valid.empty()) valid = valid_positions(signature, c);
+    const Tensor& labels = c.batch.at(field.name);
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    const std::int64_t each =
+        labels.size() / std::max<std::int64_t>(c.shape[Axis::sequences] * tokens, 1);
+    for (std::int64_t i = 0; i < labels.size(); ++i) {
+      const std::int64_t position = i / std::max<std::int64_t>(each, 1);
+      if (!valid[static_cast<std::size_t>(position)]) continue;
+      const std::int64_t label = labels.integer_at(i);
+      if (label >= 0 && label < c.shape[Axis::vocab]) continue;
+      return Refusal{.argument = field.name,
+                     .sequence = position / tokens,
+                     .token = position % tokens,
+                     .message = "label " + std::to_string(label) + " is outside the vocabulary"};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> expected_refusal(const Loss& loss, const Case& c) {
+  const LossSignature& signature = loss.signature;
+  if (auto refusal = refuse_spec(signature, c.spec)) return refusal;
+  if (auto refusal = refuse_fields(signature, c)) return refusal;
+  if (auto refusal = refuse_mask(signature, c)) return refusal;
+  if (auto refusal = refuse_labels(signature, c)) return refusal;
+  return loss.refuse(c);
+}
+
+}  // namespace lossgate::reference
