@@ -11,7 +11,7 @@ namespace {
 using properties::Verdict;
 
 struct Suite {
-  std::string name, body;
+  std::string name, body = {};
   int tests = 0, failures = 0, skipped = 0;
 
   void pass(const std::string& test) {

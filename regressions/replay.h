@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impl/implementation.h"
+#include "properties/property.h"
+#include "regressions/expectation.h"
+
+namespace lossgate::regressions {
+
+/// What one property says of one implementation on the case.
+struct Answer {
+  const properties::Property* property = nullptr;
+  properties::Outcome outcome;
+  std::optional<properties::Finding> finding;  ///< where violated
+  bool expected = false;                       ///< the case says that this must be violated
+};
+
+struct Reply {
+  const impl::Implementation* implementation = nullptr;
+  std::string unsupported;  ///< why the case cannot be asked, if so
+  std::string failure;      ///< what the call threw, if it did
+  std::vector<Answer> answers;
+  LossResult actual;  ///< on the whole, unsplit case
+};
+
+/// One entry of one output as an implementation gave it, against what is expected.
+struct Sight {
+  const impl::Implementation* implementation = nullptr;
+  std::vector<std::byte> bits;
+  double actual = 0.0;
+  double ulp_error = 0.0;    ///< in ulps of the output's dtype at the expected value
+  double error_ratio = 0.0;  ///< |actual - expected| over the bound; above kThreshold is wrong
+  double bound = 0.0;        ///< largest difference that the rules accept for its arithmetic
+};
+
+/// All implementations side by side at one entry.
+struct Spot {
+  properties::Place place;
+  Dtype dtype = Dtype::f32;
+  reference::Real expected = 0.0L;
+  std::vector<Sight> sights;
+};
+
+/// Everything that one case shows.
+struct Replay {
+  std::optional<Refusal> refusal;  ///< that a sound implementation owes this case
+  std::vector<Reply> replies;
+  std::optional<Spot> spot;  ///< where the first violation is, else the loss
+
+  /// A sound implementation violates something, or an expected violation is not there.
+  bool failed() const;
+};
+
+/// Asks the properties of every implementation, in the given order. Faulty implementations are
+/// asked without precedence. `expected` marks answers and must name given ones to be checked.
+Replay replay(const reference::Loss& loss, const Case& c,
+              const std::vector<const impl::Implementation*>& implementations,
+              const std::vector<const properties::Property*>& properties,
+              const std::vector<Expectation>& expected);
+
+/// |actual - expected| in units of the spacing of the format at `expected`.
+double ulp_error(Dtype dtype, double actual, reference::Real expected);
+
+}  // namespace lossgate::regressions
