@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace lossgate::fuzz {
+
+/// The only source of randomness: a seeded generator, or the bytes of a fuzzer.
+///
+/// Neither uses the standard library's distributions or a transcendental function, so the same seed
+/// gives the same draws on every platform. No draw ever retries, so bytes cannot make one hang.
+/// Every draw has a simplest answer, which is what zero bytes and exhausted bytes give: `integer`
+/// its first bound, `one_of` the first item, `weighted` the first item with a weight, `sometimes`
+/// false, `real` its first bound, `bell` 0. Callers list the simplest thing first.
+class Choices {
+ public:
+  /// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA
+  /// 2014).
+  explicit Choices(std::uint64_t seed) : root_(seed), state_(seed) {}
+
+  /// The bytes must outlive the choices.
+  explicit Choices(std::span<const std::uint8_t> bytes) : rest_(bytes), from_bytes_(true) {}
+
+  /// The draws that follow belong to the named axis. With a seed they depend on seed and axis
+  /// alone, so that a new draw on one axis leaves the others as they were; bytes are read on in
+  /// order.
+  void enter(std::string_view axis);
+
+  /// Uniform in [low, high].
+  std::int64_t integer(std::int64_t low, std::int64_t high);
+
+  /// True with the given probability.
+  bool sometimes(double probability);
+
+  /// Uniform between `simplest` (included) and `other` (not included), in either order.
+  double real(double simplest, double other);
+
+  /// In [low, high], 0 < low <= high: uniform exponent, then uniform significand.
+  double log_uniform(double low, double high);
+
+  /// Nearly normal with mean 0 and deviation 1, within +-3.5: a sum of four uniform numbers.
+  double bell();
+
+  /// An index, with probability proportional to its weight; the weights are not all 0.
+  std::size_t weighted(std::span<const int> weights);
+
+  template <class T, std::size_t n>
+  const T& one_of(const T (&items)[n]) {
+    return items[static_cast<std::size_t>(integer(0, static_cast<std::int64_t>(n) - 1))];
+  }
+  template <class T>
+  const T& one_of(std::span<const T> items) {
+    return items[static_cast<std::size_t>(integer(0, static_cast<std::int64_t>(items.size()) - 1))];
+  }
+
+ private:
+  std::uint64_t next();
+  std::uint64_t take(int byte_count);
+
+  std::uint64_t root_ = 0;
+  std::uint64_t state_ = 0;
+  std::span<const std::uint8_t> rest_;
+  bool from_bytes_ = false;
+};
+
+/// SplitMix64's finaliser: a bijection whose output bits all depend on all input bits.
+std::uint64_t mix(std::uint64_t word);
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923): stable across platforms, unlike std::hash.
+std::uint64_t hash_of(std::string_view text);
+
+}  // namespace lossgate::fuzz

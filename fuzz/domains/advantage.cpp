@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/domains/advantage.h"
+
+#include <algorithm>
+
+namespace lossgate::fuzz {
+namespace {
+
+constexpr Share<AdvantageForm> kForms[] = {
+    {AdvantageForm::per_sequence, {6, 3, 1}}, {AdvantageForm::per_token, {3, 3, 1}},
+    {AdvantageForm::equal, {1, 1, 1}},        {AdvantageForm::zeros, {0, 2, 1}},
+    {AdvantageForm::opposite, {1, 1, 1}},     {AdvantageForm::units, {1, 2, 1}},
+    {AdvantageForm::cancelling, {0, 2, 1}},   {AdvantageForm::small, {0, 1, 1}},
+    {AdvantageForm::subnormal, {0, 1, 1}},    {AdvantageForm::large, {0, 1, 2}},
+    {AdvantageForm::largest, {0, 0, 2}},
+};
+
+double either_sign(double size, Choices& choices) { return choices.sometimes(0.5) ? -size : size; }
+
+double draw_value(AdvantageForm form, Dtype dtype, Choices& choices) {
+  switch (form) {
+    case AdvantageForm::per_sequence:
+    case AdvantageForm::per_token:
+    case AdvantageForm::opposite:
+    case AdvantageForm::equal:
+      return choices.bell();
+    case AdvantageForm::zeros:
+      return either_sign(0.0, choices);
+    case AdvantageForm::units:
+      return either_sign(1.0, choices);
+    case AdvantageForm::cancelling:
+      return static_cast<double>(choices.integer(1, 4));
+    case AdvantageForm::small:
+      return either_sign(choices.log_uniform(0x1p-20, 0x1p-7), choices);
+    case AdvantageForm::subnormal:
+      return either_sign(min_subnormal(dtype) * static_cast<double>(choices.integer(1, 100)),
+                         choices);
+    case AdvantageForm::large:
+      return either_sign(choices.log_uniform(100.0, 3e4), choices);
+    case AdvantageForm::largest:
+      return either_sign(choices.sometimes(0.5) ? max_finite(dtype) : max_finite(dtype) / 1024,
+                         choices);
+  }
+  return 0.0;
+}
+
+bool is_shared(AdvantageForm form) {
+  return form == AdvantageForm::equal || form == AdvantageForm::opposite ||
+         form == AdvantageForm::cancelling;
+}
+
+}  // namespace
+
+AdvantageForm pick_advantage_form(Temper temper, Choices& choices) {
+  return pick(kForms, temper, choices);
+}
+
+void draw_advantages(const Column& column, Temper temper, Choices& choices) {
+  Tensor& tensor = *column.tensor;
+  const AdvantageForm form = pick(kForms, temper, choices);
+  const std::int64_t sequences = tensor.extents.empty() ? 1 : tensor.extents.front();
+  const std::int64_t row = tensor.size() / std::max<std::int64_t>(sequences, 1);
+  const double shared = is_shared(form) ? draw_value(form, tensor.dtype, choices) : 0.0;
+  double value = shared;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const bool fresh = form != AdvantageForm::per_sequence || i % row == 0;
+    if (form == AdvantageForm::opposite) value = i % 2 ? -shared : shared;
+    if (form == AdvantageForm::cancelling)
+      value = (i + 1 == tensor.size() ? -1.0 * i : 1.0) * shared;
+    if (fresh && !is_shared(form)) value = draw_value(form, tensor.dtype, choices);
+    tensor.set(i, value);
+  }
+}
+
+}  // namespace lossgate::fuzz

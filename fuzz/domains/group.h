@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fuzz/domains/column.h"
+#include "fuzz/profile.h"
+
+namespace lossgate::fuzz {
+
+enum class GroupForm {
+  one,     ///< all sequences in one group
+  blocks,  ///< runs of equal length, the last one shorter where it does not divide
+  singletons,
+  uneven,     ///< runs of any length
+  scattered,  ///< members not next to each other
+};
+
+inline constexpr GroupForm kAllGroupForms[] = {GroupForm::one, GroupForm::blocks,
+                                               GroupForm::singletons, GroupForm::uneven,
+                                               GroupForm::scattered};
+
+GroupForm pick_group_form(Temper temper, Choices& choices);
+
+/// Group numbers from 0, without a gap.
+void draw_groups(const Column& column, Temper temper, Choices& choices);
+
+}  // namespace lossgate::fuzz

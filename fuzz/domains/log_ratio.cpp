@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/domains/log_ratio.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace lossgate::fuzz {
+namespace {
+
+constexpr Share<LogRatio> kRatios[] = {
+    {LogRatio::equal, {2, 2, 1}}, {LogRatio::mild, {6, 1, 1}}, {LogRatio::wide, {1, 1, 1}},
+    {LogRatio::ulp, {0, 2, 1}},   {LogRatio::edge, {0, 6, 3}}, {LogRatio::spike, {0, 4, 3}},
+    {LogRatio::far, {0, 2, 3}},   {LogRatio::huge, {0, 0, 2}},
+};
+
+/// The first column itself.
+enum class Base { likely, spread, certain, deep };
+
+constexpr Share<Base> kBases[] = {
+    {Base::likely, {3, 2, 1}},
+    {Base::spread, {3, 2, 1}},
+    {Base::certain, {0, 2, 1}},
+    {Base::deep, {0, 1, 1}},
+};
+
+double draw_base(Base base, Choices& choices) {
+  switch (base) {
+    case Base::likely:
+      return -choices.log_uniform(0x1p-10, 4.0);
+    case Base::spread:
+      return choices.real(0.0, -12.0);
+    case Base::certain:
+      return choices.sometimes(0.5) ? -0.0 : 0.0;
+    case Base::deep:
+      return choices.real(-20.0, -110.0);
+  }
+  return 0.0;
+}
+
+double draw_edge(const EdgeList& edges, Dtype dtype, Choices& choices) {
+  const double edge = choices.one_of(edges.all());
+  const double stepped = step_ulps(dtype, edge, static_cast<int>(choices.integer(-1, 1)));
+  return choices.sometimes(0.4) ? -stepped : stepped;
+}
+
+/// log_prob of the first column minus that of another.
+double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choices& choices) {
+  const double most = max_finite(dtype) / 4;
+  switch (ratio) {
+    case LogRatio::equal:
+    case LogRatio::ulp:
+      return 0.0;
+    case LogRatio::spike:
+    case LogRatio::mild:
+      return choices.bell() * 0.0625;
+    case LogRatio::wide:
+      return choices.bell() * 2.0;
+    case LogRatio::edge:
+      return draw_edge(edges, dtype, choices);
+    case LogRatio::far: {
+      const double size = choices.log_uniform(0x1p-24, std::min(most, 0x1p20));
+      return choices.sometimes(0.5) ? -size : size;
+    }
+    case LogRatio::huge: {
+      const double size = choices.log_uniform(most * 0x1p-12, most);
+      return choices.sometimes(0.5) ? -size : size;
+    }
+  }
+  return 0.0;
+}
+
+/// What is drawn once for a column.
+struct Policy {
+  LogRatio ratio = LogRatio::equal;
+  std::int64_t spike = -1;
+};
+
+using Policies = std::array<Policy, kMostColumns>;
+
+Policies draw_policies(Columns columns, std::int64_t positions, Temper temper, Choices& choices) {
+  Policies policies;
+  const bool all_on_policy = choices.sometimes(temper == Temper::plain ? 0.2 : 0.05);
+  for (std::size_t k = 1; k < columns.size(); ++k) {
+    policies[k].ratio = pick(kRatios, temper, choices);
+    if (all_on_policy && columns[k].twin) policies[k].ratio = LogRatio::equal;
+    if (policies[k].ratio == LogRatio::spike) policies[k].spike = choices.integer(0, positions - 1);
+  }
+  return policies;
+}
+
+void draw_position(Columns columns, const Policies& policies, std::int64_t i, Base base,
+                   const EdgeList& edges, Choices& choices) {
+  const Dtype dtype = columns[0].tensor->dtype;
+  std::array<double, kMostColumns> difference;
+  double lowest = 0.0;
+  bool exact = false;
+  for (std::size_t k = 1; k < columns.size(); ++k) {
+    const LogRatio ratio = policies[k].spike == i ? LogRatio::edge : policies[k].ratio;
+    difference[k] = round_to(dtype, draw_difference(ratio, edges, dtype, choices));
+    lowest = std::min(lowest, difference[k]);
+    exact = exact || ratio == LogRatio::edge;
+  }
+  // No log-prob may be positive: the first one makes room for whatever lies above it. With one side
+  // at 0 the stored difference is the edge to the last bit.
+  const bool anchored = exact && choices.sometimes(0.6);
+  const double room = anchored ? 0.0 : draw_base(base, choices);
+  const double first = lowest == 0.0 ? room : lowest + room;  // a sum would lose the sign of -0
+  columns[0].tensor->set(i, std::max(first, -max_finite(dtype)));
+  const double stored = columns[0].tensor->at(i);
+  for (std::size_t k = 1; k < columns.size(); ++k) {
+    double value = stored - difference[k];
+    if (policies[k].ratio == LogRatio::ulp) {
+      value = step_ulps(dtype, stored, static_cast<int>(choices.integer(-1, 1)));
+    }
+    columns[k].tensor->set(i, std::clamp(value, -max_finite(dtype), 0.0));
+  }
+}
+
+}  // namespace
+
+LogRatio pick_log_ratio(Temper temper, Choices& choices) { return pick(kRatios, temper, choices); }
+
+void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choices& choices) {
+  const std::int64_t positions = columns[0].tensor->size();
+  if (positions == 0) return;
+  const Base base = pick(kBases, temper, choices);
+  const Policies policies = draw_policies(columns, positions, temper, choices);
+  for (std::int64_t i = 0; i < positions; ++i) {
+    draw_position(columns, policies, i, base, edges, choices);
+  }
+  for (std::size_t k = 1; k < columns.size(); ++k) {
+    // -0 and +0 differ in bits, and equal means equal in every bit.
+    if (policies[k].ratio == LogRatio::equal) copy_values(columns[0], columns[k]);
+  }
+  if (temper == Temper::plain || !choices.sometimes(0.03)) return;
+  const auto last = static_cast<std::int64_t>(columns.size()) - 1;
+  const Column& column = columns[static_cast<std::size_t>(choices.integer(0, last))];
+  if (column.field->infinity == Infinity::legal) {
+    column.tensor->set(choices.integer(0, positions - 1), -std::numeric_limits<double>::infinity());
+  }
+}
+
+}  // namespace lossgate::fuzz

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/domains/mask.h"
+
+#include <algorithm>
+
+namespace lossgate::fuzz {
+namespace {
+
+constexpr Share<MaskForm> kForms[] = {
+    {MaskForm::ones, {4, 2, 1}},          {MaskForm::right_padding, {8, 4, 2}},
+    {MaskForm::left_padding, {1, 2, 2}},  {MaskForm::both_sides, {1, 3, 2}},
+    {MaskForm::holes, {1, 2, 2}},         {MaskForm::random, {0, 2, 2}},
+    {MaskForm::single_token, {0, 2, 2}},  {MaskForm::one_per_row, {0, 1, 1}},
+    {MaskForm::one_row_empty, {0, 3, 2}}, {MaskForm::zeros, {0, 1, 1}},
+};
+
+void draw_row(MaskForm form, std::span<std::uint8_t> row, Choices& choices) {
+  const auto tokens = static_cast<std::int64_t>(row.size());
+  const auto keep = [&](std::int64_t begin, std::int64_t length) {
+    std::fill_n(row.begin() + begin, length, std::uint8_t{1});
+  };
+  switch (form) {
+    case MaskForm::ones:
+      return keep(0, tokens);
+    case MaskForm::one_row_empty:
+    case MaskForm::right_padding:
+      return keep(0, tokens - choices.integer(0, tokens - 1));
+    case MaskForm::left_padding: {
+      const std::int64_t padding = choices.integer(0, tokens - 1);
+      return keep(padding, tokens - padding);
+    }
+    case MaskForm::both_sides: {
+      const std::int64_t begin = choices.integer(0, tokens - 1);
+      return keep(begin, tokens - begin - choices.integer(0, tokens - begin - 1));
+    }
+    case MaskForm::holes: {
+      keep(0, tokens);
+      if (tokens == 1) return;
+      const std::int64_t begin = choices.integer(1, tokens - 1);
+      std::fill_n(row.begin() + begin, choices.integer(1, tokens - begin), std::uint8_t{0});
+      return;
+    }
+    case MaskForm::random:
+      for (std::uint8_t& position : row) position = choices.sometimes(0.5);
+      return;
+    case MaskForm::one_per_row:
+      return keep(choices.integer(0, tokens - 1), 1);
+    case MaskForm::single_token:
+    case MaskForm::zeros:
+      return;
+  }
+}
+
+}  // namespace
+
+MaskForm pick_mask_form(Temper temper, Choices& choices) { return pick(kForms, temper, choices); }
+
+void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choices& choices,
+               std::span<std::uint8_t> valid) {
+  std::ranges::fill(valid, std::uint8_t{0});
+  const auto row = [&](std::int64_t s) {
+    return valid.subspan(static_cast<std::size_t>(s * tokens), static_cast<std::size_t>(tokens));
+  };
+  for (std::int64_t s = 0; s < sequences; ++s) draw_row(form, row(s), choices);
+  if (form == MaskForm::one_row_empty) {
+    std::ranges::fill(row(choices.integer(0, sequences - 1)), std::uint8_t{0});
+  }
+  if (form == MaskForm::single_token) {
+    valid[static_cast<std::size_t>(choices.integer(0, sequences * tokens - 1))] = 1;
+  }
+}
+
+}  // namespace lossgate::fuzz

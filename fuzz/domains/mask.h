@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "fuzz/profile.h"
+
+namespace lossgate::fuzz {
+
+/// Which positions of a [sequences, tokens] rectangle count.
+enum class MaskForm {
+  ones,
+  right_padding,  ///< responses of different lengths, aligned left
+  left_padding,   ///< prompts, aligned right
+  both_sides,     ///< every sequence with an offset of its own
+  holes,          ///< tool output amid a response
+  random,
+  single_token,  ///< one valid position in the whole batch
+  one_per_row,
+  one_row_empty,  ///< ragged, and one sequence wholly masked
+  zeros,
+};
+
+inline constexpr MaskForm kAllMaskForms[] = {
+    MaskForm::ones,          MaskForm::right_padding, MaskForm::left_padding, MaskForm::both_sides,
+    MaskForm::holes,         MaskForm::random,        MaskForm::single_token, MaskForm::one_per_row,
+    MaskForm::one_row_empty, MaskForm::zeros};
+
+MaskForm pick_mask_form(Temper temper, Choices& choices);
+
+/// Writes 1 where a position counts and 0 elsewhere; `valid` has sequences * tokens entries.
+void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choices& choices,
+               std::span<std::uint8_t> valid);
+
+}  // namespace lossgate::fuzz

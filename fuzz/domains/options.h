@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fuzz/profile.h"
+#include "reference/spec/case.h"
+#include "reference/spec/signature.h"
+
+namespace lossgate::fuzz {
+
+/// Every option and the reduction: the default most often, else none where allowed, an end of the
+/// range, a number within, or any choice or flag. Always what the signature accepts.
+LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choices);
+
+OptionValue draw_option(const Option& option, Temper temper, Choices& choices);
+
+}  // namespace lossgate::fuzz

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/domains/shape.h"
+
+#include <algorithm>
+
+namespace lossgate::fuzz {
+namespace {
+
+constexpr Share<int> kSequences[] = {
+    {1, {2, 4, 2}}, {2, {4, 4, 2}}, {3, {3, 3, 2}},  {4, {4, 3, 2}},
+    {5, {0, 2, 2}}, {8, {0, 2, 2}}, {13, {0, 0, 2}}, {33, {0, 0, 1}},
+};
+
+constexpr Share<int> kTokens[] = {
+    {1, {1, 3, 2}},  {2, {1, 2, 2}},  {3, {2, 2, 2}},   {4, {4, 1, 1}},   {5, {2, 2, 1}},
+    {8, {4, 2, 1}},  {13, {2, 2, 1}}, {16, {3, 1, 1}},  {17, {0, 2, 1}},  {32, {1, 1, 1}},
+    {33, {0, 1, 2}}, {65, {0, 0, 2}}, {127, {0, 0, 1}}, {257, {0, 0, 1}},
+};
+
+constexpr Share<int> kVocab[] = {
+    {2, {1, 3, 1}},    {3, {1, 3, 1}},    {5, {2, 1, 1}},     {16, {3, 1, 1}},  {17, {1, 3, 1}},
+    {32, {2, 1, 1}},   {33, {1, 2, 1}},   {100, {1, 1, 1}},   {257, {0, 1, 2}}, {1000, {0, 1, 2}},
+    {1024, {0, 0, 1}}, {4099, {0, 0, 2}}, {32003, {0, 0, 1}},
+};
+
+std::int64_t draw_extent(Axis axis, Temper temper, Choices& choices) {
+  switch (axis) {
+    case Axis::sequences:
+      return pick(kSequences, temper, choices);
+    case Axis::tokens:
+      return pick(kTokens, temper, choices);
+    case Axis::vocab:
+      return pick(kVocab, temper, choices);
+    case Axis::hidden:
+      return choices.integer(1, temper == Temper::extreme ? 65 : 9);
+    case Axis::support:
+    case Axis::responses:
+      return choices.integer(1, 4);
+    case Axis::bytes:
+      return choices.integer(1, temper == Temper::plain ? 64 : 512);
+  }
+  return 1;
+}
+
+std::int64_t largest_field(const LossSignature& signature, const Shape& shape) {
+  std::int64_t largest = 1;
+  for (const Field& field : signature.fields) {
+    std::int64_t count = 1;
+    for (Axis axis : field.axes) count *= shape[axis];
+    largest = std::max(largest, count);
+  }
+  return largest;
+}
+
+}  // namespace
+
+Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices) {
+  Shape shape;
+  const auto extend = [&](const std::vector<Axis>& axes) {
+    for (Axis axis : axes) {
+      if (shape[axis] < 0) shape[axis] = draw_extent(axis, temper, choices);
+    }
+  };
+  for (const Field& field : signature.fields) extend(field.axes);
+  for (const OutputField& output : signature.outputs) extend(output.axes);
+
+  // The vocabulary gives way last: its odd sizes are the interesting ones.
+  const std::int64_t budget = temper == Temper::extreme ? 1 << 17 : 1 << 12;
+  for (Axis axis : {Axis::tokens, Axis::sequences, Axis::vocab, Axis::hidden}) {
+    const std::int64_t least = axis == Axis::vocab ? 2 : 1;
+    while (shape[axis] > least && largest_field(signature, shape) > budget) {
+      shape[axis] = std::max(least, shape[axis] / 2);
+    }
+  }
+  return shape;
+}
+
+}  // namespace lossgate::fuzz

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/domains/split.h"
+
+#include <utility>
+
+namespace lossgate::fuzz {
+namespace {
+
+constexpr Share<SplitForm> kForms[] = {
+    {SplitForm::whole, {6, 4, 2}},      {SplitForm::halves, {3, 1, 1}},
+    {SplitForm::one_by_one, {1, 2, 2}}, {SplitForm::ranks, {1, 2, 2}},
+    {SplitForm::random, {1, 3, 3}},     {SplitForm::empty_parts, {0, 2, 2}},
+    {SplitForm::idle_rank, {0, 1, 1}},  {SplitForm::shuffled, {0, 2, 2}},
+};
+
+/// `count` empty parts, dealt to the ranks in turn.
+Split empty_split(int world, std::int64_t count) {
+  Split split{.world = world, .parts = std::vector<Split::Part>(static_cast<std::size_t>(count))};
+  for (std::size_t i = 0; i < split.parts.size(); ++i) {
+    split.parts[i].rank = static_cast<int>(i % static_cast<std::size_t>(world));
+  }
+  return split;
+}
+
+void deal_at_random(Split& split, std::int64_t sequences, Choices& choices) {
+  const auto last = static_cast<std::int64_t>(split.parts.size()) - 1;
+  for (std::int64_t s = 0; s < sequences; ++s) {
+    split.parts[static_cast<std::size_t>(choices.integer(0, last))].sequences.push_back(s);
+  }
+}
+
+void remove_empty_parts(Split& split) {
+  std::erase_if(split.parts, [](const Split::Part& part) { return part.sequences.empty(); });
+}
+
+void shuffle(Split& split, Choices& choices) {
+  for (Split::Part& part : split.parts) {
+    for (std::size_t i = part.sequences.size(); i > 1; --i) {
+      const auto other =
+          static_cast<std::size_t>(choices.integer(0, static_cast<std::int64_t>(i) - 1));
+      std::swap(part.sequences[i - 1], part.sequences[other]);
+    }
+  }
+}
+
+}  // namespace
+
+SplitForm pick_split_form(Temper temper, Choices& choices) { return pick(kForms, temper, choices); }
+
+Split draw_split(SplitForm form, std::int64_t sequences, Choices& choices) {
+  switch (form) {
+    case SplitForm::whole:
+      return {};
+    case SplitForm::halves:
+    case SplitForm::one_by_one:
+    case SplitForm::ranks: {
+      const int world = form == SplitForm::ranks ? static_cast<int>(choices.integer(2, 4)) : 1;
+      const std::int64_t parts = form == SplitForm::halves       ? 2
+                                 : form == SplitForm::one_by_one ? sequences
+                                                                 : world;
+      Split split = empty_split(world, parts);
+      for (std::int64_t s = 0; s < sequences; ++s) {
+        split.parts[static_cast<std::size_t>(s * parts / sequences)].sequences.push_back(s);
+      }
+      return split;
+    }
+    case SplitForm::random:
+    case SplitForm::empty_parts:
+    case SplitForm::idle_rank:
+    case SplitForm::shuffled: {
+      const int world = static_cast<int>(choices.integer(1, 4));
+      Split split = empty_split(world, choices.integer(1, sequences + 2));
+      deal_at_random(split, sequences, choices);
+      if (form == SplitForm::shuffled) shuffle(split, choices);
+      if (form == SplitForm::empty_parts) {
+        split.parts.push_back(
+            {.rank = static_cast<int>(choices.integer(0, world - 1)), .sequences = {}});
+      } else {
+        remove_empty_parts(split);
+      }
+      if (form == SplitForm::idle_rank) ++split.world;
+      return split;
+    }
+  }
+  return {};
+}
+
+}  // namespace lossgate::fuzz

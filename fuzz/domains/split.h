@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fuzz/profile.h"
+#include "reference/spec/case.h"
+
+namespace lossgate::fuzz {
+
+enum class SplitForm {
+  whole,
+  halves,       ///< two micro-batches of about the same size
+  one_by_one,   ///< a micro-batch per sequence
+  ranks,        ///< a part per rank
+  random,       ///< any partition over up to four ranks
+  empty_parts,  ///< random, and some parts hold nothing
+  idle_rank,    ///< random, and the last rank has no part
+  shuffled,     ///< random, the sequences out of order
+};
+
+inline constexpr SplitForm kAllSplitForms[] = {
+    SplitForm::whole,  SplitForm::halves,      SplitForm::one_by_one, SplitForm::ranks,
+    SplitForm::random, SplitForm::empty_parts, SplitForm::idle_rank,  SplitForm::shuffled};
+
+SplitForm pick_split_form(Temper temper, Choices& choices);
+
+/// Deals every sequence to exactly one part.
+Split draw_split(SplitForm form, std::int64_t sequences, Choices& choices);
+
+}  // namespace lossgate::fuzz

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fuzz/domains/column.h"
+#include "fuzz/profile.h"
+
+namespace lossgate::fuzz {
+
+/// How the probabilities of one row lie on its last axis; what they lack to 1 is the tail.
+enum class SupportForm {
+  spread,      ///< a half, a quarter, ... in any order, and a tail
+  small,       ///< nearly everything is in the tail
+  tiny_tail,   ///< one entry is nearly certain; the tail is a power of two down to underflow
+  no_tail,     ///< one entry is certain, the others as good as impossible
+  impossible,  ///< some entries are -inf, where that is legal
+};
+
+inline constexpr SupportForm kAllSupportForms[] = {SupportForm::spread, SupportForm::small,
+                                                   SupportForm::tiny_tail, SupportForm::no_tail,
+                                                   SupportForm::impossible};
+
+SupportForm pick_support_form(Temper temper, Choices& choices);
+
+/// Log-probs over the last axis of several policies' rows. Each row's stored probabilities sum to
+/// at most 1. Rows of two policies are equal, close or unrelated.
+void draw_support(Columns columns, Temper temper, Choices& choices);
+
+}  // namespace lossgate::fuzz

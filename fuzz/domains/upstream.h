@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fuzz/domains/column.h"
+#include "fuzz/profile.h"
+
+namespace lossgate::fuzz {
+
+/// A gradient that comes from above, exact in the dtype: 1, 0, -1, powers of two, the 65536 of a
+/// loss scaler, anything.
+double draw_upstream(Temper temper, Dtype dtype, Choices& choices);
+
+/// A gradient tensor: uniform, one-hot or free.
+void draw_upstream_field(const Column& column, Temper temper, Choices& choices);
+
+}  // namespace lossgate::fuzz

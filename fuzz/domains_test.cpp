@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <vector>
+
+#include "fuzz/domains/advantage.h"
+#include "fuzz/domains/group.h"
+#include "fuzz/domains/hidden.h"
+#include "fuzz/domains/layout.h"
+#include "fuzz/domains/log_ratio.h"
+#include "fuzz/domains/logits.h"
+#include "fuzz/domains/mask.h"
+#include "fuzz/domains/options.h"
+#include "fuzz/domains/sentinel.h"
+#include "fuzz/domains/split.h"
+#include "fuzz/domains/support.h"
+#include "fuzz/domains/upstream.h"
+#include "fuzz/domains/value.h"
+
+namespace lossgate::fuzz {
+namespace {
+
+constexpr int kDraws = 2000;
+
+std::vector<std::uint8_t> random_bytes(std::uint64_t seed, std::size_t count) {
+  Choices choices(seed);
+  std::vector<std::uint8_t> bytes(count);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(choices.integer(0, 255));
+  return bytes;
+}
+
+/// The kinds that an axis draws within kDraws cases, from a seed and from bytes.
+template <class Draw>
+void expect_all_kinds(std::string_view axis, std::size_t kinds, Draw draw) {
+  SCOPED_TRACE(axis);
+  std::set<decltype(draw(Temper::nasty, std::declval<Choices&>()))> seeded, from_bytes;
+  Choices seeds(11);
+  const std::vector<std::uint8_t> bytes = random_bytes(12, 8 * kDraws);
+  Choices byte_choices{std::span<const std::uint8_t>(bytes)};
+  for (int i = 0; i < kDraws; ++i) {
+    const Temper temper = i % 2 ? Temper::nasty : Temper::extreme;
+    seeded.insert(draw(temper, seeds));
+    from_bytes.insert(draw(temper, byte_choices));
+  }
+  EXPECT_EQ(seeded.size(), kinds);
+  EXPECT_EQ(from_bytes.size(), kinds);
+}
+
+TEST(Domains, EveryKindOfEveryAxisIsDrawnFromBothSources) {
+  expect_all_kinds("mask", std::size(kAllMaskForms), pick_mask_form);
+  expect_all_kinds("sentinel", std::size(kAllSentinels), pick_sentinel);
+  expect_all_kinds("label sentinel", std::size(kAllLabelSentinels), pick_label_sentinel);
+  expect_all_kinds("log-ratio", std::size(kAllLogRatios), pick_log_ratio);
+  expect_all_kinds("support", std::size(kAllSupportForms), pick_support_form);
+  expect_all_kinds("advantage", std::size(kAllAdvantageForms), pick_advantage_form);
+  expect_all_kinds("value", std::size(kAllValueGaps), pick_value_gap);
+  expect_all_kinds("logits", std::size(kAllLogitForms), pick_logit_form);
+  expect_all_kinds("hidden", std::size(kAllHiddenForms), pick_hidden_form);
+  expect_all_kinds("group", std::size(kAllGroupForms), pick_group_form);
+  expect_all_kinds("split", std::size(kAllSplitForms), pick_split_form);
+  expect_all_kinds("layout", std::size(kAllLayouts), draw_layout);
+}
+
+TEST(Domains, UpstreamGradientsHoldTheNastyOnes) {
+  Choices choices(1);
+  std::set<double> seen;
+  for (int i = 0; i < kDraws; ++i) seen.insert(draw_upstream(Temper::nasty, Dtype::f32, choices));
+  for (double wanted : {0.0, 1.0, -1.0, 65536.0, 0.5, 4096.0}) EXPECT_TRUE(seen.contains(wanted));
+  EXPECT_TRUE(seen.contains(round_to(Dtype::f32, 1e-4)));
+  EXPECT_EQ(draw_upstream(Temper::plain, Dtype::f16, choices), 1.0);
+}
+
+std::vector<std::uint8_t> mask_of(MaskForm form, std::int64_t sequences, std::int64_t tokens,
+                                  std::uint64_t seed) {
+  std::vector<std::uint8_t> valid(static_cast<std::size_t>(sequences * tokens));
+  Choices choices(seed);
+  draw_mask(form, sequences, tokens, choices, valid);
+  return valid;
+}
+
+TEST(Mask, FormsAreWhatTheirNamesSay) {
+  const auto count = [](const std::vector<std::uint8_t>& valid) {
+    return std::accumulate(valid.begin(), valid.end(), 0);
+  };
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    EXPECT_EQ(count(mask_of(MaskForm::ones, 3, 5, seed)), 15);
+    EXPECT_EQ(count(mask_of(MaskForm::zeros, 3, 5, seed)), 0);
+    EXPECT_EQ(count(mask_of(MaskForm::single_token, 3, 5, seed)), 1);
+    EXPECT_EQ(count(mask_of(MaskForm::one_per_row, 3, 5, seed)), 3);
+    const auto right = mask_of(MaskForm::right_padding, 1, 8, seed);
+    EXPECT_TRUE(std::ranges::is_sorted(right, std::greater<>()));
+    EXPECT_EQ(right.front(), 1);
+    const auto left = mask_of(MaskForm::left_padding, 1, 8, seed);
+    EXPECT_TRUE(std::ranges::is_sorted(left));
+    EXPECT_EQ(left.back(), 1);
+    EXPECT_GE(count(mask_of(MaskForm::both_sides, 1, 8, seed)), 1);
+    EXPECT_EQ(count(mask_of(MaskForm::one_row_empty, 1, 8, seed)), 0);
+    EXPECT_LT(count(mask_of(MaskForm::holes, 1, 8, seed)), 8);
+  }
+}
+
+TEST(Split, EverySequenceIsDealtToExactlyOnePartOfAnExistingRank) {
+  for (SplitForm form : kAllSplitForms) {
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      Choices choices(seed);
+      const std::int64_t sequences = choices.integer(1, 9);
+      const Split split = draw_split(form, sequences, choices);
+      if (form == SplitForm::whole) EXPECT_TRUE(split.whole());
+      std::vector<int> dealt(static_cast<std::size_t>(sequences), split.whole() ? 1 : 0);
+      for (const Split::Part& part : split.parts) {
+        EXPECT_TRUE(0 <= part.rank && part.rank < split.world);
+        for (std::int64_t s : part.sequences) ++dealt[static_cast<std::size_t>(s)];
+      }
+      EXPECT_EQ(std::ranges::count(dealt, 1), sequences);
+    }
+  }
+}
+
+TEST(Split, EmptyPartsAndIdleRanksAreDrawn) {
+  Choices choices(1);
+  const Split empty = draw_split(SplitForm::empty_parts, 3, choices);
+  EXPECT_TRUE(std::ranges::any_of(empty.parts, [](const auto& p) { return p.sequences.empty(); }));
+  const Split idle = draw_split(SplitForm::idle_rank, 3, choices);
+  EXPECT_TRUE(
+      std::ranges::none_of(idle.parts, [&](const auto& p) { return p.rank == idle.world - 1; }));
+}
+
+TEST(Options, DrawnNumbersHoldDefaultNoneEndsAndNeighbours) {
+  const Option option{.name = "clamp",
+                      .kind = Option::Kind::real,
+                      .standard = 20.0,
+                      .low = 1.0,
+                      .high = 80.0,
+                      .nullable = true};
+  Choices choices(2);
+  std::set<double> seen;
+  int none = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const OptionValue value = draw_option(option, Temper::nasty, choices);
+    none += std::holds_alternative<None>(value);
+    if (const double* number = std::get_if<double>(&value)) {
+      EXPECT_TRUE(1.0 <= *number && *number <= 80.0);
+      seen.insert(*number);
+    }
+  }
+  EXPECT_GT(none, kDraws / 20);
+  for (double wanted : {1.0, 20.0, 80.0, 40.0, 10.0}) EXPECT_TRUE(seen.contains(wanted)) << wanted;
+  EXPECT_GT(seen.size(), 50u);
+}
+
+}  // namespace
+}  // namespace lossgate::fuzz

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/draw_case.h"
+
+#include <algorithm>
+
+#include "fuzz/domains/advantage.h"
+#include "fuzz/domains/group.h"
+#include "fuzz/domains/hidden.h"
+#include "fuzz/domains/labels.h"
+#include "fuzz/domains/layout.h"
+#include "fuzz/domains/log_ratio.h"
+#include "fuzz/domains/logits.h"
+#include "fuzz/domains/mask.h"
+#include "fuzz/domains/options.h"
+#include "fuzz/domains/payload.h"
+#include "fuzz/domains/sentinel.h"
+#include "fuzz/domains/shape.h"
+#include "fuzz/domains/split.h"
+#include "fuzz/domains/support.h"
+#include "fuzz/domains/upstream.h"
+#include "fuzz/domains/value.h"
+
+namespace lossgate::fuzz {
+namespace {
+
+/// The case while it is drawn, axis by axis.
+class Drawing {
+ public:
+  Drawing(const LossSignature& signature, Dtype dtype, Profile profile, Choices& choices)
+      : signature_(signature), dtype_(dtype), choices_(choices), tempers_(profile, choices) {}
+
+  Case draw() {
+    case_.spec = draw_spec(signature_, enter("options"), choices_);
+    case_.shape = draw_shape(signature_, enter("shape"), choices_);
+    allocate();
+    draw_valid();
+    draw_fields();
+    draw_label_holes();
+    place_all_sentinels();
+    draw_surroundings();
+    return std::move(case_);
+  }
+
+ private:
+  Temper enter(std::string_view axis) {
+    choices_.enter(axis);
+    return tempers_.next(choices_);
+  }
+
+  Tensor& tensor(std::size_t field) { return case_.batch.fields[field].second; }
+
+  void allocate() {
+    choices_.enter("dtypes");
+    case_.batch.fields.reserve(signature_.fields.size());
+    for (const Field& field : signature_.fields) {
+      const Dtype dtype = field.dtypes.empty() ? dtype_
+                          : choices_.sometimes(0.3)
+                              ? choices_.one_of(std::span<const Dtype>(field.dtypes))
+                              : field.dtypes.front();
+      case_.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, case_.shape.of(field.axes)));
+    }
+  }
+
+  std::int64_t sequences() const { return std::max<std::int64_t>(case_.shape[Axis::sequences], 1); }
+  std::int64_t tokens() const { return std::max<std::int64_t>(case_.shape[Axis::tokens], 1); }
+
+  /// Where every position is a token or, in a case without tokens, a sequence.
+  bool has_positions(const Field& field) const {
+    const bool per_sequence = case_.shape[Axis::tokens] < 0 && !field.axes.empty() &&
+                              field.axes.front() == Axis::sequences;
+    return is_positional(field) || per_sequence;
+  }
+
+  void draw_valid() {
+    valid_.assign(static_cast<std::size_t>(sequences() * tokens()), 1);
+    if (signature_.mask.empty() && signature_.ignore_label.empty()) return;
+    const Temper temper = enter("mask");
+    draw_mask(pick_mask_form(temper, choices_), sequences(), tokens(), choices_, valid_);
+    Tensor* mask = signature_.mask.empty() ? nullptr : &case_.batch.at(signature_.mask);
+    if (!mask || mask->size() != static_cast<std::int64_t>(valid_.size())) return;
+    for (std::size_t i = 0; i < valid_.size(); ++i) {
+      mask->set(static_cast<std::int64_t>(i), valid_[i]);
+    }
+  }
+
+  bool is_twin(const Field& a, const Field& b) const {
+    return std::ranges::any_of(signature_.on_policy, [&](const auto& pair) {
+      return (pair.first == a.name && pair.second == b.name) ||
+             (pair.first == b.name && pair.second == a.name);
+    });
+  }
+
+  /// The fields of one quantity and dtype on the same axes, those with a gradient first.
+  std::size_t collect(std::size_t leader, std::vector<bool>& drawn,
+                      std::array<Column, kMostColumns>& columns) {
+    const Field& like = signature_.fields[leader];
+    std::size_t count = 0;
+    for (bool differentiable : {true, false}) {
+      for (std::size_t i = leader; i < signature_.fields.size() && count < kMostColumns; ++i) {
+        const Field& field = signature_.fields[i];
+        if (drawn[i] || (field.role == Role::differentiable) != differentiable) continue;
+        if (field.quantity != like.quantity || field.axes != like.axes) continue;
+        if (tensor(i).dtype != tensor(leader).dtype) continue;
+        drawn[i] = true;
+        columns[count++] = {&field, &tensor(i), false};
+      }
+    }
+    for (std::size_t k = 1; k < count; ++k) {
+      columns[k].twin = is_twin(*columns[k].field, *columns[0].field);
+    }
+    return count;
+  }
+
+  /// Labels come after everything else, since they look at the logits.
+  void draw_fields() {
+    std::vector<bool> drawn(signature_.fields.size(), false);
+    std::array<Column, kMostColumns> columns;
+    for (bool labels : {false, true}) {
+      for (std::size_t i = 0; i < drawn.size(); ++i) {
+        const Field& field = signature_.fields[i];
+        if (drawn[i] || field.name == signature_.mask) continue;
+        if ((field.quantity == Quantity::label) != labels) continue;
+        const std::size_t count = collect(i, drawn, columns);
+        draw_quantity(field.quantity, Columns(columns.data(), count), enter(field.name));
+      }
+    }
+  }
+
+  void draw_quantity(Quantity quantity, Columns columns, Temper temper) {
+    const auto each = [&](auto draw) {
+      for (const Column& column : columns) draw(column, temper, choices_);
+    };
+    switch (quantity) {
+      case Quantity::log_prob:
+        if (has_axis(*columns[0].field, Axis::support) ||
+            has_axis(*columns[0].field, Axis::vocab)) {
+          return draw_support(columns, temper, choices_);
+        }
+        return draw_log_probs(columns, log_ratio_edges(case_.spec, columns[0].tensor->dtype),
+                              temper, choices_);
+      case Quantity::advantage:
+        return each(draw_advantages);
+      case Quantity::logit:
+        return draw_logits(columns, temper, choices_);
+      case Quantity::hidden_state:
+        return each(draw_hidden);
+      case Quantity::weight:
+        if (has_axis(*columns[0].field, Axis::hidden) || has_axis(*columns[0].field, Axis::vocab)) {
+          return each(draw_hidden);
+        }
+        return each(draw_weights);
+      case Quantity::value:
+        return draw_values(columns, value_edges(case_.spec, columns[0].tensor->dtype), temper,
+                           choices_);
+      case Quantity::upstream:
+        return each(draw_upstream_field);
+      case Quantity::label:
+        for (const Column& column : columns) {
+          draw_labels(column, vocab(), logits_of(*column.field), temper, choices_);
+        }
+        return;
+      case Quantity::mask:
+        return each(draw_inner_mask);
+      case Quantity::group:
+        return each(draw_groups);
+      case Quantity::payload:
+        return draw_payload(columns, temper, choices_);
+    }
+  }
+
+  static bool has_axis(const Field& field, Axis axis) {
+    return std::ranges::find(field.axes, axis) != field.axes.end();
+  }
+
+  std::int64_t vocab() const {
+    const std::int64_t extent = case_.shape[Axis::vocab];
+    return extent > 0 ? extent : 32000;
+  }
+
+  /// The logits of the rows that the labels index, if there are any.
+  const Tensor* logits_of(const Field& label) const {
+    for (const Field& field : signature_.fields) {
+      if (field.quantity == Quantity::logit && field.axes.size() == label.axes.size() + 1 &&
+          std::equal(label.axes.begin(), label.axes.end(), field.axes.begin())) {
+        return &case_.batch.at(field.name);
+      }
+    }
+    return nullptr;
+  }
+
+  /// A mask below the positions, over the support, say: the first entry of a row always counts.
+  static void draw_inner_mask(const Column& column, Temper temper, Choices& choices) {
+    Tensor& mask = *column.tensor;
+    const std::int64_t row = mask.extents.empty() ? 1 : mask.extents.back();
+    const double holes = temper == Temper::plain ? 0.1 : choices.real(0.0, 1.0);
+    for (std::int64_t i = 0; i < mask.size(); ++i) {
+      mask.set(i, i % row == 0 || !choices.sometimes(holes));
+    }
+  }
+
+  /// Positions that the label masks: all masked ones where there is no mask, else a few more.
+  void draw_label_holes() {
+    if (signature_.ignore_label.empty()) return;
+    masked_by_mask_ = valid_;
+    Tensor& label = case_.batch.at(signature_.ignore_label);
+    if (label.size() != static_cast<std::int64_t>(valid_.size())) return;
+    const bool no_mask = signature_.mask.empty();
+    if (no_mask) std::ranges::fill(masked_by_mask_, std::uint8_t{1});
+    const Temper temper = enter("label holes");
+    const bool holes = !no_mask && temper != Temper::plain && choices_.sometimes(0.5);
+    for (std::size_t i = 0; i < valid_.size(); ++i) {
+      if (holes && choices_.sometimes(0.2)) valid_[i] = 0;
+      const bool by_label = !valid_[i] && masked_by_mask_[i];
+      if (by_label) label.set(static_cast<std::int64_t>(i), static_cast<double>(kIgnoreLabel));
+    }
+  }
+
+  void place_all_sentinels() {
+    const Temper temper = enter("sentinel");
+    for (std::size_t i = 0; i < signature_.fields.size(); ++i) {
+      const Field& field = signature_.fields[i];
+      const Column column{&field, &tensor(i), false};
+      if (!has_positions(field)) continue;
+      if (field.quantity == Quantity::label) {
+        const bool ignores = field.name == signature_.ignore_label;
+        place_label_sentinels(column, ignores ? masked_by_mask_ : valid_, vocab(), temper,
+                              choices_);
+      } else if (is_float(column.tensor->dtype) && field.quantity != Quantity::mask) {
+        place_sentinels(column, valid_, temper, choices_);
+      }
+    }
+  }
+
+  void draw_surroundings() {
+    if (signature_.splittable && case_.shape[Axis::sequences] > 0) {
+      const Temper temper = enter("split");
+      case_.split = draw_split(pick_split_form(temper, choices_), sequences(), choices_);
+    }
+    case_.layout = draw_layout(enter("layout"), choices_);
+    const Dtype loss_dtype = dtype_ == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+    case_.upstream = draw_upstream(enter("upstream"), loss_dtype, choices_);
+  }
+
+  const LossSignature& signature_;
+  Dtype dtype_;
+  Choices& choices_;
+  Tempers tempers_;
+  Case case_;
+  std::vector<std::uint8_t> valid_;           ///< 1 where a position counts
+  std::vector<std::uint8_t> masked_by_mask_;  ///< 0 where the mask field masks, whatever the label
+};
+
+}  // namespace
+
+Case draw_case(const LossSignature& signature, Dtype dtype, Profile profile, Choices& choices) {
+  return Drawing(signature, dtype, profile, choices).draw();
+}
+
+std::uint64_t case_seed(std::uint64_t root_seed, std::string_view loss_id, Dtype dtype,
+                        std::uint64_t index) {
+  return mix(mix(mix(root_seed ^ hash_of(loss_id)) + hash_of(name(dtype))) + index);
+}
+
+}  // namespace lossgate::fuzz

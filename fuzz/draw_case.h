@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "fuzz/profile.h"
+#include "reference/spec/case.h"
+#include "reference/spec/signature.h"
+
+namespace lossgate::fuzz {
+
+/// A case that the signature accepts, made of every axis's interesting values: labels in range,
+/// log-probs <= 0 and no NaN at valid positions; at masked ones anything. An infinity stands at a
+/// valid position only where the field declares it legal.
+Case draw_case(const LossSignature& signature, Dtype dtype, Profile profile, Choices& choices);
+
+/// The seed of the index-th case of a run, whoever draws it.
+std::uint64_t case_seed(std::uint64_t root_seed, std::string_view loss_id, Dtype dtype,
+                        std::uint64_t index);
+
+}  // namespace lossgate::fuzz

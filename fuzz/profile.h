@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "fuzz/choices.h"
+
+namespace lossgate::fuzz {
+
+/// What kind of cases a run asks for.
+enum class Profile {
+  benign,   ///< what an ordinary unit test would see
+  hostile,  ///< nine out of ten cases sit on some edge
+  soak,     ///< hostile, now and then larger and more extreme
+};
+
+inline constexpr Profile kAllProfiles[] = {Profile::benign, Profile::hostile, Profile::soak};
+
+constexpr std::string_view name(Profile profile) {
+  switch (profile) {
+    case Profile::benign:
+      return "benign";
+    case Profile::hostile:
+      return "hostile";
+    case Profile::soak:
+      return "soak";
+  }
+  return "?";
+}
+
+constexpr std::optional<Profile> parse_profile(std::string_view text) {
+  for (Profile profile : kAllProfiles) {
+    if (name(profile) == text) return profile;
+  }
+  return std::nullopt;
+}
+
+/// How one axis of one case is drawn.
+enum class Temper { plain, nasty, extreme };
+
+/// One row of an axis's table: a kind of value, and its weight in each temper. The first row is the
+/// simplest kind and has a weight in every temper.
+template <class Kind>
+struct Share {
+  Kind kind;
+  std::array<int, 3> weights;  ///< plain, nasty, extreme
+};
+
+template <class Kind, std::size_t n>
+Kind pick(const Share<Kind> (&table)[n], Temper temper, Choices& choices) {
+  std::array<int, n> weights;
+  for (std::size_t i = 0; i < n; ++i) {
+    weights[i] = table[i].weights[static_cast<std::size_t>(temper)];
+  }
+  return table[choices.weighted(weights)].kind;
+}
+
+/// The tempers of a case's axes. A hostile case is nasty on a few axes, on half, or on all of them:
+/// a case that is extreme everywhere shows one overflow and hides every other fault behind it.
+class Tempers {
+ public:
+  Tempers(Profile profile, Choices& choices) : profile_(profile) {
+    if (profile == Profile::benign) return;
+    choices.enter("temper");
+    constexpr double kShares[] = {0.25, 0.5, 1.0};
+    nasty_share_ = choices.one_of(kShares);
+  }
+
+  Temper next(Choices& choices) const {
+    if (profile_ == Profile::benign || !choices.sometimes(nasty_share_)) return Temper::plain;
+    if (profile_ == Profile::soak && choices.sometimes(0.25)) return Temper::extreme;
+    return Temper::nasty;
+  }
+
+ private:
+  Profile profile_;
+  double nasty_share_ = 0.0;
+};
+
+}  // namespace lossgate::fuzz
