@@ -102,7 +102,7 @@ TEST(TextCodec, RefusesToWriteACaseThatDoesNotFit) {
 }
 
 TEST(CaseId, StaysTheSameOverVersionsAndMachines) {
-  EXPECT_EQ(case_id(example_case()), "0000000000000000");
+  EXPECT_EQ(case_id(example_case()), "7cb0d502fbfe6231");
 }
 
 TEST(CaseId, ChangesWithWhateverCanChangeAResultAndWithNothingElse) {
