@@ -62,6 +62,14 @@ S straight_through(const S& forward, const S& /*backward*/) {
   return forward;
 }
 
+/// p x for a probability p: one that is exactly 0 annihilates, an infinite x included.
+template <class S>
+S weighed(const S& p, const S& x) {
+  return value_of(p) == 0 ? S(0) : S(p * x);
+}
+
+inline Tracked weighed(const Tracked& p, const Tracked& x) { return p * x; }
+
 /// The result of a stage at which the arithmetic may store (rule B1).
 template <class S>
 S store(Stage /*stage*/, const S& a) {

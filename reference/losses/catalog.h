@@ -2,6 +2,13 @@
 #pragma once
 
 #include "reference/losses/grpo.h"
+#include "reference/losses/jsd.h"
+#include "reference/losses/kl_penalty.h"
+#include "reference/losses/linear_grpo.h"
+#include "reference/losses/linear_jsd.h"
+#include "reference/losses/log_prob.h"
+#include "reference/losses/sparse_jsd.h"
+#include "reference/losses/value_clip.h"
 
 namespace lossgate::reference {
 
@@ -17,6 +24,7 @@ struct LossList {
   }
 };
 
-using Catalog = LossList<Grpo>;
+using Catalog =
+    LossList<Grpo, KlPenalty, ValueClip, LogProb, Jsd, SparseJsd, LinearGrpo, LinearJsd>;
 
 }  // namespace lossgate::reference

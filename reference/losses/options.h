@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "reference/spec/signature.h"
+#include "reference/spec/case.h"
 
 /// Fields and options that several losses share, word for word.
 namespace lossgate::reference {
@@ -20,6 +22,58 @@ inline Field mask_field() {
           .axes = {Axis::sequences, Axis::tokens},
           .dtypes = {Dtype::u8, Dtype::boolean},
           .doc = "1 = counts in the loss"};
+}
+
+inline Field log_prob_field(std::string name, Role role, std::string doc) {
+  return {.name = std::move(name),
+          .role = role,
+          .quantity = Quantity::log_prob,
+          .axes = {Axis::sequences, Axis::tokens},
+          .infinity = Infinity::legal,
+          .doc = std::move(doc)};
+}
+
+inline Field advantage_field() {
+  return {.name = "advantage",
+          .role = Role::constant,
+          .quantity = Quantity::advantage,
+          .axes = {Axis::sequences, Axis::tokens},
+          .infinity = Infinity::surfaces,
+          .doc = "of the taken token"};
+}
+
+/// Token ids on the vocab axis; kIgnoreLabel masks its position.
+inline Field label_field(std::string doc) {
+  return {.name = "label",
+          .role = Role::label,
+          .quantity = Quantity::label,
+          .axes = {Axis::sequences, Axis::tokens},
+          .dtypes = {Dtype::i64, Dtype::i32},
+          .doc = std::move(doc)};
+}
+
+inline Field logits_field(std::string name, Role role, std::string doc) {
+  return {.name = std::move(name),
+          .role = role,
+          .quantity = Quantity::logit,
+          .axes = {Axis::sequences, Axis::tokens, Axis::vocab},
+          .infinity = Infinity::legal,
+          .doc = std::move(doc)};
+}
+
+inline OutputField per_token_output() {
+  return {.name = "per_token",
+          .axes = {Axis::sequences, Axis::tokens},
+          .doc = "the term of each position before the reduction; 0 where masked"};
+}
+
+/// A per-token output that mathematics keeps from being negative.
+inline OutputField non_negative_per_token_output() {
+  OutputField output = per_token_output();
+  output.range = [](const Case&) {
+    return std::optional(std::pair(0.0, std::numeric_limits<double>::infinity()));
+  };
+  return output;
 }
 
 inline Option real_option(std::string name, double standard, double low, double high,
@@ -69,6 +123,20 @@ inline Option max_length_option() {
           .low = 1.0,
           .high = 1048576.0,
           .doc = "divisor of seq_mean_token_sum_norm, tokens"};
+}
+
+/// The divisor of sum_over_items.
+inline Option num_items_option() {
+  return {.name = "num_items",
+          .kind = Option::Kind::integer,
+          .standard = 8.0,
+          .low = 1.0,
+          .high = 1048576.0,
+          .doc = "divisor of sum_over_items, tokens of the whole step"};
+}
+
+inline Option temperature_option() {
+  return real_option("temperature", 1.0, 0.05, 10.0, "logits are divided by it");
 }
 
 inline std::vector<Option> kl_options() {

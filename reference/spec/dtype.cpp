@@ -26,6 +26,12 @@ Format format_of(Dtype dtype) {
   }
 }
 
+/// 2^exponent, exactly; std::ldexp would be most of the cost of drawing and storing a tensor.
+double power_of_two(int exponent) {
+  if (exponent < -1022 || exponent > 1023) return std::ldexp(1.0, exponent);
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+
 template <class T>
 T load(const std::byte* bits) {
   T value;
@@ -41,9 +47,9 @@ double decode_f16(std::uint16_t bits) {
     value = fraction ? std::numeric_limits<double>::quiet_NaN()
                      : std::numeric_limits<double>::infinity();
   } else if (exponent == 0) {
-    value = std::ldexp(fraction, -24);
+    value = fraction * power_of_two(-24);
   } else {
-    value = std::ldexp(fraction | 0x400, exponent - 25);
+    value = (fraction | 0x400) * power_of_two(exponent - 25);
   }
   return std::copysign(value, bits & 0x8000 ? -1.0 : 1.0);
 }
@@ -60,13 +66,13 @@ std::uint16_t pack16(Dtype dtype, double value) {
   }
   if (std::isinf(value)) return static_cast<std::uint16_t>(sign | (all_ones << fraction_bits));
   const double magnitude = std::fabs(value);
-  if (magnitude < std::ldexp(1.0, format.min_exponent)) {
-    const auto fraction = std::ldexp(magnitude, fraction_bits - format.min_exponent);
+  if (magnitude < power_of_two(format.min_exponent)) {
+    const auto fraction = magnitude * power_of_two(fraction_bits - format.min_exponent);
     return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(fraction));
   }
   const int exponent = std::ilogb(magnitude);
   const auto significand =
-      static_cast<std::uint16_t>(std::ldexp(magnitude, fraction_bits - exponent));
+      static_cast<std::uint16_t>(magnitude * power_of_two(fraction_bits - exponent));
   const auto biased = static_cast<std::uint16_t>(exponent + format.max_exponent);
   return static_cast<std::uint16_t>(sign | (biased << fraction_bits) |
                                     (significand & ((1u << fraction_bits) - 1)));
@@ -109,18 +115,18 @@ std::size_t size_of(Dtype dtype) {
 
 bool is_float(Dtype dtype) { return dtype <= Dtype::bf16; }
 
-double unit_roundoff(Dtype dtype) { return std::ldexp(1.0, -format_of(dtype).digits); }
+double unit_roundoff(Dtype dtype) { return power_of_two(-format_of(dtype).digits); }
 
 double max_finite(Dtype dtype) {
   const Format format = format_of(dtype);
-  return std::ldexp(1.0 - unit_roundoff(dtype), format.max_exponent) * 2.0;
+  return (1.0 - unit_roundoff(dtype)) * power_of_two(format.max_exponent) * 2.0;
 }
 
-double min_normal(Dtype dtype) { return std::ldexp(1.0, format_of(dtype).min_exponent); }
+double min_normal(Dtype dtype) { return power_of_two(format_of(dtype).min_exponent); }
 
 double min_subnormal(Dtype dtype) {
   const Format format = format_of(dtype);
-  return std::ldexp(1.0, format.min_exponent - format.digits + 1);
+  return power_of_two(format.min_exponent - format.digits + 1);
 }
 
 double decode(Dtype dtype, const std::byte* bits) {
@@ -147,7 +153,7 @@ double round_to(Dtype dtype, double value) {
   if (!std::isfinite(value) || value == 0.0) return value;
   const Format format = format_of(dtype);
   const int exponent = std::max(std::ilogb(value), format.min_exponent);
-  const double unit = std::ldexp(1.0, exponent - format.digits + 1);
+  const double unit = power_of_two(exponent - format.digits + 1);
   const double rounded = std::nearbyint(value / unit) * unit;
   if (std::fabs(rounded) > max_finite(dtype)) {
     return std::copysign(std::numeric_limits<double>::infinity(), value);

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "reference/losses/catalog.h"
+#include "reference/precise.h"
+#include "reference/reference.h"
+#include "reference/small_case.h"
+
+/// The hand-derived gradients of every loss against automatic differentiation of its forward, at
+/// 256 bits, where rounding hides nothing.
+namespace lossgate::reference {
+namespace {
+
+constexpr int kCases = 200;
+
+/// Keeps every entry and counts how often each was written.
+template <class S>
+struct Collected : Sink<S> {
+  explicit Collected(const Problem& problem) {
+    for (const OutputInfo& output : problem.outputs) {
+      const auto size = static_cast<std::size_t>(element_count(output.extents));
+      values.emplace_back(size);
+      written.emplace_back(size, 0);
+    }
+  }
+  void entry(std::size_t output, std::int64_t index, const S& value) override {
+    values.at(output).at(static_cast<std::size_t>(index)) = value;
+    ++written[output][static_cast<std::size_t>(index)];
+  }
+  std::vector<std::vector<S>> values;
+  std::vector<std::vector<int>> written;
+};
+
+template <class L, class S>
+Collected<S> evaluated(const Problem& problem, std::string_view form) {
+  Collected<S> collected(problem);
+  L::template evaluate<S>(Inputs<S>(problem, form), Outputs<S>(problem, collected));
+  return collected;
+}
+
+/// What the gradients differentiate: the loss times its upstream gradient.
+template <class L>
+Precise derivative_of_objective(const Problem& problem, std::string_view form, std::int64_t key) {
+  Dual::seed = key;
+  const Collected<Dual> forward = evaluated<L, Dual>(problem, form);
+  Dual::seed = -1;
+  return Precise(problem.c.upstream) * forward.values[0][0].d;
+}
+
+/// 2^-180 of the largest operand: what 256 bits leave after every cancellation short of a bug.
+bool equal(const Precise& a, const Precise& b, double peak) {
+  return distance(a, b) <= std::ldexp(static_cast<Real>(peak), -180);
+}
+
+template <class L>
+void check_gradients(const Problem& problem, std::string_view form) {
+  Arithmetic arithmetic = plain_arithmetic(Dtype::f64, form);
+  const ArithmeticScope scope(arithmetic);
+  const auto hand = evaluated<L, Precise>(problem, form);
+  const auto tracked = evaluated<L, Tracked>(problem, form);
+  std::int64_t key = 0;
+  for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
+    if (problem.outputs[o].kind != OutputKind::gradient) continue;
+    for (std::size_t i = 0; i < hand.values[o].size(); ++i, ++key) {
+      const double peak = tracked.values[o][i].peak;
+      if (!std::isfinite(peak)) continue;
+      bool same = false;
+      Precise derivative;
+      for (int tie : {0, 1}) {
+        Dual::tie = tie;
+        derivative = derivative_of_objective<L>(problem, form, key);
+        same = same || equal(hand.values[o][i], derivative, peak);
+      }
+      Dual::tie = 0;
+      EXPECT_TRUE(same) << problem.signature.id << " " << problem.outputs[o].name << "[" << i
+                        << "]: by hand " << hand.values[o][i].number() << ", differentiated "
+                        << derivative.number();
+    }
+  }
+}
+
+/// Calls check.template operator()<L>(problem, form) for small cases of every loss.
+template <class F>
+void for_each_small_case(int cases, F&& check) {
+  Catalog::for_each([&]<class L>() {
+    const Loss& loss = *find_loss(L::signature().id);
+    SmallCases source(loss.signature, 1);
+    int accepted = 0;
+    for (int i = 0; i < cases; ++i) {
+      const Case c = source.draw(i % 2 == 0 ? Dtype::f64 : Dtype::f32);
+      if (expected_refusal(loss, c)) continue;
+      ++accepted;
+      const auto& forms = loss.signature.forms;
+      const std::string form =
+          forms.empty() ? "" : forms[static_cast<std::size_t>(i) % forms.size()];
+      check.template operator()<L>(Problem(loss.signature, c), form, source);
+      if (testing::Test::HasFailure()) {
+        ADD_FAILURE() << loss.signature.id << ", small case " << i;
+        return;
+      }
+    }
+    EXPECT_GT(accepted, cases / 4) << loss.signature.id << " refuses its small cases";
+  });
+}
+
+TEST(Gradients, AreTheDerivativesOfTheLoss) {
+  for_each_small_case(kCases,
+                      []<class L>(const Problem& problem, const std::string& form, SmallCases&) {
+                        if (problem.c.spec.reduction == Reduction::none) return;
+                        check_gradients<L>(problem, form);
+                      });
+}
+
+TEST(Outputs, AreWrittenExactlyOnce) {
+  for_each_small_case(
+      kCases, []<class L>(const Problem& problem, const std::string& form, SmallCases&) {
+        const auto collected = evaluated<L, Real>(problem, form);
+        for (std::size_t o = 0; o < collected.written.size(); ++o) {
+          for (int count : collected.written[o]) {
+            ASSERT_EQ(count, 1) << problem.signature.id << " " << problem.outputs[o].name;
+          }
+        }
+      });
+}
+
+/// Equal to the last bit, NaN included.
+bool identical(const Tracked& a, const Tracked& b) {
+  const auto same = [](auto x, auto y) {
+    return (x == y && std::signbit(x) == std::signbit(y)) || (x != x && y != y);
+  };
+  return same(a.v, b.v) && same(a.err, b.err) && same(a.peak, b.peak) && same(a.half, b.half);
+}
+
+TEST(MaskedPositions, AreNeverRead) {
+  for_each_small_case(
+      kCases, []<class L>(const Problem& problem, const std::string& form, SmallCases& source) {
+        Arithmetic arithmetic = plain_arithmetic(Dtype::f32, form);
+        const ArithmeticScope scope(arithmetic);
+        Case other = problem.c;
+        source.poison_masked(other);
+        const auto once = evaluated<L, Tracked>(problem, form);
+        const auto again = evaluated<L, Tracked>(Problem(problem.signature, other), form);
+        for (std::size_t o = 0; o < once.values.size(); ++o) {
+          for (std::size_t i = 0; i < once.values[o].size(); ++i) {
+            ASSERT_TRUE(identical(once.values[o][i], again.values[o][i]))
+                << problem.signature.id << " " << problem.outputs[o].name << "[" << i << "]";
+          }
+        }
+      });
+}
+
+TEST(MaskedPositions, HaveExactlyZeroOutputs) {
+  for_each_small_case(
+      kCases, []<class L>(const Problem& problem, const std::string& form, SmallCases&) {
+        Arithmetic arithmetic = plain_arithmetic(Dtype::f32, form);
+        const ArithmeticScope scope(arithmetic);
+        const auto collected = evaluated<L, Tracked>(problem, form);
+        for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
+          const auto& axes = problem.outputs[o].axes;
+          if (axes.size() < 2 || axes[0] != Axis::sequences || axes[1] != Axis::tokens) continue;
+          const std::size_t each = collected.values[o].size() / problem.valid.size();
+          for (std::size_t i = 0; i < collected.values[o].size(); ++i) {
+            if (problem.valid[i / each]) continue;
+            ASSERT_TRUE(collected.values[o][i].is_exact_zero())
+                << problem.signature.id << " " << problem.outputs[o].name << "[" << i << "]";
+          }
+        }
+      });
+}
+
+}  // namespace
+}  // namespace lossgate::reference

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/rows.h"
+
+namespace lossgate::reference {
+
+/// A divergence between two discrete distributions and its derivative with respect to the student's
+/// log-probs, these being taken as free: normalisation is the caller's.
+template <class S>
+struct Divergence {
+  S value;
+  Row<S> slope;
+};
+
+/// log(exp(a) + exp(b)) without overflow; -infinity on either side is exact.
+template <class S>
+S log_add(const S& a, const S& b) {
+  const bool a_is_larger = value_of(a) >= value_of(b);
+  const S &large = a_is_larger ? a : b, &small = a_is_larger ? b : a;
+  return large + log1p(exp(small - large));
+}
+
+/// The generalised Jensen-Shannon divergence of teacher q and student p, from log-probs:
+///   beta = 0: sum q (log q - log p)                             (forward KL)
+///   beta = 1: sum p (log p - log q)                             (reverse KL)
+///   else: beta sum q (log q - log m) + (1 - beta) sum p (log p - log m), m = beta q + (1 - beta)
+///   p.
+/// Source: Agarwal et al. 2024 (arXiv:2306.13649), section 3; TRL `generalized_jsd_loss`.
+/// An entry of probability exactly 0 contributes nothing, whatever stands against it. Where the
+/// student's is 0 and the teacher's is not, the forward KL is infinite; the mixture is not.
+///
+/// The slope is charged as differentiation term by term forms it: (1 - beta) p (log p - log m),
+/// plus terms that cancel in exact arithmetic and leave their rounding.
+template <class S>
+Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real beta) {
+  const Eigen::Index n = student.size();
+  Divergence<S> result{S(0), Row<S>(n)};
+  Sum<S> from_teacher(n), from_student(n);
+  const S share = constant<S>(beta), rest = constant<S>(1.0L - beta);
+  const S log_share = beta > 0 ? log(share) : S(0), log_rest = beta < 1 ? log1p(-share) : S(0);
+  for (Eigen::Index v = 0; v < n; ++v) {
+    const S p = exp(student[v]), q = exp(teacher[v]);
+    if (beta == 0) {
+      from_teacher.add(weighed(q, teacher[v] - student[v]));
+      result.slope[v] = -q;
+    } else if (beta == 1) {
+      from_student.add(weighed(p, student[v] - teacher[v]));
+      result.slope[v] = weighed(p, student[v] - teacher[v]) + p;
+    } else {
+      const S mixture = log_add(student[v] + log_rest, teacher[v] + log_share);
+      from_teacher.add(weighed(q, teacher[v] - mixture));
+      from_student.add(weighed(p, student[v] - mixture));
+      const S through_mixture = exp((student[v] + log_rest) - mixture);
+      result.slope[v] = rest * weighed(p, student[v] - mixture) +
+                        (rest * p - weighed(share * q + rest * p, through_mixture));
+    }
+  }
+  result.value = beta == 0   ? from_teacher.value()
+                 : beta == 1 ? from_student.value()
+                             : share * from_teacher.value() + rest * from_student.value();
+  return result;
+}
+
+}  // namespace lossgate::reference

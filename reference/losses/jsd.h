@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/losses/divergence.h"
+#include "reference/losses/options.h"
+
+namespace lossgate::reference {
+
+inline std::vector<Option> jsd_options() {
+  return {real_option("beta", 0.5, 0.0, 1.0, "0: forward KL, 1: reverse KL, between: mixture"),
+          temperature_option(), num_items_option()};
+}
+
+/// Distillation by the generalised Jensen-Shannon divergence over the full vocabulary.
+///
+/// Formula: jensen_shannon(log_softmax(student_logits / T), log_softmax(teacher_logits / T), beta),
+///   reduced over positions whose label is not -100 (token_mean is "batchmean").
+/// Shapes: logits [sequences, tokens, vocab], label [sequences, tokens]. Units: nats.
+/// Gradient: for student_logits: (g - p sum g) / T with g the slope by log-prob. Zero where masked.
+/// Error: where both log-probs underflow, log(beta q + (1 - beta) p) is log 0; a logit of -infinity
+///   in both distributions gives 0 (inf - inf).
+/// Source: Agarwal et al. 2024 (arXiv:2306.13649); TRL `GKDTrainer.generalized_jsd_loss`
+///   (huggingface/trl#5407); Liger `ops/jsd.py`.
+struct Jsd {
+  static LossSignature signature() {
+    return {
+        .id = "jsd",
+        .title = "generalised Jensen-Shannon divergence over the vocabulary",
+        .formula = "beta KL(q || m) + (1 - beta) KL(p || m), m = beta q + (1 - beta) p; ends: KL",
+        .source = "arXiv:2306.13649; huggingface/trl#5407",
+        .forms = {kShiftedForm, kLogSumExpForm},
+        .options = jsd_options(),
+        .fields = {logits_field("student_logits", Role::differentiable, "p"),
+                   logits_field("teacher_logits", Role::constant, "q"),
+                   label_field("only tells which positions count")},
+        .outputs = {non_negative_per_token_output()},
+        .reductions = {Reduction::token_mean, Reduction::sum_over_items, Reduction::sum},
+        .reach = {{"logit distance", "teacher_logits", "student_logits"},
+                  {"|logit|", "student_logits", ""}},
+        .ignore_label = "label",
+    };
+  }
+
+  template <class S>
+  static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
+    const auto student = in.field("student_logits"), teacher = in.field("teacher_logits");
+    const auto per_token = out.writer("per_token"), gradient = out.gradient("student_logits");
+    const std::int64_t vocab = in.extent(Axis::vocab);
+    const S temperature = in.option("temperature");
+    const auto beta = static_cast<Real>(in.spec().number("beta"));
+    const bool shifted = in.form(kShiftedForm);
+    Sum<S> loss = in.batch_sum();
+    for (std::int64_t s = 0; s < in.sequences(); ++s) {
+      for (std::int64_t t = 0; t < in.tokens(); ++t) {
+        if (!in.valid(s, t)) {
+          per_token(S(0), s, t);
+          for (std::int64_t v = 0; v < vocab; ++v) gradient(S(0), s, t, v);
+          continue;
+        }
+        const S weight = in.token_weight(s), scale = in.upstream() * weight;
+        const Row<S> p = log_softmax(read_logits(student, s, t, vocab, temperature), shifted);
+        const Row<S> q = log_softmax(read_logits(teacher, s, t, vocab, temperature), shifted);
+        Divergence<S> d = jensen_shannon(p, q, beta);
+        per_token(store(Stage::per_token, d.value), s, t);
+        loss.add(weight * d.value);
+        for (std::int64_t v = 0; v < vocab; ++v) d.slope[v] = scale * d.slope[v];
+        const Row<S> g = log_softmax_gradient(p, d.slope);
+        for (std::int64_t v = 0; v < vocab; ++v) {
+          gradient(store(Stage::gradient, g[v] / temperature), s, t, v);
+        }
+      }
+    }
+    out.loss(loss);
+  }
+};
+
+}  // namespace lossgate::reference

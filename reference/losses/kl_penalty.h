@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/losses/kl_terms.h"
+#include "reference/losses/options.h"
+
+namespace lossgate::reference {
+
+/// A KL penalty from log-probs alone.
+///
+/// Formula: KlEstimator of x = ref_log_prob - log_prob, times w = exp(clamp(log_prob -
+///   old_log_prob)) where kl_weighted, reduced over valid positions.
+/// Shapes: all fields [sequences, tokens]. Units: nats.
+/// Gradient: for log_prob; with kl_straight_through it is that of k2 without clamps, log_prob -
+///   ref_log_prob, whatever the estimator (the "+" variants). Zero where masked.
+/// Error: exp(x) overflows where the output clamp has long decided the value; k3 cancels for
+///   |x| << 1; x^2 / 2 of a straight-through estimator must not be formed (inf - inf).
+/// Source: J. Schulman, "Approximating KL divergence" (2020); NVIDIA-NeMo/RL `calculate_kl`;
+///   verl `core_algos.py::kl_penalty`.
+struct KlPenalty {
+  static LossSignature signature() {
+    std::vector<Option> options = kl_options();
+    options.push_back(flag_option("kl_straight_through", "differentiate k2 instead"));
+    options.push_back(
+        limit_option("log_ratio_clamp", 20.0, 1.0, 80.0, "bound of |log-ratio| before exp"));
+    options.push_back(max_length_option());
+    OutputField per_token = per_token_output();
+    per_token.range = [](const Case& c) -> std::optional<std::pair<double, double>> {
+      if (c.spec.choice("kl_estimator") == "k1") return std::nullopt;
+      return std::pair(0.0, std::numeric_limits<double>::infinity());
+    };
+    return {
+        .id = "kl_penalty",
+        .title = "KL penalty from log-probs: k1, k2, k3",
+        .formula = "k1 = -x, k2 = x^2 / 2, k3 = exp(x) - x - 1, x = ref_log_prob - log_prob",
+        .source = "J. Schulman, Approximating KL divergence (2020); NVIDIA-NeMo/RL calculate_kl",
+        .forms = kK3Forms,
+        .options = std::move(options),
+        .fields = {log_prob_field("log_prob", Role::differentiable, "current policy"),
+                   log_prob_field("ref_log_prob", Role::constant, "reference policy"),
+                   log_prob_field("old_log_prob", Role::constant, "behaviour policy"),
+                   mask_field()},
+        .outputs = {std::move(per_token)},
+        .reductions = kTokenReductions,
+        .reach = {{"KL input", "ref_log_prob", "log_prob"},
+                  {"log-ratio", "old_log_prob", "log_prob"}},
+        .mask = "mask",
+        .on_policy = {{"old_log_prob", "log_prob"}, {"ref_log_prob", "log_prob"}},
+    };
+  }
+
+  template <class S>
+  static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
+    const auto log_prob = in.field("log_prob"), ref_log_prob = in.field("ref_log_prob"),
+               old_log_prob = in.field("old_log_prob");
+    const auto per_token = out.writer("per_token"), gradient = out.gradient("log_prob");
+    const ImportanceWeight<S> importance(in);
+    const KlEstimator<S> kl(in);
+    const bool weighted = in.spec().number("kl_weighted") != 0.0;
+    const bool straight = in.spec().number("kl_straight_through") != 0.0;
+    Sum<S> loss = in.batch_sum();
+    for (std::int64_t s = 0; s < in.sequences(); ++s) {
+      const S weight = in.row_tokens(s) > 0 ? in.token_weight(s) : S(0);
+      for (std::int64_t t = 0; t < in.tokens(); ++t) {
+        if (!in.valid(s, t)) {
+          per_token(S(0), s, t);
+          gradient(S(0), s, t);
+          continue;
+        }
+        const S p = log_prob(s, t), r = ref_log_prob(s, t);
+        const Term<S> w = weighted ? importance(store(Stage::log_prob, p - old_log_prob(s, t)))
+                                   : Term<S>{S(0), S(0)};
+        const auto k = kl(p, r, weighted ? &w.value : nullptr);
+        const S value = straight ? straight_through(k.value, half_square(p - r)) : k.value;
+        const S slope = straight ? p - r : k.slope + k.weight_slope * w.slope;
+        per_token(store(Stage::per_token, value), s, t);
+        loss.add(weight * value);
+        gradient(store(Stage::gradient, in.upstream() * weight * slope), s, t);
+      }
+    }
+    out.loss(loss);
+  }
+
+ private:
+  template <class S>
+  static S half_square(const S& x) {
+    return constant<S>(0.5L) * x * x;
+  }
+};
+
+}  // namespace lossgate::reference

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/losses/linear.h"
+#include "reference/losses/policy_objective.h"
+
+namespace lossgate::reference {
+
+/// GRPO from hidden states, the output layer fused into the loss.
+///
+/// Formula: logits = (hidden weight^T + bias) / temperature, log_prob = log_softmax(logits)[label],
+///   then as Grpo.
+/// Shapes: hidden [sequences, tokens, hidden], weight [vocab, hidden], bias [vocab], label and the
+///   rest [sequences, tokens]. Units: nats.
+/// Gradient: for hidden, weight and bias: with d the gradient by log_prob, d (delta_label - p) /
+///   temperature by logit, then the transposes of the layer. Hidden rows are zero where masked.
+/// Error: as Grpo; the weight gradient must accumulate in more than 16 bits.
+/// Source: Liger `chunked_loss/grpo_loss.py`; the clamps are those of NVIDIA-NeMo/RL
+///   `calculate_kl`.
+struct LinearGrpo {
+  static LossSignature signature() {
+    std::vector<Option> options = policy_options();
+    options.push_back(temperature_option());
+    return {
+        .id = "linear_grpo",
+        .title = "GRPO from hidden states, output layer fused",
+        .formula = "Grpo of log_softmax((hidden weight^T + bias) / temperature)[label]",
+        .source = "Liger chunked_loss/grpo_loss.py; arXiv:2402.03300",
+        .forms = kK3Forms,
+        .options = std::move(options),
+        .fields = {hidden_field("hidden", Role::differentiable, "before the output layer"),
+                   weight_field("weight", Role::differentiable, "of the output layer"),
+                   {.name = "bias",
+                    .role = Role::differentiable,
+                    .quantity = Quantity::weight,
+                    .axes = {Axis::vocab},
+                    .infinity = Infinity::surfaces,
+                    .doc = "of the output layer"},
+                   label_field("the taken token"),
+                   log_prob_field("old_log_prob", Role::constant, "behaviour policy"),
+                   log_prob_field("ref_log_prob", Role::constant, "reference policy"),
+                   advantage_field()},
+        .outputs = {per_token_output()},
+        .reductions = kTokenReductions,
+        .reach = {{"|hidden|", "hidden", ""},
+                  {"|old_log_prob|", "old_log_prob", ""},
+                  {"|ref_log_prob|", "ref_log_prob", ""}},
+        .ignore_label = "label",
+        .advantage = "advantage",
+        .coefficient = "kl_penalty",
+    };
+  }
+
+  template <class S>
+  static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
+    const PolicyObjective<S> objective(in, out);
+    const FieldReader<S> label = in.field("label");
+    const auto write_hidden = out.gradient("hidden");
+    OutputLayer<S> layer(in, "hidden", "weight", "bias");
+    layer.start_gradients();
+    Sum<S> loss = in.batch_sum();
+    std::vector<S> log_prob(static_cast<std::size_t>(in.tokens()), S(0));
+    for (std::int64_t s = 0; s < in.sequences(); ++s) {
+      for (std::int64_t t = 0; t < in.tokens(); ++t) {
+        if (!in.valid(s, t)) continue;
+        const Row<S> l = log_softmax(layer.logits(s, t), true);
+        log_prob[static_cast<std::size_t>(t)] = l[label.integer(s, t)];
+      }
+      const std::vector<S> slope = objective.row(s, log_prob, loss);
+      for (std::int64_t t = 0; t < in.tokens(); ++t) {
+        if (!in.valid(s, t)) {
+          for (std::int64_t h = 0; h < in.extent(Axis::hidden); ++h) write_hidden(S(0), s, t, h);
+          continue;
+        }
+        const Row<S> l = log_softmax(layer.logits(s, t), true);
+        Row<S> g = zero_row<S>(l.size());
+        g[label.integer(s, t)] = slope[static_cast<std::size_t>(t)];
+        layer.back(log_softmax_gradient(l, g), s, t, write_hidden);
+      }
+    }
+    layer.write_weight_gradient(out.gradient("weight"));
+    layer.write_bias_gradient(out.gradient("bias"));
+    out.loss(loss);
+  }
+};
+
+}  // namespace lossgate::reference

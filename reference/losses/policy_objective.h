@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "reference/losses/kl_terms.h"
+#include "reference/losses/policy_terms.h"
+
+namespace lossgate::reference {
+
+/// The clipped policy loss with its KL penalty as a function of one sequence's log-probs, wherever
+/// those come from. See Grpo for the formula.
+template <class S>
+class PolicyObjective {
+ public:
+  PolicyObjective(const Inputs<S>& in, const Outputs<S>& out)
+      : in_(in),
+        old_log_prob_(in.field("old_log_prob")),
+        ref_log_prob_(in.field("ref_log_prob")),
+        advantage_(in.field("advantage")),
+        importance_(in),
+        surrogate_(in),
+        kl_(in),
+        kl_penalty_(in.option("kl_penalty")),
+        kl_weighted_(in.spec().number("kl_weighted") != 0.0),
+        sequence_level_(in.spec().choice("level") == "sequence"),
+        per_token_(out.writer("per_token")) {}
+
+  /// Adds the sequence's weighted terms to `loss`, writes them unweighted, and returns the gradient
+  /// of the objective with respect to each log-prob. Entries at masked positions are not read.
+  std::vector<S> row(std::int64_t s, const std::vector<S>& log_prob, Sum<S>& loss) const {
+    std::vector<S> gradient(log_prob.size(), S(0));
+    const bool live = in_.row_tokens(s) > 0;
+    const S weight = live ? in_.token_weight(s) : S(0);
+    const S scale = in_.upstream() * weight;
+    const Term<S> shared =
+        live && sequence_level_ ? sequence_weight(s, log_prob) : Term<S>{S(0), S(0)};
+    Sum<S> through_shared = in_.row_sum();
+    for (std::int64_t t = 0; t < in_.tokens(); ++t) {
+      if (!in_.valid(s, t)) {
+        per_token_(S(0), s, t);
+        continue;
+      }
+      const auto i = static_cast<std::size_t>(t);
+      const Term<S> w = sequence_level_ ? shared : importance_(log_ratio(s, t, log_prob[i]));
+      const Token token = at(s, t, log_prob[i], w.value);
+      per_token_(store(Stage::per_token, token.value), s, t);
+      loss.add(weight * token.value);
+      gradient[i] = scale * token.slope;
+      if (sequence_level_) {
+        through_shared.add(scale * token.weight_slope);
+      } else {
+        gradient[i] = scale * (token.weight_slope * w.slope) + gradient[i];
+      }
+    }
+    if (sequence_level_ && live) {
+      const S common = through_shared.value() * shared.slope;
+      for (std::int64_t t = 0; t < in_.tokens(); ++t) {
+        if (in_.valid(s, t)) gradient[static_cast<std::size_t>(t)] += common;
+      }
+    }
+    return gradient;
+  }
+
+ private:
+  /// The term of one position and its derivatives with respect to log_prob (the importance weight
+  /// held fixed) and the importance weight.
+  struct Token {
+    S value, slope, weight_slope;
+  };
+
+  S log_ratio(std::int64_t s, std::int64_t t, const S& log_prob) const {
+    return store(Stage::log_prob, log_prob - old_log_prob_(s, t));
+  }
+
+  Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight) const {
+    const Term<S> policy = surrogate_(weight, advantage_(s, t));
+    if (value_of(kl_penalty_) == 0) return {policy.value, S(0), policy.slope};
+    const auto k = kl_(log_prob, ref_log_prob_(s, t), kl_weighted_ ? &weight : nullptr);
+    return {policy.value + kl_penalty_ * k.value, kl_penalty_ * k.slope,
+            policy.slope + kl_penalty_ * k.weight_slope};
+  }
+
+  /// exp of the clamped mean log-ratio, with its derivative with respect to each log-prob.
+  Term<S> sequence_weight(std::int64_t s, const std::vector<S>& log_prob) const {
+    Sum<S> sum = in_.row_sum();
+    for (std::int64_t t = 0; t < in_.tokens(); ++t) {
+      if (in_.valid(s, t)) sum.add(log_ratio(s, t, log_prob[static_cast<std::size_t>(t)]));
+    }
+    const S count = constant<S>(static_cast<Real>(in_.row_tokens(s)));
+    const Term<S> w = importance_(sum.value() / count);
+    return {w.value, w.slope / count};
+  }
+
+  const Inputs<S>& in_;
+  FieldReader<S> old_log_prob_, ref_log_prob_, advantage_;
+  ImportanceWeight<S> importance_;
+  ClippedSurrogate<S> surrogate_;
+  KlEstimator<S> kl_;
+  S kl_penalty_;
+  bool kl_weighted_, sequence_level_;
+  typename Outputs<S>::Writer per_token_;
+};
+
+}  // namespace lossgate::reference

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "reference/losses/divergence.h"
+#include "reference/losses/jsd.h"
+
+namespace lossgate::reference {
+
+/// Distillation from a teacher that is known on a few tokens only, with a tail bucket.
+///
+/// Formula: at each position the support is the listed tokens, a token that repeats an earlier slot
+///   being off. With l = log_softmax(student_logits / T) and L = logsumexp of the support:
+///   tail: entries are the support plus log(-expm1(min(L, -tail_floor))), on both sides;
+///   no tail: support log-probs minus L, on both sides.
+///   jensen_shannon of the entries, reduced over positions whose label is not -100.
+/// Shapes: student_logits [sequences, tokens, vocab]; support_token and teacher_log_prob
+///   [sequences, tokens, support]; label [sequences, tokens]. Units: nats.
+/// Gradient: for student_logits, through tail or renormalisation and the softmax. Zero where
+/// masked;
+///   nothing flows through the tail where its floor holds.
+/// Contract: at positions that count, teacher_log_prob must be finite where beta > 0; anything else
+///   is refused, naming sequence and token. For beta = 0 a missing entry is -infinity.
+/// Error: the padding sentinel -infinity goes through tail and divergence to 0 times infinity in
+/// the
+///   backward if it is masked afterwards; 1 - exp(L) cancels for L near 0.
+/// Source: huggingface/trl#5594, `_compute_server_sparse_top_1_divergence_loss`.
+struct SparseJsd {
+  static LossSignature signature() {
+    std::vector<Option> options = jsd_options();
+    options.push_back(flag_option("tail", "add a bucket for the rest of the vocabulary"));
+    options.back().standard = 1.0;
+    options.push_back(real_option("tail_floor", 1e-7, 1e-12, 0.01, "least mass of the tail"));
+    return {
+        .id = "sparse_jsd",
+        .title = "divergence on a sparse support with a tail bucket",
+        .formula = "jensen_shannon of {support, log(-expm1(logsumexp(support)))}",
+        .source = "huggingface/trl#5594",
+        .forms = {kShiftedForm, kLogSumExpForm},
+        .options = std::move(options),
+        .fields = {logits_field("student_logits", Role::differentiable, "p"),
+                   {.name = "support_token",
+                    .role = Role::constant,
+                    .quantity = Quantity::label,
+                    .axes = {Axis::sequences, Axis::tokens, Axis::support},
+                    .dtypes = {Dtype::i64},
+                    .doc = "tokens that the teacher answered for"},
+                   {.name = "teacher_log_prob",
+                    .role = Role::constant,
+                    .quantity = Quantity::log_prob,
+                    .axes = {Axis::sequences, Axis::tokens, Axis::support},
+                    .infinity = Infinity::refused,
+                    .doc = "their log-probs under the teacher"},
+                   label_field("only tells which positions count")},
+        .outputs = {per_token_output()},
+        .reductions = {Reduction::token_mean, Reduction::sum_over_items, Reduction::sum},
+        .reach = {{"|logit|", "student_logits", ""}, {"|teacher|", "teacher_log_prob", ""}},
+        .ignore_label = "label",
+    };
+  }
+
+  static std::optional<Refusal> refuse(const Case& c) {
+    if (c.spec.number("beta") == 0.0) return std::nullopt;
+    const Tensor& teacher = c.batch.at("teacher_log_prob");
+    const Tensor& label = c.batch.at("label");
+    const std::int64_t support = c.shape[Axis::support], tokens = c.shape[Axis::tokens];
+    for (std::int64_t i = 0; i < teacher.size(); ++i) {
+      const std::int64_t position = i / support;
+      if (label.integer_at(position) == kIgnoreLabel || std::isfinite(teacher.at(i))) continue;
+      return Refusal{.argument = "teacher_log_prob",
+                     .sequence = position / tokens,
+                     .token = position % tokens,
+                     .message = "not finite at a required position"};
+    }
+    return std::nullopt;
+  }
+
+  template <class S>
+  static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
+    const auto student = in.field("student_logits"), teacher = in.field("teacher_log_prob"),
+               token = in.field("support_token");
+    const auto per_token = out.writer("per_token"), gradient = out.gradient("student_logits");
+    const std::int64_t vocab = in.extent(Axis::vocab), support = in.extent(Axis::support);
+    const S temperature = in.option("temperature");
+    const auto beta = static_cast<Real>(in.spec().number("beta"));
+    const bool shifted = in.form(kShiftedForm);
+    Sum<S> loss = in.batch_sum();
+    for (std::int64_t s = 0; s < in.sequences(); ++s) {
+      for (std::int64_t t = 0; t < in.tokens(); ++t) {
+        if (!in.valid(s, t)) {
+          per_token(S(0), s, t);
+          for (std::int64_t v = 0; v < vocab; ++v) gradient(S(0), s, t, v);
+          continue;
+        }
+        const Row<S> l = log_softmax(read_logits(student, s, t, vocab, temperature), shifted);
+        const std::vector<std::int64_t> tokens = live_slots(token, s, t, support);
+        Row<S> p(slots(tokens)), q(slots(tokens));
+        for (std::int64_t k = 0, at = 0; k < support; ++k) {
+          if (tokens[static_cast<std::size_t>(k)] < 0) continue;
+          p[at] = l[tokens[static_cast<std::size_t>(k)]];
+          q[at++] = teacher(s, t, k);
+        }
+        const Entries<S> student_entries(in, p), teacher_entries(in, q);
+        Divergence<S> d = jensen_shannon(student_entries.entries, teacher_entries.entries, beta);
+        const S weight = in.token_weight(s), scale = in.upstream() * weight;
+        per_token(store(Stage::per_token, d.value), s, t);
+        loss.add(weight * d.value);
+        for (Eigen::Index i = 0; i < d.slope.size(); ++i) d.slope[i] = scale * d.slope[i];
+        const Row<S> through = student_entries.back(d.slope);
+        Row<S> g = zero_row<S>(vocab);
+        for (std::int64_t k = 0, at = 0; k < support; ++k) {
+          const std::int64_t slot = tokens[static_cast<std::size_t>(k)];
+          if (slot >= 0) g[slot] = through[at++];
+        }
+        const Row<S> whole = log_softmax_gradient(l, g);
+        for (std::int64_t v = 0; v < vocab; ++v) {
+          gradient(store(Stage::gradient, whole[v] / temperature), s, t, v);
+        }
+      }
+    }
+    out.loss(loss);
+  }
+
+ private:
+  /// The token of each slot, -1 where it repeats an earlier one.
+  template <class S>
+  static std::vector<std::int64_t> live_slots(const FieldReader<S>& token, std::int64_t s,
+                                              std::int64_t t, std::int64_t support) {
+    std::vector<std::int64_t> tokens;
+    for (std::int64_t k = 0; k < support; ++k) {
+      const std::int64_t candidate = token.integer(s, t, k);
+      const bool known = std::find(tokens.begin(), tokens.end(), candidate) != tokens.end();
+      tokens.push_back(known ? -1 : candidate);
+    }
+    return tokens;
+  }
+
+  static Eigen::Index slots(const std::vector<std::int64_t>& tokens) {
+    return static_cast<Eigen::Index>(tokens.size()) -
+           std::count(tokens.begin(), tokens.end(), std::int64_t{-1});
+  }
+
+  /// The distribution that is compared, made of support log-probs, and the way back.
+  template <class S>
+  struct Entries {
+    Entries(const Inputs<S>& in, const Row<S>& support)
+        : tail(in.spec().number("tail") != 0.0), n(support.size()), entries(n + tail) {
+      S largest = support[0];
+      for (Eigen::Index k = 1; k < n; ++k) largest = maximum(largest, support[k]);
+      const S shift = as_shift(largest);
+      Sum<S> sum(n);
+      for (Eigen::Index k = 0; k < n; ++k) sum.add(exp(support[k] - shift));
+      // Nothing is listed at all: the whole mass is in the tail.
+      mass = value_of(largest) == -INFINITY ? largest : shift + log(sum.value());
+      share = Row<S>(n);
+      for (Eigen::Index k = 0; k < n; ++k) {
+        share[k] = value_of(support[k]) == -INFINITY ? S(0) : exp(support[k] - mass);
+        entries[k] = tail ? support[k] : support[k] - mass;
+      }
+      if (!tail) return;
+      const S floor = -in.option("tail_floor");
+      const S bounded = minimum(mass, floor);
+      entries[n] = log(-expm1(bounded));
+      slope = -(exp(bounded) / -expm1(bounded)) * at_most(mass, floor);
+    }
+
+    /// From the slope by entry to the slope by support log-prob.
+    Row<S> back(const Row<S>& g) const {
+      Row<S> result(n);
+      Sum<S> total(n);
+      for (Eigen::Index k = 0; k < n; ++k) total.add(g[k]);
+      for (Eigen::Index k = 0; k < n; ++k) {
+        result[k] = tail ? g[k] + g[n] * slope * share[k] : g[k] - share[k] * total.value();
+      }
+      return result;
+    }
+
+    bool tail;
+    Eigen::Index n;
+    Row<S> entries;
+    S mass = S(0), slope = S(0);
+    Row<S> share;
+  };
+};
+
+}  // namespace lossgate::reference

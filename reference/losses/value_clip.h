@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/losses/options.h"
+#include "reference/problem.h"
+
+namespace lossgate::reference {
+
+/// The clipped value loss of a critic.
+///
+/// Formula: 1/2 max((V - R)^2, (V' - R)^2), reduced over valid positions, with
+///   V' = old + clamp(V - old, +-value_clip)        (clip_form "around_old"), or
+///   V' = clamp(V, old - value_clip, old + value_clip)   (clip_form "interval");
+///   without value_clip, 1/2 (V - R)^2.
+/// Shapes: all fields [sequences, tokens]. Units: those of the reward.
+/// Gradient: for value: V - R inside the clip range, where both arguments of max are the same
+///   function; outside, V - R where its square is the larger, half of it on a tie, else 0.
+/// Error: the factor 1/2 goes inside the square: (d / 2) d overflows only where the result does.
+/// Source: Schulman et al. 2016-17, OpenAI baselines ppo2; verl `compute_value_loss`;
+///   NovaSky-AI/SkyRL `ppo_critic_loss` and #925.
+struct ValueClip {
+  static LossSignature signature() {
+    const auto field = [](std::string name, Role role, std::string doc) {
+      return Field{.name = std::move(name),
+                   .role = role,
+                   .quantity = Quantity::value,
+                   .axes = {Axis::sequences, Axis::tokens},
+                   .infinity = Infinity::surfaces,
+                   .doc = std::move(doc)};
+    };
+    return {
+        .id = "value_clip",
+        .title = "clipped value loss of a critic",
+        .formula = "1/2 max((V - R)^2, (clip(V) - R)^2)",
+        .source = "OpenAI baselines ppo2; verl compute_value_loss; NovaSky-AI/SkyRL#925",
+        .options = {limit_option("value_clip", 0.2, 0.01, 10.0, "clip distance from old_value"),
+                    choice_option("clip_form", {"around_old", "interval"}, "how V is clipped"),
+                    max_length_option()},
+        .fields = {field("value", Role::differentiable, "the critic's prediction V"),
+                   field("old_value", Role::constant, "the prediction when the batch was made"),
+                   field("return", Role::constant, "the target R"), mask_field()},
+        .outputs = {non_negative_per_token_output()},
+        .reductions = kTokenReductions,
+        .reach = {{"|V - R|", "return", "value"}, {"|V - old|", "old_value", "value"}},
+        .mask = "mask",
+    };
+  }
+
+  template <class S>
+  static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
+    const auto value = in.field("value"), old = in.field("old_value"), target = in.field("return");
+    const auto per_token = out.writer("per_token"), gradient = out.gradient("value");
+    Sum<S> loss = in.batch_sum();
+    for (std::int64_t s = 0; s < in.sequences(); ++s) {
+      const S weight = in.row_tokens(s) > 0 ? in.token_weight(s) : S(0);
+      for (std::int64_t t = 0; t < in.tokens(); ++t) {
+        if (!in.valid(s, t)) {
+          per_token(S(0), s, t);
+          gradient(S(0), s, t);
+          continue;
+        }
+        const Token<S> token = at(in, value(s, t), old(s, t), target(s, t));
+        per_token(store(Stage::per_token, token.value), s, t);
+        loss.add(weight * token.value);
+        gradient(store(Stage::gradient, in.upstream() * weight * token.slope), s, t);
+      }
+    }
+    out.loss(loss);
+  }
+
+ private:
+  template <class S>
+  struct Token {
+    S value, slope;
+  };
+
+  template <class S>
+  static S half_square(const S& d) {
+    return constant<S>(0.5L) * d * d;
+  }
+
+  template <class S>
+  static Token<S> at(const Inputs<S>& in, const S& v, const S& old, const S& target) {
+    const S d = v - target;
+    if (in.spec().is_none("value_clip")) return {half_square(d), d};
+    const S limit = in.option("value_clip");
+    const bool around_old = in.spec().choice("clip_form") == "around_old";
+    const S clipped =
+        around_old ? old + clamp(v - old, -limit, limit) : clamp(v, old - limit, old + limit);
+    const S e = clipped - target;
+    const S plain = half_square(d), other = half_square(e);
+    const S moved = v - old;
+    const Order low = compare(moved, -limit), high = compare(moved, limit);
+    const bool undecided = low == Order::undecided || high == Order::undecided;
+    const bool outside = low == Order::below || high == Order::above;
+    // Inside the range both squares are one function, and max may hand the gradient to either; at
+    // the range's undecided edge the clipped one may pass it on or not.
+    const S slope = undecided ? either(d, e) * switched<S>(Order::undecided, 0.0, 1.0, 1.0)
+                    : outside ? d * share_of_maximum(plain, other)
+                              : either(d, e);
+    return {maximum(plain, other), slope};
+  }
+};
+
+}  // namespace lossgate::reference

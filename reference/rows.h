@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+
+#include "reference/problem.h"
+
+namespace Eigen {
+
+template <>
+struct NumTraits<lossgate::reference::Tracked> : GenericNumTraits<long double> {
+  using Real = lossgate::reference::Tracked;
+  using NonInteger = lossgate::reference::Tracked;
+  using Nested = lossgate::reference::Tracked;
+  using Literal = lossgate::reference::Tracked;
+};
+
+}  // namespace Eigen
+
+namespace lossgate::reference {
+
+/// One row of a vocabulary or hidden axis; the only array of such an axis that exists (rule A7).
+template <class S>
+using Row = Eigen::Array<S, Eigen::Dynamic, 1>;
+
+template <class S>
+Row<S> zero_row(std::int64_t size) {
+  return Row<S>::Constant(size, S(0));
+}
+
+/// A number that an implementation both subtracts and, elsewhere, takes as subtracted: its own
+/// error cancels (the maximum in a softmax).
+template <class S>
+S as_shift(const S& a) {
+  return a;
+}
+
+inline Tracked as_shift(const Tracked& a) { return {a.v, 0.0, tracking::magnitude(a.v), 0.0}; }
+
+/// Reads a row of logits, divided by the temperature.
+template <class S>
+Row<S> read_logits(const FieldReader<S>& logits, std::int64_t s, std::int64_t t, std::int64_t vocab,
+                   const S& temperature) {
+  Row<S> row(vocab);
+  const bool plain = value_of(temperature) == 1;
+  for (std::int64_t v = 0; v < vocab; ++v) {
+    row[v] = store(Stage::logits, plain ? logits(s, t, v) : logits(s, t, v) / temperature);
+  }
+  return row;
+}
+
+/// Names of the two ways to take a logarithm of a softmax.
+inline constexpr const char* kShiftedForm = "(x - max) - log S";
+inline constexpr const char* kLogSumExpForm = "x - logsumexp(x)";
+
+/// log_softmax of a row: with m = max x and S = sum exp(x - m), either (x - m) - log S or
+/// x - (m + log S). An undeclared form is charged as the second, the wider.
+template <class S>
+Row<S> log_softmax(const Row<S>& x, bool shifted_form) {
+  S largest = x[0];
+  for (Eigen::Index v = 1; v < x.size(); ++v) largest = maximum(largest, x[v]);
+  const S shift = as_shift(largest);
+  Sum<S> sum(x.size());
+  for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(exp(x[v] - shift));
+  const S log_sum = log(sum.value());
+  Row<S> result(x.size());
+  for (Eigen::Index v = 0; v < x.size(); ++v) {
+    result[v] = shifted_form ? (x[v] - shift) - log_sum : x[v] - (shift + log_sum);
+    result[v] = store(Stage::log_prob, result[v]);
+  }
+  return result;
+}
+
+/// The gradient with respect to x of sum_v g_v log_softmax(x)_v: g - softmax(x) sum(g).
+template <class S>
+Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g) {
+  Sum<S> sum(g.size());
+  for (Eigen::Index v = 0; v < g.size(); ++v) sum.add(g[v]);
+  const S total = sum.value();
+  Row<S> result(g.size());
+  for (Eigen::Index v = 0; v < g.size(); ++v) result[v] = g[v] - exp(log_prob[v]) * total;
+  return result;
+}
+
+}  // namespace lossgate::reference
