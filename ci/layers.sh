@@ -4,14 +4,14 @@
 #   reference/spec < { reference, impl, corpora } < properties < { fuzz, regressions, report } < ci
 # A line of the table: folder | our headers that it may include | headers of others. The longest folder
 # wins. A name ends in / for a whole folder. A folder may include itself and the standard library; a
-# test or a benchmark also what the line `folder_test` says.
+# test, a test's double (fake_*) or a benchmark also what the line `folder_test` says.
 #   ci/layers.sh [ROOT]
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
 
 read -r -d '' table <<'EOT' || true
 reference/spec   | |
-reference        | reference/spec/ | Eigen/ immintrin.h
+reference        | reference/spec/ | Eigen/ immintrin.h mpreal.h
 impl             | reference/spec/ | POSIX
 impl/cuda        | reference/spec/ impl/ | cuda
 impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX
@@ -21,7 +21,7 @@ fuzz             | reference/ impl/implementation.h properties/ corpora/ | rapid
 regressions      | reference/spec/ impl/implementation.h impl/catalog.h properties/ corpora/ |
 report           | reference/spec/ impl/implementation.h properties/ | nlohmann/ fmt/ POSIX
 ci               | reference/ impl/ properties/ corpora/ fuzz/ regressions/ report/ | CLI/ nlohmann/ fmt/ toml++/ POSIX
-reference_test   | reference/ | mpreal.h boost/
+reference_test   | reference/ | boost/
 impl_test        | reference/spec/ impl/ |
 properties_test  | reference/ impl/ corpora/ |
 fuzz_test        | reference/ impl/ corpora/ properties/ |
@@ -50,7 +50,7 @@ find reference impl corpora properties fuzz regressions report ci \
       sub(/\/.*/, "", top)
       allowed_ours = ours[folder] " " folder "/"
       allowed_others = others[folder]
-      if (FILENAME ~ /_(test|benchmark)\.cpp$/) {
+      if (FILENAME ~ /_(test|benchmark)\.cpp$|\/fake_/) {
         allowed_ours = allowed_ours " " ours[top "_test"]
         allowed_others = allowed_others " gtest/ gmock/ rapidcheck benchmark/ " others[top "_test"]
       }
