@@ -8,8 +8,6 @@
 namespace lossgate::fuzz {
 namespace {
 
-constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
-
 int bytes_for(std::uint64_t largest) {
   if (largest <= 0xff) return 1;
   if (largest <= 0xffff) return 2;
@@ -18,12 +16,6 @@ int bytes_for(std::uint64_t largest) {
 }
 
 }  // namespace
-
-std::uint64_t mix(std::uint64_t word) {
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-  return word ^ (word >> 31);
-}
 
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -34,8 +26,6 @@ std::uint64_t hash_of(std::string_view text) {
 void Choices::enter(std::string_view axis) {
   if (!from_bytes_) state_ = mix(mix(root_ + kGolden) ^ hash_of(axis));
 }
-
-std::uint64_t Choices::next() { return mix(state_ += kGolden); }
 
 std::uint64_t Choices::take(int byte_count) {
   std::uint64_t word = 0;
@@ -60,18 +50,6 @@ std::int64_t Choices::integer(std::int64_t low, std::int64_t high) {
         static_cast<std::uint64_t>((static_cast<unsigned __int128>(next()) * (largest + 1)) >> 64);
   }
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + offset);
-}
-
-bool Choices::sometimes(double probability) {
-  const double share = from_bytes_ ? static_cast<double>(take(2)) * 0x1p-16
-                                   : static_cast<double>(next() >> 11) * 0x1p-53;
-  return share >= 1.0 - probability;
-}
-
-double Choices::real(double simplest, double other) {
-  const double share = from_bytes_ ? static_cast<double>(take(4)) * 0x1p-32
-                                   : static_cast<double>(next() >> 11) * 0x1p-53;
-  return simplest + (other - simplest) * share;
 }
 
 double Choices::log_uniform(double low, double high) {

@@ -8,6 +8,16 @@
 
 namespace lossgate::fuzz {
 
+/// The step of SplitMix64's state: 2^64 divided by the golden ratio, odd.
+inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+
+/// SplitMix64's finaliser: a bijection whose output bits all depend on all input bits.
+constexpr std::uint64_t mix(std::uint64_t word) {
+  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
+  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
+  return word ^ (word >> 31);
+}
+
 /// The only source of randomness: a seeded generator, or the bytes of a fuzzer.
 ///
 /// Neither uses the standard library's distributions or a transcendental function, so the same seed
@@ -33,10 +43,10 @@ class Choices {
   std::int64_t integer(std::int64_t low, std::int64_t high);
 
   /// True with the given probability.
-  bool sometimes(double probability);
+  bool sometimes(double probability) { return share(2) >= 1.0 - probability; }
 
   /// Uniform between `simplest` (included) and `other` (not included), in either order.
-  double real(double simplest, double other);
+  double real(double simplest, double other) { return simplest + (other - simplest) * share(4); }
 
   /// In [low, high], 0 < low <= high: uniform exponent, then uniform significand.
   double log_uniform(double low, double high);
@@ -57,17 +67,21 @@ class Choices {
   }
 
  private:
-  std::uint64_t next();
+  std::uint64_t next() { return mix(state_ += kGolden); }
   std::uint64_t take(int byte_count);
+
+  /// Uniform in [0, 1): 53 bits from a seed, as many bytes as asked for from bytes.
+  double share(int byte_count) {
+    if (!from_bytes_) return static_cast<double>(next() >> 11) * 0x1p-53;
+    const double unit = byte_count == 2 ? 0x1p-16 : 0x1p-32;
+    return static_cast<double>(take(byte_count)) * unit;
+  }
 
   std::uint64_t root_ = 0;
   std::uint64_t state_ = 0;
   std::span<const std::uint8_t> rest_;
   bool from_bytes_ = false;
 };
-
-/// SplitMix64's finaliser: a bijection whose output bits all depend on all input bits.
-std::uint64_t mix(std::uint64_t word);
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923): stable across platforms, unlike std::hash.
 std::uint64_t hash_of(std::string_view text);

@@ -46,7 +46,6 @@ double draw_edge(const EdgeList& edges, Dtype dtype, Choices& choices) {
 
 /// log_prob of the first column minus that of another.
 double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choices& choices) {
-  const double most = max_finite(dtype) / 4;
   switch (ratio) {
     case LogRatio::equal:
     case LogRatio::ulp:
@@ -59,10 +58,11 @@ double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choic
     case LogRatio::edge:
       return draw_edge(edges, dtype, choices);
     case LogRatio::far: {
-      const double size = choices.log_uniform(0x1p-24, std::min(most, 0x1p20));
+      const double size = choices.log_uniform(0x1p-24, std::min(max_finite(dtype) / 4, 0x1p20));
       return choices.sometimes(0.5) ? -size : size;
     }
     case LogRatio::huge: {
+      const double most = max_finite(dtype) / 4;
       const double size = choices.log_uniform(most * 0x1p-12, most);
       return choices.sometimes(0.5) ? -size : size;
     }
@@ -92,6 +92,7 @@ Policies draw_policies(Columns columns, std::int64_t positions, Temper temper, C
 void draw_position(Columns columns, const Policies& policies, std::int64_t i, Base base,
                    const EdgeList& edges, Choices& choices) {
   const Dtype dtype = columns[0].tensor->dtype;
+  const double least = -max_finite(dtype);
   std::array<double, kMostColumns> difference;
   double lowest = 0.0;
   bool exact = false;
@@ -106,14 +107,14 @@ void draw_position(Columns columns, const Policies& policies, std::int64_t i, Ba
   const bool anchored = exact && choices.sometimes(0.6);
   const double room = anchored ? 0.0 : draw_base(base, choices);
   const double first = lowest == 0.0 ? room : lowest + room;  // a sum would lose the sign of -0
-  columns[0].tensor->set(i, std::max(first, -max_finite(dtype)));
+  columns[0].tensor->set(i, std::max(first, least));
   const double stored = columns[0].tensor->at(i);
   for (std::size_t k = 1; k < columns.size(); ++k) {
     double value = stored - difference[k];
     if (policies[k].ratio == LogRatio::ulp) {
       value = step_ulps(dtype, stored, static_cast<int>(choices.integer(-1, 1)));
     }
-    columns[k].tensor->set(i, std::clamp(value, -max_finite(dtype), 0.0));
+    columns[k].tensor->set(i, std::clamp(value, least, 0.0));
   }
 }
 
