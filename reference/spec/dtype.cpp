@@ -32,6 +32,11 @@ double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
+/// The e of 1.xxx * 2^e of a normal f64 number; below all that matter for a smaller one.
+int exponent_of(double value) {
+  return static_cast<int>(std::bit_cast<std::uint64_t>(value) >> 52 & 0x7ff) - 1023;
+}
+
 template <class T>
 T load(const std::byte* bits) {
   T value;
@@ -70,7 +75,7 @@ std::uint16_t pack16(Dtype dtype, double value) {
     const auto fraction = magnitude * power_of_two(fraction_bits - format.min_exponent);
     return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(fraction));
   }
-  const int exponent = std::ilogb(magnitude);
+  const int exponent = exponent_of(magnitude);
   const auto significand =
       static_cast<std::uint16_t>(magnitude * power_of_two(fraction_bits - exponent));
   const auto biased = static_cast<std::uint16_t>(exponent + format.max_exponent);
@@ -152,10 +157,12 @@ double round_to(Dtype dtype, double value) {
   if (dtype == Dtype::f32) return static_cast<float>(value);
   if (!std::isfinite(value) || value == 0.0) return value;
   const Format format = format_of(dtype);
-  const int exponent = std::max(std::ilogb(value), format.min_exponent);
+  const int exponent = std::max(exponent_of(value), format.min_exponent);
   const double unit = power_of_two(exponent - format.digits + 1);
-  const double rounded = std::nearbyint(value / unit) * unit;
-  if (std::fabs(rounded) > max_finite(dtype)) {
+  // At 2^52 and above the numbers of f64 are the integers, so the sum is rounded to one.
+  const double magnitude = std::fabs(value) / unit;
+  const double rounded = (magnitude + 0x1p52 - 0x1p52) * unit;
+  if (rounded > max_finite(dtype)) {
     return std::copysign(std::numeric_limits<double>::infinity(), value);
   }
   return std::copysign(rounded, value);
