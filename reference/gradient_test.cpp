@@ -15,7 +15,7 @@
 namespace lossgate::reference {
 namespace {
 
-constexpr int kCases = 200;
+constexpr int kCases = 100;
 
 /// Keeps every entry and counts how often each was written.
 template <class S>
@@ -57,7 +57,7 @@ bool equal(const Precise& a, const Precise& b, double peak) {
 }
 
 template <class L>
-void check_gradients(const Problem& problem, std::string_view form) {
+testing::AssertionResult gradients_agree(const Problem& problem, std::string_view form) {
   Arithmetic arithmetic = plain_arithmetic(Dtype::f64, form);
   const ArithmeticScope scope(arithmetic);
   const auto hand = evaluated<L, Precise>(problem, form);
@@ -70,60 +70,65 @@ void check_gradients(const Problem& problem, std::string_view form) {
       if (!std::isfinite(peak)) continue;
       bool same = false;
       Precise derivative;
-      for (int tie : {0, 1}) {
-        Dual::tie = tie;
+      for (Dual::tie = 0; Dual::tie < 2 && !same; ++Dual::tie) {
         derivative = derivative_of_objective<L>(problem, form, key);
-        same = same || equal(hand.values[o][i], derivative, peak);
+        same = equal(hand.values[o][i], derivative, peak);
       }
       Dual::tie = 0;
-      EXPECT_TRUE(same) << problem.signature.id << " " << problem.outputs[o].name << "[" << i
-                        << "]: by hand " << hand.values[o][i].number() << ", differentiated "
-                        << derivative.number();
+      if (same) continue;
+      return testing::AssertionFailure()
+             << problem.outputs[o].name << "[" << i << "]: by hand " << hand.values[o][i].number()
+             << ", differentiated " << derivative.number();
     }
   }
+  return testing::AssertionSuccess();
 }
 
-/// Calls check.template operator()<L>(problem, form) for small cases of every loss.
+/// Expects check.template operator()<L>(problem, form) of small cases of every loss, and stops at
+/// the first that fails.
 template <class F>
-void for_each_small_case(int cases, F&& check) {
+void expect_for_small_cases(int cases, F&& check) {
   Catalog::for_each([&]<class L>() {
     const Loss& loss = *find_loss(L::signature().id);
     SmallCases source(loss.signature, 1);
+    const auto& forms = loss.signature.forms;
     int accepted = 0;
     for (int i = 0; i < cases; ++i) {
       const Case c = source.draw(i % 2 == 0 ? Dtype::f64 : Dtype::f32);
       if (expected_refusal(loss, c)) continue;
       ++accepted;
-      const auto& forms = loss.signature.forms;
       const std::string form =
           forms.empty() ? "" : forms[static_cast<std::size_t>(i) % forms.size()];
-      check.template operator()<L>(Problem(loss.signature, c), form, source);
-      if (testing::Test::HasFailure()) {
-        ADD_FAILURE() << loss.signature.id << ", small case " << i;
-        return;
-      }
+      const testing::AssertionResult result =
+          check.template operator()<L>(Problem(loss.signature, c), form, source);
+      EXPECT_TRUE(result) << loss.signature.id << ", small case " << i;
+      if (!result) return;
     }
     EXPECT_GT(accepted, cases / 4) << loss.signature.id << " refuses its small cases";
   });
 }
 
 TEST(Gradients, AreTheDerivativesOfTheLoss) {
-  for_each_small_case(kCases,
-                      []<class L>(const Problem& problem, const std::string& form, SmallCases&) {
-                        if (problem.c.spec.reduction == Reduction::none) return;
-                        check_gradients<L>(problem, form);
-                      });
+  expect_for_small_cases(kCases,
+                         []<class L>(const Problem& problem, const std::string& form, SmallCases&) {
+                           if (problem.c.spec.reduction == Reduction::none)
+                             return testing::AssertionSuccess();
+                           return gradients_agree<L>(problem, form);
+                         });
 }
 
 TEST(Outputs, AreWrittenExactlyOnce) {
-  for_each_small_case(
+  expect_for_small_cases(
       kCases, []<class L>(const Problem& problem, const std::string& form, SmallCases&) {
         const auto collected = evaluated<L, Real>(problem, form);
         for (std::size_t o = 0; o < collected.written.size(); ++o) {
           for (int count : collected.written[o]) {
-            ASSERT_EQ(count, 1) << problem.signature.id << " " << problem.outputs[o].name;
+            if (count == 1) continue;
+            return testing::AssertionFailure()
+                   << problem.outputs[o].name << " has an entry written " << count << " times";
           }
         }
+        return testing::AssertionSuccess();
       });
 }
 
@@ -136,27 +141,28 @@ bool identical(const Tracked& a, const Tracked& b) {
 }
 
 TEST(MaskedPositions, AreNeverRead) {
-  for_each_small_case(
-      kCases, []<class L>(const Problem& problem, const std::string& form, SmallCases& source) {
-        Arithmetic arithmetic = plain_arithmetic(Dtype::f32, form);
-        const ArithmeticScope scope(arithmetic);
-        Case other = problem.c;
-        source.poison_masked(other);
-        const auto once = evaluated<L, Tracked>(problem, form);
-        const auto again = evaluated<L, Tracked>(Problem(problem.signature, other), form);
-        for (std::size_t o = 0; o < once.values.size(); ++o) {
-          for (std::size_t i = 0; i < once.values[o].size(); ++i) {
-            ASSERT_TRUE(identical(once.values[o][i], again.values[o][i]))
-                << problem.signature.id << " " << problem.outputs[o].name << "[" << i << "]";
-          }
-        }
-      });
+  expect_for_small_cases(kCases, []<class L>(const Problem& problem, const std::string& form,
+                                             SmallCases& source) {
+    const Arithmetic arithmetic = plain_arithmetic(Dtype::f32, form);
+    const ArithmeticScope scope(arithmetic);
+    Case other = problem.c;
+    source.poison_masked(other);
+    const auto once = evaluated<L, Tracked>(problem, form);
+    const auto again = evaluated<L, Tracked>(Problem(problem.signature, other), form);
+    for (std::size_t o = 0; o < once.values.size(); ++o) {
+      for (std::size_t i = 0; i < once.values[o].size(); ++i) {
+        if (identical(once.values[o][i], again.values[o][i])) continue;
+        return testing::AssertionFailure() << problem.outputs[o].name << "[" << i << "] changes";
+      }
+    }
+    return testing::AssertionSuccess();
+  });
 }
 
 TEST(MaskedPositions, HaveExactlyZeroOutputs) {
-  for_each_small_case(
+  expect_for_small_cases(
       kCases, []<class L>(const Problem& problem, const std::string& form, SmallCases&) {
-        Arithmetic arithmetic = plain_arithmetic(Dtype::f32, form);
+        const Arithmetic arithmetic = plain_arithmetic(Dtype::f32, form);
         const ArithmeticScope scope(arithmetic);
         const auto collected = evaluated<L, Tracked>(problem, form);
         for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
@@ -164,11 +170,11 @@ TEST(MaskedPositions, HaveExactlyZeroOutputs) {
           if (axes.size() < 2 || axes[0] != Axis::sequences || axes[1] != Axis::tokens) continue;
           const std::size_t each = collected.values[o].size() / problem.valid.size();
           for (std::size_t i = 0; i < collected.values[o].size(); ++i) {
-            if (problem.valid[i / each]) continue;
-            ASSERT_TRUE(collected.values[o][i].is_exact_zero())
-                << problem.signature.id << " " << problem.outputs[o].name << "[" << i << "]";
+            if (problem.valid[i / each] || collected.values[o][i].is_exact_zero()) continue;
+            return testing::AssertionFailure() << problem.outputs[o].name << "[" << i << "]";
           }
         }
+        return testing::AssertionSuccess();
       });
 }
 

@@ -47,7 +47,7 @@ class FieldReader {
   template <class... Index>
   S operator()(Index... index) const {
     const std::int64_t at = offset(index...);
-    return Entry<S>::stored(tensor_->at(at), first_key_ + at);
+    return Entry<S>::stored(tensor_->at(at), first_key_ < 0 ? first_key_ : first_key_ + at);
   }
 
   template <class... Index>

@@ -40,6 +40,7 @@ class SmallCases {
     for (std::size_t i = 0; i < signature_.fields.size(); ++i) {
       const Field& field = signature_.fields[i];
       if (!is_positional(field) || field.name == signature_.mask) continue;
+      if (field.name == signature_.ignore_label) continue;
       Tensor& tensor = c.batch.fields[i].second;
       const auto each = tensor.size() / std::max<std::int64_t>(positions(c), 1);
       for (std::int64_t k = 0; k < tensor.size(); ++k) {
@@ -166,9 +167,7 @@ class SmallCases {
 
   double garbage(const Field& field, Dtype dtype) {
     if (field.quantity == Quantity::label) {
-      return field.name == signature_.ignore_label && chance(0.5)
-                 ? static_cast<double>(kIgnoreLabel)
-                 : static_cast<double>(integer(0, 1));
+      return static_cast<double>(chance(0.5) ? kIgnoreLabel : 1000000);
     }
     if (!is_float(dtype)) return static_cast<double>(integer(0, 1));
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
