@@ -108,11 +108,14 @@ Place place_of(const Field& field, const Tensor& tensor, std::int64_t index) {
 }
 
 void check_mask(const Field& field, const Tensor& tensor) {
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (load_bits(tensor.dtype, tensor.element(i)) <= 1) continue;
+  const std::size_t width = size_of(tensor.dtype);
+  for (std::size_t byte = 0; byte < tensor.bytes.size(); ++byte) {
+    const bool lowest = width == 1 || byte % width == 0;
+    if (tensor.bytes[byte] <= (lowest ? std::byte{1} : std::byte{0})) continue;
+    const auto i = static_cast<std::int64_t>(byte / width);
     const Place place = place_of(field, tensor, i);
     refuse_at(field.name, place.sequence, place.token,
-              "is " + std::to_string(load_bits(tensor.dtype, tensor.element(i))) + ", not 0 or 1");
+              "is " + std::to_string(tensor.integer_at(i)) + ", not 0 or 1");
   }
 }
 

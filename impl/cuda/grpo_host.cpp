@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/cuda/grpo_host.h"
+
+#include <vector>
+
+#include "impl/cuda/grpo_math.h"
+#include "impl/cuda/host_fields.h"
+#include "impl/pairwise_sum.h"
+#include "impl/token_weight.h"
+#include "impl/trainer.h"
+
+namespace lossgate::impl {
+namespace {
+
+template <class F>
+GrpoOptions<F> read_options(const LossSpec& spec) {
+  GrpoOptions<F> options;
+  options.clip.low = static_cast<F>(1.0 - spec.number("clip_low"));
+  options.clip.high = static_cast<F>(1.0 + spec.number("clip_high"));
+  options.clip.dual = limit_option<F>(spec, "dual_clip");
+  options.log_ratio = limit_option<F>(spec, "log_ratio_clamp");
+  options.kl_penalty = static_cast<F>(spec.number("kl_penalty"));
+  const std::string& kind = spec.choice("kl_estimator");
+  options.kl.kind = kind == "k1" ? KlKind::k1 : kind == "k2" ? KlKind::k2 : KlKind::k3;
+  options.kl.input = limit_option<F>(spec, "kl_input_clamp");
+  options.kl.output = limit_option<F>(spec, "kl_output_clamp");
+  options.kl.weighted = spec.number("kl_weighted") != 0.0;
+  options.sequence_level = spec.choice("level") == "sequence";
+  return options;
+}
+
+/// One micro-batch. Masked positions are neither read nor computed.
+template <class F>
+class GrpoLoop {
+ public:
+  explicit GrpoLoop(MicroBatch& micro_batch)
+      : batch_(micro_batch),
+        spec_(micro_batch.part.spec),
+        options_(read_options<F>(spec_)),
+        log_prob_(micro_batch.part.batch.at("log_prob")),
+        old_log_prob_(micro_batch.part.batch.at("old_log_prob")),
+        ref_log_prob_(micro_batch.part.batch.at("ref_log_prob")),
+        advantage_(micro_batch.part.batch.at("advantage")),
+        rows_(static_cast<std::size_t>(micro_batch.part.shape[Axis::sequences])),
+        tokens_(static_cast<std::size_t>(micro_batch.part.shape[Axis::tokens])) {}
+
+  LossResult run() {
+    const Tensor& like = batch_.part.batch.at("log_prob");
+    const Dtype wide = sizeof(F) == 8 ? Dtype::f64 : Dtype::f32;
+    Tensor loss = Tensor::zeros(wide, {});
+    Tensor per_token = Tensor::zeros(wide, like.extents);
+    Tensor gradient = Tensor::zeros(like.dtype, like.extents);
+    terms_.assign(rows_ * tokens_, F(0));
+    row_terms_.resize(tokens_);
+    const HostOutput<F> values(per_token), gradients(gradient);
+    for (std::size_t row = 0; row < rows_; ++row) {
+      if (batch_.positions.row_tokens[row] == 0) continue;
+      if (options_.sequence_level) {
+        sequence_row(row, values, gradients);
+      } else {
+        token_row(row, values, gradients);
+      }
+    }
+    HostOutput<F>(loss).set(0, pairwise_sum(terms_.data(), terms_.size()));
+    LossResult result;
+    result.outputs.reserve(3);
+    if (spec_.reduction != Reduction::none) result.outputs.push_back({"loss", std::move(loss)});
+    result.outputs.push_back({"per_token", std::move(per_token)});
+    result.outputs.push_back({"gradient.log_prob", std::move(gradient)});
+    return result;
+  }
+
+ private:
+  bool valid(std::size_t at) const { return batch_.positions.valid[at] != 0; }
+
+  GrpoToken<F> token(std::size_t at) const {
+    return {log_prob_[at], old_log_prob_[at], ref_log_prob_[at], advantage_[at]};
+  }
+
+  F weight_of(std::size_t row) const {
+    return token_weight<F>(spec_, batch_.totals, batch_.positions.row_tokens[row]);
+  }
+
+  void token_row(std::size_t row, const HostOutput<F>& values, const HostOutput<F>& gradients) {
+    const F weight = weight_of(row), scale = static_cast<F>(batch_.part.upstream) * weight;
+    for (std::size_t at = row * tokens_; at < (row + 1) * tokens_; ++at) {
+      if (!valid(at)) continue;
+      const GrpoToken<F> t = token(at);
+      const auto importance = importance_weight(t.log_prob - t.old_log_prob, options_.log_ratio);
+      const GrpoTerm<F> term = grpo_term(t, importance, options_);
+      values.set(at, term.value);
+      terms_[at] = weight * term.value;
+      gradients.set(at, grpo_gradient(term, importance, scale));
+    }
+  }
+
+  /// The mean log-ratio as a sum of shares, so that it overflows only where the mean does.
+  F mean_log_ratio(std::size_t row) {
+    const F count = static_cast<F>(batch_.positions.row_tokens[row]);
+    for (std::size_t i = 0; i < tokens_; ++i) {
+      const std::size_t at = row * tokens_ + i;
+      row_terms_[i] = valid(at) ? (log_prob_[at] - old_log_prob_[at]) / count : F(0);
+    }
+    return pairwise_sum(row_terms_.data(), tokens_);
+  }
+
+  void sequence_row(std::size_t row, const HostOutput<F>& values, const HostOutput<F>& gradients) {
+    const F weight = weight_of(row), scale = static_cast<F>(batch_.part.upstream) * weight;
+    const auto importance = importance_weight(mean_log_ratio(row), options_.log_ratio);
+    std::vector<F> slopes(tokens_, F(0)), log_weight_slopes(tokens_, F(0));
+    for (std::size_t i = 0; i < tokens_; ++i) {
+      const std::size_t at = row * tokens_ + i;
+      row_terms_[i] = F(0);
+      if (!valid(at)) continue;
+      const GrpoTerm<F> term = grpo_term(token(at), importance, options_);
+      values.set(at, term.value);
+      terms_[at] = weight * term.value;
+      row_terms_[i] = scaled(scale, term.weight_slope);
+      log_weight_slopes[i] = scaled(scale, term.log_weight_slope);
+      slopes[i] = scaled(scale, term.slope);
+    }
+    const F count = static_cast<F>(batch_.positions.row_tokens[row]);
+    const F through = pairwise_sum(row_terms_.data(), tokens_);
+    const F shared = scaled(through, importance.slope / count) +
+                     pairwise_sum(log_weight_slopes.data(), tokens_) / count;
+    for (std::size_t i = 0; i < tokens_; ++i) {
+      const std::size_t at = row * tokens_ + i;
+      if (valid(at)) gradients.set(at, shared + slopes[i]);
+    }
+  }
+
+  MicroBatch& batch_;
+  const LossSpec& spec_;
+  GrpoOptions<F> options_;
+  HostField<F> log_prob_, old_log_prob_, ref_log_prob_, advantage_;
+  std::size_t rows_, tokens_;
+  std::vector<F> terms_, row_terms_;
+};
+
+LossResult grpo_step(MicroBatch& micro_batch) {
+  if (float_dtype(micro_batch.signature, micro_batch.part) == Dtype::f64) {
+    return GrpoLoop<double>(micro_batch).run();
+  }
+  return GrpoLoop<float>(micro_batch).run();
+}
+
+}  // namespace
+
+Implementation grpo_host() {
+  Implementation host;
+  host.name = "host";
+  host.loss = "grpo";
+  host.source = {"impl/cuda/grpo_math.h", 31};
+  host.unsupported = [](const Case&) { return std::nullopt; };
+  host.arithmetic = [](Dtype dtype) {
+    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "expm1(x) - x, closed");
+  };
+  host.evaluate = [](const LossSignature& signature, const Case& c) {
+    return train(signature, c, grpo_step);
+  };
+  return host;
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "impl/cuda/policy_math.h"
+
+namespace lossgate::impl {
+
+enum class KlKind { k1, k2, k3 };
+
+template <class F>
+struct KlOptions {
+  KlKind kind = KlKind::k3;
+  Limit<F> input = {}, output = {};
+  bool weighted = false;
+};
+
+/// A KL estimate and its derivatives: with respect to log_prob with the importance weight held
+/// fixed, to the weight, and, where the latter overflows, to the weight's logarithm instead.
+template <class F>
+struct KlTerm {
+  F value, slope, weight_slope, log_weight_slope;
+};
+
+/// An estimate before weighting and its derivative with respect to log_prob.
+template <class F>
+struct PlainKl {
+  F value, slope;
+};
+
+template <class F>
+LOSSGATE_HOST_DEVICE inline PlainKl<F> plain_kl(KlKind kind, F x) {
+  using std::expm1;
+  constexpr F infinity = std::numeric_limits<F>::infinity();
+  if (kind == KlKind::k1) return {-x, F(1)};
+  if (kind == KlKind::k2) return {F(0.5) * x * x, -x};
+  if (x == infinity) return {infinity, -infinity};
+  const F grown = expm1(x);
+  return {grown - x, -grown};
+}
+
+/// The logarithm of an estimate that is too large for the format.
+template <class F>
+LOSSGATE_HOST_DEVICE inline F log_of_large_kl(KlKind kind, F x) {
+  using std::fabs;
+  using std::log;
+  if (kind == KlKind::k3 && x > F(0)) return x;
+  return kind == KlKind::k2 ? F(2) * log(fabs(x)) - log(F(2)) : log(fabs(x));
+}
+
+template <class F>
+LOSSGATE_HOST_DEVICE inline bool is_infinite(F x) {
+  return x == x && x - x != F(0);
+}
+
+/// weight * y, where y is an estimate at x or its derivative. Only logarithms know the size of a
+/// product in which one factor overflows and the other underflows.
+template <class F>
+LOSSGATE_HOST_DEVICE inline F weighted_by(const ImportanceWeight<F>& weight, F y, KlKind kind,
+                                          F x) {
+  using std::exp;
+  if (!is_infinite(y)) return scaled(y, weight.value);
+  const F size = exp(weight.log_value + log_of_large_kl(kind, x));
+  return y < F(0) ? -size : size;
+}
+
+/// Schulman's estimators of KL(policy || reference): k1 = -x, k2 = x^2/2, k3 = expm1(x) - x, with
+/// x = clamp(ref_log_prob - log_prob).
+template <class F>
+LOSSGATE_HOST_DEVICE inline KlTerm<F> kl_term(F log_prob, F ref_log_prob,
+                                              const ImportanceWeight<F>& weight,
+                                              const KlOptions<F>& options) {
+  constexpr F infinity = std::numeric_limits<F>::infinity();
+  const F difference = ref_log_prob - log_prob;
+  const F x = clamped(difference, options.input);
+  const PlainKl<F> plain = plain_kl(options.kind, x);
+  KlTerm<F> kl{plain.value, plain.slope, F(0), F(0)};
+  if (options.weighted) {
+    // A weight of exactly 0 says that the policy cannot take this token any more.
+    if (weight.log_value == -infinity) {
+      const F none = ref_log_prob != ref_log_prob ? ref_log_prob : F(0);
+      return {none, none, F(0), F(0)};
+    }
+    kl.value = weighted_by(weight, plain.value, options.kind, x);
+    kl.slope = weighted_by(weight, plain.slope, options.kind, x);
+    if (!is_infinite(plain.value)) {
+      kl.weight_slope = plain.value;
+    } else if (weight.slope != F(0)) {
+      kl.log_weight_slope = kl.value;
+    }
+  }
+  if (!passes(difference, options.input)) kl.slope = F(0);
+  if (!passes(kl.value, options.output)) {
+    return {clamped(kl.value, options.output), F(0), F(0), F(0)};
+  }
+  return kl;
+}
+
+}  // namespace lossgate::impl
