@@ -120,6 +120,12 @@ TEST(BadText, ClaimsMoreThanItHolds) {
   replace("world 2; rank 0: 1; rank 1:; rank 0: 0", "whole");
   replace("sequences 2, tokens 3", "sequences 134217728, tokens 134217728");
   expect_says(decode_error(text), "bad.case:22: field log_prob: ", "this file can hold");
+  const auto replace_shape = [&](std::string_view by) {
+    replace("sequences 134217728, tokens 134217728", by);
+    return decode_error(text);
+  };
+  expect_says(replace_shape("sequences 134217728, tokens 0"), "bad.case:9: shape: ",
+              "at most 65536 sequences where no field has an element, found 134217728");
   expect_says(shape("sequences 1, tokens 1"), "bad.case:11: 'shape': ", "only once");
 }
 

@@ -91,10 +91,17 @@ TEST(Dump, MustHaveTheTensorsOfTheLoss) {
 
 TEST(Dump, ClaimsNoAbsurdExtentEvenWithoutElements) {
   TensorFile file = dump();
-  for (auto& [field, tensor] : file.tensors) tensor = Tensor::zeros(tensor.dtype, {0, 1ll << 40});
-  EXPECT_EQ(
-      message_for(file),
-      "step.safetensors: tensor log_prob: expected extents up to 134217728, found 1099511627776");
+  const auto claim = [&](std::int64_t tokens) {
+    for (auto& [field, tensor] : file.tensors) tensor = Tensor::zeros(tensor.dtype, {0, tokens});
+    return message_for(file);
+  };
+  EXPECT_EQ(claim(std::int64_t{1} << 40),
+            "step.safetensors: tensor log_prob: expected extents up to 134217728, found "
+            "1099511627776");
+  EXPECT_EQ(claim(std::int64_t{1} << 20),
+            "step.safetensors: shape: expected at most 65536 tokens where no field has an element, "
+            "found 1048576");
+  EXPECT_EQ(claim(65536), "no error");
 }
 
 }  // namespace

@@ -192,6 +192,7 @@ void read_description(const Header& header, const LossSignature& signature, Miss
   c.shape = missing == Missing::standard && !header.find("shape")
                 ? known
                 : read_shape(header, signature, known);
+  check_empty_axes(header, signature, c.shape);
   c.split =
       read_split(header, value_or(header, "split", missing, "whole"), c.shape[Axis::sequences]);
   c.layout = read_layout(header, value_or(header, "layout", missing, "contiguous"));

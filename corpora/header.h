@@ -58,7 +58,11 @@ const LossSignature& read_loss(const Header& header, const Lookup& lookup);
 void read_description(const Header& header, const LossSignature& signature, Missing missing,
                       const Shape& known, Case& c);
 
-/// No axis is longer than this: what a file can claim about an axis that holds no data.
+/// No axis is longer than this.
 inline constexpr std::int64_t kMaxExtent = std::int64_t{1} << 27;
+
+/// And none without a single element along it longer than this: a file's size vouches for the
+/// others, but this is a claim that costs nothing to make.
+inline constexpr std::int64_t kMaxEmptyExtent = std::int64_t{1} << 16;
 
 }  // namespace lossgate::corpora

@@ -76,7 +76,7 @@ void count(Counts& counts, Decode decode) {
 TEST(AlteredText, IsReadOrRefused) {
   Random random(1);
   Counts counts;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 5'000; ++i) {
     const LossSignature signature = random_signature(random);
     const std::string text = altered(encode(random_case(signature, random), signature), random);
     count(counts, [&] {
@@ -85,8 +85,8 @@ TEST(AlteredText, IsReadOrRefused) {
       EXPECT_EQ(encode(decode(canonical, "again", only(signature)), signature), canonical);
     });
   }
-  EXPECT_GT(counts.read, 500);
-  EXPECT_GT(counts.refused, 10'000);
+  EXPECT_GT(counts.read, 100);
+  EXPECT_GT(counts.refused, 2'500);
 }
 
 TEST(AlteredText, IsRefusedWhereverItIsCutOff) {
@@ -101,7 +101,7 @@ TEST(AlteredText, IsRefusedWhereverItIsCutOff) {
 TEST(AlteredSafetensors, AreReadOrRefused) {
   Random random(2);
   Counts counts;
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 5'000; ++i) {
     const LossSignature signature = random_signature(random);
     const std::vector<std::byte> bytes = encode_safetensors(random_case(signature, random));
     const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -112,8 +112,8 @@ TEST(AlteredSafetensors, AreReadOrRefused) {
       EXPECT_NO_THROW(encode(c, signature));
     });
   }
-  EXPECT_GT(counts.read, 500);
-  EXPECT_GT(counts.refused, 10'000);
+  EXPECT_GT(counts.read, 100);
+  EXPECT_GT(counts.refused, 2'500);
 }
 
 TEST(AlteredSafetensors, AreRefusedWhereverTheyAreCutOff) {

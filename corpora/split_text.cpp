@@ -115,6 +115,21 @@ Shape read_shape(const Header& header, const LossSignature& signature, const Sha
   return shape;
 }
 
+void check_empty_axes(const Header& header, const LossSignature& signature, const Shape& shape) {
+  for (Axis axis : kAllAxes) {
+    if (shape[axis] <= kMaxEmptyExtent) continue;
+    const auto has_elements = [&](const Field& field) {
+      const auto empty = [&](Axis other) { return shape[other] == 0; };
+      return std::ranges::find(field.axes, axis) != field.axes.end() &&
+             std::ranges::none_of(field.axes, empty);
+    };
+    if (std::ranges::any_of(signature.fields, has_elements)) continue;
+    header.fail("shape", "expected at most " + std::to_string(kMaxEmptyExtent) + " " +
+                             std::string(name(axis)) + " where no field has an element, found " +
+                             std::to_string(shape[axis]));
+  }
+}
+
 std::string write_split(const Split& split) {
   if (split.whole() && split.world == 1) return "whole";
   std::string text = "world " + std::to_string(split.world);

@@ -15,6 +15,9 @@ std::string write_shape(const Shape& shape);
 /// Extents that are in `known` must be these.
 Shape read_shape(const Header& header, const LossSignature& signature, const Shape& known);
 
+/// Throws where an axis along which no field has an element claims a length beyond kMaxEmptyExtent.
+void check_empty_axes(const Header& header, const LossSignature& signature, const Shape& shape);
+
 /// "whole", or "world 2; rank 0: 0 1; rank 1:; rank 0: 2", parts in the order of their calls.
 std::string write_split(const Split& split);
 
