@@ -102,8 +102,10 @@ class Inputs {
   S upstream() const { return Entry<S>::stored(problem_.c.upstream, kNoKey); }
 
   /// The factor of the terms of one sequence in the loss (see Reduction).
-  S token_weight(std::int64_t sequence) const {
-    switch (spec().reduction) {
+  S token_weight(std::int64_t sequence) const { return token_weight(spec().reduction, sequence); }
+
+  S token_weight(Reduction reduction, std::int64_t sequence) const {
+    switch (reduction) {
       case Reduction::token_mean:
         return one_over(problem_.token_count);
       case Reduction::sequence_mean:

@@ -23,16 +23,6 @@ std::vector<Loss> build_catalog() {
   return losses;
 }
 
-/// How Real itself computes. Its sums are compensated: their error does not grow with the terms.
-Arithmetic real_arithmetic() {
-  Arithmetic a;
-  a.compute = Dtype::f64;
-  a.roundoff = kRealRoundoff;
-  a.sum = {.roundoff = 2.0 * kRealRoundoff, .order = SumOrder::pairwise, .width = 1.0};
-  a.matmul = a.sum;
-  return a;
-}
-
 /// The largest ratio of the reference's error to the one charged to the subject. Bounds are sums of
 /// products of one such charge each, so comparing charge by charge bounds every entry's ratio.
 double uncertainty(const Arithmetic& subject) {
@@ -48,6 +38,15 @@ double uncertainty(const Arithmetic& subject) {
 }
 
 }  // namespace
+
+Arithmetic real_arithmetic() {
+  Arithmetic a;
+  a.compute = Dtype::f64;
+  a.roundoff = kRealRoundoff;
+  a.sum = {.roundoff = 2.0 * kRealRoundoff, .order = SumOrder::pairwise, .width = 1.0};
+  a.matmul = a.sum;
+  return a;
+}
 
 const std::vector<Loss>& catalog() {
   static const std::vector<Loss> losses = build_catalog();

@@ -33,6 +33,9 @@ std::optional<Refusal> expected_refusal(const Loss& loss, const Case& c);
 void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithmetic,
               Sink<Tracked>& sink);
 
+/// How Real itself computes. Its sums are compensated: their error does not grow with the terms.
+Arithmetic real_arithmetic();
+
 /// Why the reference cannot judge results of this arithmetic, or empty: Real is not wider, or its
 /// own error is more than a hundredth of what is allowed (rules A1, B5).
 std::string_view unsuitable_for(const Arithmetic& arithmetic);

@@ -79,8 +79,8 @@ S store(Stage /*stage*/, const S& a) {
 inline Tracked store(Stage stage, const Tracked& a) {
   const Store& rule = tracking::current->stage(stage);
   if (rule.roundoff == 0.0 || a.is_exact_zero()) return a;
-  return {a.v, a.err + tracking::product(rule.roundoff, tracking::magnitude(a.v)) + rule.eta,
-          a.peak, a.half};
+  const double magnitude = tracking::magnitude(a.v) + a.half;
+  return {a.v, a.err + tracking::product(rule.roundoff, magnitude) + rule.eta, a.peak, a.half};
 }
 
 // ---- branches -----------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class Sum<Tracked> {
     if (term.is_exact_zero()) return;
     total_.add(term.v);
     const double magnitude = tracking::magnitude(term.v);
-    magnitudes_ += magnitude;
+    magnitudes_ += magnitude + term.half;
     (term.v < 0.0L ? negative_ : positive_) += magnitude;
     err_ += term.err;
     half_ += term.half;
@@ -78,7 +78,7 @@ class Sum<Tracked> {
     // Adding a zero is exact, so no term meets more roundings than there are other terms.
     const double growth = std::min(rule.growth(extent_), terms_ - 1.0);
     const Real v = total_.value();
-    const double rounding = terms_ > 1.0 ? tracking::roundoff(v) : 0.0;
+    const double rounding = terms_ > 1.0 ? tracking::roundoff(v, half_) : 0.0;
     return tracking::finish(
         v, err_ + tracking::product(growth * rule.roundoff, magnitudes_) + rounding,
         std::max({peak_, positive_, negative_}), half_);

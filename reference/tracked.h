@@ -43,7 +43,10 @@ inline double product(double a, double b) { return or_infinity(a * b); }
 
 inline bool is_stored_infinity(const Tracked& a) { return std::isinf(a.v) && a.err == 0.0; }
 
-inline double roundoff(Real v) { return product(current->roundoff, magnitude(v)); }
+/// Of a result within `half` of v: the largest of the right answers is rounded, too.
+inline double roundoff(Real v, double half = 0.0) {
+  return product(current->roundoff, magnitude(v) + half);
+}
 
 inline Tracked finish(Real v, double err, double peak, double half) {
   return {v, v == v ? or_infinity(err) : kInfinity, or_infinity(std::max(peak, magnitude(v))),
@@ -58,9 +61,10 @@ inline bool breaks(const Tracked& a, double scale) {
 
 /// f(a) = v with derivative `slope`, computed with relative error `factor` u.
 inline Tracked apply(const Tracked& a, Real v, double slope, double factor, double scale) {
-  double err = product(slope, a.err) + product(factor, roundoff(v)) + current->eta;
+  const double half = product(slope, a.half);
+  double err = product(slope, a.err) + product(factor, roundoff(v, half)) + current->eta;
   if (breaks(a, scale)) err = kInfinity;
-  return finish(v, err, a.peak, product(slope, a.half));
+  return finish(v, err, a.peak, half);
 }
 
 }  // namespace tracking
@@ -89,8 +93,9 @@ inline Tracked operator+(const Tracked& a, const Tracked& b) {
   if (tracking::is_stored_infinity(a) || tracking::is_stored_infinity(b)) {
     return tracking::finish(v, 0.0, tracking::kInfinity, a.half + b.half);
   }
-  return tracking::finish(v, a.err + b.err + tracking::roundoff(v), std::max(a.peak, b.peak),
-                          a.half + b.half);
+  const double half = a.half + b.half;
+  return tracking::finish(v, a.err + b.err + tracking::roundoff(v, half), std::max(a.peak, b.peak),
+                          half);
 }
 
 inline Tracked operator-(const Tracked& a, const Tracked& b) { return a + -b; }
@@ -101,10 +106,10 @@ inline Tracked operator*(const Tracked& a, const Tracked& b) {
   const Real v = a.v * b.v;
   const double ma = magnitude(a.v), mb = magnitude(b.v);
   const bool unit = (ma == 1.0 && a.err == 0.0) || (mb == 1.0 && b.err == 0.0);
-  const double rounding = unit ? 0.0 : roundoff(v) + current->eta;
   const double half = a.half == 0.0 && b.half == 0.0
                           ? 0.0
                           : product(ma, b.half) + product(mb, a.half) + product(a.half, b.half);
+  const double rounding = unit ? 0.0 : roundoff(v, half) + current->eta;
   // The half-widths are as far from the truth as the factors are from their ends.
   const double err = product(ma + a.half, b.err) + product(mb + b.half, a.err) + rounding;
   return finish(v, err, std::max(a.peak, b.peak), half);
@@ -115,11 +120,11 @@ inline Tracked operator/(const Tracked& a, const Tracked& b) {
   if (a.is_exact_zero() && b.v != 0.0L) return {};
   const Real v = a.v / b.v;
   const double mv = magnitude(v), mb = magnitude(b.v);
-  double err =
-      or_infinity(a.err / mb) + product(mv, or_infinity(b.err / mb)) + roundoff(v) + current->eta;
+  const double half = or_infinity(a.half / mb) + product(mv, or_infinity(b.half / mb));
+  double err = or_infinity(a.err / mb) + product(mv, or_infinity(b.err / mb)) + roundoff(v, half) +
+               current->eta;
   if (breaks(b, mb)) err = kInfinity;
-  return finish(v, err, std::max(a.peak, b.peak),
-                or_infinity(a.half / mb) + product(mv, or_infinity(b.half / mb)));
+  return finish(v, err, std::max(a.peak, b.peak), half);
 }
 
 inline Tracked& operator+=(Tracked& a, const Tracked& b) { return a = a + b; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "reference/losses/advantage_scaling.h"
 #include "reference/losses/grpo.h"
 #include "reference/losses/jsd.h"
 #include "reference/losses/kl_penalty.h"
@@ -24,7 +25,7 @@ struct LossList {
   }
 };
 
-using Catalog =
-    LossList<Grpo, KlPenalty, ValueClip, LogProb, Jsd, SparseJsd, LinearGrpo, LinearJsd>;
+using Catalog = LossList<Grpo, KlPenalty, ValueClip, LogProb, Jsd, SparseJsd, LinearGrpo, LinearJsd,
+                         AdvantageScaling>;
 
 }  // namespace lossgate::reference
