@@ -12,22 +12,26 @@ Outcome no_laundering(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return *outcome;
   CaseStudy* poisoned = evaluation.study().derived(kNanAtValid);
   if (!poisoned || poisoned->refusal()) return vacuous("no trigger");
-  std::vector<OutputInfo> touched;
   const auto& outputs = poisoned->outputs();
+  // The loss speaks for everything behind it; an operation without one answers entry by entry.
+  const OutputKind asked =
+      outputs.front().kind == OutputKind::loss ? OutputKind::loss : OutputKind::value;
+  std::vector<std::pair<const OutputInfo*, std::int64_t>> touched;
   poisoned->for_each_expected(
       evaluation.arithmetic(), false,
-      [&](std::size_t o, std::int64_t, const reference::Tracked& expected) {
-        if (outputs[o].kind != OutputKind::loss || std::isfinite(expected.v)) return;
-        touched.push_back(outputs[o]);
+      [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
+        if (outputs[o].kind == asked && !std::isfinite(expected.v)) {
+          touched.emplace_back(&outputs[o], i);
+        }
       });
   if (touched.empty()) return vacuous("no trigger");
   const LossResult& actual = evaluation.actual(kNanAtValid);
   if (actual.refusal) return held();
   if (auto violation = malformed(*poisoned, actual)) return violated(*violation);
-  for (const OutputInfo& output : touched) {
-    const double value = actual.find(output.name)->at(0);
+  for (const auto& [output, index] : touched) {
+    const double value = actual.find(output->name)->at(index);
     if (!std::isfinite(value)) continue;
-    return violated({.place = place_of(*poisoned, output, 0),
+    return violated({.place = place_of(*poisoned, *output, index),
                      .actual = value,
                      .expected = std::nanl(""),
                      .error_ratio = HUGE_VAL,
