@@ -143,10 +143,10 @@ class Drawing {
       case Quantity::logit:
         return draw_logits(columns, temper, choices_);
       case Quantity::hidden_state:
-        return each(draw_hidden);
+        return draw_hidden(columns, temper, choices_);
       case Quantity::weight:
         if (has_axis(*columns[0].field, Axis::hidden) || has_axis(*columns[0].field, Axis::vocab)) {
-          return each(draw_hidden);
+          return draw_hidden(columns, temper, choices_);
         }
         return each(draw_weights);
       case Quantity::value:

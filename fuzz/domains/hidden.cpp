@@ -49,13 +49,7 @@ double draw_level(HiddenForm form, Choices& choices) {
   }
 }
 
-}  // namespace
-
-HiddenForm pick_hidden_form(Temper temper, Choices& choices) {
-  return pick(kForms, temper, choices);
-}
-
-void draw_hidden(const Column& column, Temper temper, Choices& choices) {
+void draw_column(const Column& column, Temper temper, Choices& choices) {
   Tensor& tensor = *column.tensor;
   const HiddenForm form = pick(kForms, temper, choices);
   const double level = draw_level(form, choices);
@@ -66,6 +60,19 @@ void draw_hidden(const Column& column, Temper temper, Choices& choices) {
                              : draw_coordinate(form, i % row, level, tensor.dtype, choices);
     tensor.set(i, value);
   }
+}
+
+}  // namespace
+
+HiddenForm pick_hidden_form(Temper temper, Choices& choices) {
+  return pick(kForms, temper, choices);
+}
+
+void draw_hidden(Columns columns, Temper temper, Choices& choices) {
+  const bool equal = choices.sometimes(0.3);
+  for (const Column& column : columns) draw_column(column, temper, choices);
+  if (!equal) return;
+  for (std::size_t k = 1; k < columns.size(); ++k) copy_values(columns[0], columns[k]);
 }
 
 void draw_weights(const Column& column, Temper temper, Choices& choices) {

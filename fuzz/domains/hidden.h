@@ -23,8 +23,9 @@ inline constexpr HiddenForm kAllHiddenForms[] = {
 
 HiddenForm pick_hidden_form(Temper temper, Choices& choices);
 
-/// Hidden states, or the matrix and bias that turn them into logits.
-void draw_hidden(const Column& column, Temper temper, Choices& choices);
+/// Hidden states, or the matrix and bias that turn them into logits; those of two models are
+/// unrelated, or the same.
+void draw_hidden(Columns columns, Temper temper, Choices& choices);
 
 /// Factors of tokens or sequences, >= 0: 1, 0, anything.
 void draw_weights(const Column& column, Temper temper, Choices& choices);

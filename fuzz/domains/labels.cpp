@@ -57,7 +57,10 @@ void draw_labels(const Column& column, std::int64_t vocab, const Tensor* logits,
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     const Place place = mixed ? pick(kPlaces, temper, choices) : common;
     std::int64_t label = draw_label(place, vocab, rows, i, impossible_allowed, choices);
-    if (i % count != 0) label = (tensor.integer_at(i - 1) + 1) % vocab;
+    if (i % count != 0) {
+      const std::int64_t first = tensor.integer_at(i - i % count);
+      label = choices.sometimes(0.1) ? first : (first + i % count) % vocab;
+    }
     tensor.set(i, static_cast<double>(label));
   }
 }

@@ -8,9 +8,9 @@
 
 namespace lossgate::fuzz {
 
-/// Indices on the vocabulary axis, all in range; on a support axis those of one row differ where
-/// the vocabulary is large enough. `logits`, where not null, has one row per label: labels are
-/// likely at its peak and rarely at an entry of -inf.
+/// Indices on the vocabulary axis, all in range. `logits`, where not null, has one row per label:
+/// labels are likely at its peak and rarely at an entry of -inf. On a support axis the labels of
+/// one row differ where the vocabulary allows it; now and then one repeats the first.
 void draw_labels(const Column& column, std::int64_t vocab, const Tensor* logits, Temper temper,
                  Choices& choices);
 

@@ -42,14 +42,11 @@ std::int64_t draw_extent(Axis axis, Temper temper, Choices& choices) {
   return 1;
 }
 
-std::int64_t largest_field(const LossSignature& signature, const Shape& shape) {
-  std::int64_t largest = 1;
-  for (const Field& field : signature.fields) {
-    std::int64_t count = 1;
-    for (Axis axis : field.axes) count *= shape[axis];
-    largest = std::max(largest, count);
-  }
-  return largest;
+/// What a loss has to go through: every combination of places on its axes.
+std::int64_t work(const Shape& shape) {
+  std::int64_t product = 1;
+  for (Axis axis : kAllAxes) product *= std::max<std::int64_t>(shape[axis], 1);
+  return product;
 }
 
 }  // namespace
@@ -65,10 +62,10 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
   for (const OutputField& output : signature.outputs) extend(output.axes);
 
   // The vocabulary gives way last: its odd sizes are the interesting ones.
-  const std::int64_t budget = temper == Temper::extreme ? 1 << 17 : 1 << 12;
-  for (Axis axis : {Axis::tokens, Axis::sequences, Axis::vocab, Axis::hidden}) {
+  const std::int64_t budget = temper == Temper::extreme ? 1 << 16 : 1 << 13;
+  for (Axis axis : {Axis::tokens, Axis::sequences, Axis::hidden, Axis::vocab}) {
     const std::int64_t least = axis == Axis::vocab ? 2 : 1;
-    while (shape[axis] > least && largest_field(signature, shape) > budget) {
+    while (shape[axis] > least && work(shape) > budget) {
       shape[axis] = std::max(least, shape[axis] / 2);
     }
   }
