@@ -17,7 +17,8 @@ double allowed_error(const OutputInfo& output, const Tracked& expected, bool exa
   const double magnitude = static_cast<double>(std::fabs(expected.v));
   // A zero that nothing can move is stored as it is.
   if (expected.is_exact_zero()) return 0.0;
-  return (exact ? 0.0 : expected.err) + storage_error(output, magnitude);
+  // At a kink the largest right answer is stored, too.
+  return (exact ? 0.0 : expected.err) + storage_error(output, magnitude + expected.half);
 }
 
 double ratio_of(double distance, double half, double allowed) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 
 #include "properties/agreement.h"
@@ -21,7 +22,9 @@ Outcome bounds_hold(Evaluation& evaluation) {
         if (!std::isfinite(actual) || !std::isfinite(expected.err)) return;
         ++asked;
         const auto [low, high] = *output.range;
-        const double slack = reference::kThreshold * expected.err + expected.half;
+        const double magnitude = static_cast<double>(std::fabs(expected.v)) + expected.half;
+        const double error = expected.err + storage_error(output, magnitude);
+        const double slack = reference::kThreshold * error + expected.half;
         const double outside = std::max(low - actual, actual - high);
         if (violation || outside <= slack) return;
         violation = Violation{.place = place_of(study, output, i),

@@ -24,7 +24,7 @@ std::vector<std::vector<Bounds>> bounds_of(CaseStudy& study, const Arithmetic& a
     all[o][static_cast<std::size_t>(i)] = {
         .error = x.err,
         .half = x.half,
-        .magnitude = static_cast<double>(std::fabs(x.v)),
+        .magnitude = static_cast<double>(std::fabs(x.v)) + x.half,
         .comparable = must_be_finite(arithmetic, study.outputs()[o], x)};
   });
   return all;
