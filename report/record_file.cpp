@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/record_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <system_error>
 
 #include "report/record_fields.h"
 
@@ -126,10 +122,6 @@ struct Reader {
   }
 };
 
-[[noreturn]] void throw_errno(const std::filesystem::path& file) {
-  throw std::system_error(errno, std::generic_category(), file.string());
-}
-
 }  // namespace
 
 std::string to_json(const RunRecord& record, int indent) {
@@ -161,29 +153,6 @@ RunRecord read_record(const std::filesystem::path& file) {
   std::ostringstream text;
   text << in.rdbuf();
   return from_json(text.str(), file.string());
-}
-
-void write_file(const std::filesystem::path& file, std::string_view text) {
-  std::filesystem::path part = file;
-  part += ".part";
-  const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) throw_errno(file);
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t written = ::write(descriptor, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      ::close(descriptor);
-      ::unlink(part.c_str());
-      throw std::system_error(error, std::generic_category(), file.string());
-    }
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::close(descriptor) != 0 || ::rename(part.c_str(), file.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(part.c_str());
-    throw std::system_error(error, std::generic_category(), file.string());
-  }
 }
 
 }  // namespace lossgate::report

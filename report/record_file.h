@@ -24,8 +24,4 @@ RunRecord from_json(std::string_view text, std::string_view file_name);
 
 RunRecord read_record(const std::filesystem::path& file);
 
-/// Writes text so that a reader sees the old file or the new one, never a part; throws
-/// std::system_error.
-void write_file(const std::filesystem::path& file, std::string_view text);
-
 }  // namespace lossgate::report

@@ -40,9 +40,13 @@ void add(Timing& into, const Timing& part) {
   into.seconds += part.seconds;
 }
 
+// The plainest case is kept, and of those the first.
 void add(RecordedFinding& into, const RecordedFinding& part) {
   const std::int64_t count = into.count + part.count;
-  if (part.ordinal < into.ordinal) into = part;
+  const auto rank_of = [](const RecordedFinding& f) {
+    return std::tuple(properties::parse_grade(f.grade), f.ordinal);
+  };
+  if (rank_of(part) < rank_of(into)) into = part;
   into.count = count;
 }
 
@@ -97,6 +101,10 @@ void tally(Cell& cell, const properties::Outcome& outcome, std::int64_t ordinal)
   const bool number = outcome.worst_ratio == outcome.worst_ratio;
   const double ratio = number ? outcome.worst_ratio : std::numeric_limits<double>::infinity();
   if (outcome.compared > 0 || outcome.violation) keep_worst(cell, ratio, ordinal, {});
+}
+
+void add_finding(RunRecord& record, RecordedFinding finding) {
+  merge_rows(record.findings, {std::move(finding)});
 }
 
 void merge(RunRecord& whole, const RunRecord& part) {

@@ -134,6 +134,9 @@ Cell& cell(RunRecord& record, const std::string& loss, const std::string& implem
 /// Counts one outcome.
 void tally(Cell& cell, const properties::Outcome& outcome, std::int64_t ordinal);
 
+/// Adds a finding, or counts it where its fingerprint is known.
+void add_finding(RunRecord& record, RecordedFinding finding);
+
 /// Adds the results of a part of the run. The whole is the same in whatever order parts come.
 void merge(RunRecord& whole, const RunRecord& part);
 

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/args.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <thread>
+
+#include "ci/environment.h"
+#include "ci/errors.h"
+#include "ci/gate.h"
+#include "ci/suggestion.h"
+#include "ci/verbs.h"
+#include "ci/worker.h"
+#include "corpora/format_error.h"
+#include "report/record_file.h"
+
+namespace lossgate::ci {
+namespace {
+
+/// What the flags of all verbs are read into.
+struct Flags {
+  GateOptions gate;
+  ReplayOptions replay;
+  BaselineOptions baseline;
+  std::string list, describe, profile = "hostile", fail_on = "rare";
+  std::vector<std::string> corpora;
+};
+
+template <class List>
+std::vector<std::string> names_of(const List& values) {
+  std::vector<std::string> names;
+  for (const auto& value : values) names.emplace_back(name(value));
+  return names;
+}
+
+template <class T>
+T parsed(const std::string& kind, const std::string& text, std::optional<T> value,
+         const std::vector<std::string>& known) {
+  if (!value) throw InputError(unknown_name(kind, text, known));
+  return *value;
+}
+
+void add_filters(CLI::App& verb, Filters& filters) {
+  verb.add_option("--impl", filters.implementations, "Only these implementations");
+  verb.add_option("--property", filters.properties, "Only these properties");
+}
+
+void add_gate(CLI::App& verb, Flags& flags) {
+  constexpr std::int64_t kMostCases = 1'000'000'000;
+  GateOptions& gate = flags.gate;
+  gate.pool.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  verb.add_option("--profile", flags.profile, "What kind of cases: benign, hostile, soak");
+  verb.add_option("--seed", gate.plan.seed, "Where all draws come from");
+  verb.add_option("--cases", gate.plan.cases, "Cases drawn for each loss and dtype")
+      ->check(CLI::Range(std::int64_t{0}, kMostCases));
+  verb.add_option("--jobs", gate.pool.jobs,
+                  "Worker processes, one per core unless said; 0 runs in this process")
+      ->check(CLI::Range(0, 1024));
+  verb.add_option("--timeout", gate.pool.timeout_s, "Seconds for one implementation on one case")
+      ->check(CLI::Range(0.1, 86400.0));
+  verb.add_option("--out", gate.out, "Folder for run.json, junit.xml and the findings' cases");
+  verb.add_option("--loss", gate.plan.filters.losses, "Only these losses");
+  add_filters(verb, gate.plan.filters);
+  verb.add_option("--dtype", gate.plan.filters.dtypes, "Only these dtypes: f64, f32, f16, bf16");
+  verb.add_flag("--hardening", gate.plan.filters.hardening, "Ask the hardening properties as well");
+  verb.add_option("--corpus", flags.corpora,
+                  "Folders of .case files, instead of regressions and corpora/seeds");
+  verb.add_option("--fail-on", flags.fail_on,
+                  "The rarest findings that are red: ordinary, rare, adversarial");
+  verb.add_option("--waivers", gate.waivers, "File of findings accepted until a day");
+  verb.add_option("--baseline", gate.baseline, "File of findings accepted as they are");
+}
+
+int gate(Flags& flags) {
+  flags.gate.plan.profile = parsed("profile", flags.profile, fuzz::parse_profile(flags.profile),
+                                   names_of(fuzz::kAllProfiles));
+  flags.gate.fail_on = parsed("grade", flags.fail_on, properties::parse_grade(flags.fail_on),
+                              names_of(properties::kAllGrades));
+  flags.gate.plan.corpora = flags.corpora.empty() ? standard_corpora() : flags.corpora;
+  return run_gate(flags.gate);
+}
+
+/// The command as CLI11 sees it; `chosen` becomes what its verb does.
+void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen) {
+  app.set_version_flag("--version", version() + " (" + commit() + ")");
+  app.require_subcommand(1);
+  // What is said later wins, so that a flag file can be overridden.
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.footer(
+      "Exit status: 0 nothing red; 1 something red, or a faulty implementation survived; 2 flags "
+      "or\n"
+      "input; 3 the harness or the machine failed; 130 interrupted. @FILE stands for the flags in\n"
+      "FILE, such as @ci/profiles/gate.args.");
+  const auto verb = [&](const char* name, const char* text, std::function<int()> action) {
+    CLI::App* added = app.add_subcommand(name, text);
+    added->callback([&chosen, action = std::move(action)] { chosen = action; });
+    return added;
+  };
+  add_gate(
+      *verb("gate", "Check implementations on stored and drawn cases", [&] { return gate(flags); }),
+      flags);
+  CLI::App* replay = verb("replay", "Show everything that one case file shows",
+                          [&] { return run_replay(flags.replay); });
+  replay->add_option("file", flags.replay.file, "A .case or .safetensors file")->required();
+  add_filters(*replay, flags.replay.filters);
+  verb("list", "List losses, implementations, properties or profiles", [&] {
+    return run_list(flags.list);
+  })->add_option("what", flags.list, "losses, implementations, properties or profiles");
+  verb("describe", "Explain a loss, a property, a rule or an implementation",
+       [&] { return run_describe(flags.describe); })
+      ->add_option("name", flags.describe, "Such as grpo, finite_backward or B4")
+      ->required();
+  CLI::App* baseline = verb("baseline", "Accept the findings of a run as they are",
+                            [&] { return run_baseline(flags.baseline); });
+  baseline->add_option("record", flags.baseline.record, "The run.json, run/run.json unless said");
+  baseline->add_option("--out", flags.baseline.out, "File to write, for gate --baseline");
+  verb("worker", "", run_worker)->group("");  // for gate alone
+}
+
+/// "ci/profiles/gate.args:3: " where the message speaks of a word from there.
+std::string origin_of(const std::vector<Word>& words, const std::string& message) {
+  for (const Word& word : words) {
+    if (!word.origin.empty() && message.find(word.text) != std::string::npos) {
+      return word.origin + ": ";
+    }
+  }
+  return "";
+}
+
+int parse_and_run(const std::vector<Word>& words) {
+  Flags flags;
+  std::function<int()> chosen;
+  CLI::App app(
+      "Finds the inputs on which a loss and its gradient stop meaning what the formula says",
+      "lossgate");
+  describe_command(app, flags, chosen);
+  if (!words.empty() && !words[0].text.starts_with("-")) {
+    std::vector<std::string> verbs = {"gate", "replay", "list", "describe", "baseline", "worker"};
+    if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
+      verbs.pop_back();
+      throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));
+    }
+  }
+  std::vector<std::string> reversed;
+  for (auto word = words.rbegin(); word != words.rend(); ++word) reversed.push_back(word->text);
+  try {
+    app.parse(reversed);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // help or version
+    throw InputError(origin_of(words, error.what()) + error.what());
+  }
+  try {
+    return chosen();
+  } catch (const InputError& error) {
+    throw InputError(origin_of(words, error.what()) + error.what());
+  }
+}
+
+int complain(const char* what, Exit status) {
+  fmt::print(stderr, "lossgate: {}\n", what);
+  return static_cast<int>(status);
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& words) {
+  try {
+    return parse_and_run(expanded(words));
+  } catch (const InputError& error) {
+    return complain(error.what(), Exit::usage);
+  } catch (const corpora::FormatError& error) {
+    return complain(error.what(), Exit::usage);
+  } catch (const report::RecordError& error) {
+    return complain(error.what(), Exit::usage);
+  } catch (const std::exception& error) {
+    return complain(error.what(), Exit::broken);
+  }
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lossgate::ci {
+
+/// A `lossgate worker` process with a pipe to it and one from it. Started by executing this program
+/// again: a fork would hang after LibTorch's threads. Ended when it goes out of scope.
+class Child {
+ public:
+  Child();  ///< throws MachineError
+  ~Child();
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// Throws MachineError, except that a child that has ended is met later, by read().
+  void write(std::string_view text);
+
+  int descriptor() const { return replies_; }
+
+  /// Takes in what has arrived; false at the end of what there will ever be.
+  bool read();
+  /// The next whole line that has arrived.
+  std::optional<std::string> next_line();
+
+  /// Kills it if it lives; says how it ended.
+  std::string end();
+
+ private:
+  pid_t pid_ = -1;
+  int requests_ = -1, replies_ = -1;
+  std::string arrived_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace lossgate::ci

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "ci/errors.h"
+#include "ci/rules.h"
+#include "ci/suggestion.h"
+#include "ci/verbs.h"
+#include "impl/catalog.h"
+#include "report/finding_text.h"
+#include "report/value_text.h"
+
+namespace lossgate::ci {
+namespace {
+
+std::string axes_text(const std::vector<Axis>& axes) {
+  std::string text;
+  for (const Axis axis : axes) text += (text.empty() ? "" : ", ") + std::string(name(axis));
+  return "[" + text + "]";
+}
+
+std::string_view infinity_text(Infinity infinity) {
+  switch (infinity) {
+    case Infinity::legal:
+      return "infinity legal";
+    case Infinity::surfaces:
+      return "infinity must show";
+    case Infinity::refused:
+      return "infinity refused";
+  }
+  return "";
+}
+
+std::string value_text(const OptionValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return report::decimal(*number);
+  if (const std::string* choice = std::get_if<std::string>(&value)) return *choice;
+  return "none";
+}
+
+std::string range_text(const Option& option) {
+  if (option.kind == Option::Kind::choice) {
+    return fmt::format("one of {}", fmt::join(option.choices, ", "));
+  }
+  if (option.kind == Option::Kind::flag) return "0 or 1";
+  return fmt::format("{} from {} to {}{}",
+                     option.kind == Option::Kind::integer ? "an integer" : "a number",
+                     report::decimal(option.low), report::decimal(option.high),
+                     option.nullable ? ", or none" : "");
+}
+
+void describe_loss(const LossSignature& s) {
+  fmt::print("{}: {}\n", s.id, s.title);
+  fmt::print("  formula     {}\n  source      {}\n", s.formula, s.source);
+  if (!s.forms.empty())
+    fmt::print("  forms       {} (the first is stable)\n", fmt::join(s.forms, ", "));
+  fmt::print("  reductions ");
+  for (const Reduction reduction : s.reductions) fmt::print(" {}", name(reduction));
+  fmt::print("\n  fields\n");
+  for (const Field& field : s.fields) {
+    fmt::print("    {:<22}{:<16}{:<30}{}\n", field.name, name(field.role), axes_text(field.axes),
+               field.role == Role::mask || field.role == Role::label
+                   ? field.doc
+                   : fmt::format("{} ({})", field.doc, infinity_text(field.infinity)));
+  }
+  if (!s.outputs.empty())
+    fmt::print("  outputs besides the loss and a gradient per differentiable field\n");
+  for (const OutputField& output : s.outputs) {
+    fmt::print("    {:<22}{:<16}{:<30}{}\n", output.name, "", axes_text(output.axes), output.doc);
+  }
+  if (!s.options.empty()) fmt::print("  options\n");
+  for (const Option& option : s.options) {
+    fmt::print("    {:<22}default {:<8}{}{}\n", option.name, value_text(option.standard),
+               range_text(option), option.doc.empty() ? "" : "; " + option.doc);
+  }
+}
+
+void describe_property(const properties::Property& property) {
+  fmt::print("{} ({})\n", property.name, name(property.tier));
+  for (const std::string& line : report::wrapped(property.statement, 96)) {
+    fmt::print("  {}\n", line);
+  }
+  fmt::print("  rules       {}\n  usual fix   {}\n", property.rules,
+             report::usual_fix(property.name));
+}
+
+void describe_implementation(const impl::Implementation& i) {
+  fmt::print("{}: {} on {}\n  code        {}:{}\n", i.name, i.loss, i.device, i.source.file,
+             i.source.line);
+  if (!i.fault) return;
+  fmt::print(
+      "  wrong on purpose, twin of {}\n  cause       {}\n  trigger     {}\n  thread      {}\n"
+      "  violates    {}\n",
+      i.fault->twin, i.fault->cause, i.fault->trigger, i.fault->thread,
+      fmt::join(i.fault->killers, ", "));
+}
+
+bool describe_any(const std::string& name) {
+  if (const LossSignature* signature = reference::find_signature(name)) {
+    describe_loss(*signature);
+    return true;
+  }
+  if (const properties::Property* property = properties::find_property(name)) {
+    describe_property(*property);
+    return true;
+  }
+  if (const auto rule = find_rule(rules_text(), name)) {
+    fmt::print("{}", *rule);
+    return true;
+  }
+  for (const impl::Implementation& implementation : impl::catalog()) {
+    if (implementation.name != name) continue;
+    describe_implementation(implementation);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int run_describe(const std::string& name) {
+  if (describe_any(name)) return static_cast<int>(Exit::green);
+  std::vector<std::string> known = loss_names();
+  for (const auto& names : {property_names(), rule_numbers(rules_text()), implementation_names()}) {
+    known.insert(known.end(), names.begin(), names.end());
+  }
+  const std::string meant = nearest(name, known);
+  throw InputError("'" + name.substr(0, 64) + "' is no loss, property, rule or implementation" +
+                   (meant.empty() ? "; see lossgate list" : "; did you mean '" + meant + "'?"));
+}
+
+}  // namespace lossgate::ci

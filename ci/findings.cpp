@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/findings.h"
+
+#include <algorithm>
+
+#include "corpora/case_id.h"
+#include "corpora/text_codec.h"
+#include "report/finding_text.h"
+#include "report/value_text.h"
+
+namespace lossgate::ci {
+namespace {
+
+// The case by which to see it again, named after its hash.
+void attach_case(report::RecordedFinding& recorded, const PlannedCase& planned,
+                 std::int64_t ordinal) {
+  Case c = planned.c;
+  c.provenance.expect.clear();
+  c.provenance.found_by = "lossgate gate";
+  if (c.provenance.title.empty()) {
+    c.provenance.title = recorded.property + " violated by " + recorded.implementation;
+  }
+  recorded.ordinal = ordinal;
+  recorded.case_id = corpora::case_id(c);
+  recorded.case_file = "findings/" + recorded.case_id + ".case";
+  recorded.case_text = corpora::encode(c, planned.loss->signature);
+  recorded.repro = report::repro_line(recorded, "");
+}
+
+Dtype output_dtype(const PlannedCase& planned, const std::string& output) {
+  const auto outputs = outputs_of(planned.loss->signature, planned.c);
+  const auto at = std::ranges::find(outputs, output, &OutputInfo::name);
+  return at == outputs.end() ? planned.dtype : at->dtype;
+}
+
+}  // namespace
+
+report::RecordedFinding recorded(const properties::Finding& finding,
+                                 const impl::Implementation& implementation,
+                                 const PlannedCase& planned, std::int64_t ordinal) {
+  const properties::Violation& violation = finding.violation;
+  report::RecordedFinding recorded;
+  recorded.fingerprint = finding.fingerprint;
+  recorded.loss = finding.loss;
+  recorded.implementation = finding.implementation;
+  recorded.property = finding.property;
+  recorded.dtype = finding.dtype;
+  recorded.grade = name(finding.grade);
+  recorded.cause = violation.cause;
+  recorded.reach = finding.reach;
+  recorded.detail = violation.detail;
+  recorded.source_file = implementation.source.file;
+  recorded.source_line = implementation.source.line;
+  recorded.place = report::place_text(violation.place);
+  recorded.inputs = report::inputs_at(planned.loss->signature, planned.c, violation.place);
+  if (!violation.place.output.empty()) {
+    recorded.actual =
+        report::with_bits(output_dtype(planned, violation.place.output), violation.actual);
+    recorded.expected = report::decimal(violation.expected);
+  }
+  recorded.allowed = violation.allowed;
+  recorded.half_width = violation.half_width;
+  recorded.error_ratio = violation.error_ratio;
+  attach_case(recorded, planned, ordinal);
+  return recorded;
+}
+
+report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_t ordinal,
+                                         const std::string& implementation,
+                                         const std::string& property, const std::string& cause) {
+  report::RecordedFinding recorded;
+  recorded.loss = planned.c.spec.loss;
+  recorded.implementation = implementation;
+  recorded.property = property;
+  recorded.dtype = name(planned.dtype);
+  recorded.grade = name(planned.benign ? properties::Grade::ordinary : properties::Grade::rare);
+  recorded.place = "the call";
+  recorded.detail = cause;
+  recorded.cause = cause.substr(0, cause.find_first_of(":\n"));
+  recorded.fingerprint =
+      recorded.loss + "||" + implementation + "|" + property + "|" + recorded.cause + "|call";
+  attach_case(recorded, planned, ordinal);
+  return recorded;
+}
+
+}  // namespace lossgate::ci

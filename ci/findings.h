@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ci/plan.h"
+#include "report/run_record.h"
+
+namespace lossgate::ci {
+
+/// A finding with all that is needed to show and to replay it.
+report::RecordedFinding recorded(const properties::Finding& finding,
+                                 const impl::Implementation& implementation,
+                                 const PlannedCase& planned, std::int64_t ordinal);
+
+/// A finding that has no value to show: the call itself failed.
+report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_t ordinal,
+                                         const std::string& implementation,
+                                         const std::string& property, const std::string& cause);
+
+}  // namespace lossgate::ci

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/gate.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+
+#include "ci/environment.h"
+#include "ci/errors.h"
+#include "ci/out_folder.h"
+#include "ci/progress.h"
+#include "ci/waivers.h"
+#include "corpora/files.h"
+#include "report/board.h"
+
+namespace lossgate::ci {
+namespace {
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+
+std::string text_of(const std::string& file) {
+  const auto bytes = corpora::read_file(file);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Policy policy_of(const GateOptions& options) {
+  Policy policy;
+  policy.fail_on = options.fail_on;
+  policy.today = today();
+  if (!options.waivers.empty()) {
+    policy.waivers = parse_waivers(text_of(options.waivers), options.waivers);
+  }
+  if (!options.baseline.empty()) {
+    policy.baseline = parse_baseline(text_of(options.baseline), options.baseline);
+  }
+  return policy;
+}
+
+report::Subject subject_of(const impl::Implementation& implementation) {
+  report::Subject subject;
+  subject.loss = implementation.loss;
+  subject.name = implementation.name;
+  subject.device = implementation.device;
+  subject.file = implementation.source.file;
+  subject.line = implementation.source.line;
+  if (implementation.fault) {
+    subject.twin = implementation.fault->twin;
+    subject.thread = implementation.fault->thread;
+    subject.cause = implementation.fault->cause;
+    subject.trigger = implementation.fault->trigger;
+    subject.killers = implementation.fault->killers;
+  }
+  return subject;
+}
+
+report::RunRecord empty_record(const Plan& plan, const GateOptions& options) {
+  report::RunRecord record;
+  record.version = version();
+  record.commit = commit();
+  record.environment = read_environment();
+  const Filters& filters = options.plan.filters;
+  record.request = {.profile = std::string(name(options.plan.profile)),
+                    .seed = options.plan.seed,
+                    .cases = options.plan.cases,
+                    .losses = filters.losses,
+                    .implementations = filters.implementations,
+                    .properties = filters.properties,
+                    .dtypes = filters.dtypes,
+                    .fail_on = std::string(name(options.fail_on))};
+  record.cases_planned = plan.size();
+  for (const properties::Property* property : plan.selection().properties) {
+    record.properties.push_back(
+        {property->name, std::string(name(property->tier)), property->statement});
+  }
+  for (const report::PropertyEntry& entry : run_properties()) record.properties.push_back(entry);
+  for (const impl::Implementation* implementation : plan.selection().implementations) {
+    record.subjects.push_back(subject_of(*implementation));
+  }
+  return record;
+}
+
+void run(const Plan& plan, const GateOptions& options, report::RunRecord& record) {
+  std::vector<Task> tasks = tasks_of(plan);
+  const auto variants =
+      std::ranges::count_if(tasks, [](const Task& t) { return !t.variant.empty(); });
+  Progress progress(plan.size(), variants);
+  const auto tick = [&](const Task* done) {
+    if (done && done->variant.empty()) progress.add_cases(done->end - done->begin);
+    if (done && !done->variant.empty()) progress.add_variant();
+    progress.show();
+  };
+  try {
+    run_tasks(
+        plan, std::move(tasks), options.pool,
+        [&](const report::RunRecord& part) { merge(record, part); }, tick, interrupted);
+  } catch (const MachineError& error) {
+    record.troubles.emplace_back(error.what());
+  }
+  progress.finish();
+}
+
+bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR"); }
+
+}  // namespace
+
+int run_gate(const GateOptions& options) {
+  const Policy policy = policy_of(options);
+  check_environment();
+  const Plan plan(options.plan);
+  if (plan.size() == 0) throw InputError("no case to run: the filters and --cases leave none");
+  prepare_out(options.out);
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  std::signal(SIGTERM, [](int) { interrupted = true; });
+
+  const auto start = std::chrono::steady_clock::now();
+  report::RunRecord record = empty_record(plan, options);
+  run(plan, options, record);
+  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  record.interrupted = interrupted;
+  put_in_order(record);
+  judge(record, policy);
+  write_out(options.out, record);
+
+  fmt::print("{}", report::board(record, {.colour = on_terminal(), .folder = options.out}));
+  fmt::print("results: {0}/run.json, {0}/junit.xml\n", options.out);
+  if (interrupted) return static_cast<int>(Exit::interrupted);
+  return report::exit_status(record);
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/plan.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <system_error>
+
+#include "ci/errors.h"
+#include "ci/suggestion.h"
+#include "corpora/files.h"
+#include "fuzz/draw_case.h"
+#include "impl/catalog.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+
+// How a stored case is called in records: by its place below the folder's parent, never from the
+// root of a disk.
+std::string shown(const fs::path& folder, const fs::path& file) {
+  const fs::path base = fs::absolute(folder).lexically_normal();
+  const fs::path named = base.has_filename() ? base : base.parent_path();
+  return (named.filename() / file.lexically_relative(folder)).generic_string();
+}
+
+// A variant of the LibTorch library is no mistake where the library is not there.
+void check_expectations(PlannedCase& planned) {
+  try {
+    planned.expected = regressions::parse_expectations(planned.c.provenance.expect);
+  } catch (const std::invalid_argument& error) {
+    throw corpora::FormatError(planned.file, 0, "expect", error.what());
+  }
+  const auto implementations = implementation_names();
+  const auto properties = property_names();
+  for (const auto& [implementation, property] : planned.expected) {
+    if (std::ranges::find(properties, property) == properties.end()) {
+      throw corpora::FormatError(planned.file, 0, "expect",
+                                 unknown_name("property", property, properties));
+    }
+    const bool known = std::ranges::find(implementations, implementation) != implementations.end();
+    if (!known && impl::torch_status().empty()) {
+      throw corpora::FormatError(planned.file, 0, "expect",
+                                 unknown_name("implementation", implementation, implementations));
+    }
+  }
+}
+
+}  // namespace
+
+Plan::Plan(const PlanOptions& options) : options_(options), selection_(select(options.filters)) {
+  for (const std::string& folder : options_.corpora) {
+    for (const fs::path& file : corpora::list_case_files(folder)) {
+      PlannedCase planned;
+      planned.file = shown(folder, file);
+      planned.c = corpora::read_case_file(file, reference::find_signature);
+      planned.loss = reference::find_loss(planned.c.spec.loss);
+      planned.dtype = float_dtype(planned.loss->signature, planned.c);
+      check_expectations(planned);
+      if (selection_.has(*planned.loss) && selection_.has(planned.dtype)) {
+        stored_.push_back(std::move(planned));
+      }
+    }
+  }
+  for (const reference::Loss* loss : selection_.losses) {
+    for (const Dtype dtype : dtypes_of(loss->signature)) {
+      if (selection_.has(dtype)) streams_.push_back({loss, dtype});
+    }
+  }
+}
+
+std::int64_t Plan::size() const {
+  return static_cast<std::int64_t>(stored_.size()) +
+         static_cast<std::int64_t>(streams_.size()) * options_.cases;
+}
+
+PlannedCase Plan::at(std::int64_t ordinal) const {
+  const auto stored = static_cast<std::int64_t>(stored_.size());
+  if (ordinal < stored) return stored_[static_cast<std::size_t>(ordinal)];
+  const std::int64_t at = ordinal - stored;
+  return drawn(streams_.at(static_cast<std::size_t>(at / options_.cases)), options_.profile,
+               at % options_.cases);
+}
+
+std::int64_t Plan::hostile_draws(const impl::Implementation& variant) const {
+  return static_cast<std::int64_t>(streams_of(variant).size()) * options_.cases;
+}
+
+PlannedCase Plan::hostile_at(const impl::Implementation& variant, std::int64_t draw) const {
+  const std::vector<Stream> streams = streams_of(variant);
+  const std::size_t turn = static_cast<std::size_t>(draw) % streams.size();
+  return drawn(streams[turn], fuzz::Profile::hostile, hostile_index(variant, draw));
+}
+
+std::int64_t Plan::hostile_index(const impl::Implementation& variant, std::int64_t draw) const {
+  return draw / static_cast<std::int64_t>(streams_of(variant).size());
+}
+
+std::vector<Plan::Stream> Plan::streams_of(const impl::Implementation& variant) const {
+  std::vector<Stream> streams;
+  for (const Stream& stream : streams_) {
+    if (stream.loss->signature.id == variant.loss) streams.push_back(stream);
+  }
+  return streams;
+}
+
+PlannedCase Plan::drawn(const Stream& stream, fuzz::Profile profile, std::int64_t index) const {
+  const LossSignature& signature = stream.loss->signature;
+  fuzz::Choices choices(fuzz::case_seed(options_.seed, signature.id, stream.dtype,
+                                        static_cast<std::uint64_t>(index)));
+  PlannedCase planned;
+  planned.loss = stream.loss;
+  planned.dtype = stream.dtype;
+  planned.c = fuzz::draw_case(signature, stream.dtype, profile, choices);
+  planned.benign = profile == fuzz::Profile::benign;
+  return planned;
+}
+
+std::vector<std::string> standard_corpora() {
+  std::error_code error;
+  std::vector<fs::path> roots = {"."};
+  for (fs::path at = fs::read_symlink("/proc/self/exe", error).parent_path();
+       at.has_relative_path(); at = at.parent_path()) {
+    roots.push_back(at);
+  }
+  for (const fs::path& root : roots) {
+    const fs::path seeds = root / "corpora" / "seeds", regressions = root / "regressions";
+    if (fs::is_directory(seeds, error) && fs::is_directory(regressions, error)) {
+      return {regressions.lexically_normal().string(), seeds.lexically_normal().string()};
+    }
+  }
+  throw InputError(
+      "no folders 'regressions' and 'corpora/seeds' here or above the command; name folders of "
+      ".case "
+      "files with --corpus");
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ci/selection.h"
+#include "fuzz/profile.h"
+#include "regressions/expectation.h"
+
+namespace lossgate::ci {
+
+struct PlanOptions {
+  Filters filters;
+  fuzz::Profile profile = fuzz::Profile::hostile;
+  std::uint64_t seed = 1;
+  std::int64_t cases = 200;          ///< drawn per loss and dtype
+  std::vector<std::string> corpora;  ///< folders of .case files
+};
+
+struct PlannedCase {
+  const reference::Loss* loss = nullptr;
+  Dtype dtype = Dtype::f32;
+  Case c;
+  std::string file;  ///< of a stored case
+  std::vector<regressions::Expectation> expected;
+  bool benign = false;
+};
+
+/// All cases of a run, numbered: first the stored ones, then those drawn for each loss and dtype.
+/// The same options give the same cases in every process.
+class Plan {
+ public:
+  explicit Plan(
+      const PlanOptions& options);  ///< reads the corpora; throws InputError or FormatError
+
+  const PlanOptions& options() const { return options_; }
+  const Selection& selection() const { return selection_; }
+  std::int64_t size() const;
+  PlannedCase at(std::int64_t ordinal) const;
+
+  /// The draws on which a faulty implementation is tried, hostile whatever the profile: those of
+  /// its loss's dtypes in turn.
+  std::int64_t hostile_draws(const impl::Implementation& variant) const;
+  PlannedCase hostile_at(const impl::Implementation& variant, std::int64_t draw) const;
+  /// The place of the draw among those of its dtype.
+  std::int64_t hostile_index(const impl::Implementation& variant, std::int64_t draw) const;
+
+ private:
+  struct Stream {
+    const reference::Loss* loss;
+    Dtype dtype;
+  };
+  PlannedCase drawn(const Stream& stream, fuzz::Profile profile, std::int64_t index) const;
+  std::vector<Stream> streams_of(const impl::Implementation& variant) const;
+
+  PlanOptions options_;
+  Selection selection_;
+  std::vector<PlannedCase> stored_;
+  std::vector<Stream> streams_;
+};
+
+/// The folders `regressions` and `corpora/seeds` of the source tree in which the command was built
+/// or is run; throws InputError where there are none.
+std::vector<std::string> standard_corpora();
+
+}  // namespace lossgate::ci

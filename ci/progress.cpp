@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+namespace lossgate::ci {
+
+Progress::Progress(std::int64_t cases, std::int64_t variants)
+    : cases_(cases),
+      variants_(variants),
+      terminal_(::isatty(STDERR_FILENO) != 0),
+      start_(Clock::now()),
+      shown_(start_) {}
+
+std::string Progress::line() const {
+  const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+  std::string text;
+  if (variants_ > 0) text = fmt::format("faulty variants {}/{}, ", variants_done_, variants_);
+  text += fmt::format("cases {}/{}", cases_done_, cases_);
+  if (cases_done_ == 0 || elapsed <= 0.0) return text;
+  const double rate = static_cast<double>(cases_done_) / elapsed;
+  return text + fmt::format(", {:.0f} a second, {} left", rate,
+                            duration_text(static_cast<double>(cases_ - cases_done_) / rate));
+}
+
+void Progress::show() {
+  using namespace std::chrono_literals;
+  const auto now = Clock::now();
+  if (now - shown_ < (terminal_ ? Clock::duration(200ms) : Clock::duration(10s))) return;
+  shown_ = now;
+  fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line(), terminal_ ? "" : "\n");
+  std::fflush(stderr);
+}
+
+void Progress::finish() {
+  if (terminal_) fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+}
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::ceil(std::min(seconds, 1e9)));
+  const std::int64_t hours = whole / 3600, minutes = whole / 60 % 60, rest = whole % 60;
+  return hours > 0 ? fmt::format("{}:{:02}:{:02}", hours, minutes, rest)
+                   : fmt::format("{}:{:02}", minutes, rest);
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace lossgate::ci {
+
+/// How far a run is, with rate and time left: one line that is written over on a terminal, a plain
+/// line every ten seconds in a log. Writes to standard error.
+class Progress {
+ public:
+  Progress(std::int64_t cases, std::int64_t variants);
+
+  void add_cases(std::int64_t count) { cases_done_ += count; }
+  void add_variant() { variants_done_ += 1; }
+  void show();    ///< when it is time
+  void finish();  ///< clears the terminal's line
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string line() const;
+
+  std::int64_t cases_, variants_, cases_done_ = 0, variants_done_ = 0;
+  bool terminal_;
+  Clock::time_point start_, shown_;
+};
+
+/// "4:05", "1:02:03".
+std::string duration_text(double seconds);
+
+}  // namespace lossgate::ci

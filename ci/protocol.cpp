@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/protocol.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ci/errors.h"
+
+namespace lossgate::ci {
+namespace {
+
+using Json = nlohmann::json;
+
+template <class Read>
+auto decoded(std::string_view line, Read read) {
+  try {
+    return read(Json::parse(line));
+  } catch (const Json::exception& error) {
+    throw MachineError(std::string("a worker was told what it does not understand: ") +
+                       error.what());
+  }
+}
+
+}  // namespace
+
+std::string encode(const PlanOptions& options) {
+  return Json{{"losses", options.filters.losses},
+              {"implementations", options.filters.implementations},
+              {"properties", options.filters.properties},
+              {"dtypes", options.filters.dtypes},
+              {"hardening", options.filters.hardening},
+              {"profile", name(options.profile)},
+              {"seed", options.seed},
+              {"cases", options.cases},
+              {"corpora", options.corpora}}
+             .dump() +
+         "\n";
+}
+
+PlanOptions decode_plan(std::string_view line) {
+  return decoded(line, [](const Json& json) {
+    PlanOptions options;
+    json.at("losses").get_to(options.filters.losses);
+    json.at("implementations").get_to(options.filters.implementations);
+    json.at("properties").get_to(options.filters.properties);
+    json.at("dtypes").get_to(options.filters.dtypes);
+    json.at("hardening").get_to(options.filters.hardening);
+    options.profile = fuzz::parse_profile(json.at("profile").get<std::string>()).value();
+    json.at("seed").get_to(options.seed);
+    json.at("cases").get_to(options.cases);
+    json.at("corpora").get_to(options.corpora);
+    return options;
+  });
+}
+
+std::string encode(const Task& task) {
+  return Json{{"begin", task.begin},
+              {"end", task.end},
+              {"variant", task.variant},
+              {"skips", task.skips}}
+             .dump() +
+         "\n";
+}
+
+Task decode_task(std::string_view line) {
+  return decoded(line, [](const Json& json) {
+    Task task;
+    json.at("begin").get_to(task.begin);
+    json.at("end").get_to(task.end);
+    json.at("variant").get_to(task.variant);
+    json.at("skips").get_to(task.skips);
+    return task;
+  });
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ci/tasks.h"
+
+/// What a gate and its workers say to each other: one line of JSON each. A worker reads the plan
+/// and then tasks from its standard input, and answers each on descriptor kReplyDescriptor with
+/// lines `at <case number> <implementation>` before every call and, at the end, one line: `done
+/// <record>` or `failed <reason>`.
+namespace lossgate::ci {
+
+inline constexpr int kReplyDescriptor = 3;
+
+std::string encode(const PlanOptions& options);
+PlanOptions decode_plan(std::string_view line);  ///< throws MachineError
+
+std::string encode(const Task& task);
+Task decode_task(std::string_view line);  ///< throws MachineError
+
+}  // namespace lossgate::ci

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "regressions/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ci/environment.h"
+#include "ci/errors.h"
+#include "ci/suggestion.h"
+#include "ci/verbs.h"
+#include "corpora/case_id.h"
+#include "corpora/files.h"
+#include "impl/catalog.h"
+#include "report/value_text.h"
+
+namespace lossgate::ci {
+namespace {
+
+using properties::Verdict;
+using regressions::Answer;
+using regressions::Reply;
+
+void print_case(const LossSignature& signature, const Case& c) {
+  fmt::print("case {}\n", corpora::case_id(c));
+  if (!c.provenance.title.empty()) fmt::print("  {}\n", c.provenance.title);
+  for (const std::string& line : report::wrapped(report::case_line(signature, c), 98)) {
+    fmt::print("  {}\n", line);
+  }
+  for (const std::string& line : report::wrapped(c.provenance.story, 98)) {
+    fmt::print("  | {}\n", line);
+  }
+}
+
+std::string word(const Reply& reply, const Answer& answer) {
+  const bool violated = answer.outcome.verdict == Verdict::violated;
+  if (answer.expected) return violated ? "violated, as expected" : "NOT VIOLATED, though expected";
+  if (violated) return reply.implementation->fault ? "violated (faulty on purpose)" : "VIOLATED";
+  return std::string(name(answer.outcome.verdict));
+}
+
+void print_violation(const LossSignature& signature, const Case& c, const Answer& answer) {
+  const properties::Violation& violation = *answer.outcome.violation;
+  const auto line = [](const char* label, const std::string& text) {
+    if (!text.empty()) fmt::print("      {:<10}{}\n", label, text);
+  };
+  line("place", report::place_text(violation.place));
+  line("", violation.detail);
+  line("inputs",
+       fmt::format("{}", fmt::join(report::inputs_at(signature, c, violation.place), ", ")));
+  if (!violation.place.output.empty()) {
+    const auto outputs = outputs_of(signature, c);
+    const auto output = std::ranges::find(outputs, violation.place.output, &OutputInfo::name);
+    const Dtype dtype = output == outputs.end() ? float_dtype(signature, c) : output->dtype;
+    line("actual", report::with_bits(dtype, violation.actual));
+    line("expected", report::decimal(violation.expected));
+    line("ulp error",
+         report::brief(regressions::ulp_error(dtype, violation.actual, violation.expected)));
+    line("bound", fmt::format("{} (error ratio {})", report::brief(violation.allowed),
+                              report::brief(violation.error_ratio)));
+  }
+  line("cause", violation.cause);
+  if (answer.finding) {
+    line("grade", std::string(name(answer.finding->grade)) +
+                      (answer.finding->reach.empty() ? "" : "; " + answer.finding->reach));
+  }
+}
+
+// One property: a line per implementation, in full where it is violated.
+void print_property(const LossSignature& signature, const Case& c,
+                    const regressions::Replay& replay, std::size_t index) {
+  bool named = false;
+  for (const Reply& reply : replay.replies) {
+    if (index >= reply.answers.size()) continue;
+    const Answer& answer = reply.answers[index];
+    if (!named) fmt::print("\n{}: {}\n", answer.property->name, answer.property->statement);
+    named = true;
+    std::string remark = answer.outcome.reason;
+    if (answer.outcome.compared > 0) {
+      remark += fmt::format("{}error ratio {}", remark.empty() ? "" : ", ",
+                            report::brief(answer.outcome.worst_ratio));
+    }
+    fmt::print("  {:<36}{}{}\n", reply.implementation->name, word(reply, answer),
+               remark.empty() ? "" : " (" + remark + ")");
+    if (answer.outcome.violation) print_violation(signature, c, answer);
+  }
+}
+
+void print_spot(const regressions::Spot& spot) {
+  fmt::print("\nall implementations at {}\n", report::place_text(spot.place));
+  fmt::print("  {:<36}{}\n", "expected", report::decimal(spot.expected));
+  for (const regressions::Sight& sight : spot.sights) {
+    fmt::print("  {:<36}{}, ulp error {}, bound {}\n", sight.implementation->name,
+               report::with_bits(spot.dtype, sight.bits.data()), report::brief(sight.ulp_error),
+               report::brief(sight.bound));
+  }
+}
+
+std::vector<regressions::Expectation> expectations_of(const Case& c, const std::string& file,
+                                                      const Selection& selection) {
+  try {
+    auto expected = regressions::parse_expectations(c.provenance.expect);
+    const auto known = implementation_names();
+    for (const auto& pair : expected) {
+      if (!properties::find_property(pair.property)) {
+        throw std::invalid_argument(unknown_name("property", pair.property, property_names()));
+      }
+      if (impl::torch_status().empty() && !selection.find_implementation(pair.implementation) &&
+          std::ranges::find(known, pair.implementation) == known.end()) {
+        throw std::invalid_argument(unknown_name("implementation", pair.implementation, known));
+      }
+    }
+    return expected;
+  } catch (const std::invalid_argument& error) {
+    throw corpora::FormatError(file, 0, "expect", error.what());
+  }
+}
+
+// Sound implementations and those that the case speaks of, or those that were named.
+std::vector<const impl::Implementation*> chosen(
+    const ReplayOptions& options, const Selection& selection, const Case& c,
+    const std::vector<regressions::Expectation>& expected) {
+  std::vector<const impl::Implementation*> implementations;
+  for (const impl::Implementation* i : selection.implementations) {
+    const bool spoken_of =
+        std::ranges::find(expected, i->name, &regressions::Expectation::implementation) !=
+        expected.end();
+    const bool named = !options.filters.implementations.empty();
+    if (i->loss == c.spec.loss && (named || spoken_of || !i->fault)) implementations.push_back(i);
+  }
+  return implementations;
+}
+
+}  // namespace
+
+int run_replay(const ReplayOptions& options) {
+  check_environment();
+  const Selection selection = select(options.filters);
+  const Case c = corpora::read_case_file(options.file, reference::find_signature);
+  const reference::Loss& loss = *reference::find_loss(c.spec.loss);
+  const auto expected = expectations_of(c, options.file, selection);
+  const auto implementations = chosen(options, selection, c, expected);
+  if (implementations.empty()) {
+    throw InputError(options.file + ": none of the implementations asked for computes " +
+                     c.spec.loss);
+  }
+  const regressions::Replay replay =
+      regressions::replay(loss, c, implementations, selection.properties, expected);
+
+  print_case(loss.signature, c);
+  if (replay.refusal) {
+    fmt::print("\nmust be refused: {}: {}\n", replay.refusal->argument, replay.refusal->message);
+  }
+  for (std::size_t i = 0; i < selection.properties.size(); ++i) {
+    print_property(loss.signature, c, replay, i);
+  }
+  if (replay.spot) print_spot(*replay.spot);
+  fmt::print("\n");
+  for (const Reply& reply : replay.replies) {
+    if (!reply.unsupported.empty()) {
+      fmt::print("{} was not asked: {}\n", reply.implementation->name, reply.unsupported);
+    }
+    if (!reply.failure.empty()) {
+      fmt::print("{} FAILED: {}\n", reply.implementation->name, reply.failure);
+    }
+  }
+  fmt::print("{}\n", replay.failed() ? "still fails" : "holds");
+  return static_cast<int>(replay.failed() ? Exit::red : Exit::green);
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/selection.h"
+
+#include <algorithm>
+
+#include "ci/errors.h"
+#include "ci/suggestion.h"
+#include "impl/catalog.h"
+
+namespace lossgate::ci {
+namespace {
+
+bool named(const std::vector<std::string>& filter, std::string_view name) {
+  return filter.empty() || std::ranges::find(filter, name) != filter.end();
+}
+
+void check_names(std::string_view kind, const std::vector<std::string>& given,
+                 const std::vector<std::string>& known) {
+  for (const std::string& name : given) {
+    if (std::ranges::find(known, name) == known.end()) {
+      throw InputError(unknown_name(kind, name, known));
+    }
+  }
+}
+
+std::vector<std::string> float_dtype_names() {
+  std::vector<std::string> names;
+  for (const Dtype dtype : kAllDtypes) {
+    if (is_float(dtype)) names.emplace_back(name(dtype));
+  }
+  return names;
+}
+
+}  // namespace
+
+bool Selection::has(Dtype dtype) const { return std::ranges::find(dtypes, dtype) != dtypes.end(); }
+
+bool Selection::has(const reference::Loss& loss) const {
+  return std::ranges::find(losses, &loss) != losses.end();
+}
+
+const impl::Implementation* Selection::find_implementation(std::string_view name) const {
+  for (const impl::Implementation* implementation : implementations) {
+    if (implementation->name == name) return implementation;
+  }
+  return nullptr;
+}
+
+Selection select(const Filters& filters) {
+  check_names("loss", filters.losses, loss_names());
+  check_names("property", filters.properties, property_names());
+  check_names("dtype", filters.dtypes, float_dtype_names());
+  check_names("implementation", filters.implementations, implementation_names());
+  Selection selection;
+  for (const reference::Loss& loss : reference::catalog()) {
+    if (named(filters.losses, loss.signature.id)) selection.losses.push_back(&loss);
+  }
+  for (const impl::Implementation& implementation : impl::catalog()) {
+    const reference::Loss* loss = reference::find_loss(implementation.loss);
+    if (loss && selection.has(*loss) && named(filters.implementations, implementation.name)) {
+      selection.implementations.push_back(&implementation);
+    }
+  }
+  for (const properties::Property& property : properties::catalog()) {
+    const bool off = property.tier == properties::Tier::hardening && !filters.hardening &&
+                     filters.properties.empty();
+    if (!off && named(filters.properties, property.name)) selection.properties.push_back(&property);
+  }
+  for (const Dtype dtype : kAllDtypes) {
+    if (is_float(dtype) && named(filters.dtypes, name(dtype))) selection.dtypes.push_back(dtype);
+  }
+  return selection;
+}
+
+std::vector<std::string> loss_names() {
+  std::vector<std::string> names;
+  for (const reference::Loss& loss : reference::catalog()) names.push_back(loss.signature.id);
+  return names;
+}
+
+std::vector<std::string> implementation_names() {
+  std::vector<std::string> names;
+  for (const impl::Implementation& implementation : impl::catalog()) {
+    names.push_back(implementation.name);
+  }
+  return names;
+}
+
+std::vector<std::string> property_names() {
+  std::vector<std::string> names;
+  for (const properties::Property& property : properties::catalog()) names.push_back(property.name);
+  return names;
+}
+
+std::vector<Dtype> dtypes_of(const LossSignature& signature) {
+  const bool any = std::ranges::any_of(signature.fields,
+                                       [](const Field& field) { return field.dtypes.empty(); });
+  if (!any) return {Dtype::f32};
+  return {Dtype::f64, Dtype::f32, Dtype::f16, Dtype::bf16};
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "impl/implementation.h"
+#include "properties/property.h"
+#include "reference/reference.h"
+
+namespace lossgate::ci {
+
+/// Filters by name; an empty list selects everything.
+struct Filters {
+  std::vector<std::string> losses, implementations, properties, dtypes;
+  bool hardening = false;  ///< properties of that tier as well
+};
+
+/// What the filters leave, in the order of the catalogs.
+struct Selection {
+  std::vector<const reference::Loss*> losses;
+  std::vector<const impl::Implementation*> implementations;  ///< of these losses
+  std::vector<const properties::Property*> properties;
+  std::vector<Dtype> dtypes;
+
+  bool has(Dtype dtype) const;
+  bool has(const reference::Loss& loss) const;
+  const impl::Implementation* find_implementation(std::string_view name) const;
+};
+
+/// Throws InputError for a name that does not exist.
+Selection select(const Filters& filters);
+
+std::vector<std::string> loss_names();
+std::vector<std::string> implementation_names();
+std::vector<std::string> property_names();
+
+/// The floating-point dtypes in which cases of the loss exist; f32 alone stands for "none".
+std::vector<Dtype> dtypes_of(const LossSignature& signature);
+
+}  // namespace lossgate::ci

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/tasks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "ci/findings.h"
+#include "ci/variant.h"
+#include "corpora/case_id.h"
+
+namespace lossgate::ci {
+namespace {
+
+using properties::CaseStudy;
+using properties::Evaluation;
+using properties::Outcome;
+using properties::Property;
+using properties::Verdict;
+
+constexpr std::int64_t kCasesPerTask = 32;
+
+/// Findings made of one kind of violation in one task; each costs some dozens of evaluations. All
+/// violations are counted.
+constexpr int kFindingsPerKind = 4;
+
+bool skipped_by(const Task& task, std::int64_t ordinal, const std::string& implementation) {
+  return std::ranges::find(task.skips, Skip{ordinal, implementation}) != task.skips.end();
+}
+
+class SoundTask {
+ public:
+  SoundTask(const Plan& plan, const Task& task, const Announce& announce)
+      : plan_(plan), task_(task), announce_(announce) {
+    for (const impl::Implementation* implementation : plan.selection().implementations) {
+      subjects_.push_back(guarded(*implementation));
+    }
+  }
+
+  report::RunRecord run() {
+    for (std::int64_t ordinal = task_.begin; ordinal < task_.end; ++ordinal) {
+      const PlannedCase planned = plan_.at(ordinal);
+      CaseStudy study(*planned.loss, planned.c);
+      for (const impl::Implementation& subject : subjects_) {
+        if (subject.loss != planned.c.spec.loss) continue;
+        if (!subject.fault) ask(study, subject, planned, ordinal);
+        expect(study, subject, planned, ordinal);
+      }
+      record_.cases_run += 1;
+    }
+    return std::move(record_);
+  }
+
+ private:
+  void ask(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
+           std::int64_t ordinal) {
+    if (const auto reason = subject.unsupported(planned.c)) {
+      const Outcome outcome = properties::skipped("unsupported: " + *reason);
+      for (const Property* property : plan_.selection().properties) {
+        tally(cell(subject, planned, *property), outcome, ordinal);
+      }
+      return;
+    }
+    if (skipped_by(task_, ordinal, subject.name)) return;
+    announce_(ordinal, subject.name);
+    const auto start = std::chrono::steady_clock::now();
+    int calls = 0;
+    try {
+      Evaluation evaluation(study, subject);
+      const auto outcomes = check_all(evaluation, plan_.selection().properties, true);
+      calls = evaluation.calls();
+      for (std::size_t i = 0; i < outcomes.size(); ++i) {
+        enter(study, subject, planned, ordinal, *plan_.selection().properties[i], outcomes[i]);
+      }
+    } catch (const ImplementationThrew& error) {
+      add_failure(record_, planned, ordinal, subject.name, "does_not_crash", error.what());
+    }
+    time(subject, planned, calls, start);
+  }
+
+  void enter(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
+             std::int64_t ordinal, const Property& property, const Outcome& outcome) {
+    report::Cell& row = cell(subject, planned, property);
+    tally(row, outcome, ordinal);
+    if (row.worst_ordinal == ordinal) row.worst_case = corpora::case_id(planned.c);
+    if (!outcome.violation) return;
+    const properties::Violation& violation = *outcome.violation;
+    const std::string kind = subject.name + "|" + property.name + "|" + violation.cause + "|" +
+                             violation.place.output +
+                             (violation.place.valid ? "|valid" : "|masked");
+    if (++findings_[kind] > kFindingsPerKind) return;
+    const auto finding = make_finding(study, subject, property, violation, planned.benign);
+    add_finding(record_, recorded(finding, subject, planned, ordinal));
+  }
+
+  /// A regression says what must be violated on its case.
+  void expect(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
+              std::int64_t ordinal) {
+    std::optional<Evaluation> evaluation;
+    for (const auto& [implementation, property] : planned.expected) {
+      if (implementation != subject.name) continue;
+      report::Expectation& row = record_.expectations.emplace_back();
+      row.file = planned.file;
+      row.implementation = implementation;
+      row.property = property;
+      if (const auto reason = subject.unsupported(planned.c)) {
+        row.verdict = "unsupported: " + *reason;
+        continue;
+      }
+      announce_(ordinal, subject.name);
+      try {
+        if (!evaluation) evaluation.emplace(study, subject);
+        const Outcome outcome = properties::find_property(property)->check(*evaluation);
+        row.verdict = name(outcome.verdict);
+        row.met = outcome.verdict == Verdict::violated;
+      } catch (const ImplementationThrew& error) {
+        row.verdict = error.what();
+      }
+    }
+  }
+
+  report::Cell& cell(const impl::Implementation& subject, const PlannedCase& planned,
+                     const Property& property) {
+    return report::cell(record_, subject.loss, subject.name, std::string(name(planned.dtype)),
+                        property.name);
+  }
+
+  void time(const impl::Implementation& subject, const PlannedCase& planned, int calls,
+            std::chrono::steady_clock::time_point start) {
+    report::RunRecord part;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    part.timings.push_back({.loss = subject.loss,
+                            .implementation = subject.name,
+                            .dtype = std::string(name(planned.dtype)),
+                            .cases = 1,
+                            .calls = calls,
+                            .seconds = elapsed.count()});
+    merge(record_, part);
+  }
+
+  const Plan& plan_;
+  const Task& task_;
+  const Announce& announce_;
+  std::vector<impl::Implementation> subjects_;
+  report::RunRecord record_;
+  std::map<std::string, int> findings_;
+};
+
+}  // namespace
+
+std::vector<Task> tasks_of(const Plan& plan) {
+  std::vector<Task> tasks;
+  for (const impl::Implementation* implementation : plan.selection().implementations) {
+    if (!implementation->fault) continue;
+    tasks.push_back({.begin = 0,
+                     .end = plan.hostile_draws(*implementation),
+                     .variant = implementation->name,
+                     .skips = {}});
+  }
+  for (std::int64_t at = 0; at < plan.size(); at += kCasesPerTask) {
+    tasks.push_back({.begin = at,
+                     .end = std::min(at + kCasesPerTask, plan.size()),
+                     .variant = {},
+                     .skips = {}});
+  }
+  return tasks;
+}
+
+report::RunRecord run_task(const Plan& plan, const Task& task, const Announce& announce) {
+  if (!task.variant.empty()) return run_variant(plan, task, announce);
+  return SoundTask(plan, task, announce).run();
+}
+
+PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal) {
+  if (task.variant.empty()) return plan.at(ordinal);
+  return plan.hostile_at(*plan.selection().find_implementation(task.variant), ordinal);
+}
+
+void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int64_t ordinal,
+                 const std::string& implementation, const std::string& property,
+                 const std::string& cause) {
+  Outcome outcome;
+  outcome.verdict = Verdict::violated;
+  tally(report::cell(record, planned.c.spec.loss, implementation, std::string(name(planned.dtype)),
+                     property),
+        outcome, ordinal);
+  add_finding(record, recorded_failure(planned, ordinal, implementation, property, cause));
+}
+
+const std::vector<report::PropertyEntry>& run_properties() {
+  static const std::vector<report::PropertyEntry> properties = {
+      {"does_not_crash", "core", "The call returns, whatever the input."},
+      {"does_not_hang", "core", "The call returns within the time that it is given."},
+  };
+  return properties;
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ci/plan.h"
+#include "report/run_record.h"
+
+namespace lossgate::ci {
+
+/// A case number and an implementation that must not be asked: it crashed or hung there.
+using Skip = std::pair<std::int64_t, std::string>;
+
+/// A part of a run that one process does in one go. What belongs to a task follows from the plan
+/// alone, never from the number of processes.
+struct Task {
+  std::int64_t begin = 0, end = 0;  ///< case numbers of the plan; of a variant, hostile draws
+  std::string variant;              ///< a faulty implementation; empty: the sound ones
+  std::vector<Skip> skips;
+};
+
+std::vector<Task> tasks_of(const Plan& plan);
+
+/// Told before each call of an implementation under test: the case number and the name.
+using Announce = std::function<void(std::int64_t ordinal, const std::string& implementation)>;
+
+/// Does the task. Throws what the harness itself throws; what an implementation throws is a
+/// finding.
+report::RunRecord run_task(const Plan& plan, const Task& task, const Announce& announce);
+
+/// The case number `ordinal` of the task, as it was drawn.
+PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal);
+
+/// Enters a violation of a property of the run, such as does_not_crash, into the record.
+void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int64_t ordinal,
+                 const std::string& implementation, const std::string& property,
+                 const std::string& cause);
+
+/// Properties of the run rather than the value: does_not_crash, does_not_hang.
+const std::vector<report::PropertyEntry>& run_properties();
+
+}  // namespace lossgate::ci

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/variant.h"
+
+#include <algorithm>
+
+#include "ci/errors.h"
+#include "corpora/case_id.h"
+#include "impl/catalog.h"
+
+namespace lossgate::ci {
+namespace {
+
+using properties::CaseStudy;
+using properties::Evaluation;
+using properties::Property;
+using properties::Verdict;
+
+const impl::Implementation* find(std::string_view name) {
+  for (const impl::Implementation& implementation : impl::catalog()) {
+    if (implementation.name == name) return &implementation;
+  }
+  return nullptr;
+}
+
+// Path parity compares with what a sound sibling gave: here, the twin.
+void give_sibling(CaseStudy& study, const impl::Implementation& variant) {
+  const impl::Implementation* twin = find(variant.fault->twin);
+  if (!twin || study.refusal() || twin->unsupported(study.whole())) return;
+  Evaluation evaluation(study, *twin);
+  const LossResult& result = evaluation.actual();
+  if (result.refusal) return;
+  study.sibling = CaseStudy::Sibling{
+      .name = twin->name, .arithmetic = evaluation.arithmetic(), .result = result};
+}
+
+struct Open {
+  const Property* property;
+  report::Kill kill;
+};
+
+std::vector<Open> rows_of(const Plan& plan, const impl::Implementation& variant) {
+  std::vector<Open> rows;
+  const auto& killers = variant.fault->killers;
+  for (const std::string& killer : killers) {
+    if (!properties::find_property(killer)) {
+      throw MachineError("faulty implementation '" + variant.name + "' names '" + killer +
+                         "', which is no property");
+    }
+  }
+  for (const Property* property : plan.selection().properties) {
+    if (std::ranges::find(killers, property->name) == killers.end()) continue;
+    Open row{.property = property, .kill = {}};
+    row.kill.loss = variant.loss;
+    row.kill.implementation = variant.name;
+    row.kill.property = property->name;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// One draw against all properties that are still open; closes those that are violated.
+void try_draw(const PlannedCase& planned, const impl::Implementation& variant,
+              std::int64_t hostile_cases, std::vector<Open>& rows) {
+  CaseStudy study(*planned.loss, planned.c);
+  give_sibling(study, variant);
+  Evaluation evaluation(study, variant);
+  for (Open& row : rows) {
+    if (row.kill.killed) continue;
+    row.kill.hostile_cases = hostile_cases;
+    if (row.property->check(evaluation).verdict != Verdict::violated) continue;
+    row.kill.killed = true;
+    row.kill.trouble.clear();
+    row.kill.dtype = name(planned.dtype);
+    row.kill.case_id = corpora::case_id(planned.c);
+  }
+}
+
+}  // namespace
+
+impl::Implementation guarded(const impl::Implementation& implementation) {
+  impl::Implementation copy = implementation;
+  copy.evaluate = [inner = implementation.evaluate](const LossSignature& signature, const Case& c) {
+    try {
+      return inner(signature, c);
+    } catch (const std::exception& error) {
+      throw ImplementationThrew(std::string("threw: ") + error.what());
+    }
+  };
+  return copy;
+}
+
+report::RunRecord run_variant(const Plan& plan, const Task& task, const Announce& announce) {
+  const impl::Implementation& declared = *plan.selection().find_implementation(task.variant);
+  const impl::Implementation variant = guarded(declared);
+  std::vector<Open> rows = rows_of(plan, variant);
+  const auto open = [](const Open& row) { return !row.kill.killed; };
+  for (std::int64_t draw = task.begin; draw < task.end && std::ranges::any_of(rows, open); ++draw) {
+    const PlannedCase planned = plan.hostile_at(variant, draw);
+    const std::int64_t hostile_cases = plan.hostile_index(variant, draw) + 1;
+    std::string trouble;
+    if (std::ranges::find(task.skips, Skip{draw, variant.name}) != task.skips.end()) {
+      trouble = "crashed or hung";
+    } else if (!variant.unsupported(planned.c)) {
+      announce(draw, variant.name);
+      try {
+        try_draw(planned, variant, hostile_cases, rows);
+      } catch (const ImplementationThrew& error) {
+        trouble = error.what();
+      }
+    }
+    for (Open& row : rows) {
+      if (row.kill.killed) continue;
+      row.kill.hostile_cases = hostile_cases;
+      if (!trouble.empty()) row.kill.trouble = trouble;
+    }
+  }
+  report::RunRecord record;
+  for (Open& row : rows) record.kills.push_back(std::move(row.kill));
+  return record;
+}
+
+}  // namespace lossgate::ci

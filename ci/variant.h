@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ci/tasks.h"
+
+namespace lossgate::ci {
+
+/// Tries a faulty implementation on hostile draws until every property that its fault names has
+/// been violated, each judged without precedence (rule E2): one row of the kill matrix per
+/// property.
+report::RunRecord run_variant(const Plan& plan, const Task& task, const Announce& announce);
+
+/// The same implementation, except that what it throws is told apart from what the harness throws.
+impl::Implementation guarded(const impl::Implementation& implementation);
+
+/// What came out of the implementation under test.
+struct ImplementationThrew : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace lossgate::ci

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/waivers.h"
+
+#include <gtest/gtest.h>
+
+#include "ci/errors.h"
+
+namespace lossgate::ci {
+namespace {
+
+report::RunRecord record_of(const std::string& fingerprint, const std::string& grade) {
+  report::RunRecord record;
+  report::RecordedFinding& finding = record.findings.emplace_back();
+  finding.fingerprint = fingerprint;
+  finding.grade = grade;
+  return record;
+}
+
+std::string state(const std::string& grade, const Policy& policy) {
+  report::RunRecord record = record_of("grpo|sum|x|finite_backward|cause|loss", grade);
+  judge(record, policy);
+  return record.findings[0].state;
+}
+
+constexpr char kWaiver[] =
+    "grpo|*|x|finite_backward|* | known upstream | #12 | expires 2026-03-31\n";
+
+TEST(Waivers, HoldUntilTheirLastDayAndAreRedAfterIt) {
+  const auto waivers = parse_waivers(kWaiver, "waivers.txt");
+  EXPECT_EQ(state("rare", {.waivers = waivers, .baseline = {}, .today = "2026-03-31"}), "waived");
+  EXPECT_EQ(state("rare", {.waivers = waivers, .baseline = {}, .today = "2026-04-01"}),
+            "expired waiver");
+}
+
+TEST(Waivers, AreReadWithCommentsAndEmptyLines) {
+  const auto waivers =
+      parse_waivers("# why\n\n" + std::string(kWaiver) + "  # more\r\n", "waivers.txt");
+  ASSERT_EQ(waivers.size(), 1U);
+  EXPECT_EQ(waivers[0].reason, "known upstream");
+  EXPECT_EQ(waivers[0].issue, "#12");
+  EXPECT_EQ(waivers[0].line, 3);
+}
+
+TEST(Waivers, NameFileAndLineOfWhatIsWrong) {
+  for (const char* bad :
+       {"a | b | c", "a | b | c | 2026-01-01", "a | b | c | expires 2026-02-30",
+        "a | b | c | expires soon", " | b | c | expires 2026-01-01", "a | b | c | d | e"}) {
+    try {
+      parse_waivers("# fine\n" + std::string(bad) + "\n", "waivers.txt");
+      FAIL() << bad;
+    } catch (const InputError& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with("waivers.txt:2: ")) << error.what();
+    }
+  }
+}
+
+TEST(FailOn, DecidesWhichGradesAreRed) {
+  using properties::Grade;
+  const auto policy = [](Grade grade) {
+    return Policy{.fail_on = grade, .waivers = {}, .baseline = {}, .today = "2026-01-01"};
+  };
+  EXPECT_EQ(state("ordinary", policy(Grade::ordinary)), "red");
+  EXPECT_EQ(state("rare", policy(Grade::ordinary)), "tolerated");
+  EXPECT_EQ(state("rare", policy(Grade::rare)), "red");
+  EXPECT_EQ(state("adversarial", policy(Grade::rare)), "tolerated");
+  EXPECT_EQ(state("adversarial", policy(Grade::adversarial)), "red");
+}
+
+TEST(Baseline, AcceptsWhatItWasMadeFromAndNothingPlainer) {
+  const auto known = parse_baseline(
+      baseline_text(record_of("grpo|sum|x|finite_backward|cause|loss", "rare")), "baseline.txt");
+  ASSERT_EQ(known.size(), 1U);
+  const Policy policy{.waivers = {}, .baseline = known, .today = "2026-01-01"};
+  EXPECT_EQ(state("rare", policy), "known");
+  EXPECT_EQ(state("ordinary", policy), "red");
+}
+
+TEST(Baseline, SaysWhatVanished) {
+  report::RunRecord record;
+  judge(record, {.waivers = {}, .baseline = {{"gone", "rare", "-"}}, .today = "2026-01-01"});
+  EXPECT_EQ(record.vanished, std::vector<std::string>{"gone"});
+  record.vanished.clear();
+  record.request.losses = {"grpo"};
+  judge(record, {.waivers = {}, .baseline = {{"gone", "rare", "-"}}, .today = "2026-01-01"});
+  EXPECT_TRUE(record.vanished.empty());
+}
+
+TEST(Pattern, StarStandsForAnyCharacters) {
+  EXPECT_TRUE(matches("a*c", "abbc"));
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("a*b*c", "a|b|b|c"));
+  EXPECT_FALSE(matches("a*c", "ab"));
+  EXPECT_FALSE(matches("a", "ab"));
+  EXPECT_FALSE(matches("", "a"));
+}
+
+}  // namespace
+}  // namespace lossgate::ci

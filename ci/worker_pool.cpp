@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/worker_pool.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <charconv>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "ci/child.h"
+#include "ci/errors.h"
+#include "ci/protocol.h"
+#include "report/record_file.h"
+
+namespace lossgate::ci {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A task in which more calls crash or hang than this is given up, and the run is not whole.
+constexpr std::size_t kMostSkips = 64;
+constexpr int kMostFailedStarts = 3;
+
+struct Worker {
+  std::unique_ptr<Child> child;
+  std::optional<Task> task;
+  std::int64_t ordinal = -1;  ///< of the call that is under way
+  std::string implementation;
+  Clock::time_point since;  ///< the last sign of life
+};
+
+report::RunRecord trouble(const std::string& text) {
+  report::RunRecord record;
+  record.troubles.push_back(text);
+  return record;
+}
+
+std::string task_name(const Task& task) {
+  return task.variant.empty() ? fmt::format("cases {} to {}", task.begin, task.end - 1)
+                              : "faulty implementation " + task.variant;
+}
+
+class Pool {
+ public:
+  Pool(const Plan& plan, std::vector<Task> tasks, const PoolOptions& options,
+       const Collect& collect, const Tick& tick)
+      : plan_(plan),
+        waiting_(tasks.begin(), tasks.end()),
+        options_(options),
+        collect_(collect),
+        tick_(tick),
+        workers_(std::min(static_cast<std::size_t>(options.jobs), tasks.size())) {}
+
+  void run(const std::atomic<bool>& interrupted) {
+    while (!interrupted && give_work()) {
+      wait();
+      for (Worker& worker : workers_) {
+        if (worker.task && Clock::now() - worker.since > seconds(options_.timeout_s)) hung(worker);
+      }
+      tick_(nullptr);
+    }
+  }
+
+ private:
+  static std::chrono::duration<double> seconds(double count) {
+    return std::chrono::duration<double>(count);
+  }
+
+  /// False when everything is done.
+  bool give_work() {
+    bool busy = false;
+    for (Worker& worker : workers_) {
+      if (!worker.task && !waiting_.empty()) give(worker);
+      busy |= worker.task.has_value();
+    }
+    return busy;
+  }
+
+  void give(Worker& worker) {
+    if (!worker.child) {
+      worker.child = std::make_unique<Child>();
+      worker.child->write(encode(plan_.options()));
+    }
+    worker.task = std::move(waiting_.front());
+    waiting_.pop_front();
+    worker.ordinal = -1;
+    worker.since = Clock::now();
+    worker.child->write(encode(*worker.task));
+  }
+
+  void wait() {
+    std::vector<pollfd> watched;
+    std::vector<Worker*> owners;
+    for (Worker& worker : workers_) {
+      if (!worker.child) continue;
+      watched.push_back({.fd = worker.child->descriptor(), .events = POLLIN, .revents = 0});
+      owners.push_back(&worker);
+    }
+    constexpr int kMilliseconds = 200;
+    if (::poll(watched.data(), watched.size(), kMilliseconds) <= 0) return;
+    for (std::size_t i = 0; i < watched.size(); ++i) {
+      if (watched[i].revents != 0) listen(*owners[i]);
+    }
+  }
+
+  void listen(Worker& worker) {
+    const bool open = worker.child->read();
+    while (const auto line = worker.child->next_line()) hear(worker, *line);
+    if (!open) crashed(worker);
+  }
+
+  void hear(Worker& worker, const std::string& line) {
+    if (!worker.task) return;
+    worker.since = Clock::now();
+    const std::string_view text = line;
+    if (text.starts_with("at ")) {
+      const std::size_t blank = text.find(' ', 3);
+      std::from_chars(text.data() + 3, text.data() + blank, worker.ordinal);
+      worker.implementation = text.substr(blank + 1);
+      return;
+    }
+    failed_starts_ = 0;
+    if (text.starts_with("done ")) {
+      collect_(report::from_json(text.substr(5), "a worker's answer"));
+    } else {
+      collect_(trouble(fmt::format("{}: {}", task_name(*worker.task), text)));
+    }
+    const Task done = *std::exchange(worker.task, std::nullopt);
+    tick_(&done);
+  }
+
+  void crashed(Worker& worker) {
+    const std::string how = worker.child->end();
+    worker.child.reset();
+    if (worker.task) retry(worker, "does_not_crash", how);
+  }
+
+  void hung(Worker& worker) {
+    worker.child->end();
+    worker.child.reset();
+    retry(worker, "does_not_hang", fmt::format("no answer within {} s", options_.timeout_s));
+  }
+
+  /// Enters what happened and puts the task back without the call in which it happened.
+  void retry(Worker& worker, const std::string& property, const std::string& cause) {
+    Task task = *std::exchange(worker.task, std::nullopt);
+    if (worker.ordinal < 0) {
+      if (++failed_starts_ >= kMostFailedStarts) {
+        throw MachineError("workers end before they call anything: " + cause);
+      }
+    } else {
+      task.skips.emplace_back(worker.ordinal, worker.implementation);
+      if (task.variant.empty()) {
+        report::RunRecord record;
+        add_failure(record, case_of(plan_, task, worker.ordinal), worker.ordinal,
+                    worker.implementation, property, cause);
+        collect_(record);
+      }
+    }
+    if (task.skips.size() > kMostSkips) {
+      collect_(trouble(task_name(task) + ": given up, since too many calls crash or hang"));
+      tick_(&task);
+    } else {
+      waiting_.push_front(std::move(task));
+    }
+  }
+
+  const Plan& plan_;
+  std::deque<Task> waiting_;
+  const PoolOptions& options_;
+  const Collect& collect_;
+  const Tick& tick_;
+  std::vector<Worker> workers_;
+  int failed_starts_ = 0;
+};
+
+}  // namespace
+
+void run_tasks(const Plan& plan, std::vector<Task> tasks, const PoolOptions& options,
+               const Collect& collect, const Tick& tick, const std::atomic<bool>& interrupted) {
+  if (options.jobs > 0) {
+    Pool(plan, std::move(tasks), options, collect, tick).run(interrupted);
+    return;
+  }
+  for (const Task& task : tasks) {
+    if (interrupted) return;
+    collect(run_task(plan, task, [&](std::int64_t, const std::string&) { tick(nullptr); }));
+    tick(&task);
+  }
+}
+
+}  // namespace lossgate::ci
