@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/torch/grpo.h"
+
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include "impl/torch/catalog.h"
+#include "impl/torch/step.h"
+#include "impl/torch/tensors.h"
+
+namespace lossgate::impl {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// The gradient is written out: chained derivatives would multiply the zero of a clip or a mask by
+/// what overflowed behind it, and lose small advantages against the upstream gradient first.
+struct GrpoTerms : torch::autograd::Function<GrpoTerms> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& log_prob,
+                            const at::Tensor& old_log_prob, const at::Tensor& ref_log_prob,
+                            const at::Tensor& advantage, const at::Tensor& valid,
+                            const PolicyOptions& options) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    const at::ScalarType compute = compute_type(log_prob.scalar_type());
+    const auto selected = [&](const at::Tensor& x) { return at::where(valid, x.to(compute), 0.0); };
+    const at::Tensor policy = selected(log_prob);
+    const PolicyTerms terms = policy_terms(
+        policy, selected(old_log_prob), options.kl_penalty == 0.0 ? policy : selected(ref_log_prob),
+        selected(advantage), valid, options);
+    context->save_for_backward({terms.own_slope, terms.weight_slope, terms.row_slope, valid});
+    context->saved_data["stored"] = log_prob.scalar_type();
+    return terms.value;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list upstream) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &own = saved[0], &weight_slope = saved[1], &row_slope = saved[2];
+    at::Tensor gradient;
+    if (own.defined()) gradient = upstream[0] * own;
+    if (weight_slope.defined()) {
+      const at::Tensor through = (upstream[0] * weight_slope).sum(1, /*keepdim=*/true);
+      // A selected zero on either side annihilates what may be infinite on the other.
+      const at::Tensor silent = (through == 0).logical_or_(row_slope == 0);
+      const at::Tensor common = (through * row_slope).masked_fill_(silent, 0);
+      const at::Tensor shared = at::where(saved[3], common, 0.0);
+      gradient = gradient.defined() ? gradient.add_(shared) : shared;
+    }
+    return {gradient.to(context->saved_data["stored"].toScalarType()), {}, {}, {}, {}, {}};
+  }
+};
+
+using Optional = std::optional<double>;
+
+std::tuple<at::Tensor, at::Tensor> grpo_operator(
+    const at::Tensor& log_prob, const at::Tensor& old_log_prob,
+    const std::optional<at::Tensor>& ref_log_prob, const at::Tensor& advantage,
+    const at::Tensor& mask, std::int64_t total_tokens, std::int64_t total_sequences,
+    c10::string_view reduction, double clip_low, double clip_high, Optional dual_clip,
+    Optional log_ratio_clamp, c10::string_view level, double kl_penalty,
+    c10::string_view kl_estimator, Optional kl_input_clamp, Optional kl_output_clamp,
+    bool kl_weighted, std::int64_t max_length) {
+  TORCH_CHECK(level == "token" || level == "sequence", "level must be token or sequence, got '",
+              std::string(level), "'");
+  TORCH_CHECK(max_length > 0, "max_length must be positive, got ", max_length);
+  ReductionPlan plan = reduction_plan(reduction, total_tokens, total_sequences);
+  plan.max_length = max_length;
+  return grpo(log_prob, old_log_prob, ref_log_prob.value_or(at::Tensor()), advantage, mask,
+              {.clip_low = clip_low,
+               .clip_high = clip_high,
+               .dual_clip = dual_clip,
+               .log_ratio_clamp = log_ratio_clamp,
+               .sequence_level = level == "sequence",
+               .kl_penalty = kl_penalty,
+               .kl = {.estimator = parse_kl_estimator(kl_estimator),
+                      .input_clamp = kl_input_clamp,
+                      .output_clamp = kl_output_clamp,
+                      .weighted = kl_weighted}},
+              plan);
+}
+
+StepOutputs grpo_step(const StepInputs& in) {
+  ReductionPlan plan = reduction_plan(in.spec().reduction, in.totals());
+  plan.max_length = static_cast<std::int64_t>(in.spec().number("max_length"));
+  auto [loss, per_token] = grpo(in["log_prob"], in["old_log_prob"], in["ref_log_prob"],
+                                in["advantage"], in["mask"], policy_options(in.spec()), plan);
+  return {.loss = loss, .values = {{"per_token", per_token}}};
+}
+
+}  // namespace
+
+at::Tensor grpo_terms(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
+                      const at::Tensor& ref_log_prob, const at::Tensor& advantage,
+                      const at::Tensor& valid, const PolicyOptions& options) {
+  return GrpoTerms::apply(log_prob, old_log_prob, ref_log_prob, advantage, valid, options);
+}
+
+std::tuple<at::Tensor, at::Tensor> grpo(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
+                                        const at::Tensor& ref_log_prob, const at::Tensor& advantage,
+                                        const at::Tensor& mask, const PolicyOptions& options,
+                                        const ReductionPlan& plan) {
+  TORCH_CHECK(log_prob.dim() == 2, "log_prob must be [sequences, tokens], got ", log_prob.sizes());
+  expect_like(log_prob, old_log_prob, "old_log_prob");
+  expect_like(log_prob, advantage, "advantage");
+  if (options.kl_penalty != 0.0) expect_like(log_prob, ref_log_prob, "ref_log_prob");
+  const at::Tensor valid = valid_from(mask, log_prob.sizes());
+  const at::Tensor terms =
+      grpo_terms(log_prob, old_log_prob, ref_log_prob, advantage, valid, options);
+  return {reduce(terms, valid, plan), terms};
+}
+
+constexpr int kLine = __LINE__;
+
+Implementation grpo_implementation() {
+  return torch_implementation("grpo", {"impl/torch/grpo.cpp", kLine}, grpo_step,
+                              "expm1(x) - x, closed");
+}
+
+}  // namespace lossgate::impl
+
+TORCH_LIBRARY_FRAGMENT(lossgate, library) {
+  library.def(
+      "grpo(Tensor log_prob, Tensor old_log_prob, Tensor? ref_log_prob, Tensor advantage, "
+      "Tensor mask, *, int total_tokens, int total_sequences, str reduction='token_mean', "
+      "float clip_low=0.2, float clip_high=0.2, float? dual_clip=None, "
+      "float? log_ratio_clamp=20.0, str level='token', float kl_penalty=0.04, "
+      "str kl_estimator='k3', float? kl_input_clamp=20.0, float? kl_output_clamp=10.0, "
+      "bool kl_weighted=False, int max_length=16) -> (Tensor loss, Tensor per_token)");
+  library.impl("grpo", c10::DispatchKey::CompositeImplicitAutograd,
+               TORCH_FN(lossgate::impl::grpo_operator));
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/torch/policy_terms.h"
+
+#include <limits>
+
+#include "impl/torch/reductions.h"
+
+namespace lossgate::impl {
+namespace {
+
+/// Comparisons with NaN are false, so NaN is never "outside" and stays visible.
+at::Tensor exceeds(const at::Tensor& x, double limit) { return x.abs() > limit; }
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+ImportanceWeight importance_weight(const at::Tensor& log_ratio, const at::Tensor& valid,
+                                   const PolicyOptions& options) {
+  ImportanceWeight weight;
+  at::Tensor mean = log_ratio;
+  if (options.sequence_level) {
+    weight.counts = row_counts(valid).clamp_min_(1).to(log_ratio.scalar_type());
+    mean = log_ratio.sum(1, /*keepdim=*/true).div_(weight.counts);
+  }
+  if (const auto limit = options.log_ratio_clamp) {
+    weight.value = mean.clamp(-*limit, *limit).exp_();
+    weight.clamped = exceeds(mean, *limit);
+  } else {
+    weight.value = mean.exp();
+    weight.vanished = mean == -kInfinity;
+  }
+  return weight;
+}
+
+struct Surrogate {
+  at::Tensor value;
+  at::Tensor weight_slope;
+};
+
+/// -min(w A, clamp(w) A), bounded below by -dual_clip A where A < 0.
+Surrogate clipped_surrogate(const ImportanceWeight& weight, const at::Tensor& advantage,
+                            const PolicyOptions& options) {
+  const at::Tensor& w = weight.value;
+  const double low = 1.0 - options.clip_low, high = 1.0 + options.clip_high;
+  const at::Tensor rewarded = advantage > 0;
+  at::Tensor raised = w.clamp_min(low), below = w < low;
+  if (const auto ceiling = options.dual_clip) {
+    raised.clamp_max_(*ceiling);
+    below.logical_or_(w > *ceiling);
+  }
+  at::Tensor value = at::where(rewarded, w.clamp_max(high), raised).mul_(advantage).neg_();
+  const at::Tensor outside = at::where(rewarded, w > high, below);
+  // Zeros decide, whatever they meet.
+  value.masked_fill_(advantage == 0, 0);
+  if (weight.vanished.defined()) value.masked_fill_(rewarded.logical_and(weight.vanished), 0);
+  return {value, advantage.neg().masked_fill_(outside, 0)};
+}
+
+struct Estimate {
+  at::Tensor value, slope;
+};
+
+/// The estimator and its derivative with respect to log_prob, that is minus the one for x.
+Estimate estimate(const at::Tensor& x, const KlOptions& options) {
+  switch (options.estimator) {
+    case KlEstimator::k1:
+      return {-x, at::ones_like(x)};
+    case KlEstimator::k2:
+      return {(0.5 * x).mul_(x), -x};
+    case KlEstimator::k3:
+      break;
+  }
+  const at::Tensor grown = x.expm1();
+  // Beyond 1000 exp is infinite in every format; the cap keeps an infinite x from giving inf - inf.
+  const at::Tensor value = grown - (options.input_clamp ? x : x.clamp_max(1000.0));
+  return {value, -grown};
+}
+
+/// x times the weight, 0 where either is: an unbounded weight may be infinite, and x NaN where a
+/// log-prob is -inf in both policies. `nothing` marks two stored zeros, which decide in any case.
+at::Tensor weighted(const at::Tensor& x, const ImportanceWeight& weight,
+                    const at::Tensor& nothing) {
+  at::Tensor silent = nothing;
+  if (weight.vanished.defined()) {
+    silent = (x == 0).logical_and_(weight.value == kInfinity);
+    silent = silent.logical_or_(nothing).logical_or_(weight.vanished);
+  }
+  return (x * weight.value).masked_fill_(silent, 0);
+}
+
+}  // namespace
+
+KlEstimator parse_kl_estimator(std::string_view text) {
+  if (text == "k1") return KlEstimator::k1;
+  if (text == "k2") return KlEstimator::k2;
+  TORCH_CHECK(text == "k3", "kl_estimator must be k1, k2 or k3, got '", std::string(text), "'");
+  return KlEstimator::k3;
+}
+
+KlTerms kl_terms(const at::Tensor& log_prob, const at::Tensor& ref_log_prob,
+                 const ImportanceWeight& weight, const KlOptions& options) {
+  const at::Tensor difference = ref_log_prob - log_prob;
+  const auto [plain, plain_slope] =
+      estimate(options.input_clamp ? difference.clamp(-*options.input_clamp, *options.input_clamp)
+                                   : difference,
+               options);
+  KlTerms kl{plain, plain_slope, {}};
+  if (options.weighted) {
+    const at::Tensor nothing = (log_prob == 0).logical_and_(ref_log_prob == 0);
+    kl = {weighted(plain, weight, nothing), plain_slope * weight.value, plain};
+    if (weight.vanished.defined()) kl.slope = weighted(plain_slope, weight, plain_slope == 0);
+  }
+  if (options.input_clamp) kl.slope.masked_fill_(exceeds(difference, *options.input_clamp), 0);
+  if (options.output_clamp) {
+    const at::Tensor outside = exceeds(kl.value, *options.output_clamp);
+    kl.slope.masked_fill_(outside, 0);
+    if (options.weighted) kl.weight_slope = plain.masked_fill(outside, 0);
+    kl.value.clamp_(-*options.output_clamp, *options.output_clamp);
+  }
+  return kl;
+}
+
+PolicyTerms policy_terms(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
+                         const at::Tensor& ref_log_prob, const at::Tensor& advantage,
+                         const at::Tensor& valid, const PolicyOptions& options) {
+  const at::Tensor ignored = valid.logical_not();
+  const ImportanceWeight weight = importance_weight(log_prob - old_log_prob, valid, options);
+  auto [value, weight_slope] = clipped_surrogate(weight, advantage, options);
+  at::Tensor own;
+  if (options.kl_penalty != 0.0) {
+    const KlTerms kl = kl_terms(log_prob, ref_log_prob, weight, options.kl);
+    value.add_(kl.value * options.kl_penalty);
+    own = kl.slope.mul_(options.kl_penalty);
+    if (options.kl.weighted) weight_slope.add_(kl.weight_slope * options.kl_penalty);
+  }
+  value.masked_fill_(ignored, 0);
+  if (options.sequence_level) {
+    at::Tensor row_slope = weight.value / weight.counts;
+    if (weight.clamped.defined()) row_slope.masked_fill_(weight.clamped, 0);
+    if (own.defined()) own.masked_fill_(ignored, 0);
+    return {value, own, weight_slope.masked_fill_(ignored, 0), row_slope};
+  }
+  at::Tensor slope = weight_slope * weight.value;
+  // Selected zeros annihilate: what they meet may be infinite.
+  slope.masked_fill_(weight_slope == 0, 0);
+  if (weight.clamped.defined()) slope.masked_fill_(weight.clamped, 0);
+  if (weight.vanished.defined()) slope.masked_fill_(weight.vanished, 0);
+  if (own.defined()) slope.add_(own);
+  return {value, slope.masked_fill_(ignored, 0), {}, {}};
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <optional>
+#include <string>
+
+namespace lossgate::impl {
+
+enum class KlEstimator { k1, k2, k3 };
+
+struct KlOptions {
+  KlEstimator estimator = KlEstimator::k3;
+  std::optional<double> input_clamp = 20.0;
+  std::optional<double> output_clamp = 10.0;
+  bool weighted = false;  ///< multiply the estimate by the importance weight
+};
+
+KlEstimator parse_kl_estimator(std::string_view text);  ///< refuses an unknown name
+
+struct PolicyOptions {
+  double clip_low = 0.2, clip_high = 0.2;
+  std::optional<double> dual_clip = {};
+  std::optional<double> log_ratio_clamp = 20.0;
+  bool sequence_level = false;
+  double kl_penalty = 0.04;
+  KlOptions kl = {};
+};
+
+/// exp(clamp(log-ratio)) of each token, or of each sequence's mean log-ratio.
+struct ImportanceWeight {
+  at::Tensor value;     ///< [sequences, tokens], or [sequences, 1] at sequence level
+  at::Tensor clamped;   ///< where the log-ratio is outside its clamp; undefined without one
+  at::Tensor vanished;  ///< where an unclamped log-ratio is -inf; undefined with a clamp
+  at::Tensor counts;    ///< at sequence level: valid positions, at least 1
+};
+
+/// An estimate of KL(policy || reference) and its derivatives with respect to log_prob (the weight
+/// held fixed) and the weight.
+struct KlTerms {
+  at::Tensor value, slope, weight_slope;
+};
+
+/// `weight` is used where the options ask for it.
+KlTerms kl_terms(const at::Tensor& log_prob, const at::Tensor& ref_log_prob,
+                 const ImportanceWeight& weight, const KlOptions& options);
+
+/// Value and derivatives of the per-token terms of PPO-clip / GRPO with a KL penalty. Where a clip,
+/// a clamp, a zero advantage or the mask decides, derivatives are selected, never multiplied by
+/// zero, so nothing that overflowed behind them is felt.
+struct PolicyTerms {
+  at::Tensor value;         ///< [sequences, tokens], 0 where not valid
+  at::Tensor own_slope;     ///< with respect to the token's own log_prob
+  at::Tensor weight_slope;  ///< with respect to the sequence's weight; undefined at token level
+  at::Tensor row_slope;     ///< of that weight with respect to each log_prob, [sequences, 1]
+};
+
+/// All tensors are in the compute format, and hold safe values where `valid` is false.
+PolicyTerms policy_terms(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
+                         const at::Tensor& ref_log_prob, const at::Tensor& advantage,
+                         const at::Tensor& valid, const PolicyOptions& options);
+
+}  // namespace lossgate::impl

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "reference/spec/reduction.h"
+
+namespace lossgate::impl {
+
+/// Everything that turns per-token terms of one micro-batch into its share of the loss. The counts
+/// are those of the whole optimizer step: with local ones, micro-batches would be averaged as if
+/// they were equally long.
+struct ReductionPlan {
+  Reduction reduction = Reduction::sum;
+  std::int64_t total_tokens = 0;     ///< valid positions
+  std::int64_t total_sequences = 0;  ///< sequences with a valid position
+  std::int64_t max_length = 1;       ///< divisor of seq_mean_token_sum_norm
+  double num_items = 1.0;            ///< divisor of sum_over_items
+};
+
+/// Refuses an unknown name and counts that are missing or negative.
+ReductionPlan reduction_plan(std::string_view reduction, std::int64_t total_tokens,
+                             std::int64_t total_sequences);
+
+/// The sum of the terms, each scaled before it is added. `terms` [sequences, tokens] is zero where
+/// `valid` is false.
+at::Tensor reduce(const at::Tensor& terms, const at::Tensor& valid, const ReductionPlan& plan);
+
+/// `mask` as booleans; refuses anything but booleans or integers 0 and 1.
+at::Tensor valid_from(const at::Tensor& mask, at::IntArrayRef extents);
+
+/// Valid positions of each sequence, [sequences, 1], as integers.
+at::Tensor row_counts(const at::Tensor& valid);
+
+}  // namespace lossgate::impl

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/torch/step.h"
+
+#include <torch/csrc/autograd/autograd.h>
+
+#include <stdexcept>
+
+#include "impl/torch/tensors.h"
+
+namespace lossgate::impl {
+namespace {
+
+const at::Tensor* find(const std::vector<std::pair<std::string, at::Tensor>>& tensors,
+                       std::string_view name) {
+  for (const auto& [candidate, tensor] : tensors) {
+    if (candidate == name) return &tensor;
+  }
+  return nullptr;
+}
+
+std::vector<at::Tensor> gradients(const MicroBatch& micro_batch, const StepInputs& in,
+                                  const StepOutputs& out) {
+  std::vector<at::Tensor> leaves, roots, upstream;
+  for (const Field& field : micro_batch.signature.fields) {
+    if (field.role == Role::differentiable) leaves.push_back(in[field.name]);
+  }
+  if (leaves.empty()) return {};
+  if (out.loss.defined()) {
+    roots.push_back(out.loss);
+    upstream.push_back(at::full({}, micro_batch.part.upstream, out.loss.options()));
+  }
+  for (const auto& [root, gradient] : out.roots) {
+    roots.push_back(root);
+    upstream.push_back(gradient);
+  }
+  return torch::autograd::grad(roots, leaves, upstream);
+}
+
+LossResult run(Forward forward, MicroBatch& micro_batch) {
+  const StepInputs in(micro_batch);
+  const StepOutputs out = forward(in);
+  const std::vector<at::Tensor> slopes = gradients(micro_batch, in, out);
+  LossResult result;
+  std::size_t next = 0;
+  for (const OutputInfo& info : outputs_of(micro_batch.signature, micro_batch.part)) {
+    const at::Tensor* tensor = nullptr;
+    switch (info.kind) {
+      case OutputKind::loss:
+        tensor = &out.loss;
+        break;
+      case OutputKind::value:
+        tensor = find(out.values, info.name);
+        break;
+      case OutputKind::gradient:
+        tensor = &slopes.at(next++);
+        break;
+    }
+    if (!tensor) throw std::logic_error("no output '" + info.name + "'");
+    result.outputs.push_back({info.name, from_torch(*tensor, info.dtype)});
+  }
+  return result;
+}
+
+}  // namespace
+
+StepInputs::StepInputs(MicroBatch& micro_batch) : micro_batch_(micro_batch) {
+  for (const Field& field : micro_batch.signature.fields) {
+    at::Tensor tensor = as_torch(micro_batch.part.batch.at(field.name), micro_batch.part.layout);
+    if (field.role == Role::differentiable) tensor.requires_grad_();
+    fields_.emplace_back(field.name, std::move(tensor));
+  }
+}
+
+const at::Tensor& StepInputs::operator[](std::string_view field) const {
+  if (const at::Tensor* tensor = find(fields_, field)) return *tensor;
+  throw std::out_of_range("field '" + std::string(field) + "' is missing");
+}
+
+Implementation torch_implementation(std::string loss, Source source, Forward forward,
+                                    std::string form, const Trainer& trainer) {
+  Implementation row;
+  row.name = "torch";
+  row.loss = std::move(loss);
+  row.source = std::move(source);
+  row.unsupported = [](const Case&) { return std::nullopt; };
+  row.arithmetic = [form](Dtype stored) { return torch_arithmetic(stored, form); };
+  row.evaluate = [forward, trainer](const LossSignature& signature, const Case& c) {
+    return train(
+        signature, c, [forward](MicroBatch& micro_batch) { return run(forward, micro_batch); },
+        trainer);
+  };
+  return row;
+}
+
+Arithmetic torch_arithmetic(Dtype stored, std::string_view form) {
+  return plain_arithmetic(stored == Dtype::f64 ? Dtype::f64 : Dtype::f32, form);
+}
+
+std::optional<double> limit_option(const LossSpec& spec, std::string_view option) {
+  return spec.is_none(option) ? std::nullopt : std::optional(spec.number(option));
+}
+
+KlOptions kl_options(const LossSpec& spec) {
+  return {.estimator = parse_kl_estimator(spec.choice("kl_estimator")),
+          .input_clamp = limit_option(spec, "kl_input_clamp"),
+          .output_clamp = limit_option(spec, "kl_output_clamp"),
+          .weighted = spec.number("kl_weighted") != 0.0};
+}
+
+PolicyOptions policy_options(const LossSpec& spec) {
+  return {.clip_low = spec.number("clip_low"),
+          .clip_high = spec.number("clip_high"),
+          .dual_clip = limit_option(spec, "dual_clip"),
+          .log_ratio_clamp = limit_option(spec, "log_ratio_clamp"),
+          .sequence_level = spec.choice("level") == "sequence",
+          .kl_penalty = spec.number("kl_penalty"),
+          .kl = kl_options(spec)};
+}
+
+ReductionPlan reduction_plan(Reduction reduction, const Totals& totals) {
+  return {
+      .reduction = reduction, .total_tokens = totals.tokens, .total_sequences = totals.sequences};
+}
+
+void expect_like(const at::Tensor& model, const at::Tensor& tensor, const char* argument) {
+  TORCH_CHECK(tensor.defined(), argument, " is missing");
+  TORCH_CHECK(tensor.sizes() == model.sizes(), argument, " has shape ", tensor.sizes(),
+              ", expected ", model.sizes());
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/torch/step.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include "impl/torch/catalog.h"
+#include "impl/torch/tensors.h"
+
+namespace lossgate::impl {
+namespace {
+
+TEST(Tensors, KeepValuesInEveryLayout) {
+  for (Dtype dtype : kAllDtypes) {
+    for (const Extents& extents :
+         {Extents{}, Extents{5}, Extents{2, 3}, Extents{2, 3, 4}, Extents{0, 3}, Extents{2, 0}}) {
+      Tensor tensor = Tensor::zeros(dtype, extents);
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        tensor.set(i, dtype == Dtype::boolean ? i % 2 : i);
+      }
+      for (Layout layout : kAllLayouts) {
+        EXPECT_EQ(from_torch(as_torch(tensor, layout), dtype), tensor) << name(layout);
+      }
+    }
+  }
+}
+
+TEST(Tensors, LieAsTheLayoutSays) {
+  Tensor tensor = Tensor::zeros(Dtype::f32, {2, 3});
+  EXPECT_EQ(as_torch(tensor, Layout::contiguous).const_data_ptr(), tensor.bytes.data());
+  EXPECT_EQ(as_torch(tensor, Layout::offset).storage_offset(), 1);
+  EXPECT_GT(as_torch(tensor, Layout::padded_rows).stride(0), 3);
+  EXPECT_EQ(as_torch(tensor, Layout::padded_rows).stride(1), 1);
+  EXPECT_EQ(as_torch(tensor, Layout::transposed).stride(0), 1);
+}
+
+/// x^2 + y, both differentiable, in micro-batches.
+const LossSignature kSquare{
+    .id = "square",
+    .title = {},
+    .formula = {},
+    .source = {},
+    .fields = {{.name = "x", .role = Role::differentiable, .axes = {Axis::sequences, Axis::tokens}},
+               {.name = "y", .role = Role::differentiable, .axes = {Axis::sequences}}},
+    .outputs = {{.name = "per_token", .axes = {Axis::sequences, Axis::tokens}}},
+    .reductions = {Reduction::sum}};
+
+StepOutputs square(const StepInputs& in) {
+  const at::Tensor per_token = in["x"].square() + in["y"].unsqueeze(1);
+  return {.loss = per_token.sum(), .values = {{"per_token", per_token}}};
+}
+
+TEST(Step, RunsForwardAndBackwardWithTheUpstreamGradient) {
+  Case c;
+  c.spec = standard_spec(kSquare);
+  c.shape[Axis::sequences] = 2;
+  c.shape[Axis::tokens] = 1;
+  c.upstream = 10.0;
+  c.batch.fields = {{"x", Tensor::zeros(Dtype::f32, {2, 1})},
+                    {"y", Tensor::zeros(Dtype::f32, {2})}};
+  c.batch.at("x").set(0, 3.0);
+  c.batch.at("x").set(1, 4.0);
+  c.batch.at("y").set(1, 0.5);
+  const Implementation row = torch_implementation("square", {}, square, "");
+  for (Layout layout : kAllLayouts) {
+    c.layout = layout;
+    const LossResult result = row.evaluate(kSquare, c);
+    ASSERT_FALSE(result.refusal);
+    EXPECT_TRUE(result.mutated.empty());
+    EXPECT_EQ(result.find("loss")->at(0), 25.5);
+    EXPECT_EQ(result.find("per_token")->at(1), 16.5);
+    EXPECT_EQ(result.find("gradient.x")->at(0), 60.0);
+    EXPECT_EQ(result.find("gradient.x")->at(1), 80.0);
+    EXPECT_EQ(result.find("gradient.y")->at(0), 10.0);
+  }
+}
+
+TEST(Catalog, RegistersOnOneThread) {
+  std::vector<Implementation> rows;
+  lossgate_register(&rows);
+  EXPECT_EQ(at::get_num_threads(), 1);
+  for (const Implementation& row : rows) {
+    EXPECT_EQ(row.name, "torch");
+    EXPECT_FALSE(row.fault);
+    EXPECT_TRUE(row.evaluate && row.arithmetic && row.unsupported);
+    EXPECT_TRUE(row.source.file.starts_with("impl/torch/") && row.source.line > 0);
+  }
+}
+
+}  // namespace
+}  // namespace lossgate::impl
