@@ -32,11 +32,15 @@ bool in_range(const OutputInfo& output, const Tracked& expected) {
   return magnitude + kThreshold * expected.err + expected.half <= max_finite(output.dtype);
 }
 
-/// Where the value overflows, these are right, and NaN is tolerated (rule C2).
+/// Where the value overflows, these are right, and NaN is tolerated (rule C2). Of the infinities
+/// and the largest finite numbers, those are right that an answer within the bound can overflow to.
 bool acceptable_overflow(const OutputInfo& output, const Tracked& expected, double actual) {
   if (std::isnan(actual)) return true;
-  const bool sign_right = std::signbit(actual) == std::signbit(static_cast<double>(expected.v));
-  return std::fabs(actual) >= max_finite(output.dtype) && sign_right;
+  const double largest = max_finite(output.dtype);
+  const double towards = static_cast<double>(std::signbit(actual) ? -expected.v : expected.v);
+  const double error = std::isinf(towards) ? 0.0 : kThreshold * expected.err;
+  const double reach = error + expected.half;
+  return std::fabs(actual) >= largest && !(towards + reach < largest);
 }
 
 /// Collects the entries of one comparison.
@@ -106,7 +110,11 @@ class Judge {
     const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
     const double allowed = allowed_error(output, expected, exact);
     ++compared_;
-    const double ratio = allowed == kInfinity ? 0.0 : ratio_of(distance, expected.half, allowed);
+    const bool infinite =
+        std::isinf(static_cast<double>(expected.v)) && std::isfinite(expected.half);
+    const double ratio = infinite               ? kInfinity  // a moderate number is never near it
+                         : allowed == kInfinity ? 0.0
+                                                : ratio_of(distance, expected.half, allowed);
     if (ratio > kThreshold) {
       // Beyond the compute format's range the first-order bound says nothing of a finite result.
       if (!peak_fits && acceptable_overflow(output, expected, actual)) return;

@@ -41,6 +41,11 @@ inline double magnitude(Real v) { return static_cast<double>(std::fabs(v)); }
 inline double or_infinity(double bound) { return bound == bound ? bound : kInfinity; }
 inline double product(double a, double b) { return or_infinity(a * b); }
 
+/// A half-width of 0 says that nothing was undecided, whatever it is multiplied by.
+inline double scaled_half(double factor, double half) {
+  return half == 0.0 ? 0.0 : product(factor, half);
+}
+
 inline bool is_stored_infinity(const Tracked& a) { return std::isinf(a.v) && a.err == 0.0; }
 
 /// Of a result within `half` of v: the largest of the right answers is rounded, too.
@@ -61,7 +66,7 @@ inline bool breaks(const Tracked& a, double scale) {
 
 /// f(a) = v with derivative `slope`, computed with relative error `factor` u.
 inline Tracked apply(const Tracked& a, Real v, double slope, double factor, double scale) {
-  const double half = product(slope, a.half);
+  const double half = scaled_half(slope, a.half);
   double err = product(slope, a.err) + product(factor, roundoff(v, half)) + current->eta;
   if (breaks(a, scale)) err = kInfinity;
   return finish(v, err, a.peak, half);
@@ -106,12 +111,14 @@ inline Tracked operator*(const Tracked& a, const Tracked& b) {
   const Real v = a.v * b.v;
   const double ma = magnitude(a.v), mb = magnitude(b.v);
   const bool unit = (ma == 1.0 && a.err == 0.0) || (mb == 1.0 && b.err == 0.0);
-  const double half = a.half == 0.0 && b.half == 0.0
-                          ? 0.0
-                          : product(ma, b.half) + product(mb, a.half) + product(a.half, b.half);
+  const double half =
+      scaled_half(ma, b.half) + scaled_half(mb, a.half) + scaled_half(a.half, b.half);
   const double rounding = unit ? 0.0 : roundoff(v, half) + current->eta;
   // The half-widths are as far from the truth as the factors are from their ends.
-  const double err = product(ma + a.half, b.err) + product(mb + b.half, a.err) + rounding;
+  // The product of the errors counts where neither factor has a digit, as in the square of a
+  // difference that is all rounding.
+  const double err = product(ma + a.half, b.err) + product(mb + b.half, a.err) +
+                     product(kThreshold * a.err, b.err) + rounding;
   return finish(v, err, std::max(a.peak, b.peak), half);
 }
 
@@ -120,7 +127,8 @@ inline Tracked operator/(const Tracked& a, const Tracked& b) {
   if (a.is_exact_zero() && b.v != 0.0L) return {};
   const Real v = a.v / b.v;
   const double mv = magnitude(v), mb = magnitude(b.v);
-  const double half = or_infinity(a.half / mb) + product(mv, or_infinity(b.half / mb));
+  const double half =
+      scaled_half(1.0 / mb, a.half) + scaled_half(mv, scaled_half(1.0 / mb, b.half));
   double err = or_infinity(a.err / mb) + product(mv, or_infinity(b.err / mb)) + roundoff(v, half) +
                current->eta;
   if (breaks(b, mb)) err = kInfinity;
