@@ -96,8 +96,7 @@ TEST(Trainer, AveragesOverRanksAndUndoesIt) {
 TEST(Trainer, CanAverageOverTheMicroBatchesOfARank) {
   const Trainer trainer{.mean_over_micro_batches = true};
   // Rank 0 has x = 3, 4 in one part; rank 2 has 7, 8, 1, 2 and 5, 6 in three parts.
-  EXPECT_EQ(scalar(train(kToy, split_case(), sum_of_x, trainer), "loss"),
-            7.0f + 29.0f / 3.0f);
+  EXPECT_EQ(scalar(train(kToy, split_case(), sum_of_x, trainer), "loss"), 7.0f + 29.0f / 3.0f);
 }
 
 TEST(Trainer, TellsEveryMicroBatchItsPlaceAndTheTotals) {

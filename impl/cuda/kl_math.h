@@ -61,6 +61,7 @@ template <class F>
 LOSSGATE_HOST_DEVICE inline F weighted_by(const ImportanceWeight<F>& weight, F y, KlKind kind,
                                           F x) {
   using std::exp;
+  if (y != y) return y;
   if (!is_infinite(y)) return scaled(y, weight.value);
   const F size = exp(weight.log_value + log_of_large_kl(kind, x));
   return y < F(0) ? -size : size;

@@ -84,6 +84,12 @@ TEST(KlTerm, KnowsAProductOfAVanishingWeightAndAnOverflowingEstimate) {
   EXPECT_EQ(kl_term(0.0f, 300.0f, weight_of(-200.0f), options).log_weight_slope, 0.0f);
 }
 
+TEST(KlTerm, HandsNanOnWhateverTheWeight) {
+  const KlOptions<float> options{.weighted = true};
+  EXPECT_TRUE(std::isnan(kl_term(0.0f, kNan, weight_of(-200.0f), options).value));
+  EXPECT_TRUE(std::isnan(kl_term(0.0f, kNan, weight_of(0.0f), options).value));
+}
+
 TEST(KlTerm, IsZeroWhereTheTokenHasBecomeImpossible) {
   const KlOptions<float> options{.weighted = true};
   EXPECT_EQ(kl_term(-kInfinity, -1.0f, weight_of(-kInfinity), options).value, 0.0f);
