@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/spec/case.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stdexcept>
+
+namespace lossgate {
+namespace {
+
+const std::vector<Axis> kPerToken = {Axis::sequences, Axis::tokens};
+
+LossSignature masked_signature() {
+  LossSignature signature;
+  signature.id = "masked";
+  signature.options = {{.name = "clip", .standard = 0.2}, {.name = "dual", .standard = None{}}};
+  signature.fields = {{.name = "label", .axes = kPerToken, .dtypes = {Dtype::i64}},
+                      {.name = "mask", .axes = kPerToken, .dtypes = {Dtype::u8}},
+                      {.name = "x", .axes = kPerToken}};
+  signature.reductions = {Reduction::token_mean, Reduction::sum};
+  return signature;
+}
+
+/// Labels 5, -100, 7, -100 and mask 1, 1, 0, 0.
+Case masked_case() {
+  Case c;
+  c.spec = standard_spec(masked_signature());
+  c.shape[Axis::sequences] = 2;
+  c.shape[Axis::tokens] = 2;
+  for (const Field& field : masked_signature().fields) {
+    const Dtype dtype = field.dtypes.empty() ? Dtype::bf16 : field.dtypes.front();
+    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, c.shape.of(field.axes)));
+  }
+  for (std::int64_t i = 0; i < 4; ++i) {
+    c.batch.at("label").set(i, i % 2 ? kIgnoreLabel : 5.0 + static_cast<double>(i));
+    c.batch.at("mask").set(i, i < 2 ? 1.0 : 0.0);
+  }
+  return c;
+}
+
+TEST(LossSpec, StandardSpellsOutEveryOption) {
+  const LossSpec spec = standard_spec(masked_signature());
+  EXPECT_EQ(spec.loss, "masked");
+  EXPECT_EQ(spec.reduction, Reduction::token_mean);
+  EXPECT_EQ(spec.number("clip"), 0.2);
+  EXPECT_TRUE(spec.is_none("dual"));
+  EXPECT_EQ(standard_spec(LossSignature()).reduction, Reduction::none);
+}
+
+TEST(LossSpec, SetReplacesInPlaceOrAppends) {
+  LossSpec spec = standard_spec(masked_signature());
+  spec.set("clip", None{});
+  spec.set("level", "token");
+  ASSERT_EQ(spec.options.size(), 3u);
+  EXPECT_EQ(spec.options[0].first, "clip");
+  EXPECT_TRUE(spec.is_none("clip"));
+  EXPECT_EQ(spec.choice("level"), "token");
+}
+
+TEST(LossSpec, RefusesToReadAnOptionAsWhatItIsNot) {
+  const LossSpec spec = standard_spec(masked_signature());
+  EXPECT_THROW(spec.number("dual"), std::out_of_range);
+  EXPECT_THROW(spec.choice("clip"), std::out_of_range);
+  EXPECT_THROW(spec.number("missing"), std::out_of_range);
+  EXPECT_EQ(spec.find("missing"), nullptr);
+  EXPECT_TRUE(spec.is_none("missing"));
+}
+
+TEST(Shape, GivesExtentsInTheOrderOfTheAxes) {
+  Shape shape;
+  EXPECT_EQ(shape[Axis::vocab], -1);
+  shape[Axis::vocab] = 7;
+  shape[Axis::tokens] = 0;
+  EXPECT_EQ(shape.of({Axis::vocab, Axis::tokens, Axis::vocab}), (Extents{7, 0, 7}));
+  EXPECT_EQ(shape.of({}), Extents());
+}
+
+TEST(Batch, FindsFieldsOrSaysWhichIsMissing) {
+  Case c = masked_case();
+  EXPECT_EQ(c.batch.find("mask"), &c.batch.fields[1].second);
+  EXPECT_EQ(c.batch.find("weight"), nullptr);
+  try {
+    c.batch.at("weight");
+    ADD_FAILURE();
+  } catch (const std::out_of_range& error) {
+    EXPECT_STREQ(error.what(), "field 'weight' is missing");
+  }
+}
+
+TEST(Split, IsWholeWithoutParts) {
+  EXPECT_TRUE(Split().whole());
+  EXPECT_FALSE((Split{.world = 1, .parts = {{.rank = 0, .sequences = {}}}}.whole()));
+}
+
+TEST(Layout, NamesAreDistinct) {
+  std::set<std::string_view> names;
+  for (Layout layout : kAllLayouts) names.insert(name(layout));
+  EXPECT_EQ(names.size(), std::size(kAllLayouts));
+}
+
+TEST(ValidPositions, AreThoseThatMaskAndLabelBothAllow) {
+  LossSignature signature = masked_signature();
+  const Case c = masked_case();
+  EXPECT_EQ(valid_positions(signature, c), std::vector<bool>(4, true));
+  signature.mask = "mask";
+  EXPECT_EQ(valid_positions(signature, c), (std::vector<bool>{true, true, false, false}));
+  signature.ignore_label = "label";
+  EXPECT_EQ(valid_positions(signature, c), (std::vector<bool>{true, false, false, false}));
+  signature.mask = "";
+  EXPECT_EQ(valid_positions(signature, c), (std::vector<bool>{true, false, true, false}));
+}
+
+TEST(ValidPositions, CountAnyMaskValueThatIsNotZero) {
+  LossSignature signature = masked_signature();
+  signature.mask = "mask";
+  Case c = masked_case();
+  c.batch.at("mask").set(3, 255.0);
+  EXPECT_TRUE(valid_positions(signature, c)[3]);
+}
+
+TEST(ValidPositions, AreNoneWhereThereAreNoPositions) {
+  Case c = masked_case();
+  c.shape = Shape();
+  c.shape[Axis::vocab] = 3;
+  c.shape[Axis::sequences] = 0;
+  EXPECT_TRUE(valid_positions(masked_signature(), c).empty());
+}
+
+TEST(FloatDtype, IsThatOfTheFieldsThatMayHaveAny) {
+  Case c = masked_case();
+  EXPECT_EQ(float_dtype(masked_signature(), c), Dtype::bf16);
+  c.batch.fields.pop_back();
+  EXPECT_EQ(float_dtype(masked_signature(), c), Dtype::f32);
+}
+
+TEST(IsPositional, AsksForSequencesAndTokensInThatOrder) {
+  const auto positional = [](std::vector<Axis> axes) {
+    return is_positional({.name = "x", .axes = std::move(axes)});
+  };
+  EXPECT_TRUE(positional({Axis::sequences, Axis::tokens}));
+  EXPECT_TRUE(positional({Axis::sequences, Axis::tokens, Axis::vocab}));
+  EXPECT_FALSE(positional({Axis::tokens, Axis::sequences}));
+  EXPECT_FALSE(positional({Axis::vocab, Axis::tokens}));
+  EXPECT_FALSE(positional({Axis::sequences}));
+  EXPECT_FALSE(positional({}));
+}
+
+}  // namespace
+}  // namespace lossgate
