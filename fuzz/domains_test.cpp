@@ -119,13 +119,33 @@ TEST(Split, EverySequenceIsDealtToExactlyOnePartOfAnExistingRank) {
   }
 }
 
-TEST(Split, EmptyPartsAndIdleRanksAreDrawn) {
-  Choices choices(1);
-  const Split empty = draw_split(SplitForm::empty_parts, 3, choices);
-  EXPECT_TRUE(std::ranges::any_of(empty.parts, [](const auto& p) { return p.sequences.empty(); }));
-  const Split idle = draw_split(SplitForm::idle_rank, 3, choices);
-  EXPECT_TRUE(
-      std::ranges::none_of(idle.parts, [&](const auto& p) { return p.rank == idle.world - 1; }));
+TEST(Split, FormsAreWhatTheirNamesSay) {
+  const auto is_empty = [](const Split::Part& part) { return part.sequences.empty(); };
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Choices choices(seed);
+    const Split halves = draw_split(SplitForm::halves, 5, choices);
+    ASSERT_EQ(halves.parts.size(), 2u);
+    EXPECT_EQ(halves.parts[0].sequences.size(), 3u);
+    for (const Split::Part& part : draw_split(SplitForm::one_by_one, 5, choices).parts) {
+      EXPECT_EQ(part.sequences.size(), 1u);
+    }
+    EXPECT_TRUE(
+        std::ranges::any_of(draw_split(SplitForm::empty_parts, 3, choices).parts, is_empty));
+    EXPECT_TRUE(std::ranges::none_of(draw_split(SplitForm::random, 3, choices).parts, is_empty));
+    const Split idle = draw_split(SplitForm::idle_rank, 3, choices);
+    EXPECT_TRUE(std::ranges::none_of(
+        idle.parts, [&](const Split::Part& part) { return part.rank == idle.world - 1; }));
+  }
+}
+
+TEST(Options, NeighboursOfTheDefaultStayInTheRange) {
+  const Option option{
+      .name = "share", .kind = Option::Kind::real, .standard = 0.9, .low = 0.8, .high = 1.0};
+  Choices choices(2);
+  for (int i = 0; i < kDraws; ++i) {
+    const double drawn = std::get<double>(draw_option(option, Temper::plain, choices));
+    EXPECT_TRUE(0.8 <= drawn && drawn <= 1.0);
+  }
 }
 
 TEST(Options, DrawnNumbersHoldDefaultNoneEndsAndNeighbours) {

@@ -54,11 +54,16 @@ TEST(Edges, OptionsPutTheirOwnEdgesBesideTheUsualOnes) {
   EXPECT_TRUE(has(edges, 7.0));
 }
 
-TEST(Edges, NoEdgeLeavesTheFormat) {
+TEST(Edges, EveryEdgeIsInTheFormatWithRoomForADifference) {
   for (Dtype dtype : kFloats) {
-    for (const EdgeList& edges : {log_ratio_edges({}, dtype), value_edges({}, dtype)}) {
+    LossSpec spec;
+    spec.set("bound", max_finite(dtype) / 2);
+    for (const EdgeList& edges : {log_ratio_edges(spec, dtype), value_edges(spec, dtype)}) {
       EXPECT_FALSE(edges.all().empty());
-      for (double edge : edges.all()) EXPECT_EQ(edge, round_to(dtype, edge));
+      for (double edge : edges.all()) {
+        EXPECT_EQ(edge, round_to(dtype, edge));
+        EXPECT_LE(std::fabs(edge), max_finite(dtype) / 4);
+      }
     }
   }
 }

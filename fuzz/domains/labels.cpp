@@ -28,13 +28,11 @@ std::int64_t extreme_token(const Tensor& logits, std::int64_t begin, std::int64_
 
 std::int64_t draw_label(Place place, std::int64_t vocab, const Tensor* logits, std::int64_t row,
                         bool impossible_allowed, Choices& choices) {
-  const std::int64_t drawn = choices.integer(0, vocab - 1);
-  if (place == Place::first) return 0;
-  if (place == Place::last && !logits) return vocab - 1;
-  if (!logits) return drawn;
-  const std::int64_t begin = row * vocab;
-  std::int64_t label = drawn;
+  std::int64_t label = choices.integer(0, vocab - 1);
+  if (place == Place::first) label = 0;
   if (place == Place::last) label = vocab - 1;
+  if (!logits) return label;
+  const std::int64_t begin = row * vocab;
   if (place == Place::peak || place == Place::lowest) {
     label = extreme_token(*logits, begin, vocab, place == Place::peak);
   }

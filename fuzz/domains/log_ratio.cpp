@@ -58,7 +58,7 @@ double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choic
     case LogRatio::edge:
       return draw_edge(edges, dtype, choices);
     case LogRatio::far: {
-      const double size = choices.log_uniform(0x1p-24, std::min(max_finite(dtype) / 4, 0x1p20));
+      const double size = choices.log_uniform(0x1p-24, 0x1p13);
       return choices.sometimes(0.5) ? -size : size;
     }
     case LogRatio::huge: {
@@ -104,7 +104,7 @@ void draw_position(Columns columns, const Policies& policies, std::int64_t i, Ba
   }
   // No log-prob may be positive: the first one makes room for whatever lies above it. With one side
   // at 0 the stored difference is the edge to the last bit.
-  const bool anchored = exact && choices.sometimes(0.6);
+  const bool anchored = exact && choices.sometimes(0.8);
   const double room = anchored ? 0.0 : draw_base(base, choices);
   const double first = lowest == 0.0 ? room : lowest + room;  // a sum would lose the sign of -0
   columns[0].tensor->set(i, std::max(first, least));

@@ -15,7 +15,7 @@ enum class LogRatio {
   ulp,    ///< equal, or a neighbour
   edge,   ///< on an edge or beside it, at every position
   spike,  ///< mild, but for one position on an edge
-  far,    ///< any size
+  far,    ///< any size up to 8192
   huge,   ///< towards the largest number of the format
 };
 
