@@ -45,9 +45,19 @@ T parsed(const std::string& kind, const std::string& text, std::optional<T> valu
   return *value;
 }
 
+// A flag for several names, given several times or set apart by commas.
+void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names,
+               const char* text) {
+  verb.add_option(flag, names, text)
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("NAME,...");
+}
+
 void add_filters(CLI::App& verb, Filters& filters) {
-  verb.add_option("--impl", filters.implementations, "Only these implementations");
-  verb.add_option("--property", filters.properties, "Only these properties");
+  add_names(verb, "--impl", filters.implementations, "Only these implementations");
+  add_names(verb, "--property", filters.properties, "Only these properties");
 }
 
 void add_gate(CLI::App& verb, Flags& flags) {
@@ -55,21 +65,26 @@ void add_gate(CLI::App& verb, Flags& flags) {
   GateOptions& gate = flags.gate;
   gate.pool.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   verb.add_option("--profile", flags.profile, "What kind of cases: benign, hostile, soak");
-  verb.add_option("--seed", gate.plan.seed, "Where all draws come from");
+  verb.add_option("--seed", gate.plan.seed, "Where all draws come from")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
   verb.add_option("--cases", gate.plan.cases, "Cases drawn for each loss and dtype")
-      ->check(CLI::Range(std::int64_t{0}, kMostCases));
+      ->check(CLI::Range(std::int64_t{0}, kMostCases))
+      ->type_name("N");
   verb.add_option("--jobs", gate.pool.jobs,
                   "Worker processes, one per core unless said; 0 runs in this process")
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, 1024))
+      ->type_name("N");
   verb.add_option("--timeout", gate.pool.timeout_s, "Seconds for one implementation on one case")
-      ->check(CLI::Range(0.1, 86400.0));
+      ->check(CLI::Range(0.1, 86400.0))
+      ->type_name("SECONDS");
   verb.add_option("--out", gate.out, "Folder for run.json, junit.xml and the findings' cases");
-  verb.add_option("--loss", gate.plan.filters.losses, "Only these losses");
+  add_names(verb, "--loss", gate.plan.filters.losses, "Only these losses");
   add_filters(verb, gate.plan.filters);
-  verb.add_option("--dtype", gate.plan.filters.dtypes, "Only these dtypes: f64, f32, f16, bf16");
+  add_names(verb, "--dtype", gate.plan.filters.dtypes, "Only these dtypes: f64, f32, f16, bf16");
   verb.add_flag("--hardening", gate.plan.filters.hardening, "Ask the hardening properties as well");
-  verb.add_option("--corpus", flags.corpora,
-                  "Folders of .case files, instead of regressions and corpora/seeds");
+  add_names(verb, "--corpus", flags.corpora,
+            "Folders of .case files, instead of regressions and corpora/seeds");
   verb.add_option("--fail-on", flags.fail_on,
                   "The rarest findings that are red: ordinary, rare, adversarial");
   verb.add_option("--waivers", gate.waivers, "File of findings accepted until a day");

@@ -106,10 +106,12 @@ bool describe_any(const std::string& name) {
     fmt::print("{}", *rule);
     return true;
   }
-  for (const impl::Implementation& implementation : impl::catalog()) {
-    if (implementation.name != name) continue;
-    describe_implementation(implementation);
-    return true;
+  for (const bool with_torch : {false, true}) {  // the library is opened for its own alone
+    for (const impl::Implementation& implementation : impl::catalog(with_torch)) {
+      if (implementation.name != name) continue;
+      describe_implementation(implementation);
+      return true;
+    }
   }
   return false;
 }

@@ -17,9 +17,7 @@ void attach_case(report::RecordedFinding& recorded, const PlannedCase& planned,
   Case c = planned.c;
   c.provenance.expect.clear();
   c.provenance.found_by = "lossgate gate";
-  if (c.provenance.title.empty()) {
-    c.provenance.title = recorded.property + " violated by " + recorded.implementation;
-  }
+  if (c.provenance.title.empty()) c.provenance.title = "a finding of the gate";
   recorded.ordinal = ordinal;
   recorded.case_id = corpora::case_id(c);
   recorded.case_file = "findings/" + recorded.case_id + ".case";

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "report/finding_text.h"
 #include "report/value_text.h"
@@ -126,19 +128,32 @@ std::string_view statement_of(const RunRecord& record, const std::string& proper
   return "";
 }
 
+// What is red first, since it must not hide behind what is tolerated; of each, every property of
+// every implementation once before any of them a second time.
+std::vector<const RecordedFinding*> in_order_of_show(const RunRecord& record) {
+  std::vector<std::tuple<bool, int, std::size_t>> keyed;
+  std::map<std::string, int> shown;
+  for (std::size_t i = 0; i < record.findings.size(); ++i) {
+    const RecordedFinding& finding = record.findings[i];
+    if (!finding.red() && finding.state != "tolerated") continue;
+    const int before = shown[finding.implementation + "|" + finding.property]++;
+    keyed.emplace_back(!finding.red(), before, i);
+  }
+  std::ranges::sort(keyed);
+  std::vector<const RecordedFinding*> ordered;
+  for (const auto& key : keyed) ordered.push_back(&record.findings[std::get<2>(key)]);
+  return ordered;
+}
+
 std::string findings(const RunRecord& record, const BoardStyle& style) {
   std::string text;
-  std::size_t shown = 0;
-  // What is red first: it must not hide behind what has been accepted.
-  for (const bool red : {true, false}) {
-    for (const RecordedFinding& finding : record.findings) {
-      if (finding.red() != red || (!red && finding.state != "tolerated")) continue;
-      if (shown++ >= style.findings) continue;
-      text += "\n" + finding_text(finding, statement_of(record, finding.property), style.folder);
-    }
+  const std::vector<const RecordedFinding*> ordered = in_order_of_show(record);
+  for (std::size_t i = 0; i < std::min(ordered.size(), style.findings); ++i) {
+    text +=
+        "\n" + finding_text(*ordered[i], statement_of(record, ordered[i]->property), style.folder);
   }
-  if (shown > style.findings) {
-    text += fmt::format("\n... and {} more in run.json\n", shown - style.findings);
+  if (ordered.size() > style.findings) {
+    text += fmt::format("\n... and {} more in run.json\n", ordered.size() - style.findings);
   }
   for (const Expectation& e : record.expectations) {
     if (e.met) continue;
@@ -199,8 +214,8 @@ std::string verdict_line(const RunRecord& record) {
       break;
   }
   text += ": " + plural(counts.red, "red finding");
-  if (counts.tolerated) text += ", " + plural(counts.tolerated, "tolerated");
-  if (counts.accepted) text += ", " + plural(counts.accepted, "accepted");
+  if (counts.tolerated) text += fmt::format(", {} tolerated", counts.tolerated);
+  if (counts.accepted) text += fmt::format(", {} accepted", counts.accepted);
   if (counts.survivors) {
     text += ", " + plural(counts.survivors, "faulty variant") + " survived";
   }

@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The command from outside: exit statuses and messages. FAKE is the command over implementations that
+# crash, hang, throw or are wrong when a test wants them to (ci/fake/catalog.cpp).
+#   ci/command_test.sh TEST FAKE SOURCE_DIR SCRATCH_DIR
+set -uo pipefail
+test=$1 fake=$2 source=$3 scratch=$4/$1
+rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=1
+}
+
+# STATUS PATTERN ARGUMENTS...: the command must end so and say so, in at most one line of error.
+expect() {
+  local status=$1 pattern=$2 actual=0
+  shift 2
+  "$fake" "$@" >stdout 2>stderr || actual=$?
+  [[ $actual == "$status" ]] || fail "exit status $actual, not $status: lossgate $*: $(cat stderr)"
+  grep -Eq -- "$pattern" stdout stderr || fail "'$pattern' is not said by lossgate $*: $(cat stderr)"
+  if [[ $status == 2 ]]; then
+    [[ $(wc -l <stderr) == 1 ]] || fail "not one line: lossgate $*: $(cat stderr)"
+  fi
+}
+
+# A small run: expect's arguments, with the flags that all runs share.
+gate() {
+  local status=$1 pattern=$2
+  shift 2
+  expect "$status" "$pattern" gate --corpus empty --loss grpo --cases 4 --jobs 1 "$@"
+}
+
+# The case of some finding, with another title.
+case_titled() {
+  gate 1 'red: ' --impl fake_wrong --dtype f32 --out titled
+  local file
+  file=$(find titled/findings -name '*.case' | sort | head -n 1)
+  sed -E "s/^title:.*/title: $1/" "$file"
+}
+
+# The record without what may differ between runs.
+comparable() {
+  sed -E 's/"seconds": [^,]*/"seconds": 0/' "$1"
+}
+
+help() {
+  local verb
+  for verb in '' gate replay list describe baseline; do
+    expect 0 '' $verb --help
+    diff "$source/ci/testdata/help${verb:+_$verb}.txt" stdout || fail "help of '$verb' has changed"
+  done
+}
+
+usage() {
+  expect 2 "did you mean 'gate'" gat
+  expect 2 'subcommand' # no command at all
+  expect 2 'known: benign, hostile, soak' gate --profile nasty
+  expect 2 "did you mean 'hostile'" gate --profile hostil
+  expect 2 "did you mean 'rare'" gate --fail-on rar
+  gate 2 "unknown loss 'grpq'; did you mean 'grpo'" --loss grpq
+  gate 2 "did you mean 'fake_exact'" --impl fake_exac
+  gate 2 "did you mean 'finite_forward'" --property finite_forwrd
+  gate 2 "unknown dtype 'f31'" --dtype f31
+  gate 2 'cases' --cases -1
+  gate 2 'cases' --cases many
+  gate 2 'seed' --seed -1
+  gate 2 'jobs' --jobs 5000
+  gate 2 'nothere' --corpus nothere
+  gate 2 'nothere.txt.*expected' --waivers nothere.txt
+  gate 2 'nothere.txt.*expected' --baseline nothere.txt
+  expect 2 'no case to run' gate --corpus empty --cases 0 --impl fake_exact
+  expect 2 'colour' gate --colour
+  expect 2 "did you mean 'losses'" list losse
+  expect 2 "did you mean 'finite_backward'" describe finite_bakward
+  expect 2 'nothere/run.json' baseline nothere/run.json
+  echo '--cases 4
+--sede 3' >flags.args
+  expect 2 'flags.args:2: .*--sede' gate @flags.args
+  expect 2 'nothere.args.*expected' gate @nothere.args
+  expect 2 'expected a file, found a directory' gate @empty
+  echo 'a | b | c' >waivers.txt
+  gate 2 'waivers.txt:1: expected' --waivers waivers.txt
+  echo 'grpo|*|x | why | #1 | expires 2026-13-01' >waivers.txt
+  gate 2 "waivers.txt:1: key 'expires'" --waivers waivers.txt
+  [[ ! -e run ]] || fail 'something was written'
+}
+
+case_files() {
+  case_titled 'a title' >good.case
+  expect 0 'holds' replay good.case --impl fake_exact
+  expect 1 'still fails' replay good.case --impl fake_wrong
+  : >empty.case
+  expect 2 'empty.case' replay empty.case
+  expect 2 'empty: .*directory' replay empty
+  expect 2 'nothere.case' replay nothere.case
+  head -c 300 good.case >short.case
+  expect 2 'short.case' replay short.case
+  sed 's/^reduction:.*/reduction: mean/' good.case >reduction.case
+  expect 2 'reduction.case:[0-9]+.*reduction' replay reduction.case
+  sed 's/^loss:.*/loss: grpq/' good.case >loss.case
+  expect 2 'loss.case:[0-9]+.*loss' replay loss.case
+  sed '2i colour: red' good.case >unknown.case
+  expect 2 'unknown.case:2.*colour' replay unknown.case
+  sed 's/^title:.*/title: \xff/' good.case >utf8.case
+  expect 2 'utf8.case' replay utf8.case
+  mkdir broken && cp short.case broken
+  gate 2 'short.case' --corpus broken --impl fake_exact
+  sed 's/^title:.*/&\nexpect: fake_doubled:finite_bakward/' good.case >expect.case
+  expect 2 "expect.*did you mean 'finite_backward'" replay expect.case
+  printf '\377\377\377\377\377\377\377\177{}' >huge.safetensors
+  expect 2 'huge.safetensors' replay huge.safetensors
+}
+
+out_folder() {
+  echo text >file
+  gate 3 'out file' --impl fake_exact --out file
+  gate 3 'out file/below' --impl fake_exact --out file/below
+  gate 3 'nothing can be written' --impl fake_exact --out /proc/nothere
+  (ulimit -f 16 && "$fake" gate --corpus empty --cases 4 --jobs 1 --impl fake_exact --out full) \
+    >stdout 2>stderr
+  [[ $? == 3 ]] || fail 'a folder that takes no more must be met before the run'
+  grep -q 'nothing can be written' stderr || fail "said instead: $(cat stderr)"
+}
+
+verdicts() {
+  gate 0 'green: 0 red findings' --impl fake_exact
+  gate 1 'red: [1-9]' --impl fake_wrong
+  gate 1 'killed 1 of 1' --impl fake_exact --impl fake_wrong --impl fake_doubled
+  gate 0 'killed 1 of 1, 1 \(100.0 %\) within the first 8' --impl fake_exact --impl fake_doubled
+  gate 1 '1 faulty variant survived' --impl fake_exact --impl fake_survivor
+}
+
+same_verdicts() {
+  gate 1 'red' --impl fake_exact --impl fake_wrong --impl fake_doubled --cases 40 --out one
+  gate 1 'red' --impl fake_exact --impl fake_wrong --impl fake_doubled --cases 40 --out two --jobs 2
+  gate 1 'red' --impl fake_exact --impl fake_wrong --impl fake_doubled --cases 40 --out none --jobs 0
+  diff <(comparable one/run.json) <(comparable two/run.json) || fail 'one and two jobs differ'
+  diff <(comparable one/run.json) <(comparable none/run.json) || fail 'a process of its own differs'
+  diff -r one/findings two/findings || fail 'the findings differ'
+  grep -Fq "$scratch" one/run.json && fail 'the record holds a path of this machine'
+  python3 -c 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])' one/junit.xml ||
+    fail 'junit.xml is not well-formed'
+}
+
+containment() {
+  mkdir corpus
+  case_titled crash >corpus/1-crash.case
+  sed 's/^title:.*/title: hang/' corpus/1-crash.case >corpus/2-hang.case
+  sed 's/^title:.*/title: throw/' corpus/1-crash.case >corpus/3-throw.case
+  gate 1 'does_not_crash VIOLATED by fake_fragile' --corpus corpus --timeout 2 \
+    --impl fake_exact --impl fake_fragile --dtype f32 --out held
+  grep -q 'does_not_hang VIOLATED by fake_fragile' stdout || fail 'the hang was not found'
+  grep -q 'signal 11' stdout || fail 'the signal is not named'
+  grep -q 'threw: out of patience' stdout || fail 'the exception is not named'
+  grep -q '7 of 7 cases' stdout || fail 'the run did not go on'
+}
+
+interruption() {
+  "$fake" gate --corpus empty --cases 1000000 --jobs 2 --impl fake_wrong --out cut >stdout 2>stderr &
+  local pid=$! waited=0
+  until [[ -d cut ]] || ((waited++ > 100)); do sleep 0.1; done
+  sleep 3
+  kill -INT "$pid"
+  wait "$pid"
+  local status=$?
+  [[ $status == 130 ]] || fail "exit status $status, not 130: $(cat stderr)"
+  grep -q '"interrupted": true' cut/run.json || fail 'the record does not say so'
+  grep -q 'interrupted' stdout || fail 'the board does not say so'
+}
+
+acceptance() {
+  gate 1 'red' --impl fake_wrong --out first
+  expect 0 'accepted' baseline first/run.json --out accepted.txt
+  gate 0 'green' --impl fake_wrong --out second --baseline accepted.txt
+  expect 0 '' baseline second/run.json
+  diff accepted.txt stdout || fail 'the baseline of the same findings differs'
+  echo 'grpo|*|fake_wrong|* | a fake | #1 | expires 2999-12-31' >waivers.txt
+  gate 0 'green' --impl fake_wrong --waivers waivers.txt
+  echo 'grpo|*|fake_wrong|* | a fake | #1 | expires 2001-12-31' >waivers.txt
+  gate 1 'expires 2001-12-31' --impl fake_wrong --waivers waivers.txt
+  head -n 2 accepted.txt >fewer.txt
+  gate 1 'red' --impl fake_wrong --baseline fewer.txt
+  sed 's/"schema": 1/"schema": 2/' first/run.json >newer.json
+  expect 2 'newer.json: schema: expected version 1, not 2' baseline newer.json
+  head -c 1000 first/run.json >short.json
+  expect 2 'short.json' baseline short.json
+}
+
+listing() {
+  expect 0 'finite_backward' list
+  grep -q fake_exact stdout && fail 'the list opens the implementations unasked'
+  expect 0 'fake_doubled' list implementations
+  expect 0 'hostile' list profiles
+  expect 0 'old_log_prob' describe grpo
+  expect 0 'gradient' describe finite_backward
+  expect 0 '\*\*B4\.\*\*' describe B4
+  expect 0 'twin of fake_exact' describe fake_doubled
+}
+
+"$test"
+exit "$failures"

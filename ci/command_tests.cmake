@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+# The command from outside, over implementations made for its tests. Their catalog stands before that
+# of the library, which is then not taken from the archive.
+add_executable(lossgate_fake main.cpp fake/catalog.cpp)
+target_link_libraries(lossgate_fake PRIVATE lossgate_ci)
+
+foreach(test IN ITEMS help usage case_files out_folder verdicts same_verdicts containment interruption
+    acceptance listing)
+  add_test(NAME command.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/command_test.sh ${test}
+    $<TARGET_FILE:lossgate_fake> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/command_test)
+  set_tests_properties(command.${test} PROPERTIES TIMEOUT 300)
+endforeach()

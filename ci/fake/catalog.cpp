@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/catalog.h"
+
+#include <csignal>
+#include <stdexcept>
+#include <thread>
+
+#include "reference/reference.h"
+
+/// Implementations that behave as tests of the command want them to, in place of the real ones.
+/// They repeat the reference, so they are right, but for what their names say. A case's title
+/// triggers what kills a process.
+namespace lossgate::impl {
+namespace {
+
+using reference::Tracked;
+
+struct Rounding final : reference::Sink<Tracked> {
+  explicit Rounding(LossResult& result_in) : result(result_in) {}
+  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
+    result.outputs[output].tensor.set(index, static_cast<double>(value.v));
+  }
+  LossResult& result;
+};
+
+LossResult exact(const LossSignature& signature, const Case& c) {
+  const reference::Loss& loss = *reference::find_loss(signature.id);
+  LossResult result;
+  result.refusal = reference::expected_refusal(loss, c);
+  if (result.refusal) return result;
+  const reference::Problem problem(signature, c);
+  for (const OutputInfo& output : problem.outputs) {
+    result.outputs.push_back({output.name, Tensor::zeros(output.dtype, output.extents)});
+  }
+  Rounding sink(result);
+  const Dtype dtype = float_dtype(signature, c);
+  const std::string form = signature.forms.empty() ? "" : signature.forms.front();
+  reference::evaluate(loss, problem, plain_arithmetic(dtype, form), sink);
+  return result;
+}
+
+LossResult doubled(const LossSignature& signature, const Case& c) {
+  LossResult result = exact(signature, c);
+  for (Output& output : result.outputs) {
+    if (!is_float(output.tensor.dtype)) continue;
+    for (std::int64_t i = 0; i < output.tensor.size(); ++i) {
+      output.tensor.set(i, 2.0 * output.tensor.at(i));
+    }
+  }
+  return result;
+}
+
+LossResult fragile(const LossSignature& signature, const Case& c) {
+  if (c.provenance.title == "crash") std::raise(SIGSEGV);
+  if (c.provenance.title == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+  if (c.provenance.title == "throw") throw std::runtime_error("out of patience");
+  return exact(signature, c);
+}
+
+Implementation implementation(const std::string& name,
+                              LossResult (*evaluate)(const LossSignature&, const Case&)) {
+  Implementation made;
+  made.name = name;
+  made.loss = "grpo";
+  made.source = {.file = "ci/fake/catalog.cpp", .line = __LINE__};
+  made.unsupported = [](const Case&) { return std::nullopt; };
+  made.arithmetic = [](Dtype dtype) {
+    return plain_arithmetic(dtype, reference::find_signature("grpo")->forms.front());
+  };
+  made.evaluate = evaluate;
+  return made;
+}
+
+Implementation faulty(const std::string& name,
+                      LossResult (*evaluate)(const LossSignature&, const Case&)) {
+  Implementation made = implementation(name, evaluate);
+  made.fault = Fault{.twin = "fake_exact",
+                     .thread = "none",
+                     .cause = "for tests",
+                     .trigger = "any case",
+                     .killers = {"reference_agreement"}};
+  return made;
+}
+
+}  // namespace
+
+const std::vector<Implementation>& catalog(bool /*with_torch*/) {
+  static const std::vector<Implementation> all = {
+      implementation("fake_exact", exact), implementation("fake_wrong", doubled),
+      implementation("fake_fragile", fragile), faulty("fake_doubled", doubled),
+      faulty("fake_survivor", exact)};
+  return all;
+}
+
+std::string_view torch_status() { return "left out of tests"; }
+
+std::string torch_library() { return ""; }
+
+}  // namespace lossgate::impl
