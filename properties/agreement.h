@@ -43,8 +43,9 @@ std::optional<Outcome> incomparable(Evaluation& evaluation);
 /// The transformed case's result against the base's expectations.
 Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, bool split = false);
 
-/// Bitwise equality of two results' outputs; NaNs of any payload are equal. The place of the first
-/// difference is in the base's coordinates.
+/// Bitwise equality of two results' outputs; NaNs of any payload are equal, and a gradient at a
+/// masked position may be a zero of either sign (rule C4). The place of the first difference is in
+/// the base's coordinates.
 std::optional<Violation> first_difference(const CaseStudy& study, const LossResult& base,
                                           const LossResult& other);
 

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/agreement.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "properties/fake_grpo.h"
+#include "properties/given_loss.h"
+
+namespace lossgate::properties {
+namespace {
+
+using reference::Inputs;
+using reference::Outputs;
+using reference::Real;
+using reference::Tracked;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr Dtype kFloats[] = {Dtype::f64, Dtype::f32, Dtype::f16, Dtype::bf16};
+
+thread_local Given given_now;
+
+const reference::Loss& given_loss() {
+  static const reference::Loss loss = [] {
+    const std::vector<Axis> per_token = {Axis::sequences, Axis::tokens};
+    reference::Loss made = grpo();
+    made.signature = {};
+    made.signature.id = "given";
+    made.signature.fields = {{.name = "x", .role = Role::differentiable, .axes = per_token}};
+    made.signature.outputs = {{.name = "value", .axes = per_token}};
+    made.signature.reductions = {Reduction::sum};
+    made.evaluate = [](const Inputs<Tracked>&, const Outputs<Tracked>& out) {
+      out.writer("loss")(given_now.loss);
+      out.writer("value")(given_now.value, 0, 0);
+      out.gradient("x")(given_now.gradient, 0, 0);
+    };
+    return made;
+  }();
+  return loss;
+}
+
+Case given_case(Dtype dtype, double upstream) {
+  Case c;
+  c.spec = standard_spec(given_loss().signature);
+  c.shape[Axis::sequences] = c.shape[Axis::tokens] = 1;
+  c.batch.fields = {{"x", Tensor::zeros(dtype, {1, 1})}};
+  c.upstream = upstream;
+  return c;
+}
+
+LossResult given_result(const CaseStudy& study, const Actual& actual) {
+  LossResult result;
+  const double values[] = {actual.loss, actual.value, actual.gradient};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const OutputInfo& output = study.outputs()[i];
+    result.outputs.push_back({output.name, Tensor::zeros(output.dtype, output.extents)});
+    result.outputs.back().tensor.set(0, values[i]);
+  }
+  return result;
+}
+
+bool holds(const Tracked& expected, double actual, Dtype dtype = Dtype::f32) {
+  return !judge(expected, actual, dtype).violation;
+}
+
+}  // namespace
+
+Tracked near(Real value, double err, double half) {
+  return {value, err, static_cast<double>(std::fabs(value)), half};
+}
+
+Outcome compare_with(const Given& given, const Actual& actual, Dtype dtype, double upstream) {
+  given_now = given;
+  CaseStudy study(given_loss(), given_case(dtype, upstream));
+  const Arithmetic arithmetic = plain_arithmetic(dtype, "");
+  return compare({.study = study, .arithmetic = arithmetic, .actual = given_result(study, actual)});
+}
+
+Outcome judge(const Tracked& expected, double actual, Dtype dtype) {
+  return compare_with({.gradient = expected}, {.gradient = actual}, dtype);
+}
+
+TEST(Agreement, NanAgainstANumberIsWrong) {
+  for (Dtype dtype : kFloats) {
+    for (double number : {0.0, 1.0, -3.0}) EXPECT_FALSE(holds(near(number), kNan, dtype));
+  }
+}
+
+TEST(RuleC5, NanIsEqualOnlyToTheNanOfTheReference) {
+  EXPECT_EQ(judge(near(NAN), kNan).compared, 2);  // loss and value; the gradient is left out
+  EXPECT_TRUE(holds(near(NAN), 1.0));
+  EXPECT_FALSE(holds(near(1.0), kNan));
+  const Outcome all = compare_with({near(NAN), near(NAN), near(NAN)}, {kNan, kNan, kNan});
+  EXPECT_EQ(all.verdict, Verdict::skipped);
+  EXPECT_EQ(all.reason, "reference overflow");
+}
+
+TEST(RuleC1, AnInfinityForANumberThatFitsIsWrong) {
+  for (Dtype dtype : kFloats) {
+    EXPECT_FALSE(holds(near(1.0), kInfinity, dtype));
+    EXPECT_FALSE(holds(near(1.0), -kInfinity, dtype));
+    EXPECT_FALSE(holds(near(max_finite(dtype)), kInfinity, dtype)) << name(dtype);
+  }
+}
+
+TEST(RuleC1, EachOutputIsAskedSeparately) {
+  const Given given{near(1.0), near(1.0), near(1.0)};
+  EXPECT_EQ(compare_with(given, {kInfinity, 1.0, 1.0}).violation->place.output, "loss");
+  EXPECT_EQ(compare_with(given, {1.0, kInfinity, 1.0}).violation->place.output, "value");
+  EXPECT_EQ(compare_with(given, {1.0, 1.0, kInfinity}).violation->place.output, "gradient.x");
+}
+
+TEST(RuleC2, BeyondTheRangeInfinityOfTheRightSignLargestNumberAndNanAreRight) {
+  for (Dtype dtype : kFloats) {
+    const Real beyond = 4.0L * max_finite(dtype);
+    for (Real value : {beyond, static_cast<Real>(kInfinity)}) {
+      EXPECT_TRUE(holds(near(value), kInfinity, dtype));
+      EXPECT_TRUE(holds(near(value), max_finite(dtype), dtype));
+      EXPECT_TRUE(holds(near(value), kNan, dtype));
+      EXPECT_FALSE(holds(near(value), -kInfinity, dtype)) << name(dtype);
+      EXPECT_FALSE(holds(near(value), -max_finite(dtype), dtype));
+      EXPECT_FALSE(holds(near(value), 3.0, dtype)) << name(dtype);
+      EXPECT_TRUE(holds(near(-value), -kInfinity, dtype));
+      EXPECT_FALSE(holds(near(-value), kInfinity, dtype));
+      EXPECT_FALSE(holds(near(-value), 0.0, dtype));
+    }
+  }
+}
+
+TEST(RuleC2, APeakThatDoesNotFitExcusesNanButNotAWrongNumber) {
+  Tracked behind = near(1.0, 1e-6);
+  behind.peak = 1e39;
+  EXPECT_TRUE(holds(behind, kNan));
+  EXPECT_TRUE(holds(behind, -kInfinity));
+  EXPECT_TRUE(holds(behind, 1.0));
+  EXPECT_FALSE(holds(behind, 2.0));
+  behind.peak = 1e38;
+  EXPECT_FALSE(holds(behind, kNan));
+}
+
+TEST(RuleC2, AtAKinkAnInfinityOfEitherSignCanBeTheAnswer) {
+  EXPECT_TRUE(holds(near(1e30, 0.0, 1e39), -kInfinity));
+  EXPECT_FALSE(holds(near(1e39, 0.0, 1e30), -kInfinity));
+}
+
+TEST(RuleC2, ZeroUpstreamExcusesNanWhereTheForwardOverflows) {
+  const Given overflows{.loss = near(1e39)};
+  const Given fits{.loss = near(1.0)};
+  EXPECT_FALSE(compare_with(overflows, {kInfinity, 0.0, kNan}, Dtype::f32, 0.0).violation);
+  EXPECT_TRUE(compare_with(overflows, {kInfinity, 0.0, kInfinity}, Dtype::f32, 0.0).violation);
+  EXPECT_TRUE(compare_with(overflows, {kInfinity, 0.0, kNan}, Dtype::f32, 1.0).violation);
+  EXPECT_TRUE(compare_with(fits, {1.0, 0.0, kNan}, Dtype::f32, 0.0).violation);
+}
+
+TEST(Agreement, ZerosOfEitherSignAreEqualAndNothingElseIsAnExactZero) {
+  for (Dtype dtype : kFloats) {
+    EXPECT_TRUE(holds({}, 0.0, dtype));
+    EXPECT_TRUE(holds({}, -0.0, dtype));
+    EXPECT_FALSE(holds({}, min_subnormal(dtype), dtype)) << name(dtype);
+    EXPECT_FALSE(holds({}, -min_subnormal(dtype), dtype));
+  }
+}
+
+TEST(RuleB3, StorageCountsAtEveryEdgeOfTheDtype) {
+  for (Dtype dtype : kFloats) {
+    const double u = unit_roundoff(dtype), least = min_subnormal(dtype);
+    EXPECT_TRUE(holds(near(1.0), 1.0 + 2.0 * u, dtype));
+    EXPECT_FALSE(holds(near(1.0), 1.0 + 6.0 * u, dtype)) << name(dtype);
+    const Real half = static_cast<Real>(least) / 2;
+    EXPECT_TRUE(holds(near(half), 0.0, dtype));
+    EXPECT_TRUE(holds(near(half), least, dtype));
+    EXPECT_FALSE(holds(near(half), 4.0 * least, dtype)) << name(dtype);
+    EXPECT_TRUE(holds(near(min_normal(dtype)), min_normal(dtype), dtype));
+    EXPECT_TRUE(holds(near(max_finite(dtype)), max_finite(dtype), dtype));
+    EXPECT_FALSE(holds(near(max_finite(dtype)), max_finite(dtype) * (1.0 - 8.0 * u), dtype));
+  }
+}
+
+TEST(RuleB3, TheThresholdIsTwoBoundsWide) {
+  EXPECT_TRUE(holds(near(1.0, 1e-3), 1.00199));
+  EXPECT_FALSE(holds(near(1.0, 1e-3), 1.00201));
+}
+
+TEST(RuleB4, TheComparisonIsMadeHoweverSmallTheValueIsBesideItsBound) {
+  EXPECT_EQ(judge(near(1e-3, 1.0), 3.0).verdict, Verdict::violated);
+  const Given small{near(1e-3, 1.0), near(1e-3, 1.0), near(1e-3, 1.0)};
+  const Outcome outcome = compare_with(small, {0.5, 0.5, 0.5});
+  EXPECT_EQ(outcome.verdict, Verdict::vacuous);
+  EXPECT_EQ(outcome.reason, "no digit");
+  EXPECT_EQ(outcome.no_digit, 3);
+}
+
+TEST(RuleB4, OneDigitIsEnoughToHold) {
+  EXPECT_EQ(judge(near(1.0, 0.4), 0.9).verdict, Verdict::held);
+  EXPECT_EQ(judge(near(1.0, 0.4), 0.9).no_digit, 0);
+}
+
+TEST(RuleB4, ABrokenAnalysisClaimsNothing) {
+  EXPECT_TRUE(holds(near(1.0, kInfinity), 1e30));
+  EXPECT_EQ(judge(near(1.0, kInfinity), 1e30).no_digit, 1);
+}
+
+TEST(RuleB5, TheWorstRatioIsRecordedWhereEverythingHeld) {
+  const Outcome outcome = judge(near(1.0, 1e-3), 1.001);
+  EXPECT_EQ(outcome.verdict, Verdict::held);
+  EXPECT_NEAR(outcome.worst_ratio, 1.0, 1e-3);
+}
+
+TEST(RuleB6, EveryNumberBetweenTheOneSidedSlopesIsRight) {
+  const Tracked kink = near(0.5, 0.0, 0.5);
+  for (double between : {0.0, 0.3, 0.5, 1.0}) EXPECT_TRUE(holds(kink, between));
+  EXPECT_FALSE(holds(kink, 1.001));
+  EXPECT_FALSE(holds(kink, -0.001));
+}
+
+TEST(RuleB6, TheLargestAnswerAtAKinkIsStoredWithItsOwnRounding) {
+  // The true slope is 0 or 1 + u / 2; bf16 keeps 1.
+  EXPECT_TRUE(holds(near(0.0, 0.0, 1.0 + 0x1p-9), 1.0 + 0x1p-7, Dtype::bf16));
+}
+
+TEST(RuleC8, AZeroGradientWhereTheFormulaHasOneIsViolated) {
+  const Outcome outcome = judge(near(1.0, 1e-7), 0.0);
+  EXPECT_EQ(outcome.verdict, Verdict::violated);
+  EXPECT_GT(outcome.violation->error_ratio, 1e6);
+}
+
+TEST(Agreement, TheViolationIsThatOfTheLargestRatio) {
+  const Outcome outcome = compare_with({near(1.0), near(1.0), near(1.0)}, {1.1, 2.0, 1.2});
+  EXPECT_EQ(outcome.violation->place.output, "value");
+}
+
+RC_GTEST_PROP(Agreement, ACorrectlyRoundedValueAlwaysHolds, (double seed, int exponent)) {
+  for (Dtype dtype : kFloats) {
+    const double value = std::ldexp(std::fmod(seed, 1.0), exponent % 1000);
+    const double stored = round_to(dtype, value);
+    RC_ASSERT(holds(near(value), stored, dtype));
+  }
+}
+
+TEST(FirstDifference, SeesEveryBitButPayloadsAndTheZerosOfMaskedGradients) {
+  Case c = grpo_case(1, 2);
+  mask_out(c, 0, 1);
+  CaseStudy study(grpo(), c);
+  const LossResult base = fake_grpo().evaluate(grpo().signature, c);
+  const auto with = [&](std::size_t output, std::int64_t index, double value) {
+    LossResult other = base;
+    other.outputs[output].tensor.set(index, value);
+    return other;
+  };
+  EXPECT_FALSE(first_difference(study, base, base));
+  EXPECT_FALSE(first_difference(study, with(0, 0, kNan), with(0, 0, -kNan)));
+  EXPECT_TRUE(first_difference(study, base, with(0, 0, kNan)));
+  EXPECT_TRUE(first_difference(study, with(0, 0, kNan), base));
+  EXPECT_TRUE(first_difference(study, with(1, 0, 0.0), with(1, 0, -0.0)));
+  EXPECT_TRUE(first_difference(study, with(2, 0, 0.0), with(2, 0, -0.0)));
+  EXPECT_FALSE(first_difference(study, base, with(2, 1, -0.0)));
+  const auto difference = first_difference(study, base, with(2, 1, 1e-30));
+  ASSERT_TRUE(difference);
+  EXPECT_EQ(difference->place.token, 1);
+  EXPECT_FALSE(difference->place.valid);
+}
+
+}  // namespace lossgate::properties
