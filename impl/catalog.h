@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,10 +10,16 @@
 namespace lossgate::impl {
 
 /// All implementations, sound before faulty, in the order in which they are listed. Opens the
-/// LibTorch library where it lies beside the program; see torch_status.
-const std::vector<Implementation>& catalog();
+/// LibTorch library unless told not to; that takes most of a second, once. Two catalogs are kept,
+/// with and without it; references stay valid.
+const std::vector<Implementation>& catalog(bool with_torch = true);
 
-/// Empty where the LibTorch implementations are loaded, else why they are not.
+/// Empty where the LibTorch implementations are loaded, else one line that says why they are not.
+/// Opens the library.
 std::string_view torch_status();
+
+/// Where the LibTorch library will be opened from; empty where there is none. Opens nothing.
+/// LOSSGATE_TORCH_LIBRARY in the environment names another.
+std::string torch_library();
 
 }  // namespace lossgate::impl

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/catalog.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+
+#include "impl/cuda/grpo_host.h"
+#include "impl/faulty/grpo.h"
+
+namespace lossgate::impl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLibrary = "liblossgate_torch.so";
+
+void append(std::vector<Implementation>& all, std::vector<Implementation> more) {
+  std::ranges::move(more, std::back_inserter(all));
+}
+
+/// What is always there.
+std::vector<Implementation> built_in() {
+  std::vector<Implementation> all;
+  all.push_back(grpo_host());
+  append(all, eager_grpo_implementations());
+  append(all, faulty_grpo_implementations());
+  return all;
+}
+
+std::vector<Implementation> sound_first(const std::vector<Implementation>& all) {
+  std::vector<Implementation> sorted;
+  for (bool faulty : {false, true}) {
+    std::ranges::copy_if(all, std::back_inserter(sorted), [faulty](const Implementation& i) {
+      return i.fault.has_value() == faulty;
+    });
+  }
+  return sorted;
+}
+
+struct Torch {
+  std::vector<Implementation> implementations;
+  std::string status;
+};
+
+Torch open_torch() {
+  const std::string path = torch_library();
+  if (path.empty()) return {{}, std::string(kLibrary) + " is not beside the program"};
+  // Never closed: the implementations point into it.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) return {{}, dlerror()};
+  using Register = void (*)(std::vector<Implementation>*);
+  const auto add = reinterpret_cast<Register>(dlsym(library, "lossgate_register"));
+  if (!add) return {{}, path + " has no lossgate_register"};
+  Torch torch;
+  add(&torch.implementations);
+  return torch;
+}
+
+const Torch& torch() {
+  static const Torch opened = open_torch();
+  return opened;
+}
+
+std::vector<Implementation> build(bool with_torch) {
+  std::vector<Implementation> all = built_in();
+  if (with_torch) append(all, torch().implementations);
+  return sound_first(all);
+}
+
+}  // namespace
+
+const std::vector<Implementation>& catalog(bool with_torch) {
+  if (!with_torch) {
+    static const std::vector<Implementation> own = build(false);
+    return own;
+  }
+  static const std::vector<Implementation> all = build(true);
+  return all;
+}
+
+std::string_view torch_status() { return torch().status; }
+
+std::string torch_library() {
+  const char* named = std::getenv("LOSSGATE_TORCH_LIBRARY");
+  if (named && *named) return named;
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const fs::path& folder : {program, program.parent_path() / "lib" / "lossgate"}) {
+    if (fs::is_regular_file(folder / kLibrary, ignored)) return (folder / kLibrary).string();
+  }
+  return "";
+}
+
+}  // namespace lossgate::impl
