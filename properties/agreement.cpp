@@ -110,9 +110,11 @@ class Judge {
     const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
     const double allowed = allowed_error(output, expected, exact);
     ++compared_;
+    // An infinity that stands in the input is exact, and no moderate number is near it. One that
+    // Real or double overflowed to has an infinite bound: nothing is said.
     const bool infinite =
-        std::isinf(static_cast<double>(expected.v)) && std::isfinite(expected.half);
-    const double ratio = infinite               ? kInfinity  // a moderate number is never near it
+        std::isinf(expected.v) && std::isfinite(expected.err) && std::isfinite(expected.half);
+    const double ratio = infinite               ? kInfinity
                          : allowed == kInfinity ? 0.0
                                                 : ratio_of(distance, expected.half, allowed);
     if (ratio > kThreshold) {
