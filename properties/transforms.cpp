@@ -88,6 +88,7 @@ std::optional<Transformed> masked_non_finite(const LossSignature& signature, con
   static constexpr std::array kValues = {-kInf, kInf, std::numeric_limits<double>::quiet_NaN()};
   const std::size_t phase = fingerprint_of(whole) % kValues.size();
   return rewrite_masked(signature, whole, [phase](const Field&, Dtype dtype, Index at) {
+    if (dtype == Dtype::u8 || dtype == Dtype::boolean) return at % 2 == 0 ? 0.0 : 1.0;
     if (!is_float(dtype)) return at % 2 == 0 ? -1.0 : 120.0;
     return kValues[(static_cast<std::size_t>(at) + phase) % kValues.size()];
   });

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "properties/fake_grpo.h"
+
+namespace lossgate::properties {
+namespace {
+
+struct Trial {
+  std::string property;
+  Flaw flaw;
+  double amount;
+  std::function<void(Case&)> prepare;
+  std::string cause;
+};
+
+/// Three ragged sequences over two ranks; what a case needs beyond that to show the flaw.
+Case trial_case(const Trial& trial) {
+  Case c = grpo_case(3, 4);
+  mask_out(c, 0, 2);
+  mask_out(c, 0, 3);
+  mask_out(c, 1, 3);
+  c.split = {.world = 2, .parts = {{0, {0}}, {1, {1, 2}}, {1, {}}}};
+  if (trial.prepare) trial.prepare(c);
+  return c;
+}
+
+void unclamped(Case& c) { c.spec.set("log_ratio_clamp", None{}); }
+
+void overflowing_mask(Case& c) {
+  unclamped(c);
+  put_log_ratio(c, 0, 3, 89.0);
+  put(c, "advantage", 0, 3, -1.0);  // the clip does not bound it
+}
+
+void overflowing_weight(Case& c) {
+  unclamped(c);
+  put_log_ratio(c, 0, 0, 200.0);
+  put(c, "advantage", 0, 0, 1.0);
+}
+
+void mean_by_sequence(Case& c) {
+  c.spec.reduction = Reduction::sequence_mean;
+  for (std::int64_t t = 0; t < 4; ++t) mask_out(c, 0, t);
+}
+
+const std::vector<Trial>& trials() {
+  static const std::vector<Trial> all = {
+      {"finite_forward", Flaw::mask_multiplied, 0, overflowing_mask, "overflow on a live path"},
+      {"finite_backward", Flaw::mask_multiplied, 0, overflowing_mask,
+       "non-finite value behind a mask"},
+      {"finite_backward", Flaw::clamped_after_exp, 0,
+       [](Case& c) {
+         put_log_ratio(c, 0, 0, 100.0);
+         put(c, "advantage", 0, 0, -1.0);
+       },
+       "non-finite slope behind a bound"},
+      {"masked_positions_inert", Flaw::mask_multiplied, 0, unclamped, "masked data leaks"},
+      {"masked_positions_inert", Flaw::masked_data_read, 0, nullptr, "masked data leaks"},
+      {"masked_positions_inert", Flaw::masked_gradient, 0, nullptr,
+       "gradient at a masked position"},
+      {"no_laundering", Flaw::nan_replaced, 0, nullptr, "laundering"},
+      {"no_laundering", Flaw::nan_replaced_inputs, 0, nullptr, "laundering"},
+      {"error_on_invalid", Flaw::invalid_accepted, 0, nullptr, "invalid input accepted"},
+      {"error_on_invalid", Flaw::argument_misnamed, 0, nullptr, "refusal names another argument"},
+      {"empty_is_zero", Flaw::empty_divided, 0, nullptr, "empty divisor"},
+      {"empty_is_zero", Flaw::sequence_counted, 0,
+       [](Case& c) { c.spec.reduction = Reduction::sequence_mean; }, "empty row counted"},
+      {"zero_advantage_zero_gradient", Flaw::zero_multiplied, 0, overflowing_weight,
+       "zero times infinity"},
+      {"reference_agreement", Flaw::slope_biased, 1e-5, nullptr, "disagrees with the formula"},
+      {"reference_agreement", Flaw::value_biased, 1e-5, nullptr, "disagrees with the formula"},
+      {"reference_agreement", Flaw::signal_dead, 0, nullptr, "dead signal"},
+      {"reference_agreement", Flaw::upstream_ignored, 0, [](Case& c) { c.upstream = 0.5; },
+       "disagrees with the formula"},
+      {"reference_agreement", Flaw::padding_counted, 0, nullptr, "disagrees with the formula"},
+      {"reference_agreement", Flaw::sequence_counted, 0, mean_by_sequence,
+       "disagrees with the formula"},
+      {"reference_agreement", Flaw::row_reads_neighbour, 0, nullptr, "disagrees with the formula"},
+      {"reference_agreement", Flaw::legal_refused, 0, nullptr, "legal input refused"},
+      {"reference_agreement", Flaw::output_missing, 0, nullptr, "malformed result"},
+      {"reference_agreement", Flaw::dtype_changed, 0, nullptr, "malformed result"},
+      {"split_invariance", Flaw::mean_of_means, 0, nullptr, "reduction over the wrong scope"},
+      {"padding_invariance", Flaw::padding_counted, 0, nullptr, "padding counted"},
+      {"permutation_invariance", Flaw::row_reads_neighbour, 0, nullptr, "a row reads another row"},
+      {"inputs_not_mutated", Flaw::input_overwritten, 0, nullptr, "input overwritten"},
+      {"determinism", Flaw::order_varies, 0, nullptr, "order of operations varies"},
+      {"on_policy_identity", Flaw::kl_biased, 1e-3, nullptr, "disagrees with the formula"},
+      {"gradient_matches_finite_difference", Flaw::slope_biased, 0.5,
+       [](Case& c) { c.spec.set("clip_high", 4.0), c.spec.set("clip_low", 0.9); },
+       "backward is not the derivative"},
+      {"finite_for_every_finite_input", Flaw::none, 0,
+       [](Case& c) {
+         unclamped(c);
+         put_log_ratio(c, 0, 0, 100.0);
+         put(c, "advantage", 0, 0, -1.0);
+       },
+       "unbounded exponent"},
+  };
+  return all;
+}
+
+class EachProperty : public testing::TestWithParam<Trial> {};
+
+TEST_P(EachProperty, HoldsForASoundImplementationAndFallsToABrokenOne) {
+  const Trial& trial = GetParam();
+  const Case c = trial_case(trial);
+  if (trial.flaw != Flaw::none) {
+    const Outcome sound = check(trial.property, fake_grpo(), c);
+    EXPECT_EQ(sound.verdict, Verdict::held)
+        << sound.reason << (sound.violation ? sound.violation->detail : "");
+  }
+  const Outcome broken = check(trial.property, fake_grpo(trial.flaw, trial.amount), c);
+  ASSERT_EQ(broken.verdict, Verdict::violated) << broken.reason;
+  EXPECT_EQ(broken.violation->cause, trial.cause);
+  EXPECT_FALSE(broken.violation->detail.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalog, EachProperty, testing::ValuesIn(trials()), [](const auto& info) {
+  return info.param.property + "_" + std::to_string(info.index);
+});
+
+TEST(Catalog, EveryPropertyHasATrialOfItsOwn) {
+  for (const Property& property : catalog()) {
+    if (property.name == "path_parity" || property.name == "bounds_hold") continue;  // below
+    EXPECT_TRUE(std::ranges::any_of(trials(), [&](const Trial& trial) {
+      return trial.property == property.name;
+    })) << property.name;
+  }
+}
+
+TEST(PathParity, ComparesLaterImplementationsWithTheFirstSoundOne) {
+  CaseStudy study(grpo(), grpo_case(2, 3));
+  const auto parity = find_property("path_parity")->check;
+  const auto with = [&](const char* name, Flaw flaw, double amount) {
+    impl::Implementation fake = fake_grpo(flaw, amount);
+    fake.name = name;
+    Evaluation evaluation(study, fake);
+    return parity(evaluation);
+  };
+  EXPECT_EQ(with("faulty", Flaw::slope_biased, 1e-4).verdict, Verdict::vacuous);
+  EXPECT_EQ(with("first", Flaw::none, 0).verdict, Verdict::vacuous);
+  EXPECT_EQ(with("second", Flaw::none, 0).verdict, Verdict::held);
+  EXPECT_EQ(with("third", Flaw::slope_biased, 1e-4).violation->cause, "paths drift apart");
+  EXPECT_EQ(with("fourth", Flaw::value_biased, 1e-4).verdict, Verdict::violated);
+}
+
+/// The loss with per-token values declared to lie in the range of k3 (A = 0), which includes 0.
+const reference::Loss& bounded_grpo() {
+  static const reference::Loss loss = [] {
+    reference::Loss made = grpo();
+    made.signature.outputs[0].range = [](const Case&) {
+      return std::optional(std::pair(0.0, 10.0 * 0.04));
+    };
+    return made;
+  }();
+  return loss;
+}
+
+Outcome bounds_of_kl(Flaw flaw, double amount, double kl_input) {
+  Case c = grpo_case(1, 2);
+  for (std::int64_t t = 0; t < 2; ++t) {
+    put(c, "advantage", 0, t, 0.0);
+    put(c, "ref_log_prob", 0, t, get(c, "log_prob", 0, t) + kl_input);
+  }
+  CaseStudy study(bounded_grpo(), c);
+  const auto fake = fake_grpo(flaw, amount);
+  Evaluation evaluation(study, fake);
+  return find_property("bounds_hold")->check(evaluation);
+}
+
+TEST(BoundsHold, FindsANegativeDivergence) {
+  for (double kl_input : {0.0, 1e-3, 20.0, -20.0}) {  // at the output's clamp, too
+    EXPECT_EQ(bounds_of_kl(Flaw::none, 0, kl_input).verdict, Verdict::held) << kl_input;
+  }
+  EXPECT_EQ(bounds_of_kl(Flaw::kl_biased, -1e-3, 1e-3).violation->cause, "cancellation");
+}
+
+TEST(Calls, OfTheCorePropertiesAreAtMostTwelve) {
+  Case c = grpo_case(3, 4);
+  mask_out(c, 0, 3);
+  c.split = {.world = 2, .parts = {{0, {0}}, {1, {1, 2}}}};
+  CaseStudy study(grpo(), c);
+  const auto fake = fake_grpo();
+  Evaluation evaluation(study, fake);
+  for (const Property& property : catalog()) {
+    if (property.tier == Tier::core) property.check(evaluation);
+  }
+  EXPECT_LE(evaluation.calls(), 12);
+  EXPECT_GE(evaluation.calls(), 10);  // and the case did need them
+}
+
+TEST(RuleE2, OneNanIsOneFinding) {
+  Case c = grpo_case(2, 3);
+  mask_out(c, 0, 2);
+  overflowing_mask(c);
+  put_log_ratio(c, 0, 2, 89.0);
+  CaseStudy study(grpo(), c);
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  Evaluation evaluation(study, fake);
+  std::vector<const Property*> all;
+  for (const Property& property : catalog()) all.push_back(&property);
+  const auto with = check_all(evaluation, all, true), without = check_all(evaluation, all, false);
+  const auto at = static_cast<std::size_t>(find_property("reference_agreement") - &catalog()[0]);
+  EXPECT_EQ(with[at].verdict, Verdict::skipped);
+  EXPECT_EQ(with[at].reason, "not finite");
+  EXPECT_EQ(without[at].verdict, Verdict::violated);
+}
+
+TEST(Readme, ListsThePropertiesAsTheCatalogHasThem) {
+  std::ifstream file(LOSSGATE_SOURCE_DIR "/properties/README.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  std::size_t from = 0;
+  for (const Property& p : catalog()) {
+    const std::string row = "| `" + p.name + "` | " + std::string(name(p.tier)) + " | " + p.rules +
+                            " | " + p.statement + " |";
+    const std::size_t at = text.str().find(row, from);
+    EXPECT_NE(at, std::string::npos) << row;
+    if (at != std::string::npos) from = at;
+  }
+  EXPECT_EQ(text.str().find("\n| `", from + 3), std::string::npos) << "a row of no property";
+}
+
+TEST(Readme, NumbersEveryRuleAtALineStart) {
+  std::ifstream file(LOSSGATE_SOURCE_DIR "/properties/README.md");
+  std::string line, found;
+  while (std::getline(file, line)) {
+    if (line.size() > 6 && line.starts_with("**") && line.substr(4, 3) == ".**") {
+      found += line.substr(2, 2) + " ";
+    }
+  }
+  EXPECT_EQ(found,
+            "A1 A2 A3 A4 A5 A6 A7 B1 B2 B3 B4 B5 B6 B7 B8 C1 C2 C3 C4 C5 C6 C7 C8 D1 D2 D3 "
+            "E1 E2 E3 E4 E5 E6 E7 F1 F2 F3 ");
+}
+
+}  // namespace
+}  // namespace lossgate::properties
