@@ -6,9 +6,9 @@ namespace {
 
 // "B4" if a rule starts here.
 std::string number_at(std::string_view line) {
-  if (!line.starts_with("**")) return "";
-  const std::size_t end = line.find(".**");
-  if (end == std::string_view::npos || end > 8) return "";
+  if (!line.starts_with("**") || line.size() < 5 || line[2] < 'A' || line[2] > 'Z') return "";
+  const std::size_t end = line.find_first_not_of("0123456789", 3);
+  if (end == 3 || end == std::string_view::npos || line[end] != '.') return "";
   return std::string(line.substr(2, end - 2));
 }
 

@@ -85,9 +85,8 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
   if (!f.cause.empty()) text += line("cause", f.cause);
   text += line("usual fix", std::string(usual_fix(f.property)));
   text += line("replay", repro_line(f, folder));
-  if (!f.red()) {
-    text += line(f.state, f.state_reason);
-  } else {
+  if (!f.state_reason.empty()) text += line(f.red() ? "expired" : f.state, f.state_reason);
+  if (f.red()) {
     text += line("to accept", f.fingerprint + " | reason | issue | expires YYYY-MM-DD");
   }
   return text;

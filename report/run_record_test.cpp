@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "report/board.h"
+#include "report/finding_text.h"
+#include "report/junit.h"
+#include "report/record_file.h"
+
+namespace lossgate::report {
+namespace {
+
+RecordedFinding finding_of(const std::string& fingerprint, const std::string& grade,
+                           std::int64_t ordinal) {
+  RecordedFinding finding;
+  finding.fingerprint = fingerprint;
+  finding.loss = "grpo";
+  finding.implementation = "one";
+  finding.property = "finite_backward";
+  finding.dtype = "f32";
+  finding.grade = grade;
+  finding.ordinal = ordinal;
+  finding.state = "red";
+  finding.place = "gradient.log_prob[0, 1]";
+  finding.detail = "it is <not> \"finite\" & \x01";
+  finding.source_file = "impl/one.cpp";
+  finding.inputs = {"log_prob -1 (0xbf800000)"};
+  finding.actual = "nan (0x7fc00000)";
+  finding.expected = "0";
+  finding.error_ratio = INFINITY;
+  finding.cause = "unbounded exponent";
+  finding.reach = "fails from log-ratio 88.73 in f32";
+  finding.case_file = "findings/0123456789abcdef.case";
+  return finding;
+}
+
+RunRecord record_of() {
+  RunRecord record;
+  record.version = "0.1.0";
+  record.request.profile = "hostile";
+  record.cases_planned = record.cases_run = 3;
+  record.properties = {{"finite_backward", "core", "Gradients are finite."}};
+  record.subjects.emplace_back();
+  record.subjects[0].loss = "grpo";
+  record.subjects[0].name = "one";
+  Cell& row = cell(record, "grpo", "one", "f32", "finite_backward");
+  tally(row, properties::held(), 0);
+  tally(row, properties::vacuous("no trigger"), 1);
+  properties::Violation violation;
+  violation.error_ratio = INFINITY;
+  tally(row, properties::violated(violation), 2);
+  add_finding(record, finding_of("f", "rare", 2));
+  return record;
+}
+
+TEST(RunRecord, CountsVerdictsWithTheirReasons) {
+  const RunRecord record = record_of();
+  const Cell& row = record.cells.at(0);
+  EXPECT_EQ(row.cases, 3);
+  EXPECT_EQ(row.verdicts, (std::array<std::int64_t, 5>{1, 1, 1, 0, 0}));
+  EXPECT_EQ(row.reasons.at("vacuous: no trigger"), 1);
+  EXPECT_EQ(row.worst_ratio, INFINITY);
+  EXPECT_EQ(row.worst_ordinal, 2);
+}
+
+TEST(RunRecord, IsTheSameInWhateverOrderPartsCome) {
+  RunRecord a, b;
+  a.findings = {finding_of("f", "adversarial", 1)};
+  b.findings = {finding_of("f", "rare", 5)};
+  const auto row = [](RunRecord& record, double ratio, std::int64_t ordinal) {
+    properties::Outcome outcome;
+    outcome.compared = 1;
+    outcome.worst_ratio = ratio;
+    tally(cell(record, "grpo", "one", "f32", "p"), outcome, ordinal);
+  };
+  row(a, 0.5, 7);
+  row(b, 0.5, 3);
+  RunRecord ab, ba;
+  merge(ab, a);
+  merge(ab, b);
+  merge(ba, b);
+  merge(ba, a);
+  EXPECT_EQ(to_json(ab), to_json(ba));
+  ASSERT_EQ(ab.findings.size(), 1U);
+  EXPECT_EQ(ab.findings[0].count, 2);
+  EXPECT_EQ(ab.findings[0].grade, "rare") << "the plainest case is kept, not the first";
+  EXPECT_EQ(ab.cells[0].worst_ordinal, 3);
+}
+
+TEST(RecordFile, ReadsBackWhatItWrote) {
+  RunRecord record = record_of();
+  record.request.seed = UINT64_MAX;
+  record.findings[0].allowed = NAN;
+  const std::string text = to_json(record);
+  EXPECT_EQ(to_json(from_json(text, "run.json")), text);
+  EXPECT_EQ(to_json(from_json(to_json(record, -1), "run.json")), text);
+}
+
+TEST(RecordFile, RefusesAnotherSchema) {
+  RunRecord record = record_of();
+  record.schema = kSchemaVersion + 1;
+  try {
+    from_json(to_json(record), "run.json");
+    FAIL();
+  } catch (const RecordError& error) {
+    EXPECT_STREQ(error.what(), "run.json: schema: expected version 1, not 2");
+  }
+}
+
+TEST(RecordFile, NamesTheKeyThatIsWrong) {
+  const std::string text = to_json(record_of());
+  const auto error_of = [&](const std::string& from, const std::string& to) {
+    std::string altered = text;
+    altered.replace(altered.find(from), from.size(), to);
+    try {
+      from_json(altered, "run.json");
+    } catch (const RecordError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  EXPECT_EQ(error_of("\"cases_run\"", "\"cases_ran\""), "run.json: cases_run: expected this key");
+  EXPECT_EQ(error_of("\"cases_run\": 3", "\"cases_run\": \"3\""),
+            "run.json: cases_run: expected an integer");
+  EXPECT_EQ(error_of("\"held\": 1", "\"held\": true"),
+            "run.json: cells[0].verdicts.held: expected an integer");
+  EXPECT_EQ(error_of("{", "["), "run.json: the file: expected JSON, whole");
+}
+
+TEST(FindingText, HasAtMostTwelveLines) {
+  RecordedFinding finding = finding_of("f", "rare", 0);
+  finding.detail = "two\nlines " + std::string(1000, 'x');
+  finding.state = "expired waiver";
+  finding.state_reason = "it was thought to be harmless";
+  const std::string text = finding_text(finding, "Gradients are finite.", "run");
+  EXPECT_LE(std::ranges::count(text, '\n'), 12);
+  EXPECT_NE(text.find("lossgate replay run/findings/0123456789abcdef.case --impl one --property "
+                      "finite_backward\n"),
+            std::string::npos);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 230U);
+}
+
+TEST(ExitStatus, IsRedBeforeItIsIncompleteAndGreenOnlyWhenWhole) {
+  RunRecord record = record_of();
+  EXPECT_EQ(exit_status(record), 1);
+  record.findings[0].state = "known";
+  EXPECT_EQ(exit_status(record), 0);
+  record.cases_run = 2;
+  EXPECT_EQ(exit_status(record), 3);
+  record.cases_run = 3;
+  record.kills.emplace_back();
+  EXPECT_EQ(exit_status(record), 1);
+  record.kills[0].killed = true;
+  record.expectations.emplace_back();
+  EXPECT_EQ(exit_status(record), 1);
+}
+
+TEST(Board, IsPlainWithoutColour) {
+  const std::string plain = board(record_of(), {});
+  EXPECT_TRUE(std::ranges::all_of(plain, [](char c) { return c == '\n' || (c >= 32 && c < 127); }));
+  EXPECT_NE(board(record_of(), {.colour = true, .folder = {}}).find('\x1b'), std::string::npos);
+  EXPECT_NE(plain.find("red: 1 red finding\n"), std::string::npos) << plain;
+}
+
+TEST(Junit, EscapesWhatXmlCannotHold) {
+  const std::string xml = junit(record_of());
+  EXPECT_NE(xml.find("it is &lt;not&gt; &quot;finite&quot; &amp;"), std::string::npos);
+  EXPECT_EQ(xml.find('\x01'), std::string::npos);
+  EXPECT_NE(xml.find("failures=\"1\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lossgate::report
