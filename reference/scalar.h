@@ -62,6 +62,21 @@ S straight_through(const S& forward, const S& /*backward*/) {
   return forward;
 }
 
+/// a b c, whichever two are multiplied first: that product may underflow before the third one comes.
+template <class S>
+S product(const S& a, const S& b, const S& c) {
+  return a * b * c;
+}
+
+inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c) {
+  using tracking::magnitude;
+  Tracked result = a * b * c;
+  if (result.is_exact_zero()) return result;
+  result.err += tracking::product(tracking::current->eta,
+                                  magnitude(a.v) + magnitude(b.v) + magnitude(c.v));
+  return result;
+}
+
 /// p x for a probability p: one that is exactly 0 annihilates, an infinite x included.
 template <class S>
 S weighed(const S& p, const S& x) {

@@ -46,11 +46,11 @@ class PolicyObjective {
       const Token token = at(s, t, log_prob[i], w.value);
       per_token_(store(Stage::per_token, token.value), s, t);
       loss.add(weight * token.value);
-      gradient[i] = scale * token.slope;
+      gradient[i] = product(scale, kl_penalty_, token.kl_slope);
       if (sequence_level_) {
         through_shared.add(scale * token.weight_slope);
       } else {
-        gradient[i] = scale * (token.weight_slope * w.slope) + gradient[i];
+        gradient[i] = product(scale, token.weight_slope, w.slope) + gradient[i];
       }
     }
     if (sequence_level_ && live) {
@@ -63,10 +63,10 @@ class PolicyObjective {
   }
 
  private:
-  /// The term of one position and its derivatives with respect to log_prob (the importance weight
-  /// held fixed) and the importance weight.
+  /// The term of one position, its derivative with respect to the importance weight, and that of
+  /// the KL estimate with respect to log_prob, the weight held fixed.
   struct Token {
-    S value, slope, weight_slope;
+    S value, weight_slope, kl_slope;
   };
 
   S log_ratio(std::int64_t s, std::int64_t t, const S& log_prob) const {
@@ -75,10 +75,10 @@ class PolicyObjective {
 
   Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight) const {
     const Term<S> policy = surrogate_(weight, advantage_(s, t));
-    if (value_of(kl_penalty_) == 0) return {policy.value, S(0), policy.slope};
+    if (value_of(kl_penalty_) == 0) return {policy.value, policy.slope, S(0)};
     const auto k = kl_(log_prob, ref_log_prob_(s, t), kl_weighted_ ? &weight : nullptr);
-    return {policy.value + kl_penalty_ * k.value, kl_penalty_ * k.slope,
-            policy.slope + kl_penalty_ * k.weight_slope};
+    return {policy.value + kl_penalty_ * k.value, policy.slope + kl_penalty_ * k.weight_slope,
+            k.slope};
   }
 
   /// exp of the clamped mean log-ratio, with its derivative with respect to each log-prob.
