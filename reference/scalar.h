@@ -62,18 +62,20 @@ S straight_through(const S& forward, const S& /*backward*/) {
   return forward;
 }
 
-/// a b c, whichever two are multiplied first: that product may underflow before the third one comes.
+/// a b c, whichever two are multiplied first: that product may underflow or overflow before the
+/// third factor comes.
 template <class S>
 S product(const S& a, const S& b, const S& c) {
   return a * b * c;
 }
 
 inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c) {
-  using tracking::magnitude;
   Tracked result = a * b * c;
   if (result.is_exact_zero()) return result;
-  result.err += tracking::product(tracking::current->eta,
-                                  magnitude(a.v) + magnitude(b.v) + magnitude(c.v));
+  const double ma = tracking::magnitude(a.v), mb = tracking::magnitude(b.v),
+               mc = tracking::magnitude(c.v);
+  result.err += tracking::product(tracking::current->eta, ma + mb + mc);
+  result.peak = std::max({result.peak, ma * mb, mb * mc, ma * mc});
   return result;
 }
 
