@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "impl/faulty/tape_functions.h"
+
+/// Discrete distributions on a tape, as log-probs.
+namespace lossgate::impl {
+
+template <class Format>
+using VarRow = std::vector<Var<Format>>;
+
+template <class Format>
+bool is_minus_infinity(Var<Format> a) {
+  return a.value() == -std::numeric_limits<typename Format::Value>::infinity();
+}
+
+/// The largest value, without history; NaN where one is in the row.
+template <class Format>
+Var<Format> detached_maximum(const VarRow<Format>& row) {
+  Var<Format> largest = detach(row.front());
+  for (const Var<Format>& x : row) largest = maximum(largest, detach(x));
+  return largest;
+}
+
+/// log sum exp, -infinity where nothing is possible.
+template <class Format>
+Var<Format> log_sum_exp(const VarRow<Format>& row) {
+  const Var<Format> largest = detached_maximum(row);
+  if (is_minus_infinity(largest)) return largest;
+  VarRow<Format> powers;
+  for (const Var<Format>& x : row) powers.push_back(exp(x - largest));
+  return largest + log(largest.tape().sum(powers));
+}
+
+/// (x - max) - log sum exp(x - max)
+template <class Format>
+VarRow<Format> log_softmax(const VarRow<Format>& row) {
+  const Var<Format> largest = detached_maximum(row);
+  VarRow<Format> shifted, powers;
+  for (const Var<Format>& x : row) shifted.push_back(x - largest);
+  for (const Var<Format>& x : shifted) powers.push_back(exp(x));
+  Tape<Format>& tape = largest.tape();
+  const VarRow<Format> log_sums = tape.expand(log(tape.sum(powers)), row.size());
+  VarRow<Format> result;
+  for (std::size_t v = 0; v < row.size(); ++v) result.push_back(shifted[v] - log_sums[v]);
+  return result;
+}
+
+/// p x, exactly 0 where p is: no gradient goes through an entry that cannot happen, and a large x
+/// has nothing to overflow.
+template <class Format>
+Var<Format> weighed(Var<Format> p, Var<Format> x) {
+  return p.value() == 0 ? p.tape().constant(0) : p * x;
+}
+
+/// log(exp(a) + exp(b)), one of which is not -infinity
+template <class Format>
+Var<Format> log_add(Var<Format> a, Var<Format> b) {
+  const bool a_is_larger = a.value() >= b.value();
+  const Var<Format> large = a_is_larger ? a : b, small = a_is_larger ? b : a;
+  return large + log1p(exp(small - large));
+}
+
+enum class DivergenceFault {
+  none,
+  log_of_mixture,   ///< log(beta q + (1 - beta) p)
+  zero_times_log,   ///< p log p without a selection
+  entries_repaired  ///< the same, and nan_to_num of every entry
+};
+
+/// The generalised Jensen-Shannon divergence of teacher and student (arXiv:2306.13649).
+template <class Format>
+class JensenShannon {
+ public:
+  using V = typename Format::Value;
+  using Variable = Var<Format>;
+
+  JensenShannon(double beta, DivergenceFault fault) : beta_(beta), fault_(fault) {}
+
+  Variable operator()(const VarRow<Format>& student, const VarRow<Format>& teacher) const {
+    Tape<Format>& tape = student.front().tape();
+    VarRow<Format> from_student, from_teacher;
+    for (std::size_t v = 0; v < student.size(); ++v) {
+      const Variable p = student[v], q = teacher[v];
+      if (beta_ == 0.0) {
+        from_teacher.push_back(entry(q, q - p));
+      } else if (beta_ == 1.0) {
+        from_student.push_back(entry(p, p - q));
+      } else if (impossible(p) && impossible(q)) {
+        continue;
+      } else {
+        const Variable m = mixture(p, q);
+        from_teacher.push_back(entry(q, q - m));
+        from_student.push_back(entry(p, p - m));
+      }
+    }
+    if (beta_ == 0.0) return tape.sum(from_teacher);
+    if (beta_ == 1.0) return tape.sum(from_student);
+    return tape.constant(static_cast<V>(beta_)) * tape.sum(from_teacher) +
+           tape.constant(static_cast<V>(1.0 - beta_)) * tape.sum(from_student);
+  }
+
+ private:
+  bool selects() const {
+    return fault_ == DivergenceFault::none || fault_ == DivergenceFault::log_of_mixture;
+  }
+  bool impossible(Variable log_prob) const { return selects() && is_minus_infinity(log_prob); }
+
+  Variable entry(Variable log_prob, Variable difference) const {
+    if (impossible(log_prob)) return log_prob.tape().constant(0);
+    const Variable p = exp(log_prob);
+    if (fault_ == DivergenceFault::none) return weighed(p, difference);
+    const Variable term = p * difference;
+    return fault_ == DivergenceFault::entries_repaired ? nan_to_num(term) : term;
+  }
+
+  Variable mixture(Variable p, Variable q) const {
+    Tape<Format>& tape = p.tape();
+    if (fault_ == DivergenceFault::log_of_mixture) {
+      return log(tape.constant(static_cast<V>(beta_)) * exp(q) +
+                 tape.constant(static_cast<V>(1.0 - beta_)) * exp(p));
+    }
+    const V share = static_cast<V>(beta_);
+    return log_add(p + tape.constant(std::log1p(-share)), q + tape.constant(std::log(share)));
+  }
+
+  double beta_;
+  DivergenceFault fault_;
+};
+
+}  // namespace lossgate::impl
