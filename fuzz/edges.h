@@ -14,7 +14,8 @@ class EdgeList {
  public:
   /// Left out where the list is full or the dtype has no such number.
   void add(Dtype dtype, double edge);
-  std::span<const double> all() const { return {edges_.data(), count_}; }
+  std::span<const double> all() const& { return {edges_.data(), count_}; }
+  std::span<const double> all() const&& = delete;  ///< would outlive the list
 
  private:
   std::array<double, 96> edges_{};

@@ -71,7 +71,8 @@ TEST(Edges, EveryEdgeIsInTheFormatWithRoomForADifference) {
 TEST(Edges, SquaresOfValueEdgesFallOnBothSidesOfTheRange) {
   for (Dtype dtype : kFloats) {
     int below = 0, above = 0;
-    for (double edge : value_edges({}, dtype).all()) {
+    const EdgeList edges = value_edges({}, dtype);
+    for (double edge : edges.all()) {
       // A quotient, since the square of an f64 edge overflows here too.
       (edge <= max_finite(dtype) / std::max(edge, 1.0) ? below : above) += 1;
     }
