@@ -22,7 +22,7 @@ while read -r file; do
   case $file in
     ./CMakeLists.txt) limit "$file" 120 ;;
     */CMakeLists.txt) limit "$file" 40 ;;
-    *.sh | *.cmake) limit "$file" 150 ;;
+    *.cmake) limit "$file" 150 ;;
     ./reference/losses/*) limit "$file" 250 ;;
     *) limit "$file" 300 ;;
   esac

@@ -4,7 +4,7 @@
 #   reference/spec < { reference, impl, corpora } < properties < { fuzz, regressions, report } < ci
 # A line of the table: folder | our headers that it may include | headers of others. The longest folder
 # wins. A name ends in / for a whole folder. A folder may include itself and the standard library; a
-# test, a test's double (fake_*) or a benchmark also what the line `folder_test` says.
+# test, a test's double (fake_*, given_*) or a benchmark also what the line `folder_test` says.
 #   ci/layers.sh [ROOT]
 set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
@@ -50,7 +50,7 @@ find reference impl corpora properties fuzz regressions report ci \
       sub(/\/.*/, "", top)
       allowed_ours = ours[folder] " " folder "/"
       allowed_others = others[folder]
-      if (FILENAME ~ /_(test|benchmark)\.cpp$|\/fake_/) {
+      if (FILENAME ~ /_(test|benchmark)\.cpp$|\/(fake|given)_/) {
         allowed_ours = allowed_ours " " ours[top "_test"]
         allowed_others = allowed_others " gtest/ gmock/ rapidcheck benchmark/ " others[top "_test"]
       }

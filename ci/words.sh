@@ -8,7 +8,7 @@ set -euo pipefail
 cd "${1:-$(dirname "$0")/..}"
 
 find reference/losses properties \( -name '*.h' -o -name '*.cpp' \) \
-  ! -name '*_test.cpp' ! -name '*_benchmark.cpp' ! -name 'fake_*' -print0 | sort -z |
+  ! -name '*_test.cpp' ! -name '*_benchmark.cpp' ! -name 'fake_*' ! -name 'given_*' -print0 | sort -z |
   xargs -0 awk '
     BEGIN {
       edge = "(^|[^A-Za-z0-9_.])"
