@@ -4,6 +4,15 @@
 #include <ATen/Parallel.h>
 
 void lossgate_register(std::vector<lossgate::impl::Implementation>* implementations) {
+  using namespace lossgate::impl;
   at::set_num_threads(1);
-  implementations->push_back(lossgate::impl::grpo_implementation());
+  implementations->push_back(grpo_implementation());
+  implementations->push_back(kl_penalty_implementation());
+  implementations->push_back(value_clip_implementation());
+  implementations->push_back(log_prob_implementation());
+  implementations->push_back(jsd_implementation());
+  implementations->push_back(sparse_jsd_implementation());
+  implementations->push_back(linear_grpo_implementation());
+  implementations->push_back(linear_jsd_implementation());
+  implementations->push_back(advantage_scaling_implementation());
 }

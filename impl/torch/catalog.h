@@ -8,6 +8,14 @@
 namespace lossgate::impl {
 
 Implementation grpo_implementation();
+Implementation kl_penalty_implementation();
+Implementation value_clip_implementation();
+Implementation log_prob_implementation();
+Implementation jsd_implementation();
+Implementation sparse_jsd_implementation();
+Implementation linear_grpo_implementation();
+Implementation linear_jsd_implementation();
+Implementation advantage_scaling_implementation();
 
 }  // namespace lossgate::impl
 

@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include "impl/torch/catalog.h"
+#include "impl/torch/slope.h"
 #include "impl/torch/step.h"
 #include "impl/torch/tensors.h"
 
@@ -23,7 +24,7 @@ struct GrpoTerms : torch::autograd::Function<GrpoTerms> {
                             const PolicyOptions& options) {
     const at::AutoDispatchBelowADInplaceOrView below;
     const at::ScalarType compute = compute_type(log_prob.scalar_type());
-    const auto selected = [&](const at::Tensor& x) { return at::where(valid, x.to(compute), 0.0); };
+    const auto selected = [&](const at::Tensor& x) { return select(x, valid, compute); };
     const at::Tensor policy = selected(log_prob);
     const PolicyTerms terms = policy_terms(
         policy, selected(old_log_prob), options.kl_penalty == 0.0 ? policy : selected(ref_log_prob),
@@ -60,30 +61,24 @@ std::tuple<at::Tensor, at::Tensor> grpo_operator(
     Optional log_ratio_clamp, c10::string_view level, double kl_penalty,
     c10::string_view kl_estimator, Optional kl_input_clamp, Optional kl_output_clamp,
     bool kl_weighted, std::int64_t max_length) {
-  TORCH_CHECK(level == "token" || level == "sequence", "level must be token or sequence, got '",
-              std::string(level), "'");
-  TORCH_CHECK(max_length > 0, "max_length must be positive, got ", max_length);
-  ReductionPlan plan = reduction_plan(reduction, total_tokens, total_sequences);
-  plan.max_length = max_length;
   return grpo(log_prob, old_log_prob, ref_log_prob.value_or(at::Tensor()), advantage, mask,
               {.clip_low = clip_low,
                .clip_high = clip_high,
                .dual_clip = dual_clip,
                .log_ratio_clamp = log_ratio_clamp,
-               .sequence_level = level == "sequence",
+               .sequence_level = parse_level(level),
                .kl_penalty = kl_penalty,
                .kl = {.estimator = parse_kl_estimator(kl_estimator),
                       .input_clamp = kl_input_clamp,
                       .output_clamp = kl_output_clamp,
                       .weighted = kl_weighted}},
-              plan);
+              reduction_plan(reduction, total_tokens, total_sequences, max_length));
 }
 
 StepOutputs grpo_step(const StepInputs& in) {
-  ReductionPlan plan = reduction_plan(in.spec().reduction, in.totals());
-  plan.max_length = static_cast<std::int64_t>(in.spec().number("max_length"));
-  auto [loss, per_token] = grpo(in["log_prob"], in["old_log_prob"], in["ref_log_prob"],
-                                in["advantage"], in["mask"], policy_options(in.spec()), plan);
+  auto [loss, per_token] =
+      grpo(in["log_prob"], in["old_log_prob"], in["ref_log_prob"], in["advantage"], in["mask"],
+           policy_options(in.spec()), in.reduction_plan());
   return {.loss = loss, .values = {{"per_token", per_token}}};
 }
 
@@ -99,7 +94,7 @@ std::tuple<at::Tensor, at::Tensor> grpo(const at::Tensor& log_prob, const at::Te
                                         const at::Tensor& ref_log_prob, const at::Tensor& advantage,
                                         const at::Tensor& mask, const PolicyOptions& options,
                                         const ReductionPlan& plan) {
-  TORCH_CHECK(log_prob.dim() == 2, "log_prob must be [sequences, tokens], got ", log_prob.sizes());
+  expect_positions(log_prob, "log_prob");
   expect_like(log_prob, old_log_prob, "old_log_prob");
   expect_like(log_prob, advantage, "advantage");
   if (options.kl_penalty != 0.0) expect_like(log_prob, ref_log_prob, "ref_log_prob");

@@ -13,24 +13,6 @@ at::Tensor exceeds(const at::Tensor& x, double limit) { return x.abs() > limit; 
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-ImportanceWeight importance_weight(const at::Tensor& log_ratio, const at::Tensor& valid,
-                                   const PolicyOptions& options) {
-  ImportanceWeight weight;
-  at::Tensor mean = log_ratio;
-  if (options.sequence_level) {
-    weight.counts = row_counts(valid).clamp_min_(1).to(log_ratio.scalar_type());
-    mean = log_ratio.sum(1, /*keepdim=*/true).div_(weight.counts);
-  }
-  if (const auto limit = options.log_ratio_clamp) {
-    weight.value = mean.clamp(-*limit, *limit).exp_();
-    weight.clamped = exceeds(mean, *limit);
-  } else {
-    weight.value = mean.exp();
-    weight.vanished = mean == -kInfinity;
-  }
-  return weight;
-}
-
 struct Surrogate {
   at::Tensor value;
   at::Tensor weight_slope;
@@ -89,11 +71,29 @@ at::Tensor weighted(const at::Tensor& x, const ImportanceWeight& weight,
 
 }  // namespace
 
+ImportanceWeight importance_weight(const at::Tensor& log_ratio, std::optional<double> clamp) {
+  if (!clamp) return {log_ratio.exp(), {}, log_ratio == -kInfinity};
+  return {log_ratio.clamp(-*clamp, *clamp).exp_(), exceeds(log_ratio, *clamp), {}};
+}
+
+at::Tensor through_weight(const at::Tensor& weight_slope, const ImportanceWeight& weight) {
+  at::Tensor slope = weight_slope * weight.value;
+  slope.masked_fill_(weight_slope == 0, 0);
+  slope.masked_fill_(weight.clamped.defined() ? weight.clamped : weight.vanished, 0);
+  return slope;
+}
+
 KlEstimator parse_kl_estimator(std::string_view text) {
   if (text == "k1") return KlEstimator::k1;
   if (text == "k2") return KlEstimator::k2;
   TORCH_CHECK(text == "k3", "kl_estimator must be k1, k2 or k3, got '", std::string(text), "'");
   return KlEstimator::k3;
+}
+
+bool parse_level(std::string_view text) {
+  TORCH_CHECK(text == "token" || text == "sequence", "level must be token or sequence, got '",
+              std::string(text), "'");
+  return text == "sequence";
 }
 
 KlTerms kl_terms(const at::Tensor& log_prob, const at::Tensor& ref_log_prob,
@@ -123,7 +123,12 @@ PolicyTerms policy_terms(const at::Tensor& log_prob, const at::Tensor& old_log_p
                          const at::Tensor& ref_log_prob, const at::Tensor& advantage,
                          const at::Tensor& valid, const PolicyOptions& options) {
   const at::Tensor ignored = valid.logical_not();
-  const ImportanceWeight weight = importance_weight(log_prob - old_log_prob, valid, options);
+  at::Tensor log_ratio = log_prob - old_log_prob, counts;
+  if (options.sequence_level) {
+    counts = row_counts(valid).clamp_min_(1).to(log_ratio.scalar_type());
+    log_ratio = log_ratio.sum(1, /*keepdim=*/true).div_(counts);
+  }
+  const ImportanceWeight weight = importance_weight(log_ratio, options.log_ratio_clamp);
   auto [value, weight_slope] = clipped_surrogate(weight, advantage, options);
   at::Tensor own;
   if (options.kl_penalty != 0.0) {
@@ -134,16 +139,12 @@ PolicyTerms policy_terms(const at::Tensor& log_prob, const at::Tensor& old_log_p
   }
   value.masked_fill_(ignored, 0);
   if (options.sequence_level) {
-    at::Tensor row_slope = weight.value / weight.counts;
+    at::Tensor row_slope = weight.value / counts;
     if (weight.clamped.defined()) row_slope.masked_fill_(weight.clamped, 0);
     if (own.defined()) own.masked_fill_(ignored, 0);
     return {value, own, weight_slope.masked_fill_(ignored, 0), row_slope};
   }
-  at::Tensor slope = weight_slope * weight.value;
-  // Selected zeros annihilate: what they meet may be infinite.
-  slope.masked_fill_(weight_slope == 0, 0);
-  if (weight.clamped.defined()) slope.masked_fill_(weight.clamped, 0);
-  if (weight.vanished.defined()) slope.masked_fill_(weight.vanished, 0);
+  at::Tensor slope = through_weight(weight_slope, weight);
   if (own.defined()) slope.add_(own);
   return {value, slope.masked_fill_(ignored, 0), {}, {}};
 }

@@ -18,6 +18,7 @@ struct KlOptions {
 };
 
 KlEstimator parse_kl_estimator(std::string_view text);  ///< refuses an unknown name
+bool parse_level(std::string_view text);  ///< whether it is "sequence"; refuses all but "token"
 
 struct PolicyOptions {
   double clip_low = 0.2, clip_high = 0.2;
@@ -33,8 +34,13 @@ struct ImportanceWeight {
   at::Tensor value;     ///< [sequences, tokens], or [sequences, 1] at sequence level
   at::Tensor clamped;   ///< where the log-ratio is outside its clamp; undefined without one
   at::Tensor vanished;  ///< where an unclamped log-ratio is -inf; undefined with a clamp
-  at::Tensor counts;    ///< at sequence level: valid positions, at least 1
 };
+
+ImportanceWeight importance_weight(const at::Tensor& log_ratio, std::optional<double> clamp);
+
+/// weight_slope times the derivative of the weight by its log-ratio. Zeros that were selected
+/// annihilate: what they meet may be infinite.
+at::Tensor through_weight(const at::Tensor& weight_slope, const ImportanceWeight& weight);
 
 /// An estimate of KL(policy || reference) and its derivatives with respect to log_prob (the weight
 /// held fixed) and the weight.

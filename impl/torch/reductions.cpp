@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "reference/spec/case.h"
+
 namespace lossgate::impl {
 namespace {
 
@@ -17,33 +19,51 @@ double one_over(std::int64_t total, const char* argument, const at::Tensor& vali
 }  // namespace
 
 ReductionPlan reduction_plan(std::string_view reduction, std::int64_t total_tokens,
-                             std::int64_t total_sequences) {
+                             std::int64_t total_sequences, std::int64_t max_length,
+                             std::int64_t num_items) {
   const std::optional<Reduction> parsed = parse_reduction(reduction);
   TORCH_CHECK(parsed && *parsed != Reduction::none, "reduction '", std::string(reduction),
               "' is unknown");
   TORCH_CHECK(total_tokens >= 0, "total_tokens must not be negative, got ", total_tokens);
   TORCH_CHECK(total_sequences >= 0, "total_sequences must not be negative, got ", total_sequences);
-  return {.reduction = *parsed, .total_tokens = total_tokens, .total_sequences = total_sequences};
+  TORCH_CHECK(max_length > 0, "max_length must be positive, got ", max_length);
+  TORCH_CHECK(num_items > 0, "num_items must be positive, got ", num_items);
+  return {*parsed, total_tokens, total_sequences, max_length, num_items};
 }
 
-at::Tensor reduce(const at::Tensor& terms, const at::Tensor& valid, const ReductionPlan& plan) {
+at::Tensor scaled(const at::Tensor& terms, const at::Tensor& valid, const ReductionPlan& plan) {
   switch (plan.reduction) {
     case Reduction::token_mean:
-      return (terms * one_over(plan.total_tokens, "total_tokens", valid)).sum();
+      return terms * one_over(plan.total_tokens, "total_tokens", valid);
     case Reduction::sequence_mean: {
       const double per_sequence = one_over(plan.total_sequences, "total_sequences", valid);
       const at::Tensor counts = row_counts(valid).clamp_min(1).to(at::kDouble);
-      return (terms * (per_sequence / counts).to(terms.scalar_type())).sum();
+      return terms * counts.reciprocal_().mul_(per_sequence).to(terms.scalar_type());
     }
     case Reduction::seq_mean_token_sum_norm: {
       const double per_sequence = one_over(plan.total_sequences, "total_sequences", valid);
-      return (terms * (per_sequence / static_cast<double>(plan.max_length))).sum();
+      return terms * (per_sequence / static_cast<double>(plan.max_length));
     }
     case Reduction::sum_over_items:
-      return (terms * (1.0 / plan.num_items)).sum();
+      return terms * (1.0 / static_cast<double>(plan.num_items));
     default:
-      return terms.sum();
+      return terms;
   }
+}
+
+at::Tensor reduce(const at::Tensor& terms, const at::Tensor& valid, const ReductionPlan& plan) {
+  return scaled(terms, valid, plan).sum();
+}
+
+at::Tensor valid_from_labels(const at::Tensor& label, at::IntArrayRef extents, std::int64_t vocab) {
+  TORCH_CHECK(label.sizes() == extents, "label has shape ", label.sizes(), ", expected ", extents);
+  TORCH_CHECK(label.scalar_type() == at::kLong || label.scalar_type() == at::kInt,
+              "label must be of int64 or int32, got ", label.scalar_type());
+  const at::Tensor valid = label != kIgnoreLabel;
+  TORCH_CHECK(!label.is_cpu() ||
+                  !(label < 0).logical_or_(label >= vocab).logical_and_(valid).any().item<bool>(),
+              "label must be ", kIgnoreLabel, " or lie in [0, ", vocab, ")");
+  return valid;
 }
 
 at::Tensor valid_from(const at::Tensor& mask, at::IntArrayRef extents) {

@@ -19,16 +19,23 @@ struct ReductionPlan {
   std::int64_t total_tokens = 0;     ///< valid positions
   std::int64_t total_sequences = 0;  ///< sequences with a valid position
   std::int64_t max_length = 1;       ///< divisor of seq_mean_token_sum_norm
-  double num_items = 1.0;            ///< divisor of sum_over_items
+  std::int64_t num_items = 1;        ///< divisor of sum_over_items
 };
 
-/// Refuses an unknown name and counts that are missing or negative.
+/// Refuses an unknown name, negative counts and divisors that are not positive.
 ReductionPlan reduction_plan(std::string_view reduction, std::int64_t total_tokens,
-                             std::int64_t total_sequences);
+                             std::int64_t total_sequences, std::int64_t max_length = 1,
+                             std::int64_t num_items = 1);
 
-/// The sum of the terms, each scaled before it is added. `terms` [sequences, tokens] is zero where
-/// `valid` is false.
+/// Each term times the factor that the reduction gives to it. `terms` [sequences, tokens] is zero
+/// where `valid` is false. Refuses a total of 0 where something is valid.
+at::Tensor scaled(const at::Tensor& terms, const at::Tensor& valid, const ReductionPlan& plan);
+
+/// The sum of the scaled terms.
 at::Tensor reduce(const at::Tensor& terms, const at::Tensor& valid, const ReductionPlan& plan);
+
+/// Where labels count, that is are not -100. Refuses those outside [0, vocab) there.
+at::Tensor valid_from_labels(const at::Tensor& label, at::IntArrayRef extents, std::int64_t vocab);
 
 /// `mask` as booleans; refuses anything but booleans or integers 0 and 1.
 at::Tensor valid_from(const at::Tensor& mask, at::IntArrayRef extents);

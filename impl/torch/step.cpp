@@ -20,20 +20,13 @@ const at::Tensor* find(const std::vector<std::pair<std::string, at::Tensor>>& te
 
 std::vector<at::Tensor> gradients(const MicroBatch& micro_batch, const StepInputs& in,
                                   const StepOutputs& out) {
-  std::vector<at::Tensor> leaves, roots, upstream;
+  std::vector<at::Tensor> leaves;
   for (const Field& field : micro_batch.signature.fields) {
     if (field.role == Role::differentiable) leaves.push_back(in[field.name]);
   }
   if (leaves.empty()) return {};
-  if (out.loss.defined()) {
-    roots.push_back(out.loss);
-    upstream.push_back(at::full({}, micro_batch.part.upstream, out.loss.options()));
-  }
-  for (const auto& [root, gradient] : out.roots) {
-    roots.push_back(root);
-    upstream.push_back(gradient);
-  }
-  return torch::autograd::grad(roots, leaves, upstream);
+  const at::Tensor upstream = at::full({}, micro_batch.part.upstream, out.loss.options());
+  return torch::autograd::grad({out.loss}, leaves, {upstream});
 }
 
 LossResult run(Forward forward, MicroBatch& micro_batch) {
@@ -41,6 +34,7 @@ LossResult run(Forward forward, MicroBatch& micro_batch) {
   const StepOutputs out = forward(in);
   const std::vector<at::Tensor> slopes = gradients(micro_batch, in, out);
   LossResult result;
+  result.counts = out.counts;
   std::size_t next = 0;
   for (const OutputInfo& info : outputs_of(micro_batch.signature, micro_batch.part)) {
     const at::Tensor* tensor = nullptr;
@@ -66,7 +60,11 @@ LossResult run(Forward forward, MicroBatch& micro_batch) {
 StepInputs::StepInputs(MicroBatch& micro_batch) : micro_batch_(micro_batch) {
   for (const Field& field : micro_batch.signature.fields) {
     at::Tensor tensor = as_torch(micro_batch.part.batch.at(field.name), micro_batch.part.layout);
-    if (field.role == Role::differentiable) tensor.requires_grad_();
+    if (field.role == Role::differentiable) {
+      const bool shared = field.axes.empty() || field.axes.front() != Axis::sequences;
+      if (shared) tensor = tensor.to(compute_type(tensor.scalar_type()));
+      tensor.requires_grad_();
+    }
     fields_.emplace_back(field.name, std::move(tensor));
   }
 }
@@ -74,6 +72,17 @@ StepInputs::StepInputs(MicroBatch& micro_batch) : micro_batch_(micro_batch) {
 const at::Tensor& StepInputs::operator[](std::string_view field) const {
   if (const at::Tensor* tensor = find(fields_, field)) return *tensor;
   throw std::out_of_range("field '" + std::string(field) + "' is missing");
+}
+
+ReductionPlan StepInputs::reduction_plan() const {
+  const auto integer = [&](std::string_view option) -> std::int64_t {
+    return spec().is_none(option) ? 1 : static_cast<std::int64_t>(spec().number(option));
+  };
+  return {.reduction = spec().reduction,
+          .total_tokens = micro_batch_.totals.tokens,
+          .total_sequences = micro_batch_.totals.sequences,
+          .max_length = integer("max_length"),
+          .num_items = integer("num_items")};
 }
 
 Implementation torch_implementation(std::string loss, Source source, Forward forward,
@@ -117,9 +126,8 @@ PolicyOptions policy_options(const LossSpec& spec) {
           .kl = kl_options(spec)};
 }
 
-ReductionPlan reduction_plan(Reduction reduction, const Totals& totals) {
-  return {
-      .reduction = reduction, .total_tokens = totals.tokens, .total_sequences = totals.sequences};
+void expect_positions(const at::Tensor& tensor, const char* argument) {
+  TORCH_CHECK(tensor.dim() == 2, argument, " must be [sequences, tokens], got ", tensor.sizes());
 }
 
 void expect_like(const at::Tensor& model, const at::Tensor& tensor, const char* argument) {

@@ -16,14 +16,17 @@
 
 namespace lossgate::impl {
 
-/// One micro-batch as tensors. Differentiable fields are leaves that require a gradient.
+/// One micro-batch as tensors. Differentiable fields are leaves that require a gradient. Those that
+/// all micro-batches share (weights) are handed over in the compute format, as the master copies of
+/// a mixed-precision trainer are, so that 16-bit gradients are not rounded before they add up.
 class StepInputs {
  public:
   explicit StepInputs(MicroBatch& micro_batch);
 
   const at::Tensor& operator[](std::string_view field) const;  ///< throws std::out_of_range
   const LossSpec& spec() const { return micro_batch_.part.spec; }
-  const Totals& totals() const { return micro_batch_.totals; }
+  std::int64_t valid_tokens() const { return micro_batch_.positions.tokens; }
+  ReductionPlan reduction_plan() const;  ///< of the spec, with the counts of the whole step
 
  private:
   MicroBatch& micro_batch_;
@@ -32,10 +35,9 @@ class StepInputs {
 
 /// What a loss function returns before its backward.
 struct StepOutputs {
-  at::Tensor loss;                                         ///< undefined where there is none
-  std::vector<std::pair<std::string, at::Tensor>> values;  ///< the signature's own outputs
-  /// Without a loss: pairs of an output and the gradient that comes from above.
-  std::vector<std::pair<at::Tensor, at::Tensor>> roots = {};
+  at::Tensor loss;                                                ///< undefined where there is none
+  std::vector<std::pair<std::string, at::Tensor>> values;         ///< the signature's own outputs
+  std::vector<std::pair<std::string, std::int64_t>> counts = {};  ///< of work done
 };
 
 using Forward = StepOutputs (*)(const StepInputs&);
@@ -51,7 +53,9 @@ Arithmetic torch_arithmetic(Dtype stored, std::string_view form);
 std::optional<double> limit_option(const LossSpec& spec, std::string_view option);
 KlOptions kl_options(const LossSpec& spec);
 PolicyOptions policy_options(const LossSpec& spec);
-ReductionPlan reduction_plan(Reduction reduction, const Totals& totals);
+
+/// Refuses a tensor that is not [sequences, tokens].
+void expect_positions(const at::Tensor& tensor, const char* argument);
 
 /// Refuses a tensor whose shape is not that of `model`, naming the argument: nothing broadcasts.
 void expect_like(const at::Tensor& model, const at::Tensor& tensor, const char* argument);

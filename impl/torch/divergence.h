@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <string_view>
+
+/// Distributions along the last axis. None of this records a graph.
+namespace lossgate::impl {
+
+/// The form of the logarithm of a softmax that the reference charges us with.
+inline constexpr std::string_view kSoftmaxForm = "(x - max) - log S";
+
+/// (x - max) - log S with S = sum exp(x - max). Not at::log_softmax, whose f32 sum runs in eight
+/// lanes: its error grows with the number of entries, not with its logarithm.
+at::Tensor log_softmax(const at::Tensor& x);
+
+/// x / temperature in the compute format.
+at::Tensor cooled(const at::Tensor& x, double temperature);
+
+/// The gradient by x of sum g log_softmax(x).
+at::Tensor log_softmax_gradient(const at::Tensor& log_prob, const at::Tensor& g);
+
+/// p x, 0 where p is exactly 0, that is log p is -infinity.
+at::Tensor weighed(const at::Tensor& p, const at::Tensor& log_p, const at::Tensor& x);
+
+struct Divergence {
+  at::Tensor value;  ///< summed over the last axis
+  at::Tensor slope;  ///< by each student log-prob
+};
+
+/// The generalised Jensen-Shannon divergence from log-probs; beta = 0 is the forward, beta = 1 the
+/// reverse KL. The mixture is formed from logarithms: where both probabilities underflow, its own
+/// would be log 0. Of the slope's terms those that cancel are left out, and so is, where the
+/// student is `normalised`, the p of beta = 1, which a softmax sends to 0.
+Divergence jensen_shannon(const at::Tensor& student, const at::Tensor& teacher, double beta,
+                          bool normalised);
+
+/// Refuses a beta outside [0, 1] and a temperature that is not positive.
+void check_divergence_options(double beta, double temperature);
+
+}  // namespace lossgate::impl

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/ATen.h>
+
+namespace lossgate::impl {
+
+/// `value` as a function of `input` whose derivative, entry by entry, is `slope`: the backward is
+/// one product, rounded once to the input's format.
+at::Tensor with_slope(const at::Tensor& input, const at::Tensor& value, const at::Tensor& slope);
+
+/// x in its compute format where `valid`, else 0: what a mask hides never meets arithmetic. A mask
+/// [sequences, tokens] covers whole rows of tensors with more axes.
+at::Tensor select(const at::Tensor& x, const at::Tensor& valid, at::ScalarType compute);
+
+}  // namespace lossgate::impl
