@@ -78,6 +78,8 @@ Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g) {
   Sum<S> sum(g.size());
   for (Eigen::Index v = 0; v < g.size(); ++v) sum.add(g[v]);
   const S total = sum.value();
+  // Where the total is undefined, nothing is said of impossible tokens either.
+  if (is_nan(total)) return Row<S>::Constant(g.size(), total);
   Row<S> result(g.size());
   for (Eigen::Index v = 0; v < g.size(); ++v) result[v] = g[v] - exp(log_prob[v]) * total;
   return result;
