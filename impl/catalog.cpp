@@ -10,6 +10,9 @@
 
 #include "impl/cuda/grpo_host.h"
 #include "impl/faulty/grpo.h"
+#include "impl/faulty/jsd.h"
+#include "impl/faulty/log_prob.h"
+#include "impl/faulty/sparse_jsd.h"
 
 namespace lossgate::impl {
 namespace {
@@ -28,6 +31,9 @@ std::vector<Implementation> built_in() {
   all.push_back(grpo_host());
   append(all, eager_grpo_implementations());
   append(all, faulty_grpo_implementations());
+  append(all, jsd_implementations());
+  append(all, sparse_jsd_implementations());
+  append(all, log_prob_implementations());
   return all;
 }
 

@@ -46,7 +46,7 @@ class EagerJsd {
     }
     Variable loss = tape_.sum(even);
     if (options_.two_buffers) loss = loss + tape_.sum(odd);
-    tape_.backward(loss, V(1));
+    tape_.backward(loss, static_cast<V>(batch_.part.upstream));
     return collect(loss);
   }
 
@@ -126,11 +126,9 @@ class EagerJsd {
   V slope(std::int64_t at, std::int64_t v) const {
     const Row& row = leaves_[static_cast<std::size_t>(at)];
     if (row.empty()) return V(0);
-    const V g = tape_.gradient(row[static_cast<std::size_t>(v)]) * upstream();
+    const V g = tape_.gradient(row[static_cast<std::size_t>(v)]);
     return is(JsdFault::temperature_forgotten_in_gradient) ? g * temperature_ : g;
   }
-
-  V upstream() const { return static_cast<V>(batch_.part.upstream); }
 
   static Dtype wide() { return sizeof(V) == 8 ? Dtype::f64 : Dtype::f32; }
 

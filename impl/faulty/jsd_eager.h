@@ -26,8 +26,7 @@ struct EagerJsdOptions {
 };
 
 /// Distillation over the vocabulary as a chain of tensor operations, differentiated automatically:
-/// in f32, in f64 where the fields are f64. The upstream gradient comes last, as in losses that
-/// form their gradient in the forward pass: before, its product with a large log-ratio overflows.
+/// in f32, in f64 where the fields are f64.
 LossResult eager_jsd(MicroBatch& micro_batch, const EagerJsdOptions& options);
 
 /// The same from hidden states; weight gradients accumulate in the compute format.

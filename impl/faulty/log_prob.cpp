@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/faulty/log_prob.h"
+
+#include <utility>
+
+#include "impl/faulty/log_prob_eager.h"
+
+namespace lossgate::impl {
+namespace {
+
+Implementation implementation(std::string name, LogProbFault fault, const Trainer& trainer = {}) {
+  Implementation i;
+  i.name = std::move(name);
+  i.loss = "log_prob";
+  i.source = {"impl/faulty/log_prob_eager.cpp", 1};
+  i.unsupported = [](const Case&) { return std::nullopt; };
+  i.arithmetic = [](Dtype dtype) {
+    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "(x - max) - log S");
+  };
+  const Step step = [fault](MicroBatch& micro_batch) { return eager_log_prob(micro_batch, fault); };
+  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
+    return train(signature, c, step, trainer);
+  };
+  return i;
+}
+
+/// Takes a label outside the vocabulary for the nearest one inside.
+void check_all_but_values(const LossSignature& signature, const Case& c) {
+  check_reduction(signature, c);
+  check_options(signature, c);
+  check_fields(signature, c);
+  check_split(signature, c);
+}
+
+Implementation faulty(std::string name, LogProbFault fault, Fault why,
+                      const Trainer& trainer = {}) {
+  Implementation i = implementation(std::move(name), fault, trainer);
+  i.fault = std::move(why);
+  return i;
+}
+
+}  // namespace
+
+std::vector<Implementation> log_prob_implementations() {
+  std::vector<Implementation> all;
+  all.push_back(implementation("eager", LogProbFault::none));
+  all.push_back(faulty("online_max_first_tile", LogProbFault::online_max_first_tile,
+                       {.twin = "eager",
+                        .thread = "https://github.com/Dao-AILab/flash-attention/issues/1930",
+                        .cause = "infinity minus infinity",
+                        .trigger = "a first tile of logits that are all -infinity",
+                        .killers = {"finite_forward", "finite_backward"}}));
+  all.push_back(faulty("entropy_p_log_p_nan", LogProbFault::entropy_p_log_p,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/issues/7221",
+                        .cause = "zero times infinity",
+                        .trigger = "a logit of -infinity at a valid position",
+                        .killers = {"finite_forward", "finite_backward"}}));
+  all.push_back(faulty("logsumexp_without_max", LogProbFault::logsumexp_without_max,
+                       {.twin = "eager",
+                        .thread = "https://github.com/pytorch/pytorch/issues/100775",
+                        .cause = "exp of an unshifted logit",
+                        .trigger = "a logit above 88.7 (f32)",
+                        .killers = {"finite_forward", "finite_backward"}}));
+  all.push_back(faulty("label_clamped", LogProbFault::label_clamped,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/pull/5407",
+                        .cause = "invalid input accepted",
+                        .trigger = "a label outside the vocabulary",
+                        .killers = {"error_on_invalid"}},
+                       {.check = &check_all_but_values}));
+  all.push_back(
+      faulty("ignored_label_reads_logit", LogProbFault::ignored_label_reads_logit,
+             {.twin = "eager",
+              .thread = "https://github.com/NVIDIA-NeMo/RL/pull/4120",
+              .cause = "mask after a non-finite value",
+              .trigger = "an infinity or NaN at a position of label -100",
+              .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
+  return all;
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/faulty/sparse_jsd.h"
+
+#include <utility>
+
+#include "impl/faulty/sparse_jsd_eager.h"
+
+namespace lossgate::impl {
+namespace {
+
+Implementation implementation(std::string name, SparseJsdFault fault) {
+  Implementation i;
+  i.name = std::move(name);
+  i.loss = "sparse_jsd";
+  i.source = {"impl/faulty/sparse_jsd_eager.cpp", 1};
+  i.unsupported = [](const Case&) { return std::nullopt; };
+  i.arithmetic = [](Dtype dtype) {
+    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "(x - max) - log S");
+  };
+  const Step step = [fault](MicroBatch& micro_batch) {
+    return eager_sparse_jsd(micro_batch, fault);
+  };
+  i.evaluate = [step](const LossSignature& signature, const Case& c) {
+    return train(signature, c, step, {.check = &require_valid_sparse_jsd});
+  };
+  return i;
+}
+
+Implementation faulty(std::string name, SparseJsdFault fault, Fault why) {
+  Implementation i = implementation(std::move(name), fault);
+  i.fault = std::move(why);
+  return i;
+}
+
+}  // namespace
+
+std::vector<Implementation> sparse_jsd_implementations() {
+  constexpr const char* kServerTeacher = "https://github.com/huggingface/trl/pull/5594";
+  std::vector<Implementation> all;
+  all.push_back(implementation("eager", SparseJsdFault::none));
+  all.push_back(faulty("sparse_reverse_kl_sentinel_unmasked", SparseJsdFault::sentinel_unmasked,
+                       {.twin = "eager",
+                        .thread = kServerTeacher,
+                        .cause = "value repaired, gradient not",
+                        .trigger = "beta = 1, or no tail, and -infinity for the teacher at padding",
+                        .killers = {"finite_backward"}}));
+  all.push_back(faulty("mask_multiplied_after_divergence",
+                       SparseJsdFault::mask_multiplied_after_divergence,
+                       {.twin = "eager",
+                        .thread = kServerTeacher,
+                        .cause = "mask after a non-finite value",
+                        .trigger = "an infinity or NaN at a masked position",
+                        .killers = {"finite_forward", "finite_backward"}}));
+  all.push_back(faulty("padding_replaced_by_zero_and_counted",
+                       SparseJsdFault::padding_replaced_by_zero_and_counted,
+                       {.twin = "eager",
+                        .thread = kServerTeacher,
+                        .cause = "padding counted",
+                        .trigger = "a masked position",
+                        .killers = {"reference_agreement", "padding_invariance"}}));
+  all.push_back(faulty("nan_to_num_at_valid", SparseJsdFault::nan_to_num_at_valid,
+                       {.twin = "eager",
+                        .thread = kServerTeacher,
+                        .cause = "laundering",
+                        .trigger = "NaN at a valid position",
+                        .killers = {"no_laundering"}}));
+  all.push_back(faulty("sentinel_compared_in_bf16", SparseJsdFault::sentinel_compared_in_bf16,
+                       {.twin = "eager",
+                        .thread = kServerTeacher,
+                        .cause = "padding counted",
+                        .trigger = "padding that is not -infinity",
+                        .killers = {"reference_agreement", "masked_positions_inert"}}));
+  return all;
+}
+
+}  // namespace lossgate::impl

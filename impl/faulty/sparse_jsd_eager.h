@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "impl/trainer.h"
+
+namespace lossgate::impl {
+
+/// The one place in which a variant of the eager program deviates from the sound one.
+enum class SparseJsdFault {
+  none,
+  sentinel_unmasked,
+  mask_multiplied_after_divergence,
+  padding_replaced_by_zero_and_counted,
+  nan_to_num_at_valid,
+  sentinel_compared_in_bf16,
+};
+
+/// Distillation from a teacher that is known on a few tokens, as a chain of tensor operations,
+/// differentiated automatically: in f32, in f64 where the fields are f64. The tail is
+/// log(1 - exp(L)), by log1p where exp(L) is small and by expm1 where it is not.
+LossResult eager_sparse_jsd(MicroBatch& micro_batch, SparseJsdFault fault);
+
+/// require_valid, but where beta > 0 what the teacher says must be finite at every position that
+/// counts; where beta = 0 a missing token is -infinity.
+void require_valid_sparse_jsd(const LossSignature& signature, const Case& c);
+
+}  // namespace lossgate::impl
