@@ -277,6 +277,8 @@ class Sum<Adversary> {
     truth_.add(term.truth);
     sum_.add(term.v);
     magnitudes_ += tracking::magnitude(term.v);
+    largest_ = std::max(largest_, term.v);
+    smallest_ = std::min(smallest_, term.v);
     terms_ += 1.0;
   }
 
@@ -285,8 +287,12 @@ class Sum<Adversary> {
     const SumRule& rule = rule_ ? *rule_ : tracking::current->sum;
     const double growth = std::min(rule.growth(extent_), terms_ - 1.0);
     const double last = terms_ > 1.0 ? Adversary::rounding(sum_.value()) : 0.0;
-    return Adversary::off(truth_.value(), sum_.value(),
-                          growth * rule.roundoff * magnitudes_ + last);
+    Adversary sum =
+        Adversary::off(truth_.value(), sum_.value(), growth * rule.roundoff * magnitudes_ + last);
+    // Rounding is monotonic: terms of one sign never sum to less than the largest of them.
+    if (smallest_ >= 0.0L) sum.v = std::max(sum.v, largest_);
+    if (largest_ <= 0.0L) sum.v = std::min(sum.v, smallest_);
+    return sum;
   }
 
   Adversary accumulated(std::int64_t parts) const {
@@ -301,6 +307,7 @@ class Sum<Adversary> {
   CompensatedSum truth_, sum_;
   double extent_;
   const SumRule* rule_;
+  Real largest_ = -kNoBound, smallest_ = kNoBound;
   double magnitudes_ = 0.0, terms_ = 0.0;
 };
 

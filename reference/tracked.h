@@ -32,6 +32,7 @@ struct Tracked {
 namespace tracking {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kFarBelowOverflow = std::numeric_limits<double>::max() / 16;
 
 inline constinit thread_local const Arithmetic* current = nullptr;
 
@@ -47,6 +48,11 @@ inline double scaled_half(double factor, double half) {
 }
 
 inline bool is_stored_infinity(const Tracked& a) { return std::isinf(a.v) && a.err == 0.0; }
+
+/// What comes from a stored infinity is exact: an infinity, a zero, or NaN.
+inline bool from_stored_infinity(const Tracked& a, const Tracked& b) {
+  return is_stored_infinity(a) || is_stored_infinity(b);
+}
 
 /// Of a result within `half` of v: the largest of the right answers is rounded, too.
 inline double roundoff(Real v, double half = 0.0) {
@@ -94,8 +100,7 @@ inline Tracked operator+(const Tracked& a, const Tracked& b) {
   if (a.is_exact_zero()) return b;
   if (b.is_exact_zero()) return a;
   const Real v = a.v + b.v;
-  // An infinity that came from a stored one is exact.
-  if (tracking::is_stored_infinity(a) || tracking::is_stored_infinity(b)) {
+  if (tracking::from_stored_infinity(a, b)) {
     return tracking::finish(v, 0.0, tracking::kInfinity, a.half + b.half);
   }
   const double half = a.half + b.half;
@@ -109,14 +114,17 @@ inline Tracked operator*(const Tracked& a, const Tracked& b) {
   using namespace tracking;
   if (a.is_exact_zero() || b.is_exact_zero()) return {};
   const Real v = a.v * b.v;
+  if (from_stored_infinity(a, b)) return finish(v, 0.0, kInfinity, a.half + b.half);
   const double ma = magnitude(a.v), mb = magnitude(b.v);
-  const bool unit = (ma == 1.0 && a.err == 0.0) || (mb == 1.0 && b.err == 0.0);
+  const auto is_unit = [](const Tracked& x, double mx) {
+    return mx == 1.0 && x.err == 0.0 && x.half == 0.0;
+  };
   const double half =
       scaled_half(ma, b.half) + scaled_half(mb, a.half) + scaled_half(a.half, b.half);
-  const double rounding = unit ? 0.0 : roundoff(v, half) + current->eta;
-  // The half-widths are as far from the truth as the factors are from their ends.
-  // The product of the errors counts where neither factor has a digit, as in the square of a
-  // difference that is all rounding.
+  const double rounding = is_unit(a, ma) || is_unit(b, mb) ? 0.0 : roundoff(v, half) + current->eta;
+  // The half-widths are as far from the truth as the factors are from their ends. The product of
+  // the errors counts where neither factor has a digit, as in the square of a difference
+  // that is all rounding.
   const double err = product(ma + a.half, b.err) + product(mb + b.half, a.err) +
                      product(kThreshold * a.err, b.err) + rounding;
   return finish(v, err, std::max(a.peak, b.peak), half);
@@ -126,6 +134,7 @@ inline Tracked operator/(const Tracked& a, const Tracked& b) {
   using namespace tracking;
   if (a.is_exact_zero() && b.v != 0.0L) return {};
   const Real v = a.v / b.v;
+  if (from_stored_infinity(a, b)) return finish(v, 0.0, kInfinity, a.half + b.half);
   const double mv = magnitude(v), mb = magnitude(b.v);
   const double half =
       scaled_half(1.0 / mb, a.half) + scaled_half(mv, scaled_half(1.0 / mb, b.half));
@@ -146,7 +155,11 @@ inline Tracked exp(const Tracked& a) {
   const Real v = std::exp(a.v);
   const MathLibrary& math = current->math;
   const double factor = math.exp + math.exp_slope * magnitude(a.v);
-  return apply(a, v, magnitude(v), factor, 1.0);
+  Tracked result = apply(a, v, magnitude(v), factor, 1.0);
+  // A result beyond double has a bound beyond double, but one of a tenth of it at most: a clip that
+  // is far away stays decided, and what it leaves behind must be finite (rule C1).
+  if (std::isinf(magnitude(v)) && !breaks(a, 1.0)) result.err = kFarBelowOverflow;
+  return result;
 }
 
 inline Tracked expm1(const Tracked& a) {

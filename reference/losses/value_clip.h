@@ -16,6 +16,7 @@ namespace lossgate::reference {
 /// Gradient: for value: V - R inside the clip range, where both arguments of max are the same
 ///   function; outside, V - R where its square is the larger, half of it on a tie, else 0.
 /// Error: the factor 1/2 goes inside the square: (d / 2) d overflows only where the result does.
+///   Which square is the larger is asked of the distances: squares that overflow are equal.
 /// Source: Schulman et al. 2016-17, OpenAI baselines ppo2; verl `compute_value_loss`;
 ///   NovaSky-AI/SkyRL `ppo_critic_loss` and #925.
 struct ValueClip {
@@ -80,6 +81,11 @@ struct ValueClip {
   }
 
   template <class S>
+  static S size_of_distance(const S& d) {
+    return value_of(d) < 0 ? -d : d;
+  }
+
+  template <class S>
   static Token<S> at(const Inputs<S>& in, const S& v, const S& old, const S& target) {
     const S d = v - target;
     if (in.spec().is_none("value_clip")) return {half_square(d), d};
@@ -89,14 +95,16 @@ struct ValueClip {
         around_old ? old + clamp(v - old, -limit, limit) : clamp(v, old - limit, old + limit);
     const S e = clipped - target;
     const S plain = half_square(d), other = half_square(e);
-    const S moved = v - old;
-    const Order low = compare(moved, -limit), high = compare(moved, limit);
+    // As the implementation compares: where old is large, old - limit is rounded far more than
+    // v - old is.
+    const Order low = around_old ? compare(v - old, -limit) : compare(v, old - limit),
+                high = around_old ? compare(v - old, limit) : compare(v, old + limit);
     const bool undecided = low == Order::undecided || high == Order::undecided;
     const bool outside = low == Order::below || high == Order::above;
     // Inside the range both squares are one function, and max may hand the gradient to either; at
     // the range's undecided edge the clipped one may pass it on or not.
     const S slope = undecided ? either(d, e) * switched<S>(Order::undecided, 0.0, 1.0, 1.0)
-                    : outside ? d * share_of_maximum(plain, other)
+                    : outside ? d * share_of_maximum(size_of_distance(d), size_of_distance(e))
                               : either(d, e);
     return {maximum(plain, other), slope};
   }

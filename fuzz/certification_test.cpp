@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "fuzz/draw_case.h"
+#include "properties/agreement.h"
+#include "reference/losses/catalog.h"
+#include "reference/precise.h"
+#include "reference/reference.h"
+#include "reference/subjects.h"
+
+/// The reference held against MPFR and its bounds against implementations that keep the declared
+/// arithmetic, on hostile cases of every loss of the catalog.
+namespace lossgate::fuzz {
+namespace {
+
+using reference::Adversary;
+using reference::Inputs;
+using reference::kThreshold;
+using reference::Outputs;
+using reference::Precise;
+using reference::Problem;
+using reference::Real;
+using reference::Textbook;
+using reference::Tracked;
+
+constexpr int kCases = 2000;
+constexpr Dtype kFormats[] = {Dtype::f32, Dtype::f64, Dtype::bf16, Dtype::f16};
+
+template <class S>
+class Collected : public reference::Sink<S> {
+ public:
+  explicit Collected(const Problem& problem) {
+    for (const OutputInfo& output : problem.outputs) {
+      values_.emplace_back(static_cast<std::size_t>(element_count(output.extents)));
+    }
+  }
+  void entry(std::size_t output, std::int64_t index, const S& value) override {
+    values_[output][static_cast<std::size_t>(index)] = value;
+  }
+  const std::vector<S>& operator[](std::size_t output) const { return values_[output]; }
+
+ private:
+  std::vector<std::vector<S>> values_;
+};
+
+template <class L, class S>
+Collected<S> evaluated(const Problem& problem, std::string_view form) {
+  Collected<S> collected(problem);
+  L::template evaluate<S>(Inputs<S>(problem, form), Outputs<S>(problem, collected));
+  return collected;
+}
+
+/// The index-th way to compute in, or from, this format: orders of sums, stores, forms, exp.
+Arithmetic arithmetic_variant(const LossSignature& signature, Dtype dtype, int index) {
+  constexpr SumRule kOrders[] = {{0.0, SumOrder::pairwise, 1.0},
+                                 {0.0, SumOrder::lanes, 8.0},
+                                 {0.0, SumOrder::blocked, 16.0},
+                                 {0.0, SumOrder::sequential, 1.0}};
+  const bool widens = size_of(dtype) == 2 && index % 3 == 1;
+  const auto& forms = signature.forms;
+  Arithmetic a =
+      plain_arithmetic(widens ? Dtype::f32 : dtype,
+                       forms.empty() ? "" : forms[static_cast<std::size_t>(index) % forms.size()]);
+  const double roundoff = a.sum.roundoff;
+  a.sum = kOrders[index % 4];
+  a.sum.roundoff = size_of(dtype) == 2 && index % 3 == 2 ? unit_roundoff(Dtype::f32) : roundoff;
+  if (widens) {
+    const Store stored = {.roundoff = unit_roundoff(dtype), .eta = min_subnormal(dtype)};
+    a.stage(Stage::gradient) = stored;
+    // An arithmetic does not say that a store overflows, so nothing else is stored in f16.
+    for (Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token, Stage::accumulate}) {
+      if (dtype == Dtype::bf16) a.stage(stage) = stored;
+    }
+  }
+  if (index % 5 == 4) a.math.exp_slope = 2.0;
+  return a;
+}
+
+/// The largest error ratios of one loss in one format.
+struct Worst {
+  double textbook = 0.0, adversary = 0.0;
+  double halved_textbook = 0.0, halved_adversary = 0.0;  ///< with every err halved
+  double reference = 0.0;                                ///< share of the allowed error
+  double real = 0.0;                                     ///< ratio of the reference to its own
+  std::map<std::string, double> by_output;               ///< textbook's
+  std::int64_t entries = 0, skipped = 0, cases = 0;
+};
+
+/// Checks one case and takes part in the statistics.
+template <class L>
+class Certificate {
+ public:
+  Certificate(const Problem& problem, const Arithmetic& arithmetic, int index, Worst& worst)
+      : problem_(problem), arithmetic_(arithmetic), index_(index), worst_(worst) {}
+
+  testing::AssertionResult check() {
+    const auto exact = evaluated<L, Precise>(problem_, arithmetic_.form);
+    if (auto result = check_real(exact); !result) return result;
+    const reference::ArithmeticScope scope(arithmetic_);
+    // Every fourth subject leaves its form undeclared.
+    const bool undeclared = index_ % 4 == 3;
+    const auto tracked = evaluated<L, Tracked>(problem_, undeclared ? "" : arithmetic_.form);
+    const auto textbook = evaluated<L, Textbook>(problem_, arithmetic_.form);
+    Adversary::turn = index_ % 2 == 0 ? 1.0L : -1.0L;
+    const auto adversary = evaluated<L, Adversary>(problem_, arithmetic_.form);
+    ++worst_.cases;
+    for (std::size_t o = 0; o < problem_.outputs.size(); ++o) {
+      for (std::size_t i = 0; i < tracked[o].size(); ++i) {
+        at_ = {o, i};
+        auto result = judge(tracked[o][i], exact[o][i], textbook[o][i], adversary[o][i]);
+        if (!result) return result;
+      }
+    }
+    return testing::AssertionSuccess();
+  }
+
+ private:
+  const OutputInfo& output() const { return problem_.outputs[at_.first]; }
+
+  testing::AssertionResult failure() const {
+    return testing::AssertionFailure() << output().name << "[" << at_.second << "] ";
+  }
+
+  /// The reference is as close to the truth as Real's own arithmetic says.
+  testing::AssertionResult check_real(const Collected<Precise>& exact) {
+    Arithmetic real = reference::real_arithmetic();
+    real.form = arithmetic_.form;
+    const reference::ArithmeticScope scope(real);
+    const auto tracked = evaluated<L, Tracked>(problem_, real.form);
+    for (std::size_t o = 0; o < problem_.outputs.size(); ++o) {
+      for (std::size_t i = 0; i < tracked[o].size(); ++i) {
+        at_ = {o, i};
+        const Tracked& x = tracked[o][i];
+        const auto magnitude = static_cast<double>(std::fabs(x.v));
+        // Bounds are doubles: those of smaller values underflow.
+        if (magnitude < min_normal(Dtype::f64) / reference::kRealRoundoff) continue;
+        if (!std::isfinite(magnitude) || !std::isfinite(x.err)) continue;
+        // At a kink of Real's own, x is a midpoint and its half-width has no more than 53 bits.
+        if (x.half > 0.0) continue;
+        const Real distance = reference::distance(Precise(x.v), exact[o][i]);
+        const double allowed = x.err + reference::kRealRoundoff * magnitude;
+        worst_.real = std::max(worst_.real, static_cast<double>(distance / allowed));
+        if (distance > kThreshold * allowed) {
+          return failure() << "Real " << x.v << ", MPFR " << exact[o][i].number() << ", allowed "
+                           << allowed;
+        }
+      }
+    }
+    return testing::AssertionSuccess();
+  }
+
+  testing::AssertionResult judge(const Tracked& x, const Precise& exact, const Textbook& textbook,
+                                 const Adversary& adversary) {
+    const auto largest = static_cast<double>(std::fabs(x.v)) + x.half;
+    const double stored = x.is_exact_zero() ? 0.0 : properties::storage_error(output(), largest);
+    const bool judged = std::isfinite(x.v) && std::isfinite(x.err) &&
+                        properties::must_be_finite(arithmetic_, output(), x);
+    if (!judged) {
+      ++worst_.skipped;
+      return testing::AssertionSuccess();
+    }
+    ++worst_.entries;
+    const double allowed = x.err + stored;
+    const double own = static_cast<double>(reference::distance(Precise(x.v), exact) - x.half);
+    // Between undecided branches the truth is an interval around the reference.
+    const Precise centre = x.half > 0.0 ? Precise(x.v) : exact;
+    // A half-width has 53 bits only.
+    const double share = x.half > 0.0 ? 1.0 : 0.01;
+    if (allowed == 0.0 ? own > 0.0 : own > share * allowed) {
+      return failure() << "the reference " << x.v << " is uncertain: MPFR " << exact.number()
+                       << ", allowed " << allowed;
+    }
+    if (allowed > 0.0) worst_.reference = std::max(worst_.reference, own / allowed);
+
+    const double book = round_to(output().dtype, textbook.v);
+    const Real foe = adversary.v + (adversary.v < adversary.truth ? -stored : stored);
+    for (const auto& [who, actual] :
+         {std::pair("textbook", Real{book}), std::pair("adversary", foe)}) {
+      const bool is_book = actual == Real{book};
+      const double excess =
+          std::isfinite(actual)
+              ? static_cast<double>(reference::distance(Precise(actual), centre) - x.half)
+              : std::numeric_limits<double>::infinity();
+      const double ratio = excess <= 0.0 ? 0.0 : excess / allowed;
+      const double halved = excess <= 0.0 ? 0.0 : excess / (x.err / 2 + stored);
+      double& worst = is_book ? worst_.textbook : worst_.adversary;
+      double& worst_halved = is_book ? worst_.halved_textbook : worst_.halved_adversary;
+      worst = std::max(worst, ratio);
+      worst_halved = std::max(worst_halved, halved);
+      if (is_book) {
+        double& tight = worst_.by_output[output().name];
+        tight = std::max(tight, ratio);
+      }
+      if (ratio > kThreshold) {
+        return failure() << who << " " << actual << ", MPFR " << exact.number() << ", reference "
+                         << x.v << ", ratio " << ratio << ", err " << x.err << ", half " << x.half
+                         << ", peak " << x.peak;
+      }
+    }
+    return testing::AssertionSuccess();
+  }
+
+  const Problem& problem_;
+  const Arithmetic& arithmetic_;
+  int index_;
+  Worst& worst_;
+  std::pair<std::size_t, std::size_t> at_;
+};
+
+template <class L>
+Worst certify(Dtype dtype) {
+  const reference::Loss& loss = *reference::find_loss(L::signature().id);
+  Worst worst;
+  int failures = 0;
+  for (int i = 0; i < kCases && failures < 3; ++i) {
+    Choices choices(case_seed(1, loss.signature.id, dtype, static_cast<std::uint64_t>(i)));
+    const Profile profile = i % 4 == 0 ? Profile::benign : Profile::hostile;
+    const Case c = draw_case(loss.signature, dtype, profile, choices);
+    if (reference::expected_refusal(loss, c)) continue;
+    const Arithmetic arithmetic = arithmetic_variant(loss.signature, dtype, i);
+    const Problem problem(loss.signature, c);
+    const auto result = Certificate<L>(problem, arithmetic, i, worst).check();
+    EXPECT_TRUE(result) << loss.signature.id << " " << name(dtype) << ", case " << i << ", "
+                        << name(profile) << ", form " << arithmetic.form;
+    failures += !result;
+  }
+  return worst;
+}
+
+void print(const LossSignature& signature, Dtype dtype, const Worst& worst) {
+  std::printf(
+      "%-12s %-4s cases %lld entries %lld (+%lld beyond range) | textbook %.3f adversary "
+      "%.3f | err halved %.3f %.3f | reference %.2g of allowed, %.3f of its own\n",
+      signature.id.c_str(), std::string(name(dtype)).c_str(), static_cast<long long>(worst.cases),
+      static_cast<long long>(worst.entries), static_cast<long long>(worst.skipped), worst.textbook,
+      worst.adversary, worst.halved_textbook, worst.halved_adversary, worst.reference, worst.real);
+  for (const auto& [output, ratio] : worst.by_output) {
+    std::printf("    %-24s tightest %.3f\n", output.c_str(), ratio);
+  }
+}
+
+std::vector<std::string> loss_ids() {
+  std::vector<std::string> ids;
+  reference::Catalog::for_each([&]<class L>() { ids.push_back(L::signature().id); });
+  return ids;
+}
+
+class Certification : public testing::TestWithParam<std::tuple<std::string, Dtype>> {};
+
+TEST_P(Certification, Holds) {
+  const auto& [id, dtype] = GetParam();
+  reference::Catalog::for_each([&]<class L>() {
+    if (L::signature().id != id) return;
+    const Worst worst = certify<L>(dtype);
+    print(L::signature(), dtype, worst);
+    for (const auto& [output, ratio] : worst.by_output) {
+      EXPECT_GE(ratio, 0.03) << output << ": the bound is loose";
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Losses, Certification,
+                         testing::Combine(testing::ValuesIn(loss_ids()),
+                                          testing::ValuesIn(kFormats)),
+                         [](const auto& info) {
+                           return std::get<0>(info.param) + "_" +
+                                  std::string(name(std::get<1>(info.param)));
+                         });
+
+}  // namespace
+}  // namespace lossgate::fuzz
