@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/cuda/grpo_host.h"
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "impl/cuda/grpo_math.h"
@@ -61,7 +63,7 @@ class GrpoLoop {
         token_row(row, values, gradients);
       }
     }
-    HostOutput<F>(loss).set(0, pairwise_sum(terms_.data(), terms_.size()));
+    HostOutput<F>(loss).set(0, overflow_free_sum(terms_.data(), terms_.size()));
     LossResult result;
     result.outputs.reserve(3);
     if (spec_.reduction != Reduction::none) result.outputs.push_back({"loss", std::move(loss)});
@@ -101,32 +103,44 @@ class GrpoLoop {
       const std::size_t at = row * tokens_ + i;
       row_terms_[i] = valid(at) ? (log_prob_[at] - old_log_prob_[at]) / count : F(0);
     }
-    return pairwise_sum(row_terms_.data(), tokens_);
+    return overflow_free_sum(row_terms_.data(), tokens_);
   }
 
   void sequence_row(std::size_t row, const HostOutput<F>& values, const HostOutput<F>& gradients) {
     const F weight = weight_of(row), scale = static_cast<F>(batch_.part.upstream) * weight;
     const auto importance = importance_weight(mean_log_ratio(row), options_.log_ratio);
-    std::vector<F> slopes(tokens_, F(0)), log_weight_slopes(tokens_, F(0));
+    weight_slopes_.assign(tokens_, F(0));
+    log_weight_slopes_.assign(tokens_, F(0));
     for (std::size_t i = 0; i < tokens_; ++i) {
       const std::size_t at = row * tokens_ + i;
-      row_terms_[i] = F(0);
       if (!valid(at)) continue;
       const GrpoTerm<F> term = grpo_term(token(at), importance, options_);
       values.set(at, term.value);
       terms_[at] = weight * term.value;
-      row_terms_[i] = scaled(scale, term.weight_slope);
-      log_weight_slopes[i] = scaled(scale, term.log_weight_slope);
-      slopes[i] = scaled(scale, term.slope);
+      weight_slopes_[i] = term.weight_slope;
+      log_weight_slopes_[i] = scaled(scale, term.log_weight_slope);
+      row_terms_[i] = scaled(scale, term.slope);
     }
-    const F count = static_cast<F>(batch_.positions.row_tokens[row]);
-    const F through = pairwise_sum(row_terms_.data(), tokens_);
-    const F shared = scaled(through, importance.slope / count) +
-                     pairwise_sum(log_weight_slopes.data(), tokens_) / count;
+    const F shared = shared_gradient(scale, importance.slope, row);
     for (std::size_t i = 0; i < tokens_; ++i) {
       const std::size_t at = row * tokens_ + i;
-      if (valid(at)) gradients.set(at, shared + slopes[i]);
+      if (valid(at)) gradients.set(at, shared + row_terms_[i]);
     }
+  }
+
+  /// What every token of the row gets through the shared weight. The terms are scaled before they
+  /// are added, so that large advantages do not overflow, unless that would lose small ones.
+  F shared_gradient(F scale, F weight_slope, std::size_t row) {
+    const F count = static_cast<F>(batch_.positions.row_tokens[row]);
+    const F later = pairwise_sum(log_weight_slopes_.data(), tokens_) / count;
+    const F slope = weight_slope / count;
+    const F unscaled = pairwise_sum(weight_slopes_.data(), tokens_);
+    for (F& term : weight_slopes_) term = scaled(scale, term);
+    const F through = pairwise_sum(weight_slopes_.data(), tokens_);
+    if (std::fabs(scale) < F(1) && std::fabs(through) < std::numeric_limits<F>::min()) {
+      return scaled(scale, scaled(unscaled, slope)) + later;
+    }
+    return scaled(through, slope) + later;
   }
 
   MicroBatch& batch_;
@@ -134,7 +148,7 @@ class GrpoLoop {
   GrpoOptions<F> options_;
   HostField<F> log_prob_, old_log_prob_, ref_log_prob_, advantage_;
   std::size_t rows_, tokens_;
-  std::vector<F> terms_, row_terms_;
+  std::vector<F> terms_, row_terms_, weight_slopes_, log_weight_slopes_;
 };
 
 LossResult grpo_step(MicroBatch& micro_batch) {

@@ -55,16 +55,20 @@ LOSSGATE_HOST_DEVICE inline bool is_infinite(F x) {
   return x == x && x - x != F(0);
 }
 
-/// weight * y, where y is an estimate at x or its derivative. Only logarithms know the size of a
-/// product in which one factor overflows and the other underflows.
+/// weight * y, where y is an estimate at x or its derivative, also where one factor overflows and
+/// the other makes up for it.
 template <class F>
 LOSSGATE_HOST_DEVICE inline F weighted_by(const ImportanceWeight<F>& weight, F y, KlKind kind,
                                           F x) {
   using std::exp;
   if (y != y) return y;
-  if (!is_infinite(y)) return scaled(y, weight.value);
-  const F size = exp(weight.log_value + log_of_large_kl(kind, x));
-  return y < F(0) ? -size : size;
+  if (is_infinite(y)) {
+    const F size = exp(weight.log_value + log_of_large_kl(kind, x));
+    return y < F(0) ? -size : size;
+  }
+  if (!is_infinite(weight.value)) return scaled(y, weight.value);
+  const F root = exp(F(0.5) * weight.log_value);
+  return scaled(scaled(y, root), root);
 }
 
 /// Schulman's estimators of KL(policy || reference): k1 = -x, k2 = x^2/2, k3 = expm1(x) - x, with
@@ -86,7 +90,7 @@ LOSSGATE_HOST_DEVICE inline KlTerm<F> kl_term(F log_prob, F ref_log_prob,
     }
     kl.value = weighted_by(weight, plain.value, options.kind, x);
     kl.slope = weighted_by(weight, plain.slope, options.kind, x);
-    if (!is_infinite(plain.value)) {
+    if (!is_infinite(plain.value) && !is_infinite(weight.value)) {
       kl.weight_slope = plain.value;
     } else if (weight.slope != F(0)) {
       kl.log_weight_slope = kl.value;

@@ -90,16 +90,40 @@ TEST(KlTerm, HandsNanOnWhateverTheWeight) {
   EXPECT_TRUE(std::isnan(kl_term(0.0f, kNan, weight_of(0.0f), options).value));
 }
 
+TEST(KlTerm, KnowsAProductOfAnOverflowingWeightAndASmallEstimate) {
+  KlOptions<float> options{.kind = KlKind::k1, .weighted = true};
+  options.output = {true, 1000.0f};
+  const auto kl = kl_term(0.0f, 1e-38f, weight_of(90.0f), options);
+  EXPECT_NEAR(kl.value, -12.204033f, 1e-4f);
+  EXPECT_EQ(kl.log_weight_slope, kl.value);
+  EXPECT_EQ(kl.weight_slope, 0.0f);
+  EXPECT_EQ(kl_term(0.0f, 0.0f, weight_of(90.0f), options).value, 0.0f);
+}
+
 TEST(KlTerm, IsZeroWhereTheTokenHasBecomeImpossible) {
   const KlOptions<float> options{.weighted = true};
   EXPECT_EQ(kl_term(-kInfinity, -1.0f, weight_of(-kInfinity), options).value, 0.0f);
   EXPECT_TRUE(std::isnan(kl_term(-kInfinity, kNan, weight_of(-kInfinity), options).value));
 }
 
-TEST(PairwiseSum, AddsNeighboursFirst) {
-  float terms[] = {1.0f, 0x1p-24f, 0x1p-24f, 0x1p-24f};
+TEST(PairwiseSum, AddsHalvesFirst) {
+  const float terms[] = {1.0f, 0x1p-24f, 0x1p-24f, 0x1p-24f};
   EXPECT_EQ(pairwise_sum(terms, 4), 1.0f + 0x1p-23f);  // one after the other would give 1
-  EXPECT_EQ(pairwise_sum(terms, 0), 0.0f);
+  const float odd[] = {1.0f, 2.0f, 4.0f, 8.0f, 16.0f, 32.0f, 64.0f};
+  EXPECT_EQ(pairwise_sum(odd, 7), 127.0f);
+  EXPECT_EQ(pairwise_sum(odd, 0), 0.0f);
+}
+
+TEST(OverflowFreeSum, SurvivesPartialSumsThatOverflow) {
+  const float most = std::numeric_limits<float>::max();
+  const float terms[] = {most, most, -most, -most, 1.0f};
+  EXPECT_EQ(overflow_free_sum(terms, 4), 0.0f);
+  const float more[] = {-most, -most, most, most, most};
+  EXPECT_FLOAT_EQ(overflow_free_sum(more, 5), most);
+  const float beyond[] = {-most, -most, most, most, most, most};
+  EXPECT_EQ(overflow_free_sum(beyond, 6), kInfinity);
+  const float infinite[] = {kInfinity, -most, -most};
+  EXPECT_EQ(overflow_free_sum(infinite, 3), kInfinity);
 }
 
 }  // namespace

@@ -50,13 +50,6 @@ VarRow<Format> log_softmax(const VarRow<Format>& row) {
   return result;
 }
 
-/// p x, exactly 0 where p is: no gradient goes through an entry that cannot happen, and a large x
-/// has nothing to overflow.
-template <class Format>
-Var<Format> weighed(Var<Format> p, Var<Format> x) {
-  return p.value() == 0 ? p.tape().constant(0) : p * x;
-}
-
 /// log(exp(a) + exp(b)), one of which is not -infinity
 template <class Format>
 Var<Format> log_add(Var<Format> a, Var<Format> b) {
@@ -113,7 +106,10 @@ class JensenShannon {
   Variable entry(Variable log_prob, Variable difference) const {
     if (impossible(log_prob)) return log_prob.tape().constant(0);
     const Variable p = exp(log_prob);
-    if (fault_ == DivergenceFault::none) return weighed(p, difference);
+    // Where the probability underflows, a large difference has no gradient to overflow. An infinite
+    // one is not hidden: the divergence is infinite.
+    const bool underflows = p.value() == 0 && std::isfinite(difference.value());
+    if (fault_ == DivergenceFault::none && underflows) return p.tape().constant(0);
     const Variable term = p * difference;
     return fault_ == DivergenceFault::entries_repaired ? nan_to_num(term) : term;
   }

@@ -164,11 +164,20 @@ class EagerGrpo {
     return -(clamp(weight, static_cast<V>(low), static_cast<V>(high)) * advantage);
   }
 
+  /// expm1(x) - x with the derivative expm1(x): the chain's own, (expm1(x) + 1) - 1, loses the
+  /// digits that expm1 has won.
+  Variable closed_k3(Variable x) {
+    const Variable grown = detach(expm1(x)), at = detach(x);
+    return (grown - at) + grown * (x - at);
+  }
+
   Variable estimate(Variable x) {
     const std::string& kind = spec_.choice("kl_estimator");
     if (kind == "k1") return -x;
+    // Halved where it neither underflows nor lets the square overflow.
+    if (kind == "k2" && std::fabs(x.value()) <= V(1)) return number(0.5) * (x * x);
     if (kind == "k2") return number(0.5) * x * x;
-    return expm1(x) - x;
+    return std::fabs(x.value()) <= V(1) ? closed_k3(x) : expm1(x) - x;
   }
 
   Variable bounded_kl(Variable kl) {
@@ -188,6 +197,14 @@ class EagerGrpo {
     return kind == "k1" && at > 0.0 ? -*kl_output_limit_ : *kl_output_limit_;
   }
 
+  /// An estimate of exactly 0 times a weight that overflows: the value is 0, and so is the slope,
+  /// but for k1, whose slope is the weight.
+  Variable product_of_zero(Variable kl, Variable x) {
+    if (spec_.choice("kl_estimator") != "k1") return number(0.0) * x;
+    const Variable most = number(max_finite(Format::kDtype));
+    return kl * most * most;
+  }
+
   Variable kl_term(const Input& in, Variable log_weight, Variable weight) {
     Variable x = in.ref_log_prob - in.log_prob;
     if (kl_input_limit_) {
@@ -201,7 +218,9 @@ class EagerGrpo {
       }
     }
     const Variable kl = estimate(x);
-    return bounded_kl(kl_weighted_ ? weight * kl : kl);
+    if (!kl_weighted_) return bounded_kl(kl);
+    const bool vanishes = !naive && x.value() == V(0) && std::isinf(weight.value());
+    return vanishes ? product_of_zero(kl, x) : bounded_kl(weight * kl);
   }
 
   Variable term_of(std::size_t at, Variable log_ratio) {

@@ -104,7 +104,8 @@ class EagerLogProb {
     Row terms;
     for (const Variable& l : log_prob) {
       const Variable p = exp(l);
-      terms.push_back(is(LogProbFault::entropy_p_log_p) ? p * l : weighed(p, l));
+      const bool selects = !is(LogProbFault::entropy_p_log_p) && p.value() == 0;
+      terms.push_back(selects ? number(0) : p * l);
     }
     return -tape_.sum(terms);
   }

@@ -86,7 +86,7 @@ class Tape {
       operands_.push_back(term.node());
       tracked = tracked || node(term).tracked;
     }
-    const Value total = pairwise_sum(scratch_.data(), scratch_.size());
+    const Value total = overflow_free_sum(scratch_.data(), scratch_.size());
     return push({TapeOp::sum, tracked, first, static_cast<std::int32_t>(operands_.size()),
                  Format::rounded(total)});
   }

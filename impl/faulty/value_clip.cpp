@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/faulty/value_clip.h"
+
+#include <utility>
+
+#include "impl/faulty/value_clip_eager.h"
+
+namespace lossgate::impl {
+namespace {
+
+constexpr const char* kCritic = "https://github.com/NovaSky-AI/SkyRL/pull/925";
+
+Implementation implementation(std::string name, const Step& step, const Trainer& trainer = {}) {
+  Implementation i;
+  i.name = std::move(name);
+  i.loss = "value_clip";
+  i.source = {"impl/faulty/value_clip_eager.cpp", 1};
+  i.unsupported = [](const Case&) { return std::nullopt; };
+  i.arithmetic = [](Dtype dtype) {
+    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "");
+  };
+  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
+    return train(signature, c, step, trainer);
+  };
+  return i;
+}
+
+Step eager(ValueClipFault fault = ValueClipFault::none) {
+  return [fault](MicroBatch& micro_batch) { return eager_value_clip(micro_batch, fault); };
+}
+
+Implementation faulty(std::string name, ValueClipFault fault, Fault why,
+                      const Trainer& trainer = {}) {
+  Implementation i = implementation(std::move(name), eager(fault), trainer);
+  i.fault = std::move(why);
+  return i;
+}
+
+/// Faults in squares, clip and mask.
+void add_value_faults(std::vector<Implementation>& all) {
+  Implementation square =
+      faulty("square_then_half", ValueClipFault::square_then_half,
+             {.twin = "eager",
+              .thread = "https://github.com/volcengine/verl/blob/main/verl/trainer/ppo/"
+                        "core_algos.py",
+              .cause = "overflow of an intermediate",
+              .trigger = "|value - return| between 1.84e19 and 2.61e19 (f32), 256 and 361 (f16)",
+              .killers = {"finite_forward"}});
+  // As a trainer that computes in the fields' format; in f32 16-bit squares do not overflow.
+  square.evaluate = [](const LossSignature& signature, const Case& c) {
+    return train(signature, c, [](MicroBatch& micro_batch) {
+      return eager_value_clip_in_f16(micro_batch, ValueClipFault::square_then_half);
+    });
+  };
+  square.arithmetic = [](Dtype dtype) {
+    return plain_arithmetic(dtype == Dtype::bf16 ? Dtype::f32 : dtype, "");
+  };
+  all.push_back(std::move(square));
+  all.push_back(faulty("minimum_of_squares", ValueClipFault::minimum_of_squares,
+                       {.twin = "eager",
+                        .thread = kCritic,
+                        .cause = "wrong branch",
+                        .trigger = "a prediction outside the clip range",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("clip_gradient_leaks", ValueClipFault::clip_gradient_leaks,
+                       {.twin = "eager",
+                        .thread = kCritic,
+                        .cause = "gradient through a clamp",
+                        .trigger = "a prediction outside the clip range, the clipped one farther",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(
+      faulty("masked_multiply", ValueClipFault::masked_multiply,
+             {.twin = "eager",
+              .thread = "https://github.com/huggingface/trl/pull/6693",
+              .cause = "mask after a non-finite value",
+              .trigger = "an infinity or NaN at a masked position",
+              .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
+}
+
+/// Faults in what a token counts.
+void add_reduction_faults(std::vector<Implementation>& all) {
+  const Trainer mean_of_means = {.all_reduce = Trainer::AllReduce::mean,
+                                 .mean_over_micro_batches = true};
+  all.push_back(faulty("mean_of_micro_batch_means", ValueClipFault::mean_of_micro_batch_means,
+                       {.twin = "eager",
+                        .thread = kCritic,
+                        .cause = "mean of means",
+                        .trigger = "micro-batches of unequal token counts",
+                        .killers = {"split_invariance"}},
+                       mean_of_means));
+  all.push_back(faulty("empty_divisor", ValueClipFault::empty_divisor,
+                       {.twin = "eager",
+                        .thread = kCritic,
+                        .cause = "empty divisor",
+                        .trigger = "a fully masked mini-batch",
+                        .killers = {"empty_is_zero"}}));
+  all.push_back(faulty("rank_average_not_undone", ValueClipFault::none,
+                       {.twin = "eager",
+                        .thread = "https://github.com/meta-pytorch/torchtune/pull/2172",
+                        .cause = "rank average",
+                        .trigger = "two ranks or more",
+                        .killers = {"split_invariance"}},
+                       {.all_reduce = Trainer::AllReduce::mean}));
+}
+
+}  // namespace
+
+std::vector<Implementation> value_clip_implementations() {
+  std::vector<Implementation> all;
+  all.push_back(implementation("eager", eager()));
+  add_value_faults(all);
+  add_reduction_faults(all);
+  return all;
+}
+
+}  // namespace lossgate::impl
