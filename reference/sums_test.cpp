@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/sums.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "reference/precise.h"
+#include "reference/subjects.h"
+
+namespace lossgate::reference {
+namespace {
+
+constexpr double kU = 0x1p-24;
+
+std::vector<double> random_terms(std::size_t n, bool one_sign, unsigned seed) {
+  std::mt19937_64 engine(seed);
+  std::lognormal_distribution<double> size(0.0, 3.0);
+  std::vector<double> terms(n);
+  for (double& term : terms) {
+    term = static_cast<float>(size(engine));
+    if (!one_sign && engine() % 2 == 0) term = -term;
+  }
+  return terms;
+}
+
+Precise exact_sum(const std::vector<double>& terms) {
+  Precise sum;
+  for (double term : terms) sum += Precise(term);
+  return sum;
+}
+
+template <class S>
+S total(const std::vector<double>& terms, std::int64_t extent) {
+  Sum<S> sum(extent);
+  for (double term : terms) sum.add(Entry<S>::stored(term, -1));
+  return sum.value();
+}
+
+TEST(CompensatedSum, ErrsByOneRoundingWhateverTheOrder) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    const auto terms = random_terms(5000, seed % 2 == 0, seed);
+    CompensatedSum sum;
+    double magnitudes = 0.0;
+    for (double term : terms) {
+      sum.add(term);
+      magnitudes += std::fabs(term);
+    }
+    const Precise exact = exact_sum(terms);
+    const double second_order = 5000.0 * 5000.0 * kRealRoundoff * kRealRoundoff * magnitudes;
+    const Real allowed = kRealRoundoff * std::fabs(exact.number().toLDouble()) + second_order;
+    EXPECT_LE(distance(Precise(sum.value()), exact), allowed);
+  }
+}
+
+TEST(CompensatedSum, KeepsWhatALargeTermWouldSwallow) {
+  CompensatedSum sum;
+  for (Real term : {1.0L, 1e30L, 1.0L, -1e30L}) sum.add(term);
+  EXPECT_EQ(sum.value(), 2.0L);
+}
+
+TEST(CompensatedSum, LetsInfinitiesAndNanThrough) {
+  constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
+  CompensatedSum infinite;
+  infinite.add(1.0L);
+  infinite.add(-kInfinity);
+  infinite.add(3.0L);
+  EXPECT_EQ(infinite.value(), -kInfinity);
+  infinite.add(kInfinity);
+  EXPECT_TRUE(std::isnan(infinite.value()));
+}
+
+struct Order_ {
+  SumRule rule;
+  double growth;  ///< of 1000 terms
+};
+
+/// log2(1000) rounds up to 10; 1000/8 + 3; 1000/16 rounded up + 4; 999.
+const Order_ kOrders[] = {{{kU, SumOrder::pairwise, 1.0}, 10.0},
+                          {{kU, SumOrder::lanes, 8.0}, 128.0},
+                          {{kU, SumOrder::blocked, 16.0}, 67.0},
+                          {{kU, SumOrder::sequential, 1.0}, 999.0},
+                          {{kU, SumOrder::unknown, 1.0}, 999.0}};
+
+TEST(Sum, IsChargedByTheDeclaredOrder) {
+  for (const Order_& order : kOrders) {
+    EXPECT_EQ(order.rule.growth(1000.0), order.growth);
+    EXPECT_EQ(order.rule.growth(1.0), 0.0);
+    Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+    arithmetic.sum = order.rule;
+    const ArithmeticScope scope(arithmetic);
+    const Tracked sum = total<Tracked>(std::vector<double>(1000, 1.0), 1000);
+    EXPECT_EQ(sum.v, 1000.0L);
+    EXPECT_EQ(sum.err, order.growth * kU * 1000.0 + kU * 1000.0);
+  }
+}
+
+TEST(Sum, ContainsRealSumsInTheDeclaredOrder) {
+  double tightest = 0.0;
+  for (const Order_& order : kOrders) {
+    Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+    arithmetic.sum = order.rule;
+    const ArithmeticScope scope(arithmetic);
+    for (unsigned seed = 0; seed < 300; ++seed) {
+      const std::size_t n = 1 + seed * 7;
+      const auto terms = random_terms(n, seed % 2 == 0, seed);
+      const Tracked bound = total<Tracked>(terms, static_cast<std::int64_t>(n));
+      const Textbook actual = total<Textbook>(terms, static_cast<std::int64_t>(n));
+      const Real error = std::fabs(actual.v - bound.v);
+      EXPECT_LE(error, bound.err) << "order " << static_cast<int>(order.rule.order) << ", " << n;
+      if (n > 1) tightest = std::max(tightest, static_cast<double>(error) / bound.err);
+    }
+  }
+  EXPECT_GT(tightest, 0.03);
+}
+
+TEST(Sum, NeedsTheDeclaredOrder) {
+  // An f32 sum in 8 lanes of 2^18 equal terms is far outside the bound of a pairwise one.
+  Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+  const std::vector<double> terms(1 << 18, static_cast<double>(0.1F));
+  Tracked pairwise;
+  {
+    const ArithmeticScope scope(arithmetic);
+    pairwise = total<Tracked>(terms, 1 << 18);
+  }
+  arithmetic.sum = {kU, SumOrder::lanes, 8.0};
+  const ArithmeticScope scope(arithmetic);
+  const Textbook actual = total<Textbook>(terms, 1 << 18);
+  const Real error = std::fabs(actual.v - pairwise.v);
+  EXPECT_GT(error, kThreshold * pairwise.err);
+  EXPECT_LT(error, total<Tracked>(terms, 1 << 18).err);
+}
+
+class TrackedSum : public testing::Test {
+ protected:
+  Arithmetic arithmetic_ = plain_arithmetic(Dtype::f32, "");
+  ArithmeticScope scope_{arithmetic_};
+};
+
+TEST_F(TrackedSum, OfNothingIsAnExactZero) {
+  EXPECT_TRUE(Sum<Tracked>(0).value().is_exact_zero());
+  Sum<Tracked> zeros(100);
+  for (int i = 0; i < 100; ++i) zeros.add(Tracked{});
+  EXPECT_TRUE(zeros.value().is_exact_zero());
+  EXPECT_TRUE(zeros.accumulated(3).is_exact_zero());
+}
+
+TEST_F(TrackedSum, OfOneTermIsThatTerm) {
+  Sum<Tracked> sum(100);
+  sum.add({3.0L, 0.25, 7.0, 0.5});
+  const Tracked value = sum.value();
+  EXPECT_EQ(value.v, 3.0L);
+  EXPECT_EQ(value.err, 0.25);
+  EXPECT_EQ(value.peak, 7.0);
+  EXPECT_EQ(value.half, 0.5);
+}
+
+TEST_F(TrackedSum, KeepsErrorsHalfWidthsAndThePeakOfBothSigns) {
+  Sum<Tracked> sum(4);
+  sum.add({3.0L, 0.25, 3.0, 0.5});
+  sum.add({4.0L, 0.25, 4.0, 0.25});
+  sum.add({-6.0L, 0.125, 6.0, 0.0});
+  const Tracked value = sum.value();
+  EXPECT_EQ(value.v, 1.0L);
+  EXPECT_EQ(value.half, 0.75);
+  EXPECT_EQ(value.peak, 7.0) << "3 + 4 may be formed on the way";
+  EXPECT_GE(value.err, 0.625 + 2.0 * kU * 13.0 + kU * 1.0);
+  EXPECT_LE(value.err, 0.625 + 2.0 * kU * (13.0 + 0.75) + kU * (1.0 + 0.75));
+}
+
+TEST_F(TrackedSum, NeverChargesMoreRoundingsThanOtherTerms) {
+  Sum<Tracked> sum(1 << 20);
+  sum.add({1.0L, 0.0, 1.0, 0.0});
+  sum.add({1.0L, 0.0, 1.0, 0.0});
+  EXPECT_EQ(sum.value().err, kU * 2.0 + kU * 2.0);
+}
+
+TEST_F(TrackedSum, AccumulatedOverPartsIsChargedAtThatStage) {
+  Sum<Tracked> sum(2);
+  sum.add({3.0L, 0.0, 3.0, 0.0});
+  sum.add({-1.0L, 0.0, 1.0, 0.0});
+  EXPECT_EQ(sum.accumulated(1).err, sum.value().err);
+  arithmetic_.stage(Stage::accumulate) = {.roundoff = 0x1p-8, .eta = 0x1p-133};
+  const double expected = sum.value().err + 5.0 * (0x1p-8 * 4.0 + 0x1p-133);
+  EXPECT_EQ(sum.accumulated(4).err, expected);
+}
+
+TEST_F(TrackedSum, MayBeAddedUpByAnotherRule) {
+  const SumRule matmul{0x1p-8, SumOrder::sequential, 1.0};
+  Sum<Tracked> sum(100, &matmul);
+  for (int i = 0; i < 100; ++i) sum.add({1.0L, 0.0, 1.0, 0.0});
+  EXPECT_EQ(sum.value().err, 99.0 * 0x1p-8 * 100.0 + kU * 100.0);
+}
+
+}  // namespace
+}  // namespace lossgate::reference

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/tracked.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "reference/scalar.h"
+#include "reference/sums.h"
+
+/// Every row of the table of rule B2, and rules B4 and B6, with numbers that can be followed.
+namespace lossgate::reference {
+namespace {
+
+constexpr double kU = 0x1p-24, kEta = 0x1p-149;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Tracked computed(Real v, double err, double peak = 0.0, double half = 0.0) {
+  return {v, err, std::max(peak, tracking::magnitude(v)), half};
+}
+Tracked stored(double v) { return Entry<Tracked>::stored(v, -1); }
+
+/// f32 without anything stored on the way.
+class TrackedTest : public testing::Test {
+ protected:
+  TrackedTest() { change(); }
+  Arithmetic& change() { return arithmetic_ = plain_arithmetic(Dtype::f32, ""); }
+  Arithmetic arithmetic_;
+  ArithmeticScope scope_{arithmetic_};
+};
+
+TEST_F(TrackedTest, StoredInputsAreExact) {
+  const Tracked x = stored(-2.5);
+  EXPECT_EQ(x.v, -2.5L);
+  EXPECT_EQ(x.err, 0.0);
+  EXPECT_EQ(x.peak, 2.5);
+  EXPECT_EQ(x.half, 0.0);
+}
+
+TEST_F(TrackedTest, ConstantsAreRoundedOnlyWhereTheComputeFormatMustRoundThem) {
+  EXPECT_EQ(constant<Tracked>(0.5L).err, 0.0);
+  EXPECT_EQ(constant<Tracked>(0.2L).err, kU * 0.2);
+  EXPECT_EQ(constant<Tracked>(0.2L).v, 0.2L);
+  EXPECT_EQ(constant<Tracked>(1.0L / 3.0L).err, kU / 3.0);
+}
+
+TEST_F(TrackedTest, SumAndDifferenceAddErrorsAndRoundOnce) {
+  const Tracked a = computed(3.0L, 0.25, 7.0, 0.5), b = computed(5.0L, 0.125, 6.0, 0.25);
+  EXPECT_EQ((a + b).v, 8.0L);
+  EXPECT_EQ((a + b).half, 0.75);
+  EXPECT_EQ((a + b).err, 0.375 + kU * (8.0 + 0.75));
+  EXPECT_EQ((a + b).peak, 8.0);
+  EXPECT_EQ((a - b).v, -2.0L);
+  EXPECT_EQ((a - b).err, 0.375 + kU * (2.0 + 0.75));
+  EXPECT_EQ((a - b).peak, 7.0);
+  EXPECT_EQ((-a).err, 0.25);
+}
+
+TEST_F(TrackedTest, ProductsScaleErrorsByTheOtherFactor) {
+  const Tracked a = computed(3.0L, 0.25), b = computed(-5.0L, 0.125);
+  const Tracked p = a * b;
+  EXPECT_EQ(p.v, -15.0L);
+  EXPECT_EQ(p.err, 3.0 * 0.125 + 5.0 * 0.25 + kThreshold * 0.25 * 0.125 + (kU * 15.0 + kEta));
+  EXPECT_EQ(p.peak, 15.0);
+  EXPECT_EQ((computed(4.0L, 0.0) * computed(0.25L, 0.0, 9.0)).peak, 9.0);
+}
+
+TEST_F(TrackedTest, ProductsOfFactorsWithoutADigitAreBoundedByTheirErrors) {
+  // |fl(x) fl(y)| can be err_x err_y where x and y are 0, or nearly.
+  const Tracked nothing = computed(1e-12L, 1e-6);
+  EXPECT_GE((nothing * nothing).err, 1e-12);
+  EXPECT_LE((nothing * nothing).err, 2.1e-12);
+}
+
+TEST_F(TrackedTest, AFactorOfExactlyOneRoundsNothing) {
+  const Tracked a = computed(3.0L, 0.25);
+  EXPECT_EQ((a * stored(-1.0)).err, 0.25);
+  EXPECT_EQ((stored(1.0) * a).err, 0.25);
+  EXPECT_GT((a * computed(1.0L, kU)).err, 0.25 + kU * 3.0);
+  EXPECT_GT((a * computed(1.0L, 0.0, 1.0, 0.5)).err, 0.25 + kU * 3.0);
+}
+
+TEST_F(TrackedTest, HalfWidthsOfAProductReachTheCorners) {
+  const Tracked p = computed(3.0L, 0.0, 3.0, 0.5) * computed(2.0L, 0.0, 2.0, 0.25);
+  EXPECT_EQ(p.half, 3.0 * 0.25 + 2.0 * 0.5 + 0.5 * 0.25);
+  EXPECT_EQ(p.err, kU * (6.0 + p.half) + kEta);
+}
+
+TEST_F(TrackedTest, QuotientsScaleErrorsByTheDivisor) {
+  const Tracked q = computed(6.0L, 0.5) / computed(-4.0L, 0.125);
+  EXPECT_EQ(q.v, -1.5L);
+  EXPECT_EQ(q.err, 0.5 / 4.0 + 1.5 * (0.125 / 4.0) + kU * 1.5 + kEta);
+  EXPECT_EQ(q.peak, 6.0);
+}
+
+struct Function {
+  const char* name;
+  Tracked (*tracked)(const Tracked&);
+  Real (*plain)(Real);
+  Real (*slope)(Real);
+  double MathLibrary::*factor;
+};
+
+const Function kFunctions[] = {
+    {"exp", exp, [](Real x) { return std::exp(x); }, [](Real x) { return std::exp(x); },
+     &MathLibrary::exp},
+    {"expm1", expm1, [](Real x) { return std::expm1(x); }, [](Real x) { return std::exp(x); },
+     &MathLibrary::expm1},
+    {"log", log, [](Real x) { return std::log(x); }, [](Real x) { return 1.0L / x; },
+     &MathLibrary::log},
+    {"log1p", log1p, [](Real x) { return std::log1p(x); }, [](Real x) { return 1.0L / (1.0L + x); },
+     &MathLibrary::log1p},
+    {"sqrt", sqrt, [](Real x) { return std::sqrt(x); }, [](Real x) { return 0.5L / std::sqrt(x); },
+     &MathLibrary::sqrt},
+    {"tanh", tanh, [](Real x) { return std::tanh(x); },
+     [](Real x) { return 1.0L - std::tanh(x) * std::tanh(x); }, &MathLibrary::tanh},
+    {"sigmoid", sigmoid, [](Real x) { return sigmoid(x); },
+     [](Real x) { return sigmoid(x) * (1.0L - sigmoid(x)); }, &MathLibrary::sigmoid}};
+
+TEST_F(TrackedTest, FunctionsScaleTheErrorByTheDerivativeAndRoundAsTheLibraryDoes) {
+  for (const Function& f : kFunctions) {
+    const Real x = 0.75L;
+    const double err = 0x1p-20;
+    const Tracked y = f.tracked(computed(x, err, 100.0, 0x1p-10));
+    const auto value = static_cast<double>(std::fabs(f.plain(x)));
+    const auto slope = static_cast<double>(f.slope(x));
+    const double half = slope * 0x1p-10;
+    EXPECT_EQ(y.v, f.plain(x)) << f.name;
+    EXPECT_NEAR(y.err, slope * err + arithmetic_.math.*f.factor * kU * (value + half) + kEta,
+                1e-15 * y.err)
+        << f.name;
+    EXPECT_NEAR(y.half, half, 1e-15 * half) << f.name;
+    EXPECT_EQ(y.peak, 100.0) << f.name;
+  }
+}
+
+TEST_F(TrackedTest, EtaIsCarriedWhereAResultUnderflows) {
+  // exp(-200) is 0 in f32, which is off by the whole value; the bound is the smallest subnormal.
+  const Tracked tiny = exp(stored(-200.0));
+  EXPECT_GE(tiny.err, kEta);
+  EXPECT_GE((tiny * stored(1e30)).err, 1e30 * kEta);
+  EXPECT_GE((stored(1e-30) * stored(1e-30)).err, kEta);
+  EXPECT_GE((stored(1e-30) / stored(1e30)).err, kEta);
+}
+
+TEST_F(TrackedTest, ASlopeOfExpIsChargedByTheSizeOfTheArgument) {
+  const double plain = exp(stored(20.0)).err;
+  arithmetic_.math.exp_slope = 1.0;
+  EXPECT_NEAR(exp(stored(20.0)).err, plain * (2.0 + 20.0) / 2.0, 1e-9 * plain);
+}
+
+TEST_F(TrackedTest, Exp2BasedCodeNeedsTheSlope) {
+  // exp2(fl(x fl(log2 e))) is 3.9, 15.6 and 62 u off at |x| = 5, 20 and 80, in the worst of many
+  // arguments near them (rule B1); a slope of 1 covers it, a library's constant factor does not.
+  for (const double at : {5.0, 20.0, 80.0}) {
+    double worst = 0.0;
+    for (int i = 0; i < 4000; ++i) {
+      const auto x = static_cast<float>(at * (1.0 - i * 0x1p-15));
+      const float scaled = x * 1.44269504F;
+      const double actual = std::exp2(static_cast<double>(scaled));
+      const double expected = std::exp(static_cast<double>(x));
+      worst = std::max(worst, std::fabs(actual - expected) / (kU * expected));
+    }
+    EXPECT_GT(worst, 0.5 * at);
+    EXPECT_LT(worst, 1.1 * at);
+    if (at > 5.0) EXPECT_GT(worst, kThreshold * arithmetic_.math.exp);
+    arithmetic_.math.exp_slope = 1.0;
+    const double bound = kThreshold * exp(stored(at)).err / std::exp(at) / kU;
+    EXPECT_LT(worst, bound);
+    arithmetic_.math.exp_slope = 0.0;
+  }
+}
+
+// ---- zeros and infinities -----------------------------------------------------------------------
+
+TEST_F(TrackedTest, AnExactZeroAnnihilatesWhateverItMeets) {
+  const Tracked zeros[] = {Tracked{}, stored(0.0), switched<Tracked>(Order::below, 0.0, 1.0, 1.0)};
+  const Tracked others[] = {computed(3.0L, 0.5, 1e30), exp(stored(1e5)), stored(kInfinity),
+                            Tracked{kNan, kInfinity, kInfinity, 0.0}};
+  for (const Tracked& zero : zeros) {
+    EXPECT_TRUE(zero.is_exact_zero());
+    for (const Tracked& other : others) {
+      EXPECT_TRUE((zero * other).is_exact_zero());
+      EXPECT_TRUE((other * zero).is_exact_zero());
+    }
+    EXPECT_TRUE((zero / computed(3.0L, 0.5)).is_exact_zero());
+    const Tracked sum = zero + computed(3.0L, 0.5, 9.0);
+    EXPECT_EQ(sum.err, 0.5);  // adding it is exact
+  }
+}
+
+TEST_F(TrackedTest, AComputedZeroDoesNotAnnihilate) {
+  const Tracked cancelled = stored(3.0) - stored(3.0), underflowed = exp(stored(-20000.0));
+  EXPECT_FALSE(cancelled.is_exact_zero());
+  EXPECT_EQ(underflowed.v, 0.0L);
+  EXPECT_FALSE(underflowed.is_exact_zero());
+  EXPECT_GE(underflowed.err, kEta);
+  EXPECT_TRUE(std::isnan((cancelled * stored(kInfinity)).v));
+  EXPECT_EQ((underflowed * stored(kInfinity)).err, kInfinity);
+}
+
+TEST_F(TrackedTest, StoredInfinitiesAreExact) {
+  const Tracked low = stored(-kInfinity);
+  EXPECT_EQ(low.err, 0.0);
+  EXPECT_EQ((low + stored(1.0)).v, -kInfinity);
+  EXPECT_EQ((low + stored(1.0)).err, 0.0);
+  EXPECT_TRUE(exp(low).is_exact_zero());
+  EXPECT_EQ(exp(stored(kInfinity)).v, kInfinity);
+  // Infinities of both signs make a NaN, about which nothing can be said.
+  const Tracked undefined = low - low;
+  EXPECT_TRUE(std::isnan(undefined.v));
+  EXPECT_EQ(undefined.err, kInfinity);
+}
+
+TEST_F(TrackedTest, NoBoundIsNan) {
+  const Tracked numbers[] = {Tracked{},
+                             stored(2.0),
+                             stored(kInfinity),
+                             stored(-kInfinity),
+                             stored(kNan),
+                             exp(stored(1e5)),
+                             computed(0.0L, 1.0),
+                             computed(1.0L, kInfinity),
+                             computed(2.0L, 0.0, 2.0, kInfinity)};
+  for (const Tracked& a : numbers) {
+    for (const Tracked& b : numbers) {
+      for (const Tracked& x : {a + b, a - b, a * b, a / b, exp(a), expm1(a), log(a), log1p(a),
+                               sqrt(a), tanh(a), sigmoid(a), minimum(a, b), maximum(a, b)}) {
+        EXPECT_EQ(x.err, x.err);
+        EXPECT_EQ(x.peak, x.peak);
+        EXPECT_EQ(x.half, x.half);
+      }
+    }
+  }
+}
+
+// ---- rule B4 ------------------------------------------------------------------------------------
+
+TEST_F(TrackedTest, ABrokenAnalysisMakesTheErrorInfinite) {
+  const double edge = 0.1 / kThreshold;  // T err of an argument against a tenth of its scale
+  for (const auto& [within, beyond] : {std::pair(0.99 * edge, 1.01 * edge)}) {
+    EXPECT_LT(exp(computed(3.0L, within)).err, kInfinity);
+    EXPECT_EQ(exp(computed(3.0L, beyond)).err, kInfinity);
+    for (auto* f : {static_cast<Tracked (*)(const Tracked&)>(log),
+                    static_cast<Tracked (*)(const Tracked&)>(sqrt)}) {
+      EXPECT_LT(f(computed(8.0L, 8.0 * within)).err, kInfinity);
+      EXPECT_EQ(f(computed(8.0L, 8.0 * beyond)).err, kInfinity);
+    }
+    EXPECT_LT(log1p(computed(-0.75L, 0.25 * within)).err, kInfinity);
+    EXPECT_EQ(log1p(computed(-0.75L, 0.25 * beyond)).err, kInfinity);
+    EXPECT_LT((stored(1.0) / computed(-8.0L, 8.0 * within)).err, kInfinity);
+    EXPECT_EQ((stored(1.0) / computed(-8.0L, 8.0 * beyond)).err, kInfinity);
+  }
+  EXPECT_EQ(exp(computed(0.0L, 0.0, 0.0, 0.2)).err, kInfinity) << "half-widths break it, too";
+  EXPECT_EQ((exp(computed(0.0L, 1.0)) + stored(1.0)).err, kInfinity) << "and it stays so";
+}
+
+// ---- stores -------------------------------------------------------------------------------------
+
+TEST_F(TrackedTest, AStoreChargesItsStageOnly) {
+  arithmetic_.stage(Stage::log_prob) = {.roundoff = 0x1p-8, .eta = 0x1p-133};
+  const Tracked x = computed(3.0L, 0.25, 5.0, 1.0);
+  EXPECT_EQ(store(Stage::log_prob, x).err, 0.25 + 0x1p-8 * (3.0 + 1.0) + 0x1p-133);
+  EXPECT_EQ(store(Stage::log_prob, x).peak, 5.0);
+  EXPECT_EQ(store(Stage::log_prob, x).half, 1.0);
+  EXPECT_EQ(store(Stage::gradient, x).err, 0.25);
+  EXPECT_TRUE(store(Stage::log_prob, Tracked{}).is_exact_zero());
+}
+
+// ---- branches -----------------------------------------------------------------------------------
+
+TEST_F(TrackedTest, ComparisonsAreDecidedBeyondTTimesTheirBound) {
+  const Tracked zero = stored(0.0);
+  EXPECT_EQ(compare(computed(-1.0L, 0.49), zero), Order::below);
+  EXPECT_EQ(compare(computed(1.0L, 0.49), zero), Order::above);
+  EXPECT_EQ(compare(computed(1.0L, 0.51), zero), Order::undecided);
+  EXPECT_EQ(compare(computed(1.0L, 0.25), computed(0.0L, 0.26)), Order::undecided);
+  EXPECT_EQ(compare(computed(1.0L, 0.25, 1.0, 0.51), zero), Order::undecided);
+  EXPECT_EQ(compare(stored(2.0), stored(2.0)), Order::equal);
+  EXPECT_EQ(compare(computed(2.0L, kU), stored(2.0)), Order::undecided);
+  EXPECT_EQ(compare(stored(kInfinity), stored(kInfinity)), Order::equal);
+  EXPECT_EQ(compare(stored(-kInfinity), stored(1.0)), Order::below);
+  EXPECT_EQ(compare(stored(kNan), stored(1.0)), Order::undecided);
+}
+
+TEST_F(TrackedTest, ADecidedSelectionForgetsTheOtherSide) {
+  const Tracked overflowed = exp(stored(1000.0)), limit = stored(10.0);
+  for (const Tracked& x :
+       {minimum(overflowed, limit), minimum(limit, overflowed), clamp(overflowed, -limit, limit)}) {
+    EXPECT_EQ(x.v, 10.0L);
+    EXPECT_EQ(x.err, 0.0);
+    EXPECT_EQ(x.peak, 10.0);
+  }
+  EXPECT_EQ(maximum(computed(3.0L, 0.5), limit).err, 0.0);
+  EXPECT_EQ(maximum(computed(30.0L, 0.5), limit).err, 0.5);
+  EXPECT_EQ(clamp(stored(-30.0), -limit, limit).v, -10.0L);
+}
+
+TEST_F(TrackedTest, AnUndecidedSelectionAddsTheDistance) {
+  const Tracked near = computed(10.25L, 0.5, 20.0), limit = stored(10.0);
+  for (const Tracked& x : {minimum(near, limit), minimum(limit, near)}) {
+    EXPECT_EQ(x.v, 10.0L);
+    EXPECT_EQ(x.err, 0.5 + 0.25);
+    EXPECT_EQ(x.peak, 20.0);
+  }
+  EXPECT_EQ(maximum(near, limit).v, 10.25L);
+  EXPECT_EQ(maximum(limit, near).err, 0.75);
+}
+
+TEST_F(TrackedTest, NanWinsEverySelection) {
+  const Tracked nan = stored(kNan), one = stored(1.0);
+  EXPECT_TRUE(is_nan(minimum(nan, one)) && is_nan(minimum(one, nan)));
+  EXPECT_TRUE(is_nan(maximum(nan, one)) && is_nan(maximum(one, nan)));
+  EXPECT_TRUE(is_nan(clamp(nan, -one, one)));
+  EXPECT_TRUE(std::isnan(minimum<Real>(1.0L, kNan)) && std::isnan(maximum<Real>(kNan, 1.0L)));
+  EXPECT_EQ(nan.err, kInfinity);
+}
+
+TEST_F(TrackedTest, DerivativesOfClampAreClosedIntervals) {
+  const Tracked edge = stored(20.0);
+  EXPECT_EQ(clamp_slope(edge, -edge, edge).v, 1.0L);
+  EXPECT_EQ(clamp_slope(-edge, -edge, edge).v, 1.0L);
+  EXPECT_EQ(clamp_slope(stored(19.0), -edge, edge).v, 1.0L);
+  EXPECT_TRUE(clamp_slope(stored(20.5), -edge, edge).is_exact_zero());
+  EXPECT_TRUE(clamp_slope(stored(-20.5), -edge, edge).is_exact_zero());
+  EXPECT_EQ(share_of_maximum(edge, edge).v, 0.5L);
+  EXPECT_EQ(share_of_maximum(edge, stored(19.0)).v, 1.0L);
+  EXPECT_TRUE(share_of_maximum(stored(19.0), edge).is_exact_zero());
+}
+
+TEST_F(TrackedTest, AnUndecidedDerivativeIsAnInterval) {
+  const Tracked slope = at_most(computed(20.0L, 1e-6), stored(20.0));
+  EXPECT_EQ(slope.v, 0.5L);
+  EXPECT_EQ(slope.half, 0.5);
+  EXPECT_EQ(slope.peak, 1.0);
+  const Tracked gradient = slope * stored(-3.0);
+  EXPECT_EQ(gradient.v, -1.5L);
+  EXPECT_EQ(gradient.half, 1.5);
+}
+
+TEST_F(TrackedTest, TheInnermostScopeCounts) {
+  const Arithmetic exact;
+  const double outer = (stored(1.0) + stored(2.0)).err;
+  {
+    const ArithmeticScope scope(exact);
+    EXPECT_EQ((stored(1.0) + stored(2.0)).err, 0.0);
+  }
+  EXPECT_EQ((stored(1.0) + stored(2.0)).err, outer);
+}
+
+}  // namespace
+}  // namespace lossgate::reference
