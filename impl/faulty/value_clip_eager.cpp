@@ -60,7 +60,7 @@ class EagerValueClip {
 
   Variable loss_of(Variable value, Variable old, Variable target) {
     const Variable distance = value - target;
-    if (!limit_) return half_square(distance);
+    if (!limit_) return half_square(size(distance));
     const Variable other = clipped(value, old) - target;
     if (is(ValueClipFault::minimum_of_squares)) {
       return half_square(minimum(size(distance), size(other)));
@@ -87,8 +87,10 @@ class EagerValueClip {
 
   Variable size(Variable x) { return where(x.value() < V(0), -x, x); }
 
+  /// Of a size: halved where it neither underflows nor lets the square overflow.
   Variable half_square(Variable x) {
-    return is(ValueClipFault::square_then_half) ? number(0.5) * (x * x) : (number(0.5) * x) * x;
+    const bool squares_first = is(ValueClipFault::square_then_half) || x.value() <= V(1);
+    return squares_first ? number(0.5) * (x * x) : (number(0.5) * x) * x;
   }
 
   V weight_of(std::int64_t row) const {
