@@ -11,8 +11,10 @@
 #include "impl/cuda/grpo_host.h"
 #include "impl/faulty/grpo.h"
 #include "impl/faulty/jsd.h"
+#include "impl/faulty/kl_penalty.h"
 #include "impl/faulty/log_prob.h"
 #include "impl/faulty/sparse_jsd.h"
+#include "impl/faulty/value_clip.h"
 
 namespace lossgate::impl {
 namespace {
@@ -34,6 +36,8 @@ std::vector<Implementation> built_in() {
   append(all, jsd_implementations());
   append(all, sparse_jsd_implementations());
   append(all, log_prob_implementations());
+  append(all, kl_penalty_implementations());
+  append(all, value_clip_implementations());
   return all;
 }
 
