@@ -72,10 +72,14 @@ struct KlPenalty {
                                    : Term<S>{S(0), S(0)};
         const auto k = kl(p, r, weighted ? &w.value : nullptr);
         const S value = straight ? straight_through(k.value, half_square(p - r)) : k.value;
-        const S slope = straight ? p - r : k.slope + k.weight_slope * w.slope;
+        const S scale = in.upstream() * weight;
+        const S slope = straight   ? scale * (p - r)
+                        : weighted ? product(scale, w.value, k.own_slope) +
+                                         product(scale, k.weight_slope, w.slope)
+                                   : scale * k.slope;
         per_token(store(Stage::per_token, value), s, t);
         loss.add(weight * value);
-        gradient(store(Stage::gradient, in.upstream() * weight * slope), s, t);
+        gradient(store(Stage::gradient, slope), s, t);
       }
     }
     out.loss(loss);

@@ -33,6 +33,7 @@ class KlEstimator {
     S value;
     S slope;         ///< with respect to log_prob, the weight held fixed
     S weight_slope;  ///< with respect to the weight
+    S own_slope;     ///< of the estimate without its weight
   };
 
   /// `weight` is the importance weight, or null where the estimator is not weighted.
@@ -40,12 +41,14 @@ class KlEstimator {
     const S difference = ref_log_prob - log_prob;
     const S x = input_.bounded ? clamp(difference, -input_.at, input_.at) : difference;
     const Term<S> plain = estimate(x);
-    Value kl{plain.value, plain.slope, S(0)};
-    if (input_.bounded) kl.slope = kl.slope * clamp_slope(difference, -input_.at, input_.at);
-    if (weight) kl = {*weight * kl.value, *weight * kl.slope, kl.value};
+    S slope = plain.slope;
+    if (input_.bounded) slope = slope * clamp_slope(difference, -input_.at, input_.at);
+    Value kl{plain.value, slope, S(0), slope};
+    if (weight) kl = {*weight * plain.value, *weight * slope, plain.value, slope};
     if (!output_.bounded) return kl;
     const S flows = clamp_slope(kl.value, -output_.at, output_.at);
-    return {clamp(kl.value, -output_.at, output_.at), kl.slope * flows, kl.weight_slope * flows};
+    return {clamp(kl.value, -output_.at, output_.at), kl.slope * flows, kl.weight_slope * flows,
+            kl.own_slope * flows};
   }
 
  private:
@@ -71,6 +74,8 @@ class KlEstimator {
   }
 
   static Term<S> k3(const S& x, std::size_t form) {
+    const auto at = value_of(x);
+    if (at > 0 && at - at != 0) return {x, -x};  // the limit, not inf - inf (C3)
     const S one = constant<S>(1.0L);
     if (form == 0) {
       const S grown = expm1(x);
