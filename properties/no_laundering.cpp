@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
 #include "properties/agreement.h"
 #include "properties/checks.h"
@@ -16,11 +18,18 @@ Outcome no_laundering(Evaluation& evaluation) {
   // The loss speaks for everything behind it; an operation without one answers entry by entry.
   const OutputKind asked =
       outputs.front().kind == OutputKind::loss ? OutputKind::loss : OutputKind::value;
+  // What is no number even without the poison says nothing about it.
+  std::set<std::pair<std::size_t, std::int64_t>> undefined;
+  evaluation.study().for_each_expected(
+      evaluation.arithmetic(), false,
+      [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
+        if (std::isnan(expected.v)) undefined.emplace(o, i);
+      });
   std::vector<std::pair<const OutputInfo*, std::int64_t>> touched;
   poisoned->for_each_expected(
       evaluation.arithmetic(), false,
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
-        if (outputs[o].kind == asked && !std::isfinite(expected.v)) {
+        if (outputs[o].kind == asked && !std::isfinite(expected.v) && !undefined.contains({o, i})) {
           touched.emplace_back(&outputs[o], i);
         }
       });
