@@ -42,7 +42,8 @@ inline LossSignature grpo_signature_for_tests() {
       .outputs = {{.name = "per_token", .axes = {Axis::sequences, Axis::tokens}}},
       .reductions = {Reduction::token_mean, Reduction::sequence_mean,
                      Reduction::seq_mean_token_sum_norm, Reduction::sum},
-      .mask = "mask"};
+      .mask = "mask",
+      .advantage = "advantage"};
   signature.fields.back().dtypes = {Dtype::u8};
   return signature;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/faulty/grpo_kl.h"
 #include "impl/faulty/tape_functions.h"
 #include "impl/token_weight.h"
 
@@ -14,17 +15,6 @@ namespace lossgate::impl {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::optional<double> limit_of(const LossSpec& spec, std::string_view option) {
-  return spec.is_none(option) ? std::nullopt : std::optional(spec.number(option));
-}
-
-/// log of a KL estimate's size, in double: what tells whether the output clamp decides.
-double log_of_kl(std::string_view kind, double x) {
-  if (kind == "k1") return std::log(std::fabs(x));
-  if (kind == "k2") return 2.0 * std::log(std::fabs(x)) - std::log(2.0);
-  return x > 40.0 ? x : std::log(std::expm1(x) - x);
-}
 
 template <class Format>
 class EagerGrpo {
@@ -46,17 +36,15 @@ class EagerGrpo {
                    is(GrpoFault::nan_to_num_gradient)),
         log_ratio_limit_(limit_of(spec_, "log_ratio_clamp")),
         dual_clip_(limit_of(spec_, "dual_clip")),
-        kl_input_limit_(limit_of(spec_, "kl_input_clamp")),
-        kl_output_limit_(limit_of(spec_, "kl_output_clamp")),
         kl_penalty_(spec_.number("kl_penalty")),
-        kl_weighted_(spec_.number("kl_weighted") != 0.0),
+        kl_(spec_, unmasked_ || is(GrpoFault::output_clamp_only)),
         sequence_level_(spec_.choice("level") == "sequence") {
-    if (unclamped_) log_ratio_limit_ = kl_input_limit_ = kl_output_limit_ = std::nullopt;
-    if (is(GrpoFault::clamp_in_caller_only) ||
+    if (unclamped_ || is(GrpoFault::output_clamp_only)) kl_.forget_input_limit();
+    if (unclamped_) kl_.forget_output_limit();
+    if (unclamped_ || is(GrpoFault::clamp_in_caller_only) ||
         (is(GrpoFault::token_clamp_not_sequence) && sequence_level_)) {
       log_ratio_limit_ = std::nullopt;
     }
-    if (is(GrpoFault::output_clamp_only)) kl_input_limit_ = std::nullopt;
   }
 
   LossResult run() {
@@ -164,65 +152,6 @@ class EagerGrpo {
     return -(clamp(weight, static_cast<V>(low), static_cast<V>(high)) * advantage);
   }
 
-  /// expm1(x) - x with the derivative expm1(x): the chain's own, (expm1(x) + 1) - 1, loses the
-  /// digits that expm1 has won.
-  Variable closed_k3(Variable x) {
-    const Variable grown = detach(expm1(x)), at = detach(x);
-    return (grown - at) + grown * (x - at);
-  }
-
-  Variable estimate(Variable x) {
-    const std::string& kind = spec_.choice("kl_estimator");
-    if (kind == "k1") return -x;
-    // Halved where it neither underflows nor lets the square overflow.
-    if (kind == "k2" && std::fabs(x.value()) <= V(1)) return number(0.5) * (x * x);
-    if (kind == "k2") return number(0.5) * x * x;
-    return std::fabs(x.value()) <= V(1) ? closed_k3(x) : expm1(x) - x;
-  }
-
-  Variable bounded_kl(Variable kl) {
-    if (!kl_output_limit_) return kl;
-    return clamp(kl, static_cast<V>(-*kl_output_limit_), static_cast<V>(*kl_output_limit_));
-  }
-
-  /// The KL term where it does not depend on its input any more: behind the output clamp, or for a
-  /// token that has become impossible. Such a term is a constant.
-  std::optional<double> decided_kl(Variable x, double log_weight) const {
-    const double at = static_cast<double>(x.value());
-    if (kl_weighted_ && log_weight == -kInfinity) return 0.0;
-    if (!kl_output_limit_) return std::nullopt;
-    const std::string& kind = spec_.choice("kl_estimator");
-    const double log_size = log_of_kl(kind, at) + (kl_weighted_ ? log_weight : 0.0);
-    if (!(log_size > std::log(*kl_output_limit_) + 1e-6)) return std::nullopt;
-    return kind == "k1" && at > 0.0 ? -*kl_output_limit_ : *kl_output_limit_;
-  }
-
-  /// An estimate of exactly 0 times a weight that overflows: the value is 0, and so is the slope,
-  /// but for k1, whose slope is the weight.
-  Variable product_of_zero(Variable kl, Variable x) {
-    if (spec_.choice("kl_estimator") != "k1") return number(0.0) * x;
-    const Variable most = number(max_finite(Format::kDtype));
-    return kl * most * most;
-  }
-
-  Variable kl_term(const Input& in, Variable log_weight, Variable weight) {
-    Variable x = in.ref_log_prob - in.log_prob;
-    if (kl_input_limit_) {
-      x = clamp(x, static_cast<V>(-*kl_input_limit_), static_cast<V>(*kl_input_limit_));
-    }
-    const bool naive = unmasked_ || is(GrpoFault::output_clamp_only);
-    const bool missing = in.ref_log_prob.value() != in.ref_log_prob.value();
-    if (!naive && !missing) {
-      if (const auto decided = decided_kl(x, static_cast<double>(log_weight.value()))) {
-        return number(*decided);
-      }
-    }
-    const Variable kl = estimate(x);
-    if (!kl_weighted_) return bounded_kl(kl);
-    const bool vanishes = !naive && x.value() == V(0) && std::isinf(weight.value());
-    return vanishes ? product_of_zero(kl, x) : bounded_kl(weight * kl);
-  }
-
   Variable term_of(std::size_t at, Variable log_ratio) {
     const Input& in = inputs_[at];
     const Variable d = clamp_log_ratio(log_ratio);
@@ -230,8 +159,8 @@ class EagerGrpo {
     Variable policy = surrogate(weight, in.advantage);
     if (is(GrpoFault::policy_undone_but_not_kl)) policy = policy * number(batch_.world);
     if (kl_penalty_ == 0.0) return policy;
-    const bool own_weight = kl_weighted_ && !bounds_log_ratio_itself();
-    Variable kl = kl_term(in, d, own_weight ? exp(d) : weight);
+    const bool own_weight = kl_.weighted() && !bounds_log_ratio_itself();
+    Variable kl = kl_(in.log_prob, in.ref_log_prob, d, own_weight ? exp(d) : weight);
     if (is(GrpoFault::kl_gradient_dropped)) kl = detach(kl);
     const double share = scaled_ ? static_cast<double>(weight_of(at / columns())) : 1.0;
     return policy + number(kl_penalty_ * share) * kl;
@@ -312,9 +241,10 @@ class EagerGrpo {
   bool scaled_;
   std::size_t rows_, tokens_;
   bool unmasked_, unclamped_;
-  std::optional<double> log_ratio_limit_, dual_clip_, kl_input_limit_, kl_output_limit_;
+  std::optional<double> log_ratio_limit_, dual_clip_;
   double kl_penalty_;
-  bool kl_weighted_, sequence_level_;
+  GrpoKl<Format> kl_;
+  bool sequence_level_;
   Tape<Format> tape_;
   std::vector<Input> inputs_;
 };
