@@ -64,7 +64,7 @@ std::vector<Implementation> log_prob_implementations() {
                         .killers = {"finite_forward", "finite_backward"}}));
   all.push_back(faulty("label_clamped", LogProbFault::label_clamped,
                        {.twin = "eager",
-                        .thread = "https://github.com/huggingface/trl/pull/5407",
+                        .thread = "https://github.com/axolotl-ai-cloud/axolotl/pull/3767",
                         .cause = "invalid input accepted",
                         .trigger = "a label outside the vocabulary",
                         .killers = {"error_on_invalid"}},
