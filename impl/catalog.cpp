@@ -12,6 +12,7 @@
 #include "impl/faulty/grpo.h"
 #include "impl/faulty/jsd.h"
 #include "impl/faulty/kl_penalty.h"
+#include "impl/faulty/linear_grpo.h"
 #include "impl/faulty/log_prob.h"
 #include "impl/faulty/sparse_jsd.h"
 #include "impl/faulty/value_clip.h"
@@ -38,6 +39,7 @@ std::vector<Implementation> built_in() {
   append(all, log_prob_implementations());
   append(all, kl_penalty_implementations());
   append(all, value_clip_implementations());
+  append(all, linear_grpo_implementations());
   return all;
 }
 

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/faulty/linear_grpo.h"
+
+#include <cmath>
+#include <utility>
+
+#include "impl/faulty/linear_grpo_eager.h"
+
+namespace lossgate::impl {
+namespace {
+
+constexpr const char* kLiger =
+    "https://github.com/linkedin/Liger-Kernel/blob/main/src/liger_kernel/chunked_loss/"
+    "grpo_loss.py";
+
+/// Automatic differentiation multiplies an advantage by the upstream gradient before it meets the
+/// importance weight; far below the normal range that product is lost.
+std::optional<std::string> underflows(const Case& c) {
+  const Tensor& advantage = c.batch.at("advantage");
+  const Dtype compute = advantage.dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+  const double least = std::ldexp(min_normal(compute), 40);
+  for (std::int64_t i = 0; i < advantage.size(); ++i) {
+    const double size = std::fabs(advantage.at(i));
+    if (size > 0.0 && size < least) return "advantages near the smallest number";
+  }
+  return std::nullopt;
+}
+
+Implementation implementation(std::string name, const EagerLinearGrpoOptions& options,
+                              const Trainer& trainer = {}) {
+  Implementation i;
+  i.name = std::move(name);
+  i.loss = "linear_grpo";
+  i.source = {"impl/faulty/linear_grpo_eager.cpp", 1};
+  i.unsupported = underflows;
+  i.arithmetic = [](Dtype dtype) {
+    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "expm1(x) - x, closed");
+  };
+  const Step step = [options](MicroBatch& micro_batch) {
+    return eager_linear_grpo(micro_batch, options);
+  };
+  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
+    return train(signature, c, step, trainer);
+  };
+  return i;
+}
+
+Implementation faulty(std::string name, const EagerLinearGrpoOptions& options, Fault fault,
+                      const Trainer& trainer = {}) {
+  Implementation i = implementation(std::move(name), options, trainer);
+  i.fault = std::move(fault);
+  return i;
+}
+
+/// Faults of the objective.
+void add_objective_faults(std::vector<Implementation>& all) {
+  all.push_back(faulty("no_clamp_mask_multiply",
+                       {.objective = {.fault = GrpoFault::unclamped_exp_mask_multiply}},
+                       {.twin = "eager",
+                        .thread = kLiger,
+                        .cause = "mask after a non-finite value",
+                        .trigger = "a masked position with an infinity, a NaN, or a log-ratio "
+                                   "above 88.7 (f32)",
+                        .killers = {"finite_backward", "masked_positions_inert"}}));
+  all.push_back(faulty("clamp_after_exp",
+                       {.objective = {.fault = GrpoFault::clamp_ratio_after_exp}},
+                       {.twin = "eager",
+                        .thread = "https://github.com/google/tunix/pull/1560",
+                        .cause = "clamp after exp",
+                        .trigger = "a valid log-ratio above 88.7 (f32)",
+                        .killers = {"finite_backward"}}));
+  all.push_back(faulty("clamp_in_caller_only",
+                       {.objective = {.fault = GrpoFault::clamp_in_caller_only}},
+                       {.twin = "eager",
+                        .thread = kLiger,
+                        .cause = "clamp of a copy",
+                        .trigger = "a valid log-ratio above the clamp",
+                        .killers = {"reference_agreement"}}));
+  Implementation f16 = faulty("f16_exp_under_clamp_20", {.objective_in_f16 = true},
+                              {.twin = "eager",
+                               .thread = "https://github.com/OpenRLHF/OpenRLHF/pull/1335",
+                               .cause = "clamp wider than the format",
+                               .trigger = "f16 with a log-ratio above 11.09",
+                               .killers = {"finite_backward"}});
+  f16.unsupported = [](const Case& c) -> std::optional<std::string> {
+    if (c.batch.at("hidden").dtype != Dtype::f16) return "the fault is in f16 alone";
+    return underflows(c);
+  };
+  all.push_back(std::move(f16));
+  all.push_back(faulty("local_count_as_global",
+                       {.objective = {.fault = GrpoFault::local_count_as_global}},
+                       {.twin = "eager",
+                        .thread = "https://github.com/PrimeIntellect-ai/prime-rl/pull/2562",
+                        .cause = "mean of means",
+                        .trigger = "ranks of unequal token counts",
+                        .killers = {"split_invariance"}},
+                       {.all_reduce = Trainer::AllReduce::mean}));
+}
+
+/// Faults of the output layer.
+void add_layer_faults(std::vector<Implementation>& all) {
+  Implementation narrow =
+      faulty("weight_gradient_in_bf16", {.fault = LinearGrpoFault::weight_gradient_in_16_bits},
+             {.twin = "eager",
+              .thread = kLiger,
+              .cause = "narrow accumulation",
+              .trigger = "16-bit fields and sequences whose gradients differ",
+              .killers = {"reference_agreement"}});
+  narrow.unsupported = [](const Case& c) -> std::optional<std::string> {
+    if (size_of(c.batch.at("weight").dtype) != 2) return "the fault is in 16 bits alone";
+    return underflows(c);
+  };
+  all.push_back(std::move(narrow));
+  all.push_back(faulty("scores_masked_positions",
+                       {.fault = LinearGrpoFault::scores_masked_positions},
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/pull/5407",
+                        .cause = "mask after a non-finite value",
+                        .trigger = "an infinity or NaN in the hidden states of a masked position",
+                        .killers = {"masked_positions_inert"}}));
+}
+
+}  // namespace
+
+std::vector<Implementation> linear_grpo_implementations() {
+  std::vector<Implementation> all;
+  all.push_back(implementation("eager", {}));
+  add_objective_faults(all);
+  add_layer_faults(all);
+  return all;
+}
+
+}  // namespace lossgate::impl
