@@ -130,7 +130,10 @@ class Judge {
 
   void record(const OutputInfo& output, std::int64_t index, const Tracked& expected, double actual,
               double allowed, double ratio) {
-    if (violation_ && ratio <= violation_->error_ratio) return;
+    // The loss is what people watch: where it is wrong it speaks for its gradients.
+    const bool loss = output.kind == OutputKind::loss;
+    if (violation_ && !loss && (loss_speaks_ || ratio <= violation_->error_ratio)) return;
+    loss_speaks_ |= loss;
     violation_ = Violation{.place = place_of(comparison_.study, output, index),
                            .actual = actual,
                            .expected = expected.v,
@@ -147,7 +150,24 @@ class Judge {
   double worst_ = 0.0;
   std::int64_t compared_ = 0, no_digit_ = 0, undefined_ = 0;
   std::optional<Violation> violation_;
+  bool loss_speaks_ = false;
 };
+
+/// Whether data that counts holds a NaN.
+bool nan_at_valid(const CaseStudy& study) {
+  const std::int64_t tokens = study.whole().shape[Axis::tokens];
+  const std::int64_t positions = study.whole().shape[Axis::sequences] * tokens;
+  for (const Field& field : study.signature().fields) {
+    const Tensor& tensor = study.whole().batch.at(field.name);
+    const std::int64_t each =
+        is_positional(field) ? tensor.size() / std::max<std::int64_t>(positions, 1) : 0;
+    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+      if (!std::isnan(tensor.at(i))) continue;
+      if (each == 0 || study.valid(i / each / tokens, i / each % tokens)) return true;
+    }
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -192,8 +212,14 @@ std::optional<Outcome> unusable(Evaluation& evaluation) {
   return std::nullopt;
 }
 
-std::optional<Outcome> incomparable(Evaluation& evaluation) {
+std::optional<Outcome> unusable_or_nan(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return outcome;
+  if (nan_at_valid(evaluation.study())) return skipped("NaN at a valid position");
+  return std::nullopt;
+}
+
+std::optional<Outcome> incomparable(Evaluation& evaluation) {
+  if (auto outcome = unusable_or_nan(evaluation)) return outcome;
   const std::string_view reason = reference::unsuitable_for(evaluation.arithmetic());
   if (!reason.empty()) return skipped(std::string(reason));
   return std::nullopt;
@@ -222,7 +248,7 @@ std::optional<Violation> first_difference(const CaseStudy& study, const LossResu
       const double first = a->at(i), second = b->at(i);
       if (std::isnan(first) && std::isnan(second)) continue;
       Place place = place_of(study, output, i);
-      if (first == second && output.kind == OutputKind::gradient && !place.valid) continue;
+      if (first == second && !place.valid) continue;
       return Violation{.place = std::move(place),
                        .actual = second,
                        .expected = first,

@@ -37,15 +37,19 @@ Outcome compare(const Comparison& comparison);
 /// Why a property cannot be asked: the case is to be refused, or the base gave no values.
 std::optional<Outcome> unusable(Evaluation& evaluation);
 
+/// The same, or a NaN stands at a valid position: all that is asked then is whether it surfaces or
+/// is refused (rule C3), for what it reaches is a matter of the order of operations.
+std::optional<Outcome> unusable_or_nan(Evaluation& evaluation);
+
 /// The same, or the reference cannot judge this arithmetic (rules A1, B5).
 std::optional<Outcome> incomparable(Evaluation& evaluation);
 
 /// The transformed case's result against the base's expectations.
 Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, bool split = false);
 
-/// Bitwise equality of two results' outputs; NaNs of any payload are equal, and a gradient at a
-/// masked position may be a zero of either sign (rule C4). The place of the first difference is in
-/// the base's coordinates.
+/// Bitwise equality of two results' outputs; NaNs of any payload are equal, and so are zeros of
+/// either sign at masked positions (rule C4). The place of the first difference is in the base's
+/// coordinates.
 std::optional<Violation> first_difference(const CaseStudy& study, const LossResult& base,
                                           const LossResult& other);
 

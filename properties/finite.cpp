@@ -21,7 +21,7 @@ std::string cause_of(const Place& place, bool backward) {
 /// implementation hides behind an overflow of its own making.
 template <class Wanted>
 Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
-  if (auto outcome = unusable(evaluation)) return *outcome;
+  if (auto outcome = unusable_or_nan(evaluation)) return *outcome;
   CaseStudy& study = evaluation.study();
   const Arithmetic& arithmetic = evaluation.stable_arithmetic();
   const LossResult& actual = evaluation.actual();

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "properties/fake_grpo.h"
+
+namespace lossgate::properties {
+namespace {
+
+Finding finding(std::string_view property, const impl::Implementation& implementation,
+                const Case& c, bool benign = false) {
+  CaseStudy study(grpo(), c);
+  Evaluation evaluation(study, implementation);
+  const Property& asked = *find_property(property);
+  const Outcome outcome = asked.check(evaluation);
+  if (!outcome.violation) return {};
+  return make_finding(study, implementation, asked, *outcome.violation, benign);
+}
+
+/// Masked, unbounded, and far from the old policy.
+Case masked_overflow(double log_ratio, Dtype dtype = Dtype::f32) {
+  Case c = grpo_case(2, 3, dtype);
+  c.spec.set("log_ratio_clamp", None{});
+  put_log_ratio(c, 0, 2, log_ratio);
+  put(c, "advantage", 0, 2, -1.0);
+  mask_out(c, 0, 2);
+  return c;
+}
+
+double reach(const Finding& finding) {
+  const std::string start = "fails from log-ratio ";
+  EXPECT_TRUE(finding.reach.starts_with(start)) << finding.reach;
+  return finding.reach.starts_with(start) ? std::stod(finding.reach.substr(start.size())) : 0.0;
+}
+
+TEST(RuleE5, TheReachIsWhereExpOverflowsItsFormat) {
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  const Finding single = finding("finite_backward", fake, masked_overflow(1000.0));
+  EXPECT_NEAR(reach(single), 88.72, 0.02);
+  EXPECT_TRUE(single.reach.ends_with(" in f32")) << single.reach;
+  const Finding other = finding("finite_backward", fake, masked_overflow(1000.0, Dtype::f64));
+  EXPECT_NEAR(reach(other), 709.8, 0.05);
+}
+
+TEST(RuleE5, TheReachDoesNotDependOnHowFarTheCaseWent) {
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  for (double log_ratio : {89.0, 200.0, 5000.0}) {
+    EXPECT_NEAR(reach(finding("finite_backward", fake, masked_overflow(log_ratio))), 88.72, 0.02);
+  }
+}
+
+TEST(RuleE5, WithoutAnAxisThatTamesItThereIsNoReach) {
+  EXPECT_EQ(
+      finding("reference_agreement", fake_grpo(Flaw::value_biased, 0.1), grpo_case(2, 3)).reach,
+      "");
+}
+
+TEST(RuleE5, TheGradeSaysHowEasilyItIsMet) {
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  Case infinite = grpo_case(2, 3);
+  mask_out(infinite, 0, 2);
+  put(infinite, "log_prob", 0, 2, -std::numeric_limits<double>::infinity());
+  put(infinite, "advantage", 0, 2, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(finding("finite_backward", fake, masked_overflow(100.0), true).grade, Grade::ordinary);
+  EXPECT_EQ(finding("finite_backward", fake, masked_overflow(100.0)).grade, Grade::rare);
+  EXPECT_EQ(finding("finite_forward", fake, infinite).grade, Grade::adversarial);
+}
+
+TEST(RuleE6, TwoCasesOfOneFaultHaveOneFingerprint) {
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  Case other = masked_overflow(90.0);
+  put(other, "advantage", 1, 1, 7.0);
+  other.provenance.title = "another one";
+  other.spec.set("clip_low", 0.3);  // a number, no choice
+  const std::string one = finding("finite_backward", fake, masked_overflow(400.0)).fingerprint;
+  EXPECT_EQ(one, finding("finite_backward", fake, other).fingerprint);
+  EXPECT_EQ(one,
+            "grpo|token_mean;log_ratio_clamp=none|flawed|finite_backward|"
+            "non-finite value behind a mask|gradient.log_prob@masked");
+}
+
+TEST(RuleE6, AnotherOptionPropertyOrCauseIsAnotherFingerprint) {
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  Case sequence = masked_overflow(400.0);
+  sequence.spec.reduction = Reduction::sequence_mean;
+  const std::string one = finding("finite_backward", fake, masked_overflow(400.0)).fingerprint;
+  EXPECT_NE(one, finding("finite_backward", fake, sequence).fingerprint);
+  EXPECT_NE(one, finding("masked_positions_inert", fake, masked_overflow(400.0)).fingerprint);
+}
+
+TEST(Finding, OfAnInvalidCaseHasNoReach) {
+  Case c = grpo_case(1, 2);
+  put(c, "mask", 0, 1, 2.0);
+  const Finding found = finding("error_on_invalid", fake_grpo(Flaw::invalid_accepted), c);
+  EXPECT_EQ(found.property, "error_on_invalid");
+  EXPECT_EQ(found.reach, "");
+  EXPECT_EQ(found.grade, Grade::rare);
+}
+
+}  // namespace
+}  // namespace lossgate::properties

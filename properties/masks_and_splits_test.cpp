@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules C and D of README.md, as far as GRPO can show them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "properties/agreement.h"
+#include "properties/fake_grpo.h"
+
+namespace lossgate::properties {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+/// A log-ratio without bound at the first token; the rest is benign.
+Case unbounded_case(double log_ratio, double advantage, Dtype dtype = Dtype::f32) {
+  Case c = grpo_case(2, 3, dtype);
+  c.spec.set("log_ratio_clamp", None{});
+  put_log_ratio(c, 0, 0, log_ratio);
+  put(c, "ref_log_prob", 0, 0, 0.0);
+  put(c, "advantage", 0, 0, advantage);
+  return c;
+}
+
+/// An implementation that changes an entry of the sound result.
+impl::Implementation with_entry(std::size_t output, std::int64_t index, double value) {
+  impl::Implementation fake = fake_grpo();
+  fake.evaluate = [=, sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = sound(signature, c);
+    if (!result.refusal) result.outputs[output].tensor.set(index, value);
+    return result;
+  };
+  return fake;
+}
+
+TEST(RuleC1, WhatAClipLeavesBehindMustBeFinite) {
+  for (double log_ratio : {89.0, 400.0, 1e4}) {
+    const Case c = unbounded_case(log_ratio, 1.0);  // the clip bounds the weight
+    EXPECT_EQ(check("finite_forward", fake_grpo(), c).verdict, Verdict::held);
+    EXPECT_EQ(check("finite_forward", with_entry(0, 0, kInfinity), c).verdict, Verdict::violated);
+    EXPECT_EQ(check("finite_forward", with_entry(1, 0, kNan), c).verdict, Verdict::violated);
+    EXPECT_EQ(check("finite_backward", with_entry(2, 0, kNan), c).verdict, Verdict::violated);
+  }
+}
+
+TEST(RuleC1, ForwardAndBackwardFailOneWithoutTheOther) {
+  const Case c = grpo_case(2, 3);
+  const auto forward = with_entry(0, 0, kInfinity), backward = with_entry(2, 1, -kInfinity);
+  EXPECT_EQ(check("finite_forward", forward, c).verdict, Verdict::violated);
+  EXPECT_EQ(check("finite_backward", forward, c).verdict, Verdict::held);
+  EXPECT_EQ(check("finite_forward", backward, c).verdict, Verdict::held);
+  EXPECT_EQ(check("finite_backward", backward, c).verdict, Verdict::violated);
+}
+
+TEST(RuleC2, AnOverflowOfTheFormulaItselfIsNoFinding) {
+  const Case c = unbounded_case(100.0, -1.0);  // nothing bounds this weight
+  for (const char* property : {"finite_forward", "finite_backward", "reference_agreement"}) {
+    EXPECT_FALSE(check(property, fake_grpo(), c).violation) << property;
+    EXPECT_FALSE(check(property, with_entry(2, 0, kNan), c).violation) << property;
+  }
+  EXPECT_TRUE(check("reference_agreement", with_entry(0, 0, -kInfinity), c).violation);
+  EXPECT_TRUE(check("reference_agreement", with_entry(0, 0, 1.0), c).violation);
+}
+
+TEST(RuleC2, TheOtherGradientsOfAnOverflowingBatchAreFinite) {
+  const Case c = unbounded_case(100.0, -1.0);
+  EXPECT_EQ(check("finite_backward", with_entry(2, 4, kNan), c).verdict, Verdict::violated);
+}
+
+TEST(RuleC2, AZeroAdvantageAnnihilatesAnOverflowingWeight) {
+  const Case c = unbounded_case(200.0, 0.0);
+  EXPECT_EQ(check("finite_backward", fake_grpo(), c).verdict, Verdict::held);
+  EXPECT_EQ(check("finite_backward", fake_grpo(Flaw::zero_multiplied), c).verdict,
+            Verdict::violated);
+}
+
+TEST(RuleC2, DeclaredBoundsHoldInAnyCase) {
+  Case c = grpo_case(1, 1);
+  put(c, "advantage", 0, 0, 0.0);
+  put(c, "ref_log_prob", 0, 0, 1e4);  // KL is at most 10, its penalty 0.04
+  EXPECT_EQ(check("reference_agreement", fake_grpo(), c).verdict, Verdict::held);
+  EXPECT_EQ(check("reference_agreement", with_entry(0, 0, 0.41), c).verdict, Verdict::violated);
+}
+
+TEST(RuleC3, ANanThatSurfacesBehindAZeroAdvantageIsRight) {
+  Case c = grpo_case(1, 2);
+  put(c, "log_prob", 0, 0, kNan);
+  put(c, "advantage", 0, 0, 0.0);
+  c.spec.set("kl_penalty", 0.0);
+  for (const Property& property : catalog()) {
+    if (property.tier == Tier::hardening) continue;
+    EXPECT_FALSE(check(property.name, fake_grpo(Flaw::zero_multiplied), c).violation)
+        << property.name;
+  }
+}
+
+TEST(RuleC3, ARefusalOfNanIsAsGoodAsNan) {
+  impl::Implementation careful = fake_grpo();
+  careful.evaluate = [sound = careful.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = sound(signature, c);
+    if (result.refusal || std::isfinite(result.find("loss")->at(0))) return result;
+    LossResult refused;
+    refused.refusal = Refusal{.argument = "log_prob", .message = "not finite"};
+    return refused;
+  };
+  EXPECT_EQ(check("no_laundering", careful, grpo_case(2, 3)).verdict, Verdict::held);
+}
+
+TEST(RuleC4, MaskedDataOfAnyKindIsInert) {
+  for (double sentinel : {1e4, kInfinity, -kInfinity, kNan}) {
+    Case c = grpo_case(2, 3);
+    mask_out(c, 1, 1);
+    put(c, "log_prob", 1, 1, sentinel);
+    put(c, "advantage", 1, 1, sentinel);
+    for (const char* property :
+         {"masked_positions_inert", "finite_forward", "finite_backward", "reference_agreement"}) {
+      EXPECT_EQ(check(property, fake_grpo(), c).verdict, Verdict::held) << property;
+    }
+  }
+}
+
+TEST(RuleC4, NonFiniteMaskedDataOutsideTheContractIsANote) {
+  Case c = grpo_case(2, 3);
+  mask_out(c, 1, 1);
+  impl::Implementation fake = fake_grpo(Flaw::mask_multiplied);
+  EXPECT_EQ(check("masked_positions_inert", fake, c).verdict, Verdict::violated);
+  fake.contract.non_finite_masked = false;
+  EXPECT_EQ(check("masked_positions_inert", fake, c).verdict, Verdict::note);
+  impl::Implementation leaks = fake_grpo(Flaw::masked_data_read);
+  leaks.contract.non_finite_masked = false;
+  EXPECT_EQ(check("masked_positions_inert", leaks, c).verdict, Verdict::violated);
+}
+
+TEST(RuleC4, WithoutAMaskedPositionNothingIsShown) {
+  EXPECT_EQ(check("masked_positions_inert", fake_grpo(), grpo_case(2, 3)).reason, "no trigger");
+}
+
+TEST(RuleC6, AnEmptyBatchMayBeAnErrorByContract) {
+  impl::Implementation fake = fake_grpo(Flaw::empty_divided);
+  EXPECT_EQ(check("empty_is_zero", fake, grpo_case(2, 3)).verdict, Verdict::violated);
+  fake.contract.empty = Empty::nan;
+  EXPECT_EQ(check("empty_is_zero", fake, grpo_case(2, 3)).reason, "contract");
+}
+
+TEST(RuleC7, EveryKindOfInvalidInputIsRefusedByItsName) {
+  std::vector<std::pair<std::string, Case>> invalid(5, {"", grpo_case(2, 3)});
+  invalid[0].first = "mask", put(invalid[0].second, "mask", 1, 1, 2.0);
+  invalid[1].first = "clip_low", invalid[1].second.spec.set("clip_low", -1.0);
+  invalid[2].first = "reduction", invalid[2].second.spec.reduction = Reduction::none;
+  invalid[3].first = "level", invalid[3].second.spec.set("level", std::string("word"));
+  invalid[4].first = "advantage";
+  invalid[4].second.batch.at("advantage") = Tensor::zeros(Dtype::f32, {2, 2});
+  for (const auto& [argument, c] : invalid) {
+    EXPECT_EQ(check("error_on_invalid", fake_grpo(), c).verdict, Verdict::held) << argument;
+    const Outcome broken = check("error_on_invalid", fake_grpo(Flaw::invalid_accepted), c);
+    ASSERT_EQ(broken.verdict, Verdict::violated) << argument;
+    EXPECT_EQ(broken.violation->place.output, argument);
+    EXPECT_EQ(check("reference_agreement", fake_grpo(), c).verdict, Verdict::skipped);
+  }
+}
+
+TEST(RuleC8, ADeadSignalIsCalledOne) {
+  const Outcome outcome = check("reference_agreement", with_entry(2, 0, 0.0), grpo_case(2, 3));
+  EXPECT_EQ(outcome.violation->cause, "dead signal");
+}
+
+TEST(RuleD1, EmptyAndRaggedPartsChangeNothing) {
+  Case c = grpo_case(5, 3);
+  c.split = {.world = 3, .parts = {{0, {4}}, {1, {}}, {2, {0, 1, 3}}, {0, {2}}}};
+  for (Reduction reduction : {Reduction::token_mean, Reduction::sequence_mean, Reduction::sum}) {
+    c.spec.reduction = reduction;
+    EXPECT_EQ(check("split_invariance", fake_grpo(), c).verdict, Verdict::held);
+  }
+  c.split = {};
+  EXPECT_EQ(check("split_invariance", fake_grpo(Flaw::mean_of_means), c).reason, "no trigger");
+}
+
+/// 100 tokens at 0.5 and 900 at 0.3 (NovaSky-AI/SkyRL#925): 0.32, not 0.40.
+TEST(RuleD2, TheMeanOfMicroBatchMeansIsShownWithItsBias) {
+  Case c = grpo_case(2, 900);
+  c.spec.set("kl_penalty", 0.0);
+  c.batch.at("old_log_prob") = c.batch.at("log_prob");
+  for (std::int64_t t = 0; t < 900; ++t) {
+    put(c, "advantage", 0, t, -0.5), put(c, "advantage", 1, t, -0.3);
+    if (t >= 100) mask_out(c, 0, t);
+  }
+  c.split = {.world = 1, .parts = {{0, {0}}, {0, {1}}}};
+  EXPECT_EQ(check("split_invariance", fake_grpo(), c).verdict, Verdict::held);
+  const Outcome outcome = check("split_invariance", fake_grpo(Flaw::mean_of_means), c);
+  ASSERT_EQ(outcome.verdict, Verdict::violated);
+  EXPECT_EQ(outcome.violation->place.output, "loss");
+  EXPECT_NEAR(outcome.violation->actual, 0.40, 2e-6);
+  EXPECT_NEAR(static_cast<double>(outcome.violation->expected), 0.32, 2e-6);
+  EXPECT_NE(outcome.violation->detail.find("over 24 random splits the loss is off by"),
+            std::string::npos)
+      << outcome.violation->detail;
+  EXPECT_NE(outcome.violation->detail.find("at worst"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lossgate::properties
