@@ -14,6 +14,7 @@
 #include "impl/faulty/kl_penalty.h"
 #include "impl/faulty/linear_grpo.h"
 #include "impl/faulty/log_prob.h"
+#include "impl/faulty/operations.h"
 #include "impl/faulty/sparse_jsd.h"
 #include "impl/faulty/value_clip.h"
 
@@ -40,6 +41,8 @@ std::vector<Implementation> built_in() {
   append(all, kl_penalty_implementations());
   append(all, value_clip_implementations());
   append(all, linear_grpo_implementations());
+  append(all, advantage_scaling_implementations());
+  append(all, prompt_dedup_implementations());
   return all;
 }
 

@@ -76,11 +76,11 @@ class KlEstimator {
   static Term<S> k3(const S& x, std::size_t form) {
     const auto at = value_of(x);
     if (at > 0 && at - at != 0) return {x, -x};  // the limit, not inf - inf (C3)
-    const S one = constant<S>(1.0L);
     if (form == 0) {
       const S grown = expm1(x);
       return {grown - x, -grown};
     }
+    const S one = constant<S>(1.0L);
     if (form == 1) {
       const S grown = expm1(x);
       return {grown - x, one - (grown + one)};

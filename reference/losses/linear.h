@@ -43,7 +43,7 @@ template <class S, class Left, class Right>
 S dot(std::int64_t n, const S& start, Left&& left, Right&& right) {
   Sum<S> sum = matmul_sum<S>(n + 1);
   sum.add(start);
-  for (std::int64_t i = 0; i < n; ++i) sum.add(left(i) * right(i));
+  for (std::int64_t i = 0; i < n; ++i) sum.add(multiplied(left(i), right(i)));
   return sum.value();
 }
 
@@ -96,8 +96,8 @@ class OutputLayer {
       const S x = hidden_(s, t, h);
       Sum<S> sum = matmul_sum<S>(vocab_);
       for (std::int64_t v = 0; v < vocab_; ++v) {
-        sum.add(g[v] * weight_(v, h));
-        weight_sums_[static_cast<std::size_t>(v * width_ + h)].add(g[v] * x);
+        sum.add(multiplied(g[v], weight_(v, h)));
+        weight_sums_[static_cast<std::size_t>(v * width_ + h)].add(multiplied(g[v], x));
       }
       write_hidden(store(Stage::gradient, sum.value()), s, t, h);
     }

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "impl/implementation.h"
+
+namespace lossgate::impl {
+
+/// Advantage scaling as an operation: the sound form, and what has gone wrong with it.
+std::vector<Implementation> advantage_scaling_implementations();
+
+/// Prompt de-duplication: the sound form, and the stride that a micro-batch border breaks.
+std::vector<Implementation> prompt_dedup_implementations();
+
+}  // namespace lossgate::impl
