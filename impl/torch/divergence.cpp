@@ -16,12 +16,19 @@ at::Tensor log_softmax(const at::Tensor& x) {
   return shifted - shifted.exp().sum(-1, /*keepdim=*/true).log_();
 }
 
-at::Tensor cooled(const at::Tensor& x, double temperature) {
-  return temperature == 1.0 ? x : x / temperature;
+at::Tensor cooled(const at::Tensor& logits, double temperature) {
+  if (temperature >= 1.0) return cooled_gradient(logits, temperature);
+  const double largest = logits.scalar_type() == at::kDouble ? std::numeric_limits<double>::max()
+                                                             : std::numeric_limits<float>::max();
+  return at::where(logits.isinf(), logits, (logits / temperature).clamp_(-largest, largest));
+}
+
+at::Tensor cooled_gradient(const at::Tensor& g, double temperature) {
+  return temperature == 1.0 ? g : g / temperature;
 }
 
 at::Tensor log_softmax_gradient(const at::Tensor& log_prob, const at::Tensor& g) {
-  return g - log_prob.exp().mul_(g.sum(-1, /*keepdim=*/true));
+  return g - weighed(log_prob.exp(), log_prob, g.sum(-1, /*keepdim=*/true));
 }
 
 at::Tensor weighed(const at::Tensor& p, const at::Tensor& log_p, const at::Tensor& x) {

@@ -15,8 +15,12 @@ inline constexpr std::string_view kSoftmaxForm = "(x - max) - log S";
 /// lanes: its error grows with the number of entries, not with its logarithm.
 at::Tensor log_softmax(const at::Tensor& x);
 
-/// x / temperature in the compute format.
-at::Tensor cooled(const at::Tensor& x, double temperature);
+/// Logits divided by the temperature. Finite ones stay finite: in a row of -infinity and a large
+/// negative logit the latter has all the mass.
+at::Tensor cooled(const at::Tensor& logits, double temperature);
+
+/// The gradient by logits from the one by what `cooled` gives.
+at::Tensor cooled_gradient(const at::Tensor& g, double temperature);
 
 /// The gradient by x of sum g log_softmax(x).
 at::Tensor log_softmax_gradient(const at::Tensor& log_prob, const at::Tensor& g);

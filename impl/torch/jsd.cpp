@@ -38,7 +38,7 @@ struct JsdTerms : torch::autograd::Function<JsdTerms> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor by_logit =
         log_softmax_gradient(saved[0], upstream[0].unsqueeze(-1) * saved[1]);
-    return {cooled(by_logit, context->saved_data["temperature"].toDouble())
+    return {cooled_gradient(by_logit, context->saved_data["temperature"].toDouble())
                 .to(context->saved_data["stored"].toScalarType()),
             {},
             {},

@@ -76,7 +76,7 @@ LayerGradients::LayerGradients(const OutputLayer& layer, const at::Tensor& hidde
 
 void LayerGradients::add(const OutputLayer& layer, const at::Tensor& hidden_rows,
                          const at::Tensor& by_logit, std::int64_t first) {
-  const at::Tensor g = cooled(by_logit, layer.temperature);
+  const at::Tensor g = cooled_gradient(by_logit, layer.temperature);
   hidden.narrow(0, first, g.size(0)).copy_(g.mm(layer.weight));
   weight.addmm_(g.t(), hidden_rows);
   if (bias.defined()) bias.add_(g.sum(0));

@@ -33,14 +33,16 @@ struct LogProbAndEntropy : torch::autograd::Function<LogProbAndEntropy> {
 
   static variable_list backward(AutogradContext* context, variable_list upstream) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &l = saved[0], &taken = saved[1], &terms = saved[2], &valid = saved[3];
-    const auto arriving = [&](const at::Tensor& g) {
-      return at::where(valid, g, 0.0).unsqueeze(-1);
-    };
-    at::Tensor g = terms * arriving(upstream[1]).neg_();
-    g.scatter_add_(-1, taken, arriving(upstream[0]));
-    const at::Tensor by_logit =
-        cooled(log_softmax_gradient(l, g), context->saved_data["temperature"].toDouble());
+    const at::Tensor &l = saved[0], &taken = saved[1], &terms = saved[2];
+    // Where nothing arrives nothing leaves, whatever the logits.
+    const at::Tensor live =
+        saved[3].logical_and((upstream[0] != 0).logical_or_(upstream[1] != 0)).unsqueeze(-1);
+    at::Tensor g = terms * upstream[1].neg().unsqueeze(-1);
+    g.scatter_add_(-1, taken, upstream[0].unsqueeze(-1));
+    const at::Tensor by_logit = at::where(
+        live,
+        cooled_gradient(log_softmax_gradient(l, g), context->saved_data["temperature"].toDouble()),
+        0.0);
     return {by_logit.to(context->saved_data["stored"].toScalarType()), {}, {}, {}};
   }
 };

@@ -59,14 +59,14 @@ Estimate estimate(const at::Tensor& x, const KlOptions& options) {
 
 /// x times the weight, 0 where either is: an unbounded weight may be infinite, and x NaN where a
 /// log-prob is -inf in both policies. `nothing` marks two stored zeros, which decide in any case.
+/// A weight that only underflowed leaves an infinite x infinite.
 at::Tensor weighted(const at::Tensor& x, const ImportanceWeight& weight,
                     const at::Tensor& nothing) {
-  at::Tensor silent = nothing;
-  if (weight.vanished.defined()) {
-    silent = (x == 0).logical_and_(weight.value == kInfinity);
-    silent = silent.logical_or_(nothing).logical_or_(weight.vanished);
-  }
-  return (x * weight.value).masked_fill_(silent, 0);
+  at::Tensor product = x * weight.value;
+  if (!weight.vanished.defined()) return product.masked_fill_(nothing, 0);
+  const at::Tensor silent = (x == 0).logical_and_(weight.value == kInfinity);
+  product = at::where(x.isinf().logical_and_(weight.value == 0), x, product);
+  return product.masked_fill_(silent.logical_or_(nothing).logical_or_(weight.vanished), 0);
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ struct SparseJsdTerms : torch::autograd::Function<SparseJsdTerms> {
     const at::Tensor rows = saved[5].unsqueeze(-1);
     at::Tensor g = at::where(rows, saved[0].exp().mul_(by_slot.sum(-1, true)).neg_(), 0.0);
     g.scatter_add_(-1, saved[1], at::where(rows, by_slot, 0.0));
-    return {cooled(g, context->saved_data["temperature"].toDouble())
+    return {cooled_gradient(g, context->saved_data["temperature"].toDouble())
                 .to(context->saved_data["stored"].toScalarType()),
             {},
             {},
@@ -157,13 +157,23 @@ StepOutputs sparse_jsd_step(const StepInputs& in) {
   return {.loss = loss, .values = {{"per_token", per_token}}};
 }
 
+/// A missing teacher entry is refused by the step, which knows beta: without a mixture it is legal.
+void check(const LossSignature& signature, const Case& c) {
+  static const LossSignature relaxed = [&] {
+    LossSignature copy = signature;
+    for (Field& field : copy.fields) field.infinity = Infinity::legal;
+    return copy;
+  }();
+  require_valid(relaxed, c);
+}
+
 constexpr int kLine = __LINE__;
 
 }  // namespace
 
 Implementation sparse_jsd_implementation() {
   return torch_implementation("sparse_jsd", {"impl/torch/sparse_jsd.cpp", kLine}, sparse_jsd_step,
-                              std::string(kSoftmaxForm));
+                              std::string(kSoftmaxForm), {.check = &check});
 }
 
 }  // namespace lossgate::impl
