@@ -102,7 +102,7 @@ void add_layer_faults(std::vector<Implementation>& all) {
   Implementation narrow =
       faulty("weight_gradient_in_bf16", {.fault = LinearGrpoFault::weight_gradient_in_16_bits},
              {.twin = "eager",
-              .thread = kLiger,
+              .thread = "https://github.com/linkedin/Liger-Kernel/pull/1391",
               .cause = "narrow accumulation",
               .trigger = "16-bit fields and sequences whose gradients differ",
               .killers = {"reference_agreement"}});

@@ -8,6 +8,8 @@
 namespace lossgate::impl {
 namespace {
 
+constexpr const char* kFormula =
+    "https://github.com/openai/baselines/blob/master/baselines/ppo2/model.py";
 constexpr const char* kCritic = "https://github.com/NovaSky-AI/SkyRL/pull/925";
 
 Implementation implementation(std::string name, const Step& step, const Trainer& trainer = {}) {
@@ -58,13 +60,13 @@ void add_value_faults(std::vector<Implementation>& all) {
   all.push_back(std::move(square));
   all.push_back(faulty("minimum_of_squares", ValueClipFault::minimum_of_squares,
                        {.twin = "eager",
-                        .thread = kCritic,
+                        .thread = kFormula,
                         .cause = "wrong branch",
                         .trigger = "a prediction outside the clip range",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("clip_gradient_leaks", ValueClipFault::clip_gradient_leaks,
                        {.twin = "eager",
-                        .thread = kCritic,
+                        .thread = kFormula,
                         .cause = "gradient through a clamp",
                         .trigger = "a prediction outside the clip range, the clipped one farther",
                         .killers = {"reference_agreement"}}));
@@ -83,7 +85,7 @@ void add_reduction_faults(std::vector<Implementation>& all) {
                                  .mean_over_micro_batches = true};
   all.push_back(faulty("mean_of_micro_batch_means", ValueClipFault::mean_of_micro_batch_means,
                        {.twin = "eager",
-                        .thread = kCritic,
+                        .thread = "https://github.com/verl-project/verl/pull/6957",
                         .cause = "mean of means",
                         .trigger = "micro-batches of unequal token counts",
                         .killers = {"split_invariance"}},
