@@ -77,7 +77,7 @@ void add_signal_faults(std::vector<Implementation>& all) {
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("k1_sign_flipped", {.fault = KlFault::k1_sign_flipped},
                        {.twin = "eager",
-                        .thread = "http://joschu.net/blog/kl-approx.html",
+                        .thread = "https://joschu.net/blog/kl-approx.html",
                         .cause = "wrong sign",
                         .trigger = "k1 with log_prob unlike ref_log_prob",
                         .killers = {"reference_agreement"}}));
