@@ -52,7 +52,7 @@ void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names
       ->allow_extra_args(false)
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("NAME,...");
+      ->type_name("NAME");
 }
 
 void add_filters(CLI::App& verb, Filters& filters) {
@@ -66,17 +66,17 @@ void add_gate(CLI::App& verb, Flags& flags) {
   gate.pool.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   verb.add_option("--profile", flags.profile, "What kind of cases: benign, hostile, soak");
   verb.add_option("--seed", gate.plan.seed, "Where all draws come from")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("N");
   verb.add_option("--cases", gate.plan.cases, "Cases drawn for each loss and dtype")
-      ->check(CLI::Range(std::int64_t{0}, kMostCases))
+      ->check(CLI::Range(std::int64_t{0}, kMostCases).description(""))
       ->type_name("N");
   verb.add_option("--jobs", gate.pool.jobs,
                   "Worker processes, one per core unless said; 0 runs in this process")
-      ->check(CLI::Range(0, 1024))
+      ->check(CLI::Range(0, 1024).description(""))
       ->type_name("N");
   verb.add_option("--timeout", gate.pool.timeout_s, "Seconds for one implementation on one case")
-      ->check(CLI::Range(0.1, 86400.0))
+      ->check(CLI::Range(0.1, 86400.0).description(""))
       ->type_name("SECONDS");
   verb.add_option("--out", gate.out, "Folder for run.json, junit.xml and the findings' cases");
   add_names(verb, "--loss", gate.plan.filters.losses, "Only these losses");

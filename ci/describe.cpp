@@ -106,12 +106,14 @@ bool describe_any(const std::string& name) {
     fmt::print("{}", *rule);
     return true;
   }
+  bool found = false;
   for (const bool with_torch : {false, true}) {  // the library is opened for its own alone
     for (const impl::Implementation& implementation : impl::catalog(with_torch)) {
       if (implementation.name != name) continue;
       describe_implementation(implementation);
-      return true;
+      found = true;
     }
+    if (found) return true;
   }
   return false;
 }

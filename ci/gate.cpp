@@ -78,8 +78,11 @@ report::RunRecord empty_record(const Plan& plan, const GateOptions& options) {
         {property->name, std::string(name(property->tier)), property->statement});
   }
   for (const report::PropertyEntry& entry : run_properties()) record.properties.push_back(entry);
-  for (const impl::Implementation* implementation : plan.selection().implementations) {
-    record.subjects.push_back(subject_of(*implementation));
+  for (const reference::Loss* loss : plan.selection().losses) {
+    for (const impl::Implementation* implementation : plan.selection().implementations) {
+      if (implementation->loss != loss->signature.id) continue;
+      record.subjects.push_back(subject_of(*implementation));
+    }
   }
   return record;
 }
@@ -113,6 +116,9 @@ int run_gate(const GateOptions& options) {
   check_environment();
   const Plan plan(options.plan);
   if (plan.size() == 0) throw InputError("no case to run: the filters and --cases leave none");
+  for (const reference::Loss* loss : plan.selection().unasked) {
+    fmt::print(stderr, "no implementation of {}: its cases are left out\n", loss->signature.id);
+  }
   prepare_out(options.out);
   std::signal(SIGINT, [](int) { interrupted = true; });
   std::signal(SIGTERM, [](int) { interrupted = true; });

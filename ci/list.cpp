@@ -50,7 +50,7 @@ void list_implementations() {
     fmt::print("{} implementations\n", faulty ? "faulty" : "sound");
     for (const impl::Implementation& i : impl::catalog()) {
       if (i.fault.has_value() != faulty) continue;
-      fmt::print("  {:<36}{:<24}{}\n", i.name, i.loss, faulty ? i.fault->cause : i.device);
+      fmt::print("  {:<40} {:<20} {}\n", i.name, i.loss, faulty ? i.fault->cause : i.device);
     }
   }
   if (!impl::torch_status().empty()) fmt::print("LibTorch: {}\n", impl::torch_status());

@@ -31,7 +31,7 @@ void check_expectations(PlannedCase& planned) {
   } catch (const std::invalid_argument& error) {
     throw corpora::FormatError(planned.file, 0, "expect", error.what());
   }
-  const auto implementations = implementation_names();
+  const auto implementations = implementation_names(planned.c.spec.loss);
   const auto properties = property_names();
   for (const auto& [implementation, property] : planned.expected) {
     if (std::ranges::find(properties, property) == properties.end()) {

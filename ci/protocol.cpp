@@ -55,6 +55,7 @@ PlanOptions decode_plan(std::string_view line) {
 std::string encode(const Task& task) {
   return Json{{"begin", task.begin},
               {"end", task.end},
+              {"loss", task.loss},
               {"variant", task.variant},
               {"skips", task.skips}}
              .dump() +
@@ -66,6 +67,7 @@ Task decode_task(std::string_view line) {
     Task task;
     json.at("begin").get_to(task.begin);
     json.at("end").get_to(task.end);
+    json.at("loss").get_to(task.loss);
     json.at("variant").get_to(task.variant);
     json.at("skips").get_to(task.skips);
     return task;

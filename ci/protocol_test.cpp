@@ -15,7 +15,7 @@ TEST(Protocol, ReadsBackPlanAndTask) {
   const std::string line = encode(options);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   EXPECT_EQ(encode(decode_plan(line)), line);
-  const Task task{.begin = 3, .end = 9, .variant = "x", .skips = {{4, "y"}}};
+  const Task task{.begin = 3, .end = 9, .loss = "grpo", .variant = "x", .skips = {{4, "y"}}};
   EXPECT_EQ(encode(decode_task(encode(task))), encode(task));
 }
 

@@ -96,16 +96,15 @@ void print_spot(const regressions::Spot& spot) {
   }
 }
 
-std::vector<regressions::Expectation> expectations_of(const Case& c, const std::string& file,
-                                                      const Selection& selection) {
+std::vector<regressions::Expectation> expectations_of(const Case& c, const std::string& file) {
   try {
     auto expected = regressions::parse_expectations(c.provenance.expect);
-    const auto known = implementation_names();
+    const auto known = implementation_names(c.spec.loss);
     for (const auto& pair : expected) {
       if (!properties::find_property(pair.property)) {
         throw std::invalid_argument(unknown_name("property", pair.property, property_names()));
       }
-      if (impl::torch_status().empty() && !selection.find_implementation(pair.implementation) &&
+      if (impl::torch_status().empty() &&
           std::ranges::find(known, pair.implementation) == known.end()) {
         throw std::invalid_argument(unknown_name("implementation", pair.implementation, known));
       }
@@ -138,7 +137,7 @@ int run_replay(const ReplayOptions& options) {
   const Selection selection = select(options.filters);
   const Case c = corpora::read_case_file(options.file, reference::find_signature);
   const reference::Loss& loss = *reference::find_loss(c.spec.loss);
-  const auto expected = expectations_of(c, options.file, selection);
+  const auto expected = expectations_of(c, options.file);
   const auto implementations = chosen(options, selection, c, expected);
   if (implementations.empty()) {
     throw InputError(options.file + ": none of the implementations asked for computes " +

@@ -37,7 +37,8 @@ std::optional<std::string> find_rule(std::string_view text, std::string_view num
   std::string rule;
   bool inside = false;
   for_each_line(text, [&](std::string_view line) {
-    if (!number_at(line).empty() || line.starts_with("#")) inside = !number.empty() && number_at(line) == number;
+    if (!number_at(line).empty() || line.starts_with("#"))
+      inside = !number.empty() && number_at(line) == number;
     if (inside) rule += std::string(line) + "\n";
   });
   if (rule.empty()) return std::nullopt;

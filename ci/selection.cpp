@@ -2,6 +2,7 @@
 #include "ci/selection.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ci/errors.h"
 #include "ci/suggestion.h"
@@ -39,9 +40,10 @@ bool Selection::has(const reference::Loss& loss) const {
   return std::ranges::find(losses, &loss) != losses.end();
 }
 
-const impl::Implementation* Selection::find_implementation(std::string_view name) const {
+const impl::Implementation* Selection::find_implementation(std::string_view loss,
+                                                           std::string_view name) const {
   for (const impl::Implementation* implementation : implementations) {
-    if (implementation->name == name) return implementation;
+    if (implementation->loss == loss && implementation->name == name) return implementation;
   }
   return nullptr;
 }
@@ -61,6 +63,13 @@ Selection select(const Filters& filters) {
       selection.implementations.push_back(&implementation);
     }
   }
+  const auto unasked = [&](const reference::Loss* loss) {
+    return std::ranges::none_of(selection.implementations, [&](const impl::Implementation* i) {
+      return i->loss == loss->signature.id;
+    });
+  };
+  std::ranges::copy_if(selection.losses, std::back_inserter(selection.unasked), unasked);
+  std::erase_if(selection.losses, unasked);
   for (const properties::Property& property : properties::catalog()) {
     const bool off = property.tier == properties::Tier::hardening && !filters.hardening &&
                      filters.properties.empty();
@@ -78,10 +87,10 @@ std::vector<std::string> loss_names() {
   return names;
 }
 
-std::vector<std::string> implementation_names() {
+std::vector<std::string> implementation_names(std::string_view loss) {
   std::vector<std::string> names;
   for (const impl::Implementation& implementation : impl::catalog()) {
-    names.push_back(implementation.name);
+    if (loss.empty() || implementation.loss == loss) names.push_back(implementation.name);
   }
   return names;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "impl/implementation.h"
@@ -18,21 +19,24 @@ struct Filters {
 
 /// What the filters leave, in the order of the catalogs.
 struct Selection {
-  std::vector<const reference::Loss*> losses;
+  std::vector<const reference::Loss*> losses;                ///< with an implementation
+  std::vector<const reference::Loss*> unasked;               ///< without one
   std::vector<const impl::Implementation*> implementations;  ///< of these losses
   std::vector<const properties::Property*> properties;
   std::vector<Dtype> dtypes;
 
   bool has(Dtype dtype) const;
   bool has(const reference::Loss& loss) const;
-  const impl::Implementation* find_implementation(std::string_view name) const;
+  /// Names are unique within a loss.
+  const impl::Implementation* find_implementation(std::string_view loss,
+                                                  std::string_view name) const;
 };
 
 /// Throws InputError for a name that does not exist.
 Selection select(const Filters& filters);
 
 std::vector<std::string> loss_names();
-std::vector<std::string> implementation_names();
+std::vector<std::string> implementation_names(std::string_view loss = {});  ///< of one, or of all
 std::vector<std::string> property_names();
 
 /// The floating-point dtypes in which cases of the loss exist; f32 alone stands for "none".

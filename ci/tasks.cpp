@@ -156,12 +156,14 @@ std::vector<Task> tasks_of(const Plan& plan) {
     if (!implementation->fault) continue;
     tasks.push_back({.begin = 0,
                      .end = plan.hostile_draws(*implementation),
+                     .loss = implementation->loss,
                      .variant = implementation->name,
                      .skips = {}});
   }
   for (std::int64_t at = 0; at < plan.size(); at += kCasesPerTask) {
     tasks.push_back({.begin = at,
                      .end = std::min(at + kCasesPerTask, plan.size()),
+                     .loss = {},
                      .variant = {},
                      .skips = {}});
   }
@@ -175,7 +177,7 @@ report::RunRecord run_task(const Plan& plan, const Task& task, const Announce& a
 
 PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal) {
   if (task.variant.empty()) return plan.at(ordinal);
-  return plan.hostile_at(*plan.selection().find_implementation(task.variant), ordinal);
+  return plan.hostile_at(*plan.selection().find_implementation(task.loss, task.variant), ordinal);
 }
 
 void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int64_t ordinal,

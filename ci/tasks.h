@@ -19,7 +19,7 @@ using Skip = std::pair<std::int64_t, std::string>;
 /// alone, never from the number of processes.
 struct Task {
   std::int64_t begin = 0, end = 0;  ///< case numbers of the plan; of a variant, hostile draws
-  std::string variant;              ///< a faulty implementation; empty: the sound ones
+  std::string loss, variant;        ///< a faulty implementation; empty: the sound ones
   std::vector<Skip> skips;
 };
 

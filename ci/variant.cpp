@@ -15,16 +15,16 @@ using properties::Evaluation;
 using properties::Property;
 using properties::Verdict;
 
-const impl::Implementation* find(std::string_view name) {
+const impl::Implementation* find(std::string_view loss, std::string_view name) {
   for (const impl::Implementation& implementation : impl::catalog()) {
-    if (implementation.name == name) return &implementation;
+    if (implementation.loss == loss && implementation.name == name) return &implementation;
   }
   return nullptr;
 }
 
 // Path parity compares with what a sound sibling gave: here, the twin.
 void give_sibling(CaseStudy& study, const impl::Implementation& variant) {
-  const impl::Implementation* twin = find(variant.fault->twin);
+  const impl::Implementation* twin = find(variant.loss, variant.fault->twin);
   if (!twin || study.refusal() || twin->unsupported(study.whole())) return;
   Evaluation evaluation(study, *twin);
   const LossResult& result = evaluation.actual();
@@ -90,7 +90,8 @@ impl::Implementation guarded(const impl::Implementation& implementation) {
 }
 
 report::RunRecord run_variant(const Plan& plan, const Task& task, const Announce& announce) {
-  const impl::Implementation& declared = *plan.selection().find_implementation(task.variant);
+  const impl::Implementation& declared =
+      *plan.selection().find_implementation(task.loss, task.variant);
   const impl::Implementation variant = guarded(declared);
   std::vector<Open> rows = rows_of(plan, variant);
   const auto open = [](const Open& row) { return !row.kill.killed; };

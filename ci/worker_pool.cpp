@@ -39,8 +39,9 @@ report::RunRecord trouble(const std::string& text) {
 }
 
 std::string task_name(const Task& task) {
-  return task.variant.empty() ? fmt::format("cases {} to {}", task.begin, task.end - 1)
-                              : "faulty implementation " + task.variant;
+  return task.variant.empty()
+             ? fmt::format("cases {} to {}", task.begin, task.end - 1)
+             : fmt::format("faulty implementation {} of {}", task.variant, task.loss);
 }
 
 class Pool {

@@ -109,7 +109,7 @@ std::string kill_matrix(const RunRecord& record, const Painter& paint) {
   for (const Kill& k : record.kills) {
     if (k.loss != loss) text += (loss = k.loss) + "\n";
     const std::string fate = k.killed
-                                 ? fmt::format("{} of {}", k.hostile_cases, k.dtype)
+                                 ? fmt::format("{} ({})", k.hostile_cases, k.dtype)
                                  : paint.red(fmt::format("SURVIVED {} cases{}{}", k.hostile_cases,
                                                          k.trouble.empty() ? "" : ": ", k.trouble));
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", k.implementation, width, k.property, properties,
