@@ -134,6 +134,11 @@ class EagerKl {
     const bool vanishes = x.value() == V(0) && weight.value() == weight.value();
     if (!naive_ && vanishes && kind_ != "k1") return number(0.0) * x;
     if (!naive_ && vanishes && std::isinf(weight.value())) return weighed_zero(kl);
+    const bool overflows = std::isinf(kl.value()) && std::isfinite(x.value());
+    if (!naive_ && kind_ == "k3" && overflows && std::isfinite(weight.value())) {
+      // The weight brings back what exp(x) alone cannot hold; expm1 and exp are one there.
+      return bounded(exp(x + d) - (x + number(1.0)) * weight);
+    }
     return bounded(weight * kl);
   }
 
