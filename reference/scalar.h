@@ -72,11 +72,25 @@ S product(const S& a, const S& b, const S& c) {
 inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c) {
   Tracked result = a * b * c;
   if (result.is_exact_zero()) return result;
-  const double ma = tracking::magnitude(a.v), mb = tracking::magnitude(b.v),
-               mc = tracking::magnitude(c.v);
+  const double ma = tracking::magnitude(a.v) + a.half, mb = tracking::magnitude(b.v) + b.half,
+               mc = tracking::magnitude(c.v) + c.half;
   result.err += tracking::product(tracking::current->eta, ma + mb + mc);
   result.peak = std::max({result.peak, ma * mb, mb * mc, ma * mc});
   return result;
+}
+
+/// An entry of a matrix product, which never looks at its factors: a zero does not silence an
+/// infinity there, nor what overflows in the compute format.
+template <class S>
+S multiplied(const S& a, const S& b) {
+  return a * b;
+}
+
+inline Tracked multiplied(const Tracked& a, const Tracked& b) {
+  const Tracked result = a * b;
+  const bool silenced = result.is_exact_zero() &&
+                        !(std::max(a.peak, b.peak) <= max_finite(tracking::current->compute));
+  return silenced ? tracking::finish(a.v * b.v, 0.0, tracking::kInfinity, 0.0) : result;
 }
 
 /// p x for a probability p: one that is exactly 0 annihilates, an infinite x included.
