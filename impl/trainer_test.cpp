@@ -160,8 +160,9 @@ TEST(Trainer, RefusesAnInvalidCaseBeforeAnyStep) {
 }
 
 TEST(Trainer, RoundsSixteenBitGradientsOnceAfterTheReduction) {
-  Case c = toy_case(kToy, 257, 1, Dtype::bf16);
-  for (std::int64_t s = 0; s < 257; ++s) c.split.parts.push_back({0, {s}});
+  // One after the other in bf16, the sum would stop growing at 256.
+  Case c = toy_case(kToy, 300, 1, Dtype::bf16);
+  for (std::int64_t s = 0; s < 300; ++s) c.split.parts.push_back({0, {s}});
   const auto ones = [](MicroBatch& m) {
     LossResult result = sum_of_x(m);
     for (Output& output : result.outputs) {
@@ -171,10 +172,7 @@ TEST(Trainer, RoundsSixteenBitGradientsOnceAfterTheReduction) {
   };
   const LossResult result = train(kToy, c, ones);
   EXPECT_EQ(result.find("gradient.weight")->dtype, Dtype::bf16);
-  EXPECT_EQ(scalar(result, "gradient.weight"), round_to(Dtype::bf16, 257.0));
-  c.split.parts.resize(200);
-  for (std::int64_t s = 200; s < 257; ++s) c.split.parts[0].sequences.push_back(s);
-  EXPECT_EQ(scalar(train(kToy, c, ones), "gradient.weight"), 200.0);
+  EXPECT_EQ(scalar(result, "gradient.weight"), 300.0);
 }
 
 TEST(Trainer, RoundsTheWholeBatchToTheDtypeOfTheResult) {

@@ -80,6 +80,29 @@ TEST(EagerGrpo, SumsWhatItIsGivenInAnySplit) {
   }
 }
 
+TEST(EagerGrpo, StaysFiniteWithoutClampsWhereTheResultDoesNotDependOnThem) {
+  for (const char* level : {"token", "sequence"}) {
+    for (double advantage : {1.0, 0.0}) {
+      Case c = grpo_case({{token(1e4, advantage)}});
+      c.spec.set("level", level);
+      c.spec.set("log_ratio_clamp", None{});
+      EXPECT_EQ(loss("eager", c), advantage == 0.0 ? 0.0 : -static_cast<double>(1.2f));
+      EXPECT_EQ(gradient("eager", c), 0.0);
+    }
+  }
+}
+
+TEST(EagerGrpo, StaysFiniteBehindTheOutputClampOfTheKlTermAlone) {
+  for (const char* kind : {"k1", "k2", "k3"}) {
+    Case c = grpo_case({{{-1e4, -1e4, -1.0, 0.0, 1.0}}});
+    c.spec.set("kl_penalty", 0.5);
+    c.spec.set("kl_estimator", kind);
+    c.spec.set("kl_input_clamp", None{});
+    EXPECT_EQ(std::fabs(loss("eager", c)), 5.0) << kind;
+    EXPECT_EQ(gradient("eager", c), 0.0) << kind;
+  }
+}
+
 TEST(FaultyGrpo, LosesTheWholeBatchToOneMaskedToken) {
   const Case c = grpo_case({{token(0, 0), token(100, 0, 0)}});
   EXPECT_EQ(loss("eager", c), 0.0);
