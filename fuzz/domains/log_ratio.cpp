@@ -11,7 +11,7 @@ namespace {
 constexpr Share<LogRatio> kRatios[] = {
     {LogRatio::equal, {2, 2, 1}}, {LogRatio::mild, {6, 1, 1}}, {LogRatio::wide, {1, 1, 1}},
     {LogRatio::ulp, {0, 2, 1}},   {LogRatio::edge, {0, 6, 3}}, {LogRatio::spike, {0, 4, 3}},
-    {LogRatio::far, {0, 2, 3}},   {LogRatio::huge, {0, 0, 2}},
+    {LogRatio::far, {0, 4, 3}},   {LogRatio::huge, {0, 1, 2}},
 };
 
 /// The first column itself.
@@ -58,7 +58,10 @@ double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choic
     case LogRatio::edge:
       return draw_edge(edges, dtype, choices);
     case LogRatio::far: {
-      const double size = choices.log_uniform(0x1p-24, 0x1p13);
+      // Small; around the overflow of exp, which is at 11 in f16 and at 88 in f32; far beyond it.
+      constexpr double kBorders[] = {0x1p-24, 0x1p3, 0x1p7, 0x1p13};
+      const auto zone = choices.integer(0, 2);
+      const double size = choices.log_uniform(kBorders[zone], kBorders[zone + 1]);
       return choices.sometimes(0.5) ? -size : size;
     }
     case LogRatio::huge: {
