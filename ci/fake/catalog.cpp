@@ -51,7 +51,7 @@ LossResult doubled(const LossSignature& signature, const Case& c) {
 }
 
 LossResult fragile(const LossSignature& signature, const Case& c) {
-  if (c.provenance.title == "crash") std::raise(SIGSEGV);
+  if (c.provenance.title == "crash") std::raise(SIGABRT);
   if (c.provenance.title == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
   if (c.provenance.title == "throw") throw std::runtime_error("out of patience");
   return exact(signature, c);
