@@ -15,7 +15,7 @@ class CompensatedSum {
  public:
   void add(Real x) {
     const Real sum = sum_ + x;
-    if (std::isfinite(sum)) {
+    if (sum - sum == 0.0L) {  // finite
       carry_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - sum) + x : (x - sum) + sum_;
     }
     sum_ = sum;

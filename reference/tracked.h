@@ -26,7 +26,7 @@ struct Tracked {
   double half = 0.0;
 
   /// A zero that was stored or selected, not computed: it annihilates whatever it multiplies.
-  bool is_exact_zero() const { return v == 0.0L && peak == 0.0 && err == 0.0 && half == 0.0; }
+  bool is_exact_zero() const { return peak == 0.0 && v == 0.0L && err == 0.0 && half == 0.0; }
 };
 
 namespace tracking {
@@ -47,7 +47,11 @@ inline double scaled_half(double factor, double half) {
   return half == 0.0 ? 0.0 : product(factor, half);
 }
 
-inline bool is_stored_infinity(const Tracked& a) { return std::isinf(a.v) && a.err == 0.0; }
+/// Asked of a double: the classification of a Real stores it and reads back a part of it, which
+/// costs more than the rest of an operation. A Real beyond double's range has an infinite err.
+inline bool is_stored_infinity(const Tracked& a) {
+  return a.err == 0.0 && magnitude(a.v) == kInfinity;
+}
 
 /// What comes from a stored infinity is exact: an infinity, a zero, or NaN.
 inline bool from_stored_infinity(const Tracked& a, const Tracked& b) {
@@ -60,7 +64,8 @@ inline double roundoff(Real v, double half = 0.0) {
 }
 
 inline Tracked finish(Real v, double err, double peak, double half) {
-  return {v, v == v ? or_infinity(err) : kInfinity, or_infinity(std::max(peak, magnitude(v))),
+  const double mv = magnitude(v);
+  return {v, mv == mv ? or_infinity(err) : kInfinity, or_infinity(std::max(peak, mv)),
           or_infinity(half)};
 }
 
@@ -110,24 +115,29 @@ inline Tracked operator+(const Tracked& a, const Tracked& b) {
 
 inline Tracked operator-(const Tracked& a, const Tracked& b) { return a + -b; }
 
+/// 1 or -1, stored or selected: multiplying by it rounds nothing.
+inline bool is_unit(const Tracked& a) {
+  return a.peak == 1.0 && a.err == 0.0 && a.half == 0.0 && std::fabs(a.v) == 1.0L;
+}
+
 inline Tracked operator*(const Tracked& a, const Tracked& b) {
   using namespace tracking;
   if (a.is_exact_zero() || b.is_exact_zero()) return {};
   const Real v = a.v * b.v;
+  if (is_unit(a)) return {v, b.err, std::max(a.peak, b.peak), b.half};
+  if (is_unit(b)) return {v, a.err, std::max(a.peak, b.peak), a.half};
   if (from_stored_infinity(a, b)) return finish(v, 0.0, kInfinity, a.half + b.half);
-  const double ma = magnitude(a.v), mb = magnitude(b.v);
-  const auto is_unit = [](const Tracked& x, double mx) {
-    return mx == 1.0 && x.err == 0.0 && x.half == 0.0;
-  };
+  const double ma = magnitude(a.v), mb = magnitude(b.v), mv = ma * mb;
   const double half =
-      scaled_half(ma, b.half) + scaled_half(mb, a.half) + scaled_half(a.half, b.half);
-  const double rounding = is_unit(a, ma) || is_unit(b, mb) ? 0.0 : roundoff(v, half) + current->eta;
+      a.half == 0.0 && b.half == 0.0
+          ? 0.0
+          : scaled_half(ma, b.half) + scaled_half(mb, a.half) + scaled_half(a.half, b.half);
   // The half-widths are as far from the truth as the factors are from their ends. The product of
-  // the errors counts where neither factor has a digit, as in the square of a difference
-  // that is all rounding.
-  const double err = product(ma + a.half, b.err) + product(mb + b.half, a.err) +
-                     product(kThreshold * a.err, b.err) + rounding;
-  return finish(v, err, std::max(a.peak, b.peak), half);
+  // the errors counts where neither factor has a digit, as in the square of a difference that is
+  // all rounding.
+  const double err = (ma + a.half) * b.err + (mb + b.half) * a.err + kThreshold * a.err * b.err +
+                     current->roundoff * (mv + half) + current->eta;
+  return {v, or_infinity(err), or_infinity(std::max({a.peak, b.peak, mv})), or_infinity(half)};
 }
 
 inline Tracked operator/(const Tracked& a, const Tracked& b) {
