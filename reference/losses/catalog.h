@@ -9,6 +9,7 @@
 #include "reference/losses/linear_jsd.h"
 #include "reference/losses/log_prob.h"
 #include "reference/losses/prompt_dedup.h"
+#include "reference/losses/prompt_dedup.h"
 #include "reference/losses/sparse_jsd.h"
 #include "reference/losses/value_clip.h"
 
@@ -27,6 +28,6 @@ struct LossList {
 };
 
 using Catalog = LossList<Grpo, KlPenalty, ValueClip, LogProb, Jsd, SparseJsd, LinearGrpo, LinearJsd,
-                         AdvantageScaling>;
+                         AdvantageScaling, PromptDedup>;
 
 }  // namespace lossgate::reference
