@@ -96,6 +96,7 @@ class Fake {
 
   /// 1 / N and its kin, over the scope that the flaw leaves.
   F weight(std::int64_t s) const {
+    if (c_.spec.reduction == Reduction::sum) return F(1);
     std::int64_t count = 0, live = 0;
     for (std::int64_t r = 0; r < sequences_; ++r) {
       const auto& own = part_->sequences;
