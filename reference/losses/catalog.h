@@ -9,7 +9,6 @@
 #include "reference/losses/linear_jsd.h"
 #include "reference/losses/log_prob.h"
 #include "reference/losses/prompt_dedup.h"
-#include "reference/losses/prompt_dedup.h"
 #include "reference/losses/sparse_jsd.h"
 #include "reference/losses/value_clip.h"
 
