@@ -171,12 +171,6 @@ bool nan_at_valid(const CaseStudy& study) {
 
 }  // namespace
 
-double storage_error(const OutputInfo& output, double magnitude) {
-  return is_float(output.dtype)
-             ? unit_roundoff(output.dtype) * magnitude + min_subnormal(output.dtype)
-             : 0.0;
-}
-
 Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index) {
   Place place{.output = output.name, .index = index};
   place.coordinates.resize(output.axes.size());

@@ -6,8 +6,11 @@
 
 #include "properties/evaluation.h"
 #include "properties/verdict.h"
+#include "reference/storage.h"
 
 namespace lossgate::properties {
+
+using reference::storage_error;
 
 /// The place of an output entry, with what the mask says of it.
 Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index);
@@ -16,9 +19,6 @@ Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t in
 /// finite (rule C1). `peak` comes from the stable form.
 bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
                     const reference::Tracked& expected);
-
-/// What storing a result of this magnitude in the output's dtype adds to its error (rule B3).
-double storage_error(const OutputInfo& output, double magnitude);
 
 /// What is compared with what.
 struct Comparison {
