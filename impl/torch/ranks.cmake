@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# The losses over real process groups, from the Python of the venv that LibTorch lies in.
+add_library(ranks_case_objects OBJECT ranks_case.cpp)
+target_precompile_headers(ranks_case_objects REUSE_FROM lossgate_torch)
+target_link_libraries(ranks_case_objects PRIVATE lossgate_impl libtorch)
+add_executable(ranks_case $<TARGET_OBJECTS:ranks_case_objects>)
+target_link_libraries(ranks_case PRIVATE lossgate_torch lossgate_impl libtorch)
+
+set(python ${LOSSGATE_TORCH_ROOT}/../../../../bin/python)
+if(EXISTS ${python})
+  add_test(NAME ranks COMMAND ${python} ${CMAKE_CURRENT_SOURCE_DIR}/ranks.py
+    $<TARGET_FILE:lossgate_torch> $<TARGET_FILE:ranks_case>)
+  set_tests_properties(ranks PROPERTIES TIMEOUT 300)
+endif()
