@@ -82,7 +82,11 @@ void LayerGradients::add(const OutputLayer& layer, const at::Tensor& hidden_rows
   if (bias.defined()) bias.add_(g.sum(0));
 }
 
-at::Tensor row_indices(const at::Tensor& valid) { return valid.flatten().nonzero().squeeze(-1); }
+at::Tensor row_indices(const at::Tensor& valid) {
+  // Without data, as many rows as there may be.
+  if (valid.is_meta()) return at::empty({valid.numel()}, valid.options().dtype(at::kLong));
+  return valid.flatten().nonzero().squeeze(-1);
+}
 
 at::Tensor valid_rows(const at::Tensor& x, const at::Tensor& rows) {
   return x.flatten(0, 1).index_select(0, rows).to(compute_type(x.scalar_type()));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The losses over real process groups, from the Python of the venv that LibTorch lies in.
+# What Python sees of the library, from the venv that LibTorch lies in.
 add_library(ranks_case_objects OBJECT ranks_case.cpp)
 target_precompile_headers(ranks_case_objects REUSE_FROM lossgate_torch)
 target_link_libraries(ranks_case_objects PRIVATE lossgate_impl libtorch)
@@ -10,5 +10,7 @@ set(python ${LOSSGATE_TORCH_ROOT}/../../../../bin/python)
 if(EXISTS ${python})
   add_test(NAME ranks COMMAND ${python} ${CMAKE_CURRENT_SOURCE_DIR}/ranks.py
     $<TARGET_FILE:lossgate_torch> $<TARGET_FILE:ranks_case>)
-  set_tests_properties(ranks PROPERTIES TIMEOUT 300)
+  add_test(NAME operators COMMAND ${python} ${CMAKE_CURRENT_SOURCE_DIR}/operators_test.py
+    $<TARGET_FILE:lossgate_torch>)
+  set_tests_properties(ranks operators PROPERTIES TIMEOUT 300)
 endif()

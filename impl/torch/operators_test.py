@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every operator as a trainer uses it: values, gradients, meta tensors, refusals.
+
+    python operators_test.py LIBLOSSGATE_TORCH
+"""
+
+import math
+import sys
+import unittest
+
+import torch
+
+S, T, V, H, K = 2, 3, 5, 4, 2
+TOTALS = {"total_tokens": 5, "total_sequences": 2}
+TOKENS = {"total_tokens": 5}
+
+
+def random(*shape, dtype=torch.float64):
+    return torch.randn(*shape, dtype=torch.float64).to(dtype)
+
+
+def arguments(dtype=torch.float64):
+    """Of each operator: tensors (those that get a gradient first in the second), and the counts."""
+    torch.manual_seed(7)
+    mask = torch.tensor([[True, True, True], [True, True, False]])
+    label = torch.tensor([[1, 2, 0], [4, 3, -100]])
+    tokens = torch.tensor([1, 4]).expand(S, T, K)
+    log_probs = [random(S, T, dtype=dtype) - 2 for _ in range(3)]
+    logits = [random(S, T, V, dtype=dtype) for _ in range(2)]
+    hidden = [random(S, T, H, dtype=dtype) for _ in range(2)]
+    weight = [random(V, H, dtype=dtype) for _ in range(2)]
+    plain = random(S, T, dtype=dtype)
+    support = logits[1].log_softmax(-1)[..., :K]
+    return {
+        "grpo": ([*log_probs, plain, mask], [0], TOTALS),
+        "kl_penalty": ([*log_probs, mask], [0], TOTALS),
+        "value_clip": ([*log_probs, mask], [0], TOTALS),
+        "log_prob": ([logits[0], label], [0], {}),
+        "jsd": ([*logits, label], [0], TOKENS),
+        "sparse_jsd": ([logits[0], tokens, support, label], [0], TOKENS),
+        "linear_grpo": ([hidden[0], weight[0], random(V, dtype=dtype), label, *log_probs[1:],
+                         plain], [0, 1, 2], TOTALS),
+        "linear_jsd": ([hidden[0], weight[0], hidden[1], weight[1], label], [0, 1], TOKENS),
+        "scale_advantages": ([plain, mask], [], TOTALS),
+    }
+
+
+def call(name, tensors, counts, **options):
+    result = getattr(torch.ops.lossgate, name)(*tensors, **counts, **options)
+    return result if isinstance(result, tuple) else (result,)
+
+
+class Operators(unittest.TestCase):
+    def test_gradients_are_those_of_the_values(self):
+        for name, (tensors, differentiable, counts) in arguments().items():
+            if not differentiable:
+                continue
+            for index in differentiable:
+                tensors[index].requires_grad_()
+
+            def values(*leaves):
+                inputs = list(tensors)
+                for index, leaf in zip(differentiable, leaves):
+                    inputs[index] = leaf
+                return call(name, inputs, counts)
+
+            leaves = [tensors[index] for index in differentiable]
+            with self.subTest(name):
+                self.assertTrue(torch.autograd.gradcheck(values, leaves))
+
+    def test_meta_tensors_have_the_shapes_and_formats_of_real_ones(self):
+        for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+            for name, (tensors, differentiable, counts) in arguments(dtype).items():
+                meta = [tensor.to("meta") for tensor in tensors]
+                for index in differentiable:
+                    meta[index].requires_grad_()
+                for real, shape in zip(call(name, tensors, counts), call(name, meta, counts)):
+                    with self.subTest(name, dtype=dtype):
+                        self.assertEqual((real.shape, real.dtype), (shape.shape, shape.dtype))
+                        self.assertTrue(shape.is_meta)
+                        self.assertEqual(shape.requires_grad, bool(differentiable))
+
+    def test_gradients_have_the_format_of_their_input(self):
+        for name, (tensors, differentiable, counts) in arguments(torch.bfloat16).items():
+            for index in differentiable:
+                tensors[index].requires_grad_()
+            if differentiable:
+                call(name, tensors, counts)[0].sum().backward()
+            for index in differentiable:
+                with self.subTest(name, index=index):
+                    self.assertEqual(tensors[index].grad.dtype, torch.bfloat16)
+
+    def test_jsd_has_the_two_kl_divergences_at_its_ends(self):
+        (student, teacher, label), _, counts = arguments()["jsd"]
+        p, q = student.log_softmax(-1), teacher.log_softmax(-1)
+        mixture = (0.3 * q.exp() + 0.7 * p.exp()).log()
+        expected = {
+            0.0: (q.exp() * (q - p)).sum(-1),
+            1.0: (p.exp() * (p - q)).sum(-1),
+            0.3: (0.3 * q.exp() * (q - mixture) + 0.7 * p.exp() * (p - mixture)).sum(-1),
+        }
+        for beta, terms in expected.items():
+            loss, per_token = call("jsd", (student, teacher, label), counts, beta=beta)
+            terms = terms.masked_fill(label == -100, 0)
+            torch.testing.assert_close(per_token, terms)
+            torch.testing.assert_close(loss, terms.sum() / 5)
+
+    def test_sparse_jsd_with_one_token_and_no_tail_is_zero(self):
+        (logits, tokens, support, label), _, counts = arguments()["sparse_jsd"]
+        one = (logits, tokens[..., :1], support[..., :1], label)
+        self.assertEqual(call("sparse_jsd", one, counts, tail=False, beta=1.0)[0].item(), 0.0)
+
+    def test_sparse_jsd_refuses_a_missing_teacher_by_its_place(self):
+        (logits, tokens, support, label), _, counts = arguments()["sparse_jsd"]
+        support[1, 2] = -math.inf  # masked: nobody looks
+        call("sparse_jsd", (logits, tokens, support, label), counts)
+        support[1, 1, 0] = -math.inf
+        with self.assertRaisesRegex(ValueError, "sequence 1, token 1"):
+            call("sparse_jsd", (logits, tokens, support, label), counts)
+        call("sparse_jsd", (logits, tokens, support, label), counts, beta=0.0)
+
+    def test_linear_losses_are_those_of_the_logits(self):
+        tensors, _, counts = arguments()["linear_grpo"]
+        hidden, weight, bias, label, old, reference, advantage = tensors
+        logits = hidden @ weight.T + bias
+        log_prob, _ = torch.ops.lossgate.log_prob(logits, label, temperature=0.7)
+        eager = call("grpo", (log_prob, old, reference, advantage, label != -100), counts)
+        torch.testing.assert_close(call("linear_grpo", tensors, counts, temperature=0.7), eager)
+        tensors, _, counts = arguments()["linear_jsd"]
+        eager = call("jsd", (tensors[0] @ tensors[1].T, tensors[2] @ tensors[3].T, tensors[4]),
+                     counts, temperature=0.7)
+        torch.testing.assert_close(call("linear_jsd", tensors, counts, temperature=0.7), eager)
+
+    def test_value_clip_takes_the_larger_square(self):
+        row = lambda *values: torch.tensor([values], dtype=torch.float64)
+        mask = torch.ones(1, 3, dtype=torch.bool)
+        value = row(1.0, 1.0, 0.1).requires_grad_()
+        loss, terms = torch.ops.lossgate.value_clip(
+            value, row(0.0, 0.0, 0.0), row(2.0, -1.0, 1.0), mask, total_tokens=3,
+            total_sequences=1, reduction="sum")
+        torch.testing.assert_close(terms, row(0.5 * 1.8**2, 0.5 * 2.0**2, 0.5 * 0.9**2))
+        loss.backward()
+        torch.testing.assert_close(value.grad, row(0.0, 2.0, -0.9))
+
+    def test_straight_through_kl_has_the_value_of_k3_and_the_slope_of_k2(self):
+        tensors, _, counts = arguments()["kl_penalty"]
+        policy, reference = tensors[0].requires_grad_(), tensors[1]
+        loss, terms = call("kl_penalty", tensors, counts, reduction="sum", kl_straight_through=True)
+        x = (reference - policy).detach()
+        k3 = (torch.expm1(x) - x).masked_fill(~tensors[3], 0)
+        torch.testing.assert_close(terms.detach(), k3)
+        loss.backward()
+        torch.testing.assert_close(policy.grad, (-x).masked_fill(~tensors[3], 0))
+
+    def test_scaled_advantages_make_a_sum_a_mean(self):
+        (advantage, mask), _, counts = arguments()["scale_advantages"]
+        scaled = torch.ops.lossgate.scale_advantages(advantage, mask, **counts)
+        torch.testing.assert_close(scaled.sum(), advantage[mask].mean())
+
+    def test_invalid_input_is_refused(self):
+        cases = arguments()
+        for name, change, message in (
+            ("grpo", {"reduction": "mean"}, "reduction"),
+            ("grpo", {"level": "word"}, "level"),
+            ("grpo", {"total_tokens": 0}, "total_tokens"),
+            ("jsd", {"beta": 1.5}, "beta"),
+            ("jsd", {"temperature": 0.0}, "temperature"),
+            ("log_prob", {"temperature": -1.0}, "temperature"),
+            ("value_clip", {"clip_form": "round"}, "clip_form"),
+            ("kl_penalty", {"kl_estimator": "k4"}, "kl_estimator"),
+        ):
+            tensors, _, counts = cases[name]
+            with self.subTest(name, **change), self.assertRaisesRegex(RuntimeError, message):
+                call(name, tensors, {**counts, **change})
+        for name in ("log_prob", "jsd", "linear_grpo", "linear_jsd"):
+            tensors, _, counts = cases[name]
+            wrong = [t.masked_fill(t == 4, V) if t.dtype == torch.int64 else t for t in tensors]
+            with self.subTest(name), self.assertRaisesRegex(RuntimeError, "label"):
+                call(name, wrong, counts)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    torch.ops.load_library(sys.argv.pop())
+    unittest.main()
