@@ -132,11 +132,11 @@ class GrpoLoop {
   /// are added, so that large advantages do not overflow, unless that would lose small ones.
   F shared_gradient(F scale, F weight_slope, std::size_t row) {
     const F count = static_cast<F>(batch_.positions.row_tokens[row]);
-    const F later = pairwise_sum(log_weight_slopes_.data(), tokens_) / count;
+    const F later = overflow_free_sum(log_weight_slopes_.data(), tokens_) / count;
     const F slope = weight_slope / count;
-    const F unscaled = pairwise_sum(weight_slopes_.data(), tokens_);
+    const F unscaled = overflow_free_sum(weight_slopes_.data(), tokens_);
     for (F& term : weight_slopes_) term = scaled(scale, term);
-    const F through = pairwise_sum(weight_slopes_.data(), tokens_);
+    const F through = overflow_free_sum(weight_slopes_.data(), tokens_);
     if (std::fabs(scale) < F(1) && std::fabs(through) < std::numeric_limits<F>::min()) {
       return scaled(scale, scaled(unscaled, slope)) + later;
     }

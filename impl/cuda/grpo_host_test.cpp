@@ -107,6 +107,17 @@ TEST(GrpoHost, ScalesTheGradientButNotTheLossByTheUpstreamGradient) {
   EXPECT_EQ(entry(evaluate(c), "gradient.log_prob"), 0.5);
 }
 
+TEST(GrpoHost, CancelsTheLargestAdvantagesOfASequence) {
+  const double most = std::numeric_limits<float>::max();
+  const auto entry_of = [](double advantage) {
+    return GrpoEntry{-1.0, -1.0, -1.0, advantage, 1.0};
+  };
+  Case c = grpo_case({{entry_of(most), entry_of(most), entry_of(-most), entry_of(-most)}});
+  c.spec.set("level", "sequence");
+  EXPECT_EQ(entry(evaluate(c), "loss"), 0.0);
+  EXPECT_EQ(entry(evaluate(c), "gradient.log_prob"), 0.0);
+}
+
 TEST(GrpoHost, IsZeroForAnEmptyBatch) {
   const Case c = grpo_case({{{-1.0, -1.0, -1.0, 1.0, 0.0}}});
   EXPECT_EQ(entry(evaluate(c), "loss"), 0.0);

@@ -100,6 +100,24 @@ class GrpoKl {
     return x > 40.0 ? x : std::log(std::expm1(x) - x);
   }
 
+  /// The derivative of the estimate with respect to x.
+  V slope_at(V x) const {
+    if (kind_ == "k1") return V(-1);
+    return kind_ == "k2" ? x : std::expm1(x);
+  }
+
+  /// weight * kl. The chain multiplies the upstream gradient by a vanishing weight before it meets
+  /// a large slope, which loses digits; so both slopes are formed first where they are finite.
+  Variable weighted(Variable kl, Variable x, Variable log_weight, Variable weight) const {
+    const V value = weight.value() * kl.value(), slope = weight.value() * slope_at(x.value());
+    if (std::isfinite(value) && std::isfinite(slope)) {
+      return clamped(number(x, value) + number(x, slope) * (x - detach(x)) +
+                     number(x, value) * (log_weight - detach(log_weight)));
+    }
+    const bool vanishes = x.value() == V(0) && std::isinf(weight.value());
+    return vanishes ? product_of_zero(kl, x) : clamped(weight * kl);
+  }
+
   /// An estimate of exactly 0 times a weight that overflows, or will in the chain: the value is 0,
   /// and so is the slope, but for k1, whose slope is the weight.
   Variable product_of_zero(Variable kl, Variable x) const {
