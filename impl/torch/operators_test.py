@@ -45,6 +45,24 @@ def arguments(dtype=torch.float64):
     }
 
 
+DIVERGENCES = [{"beta": beta, "temperature": 0.7} for beta in (0.0, 0.3, 1.0)]
+POLICIES = [
+    {"level": "sequence", "reduction": "sequence_mean"},
+    {"kl_weighted": True, "log_ratio_clamp": None, "kl_penalty": 0.5},
+    {"level": "sequence", "kl_weighted": True, "dual_clip": 1.5, "kl_estimator": "k2"},
+]
+VARIANTS = {
+    "grpo": POLICIES,
+    "linear_grpo": POLICIES,
+    "kl_penalty": [{"kl_weighted": True}, {"kl_estimator": "k1"}, {"kl_estimator": "k2"}],
+    "value_clip": [{"value_clip": None}, {"clip_form": "interval"}],
+    "log_prob": [{"temperature": 0.7}],
+    "jsd": DIVERGENCES,
+    "sparse_jsd": [*DIVERGENCES, {"tail": False}, {"tail_floor": 0.9, "beta": 1.0}],
+    "linear_jsd": DIVERGENCES,
+}
+
+
 def call(name, tensors, counts, **options):
     result = getattr(torch.ops.lossgate, name)(*tensors, **counts, **options)
     return result if isinstance(result, tuple) else (result,)
@@ -58,15 +76,17 @@ class Operators(unittest.TestCase):
             for index in differentiable:
                 tensors[index].requires_grad_()
 
-            def values(*leaves):
-                inputs = list(tensors)
-                for index, leaf in zip(differentiable, leaves):
-                    inputs[index] = leaf
-                return call(name, inputs, counts)
-
             leaves = [tensors[index] for index in differentiable]
-            with self.subTest(name):
-                self.assertTrue(torch.autograd.gradcheck(values, leaves))
+            for options in ({}, *VARIANTS.get(name, ())):
+
+                def values(*leaves, options=options):
+                    inputs = list(tensors)
+                    for index, leaf in zip(differentiable, leaves):
+                        inputs[index] = leaf
+                    return call(name, inputs, counts, **options)
+
+                with self.subTest(name, **options):
+                    self.assertTrue(torch.autograd.gradcheck(values, leaves))
 
     def test_meta_tensors_have_the_shapes_and_formats_of_real_ones(self):
         for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
