@@ -20,7 +20,7 @@ properties       | reference/ impl/implementation.h |
 fuzz             | reference/ impl/implementation.h properties/ corpora/ | rapidcheck
 regressions      | reference/spec/ impl/implementation.h impl/catalog.h properties/ corpora/ |
 report           | reference/spec/ impl/implementation.h properties/ | nlohmann/ fmt/ POSIX
-ci               | reference/ impl/ properties/ corpora/ fuzz/ regressions/ report/ | CLI/ nlohmann/ fmt/ toml++/ POSIX
+ci               | reference/ impl/ properties/ corpora/ fuzz/ regressions/ report/ | CLI/ nlohmann/ fmt/ POSIX
 reference_test   | reference/ | boost/
 impl_test        | reference/spec/ impl/ |
 properties_test  | reference/ impl/ corpora/ |
