@@ -4,7 +4,8 @@
 #include "properties/evaluation.h"
 #include "properties/verdict.h"
 
-/// One function a property, each in the file of its name. The statements stand in the catalog.
+/// One function a property, in the file of its name; finite.cpp holds the three of finiteness. The
+/// statements stand in the catalog.
 namespace lossgate::properties {
 
 Outcome finite_forward(Evaluation& evaluation);

@@ -16,7 +16,7 @@ namespace lossgate::reference {
 /// Shapes: all fields [sequences, tokens]. Units: log-probs in nats, advantages dimensionless.
 /// Gradient: for log_prob. Token level: dL/dw * w * [d inside its clamp] + kl_penalty * dKL; at
 ///   sequence level the first term is averaged over the sequence. Zero where masked; an empty mask
-///   gives loss 0. Ties: clamp passes on its closed interval (numerics A4).
+///   gives loss 0. Ties: clamp passes on its closed interval (rule A4).
 /// Error: an unclamped exp overflows where the clip or the mask has long decided the value, and
 ///   infinity times zero is NaN in the backward; k3 cancels for |x| << 1.
 /// Source: Shao et al. 2024 (arXiv:2402.03300) eq. 3 and 4; GSPO: Zheng et al. 2025
