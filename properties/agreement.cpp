@@ -13,14 +13,6 @@ using reference::Tracked;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double allowed_error(const OutputInfo& output, const Tracked& expected, bool exact) {
-  const double magnitude = static_cast<double>(std::fabs(expected.v));
-  // A zero that nothing can move is stored as it is.
-  if (expected.is_exact_zero()) return 0.0;
-  // At a kink the largest right answer is stored, too.
-  return (exact ? 0.0 : expected.err) + storage_error(output, magnitude + expected.half);
-}
-
 double ratio_of(double distance, double half, double allowed) {
   const double excess = std::max(distance - half, 0.0);
   if (excess == 0.0) return 0.0;
@@ -194,6 +186,14 @@ bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
   const double peak_margin = kThreshold * expected.err + expected.half;
   return in_range(output, expected) &&
          expected.peak + peak_margin <= max_finite(arithmetic.compute);
+}
+
+double allowed_error(const OutputInfo& output, const Tracked& expected, bool exact) {
+  const double magnitude = static_cast<double>(std::fabs(expected.v));
+  // A zero that nothing can move is stored as it is.
+  if (expected.is_exact_zero()) return 0.0;
+  // At a kink the largest right answer is stored, too.
+  return (exact ? 0.0 : expected.err) + storage_error(output, magnitude + expected.half);
 }
 
 Outcome compare(const Comparison& comparison) {

@@ -20,6 +20,11 @@ Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t in
 bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
                     const reference::Tracked& expected);
 
+/// The error allowed to a stored entry, storage included (rule B3): a distance beyond `half` is
+/// wrong from kThreshold times this on. `exact` entries must be correctly rounded.
+double allowed_error(const OutputInfo& output, const reference::Tracked& expected,
+                     bool exact = false);
+
 /// What is compared with what.
 struct Comparison {
   CaseStudy& study;  ///< whose reference is expected
