@@ -6,6 +6,7 @@
 #include "ci/errors.h"
 #include "corpora/case_id.h"
 #include "impl/catalog.h"
+#include "properties/sibling.h"
 
 namespace lossgate::ci {
 namespace {
@@ -20,17 +21,6 @@ const impl::Implementation* find(std::string_view loss, std::string_view name) {
     if (implementation.loss == loss && implementation.name == name) return &implementation;
   }
   return nullptr;
-}
-
-// Path parity compares with what a sound sibling gave: here, the twin.
-void give_sibling(CaseStudy& study, const impl::Implementation& variant) {
-  const impl::Implementation* twin = find(variant.loss, variant.fault->twin);
-  if (!twin || study.refusal() || twin->unsupported(study.whole())) return;
-  Evaluation evaluation(study, *twin);
-  const LossResult& result = evaluation.actual();
-  if (result.refusal) return;
-  study.sibling = CaseStudy::Sibling{
-      .name = twin->name, .arithmetic = evaluation.arithmetic(), .result = result};
 }
 
 struct Open {
@@ -62,7 +52,9 @@ std::vector<Open> rows_of(const Plan& plan, const impl::Implementation& variant)
 void try_draw(const PlannedCase& planned, const impl::Implementation& variant,
               std::int64_t hostile_cases, std::vector<Open>& rows) {
   CaseStudy study(*planned.loss, planned.c);
-  give_sibling(study, variant);
+  if (const impl::Implementation* twin = find(variant.loss, variant.fault->twin)) {
+    properties::give_sibling(study, *twin);
+  }
   Evaluation evaluation(study, variant);
   for (Open& row : rows) {
     if (row.kill.killed) continue;

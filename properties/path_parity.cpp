@@ -3,6 +3,7 @@
 
 #include "properties/agreement.h"
 #include "properties/checks.h"
+#include "properties/sibling.h"
 
 namespace lossgate::properties {
 namespace {
@@ -30,7 +31,19 @@ std::vector<std::vector<Bounds>> bounds_of(CaseStudy& study, const Arithmetic& a
   return all;
 }
 
+void become_sibling(Evaluation& evaluation) {
+  evaluation.study().sibling = CaseStudy::Sibling{.name = evaluation.implementation().name,
+                                                  .arithmetic = evaluation.arithmetic(),
+                                                  .result = evaluation.actual()};
+}
+
 }  // namespace
+
+void give_sibling(CaseStudy& study, const impl::Implementation& sound) {
+  if (study.refusal() || sound.unsupported(study.whole())) return;
+  Evaluation evaluation(study, sound);
+  if (!incomparable(evaluation)) become_sibling(evaluation);
+}
 
 /// Two sound paths to the same numbers differ by the sum of their errors at most. The first sound
 /// implementation of a loss is the sibling of all later ones.
@@ -38,11 +51,7 @@ Outcome path_parity(Evaluation& evaluation) {
   if (auto outcome = incomparable(evaluation)) return *outcome;
   CaseStudy& study = evaluation.study();
   if (!study.sibling) {
-    if (!evaluation.implementation().fault) {
-      study.sibling = CaseStudy::Sibling{.name = evaluation.implementation().name,
-                                         .arithmetic = evaluation.arithmetic(),
-                                         .result = evaluation.actual()};
-    }
+    if (!evaluation.implementation().fault) become_sibling(evaluation);
     return vacuous("no trigger");
   }
   const CaseStudy::Sibling& sibling = *study.sibling;

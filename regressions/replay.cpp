@@ -5,6 +5,10 @@
 #include <cmath>
 #include <exception>
 
+#include "impl/catalog.h"
+#include "properties/agreement.h"
+#include "properties/sibling.h"
+
 namespace lossgate::regressions {
 namespace {
 
@@ -13,18 +17,44 @@ using properties::Verdict;
 using reference::Real;
 using reference::Tracked;
 
+// The one property whose judged result is not that of the whole case and has the same entries.
+bool judges_split(const properties::Property& property) {
+  return property.name == "split_invariance";
+}
+
+// As in a gate: the first sound implementation of the loss that can be compared, or the twin of a
+// faulty one. One that throws is no sibling; it fails by itself where it is asked.
+void find_sibling(CaseStudy& study, const impl::Implementation& implementation) {
+  study.sibling.reset();
+  for (const impl::Implementation& other : impl::catalog()) {
+    if (study.sibling) return;
+    const bool twin = !implementation.fault || implementation.fault->twin == other.name;
+    if (other.loss != implementation.loss || other.fault || !twin) continue;
+    try {
+      properties::give_sibling(study, other);
+    } catch (const std::exception&) {
+      continue;
+    }
+  }
+}
+
 Reply ask(CaseStudy& study, const impl::Implementation& implementation,
           const std::vector<const properties::Property*>& properties) {
   Reply reply{.implementation = &implementation,
               .unsupported = {},
               .failure = {},
               .answers = {},
-              .actual = {}};
+              .actual = {},
+              .split = {}};
   if (const auto reason = implementation.unsupported(study.split())) {
     reply.unsupported = *reason;
     return reply;
   }
   try {
+    if (std::ranges::find(properties, "path_parity", &properties::Property::name) !=
+        properties.end()) {
+      find_sibling(study, implementation);
+    }
     properties::Evaluation evaluation(study, implementation);
     const bool precedence = !implementation.fault;
     auto outcomes = properties::check_all(evaluation, properties, precedence);
@@ -36,6 +66,9 @@ Reply ask(CaseStudy& study, const impl::Implementation& implementation,
                                                   *outcomes[i].violation, /*benign=*/false);
       }
       answer.outcome = std::move(outcomes[i]);
+      if (judges_split(*properties[i]) && answer.outcome.compared > 0) {
+        reply.split = evaluation.actual(properties::kSplit);
+      }
     }
     reply.actual = evaluation.actual();
   } catch (const std::exception& error) {
@@ -53,34 +86,34 @@ void mark(Replay& replay, const std::vector<Expectation>& expected) {
   }
 }
 
-// The place of the first violation, of a sound implementation if there is one.
-std::optional<properties::Place> first_place(const Replay& replay) {
+// The first violation, of a sound implementation if there is one; else null.
+const Answer* first_violation(const Replay& replay) {
   for (const bool faulty : {false, true}) {
     for (const Reply& reply : replay.replies) {
       if (reply.implementation->fault.has_value() != faulty) continue;
       for (const Answer& answer : reply.answers) {
-        if (answer.outcome.violation) return answer.outcome.violation->place;
+        if (answer.outcome.violation) return &answer;
       }
     }
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 Sight sight_of(CaseStudy& study, const Reply& reply, const Tensor& tensor, std::size_t output,
-               std::int64_t index, Real& expected) {
+               Spot& spot) {
+  const std::int64_t index = spot.place.index;
   Sight sight{.implementation = reply.implementation, .bits = {}};
   sight.bits.assign(tensor.element(index), tensor.element(index) + size_of(tensor.dtype));
   sight.actual = tensor.at(index);
   const Arithmetic arithmetic =
       reply.implementation->arithmetic(float_dtype(study.signature(), study.whole()));
-  study.for_each_expected(arithmetic, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
+  const auto look = [&](std::size_t o, std::int64_t i, const Tracked& x) {
     if (o != output || i != index) return;
-    expected = x.v;
-    const double distance = static_cast<double>(std::fabs(sight.actual - x.v));
-    sight.bound = reference::kThreshold * x.err + x.half;
-    sight.error_ratio = distance <= x.half ? 0.0 : (distance - x.half) / x.err;
+    spot.expected = x.v;
+    sight.bound = reference::kThreshold * properties::allowed_error(study.outputs()[o], x) + x.half;
     sight.ulp_error = ulp_error(tensor.dtype, sight.actual, x.v);
-  });
+  };
+  study.for_each_expected(arithmetic, spot.split, look);
   return sight;
 }
 
@@ -88,7 +121,8 @@ Sight sight_of(CaseStudy& study, const Reply& reply, const Tensor& tensor, std::
 std::optional<Spot> spot_of(CaseStudy& study, const Replay& replay) {
   if (study.refusal() || study.outputs().empty()) return std::nullopt;
   const auto& outputs = study.outputs();
-  properties::Place place = first_place(replay).value_or(properties::Place{});
+  const Answer* violated = first_violation(replay);
+  properties::Place place = violated ? violated->outcome.violation->place : properties::Place{};
   auto output = std::ranges::find(outputs, place.output, &OutputInfo::name);
   if (output == outputs.end() || place.index < 0 || place.index >= element_count(output->extents)) {
     output = outputs.begin();
@@ -96,11 +130,12 @@ std::optional<Spot> spot_of(CaseStudy& study, const Replay& replay) {
     if (element_count(output->extents) == 0) return std::nullopt;
   }
   const auto at = static_cast<std::size_t>(output - outputs.begin());
-  Spot spot{.place = place, .dtype = output->dtype, .expected = 0.0L, .sights = {}};
+  Spot spot{.place = place, .dtype = output->dtype, .sights = {}};
+  spot.split = violated && judges_split(*violated->property);
   for (const Reply& reply : replay.replies) {
-    const Tensor* tensor = reply.actual.find(output->name);
+    const Tensor* tensor = (spot.split ? reply.split : reply.actual).find(output->name);
     if (!tensor || tensor->size() <= place.index) continue;
-    spot.sights.push_back(sight_of(study, reply, *tensor, at, place.index, spot.expected));
+    spot.sights.push_back(sight_of(study, reply, *tensor, at, spot));
   }
   if (spot.sights.empty()) return std::nullopt;
   return spot;

@@ -25,6 +25,7 @@ struct Reply {
   std::string failure;      ///< what the call threw, if it did
   std::vector<Answer> answers;
   LossResult actual;  ///< on the whole, unsplit case
+  LossResult split;   ///< accumulated over the split, where split_invariance compared it
 };
 
 /// One entry of one output as an implementation gave it, against what is expected.
@@ -32,14 +33,14 @@ struct Sight {
   const impl::Implementation* implementation = nullptr;
   std::vector<std::byte> bits;
   double actual = 0.0;
-  double ulp_error = 0.0;    ///< in ulps of the output's dtype at the expected value
-  double error_ratio = 0.0;  ///< |actual - expected| over the bound; above kThreshold is wrong
-  double bound = 0.0;        ///< largest difference that the rules accept for its arithmetic
+  double ulp_error = 0.0;  ///< in ulps of the output's dtype at the expected value
+  double bound = 0.0;      ///< largest difference that the rules accept for its arithmetic
 };
 
 /// All implementations side by side at one entry.
 struct Spot {
   properties::Place place;
+  bool split = false;  ///< results over the split are shown, not those of the whole case
   Dtype dtype = Dtype::f32;
   reference::Real expected = 0.0L;
   std::vector<Sight> sights;
@@ -56,7 +57,8 @@ struct Replay {
 };
 
 /// Asks the properties of every implementation, in the given order. Faulty implementations are
-/// asked without precedence. `expected` marks answers and must name given ones to be checked.
+/// asked without precedence. Each has a sound sibling for path parity, given or not. `expected`
+/// marks answers and must name given ones to be checked.
 Replay replay(const reference::Loss& loss, const Case& c,
               const std::vector<const impl::Implementation*>& implementations,
               const std::vector<const properties::Property*>& properties,

@@ -5,6 +5,9 @@
 
 #include <cmath>
 
+#include "corpora/files.h"
+#include "impl/catalog.h"
+
 namespace lossgate::regressions {
 namespace {
 
@@ -51,6 +54,37 @@ TEST(Replay, FailsOnASoundViolationAndOnAnExpectedOneThatIsNotThere) {
   EXPECT_TRUE(failed(Verdict::vacuous, true, true));
   EXPECT_FALSE(failed(Verdict::violated, false, true)) << "wrong on purpose";
   EXPECT_FALSE(failed(Verdict::note, false, false));
+}
+
+/// One property of one implementation on the case of the mean of micro-batch means.
+Replay means_of_means(std::string_view implementation, std::string_view property) {
+  const Case c = corpora::read_case_file(LOSSGATE_SOURCE_DIR
+                                         "/regressions/0004-mean-of-micro-batch-means.case",
+                                         reference::find_signature);
+  std::vector<const impl::Implementation*> asked;
+  for (const impl::Implementation& i : impl::catalog(false)) {
+    if (i.loss == c.spec.loss && (implementation.empty() ? !i.fault : i.name == implementation)) {
+      asked.push_back(&i);
+    }
+  }
+  asked.erase(asked.begin(), asked.end() - 1);
+  return replay(*reference::find_loss(c.spec.loss), c, asked, {properties::find_property(property)},
+                {});
+}
+
+TEST(Replay, ShowsTheResultThatWasJudged) {
+  const Replay replay = means_of_means("mean_of_micro_batch_means", "split_invariance");
+  ASSERT_TRUE(replay.spot && replay.replies[0].answers[0].outcome.violation);
+  const properties::Violation& violation = *replay.replies[0].answers[0].outcome.violation;
+  const Sight& sight = replay.spot->sights.at(0);
+  EXPECT_TRUE(replay.spot->split);
+  EXPECT_EQ(sight.actual, violation.actual);
+  EXPECT_EQ(sight.bound, violation.allowed + violation.half_width);
+}
+
+TEST(Replay, GivesALoneImplementationItsSibling) {
+  const Replay replay = means_of_means("", "path_parity");
+  EXPECT_GT(replay.replies.at(0).answers.at(0).outcome.compared, 0);
 }
 
 }  // namespace
