@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "properties/property.h"
 #include "report/value_text.h"
 
 namespace lossgate::report {
@@ -44,6 +45,7 @@ constexpr std::pair<std::string_view, std::string_view> kFixes[] = {
     {"on_policy_identity", "form the log-ratio by one subtraction of equal values"},
     {"path_parity", "compare both paths with the reference; the farther one is wrong"},
     {"gradient_matches_finite_difference", "derive the backward again from the forward"},
+    {"finite_for_every_finite_input", "clamp what the exponential and the products are given"},
     {"does_not_crash", "check sizes and indices before memory is read"},
     {"does_not_hang", "bound every loop by the input's size"},
 };
@@ -61,8 +63,10 @@ std::string repro_line(const RecordedFinding& finding, std::string_view folder) 
   if (finding.case_file.empty()) return finding.repro;
   const std::string path =
       folder.empty() ? finding.case_file : fmt::format("{}/{}", folder, finding.case_file);
-  return fmt::format("lossgate replay {} --impl {} --property {}", path, finding.implementation,
-                     finding.property);
+  // A replay asks no property of the run, such as does_not_crash: it shows what the call does.
+  const bool asked = properties::find_property(finding.property) != nullptr;
+  return fmt::format("lossgate replay {} --impl {}{}", path, finding.implementation,
+                     asked ? " --property " + finding.property : "");
 }
 
 std::string finding_text(const RecordedFinding& f, std::string_view statement,

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/finding_text.h"
+
+#include <gtest/gtest.h>
+
+#include "properties/property.h"
+
+namespace lossgate::report {
+namespace {
+
+TEST(FindingText, EveryPropertyHasAUsualFix) {
+  for (const properties::Property& property : properties::catalog()) {
+    EXPECT_NE(usual_fix(property.name), usual_fix("no property")) << property.name;
+  }
+}
+
+TEST(FindingText, TheReproLineNamesNoPropertyThatAReplayRefuses) {
+  RecordedFinding finding;
+  finding.case_file = "findings/a.case";
+  finding.implementation = "b";
+  finding.property = "finite_forward";
+  EXPECT_EQ(repro_line(finding, "run"),
+            "lossgate replay run/findings/a.case --impl b --property finite_forward");
+  finding.property = "does_not_crash";
+  EXPECT_EQ(repro_line(finding, ""), "lossgate replay findings/a.case --impl b");
+}
+
+}  // namespace
+}  // namespace lossgate::report
