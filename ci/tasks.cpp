@@ -109,6 +109,10 @@ class SoundTask {
         row.verdict = "unsupported: " + *reason;
         continue;
       }
+      if (skipped_by(task_, ordinal, subject.name)) {
+        row.verdict = "crashed or hung";
+        continue;
+      }
       announce_(ordinal, subject.name);
       try {
         if (!evaluation) evaluation.emplace(study, subject);
