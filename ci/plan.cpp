@@ -24,28 +24,6 @@ std::string shown(const fs::path& folder, const fs::path& file) {
   return (named.filename() / file.lexically_relative(folder)).generic_string();
 }
 
-// A variant of the LibTorch library is no mistake where the library is not there.
-void check_expectations(PlannedCase& planned) {
-  try {
-    planned.expected = regressions::parse_expectations(planned.c.provenance.expect);
-  } catch (const std::invalid_argument& error) {
-    throw corpora::FormatError(planned.file, 0, "expect", error.what());
-  }
-  const auto implementations = implementation_names(planned.c.spec.loss);
-  const auto properties = property_names();
-  for (const auto& [implementation, property] : planned.expected) {
-    if (std::ranges::find(properties, property) == properties.end()) {
-      throw corpora::FormatError(planned.file, 0, "expect",
-                                 unknown_name("property", property, properties));
-    }
-    const bool known = std::ranges::find(implementations, implementation) != implementations.end();
-    if (!known && impl::torch_status().empty()) {
-      throw corpora::FormatError(planned.file, 0, "expect",
-                                 unknown_name("implementation", implementation, implementations));
-    }
-  }
-}
-
 }  // namespace
 
 Plan::Plan(const PlanOptions& options) : options_(options), selection_(select(options.filters)) {
@@ -56,7 +34,7 @@ Plan::Plan(const PlanOptions& options) : options_(options), selection_(select(op
       planned.c = corpora::read_case_file(file, reference::find_signature);
       planned.loss = reference::find_loss(planned.c.spec.loss);
       planned.dtype = float_dtype(planned.loss->signature, planned.c);
-      check_expectations(planned);
+      planned.expected = expectations_of(planned.c, planned.file);
       if (selection_.has(*planned.loss) && selection_.has(planned.dtype)) {
         stored_.push_back(std::move(planned));
       }
@@ -114,6 +92,25 @@ PlannedCase Plan::drawn(const Stream& stream, fuzz::Profile profile, std::int64_
   planned.c = fuzz::draw_case(signature, stream.dtype, profile, choices);
   planned.benign = profile == fuzz::Profile::benign;
   return planned;
+}
+
+std::vector<regressions::Expectation> expectations_of(const Case& c, const std::string& file) {
+  try {
+    auto expected = regressions::parse_expectations(c.provenance.expect);
+    const auto known = implementation_names(c.spec.loss);
+    for (const auto& [implementation, property] : expected) {
+      if (!properties::find_property(property)) {
+        throw std::invalid_argument(unknown_name("property", property, property_names()));
+      }
+      // A variant of the LibTorch library is no mistake where the library is not there.
+      if (impl::torch_status().empty() && std::ranges::find(known, implementation) == known.end()) {
+        throw std::invalid_argument(unknown_name("implementation", implementation, known));
+      }
+    }
+    return expected;
+  } catch (const std::invalid_argument& error) {
+    throw corpora::FormatError(file, 0, "expect", error.what());
+  }
 }
 
 std::vector<std::string> standard_corpora() {

@@ -61,6 +61,10 @@ class Plan {
   std::vector<Stream> streams_;
 };
 
+/// What the case says must be violated, of known properties and implementations; throws FormatError
+/// that names the file.
+std::vector<regressions::Expectation> expectations_of(const Case& c, const std::string& file);
+
 /// The folders `regressions` and `corpora/seeds` of the source tree in which the command was built
 /// or is run; throws InputError where there are none.
 std::vector<std::string> standard_corpora();

@@ -7,7 +7,7 @@
 
 #include "ci/environment.h"
 #include "ci/errors.h"
-#include "ci/suggestion.h"
+#include "ci/plan.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -87,31 +87,14 @@ void print_property(const LossSignature& signature, const Case& c,
 }
 
 void print_spot(const regressions::Spot& spot) {
-  fmt::print("\nall implementations at {}\n", report::place_text(spot.place));
+  fmt::print("\nall implementations {} at {}\n",
+             spot.split ? "accumulated over the split" : "on the whole, unsplit case",
+             report::place_text(spot.place));
   fmt::print("  {:<36}{}\n", "expected", report::decimal(spot.expected));
   for (const regressions::Sight& sight : spot.sights) {
     fmt::print("  {:<36}{}, ulp error {}, bound {}\n", sight.implementation->name,
                report::with_bits(spot.dtype, sight.bits.data()), report::brief(sight.ulp_error),
                report::brief(sight.bound));
-  }
-}
-
-std::vector<regressions::Expectation> expectations_of(const Case& c, const std::string& file) {
-  try {
-    auto expected = regressions::parse_expectations(c.provenance.expect);
-    const auto known = implementation_names(c.spec.loss);
-    for (const auto& pair : expected) {
-      if (!properties::find_property(pair.property)) {
-        throw std::invalid_argument(unknown_name("property", pair.property, property_names()));
-      }
-      if (impl::torch_status().empty() &&
-          std::ranges::find(known, pair.implementation) == known.end()) {
-        throw std::invalid_argument(unknown_name("implementation", pair.implementation, known));
-      }
-    }
-    return expected;
-  } catch (const std::invalid_argument& error) {
-    throw corpora::FormatError(file, 0, "expect", error.what());
   }
 }
 
