@@ -4,6 +4,7 @@
 #include "ci/errors.h"
 #include "ci/rules.h"
 #include "ci/suggestion.h"
+#include "ci/tasks.h"
 #include "ci/verbs.h"
 #include "impl/catalog.h"
 #include "report/finding_text.h"
@@ -30,12 +31,6 @@ std::string_view infinity_text(Infinity infinity) {
   return "";
 }
 
-std::string value_text(const OptionValue& value) {
-  if (const double* number = std::get_if<double>(&value)) return report::decimal(*number);
-  if (const std::string* choice = std::get_if<std::string>(&value)) return *choice;
-  return "none";
-}
-
 std::string range_text(const Option& option) {
   if (option.kind == Option::Kind::choice) {
     return fmt::format("one of {}", fmt::join(option.choices, ", "));
@@ -51,7 +46,7 @@ void describe_loss(const LossSignature& s) {
   fmt::print("{}: {}\n", s.id, s.title);
   fmt::print("  formula     {}\n  source      {}\n", s.formula, s.source);
   if (!s.forms.empty())
-    fmt::print("  forms       {} (the first is stable)\n", fmt::join(s.forms, ", "));
+    fmt::print("  forms       {} (the first is stable)\n", fmt::join(s.forms, "; "));
   fmt::print("  reductions ");
   for (const Reduction reduction : s.reductions) fmt::print(" {}", name(reduction));
   fmt::print("\n  fields\n");
@@ -68,18 +63,18 @@ void describe_loss(const LossSignature& s) {
   }
   if (!s.options.empty()) fmt::print("  options\n");
   for (const Option& option : s.options) {
-    fmt::print("    {:<22}default {:<8}{}{}\n", option.name, value_text(option.standard),
+    fmt::print("    {:<22}default {:<8}{}{}\n", option.name, report::option_text(option.standard),
                range_text(option), option.doc.empty() ? "" : "; " + option.doc);
   }
 }
 
-void describe_property(const properties::Property& property) {
-  fmt::print("{} ({})\n", property.name, name(property.tier));
+void describe_property(const report::PropertyEntry& property, std::string_view rules) {
+  fmt::print("{} ({})\n", property.name, property.tier);
   for (const std::string& line : report::wrapped(property.statement, 96)) {
     fmt::print("  {}\n", line);
   }
-  fmt::print("  rules       {}\n  usual fix   {}\n", property.rules,
-             report::usual_fix(property.name));
+  if (!rules.empty()) fmt::print("  rules       {}\n", rules);
+  fmt::print("  usual fix   {}\n", report::usual_fix(property.name));
 }
 
 void describe_implementation(const impl::Implementation& i) {
@@ -99,7 +94,14 @@ bool describe_any(const std::string& name) {
     return true;
   }
   if (const properties::Property* property = properties::find_property(name)) {
-    describe_property(*property);
+    describe_property(
+        {property->name, std::string(properties::name(property->tier)), property->statement},
+        property->rules);
+    return true;
+  }
+  for (const report::PropertyEntry& property : run_properties()) {
+    if (property.name != name) continue;
+    describe_property(property, "");
     return true;
   }
   if (const auto rule = find_rule(rules_text(), name)) {
@@ -126,6 +128,7 @@ int run_describe(const std::string& name) {
   for (const auto& names : {property_names(), rule_numbers(rules_text()), implementation_names()}) {
     known.insert(known.end(), names.begin(), names.end());
   }
+  for (const report::PropertyEntry& property : run_properties()) known.push_back(property.name);
   const std::string meant = nearest(name, known);
   throw InputError("'" + name.substr(0, 64) + "' is no loss, property, rule or implementation" +
                    (meant.empty() ? "; see lossgate list" : "; did you mean '" + meant + "'?"));

@@ -47,12 +47,6 @@ std::string range_text(const Tensor& tensor) {
   return nans == 0 ? range : fmt::format("{}{}{} NaN", range, range.empty() ? "" : ", ", nans);
 }
 
-std::string option_text(const OptionValue& value) {
-  if (const double* number = std::get_if<double>(&value)) return decimal(*number);
-  if (const std::string* choice = std::get_if<std::string>(&value)) return *choice;
-  return "none";
-}
-
 }  // namespace
 
 std::string decimal(double value) {
@@ -88,6 +82,12 @@ std::string with_bits(Dtype dtype, double value) {
   std::array<std::byte, 8> bits{};
   encode(dtype, value, bits.data());
   return with_bits(dtype, bits.data());
+}
+
+std::string option_text(const OptionValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return decimal(*number);
+  if (const std::string* choice = std::get_if<std::string>(&value)) return *choice;
+  return "none";
 }
 
 std::string place_text(const properties::Place& place) {

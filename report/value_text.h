@@ -23,6 +23,9 @@ std::string brief(double value);
 std::string with_bits(Dtype dtype, const std::byte* bits);
 std::string with_bits(Dtype dtype, double value);
 
+/// A number, the name of a choice, or "none".
+std::string option_text(const OptionValue& value);
+
 /// "gradient.log_prob[1, 3], a masked position".
 std::string place_text(const properties::Place& place);
 
