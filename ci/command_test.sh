@@ -149,11 +149,13 @@ containment() {
   case_titled crash >corpus/1-crash.case
   sed 's/^title:.*/title: hang/' corpus/1-crash.case >corpus/2-hang.case
   sed 's/^title:.*/title: throw/' corpus/1-crash.case >corpus/3-throw.case
+  sed -i 's/^title:.*/&\nexpect: fake_fragile:finite_forward/' corpus/1-crash.case
   gate 1 'does_not_crash VIOLATED by fake_fragile' --corpus corpus --timeout 2 \
     --impl fake_exact --impl fake_fragile --dtype f32 --out held
   grep -q 'does_not_hang VIOLATED by fake_fragile' stdout || fail 'the hang was not found'
   grep -q 'signal 6' stdout || fail 'the signal is not named'
   grep -q 'threw: out of patience' stdout || fail 'the exception is not named'
+  grep -q 'replay .*--impl fake_fragile$' stdout || fail 'a replay would refuse does_not_crash'
   grep -q '7 of 7 cases' stdout || fail 'the run did not go on'
 }
 

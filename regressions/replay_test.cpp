@@ -67,7 +67,7 @@ Replay means_of_means(std::string_view implementation, std::string_view property
       asked.push_back(&i);
     }
   }
-  asked.erase(asked.begin(), asked.end() - 1);
+  asked = {asked.at(asked.size() - 1)};
   return replay(*reference::find_loss(c.spec.loss), c, asked, {properties::find_property(property)},
                 {});
 }
