@@ -10,10 +10,11 @@
 
 #include "fuzz/draw_case.h"
 #include "properties/agreement.h"
+#include "reference/adversary.h"
 #include "reference/losses/catalog.h"
 #include "reference/precise.h"
 #include "reference/reference.h"
-#include "reference/subjects.h"
+#include "reference/textbook.h"
 
 /// The reference held against MPFR and its bounds against implementations that keep the declared
 /// arithmetic, on hostile cases of every loss of the catalog.

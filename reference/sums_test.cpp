@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "reference/precise.h"
-#include "reference/subjects.h"
+#include "reference/textbook.h"
 
 namespace lossgate::reference {
 namespace {
