@@ -145,7 +145,9 @@ TEST(PathParity, ComparesLaterImplementationsWithTheFirstSoundOne) {
   EXPECT_EQ(with("faulty", Flaw::slope_biased, 1e-4).verdict, Verdict::vacuous);
   EXPECT_EQ(with("first", Flaw::none, 0).verdict, Verdict::vacuous);
   EXPECT_EQ(with("second", Flaw::none, 0).verdict, Verdict::held);
-  EXPECT_EQ(with("third", Flaw::slope_biased, 1e-4).violation->cause, "paths drift apart");
+  const Outcome drifted = with("third", Flaw::slope_biased, 1e-4);
+  ASSERT_TRUE(drifted.violation);
+  EXPECT_EQ(drifted.violation->cause, "paths drift apart");
   EXPECT_EQ(with("fourth", Flaw::value_biased, 1e-4).verdict, Verdict::violated);
 }
 
@@ -177,7 +179,9 @@ TEST(BoundsHold, FindsANegativeDivergence) {
   for (double kl_input : {0.0, 1e-3, 20.0, -20.0}) {  // at the output's clamp, too
     EXPECT_EQ(bounds_of_kl(Flaw::none, 0, kl_input).verdict, Verdict::held) << kl_input;
   }
-  EXPECT_EQ(bounds_of_kl(Flaw::kl_biased, -1e-3, 1e-3).violation->cause, "cancellation");
+  const Outcome negative = bounds_of_kl(Flaw::kl_biased, -1e-3, 1e-3);
+  ASSERT_TRUE(negative.violation);
+  EXPECT_EQ(negative.violation->cause, "cancellation");
 }
 
 TEST(Calls, OfTheCorePropertiesAreAtMostTwelve) {

@@ -8,8 +8,9 @@ namespace lossgate::properties {
 
 struct Given {
   reference::Tracked loss = {};
-  reference::Tracked value = {};     ///< of the one per-token output
-  reference::Tracked gradient = {};  ///< of the one differentiable entry, stored in the case's dtype
+  reference::Tracked value = {};  ///< of the one per-token output
+  reference::Tracked gradient =
+      {};  ///< of the one differentiable entry, stored in the case's dtype
 };
 
 /// Exact but for `err`.

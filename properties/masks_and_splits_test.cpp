@@ -60,7 +60,7 @@ TEST(RuleC2, AnOverflowOfTheFormulaItselfIsNoFinding) {
     EXPECT_FALSE(check(property, fake_grpo(), c).violation) << property;
     EXPECT_FALSE(check(property, with_entry(2, 0, kNan), c).violation) << property;
   }
-  EXPECT_TRUE(check("reference_agreement", with_entry(0, 0, -kInfinity), c).violation);
+  EXPECT_TRUE(check("reference_agreement", with_entry(1, 0, -kInfinity), c).violation);
   EXPECT_TRUE(check("reference_agreement", with_entry(0, 0, 1.0), c).violation);
 }
 

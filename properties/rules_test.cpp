@@ -129,7 +129,9 @@ TEST(RuleB1, TheOrderOfASumDecidesItsBound) {
   EXPECT_EQ(check("reference_agreement", fake_grpo(), c).verdict, Verdict::held);
   impl::Implementation pairwise = fake_grpo();
   pairwise.arithmetic = [](Dtype) { return single(); };
-  EXPECT_EQ(check("reference_agreement", pairwise, c).violation->place.output, "loss");
+  const Outcome outcome = check("reference_agreement", pairwise, c);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->place.output, "loss");
 }
 
 TEST(RuleB2, AnUnderflowedWeightKeepsTheSmallestNumberAsItsError) {
