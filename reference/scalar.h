@@ -240,7 +240,10 @@ S share_of_maximum(const S& a, const S& b) {
 /// The derivative of clamp with respect to its argument.
 template <class S>
 S clamp_slope(const S& a, const S& low, const S& high) {
-  return at_least(a, low) * at_most(a, high);
+  const Order from_low = compare(a, low), from_high = compare(a, high);
+  if (from_low == Order::above) return switched<S>(from_high, 1.0, 1.0, 0.0);
+  if (from_high == Order::below) return switched<S>(from_low, 0.0, 1.0, 1.0);
+  return switched<S>(from_low, 0.0, 1.0, 1.0) * switched<S>(from_high, 1.0, 1.0, 0.0);
 }
 
 }  // namespace lossgate::reference

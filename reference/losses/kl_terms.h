@@ -47,8 +47,11 @@ class KlEstimator {
     if (weight) kl = {*weight * plain.value, *weight * slope, plain.value, slope};
     if (!output_.bounded) return kl;
     const S flows = clamp_slope(kl.value, -output_.at, output_.at);
-    return {clamp(kl.value, -output_.at, output_.at), kl.slope * flows, kl.weight_slope * flows,
-            kl.own_slope * flows};
+    kl.value = clamp(kl.value, -output_.at, output_.at);
+    kl.slope = kl.slope * flows;
+    kl.weight_slope = kl.weight_slope * flows;
+    kl.own_slope = weight ? kl.own_slope * flows : kl.slope;
+    return kl;
   }
 
  private:
