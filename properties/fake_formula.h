@@ -42,21 +42,19 @@ class Fake {
         tokens_(c.shape[Axis::tokens]),
         valid_(valid_positions(signature, c)),
         infos_(outputs_of(signature, c)) {
-    for (const OutputInfo& info : infos_) {
-      result_.outputs.push_back({info.name, Tensor::zeros(info.dtype, info.extents)});
-    }
     per_token_.resize(valid_.size());
     gradient_.resize(valid_.size());
   }
 
   LossResult run() {
     const std::vector<Split::Part> parts = parts_of_case();
+    const F divisor = flaw_ == Flaw::mean_of_means ? static_cast<F>(parts.size()) : F(1);
     F loss = 0;
     for (const Split::Part& part : parts) {
       part_ = &part;
       F share = 0;
       for (std::int64_t s : part.sequences) share = share + row(s);
-      loss = loss + share / parts_divisor();
+      loss = loss + share / divisor;
     }
     break_outputs(loss);
     store(loss);
@@ -69,11 +67,6 @@ class Fake {
     Split::Part all;
     for (std::int64_t s = 0; s < sequences_; ++s) all.sequences.push_back(s);
     return {all};
-  }
-
-  F parts_divisor() const {
-    if (flaw_ != Flaw::mean_of_means || c_.split.whole()) return 1;
-    return static_cast<F>(c_.split.parts.size());
   }
 
   std::size_t index(std::int64_t s, std::int64_t t) const {
@@ -195,22 +188,15 @@ class Fake {
   void put_gradient(std::int64_t s, std::int64_t t, F x) { gradient_[index(s, t)] = x; }
 
   F row(std::int64_t s) {
-    if (row_count(s) == 0 && flaw_ != Flaw::empty_divided && flaw_ != Flaw::mask_multiplied) {
-      return 0;
-    }
-    if (flaw_ == Flaw::mask_multiplied && row_count(s) == 0) return masked_row(s);
+    if (row_count(s) == 0) return empty_row(s);
     const F scale = static_cast<F>(c_.upstream) * weight(s);
-    if (row_count(s) == 0) {
-      put_gradient(s, 0, scale * F(0));
-      return weight(s) * F(0);
-    }
     return c_.spec.choice("level") == "sequence" ? sequence_row(s, scale) : token_row(s, scale);
   }
 
-  F masked_row(std::int64_t s) {
+  F empty_row(std::int64_t s) {
     F sum = 0;
     for (std::int64_t t = 0; t < tokens_; ++t) sum = sum + masked_term(s, t);
-    return sum;
+    return flaw_ == Flaw::empty_divided ? sum * weight(s) : sum;
   }
 
   /// What a masked position adds in spite of its mask.
@@ -290,12 +276,13 @@ class Fake {
 
   void store(F loss) {
     for (std::size_t o = 0; o < infos_.size(); ++o) {
-      Tensor& tensor = result_.outputs[o].tensor;
+      Tensor tensor = Tensor::zeros(infos_[o].dtype, infos_[o].extents);
       if (infos_[o].kind == OutputKind::loss) tensor.set(0, static_cast<double>(loss));
       const auto& from = infos_[o].kind == OutputKind::gradient ? gradient_ : per_token_;
       for (std::int64_t i = 0; infos_[o].kind != OutputKind::loss && i < tensor.size(); ++i) {
         tensor.set(i, static_cast<double>(from[static_cast<std::size_t>(i)]));
       }
+      result_.outputs.push_back({infos_[o].name, std::move(tensor)});
     }
   }
 
