@@ -36,7 +36,12 @@ S as_shift(const S& a) {
   return a;
 }
 
-inline Tracked as_shift(const Tracked& a) { return {a.v, 0.0, tracking::magnitude(a.v), 0.0}; }
+inline Tracked as_shift(const Tracked& a) {
+  const double magnitude = tracking::magnitude(a.v);
+  // Only a stored infinity is exact; one that a Real beyond double's range becomes is not.
+  if (magnitude == tracking::kInfinity) return a;
+  return {a.v, 0.0, magnitude, 0.0};
+}
 
 /// Reads a row of logits, divided by the temperature.
 template <class S>
@@ -81,7 +86,8 @@ Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g) {
   // Where the total is undefined, nothing is said of impossible tokens either.
   if (is_nan(total)) return Row<S>::Constant(g.size(), total);
   Row<S> result(g.size());
-  for (Eigen::Index v = 0; v < g.size(); ++v) result[v] = g[v] - exp(log_prob[v]) * total;
+  for (Eigen::Index v = 0; v < g.size(); ++v)
+    result[v] = g[v] - multiplied(exp(log_prob[v]), total);
   return result;
 }
 

@@ -36,12 +36,13 @@ struct Entry {
 template <>
 struct Entry<Tracked> {
   static Tracked stored(double value, std::int64_t /*key*/) {
-    return value == value ? Tracked{value, 0.0, std::fabs(value), 0.0}
-                          : Tracked{value, tracking::kInfinity, tracking::kInfinity, 0.0};
+    if (value != value) return {value, tracking::kInfinity, tracking::kInfinity, 0.0};
+    return {value, 0.0, std::isinf(value) ? 0.0 : std::fabs(value), 0.0};
   }
   static Tracked constant(Real value) {
     const bool exact = round_to(tracking::current->compute, static_cast<double>(value)) == value;
-    return {value, exact ? 0.0 : tracking::roundoff(value), tracking::magnitude(value), 0.0};
+    const double err = exact ? 0.0 : tracking::roundoff(value) + tracking::current->eta;
+    return {value, err, tracking::magnitude(value), 0.0};
   }
 };
 
@@ -87,10 +88,11 @@ S multiplied(const S& a, const S& b) {
 }
 
 inline Tracked multiplied(const Tracked& a, const Tracked& b) {
+  using namespace tracking;
   const Tracked result = a * b;
-  const bool silenced = result.is_exact_zero() &&
-                        !(std::max(a.peak, b.peak) <= max_finite(tracking::current->compute));
-  return silenced ? tracking::finish(a.v * b.v, 0.0, tracking::kInfinity, 0.0) : result;
+  const double largest = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
+  const bool silenced = result.is_exact_zero() && !(largest <= max_finite(current->compute));
+  return silenced ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
 }
 
 /// p x for a probability p: one that is exactly 0 annihilates, an infinite x included.
@@ -109,7 +111,7 @@ S store(Stage /*stage*/, const S& a) {
 
 inline Tracked store(Stage stage, const Tracked& a) {
   const Store& rule = tracking::current->stage(stage);
-  if (rule.roundoff == 0.0 || a.is_exact_zero()) return a;
+  if (rule.roundoff == 0.0 || a.is_exact_zero() || tracking::is_stored_infinity(a)) return a;
   const double magnitude = tracking::magnitude(a.v) + a.half;
   return {a.v, a.err + tracking::product(rule.roundoff, magnitude) + rule.eta, a.peak, a.half};
 }
@@ -126,10 +128,21 @@ Order compare(const S& a, const S& b) {
   return a < b ? Order::below : a > b ? Order::above : Order::equal;
 }
 
+/// Whether what overflows on the way to `a` may carry it beyond any number, upwards or downwards.
+/// Its sign is sure only where the largest magnitude is its own.
+inline bool may_spill(const Tracked& a, bool upwards) {
+  if (a.peak <= max_finite(tracking::current->compute)) return false;
+  return a.peak > tracking::magnitude(a.v) || (a.v > 0.0L) == upwards;
+}
+
 inline Order compare(const Tracked& a, const Tracked& b) {
   const double margin = static_cast<double>(a.v - b.v);
   const double bound = kThreshold * (a.err + b.err) + a.half + b.half;
-  if (std::fabs(margin) > bound) return margin < 0.0 ? Order::below : Order::above;
+  if (std::fabs(margin) > bound) {
+    const bool above = margin > 0.0;
+    if (may_spill(a, !above) || may_spill(b, above)) return Order::undecided;
+    return above ? Order::above : Order::below;
+  }
   if (bound == 0.0 && margin == 0.0) return Order::equal;
   // Infinities of one sign compare equal; a NaN decides nothing.
   return a.v == b.v && bound == 0.0 ? Order::equal : Order::undecided;

@@ -15,7 +15,7 @@ namespace lossgate::reference {
 /// 2nd ed., section 3.3):
 ///   v     the exact value, up to Real's own roundoff;
 ///   err   first-order bound of the implementation's absolute error;
-///   peak  largest magnitude among the operands that the result depends on;
+///   peak  largest finite magnitude among the operands that the result depends on;
 ///   half  half-width of the interval of right answers, from branches that rounding may decide
 ///         either way (rule B6).
 /// The arithmetic is the one of the innermost ArithmeticScope on this thread.
@@ -58,6 +58,14 @@ inline bool is_stored_infinity(const Tracked& a) {
 /// What comes from a stored infinity is exact: an infinity, a zero, or NaN.
 inline bool from_stored_infinity(const Tracked& a, const Tracked& b) {
   return is_stored_infinity(a) || is_stored_infinity(b);
+}
+
+/// The result v of an operation on a stored infinity, which takes up the other operand's error. The
+/// peak is that of finite operands: where one of them overflows, infinities meet.
+inline Tracked from_infinity(Real v, const Tracked& a, const Tracked& b) {
+  const double margin = kThreshold * (a.err + b.err) + a.half + b.half;
+  return {v, v == v ? 0.0 : kInfinity, or_infinity(std::max(a.peak, b.peak) + margin),
+          or_infinity(a.half + b.half)};
 }
 
 /// Of a result within `half` of v: the largest of the right answers is rounded, too.
@@ -107,9 +115,7 @@ inline Tracked operator+(const Tracked& a, const Tracked& b) {
   if (a.is_exact_zero()) return b;
   if (b.is_exact_zero()) return a;
   const Real v = a.v + b.v;
-  if (tracking::from_stored_infinity(a, b)) {
-    return tracking::finish(v, 0.0, tracking::kInfinity, a.half + b.half);
-  }
+  if (tracking::from_stored_infinity(a, b)) return tracking::from_infinity(v, a, b);
   const double half = a.half + b.half;
   return tracking::finish(v, a.err + b.err + tracking::roundoff(v, half), std::max(a.peak, b.peak),
                           half);
@@ -128,7 +134,7 @@ inline Tracked operator*(const Tracked& a, const Tracked& b) {
   const Real v = a.v * b.v;
   if (is_unit(a)) return {v, b.err, std::max(a.peak, b.peak), b.half};
   if (is_unit(b)) return {v, a.err, std::max(a.peak, b.peak), a.half};
-  if (from_stored_infinity(a, b)) return finish(v, 0.0, kInfinity, a.half + b.half);
+  if (from_stored_infinity(a, b)) return from_infinity(v, a, b);
   const double ma = magnitude(a.v), mb = magnitude(b.v), mv = ma * mb;
   const double half =
       a.half == 0.0 && b.half == 0.0
@@ -146,7 +152,7 @@ inline Tracked operator/(const Tracked& a, const Tracked& b) {
   using namespace tracking;
   if (a.is_exact_zero() && b.v != 0.0L) return {};
   const Real v = a.v / b.v;
-  if (from_stored_infinity(a, b)) return finish(v, 0.0, kInfinity, a.half + b.half);
+  if (from_stored_infinity(a, b)) return from_infinity(v, a, b);
   const double mv = magnitude(v), mb = magnitude(b.v);
   const double half =
       scaled_half(1.0 / mb, a.half) + scaled_half(mv, scaled_half(1.0 / mb, b.half));
@@ -162,8 +168,12 @@ inline Tracked& operator*=(Tracked& a, const Tracked& b) { return a = a * b; }
 
 inline Tracked exp(const Tracked& a) {
   using namespace tracking;
-  // Every exp returns exactly 0 for -infinity, and infinity for infinity.
-  if (is_stored_infinity(a)) return a.v < 0.0L ? Tracked{} : a;
+  // Every exp returns exactly 0 for -infinity, and infinity for infinity. That 0 annihilates,
+  // unless something on the way to the -infinity overflows and makes it NaN.
+  if (is_stored_infinity(a)) {
+    if (a.v > 0.0L) return a;
+    return {0.0L, 0.0, a.peak <= max_finite(current->compute) ? 0.0 : a.peak, 0.0};
+  }
   const Real v = std::exp(a.v);
   const MathLibrary& math = current->math;
   const double factor = math.exp + math.exp_slope * magnitude(a.v);

@@ -47,6 +47,11 @@ TEST_F(TrackedTest, ConstantsAreRoundedOnlyWhereTheComputeFormatMustRoundThem) {
   EXPECT_EQ(constant<Tracked>(1.0L / 3.0L).err, kU / 3.0);
 }
 
+TEST_F(TrackedTest, AConstantTooSmallForTheComputeFormatMayVanish) {
+  change() = plain_arithmetic(Dtype::f16, "");
+  EXPECT_GE(constant<Tracked>(1e-11L).err, 1e-11);
+}
+
 TEST_F(TrackedTest, SumAndDifferenceAddErrorsAndRoundOnce) {
   const Tracked a = computed(3.0L, 0.25, 7.0, 0.5), b = computed(5.0L, 0.125, 6.0, 0.25);
   EXPECT_EQ((a + b).v, 8.0L);
@@ -174,6 +179,16 @@ TEST_F(TrackedTest, Exp2BasedCodeNeedsTheSlope) {
   }
 }
 
+TEST_F(TrackedTest, AnOverflowOnTheWayLeavesTheBranchThatItMayTurnUndecided) {
+  const Tracked limit = stored(10.0), small = computed(1e-6L, 1e-12, 1e39);
+  EXPECT_EQ(compare(small, limit), Order::undecided);
+  EXPECT_EQ(compare(limit, small), Order::undecided);
+  EXPECT_EQ(compare(computed(1e-6L, 1e-12, 1e38), limit), Order::below);
+  // One that is beyond the limit in any case stays there.
+  EXPECT_EQ(compare(computed(1e39L, 1e30), limit), Order::above);
+  EXPECT_EQ(compare(computed(-1e39L, 1e30), limit), Order::below);
+}
+
 // ---- zeros and infinities -----------------------------------------------------------------------
 
 TEST_F(TrackedTest, AnExactZeroAnnihilatesWhateverItMeets) {
@@ -213,6 +228,20 @@ TEST_F(TrackedTest, StoredInfinitiesAreExact) {
   const Tracked undefined = low - low;
   EXPECT_TRUE(std::isnan(undefined.v));
   EXPECT_EQ(undefined.err, kInfinity);
+}
+
+TEST_F(TrackedTest, AStoredInfinityHasThePeakOfTheFiniteNumbersThatItMet) {
+  const Tracked low = stored(-kInfinity);
+  const Tracked far = low - computed(1e30L, 1e25);
+  EXPECT_GE(far.peak, 1e30 + kThreshold * 1e25);
+  EXPECT_LT(far.peak, 1.1e30);
+  EXPECT_TRUE(exp(far).is_exact_zero());
+  // In f32, -infinity less what overflows is NaN: no zero that would annihilate.
+  const Tracked spoilt = exp(low - computed(1e39L, 0.0));
+  EXPECT_EQ(spoilt.v, 0.0L);
+  EXPECT_FALSE(spoilt.is_exact_zero());
+  EXPECT_GE((spoilt * stored(3.0)).peak, 1e39);
+  EXPECT_FALSE(exp(low - computed(3e38L, 1e38)).is_exact_zero());
 }
 
 TEST_F(TrackedTest, NoBoundIsNan) {
