@@ -20,6 +20,10 @@ Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t in
 bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
                     const reference::Tracked& expected);
 
+/// Whether the upstream gradient is 0 and meets an overflow, of a forward output or of the slope
+/// that it multiplies: 0 times infinity may then make a gradient NaN (rule C2).
+bool nan_is_excused(CaseStudy& study, const Arithmetic& arithmetic);
+
 /// The error allowed to a stored entry, storage included (rule B3): a distance beyond `half` is
 /// wrong from kThreshold times this on. `exact` entries must be correctly rounded.
 double allowed_error(const OutputInfo& output, const reference::Tracked& expected,

@@ -158,6 +158,12 @@ TEST(RuleC2, ZeroUpstreamExcusesNanWhereTheForwardOverflows) {
   EXPECT_TRUE(compare_with(fits, {1.0, 0.0, kNan}, Dtype::f32, 0.0).violation);
 }
 
+TEST(RuleC2, ZeroUpstreamExcusesNanWhereTheSlopeOverflows) {
+  const Given steep{.loss = near(1.0), .gradient = near(kInfinity)};
+  EXPECT_FALSE(compare_with(steep, {1.0, 0.0, kNan}, Dtype::f32, 0.0).violation);
+  EXPECT_TRUE(compare_with(steep, {kNan, 0.0, kNan}, Dtype::f32, 0.0).violation);
+}
+
 TEST(Agreement, ZerosOfEitherSignAreEqualAndNothingElseIsAnExactZero) {
   for (Dtype dtype : kFloats) {
     EXPECT_TRUE(holds({}, 0.0, dtype));

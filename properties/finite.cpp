@@ -27,12 +27,9 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
   const LossResult& actual = evaluation.actual();
   std::optional<Violation> violation;
   std::int64_t asked = 0;
-  bool forward_fits = true;
   study.for_each_expected(arithmetic, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
     const OutputInfo& output = study.outputs()[o];
-    const bool fits = must_be_finite(arithmetic, output, x);
-    if (output.kind != OutputKind::gradient) forward_fits &= fits;
-    if (!wanted(output) || !fits) return;
+    if (!wanted(output) || !must_be_finite(arithmetic, output, x)) return;
     ++asked;
     const double value = actual.find(output.name)->at(i);
     if (violation || std::isfinite(value)) return;
@@ -46,9 +43,7 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
                           .detail = "the formula's value and every magnitude on the way to it fit",
                           .cause = std::move(cause)};
   });
-  // A zero upstream gradient on a term whose forward legitimately overflows may give NaN (C2).
-  const bool excused = backward && study.whole().upstream == 0.0 && !forward_fits;
-  if (violation && !excused) return violated(*violation);
+  if (violation && !(backward && nan_is_excused(study, arithmetic))) return violated(*violation);
   return asked > 0 ? held() : vacuous("no trigger");
 }
 
