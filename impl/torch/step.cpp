@@ -50,7 +50,9 @@ LossResult run(Forward forward, MicroBatch& micro_batch) {
         break;
     }
     if (!tensor) throw std::logic_error("no output '" + info.name + "'");
-    result.outputs.push_back({info.name, from_torch(*tensor, info.dtype)});
+    // A gradient may be wider than its field: the trainer rounds it once, after accumulation.
+    const bool wider = info.kind == OutputKind::gradient && tensor->scalar_type() == at::kFloat;
+    result.outputs.push_back({info.name, from_torch(*tensor, wider ? Dtype::f32 : info.dtype)});
   }
   return result;
 }
