@@ -125,6 +125,16 @@ TEST(Grpo, ShowsNanAtAValidPosition) {
   }
 }
 
+TEST(Grpo, ShowsANanWeightOfAnEstimateThatIsZero) {
+  const Inputs in{row({0}), row({kNan}), row({0}), row({0}), row({1})};
+  for (std::optional<double> clamp : {std::optional<double>(), std::optional(20.0)}) {
+    PolicyOptions options = kUnbounded;
+    options.log_ratio_clamp = clamp;
+    options.kl.weighted = true;
+    EXPECT_TRUE(std::isnan(in.run(options).loss.item<double>()));
+  }
+}
+
 TEST(Grpo, GivesZeroForAnEmptyMaskAndStaysAttached) {
   const Inputs in{row({kNan, -1}), row({0, kInf}), row({0, 0}), row({1, 1}), row({0, 0})};
   for (Reduction reduction : {Reduction::sum, Reduction::token_mean, Reduction::sequence_mean,

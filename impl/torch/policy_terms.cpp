@@ -58,15 +58,14 @@ Estimate estimate(const at::Tensor& x, const KlOptions& options) {
 }
 
 /// x times the weight, 0 where either is: an unbounded weight may be infinite, and x NaN where a
-/// log-prob is -inf in both policies. `nothing` marks two stored zeros, which decide in any case.
-/// A weight that only underflowed leaves an infinite x infinite.
-at::Tensor weighted(const at::Tensor& x, const ImportanceWeight& weight,
-                    const at::Tensor& nothing) {
+/// log-prob is -inf in both policies. A NaN weight stays visible, whatever x. A weight that only
+/// underflowed leaves an infinite x infinite.
+at::Tensor weighted(const at::Tensor& x, const ImportanceWeight& weight) {
   at::Tensor product = x * weight.value;
-  if (!weight.vanished.defined()) return product.masked_fill_(nothing, 0);
+  if (!weight.vanished.defined()) return product;
   const at::Tensor silent = (x == 0).logical_and_(weight.value == kInfinity);
   product = at::where(x.isinf().logical_and_(weight.value == 0), x, product);
-  return product.masked_fill_(silent.logical_or_(nothing).logical_or_(weight.vanished), 0);
+  return product.masked_fill_(silent.logical_or_(weight.vanished), 0);
 }
 
 }  // namespace
@@ -105,9 +104,7 @@ KlTerms kl_terms(const at::Tensor& log_prob, const at::Tensor& ref_log_prob,
                options);
   KlTerms kl{plain, plain_slope, {}};
   if (options.weighted) {
-    const at::Tensor nothing = (log_prob == 0).logical_and_(ref_log_prob == 0);
-    kl = {weighted(plain, weight, nothing), plain_slope * weight.value, plain};
-    if (weight.vanished.defined()) kl.slope = weighted(plain_slope, weight, plain_slope == 0);
+    kl = {weighted(plain, weight), weighted(plain_slope, weight), plain};
   }
   if (options.input_clamp) kl.slope.masked_fill_(exceeds(difference, *options.input_clamp), 0);
   if (options.output_clamp) {
