@@ -140,6 +140,11 @@ class EagerGrpo {
     return where(static_cast<double>(log_ratio) > past, number(past), d);
   }
 
+  /// Behind its clamp the log-ratio does not overflow exp: in f32, for which the program is written.
+  bool bounded_by_clamp() const {
+    return log_ratio_limit_ && std::exp(*log_ratio_limit_) < max_finite(Dtype::f32);
+  }
+
   bool bounds_log_ratio_itself() const {
     return is(GrpoFault::clamp_ratio_after_exp) || is(GrpoFault::clamp_in_caller_only) ||
            is(GrpoFault::token_clamp_not_sequence) || unmasked_;
@@ -155,7 +160,8 @@ class EagerGrpo {
   Variable term_of(std::size_t at, Variable log_ratio) {
     const Input& in = inputs_[at];
     const Variable d = clamp_log_ratio(log_ratio);
-    const Variable weight = importance_weight(bounds_log_ratio_itself() ? d : harmless(d, in));
+    const bool tame = bounds_log_ratio_itself() || bounded_by_clamp();
+    const Variable weight = importance_weight(tame ? d : harmless(d, in));
     Variable policy = surrogate(weight, in.advantage);
     if (is(GrpoFault::policy_undone_but_not_kl)) policy = policy * number(batch_.world);
     if (kl_penalty_ == 0.0) return policy;
