@@ -90,8 +90,8 @@ S multiplied(const S& a, const S& b) {
 inline Tracked multiplied(const Tracked& a, const Tracked& b) {
   using namespace tracking;
   const Tracked result = a * b;
-  const double largest = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
-  const bool silenced = result.is_exact_zero() && !(largest <= max_finite(current->compute));
+  const double most = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
+  const bool silenced = result.is_exact_zero() && !(most <= largest);
   return silenced ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
 }
 
@@ -131,7 +131,7 @@ Order compare(const S& a, const S& b) {
 /// Whether what overflows on the way to `a` may carry it beyond any number, upwards or downwards.
 /// Its sign is sure only where the largest magnitude is its own.
 inline bool may_spill(const Tracked& a, bool upwards) {
-  if (a.peak <= max_finite(tracking::current->compute)) return false;
+  if (a.peak <= tracking::largest) return false;
   return a.peak > tracking::magnitude(a.v) || (a.v > 0.0L) == upwards;
 }
 
@@ -197,6 +197,7 @@ S maximum(const S& a, const S& b) {
 
 template <class S>
 S clamp(const S& a, const S& low, const S& high) {
+  if (compare(a, low) == Order::above && compare(a, high) == Order::below) return a;
   return minimum(maximum(a, low), high);
 }
 

@@ -38,6 +38,9 @@ inline constexpr double kFarBelowOverflow = std::numeric_limits<double>::max() /
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local const Arithmetic* current =
     nullptr;
 
+/// The largest number of the current compute format.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local double largest = 0.0;
+
 inline double magnitude(Real v) { return static_cast<double>(std::fabs(v)); }
 
 /// 0 times infinity is no statement about an error: it is infinite.
@@ -99,13 +102,18 @@ inline Tracked apply(const Tracked& a, Real v, double slope, double factor, doub
 class ArithmeticScope {
  public:
   explicit ArithmeticScope(const Arithmetic& arithmetic) : outer_(tracking::current) {
-    tracking::current = &arithmetic;
+    enter(&arithmetic);
   }
-  ~ArithmeticScope() { tracking::current = outer_; }
+  ~ArithmeticScope() { enter(outer_); }
   ArithmeticScope(const ArithmeticScope&) = delete;
   ArithmeticScope& operator=(const ArithmeticScope&) = delete;
 
  private:
+  static void enter(const Arithmetic* arithmetic) {
+    tracking::current = arithmetic;
+    if (arithmetic) tracking::largest = max_finite(arithmetic->compute);
+  }
+
   const Arithmetic* outer_;
 };
 
@@ -130,11 +138,13 @@ inline bool is_unit(const Tracked& a) {
 
 inline Tracked operator*(const Tracked& a, const Tracked& b) {
   using namespace tracking;
-  if (a.is_exact_zero() || b.is_exact_zero()) return {};
   const Real v = a.v * b.v;
-  if (is_unit(a)) return {v, b.err, std::max(a.peak, b.peak), b.half};
-  if (is_unit(b)) return {v, a.err, std::max(a.peak, b.peak), a.half};
-  if (from_stored_infinity(a, b)) return from_infinity(v, a, b);
+  if (a.err == 0.0 || b.err == 0.0) {  // else none of these
+    if (a.is_exact_zero() || b.is_exact_zero()) return {};
+    if (is_unit(a)) return {v, b.err, std::max(a.peak, b.peak), b.half};
+    if (is_unit(b)) return {v, a.err, std::max(a.peak, b.peak), a.half};
+    if (from_stored_infinity(a, b)) return from_infinity(v, a, b);
+  }
   const double ma = magnitude(a.v), mb = magnitude(b.v), mv = ma * mb;
   const double half =
       a.half == 0.0 && b.half == 0.0
@@ -172,7 +182,7 @@ inline Tracked exp(const Tracked& a) {
   // unless something on the way to the -infinity overflows and makes it NaN.
   if (is_stored_infinity(a)) {
     if (a.v > 0.0L) return a;
-    return {0.0L, 0.0, a.peak <= max_finite(current->compute) ? 0.0 : a.peak, 0.0};
+    return {0.0L, 0.0, a.peak <= largest ? 0.0 : a.peak, 0.0};
   }
   const Real v = std::exp(a.v);
   const MathLibrary& math = current->math;
