@@ -31,27 +31,22 @@ class KlEstimator {
 
   struct Value {
     S value;
-    S slope;         ///< with respect to log_prob, the weight held fixed
+    S slope;         ///< of the estimate without its weight, with respect to log_prob
     S weight_slope;  ///< with respect to the weight
-    S own_slope;     ///< of the estimate without its weight
   };
 
-  /// `weight` is the importance weight, or null where the estimator is not weighted.
+  /// `weight` is the importance weight, or null where the estimator is not weighted. The slope with
+  /// respect to log_prob, the weight held fixed, is the weight's product with `slope`.
   Value operator()(const S& log_prob, const S& ref_log_prob, const S* weight) const {
     const S difference = ref_log_prob - log_prob;
     const S x = input_.bounded ? clamp(difference, -input_.at, input_.at) : difference;
     const Term<S> plain = estimate(x);
-    S slope = plain.slope;
-    if (input_.bounded) slope = slope * clamp_slope(difference, -input_.at, input_.at);
-    Value kl{plain.value, slope, S(0), slope};
-    if (weight) kl = {*weight * plain.value, *weight * slope, plain.value, slope};
+    Value kl{plain.value, plain.slope, S(0)};
+    if (input_.bounded) kl.slope = kl.slope * clamp_slope(difference, -input_.at, input_.at);
+    if (weight) kl = {*weight * plain.value, kl.slope, plain.value};
     if (!output_.bounded) return kl;
     const S flows = clamp_slope(kl.value, -output_.at, output_.at);
-    kl.value = clamp(kl.value, -output_.at, output_.at);
-    kl.slope = kl.slope * flows;
-    kl.weight_slope = kl.weight_slope * flows;
-    kl.own_slope = weight ? kl.own_slope * flows : kl.slope;
-    return kl;
+    return {clamp(kl.value, -output_.at, output_.at), kl.slope * flows, kl.weight_slope * flows};
   }
 
  private:

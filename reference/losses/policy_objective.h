@@ -46,7 +46,8 @@ class PolicyObjective {
       const Token token = at(s, t, log_prob[i], w.value);
       per_token_(store(Stage::per_token, token.value), s, t);
       loss.add(weight * token.value);
-      gradient[i] = product(scale, kl_penalty_, token.kl_slope);
+      gradient[i] = kl_weighted_ ? product(scale * kl_penalty_, w.value, token.kl_slope)
+                                 : product(scale, kl_penalty_, token.kl_slope);
       if (sequence_level_) {
         through_shared.add(scale * token.weight_slope);
       } else {
@@ -64,7 +65,7 @@ class PolicyObjective {
 
  private:
   /// The term of one position, its derivative with respect to the importance weight, and that of
-  /// the KL estimate with respect to log_prob, the weight held fixed.
+  /// the KL estimate, without its weight, with respect to log_prob.
   struct Token {
     S value, weight_slope, kl_slope;
   };
