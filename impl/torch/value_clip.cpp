@@ -21,6 +21,22 @@ ClipForm parse_clip_form(std::string_view text) {
 /// The factor goes inside: (d / 2) d overflows only where the result does.
 at::Tensor half_square(const at::Tensor& d) { return (d * 0.5).mul_(d); }
 
+struct Clipped {
+  at::Tensor value, outside;
+};
+
+/// Each form is asked whether it clips by its own comparison: old_value +- clip and value -
+/// old_value are rounded differently.
+Clipped clipped_value(const at::Tensor& value, const at::Tensor& old_value, double clip,
+                      ClipForm form) {
+  if (form == ClipForm::around_old) {
+    const at::Tensor moved = value - old_value;
+    return {old_value + moved.clamp(-clip, clip), moved.abs() > clip};
+  }
+  const at::Tensor low = old_value - clip, high = old_value + clip;
+  return {value.clamp(low, high), (value < low).logical_or_(value > high)};
+}
+
 /// Terms and derivatives by value. Which square is the larger is told from the distances: squares
 /// overflow and underflow where these do not.
 std::pair<at::Tensor, at::Tensor> value_terms(const at::Tensor& value, const at::Tensor& old_value,
@@ -28,12 +44,9 @@ std::pair<at::Tensor, at::Tensor> value_terms(const at::Tensor& value, const at:
                                               ClipForm form) {
   const at::Tensor d = value - returns;
   if (!clip) return {half_square(d), d};
-  const at::Tensor moved = value - old_value;
-  const at::Tensor clipped = form == ClipForm::around_old
-                                 ? old_value + moved.clamp(-*clip, *clip)
-                                 : value.clamp(old_value - *clip, old_value + *clip);
+  const auto [clipped, outside] = clipped_value(value, old_value, *clip, form);
   const at::Tensor e = clipped - returns;
-  const at::Tensor far = d.abs(), near = e.abs(), outside = moved.abs() > *clip;
+  const at::Tensor far = d.abs(), near = e.abs();
   const at::Tensor tie = outside.logical_and(far == near);
   const at::Tensor slope = at::where(tie, d * 0.5, d);
   return {at::maximum(half_square(d), half_square(e)),
