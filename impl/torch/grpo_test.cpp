@@ -135,6 +135,15 @@ TEST(Grpo, ShowsANanWeightOfAnEstimateThatIsZero) {
   }
 }
 
+TEST(Grpo, LetsASmallWeightBringBackAnEstimateThatOverflows) {
+  // exp(100) exp(-99): f32 does not hold the first.
+  const Inputs in{row({-100}, at::kFloat), row({-1}, at::kFloat), row({0}, at::kFloat),
+                  row({0}, at::kFloat), row({1})};
+  PolicyOptions options = kUnbounded;
+  options.kl.weighted = true;
+  EXPECT_NEAR(in.run(options).loss.item<double>(), 0.1 * std::exp(1.0), 1e-6);
+}
+
 TEST(Grpo, GivesZeroForAnEmptyMaskAndStaysAttached) {
   const Inputs in{row({kNan, -1}), row({0, kInf}), row({0, 0}), row({1, 1}), row({0, 0})};
   for (Reduction reduction : {Reduction::sum, Reduction::token_mean, Reduction::sequence_mean,

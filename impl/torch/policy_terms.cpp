@@ -71,8 +71,9 @@ at::Tensor weighted(const at::Tensor& x, const ImportanceWeight& weight) {
 }  // namespace
 
 ImportanceWeight importance_weight(const at::Tensor& log_ratio, std::optional<double> clamp) {
-  if (!clamp) return {log_ratio.exp(), {}, log_ratio == -kInfinity};
-  return {log_ratio.clamp(-*clamp, *clamp).exp_(), exceeds(log_ratio, *clamp), {}};
+  if (!clamp) return {log_ratio.exp(), log_ratio, {}, log_ratio == -kInfinity};
+  const at::Tensor bounded = log_ratio.clamp(-*clamp, *clamp);
+  return {bounded.exp(), bounded, exceeds(log_ratio, *clamp), {}};
 }
 
 at::Tensor through_weight(const at::Tensor& weight_slope, const ImportanceWeight& weight) {
@@ -98,13 +99,20 @@ bool parse_level(std::string_view text) {
 KlTerms kl_terms(const at::Tensor& log_prob, const at::Tensor& ref_log_prob,
                  const ImportanceWeight& weight, const KlOptions& options) {
   const at::Tensor difference = ref_log_prob - log_prob;
-  const auto [plain, plain_slope] =
-      estimate(options.input_clamp ? difference.clamp(-*options.input_clamp, *options.input_clamp)
-                                   : difference,
-               options);
+  const at::Tensor x = options.input_clamp
+                           ? difference.clamp(-*options.input_clamp, *options.input_clamp)
+                           : difference;
+  const auto [plain, plain_slope] = estimate(x, options);
   KlTerms kl{plain, plain_slope, {}};
   if (options.weighted) {
     kl = {weighted(plain, weight), weighted(plain_slope, weight), plain};
+    if (options.estimator == KlEstimator::k3 && !options.input_clamp) {
+      // A small weight brings back what exp(x) alone cannot hold; the rest of k3 is lost in it.
+      const at::Tensor lost = plain.isinf().logical_and_(x.isfinite());
+      const at::Tensor power = (weight.log + x).exp_();
+      kl.value = at::where(lost, power, kl.value);
+      kl.slope = at::where(lost, -power, kl.slope);
+    }
   }
   if (options.input_clamp) kl.slope.masked_fill_(exceeds(difference, *options.input_clamp), 0);
   if (options.output_clamp) {

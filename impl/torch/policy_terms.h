@@ -32,6 +32,7 @@ struct PolicyOptions {
 /// exp(clamp(log-ratio)) of each token, or of each sequence's mean log-ratio.
 struct ImportanceWeight {
   at::Tensor value;     ///< [sequences, tokens], or [sequences, 1] at sequence level
+  at::Tensor log;       ///< its logarithm, the clamped log-ratio
   at::Tensor clamped;   ///< where the log-ratio is outside its clamp; undefined without one
   at::Tensor vanished;  ///< where an unclamped log-ratio is -inf; undefined with a clamp
 };
