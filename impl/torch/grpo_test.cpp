@@ -142,6 +142,12 @@ TEST(Grpo, LetsASmallWeightBringBackAnEstimateThatOverflows) {
   PolicyOptions options = kUnbounded;
   options.kl.weighted = true;
   EXPECT_NEAR(in.run(options).loss.item<double>(), 0.1 * std::exp(1.0), 1e-6);
+  // 1e40 exp(-1e20), which is 0 and no reason to clamp.
+  const Inputs far{row({-1e20}, at::kFloat), row({0}, at::kFloat), row({0}, at::kFloat),
+                   row({0}, at::kFloat), row({1})};
+  options.kl.estimator = KlEstimator::k2;
+  options.kl.output_clamp = 10.0;
+  EXPECT_EQ(far.run(options).loss.item<double>(), 0.0);
 }
 
 TEST(Grpo, GivesZeroForAnEmptyMaskAndStaysAttached) {

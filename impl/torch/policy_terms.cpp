@@ -59,13 +59,30 @@ Estimate estimate(const at::Tensor& x, const KlOptions& options) {
 
 /// x times the weight, 0 where either is: an unbounded weight may be infinite, and x NaN where a
 /// log-prob is -inf in both policies. A NaN weight stays visible, whatever x. A weight that only
-/// underflowed leaves an infinite x infinite.
-at::Tensor weighted(const at::Tensor& x, const ImportanceWeight& weight) {
+/// underflowed leaves x infinite where the reference policy makes it so.
+at::Tensor weighted(const at::Tensor& x, const ImportanceWeight& weight,
+                    const at::Tensor& ref_log_prob) {
   at::Tensor product = x * weight.value;
   if (!weight.vanished.defined()) return product;
   const at::Tensor silent = (x == 0).logical_and_(weight.value == kInfinity);
-  product = at::where(x.isinf().logical_and_(weight.value == 0), x, product);
+  const at::Tensor impossible = at::where(ref_log_prob.isinf(), x, 0.0);
+  product = at::where(x.isinf().logical_and_(weight.value == 0), impossible, product);
   return product.masked_fill_(silent.logical_or_(weight.vanished), 0);
+}
+
+/// Where an estimate of a finite x overflows, a small weight brings it back: of k3 exp(x) alone is
+/// left, and its slope; the square of k2 is formed last.
+void bring_back(KlTerms& kl, const at::Tensor& x, const ImportanceWeight& weight,
+                const KlOptions& options) {
+  if (options.input_clamp || options.estimator == KlEstimator::k1) return;
+  const at::Tensor lost = kl.weight_slope.isinf().logical_and_(x.isfinite());
+  if (options.estimator == KlEstimator::k2) {
+    kl.value = at::where(lost, (0.5 * x * weight.value).mul_(x), kl.value);
+    return;
+  }
+  const at::Tensor power = (weight.log + x).exp_();
+  kl.value = at::where(lost, power, kl.value);
+  kl.slope = at::where(lost, -power, kl.slope);
 }
 
 }  // namespace
@@ -105,14 +122,9 @@ KlTerms kl_terms(const at::Tensor& log_prob, const at::Tensor& ref_log_prob,
   const auto [plain, plain_slope] = estimate(x, options);
   KlTerms kl{plain, plain_slope, {}};
   if (options.weighted) {
-    kl = {weighted(plain, weight), weighted(plain_slope, weight), plain};
-    if (options.estimator == KlEstimator::k3 && !options.input_clamp) {
-      // A small weight brings back what exp(x) alone cannot hold; the rest of k3 is lost in it.
-      const at::Tensor lost = plain.isinf().logical_and_(x.isfinite());
-      const at::Tensor power = (weight.log + x).exp_();
-      kl.value = at::where(lost, power, kl.value);
-      kl.slope = at::where(lost, -power, kl.slope);
-    }
+    kl = {weighted(plain, weight, ref_log_prob), weighted(plain_slope, weight, ref_log_prob),
+          plain};
+    bring_back(kl, x, weight, options);
   }
   if (options.input_clamp) kl.slope.masked_fill_(exceeds(difference, *options.input_clamp), 0);
   if (options.output_clamp) {
