@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 #include "ci/environment.h"
 #include "ci/errors.h"
@@ -64,6 +65,11 @@ report::RunRecord empty_record(const Plan& plan, const GateOptions& options) {
   record.commit = commit();
   record.environment = read_environment();
   const Filters& filters = options.plan.filters;
+  std::vector<std::string> corpora;  // a path may tell more of the machine than a record should
+  for (const std::string& folder : options.plan.corpora) {
+    const auto path = std::filesystem::path(folder + "/.").lexically_normal();
+    corpora.push_back(path.parent_path().filename().string());
+  }
   record.request = {.profile = std::string(name(options.plan.profile)),
                     .seed = options.plan.seed,
                     .cases = options.plan.cases,
@@ -71,6 +77,8 @@ report::RunRecord empty_record(const Plan& plan, const GateOptions& options) {
                     .implementations = filters.implementations,
                     .properties = filters.properties,
                     .dtypes = filters.dtypes,
+                    .hardening = filters.hardening,
+                    .corpora = corpora,
                     .fail_on = std::string(name(options.fail_on))};
   record.cases_planned = plan.size();
   for (const properties::Property* property : plan.selection().properties) {

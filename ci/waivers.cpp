@@ -160,6 +160,10 @@ void judge(report::RunRecord& record, const Policy& policy) {
   for (const Accepted& accepted : policy.baseline) {
     if (!found.contains(accepted.fingerprint)) record.vanished.push_back(accepted.fingerprint);
   }
+  for (const Waiver& waiver : policy.waivers) {
+    const auto matched = [&](const std::string& f) { return matches(waiver.pattern, f); };
+    if (std::ranges::none_of(found, matched)) record.idle_waivers.push_back(waiver.pattern);
+  }
 }
 
 std::string today() {

@@ -41,7 +41,8 @@ struct Policy {
   std::string today;  ///< YYYY-MM-DD
 };
 
-/// Sets the state of every finding, and names the accepted ones that a whole run did not find.
+/// Sets the state of every finding, and names what a whole run did not need: accepted findings that
+/// it did not find, waivers that match none.
 void judge(report::RunRecord& record, const Policy& policy);
 
 bool matches(std::string_view pattern, std::string_view text);

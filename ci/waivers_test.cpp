@@ -85,6 +85,21 @@ TEST(Baseline, SaysWhatVanished) {
   EXPECT_TRUE(record.vanished.empty());
 }
 
+TEST(Waivers, SayWhatNothingNeedsAnyMore) {
+  const auto waiver = [](const std::string& pattern) {
+    return Waiver{.pattern = pattern, .reason = "r", .issue = "i", .expires = "2026-12-31"};
+  };
+  const Policy policy{
+      .waivers = {waiver("grpo|*"), waiver("jsd|*")}, .baseline = {}, .today = "2026-01-01"};
+  report::RunRecord record = record_of("grpo|sum|x|finite_backward|cause|loss", "rare");
+  judge(record, policy);
+  EXPECT_EQ(record.idle_waivers, std::vector<std::string>{"jsd|*"});
+  record.idle_waivers.clear();
+  record.interrupted = true;
+  judge(record, policy);
+  EXPECT_TRUE(record.idle_waivers.empty());
+}
+
 TEST(Pattern, StarStandsForAnyCharacters) {
   EXPECT_TRUE(matches("a*c", "abbc"));
   EXPECT_TRUE(matches("*", ""));

@@ -163,6 +163,9 @@ std::string findings(const RunRecord& record, const BoardStyle& style) {
   for (const std::string& fingerprint : record.vanished) {
     text += fmt::format("\nvanished from the baseline: {}\n", fingerprint);
   }
+  for (const std::string& pattern : record.idle_waivers) {
+    text += fmt::format("\nwaiver that nothing needs any more: {}\n", pattern);
+  }
   for (const std::string& trouble : record.troubles) text += "\ntrouble: " + trouble + "\n";
   return text;
 }

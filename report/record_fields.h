@@ -16,6 +16,8 @@ void fields(Request& r, Visit&& visit) {
   visit("implementations", r.implementations);
   visit("properties", r.properties);
   visit("dtypes", r.dtypes);
+  visit("hardening", r.hardening);
+  visit("corpora", r.corpora);
   visit("fail_on", r.fail_on);
 }
 
@@ -151,6 +153,7 @@ void fields(RunRecord& r, Visit&& visit) {
   visit("expectations", r.expectations);
   visit("findings", r.findings);
   visit("vanished", r.vanished);
+  visit("idle_waivers", r.idle_waivers);
   visit("seconds", r.seconds);
 }
 

@@ -36,6 +36,8 @@ struct Request {
   std::uint64_t seed = 0;
   std::int64_t cases = 0;  ///< drawn per loss and dtype
   std::vector<std::string> losses, implementations, properties, dtypes;
+  bool hardening = false;            ///< the hardening properties were asked as well
+  std::vector<std::string> corpora;  ///< names of the folders of stored cases
   std::string fail_on;
 };
 
@@ -120,7 +122,8 @@ struct RunRecord {
   std::vector<Kill> kills;
   std::vector<Expectation> expectations;
   std::vector<RecordedFinding> findings;
-  std::vector<std::string> vanished;  ///< baseline entries that this run did not find
+  std::vector<std::string> vanished;      ///< baseline entries that this run did not find
+  std::vector<std::string> idle_waivers;  ///< patterns that no finding of this run matched
   double seconds = 0.0;
 
   /// A run that stopped early or lost cases proves nothing.
