@@ -6,14 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "impl/faulty/kl_size.h"
 #include "impl/faulty/tape_functions.h"
-#include "reference/spec/case.h"
 
 namespace lossgate::impl {
-
-inline std::optional<double> limit_of(const LossSpec& spec, std::string_view option) {
-  return spec.is_none(option) ? std::nullopt : std::optional(spec.number(option));
-}
 
 /// The KL term of the eager GRPO program.
 template <class Format>
@@ -89,33 +85,9 @@ class GrpoKl {
     const double at = static_cast<double>(x.value());
     if (weighted_ && log_weight == -std::numeric_limits<double>::infinity()) return 0.0;
     if (!output_limit_) return std::nullopt;
-    const double log_size = log_of_estimate(at) + (weighted_ ? log_weight : 0.0);
+    const double log_size = log_of_estimate(kind_, at) + (weighted_ ? log_weight : 0.0);
     if (!(log_size > std::log(*output_limit_) + 1e-6)) return std::nullopt;
     return kind_ == "k1" && at > 0.0 ? -*output_limit_ : *output_limit_;
-  }
-
-  double log_of_estimate(double x) const {
-    if (kind_ == "k1") return std::log(std::fabs(x));
-    if (kind_ == "k2") return 2.0 * std::log(std::fabs(x)) - std::log(2.0);
-    return x > 40.0 ? x : std::log(std::expm1(x) - x);
-  }
-
-  /// The derivative of the estimate with respect to x.
-  V slope_at(V x) const {
-    if (kind_ == "k1") return V(-1);
-    return kind_ == "k2" ? x : std::expm1(x);
-  }
-
-  /// weight * kl. The chain multiplies the upstream gradient by a vanishing weight before it meets
-  /// a large slope, which loses digits; so both slopes are formed first where they are finite.
-  Variable weighted(Variable kl, Variable x, Variable log_weight, Variable weight) const {
-    const V value = weight.value() * kl.value(), slope = weight.value() * slope_at(x.value());
-    if (std::isfinite(value) && std::isfinite(slope)) {
-      return clamped(number(x, value) + number(x, slope) * (x - detach(x)) +
-                     number(x, value) * (log_weight - detach(log_weight)));
-    }
-    const bool vanishes = x.value() == V(0) && std::isinf(weight.value());
-    return vanishes ? product_of_zero(kl, x) : clamped(weight * kl);
   }
 
   /// An estimate of exactly 0 times a weight that overflows, or will in the chain: the value is 0,

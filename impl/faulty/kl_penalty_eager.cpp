@@ -8,24 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "impl/faulty/kl_size.h"
 #include "impl/faulty/tape_functions.h"
+#include "impl/faulty/tape_result.h"
 #include "impl/token_weight.h"
 
 namespace lossgate::impl {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::optional<double> limit_of(const LossSpec& spec, std::string_view option) {
-  return spec.is_none(option) ? std::nullopt : std::optional(spec.number(option));
-}
-
-/// log of an estimate's size, in double: what tells whether the output clamp decides.
-double log_of_estimate(std::string_view kind, double x) {
-  if (kind == "k1") return std::log(std::fabs(x));
-  if (kind == "k2") return 2.0 * std::log(std::fabs(x)) - std::log(2.0);
-  return x > 40.0 ? x : std::log(std::expm1(x) - x);
-}
 
 template <class Format>
 class EagerKl {
@@ -64,7 +55,7 @@ class EagerKl {
     const Variable loss = tape_.sum(forward);
     const Variable root = straight_ ? tape_.sum(backward) : loss;
     tape_.backward(root, static_cast<V>(batch_.part.upstream));
-    return collect(loss);
+    return result_by_position(tape_, loss, terms_, leaves_, {rows_, tokens_}, "gradient.log_prob");
   }
 
  private:
@@ -175,24 +166,6 @@ class EagerKl {
       default:
         return expm1(x) - x;
     }
-  }
-
-  LossResult collect(Variable loss) {
-    const Dtype wide = sizeof(V) == 8 ? Dtype::f64 : Dtype::f32;
-    const Extents positions = {rows_, tokens_};
-    Tensor total = Tensor::zeros(wide, {}), per_token = Tensor::zeros(wide, positions),
-           gradient = Tensor::zeros(wide, positions);
-    total.set(0, static_cast<double>(loss.value()));
-    for (std::int64_t at = 0; at < rows_ * tokens_; ++at) {
-      const auto i = static_cast<std::size_t>(at);
-      per_token.set(at, static_cast<double>(terms_[i].value()));
-      gradient.set(at, static_cast<double>(tape_.gradient(leaves_[i])));
-    }
-    LossResult result;
-    result.outputs.push_back({"loss", std::move(total)});
-    result.outputs.push_back({"per_token", std::move(per_token)});
-    result.outputs.push_back({"gradient.log_prob", std::move(gradient)});
-    return result;
   }
 
   MicroBatch& batch_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "impl/faulty/tape_functions.h"
+#include "impl/faulty/tape_result.h"
 #include "impl/token_weight.h"
 
 namespace lossgate::impl {
@@ -36,7 +37,7 @@ class EagerValueClip {
     }
     const Variable loss = tape_.sum(weighted);
     tape_.backward(loss, static_cast<V>(batch_.part.upstream));
-    return collect(loss);
+    return result_by_position(tape_, loss, terms_, leaves_, {rows_, tokens_}, "gradient.value");
   }
 
  private:
@@ -106,24 +107,6 @@ class EagerValueClip {
       return std::numeric_limits<V>::infinity();
     }
     return token_weight<V>(spec_, totals, own);
-  }
-
-  LossResult collect(Variable loss) {
-    const Dtype wide = sizeof(V) == 8 ? Dtype::f64 : Dtype::f32;
-    const Extents positions = {rows_, tokens_};
-    Tensor total = Tensor::zeros(wide, {}), per_token = Tensor::zeros(wide, positions),
-           gradient = Tensor::zeros(wide, positions);
-    total.set(0, static_cast<double>(loss.value()));
-    for (std::int64_t at = 0; at < rows_ * tokens_; ++at) {
-      const auto i = static_cast<std::size_t>(at);
-      per_token.set(at, static_cast<double>(terms_[i].value()));
-      gradient.set(at, static_cast<double>(tape_.gradient(leaves_[i])));
-    }
-    LossResult result;
-    result.outputs.push_back({"loss", std::move(total)});
-    result.outputs.push_back({"per_token", std::move(per_token)});
-    result.outputs.push_back({"gradient.value", std::move(gradient)});
-    return result;
   }
 
   MicroBatch& batch_;
