@@ -233,5 +233,17 @@ TEST(Sensitivity, ABiasOfAMillionthInOneGradientIsFoundAndAHundredthOfItIsNot) {
   }
 }
 
+TEST(RuleF3, ABoundTenTimesAsWideLosesTheBiasOfAMillionth) {
+  impl::Implementation biased = fake_grpo(Flaw::one_slope_biased, 1e-6);
+  const auto declared = biased.arithmetic;
+  biased.arithmetic = [&](Dtype dtype) {
+    Arithmetic wide = declared(dtype);
+    wide.roundoff *= 10.0;
+    wide.sum.roundoff *= 10.0;
+    return wide;
+  };
+  EXPECT_EQ(check("reference_agreement", biased, sensitive_case()).verdict, Verdict::held);
+}
+
 }  // namespace
 }  // namespace lossgate::properties
