@@ -14,6 +14,7 @@
 #include "fuzz/domains/logits.h"
 #include "fuzz/domains/mask.h"
 #include "fuzz/domains/options.h"
+#include "fuzz/domains/payload.h"
 #include "fuzz/domains/sentinel.h"
 #include "fuzz/domains/split.h"
 #include "fuzz/domains/support.h"
@@ -61,6 +62,7 @@ TEST(Domains, EveryKindOfEveryAxisIsDrawnFromBothSources) {
   expect_all_kinds("hidden", std::size(kAllHiddenForms), pick_hidden_form);
   expect_all_kinds("group", std::size(kAllGroupForms), pick_group_form);
   expect_all_kinds("split", std::size(kAllSplitForms), pick_split_form);
+  expect_all_kinds("payload", std::size(kAllDeviations), pick_deviation);
   expect_all_kinds("layout", std::size(kAllLayouts), draw_layout);
 }
 

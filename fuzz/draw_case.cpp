@@ -164,7 +164,7 @@ class Drawing {
       case Quantity::group:
         return each(draw_groups);
       case Quantity::payload:
-        return draw_payload(columns, temper, choices_);
+        return draw_payload(columns, case_.shape, temper, choices_);
     }
   }
 
