@@ -11,8 +11,8 @@ cd "${1:-$(dirname "$0")/..}"
 
 read -r -d '' table <<'EOT' || true
 reference/spec   | |
-reference        | reference/spec/ | Eigen/ immintrin.h mpreal.h
-impl             | reference/spec/ | POSIX
+reference        | reference/spec/ | Eigen/ immintrin.h mpreal.h nlohmann/
+impl             | reference/spec/ | nlohmann/ POSIX
 impl/cuda        | reference/spec/ impl/ | cuda
 impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX
 corpora          | reference/spec/ | nlohmann/ POSIX

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "reference/small_message.h"
 #include "reference/spec/case.h"
 
 namespace lossgate::reference {
@@ -113,8 +114,23 @@ class SmallCases {
   void fill(Case& c, std::size_t index) {
     const Field& field = signature_.fields[index];
     Tensor& tensor = c.batch.fields[index].second;
+    if (field.quantity == Quantity::payload) return write_messages(c, field, tensor);
     for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, entry(c, index, i));
     if (field.quantity == Quantity::log_prob && field.axes.size() > 2) normalise(tensor);
+  }
+
+  /// One response for all sequences, the others for none; each as long as the longest.
+  static void write_messages(Case& c, const Field& field, Tensor& tensor) {
+    const std::string first =
+        small_message(c.shape[Axis::sequences], c.shape[Axis::tokens], c.shape[Axis::support]);
+    const std::string other = small_message(0, 0, 0);
+    c.shape[Axis::bytes] = static_cast<std::int64_t>(std::max(first.size(), other.size()));
+    tensor = Tensor::zeros(tensor.dtype, c.shape.of(field.axes));
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const std::string& text = i < c.shape[Axis::bytes] ? first : other;
+      const auto at = static_cast<std::size_t>(i % c.shape[Axis::bytes]);
+      tensor.set(i, at < text.size() ? text[at] : ' ');
+    }
   }
 
   double entry(const Case& c, std::size_t index, std::int64_t i) {
@@ -129,8 +145,6 @@ class SmallCases {
                          integer(0, std::max<std::int64_t>(c.shape[Axis::vocab], 2) - 1));
       case Quantity::group:
         return static_cast<double>(integer(0, 1));
-      case Quantity::payload:
-        return static_cast<double>(integer(0, 255));
       case Quantity::advantage:
         return chance(0.2) ? 0.0 : normal();
       default:

@@ -10,6 +10,7 @@
 #include "reference/losses/log_prob.h"
 #include "reference/losses/prompt_dedup.h"
 #include "reference/losses/sparse_jsd.h"
+#include "reference/losses/teacher_payload.h"
 #include "reference/losses/value_clip.h"
 
 namespace lossgate::reference {
@@ -27,6 +28,6 @@ struct LossList {
 };
 
 using Catalog = LossList<Grpo, KlPenalty, ValueClip, LogProb, Jsd, SparseJsd, LinearGrpo, LinearJsd,
-                         AdvantageScaling, PromptDedup>;
+                         AdvantageScaling, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference
