@@ -43,6 +43,7 @@ std::vector<Implementation> built_in() {
   append(all, linear_grpo_implementations());
   append(all, advantage_scaling_implementations());
   append(all, prompt_dedup_implementations());
+  append(all, teacher_payload_implementations());
   return all;
 }
 

@@ -13,4 +13,7 @@ std::vector<Implementation> advantage_scaling_implementations();
 /// Prompt de-duplication: the sound form, and the stride that a micro-batch border breaks.
 std::vector<Implementation> prompt_dedup_implementations();
 
+/// A teacher's payload: the sound form, and what has been lost on the way from server to trainer.
+std::vector<Implementation> teacher_payload_implementations();
+
 }  // namespace lossgate::impl
