@@ -19,11 +19,6 @@ double ratio_of(double distance, double half, double allowed) {
   return allowed == 0.0 ? kInfinity : excess / allowed;
 }
 
-bool in_range(const OutputInfo& output, const Tracked& expected) {
-  const double magnitude = static_cast<double>(std::fabs(expected.v));
-  return magnitude + kThreshold * expected.err + expected.half <= max_finite(output.dtype);
-}
-
 /// Where the value overflows, these are right, and NaN is tolerated (rule C2). Of the infinities
 /// and the largest finite numbers, those are right that an answer within the bound can overflow to.
 bool acceptable_overflow(const OutputInfo& output, const Tracked& expected, double actual) {
@@ -160,6 +155,11 @@ bool nan_at_valid(const CaseStudy& study) {
 }
 
 }  // namespace
+
+bool in_range(const OutputInfo& output, const Tracked& expected) {
+  const double magnitude = static_cast<double>(std::fabs(expected.v));
+  return magnitude + kThreshold * expected.err + expected.half <= max_finite(output.dtype);
+}
 
 Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index) {
   Place place{.output = output.name, .index = index};

@@ -15,6 +15,9 @@ using reference::storage_error;
 /// The place of an output entry, with what the mask says of it.
 Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index);
 
+/// Whether the output's dtype holds whatever the expectation allows.
+bool in_range(const OutputInfo& output, const reference::Tracked& expected);
+
 /// Whether value and peak of an expectation are certainly within range: there the actual must be
 /// finite (rule C1). `peak` comes from the stable form.
 bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,

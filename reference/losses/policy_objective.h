@@ -46,16 +46,18 @@ class PolicyObjective {
       const Token token = at(s, t, log_prob[i], w.value);
       per_token_(store(Stage::per_token, token.value), s, t);
       loss.add(weight * token.value);
-      gradient[i] = kl_weighted_ ? product(scale * kl_penalty_, w.value, token.kl_slope)
+      gradient[i] = kl_weighted_ ? product(scale, kl_penalty_, w.value, token.kl_slope)
                                  : product(scale, kl_penalty_, token.kl_slope);
       if (sequence_level_) {
-        through_shared.add(scale * token.weight_slope);
+        through_shared.add(product(scale, token.policy_slope, w.slope));
+        through_shared.add(product(scale, kl_penalty_, token.kl_weight_slope, w.slope));
       } else {
-        gradient[i] = product(scale, token.weight_slope, w.slope) + gradient[i];
+        gradient[i] = product(scale, token.policy_slope, w.slope) +
+                      product(scale, kl_penalty_, token.kl_weight_slope, w.slope) + gradient[i];
       }
     }
     if (sequence_level_ && live) {
-      const S common = through_shared.value() * shared.slope;
+      const S common = through_shared.value() / row_count(s);
       for (std::int64_t t = 0; t < in_.tokens(); ++t) {
         if (in_.valid(s, t)) gradient[static_cast<std::size_t>(t)] += common;
       }
@@ -64,10 +66,11 @@ class PolicyObjective {
   }
 
  private:
-  /// The term of one position, its derivative with respect to the importance weight, and that of
-  /// the KL estimate, without its weight, with respect to log_prob.
+  /// The term of one position, the derivatives of its two halves with respect to the importance
+  /// weight, and that of the KL estimate, without its weight, with respect to log_prob. They stay
+  /// apart, since the chain rule multiplies each by all that stands before it.
   struct Token {
-    S value, weight_slope, kl_slope;
+    S value, policy_slope, kl_weight_slope, kl_slope;
   };
 
   S log_ratio(std::int64_t s, std::int64_t t, const S& log_prob) const {
@@ -76,21 +79,20 @@ class PolicyObjective {
 
   Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight) const {
     const Term<S> policy = surrogate_(weight, advantage_(s, t));
-    if (value_of(kl_penalty_) == 0) return {policy.value, policy.slope, S(0)};
+    if (value_of(kl_penalty_) == 0) return {policy.value, policy.slope, S(0), S(0)};
     const auto k = kl_(log_prob, ref_log_prob_(s, t), kl_weighted_ ? &weight : nullptr);
-    return {policy.value + kl_penalty_ * k.value, policy.slope + kl_penalty_ * k.weight_slope,
-            k.slope};
+    return {policy.value + kl_penalty_ * k.value, policy.slope, k.weight_slope, k.slope};
   }
 
-  /// exp of the clamped mean log-ratio, with its derivative with respect to each log-prob.
+  S row_count(std::int64_t s) const { return constant<S>(static_cast<Real>(in_.row_tokens(s))); }
+
+  /// exp of the clamped mean log-ratio, with its derivative with respect to that mean.
   Term<S> sequence_weight(std::int64_t s, const std::vector<S>& log_prob) const {
     Sum<S> sum = in_.row_sum();
     for (std::int64_t t = 0; t < in_.tokens(); ++t) {
       if (in_.valid(s, t)) sum.add(log_ratio(s, t, log_prob[static_cast<std::size_t>(t)]));
     }
-    const S count = constant<S>(static_cast<Real>(in_.row_tokens(s)));
-    const Term<S> w = importance_(sum.value() / count);
-    return {w.value, w.slope / count};
+    return importance_(sum.value() / row_count(s));
   }
 
   const Inputs<S>& in_;

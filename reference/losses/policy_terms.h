@@ -49,10 +49,8 @@ class ClippedSurrogate {
 
   /// With the derivative with respect to w.
   Term<S> operator()(const S& weight, const S& advantage) const {
-    // A log-prob of -infinity in both policies leaves the weight undefined, whatever it multiplies.
-    if (is_nan(weight)) return {weight, weight};
     const auto sign = value_of(advantage);
-    if (sign == 0) return {-advantage, -advantage};
+    if (sign == 0) return {silenced(-advantage, weight), silenced(-advantage, weight)};
     if (sign > 0) {
       return {-advantage * minimum(weight, high_), -advantage * at_most(weight, high_)};
     }
