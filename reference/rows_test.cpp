@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "reference/precise.h"
+#include "reference/textbook.h"
+
+namespace lossgate::reference {
+namespace {
+
+constexpr std::int64_t kVocab = 64;
+
+template <class S>
+Row<S> stored_row(const std::vector<double>& logits) {
+  Row<S> row(static_cast<Eigen::Index>(logits.size()));
+  for (Eigen::Index v = 0; v < row.size(); ++v) {
+    row[v] = Entry<S>::stored(logits[static_cast<std::size_t>(v)], -1);
+  }
+  return row;
+}
+
+std::vector<double> logits_around(double offset, unsigned seed) {
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<double> normal;
+  std::vector<double> logits(kVocab);
+  for (double& x : logits) x = static_cast<float>(offset + normal(engine));
+  return logits;
+}
+
+/// The largest error of an f32 log-softmax over a few rows; none may exceed its bound.
+double worst_error(double offset, bool shifted_form) {
+  double worst = 0.0;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    const auto logits = logits_around(offset, seed);
+    const auto actual = log_softmax(stored_row<Textbook>(logits), shifted_form);
+    const auto exact = log_softmax(stored_row<Precise>(logits), shifted_form);
+    const auto bound = log_softmax(stored_row<Tracked>(logits), shifted_form);
+    for (Eigen::Index v = 0; v < actual.size(); ++v) {
+      const auto error = static_cast<double>(distance(Precise(actual[v].v), exact[v]));
+      EXPECT_LE(error, kThreshold * bound[v].err);
+      worst = std::max(worst, error);
+    }
+  }
+  return worst;
+}
+
+class LogSoftmax : public testing::Test {
+ protected:
+  Arithmetic arithmetic_ = plain_arithmetic(Dtype::f32, "");
+  ArithmeticScope scope_{arithmetic_};
+};
+
+TEST_F(LogSoftmax, WithoutAShiftLosesWhatTheOffsetOfTheLogitsTakes) {
+  // The shifted form does not feel an offset. The other loses the digits of a number of its size
+  // [rule B7]; how many more than the first depends on how far apart the logits are: 53 and 957
+  // times here.
+  EXPECT_LT(worst_error(10000.0, true), 2.0 * worst_error(0.0, true));
+  EXPECT_GT(worst_error(1000.0, false), 16.0 * worst_error(1000.0, true));
+  EXPECT_GT(worst_error(10000.0, false), 261.0 * worst_error(10000.0, true));
+}
+
+TEST_F(LogSoftmax, SpoilsImpossibleTokensWhereTheRowOverflows) {
+  constexpr double kInfinity = tracking::kInfinity;
+  const auto gradient = [&](double largest) {
+    const auto l = log_softmax(stored_row<Tracked>({-kInfinity, largest, 0.0}), true);
+    return log_softmax_gradient(l, stored_row<Tracked>({0.0, 1.0, 0.0}))[0];
+  };
+  EXPECT_TRUE(gradient(1e4).is_exact_zero());
+  // A logit beyond f32 is an infinity there: infinity less infinity, for every token of the row.
+  EXPECT_GT(gradient(1e39).peak, max_finite(Dtype::f32));
+  EXPECT_EQ(gradient(1e39).v, 0.0L);
+}
+
+}  // namespace
+}  // namespace lossgate::reference
