@@ -278,6 +278,48 @@ TEST(Bounds, AreNotTwiceAsWideAsNeeded) {
   EXPECT_GT(worst, kThreshold);
 }
 
+/// The largest error ratio of a textbook divergence whose bound takes the smallest number that
+/// survives for `eta`.
+double worst_divergence(Dtype dtype, double eta) {
+  using L = reference::Jsd;
+  const reference::Loss& loss = *reference::find_loss(L::signature().id);
+  double worst = 0.0;
+  for (int i = 0; i < 150; ++i) {
+    Choices choices(case_seed(1, loss.signature.id, dtype, static_cast<std::uint64_t>(i)));
+    const Case c = draw_case(loss.signature, dtype, Profile::hostile, choices);
+    if (reference::expected_refusal(loss, c)) continue;
+    const Problem problem(loss.signature, c);
+    Arithmetic arithmetic = plain_arithmetic(dtype, loss.signature.forms.front());
+    const reference::ArithmeticScope scope(arithmetic);
+    const auto exact = evaluated<L, Precise>(problem, arithmetic.form);
+    const auto textbook = evaluated<L, Textbook>(problem, arithmetic.form);
+    arithmetic.eta = eta;
+    const auto tracked = evaluated<L, Tracked>(problem, arithmetic.form);
+    for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
+      for (std::size_t at = 0; at < tracked[o].size(); ++at) {
+        const Tracked& x = tracked[o][at];
+        if (!properties::must_be_finite(arithmetic, problem.outputs[o], x)) continue;
+        const double allowed = properties::allowed_error(problem.outputs[o], x);
+        const auto error = static_cast<double>(
+            reference::distance(Precise(textbook[o][at].v), exact[o][at]) - x.half);
+        if (error > 0.0) worst = std::max(worst, error / allowed);
+      }
+    }
+  }
+  return worst;
+}
+
+TEST(Bounds, NeedTheSmallestNumberThatSurvives) {
+  for (Dtype dtype : {Dtype::f32, Dtype::f64}) {
+    const double with = worst_divergence(dtype, min_subnormal(dtype));
+    const double without = worst_divergence(dtype, 0.0);
+    std::printf("jsd %s: worst ratio %.2f, without eta %.3g\n", std::string(name(dtype)).c_str(),
+                with, without);
+    EXPECT_LE(with, kThreshold);
+    EXPECT_GT(without, 3.0 * kThreshold);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Losses, Certification,
                          testing::Combine(testing::ValuesIn(loss_ids()),
                                           testing::ValuesIn(kFormats)),
