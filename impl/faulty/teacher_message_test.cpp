@@ -55,14 +55,17 @@ TEST(TeacherAnswer, IsTheSameFromEitherForm) {
 TEST(TeacherAnswer, NamesTheSequenceOfABadPrompt) {
   Expected expected = kExpected;
   expected.first = 6;
+  std::string whole = with(kJson, "[2,5]", "[2,3]");
+  for (const char* row : {R"([[-1],["-inf"]])", "[[2],[9]]", "[[-2],[-3]]"}) {
+    whole = with(whole, row, "[]");
+  }
   try {
-    decode_answer(with(kJson, "[2,5]", "[2,3]"), expected, PayloadFault::none);
+    decode_answer(whole, expected, PayloadFault::none);
     ADD_FAILURE() << "accepted";
   } catch (const Refusal& refusal) {
     EXPECT_EQ(refusal.sequence, 7);
   }
-  EXPECT_FALSE(accepts(with(kJson, "[1,3]", "[0,3]")));
-  EXPECT_FALSE(accepts(with(kJson, "[2,5]", "[1,5]")));
+  EXPECT_FALSE(accepts(with(with(kJson, "[1,3]", "[0,3]"), "[2,5]", "[1,5]")));
 }
 
 TEST(TeacherAnswer, IsRefusedWhereItIsNotWhatItClaimsToBe) {
