@@ -118,7 +118,7 @@ TEST(Payload, IsNeverRefusedWhereItDeviatesInNothing) {
 
 TEST(Payload, IsJudgedAlikeByTwoReaders) {
   std::map<std::string, int> messages;
-  int refused = 0;
+  int refused = 0, named = 0;
   for (int i = 0; i < kCases; ++i) {
     const Profile profile = i % 2 == 0 ? Profile::hostile : Profile::soak;
     const Case c = drawn(profile, static_cast<std::uint64_t>(i));
@@ -128,11 +128,16 @@ TEST(Payload, IsJudgedAlikeByTwoReaders) {
         << i << ": " << (expected ? expected->message : actual->message);
     if (!expected) continue;
     ASSERT_EQ(expected->argument, actual->argument) << expected->message;
+    const bool of_prompt = expected->message.find("prompt of") != std::string::npos ||
+                           expected->message.find("without a prompt") != std::string::npos;
+    named += of_prompt;
+    if (of_prompt) ASSERT_EQ(expected->sequence, actual->sequence) << expected->message;
     ++refused;
     ++messages[expected->message.substr(0, 40)];
   }
   EXPECT_GT(refused, kCases / 5);
   EXPECT_LT(refused, kCases * 3 / 5);
+  EXPECT_GT(named, kCases / 50) << "sequences named";
   EXPECT_GT(messages.size(), 30u) << "kinds of complaints";
 }
 
