@@ -18,7 +18,7 @@ enum class PayloadFault {
   prompt_unchecked,           ///< a prompt as long as its sequence gives a row of padding
   json_lacks_actual,          ///< the JSON form knows the required arrays alone
   nan_becomes_minus_inf,      ///< NaN is taken for "no value"
-  truncated_base64_accepted,  /// what is cut off is padding
+  truncated_base64_accepted,  ///< what is cut off is padding
   message_padding_read,       ///< the binary form's own padding is taken for completion
   lengths_unchecked,          ///< of two lists the shorter one counts
   padding_is_zero,            ///< probability 1 where the teacher said nothing
