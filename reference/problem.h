@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/products.h"
 #include "reference/scalar.h"
 #include "reference/spec/case.h"
 #include "reference/spec/result.h"

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+
+#include "reference/scalar.h"
+
+/// Products of which more is known than their factors: any order, part of a matrix product, a zero
+/// or a probability.
+namespace lossgate::reference {
+
+/// a b c, whichever two are multiplied first: that product may underflow or overflow before the
+/// third factor comes.
+template <class S>
+S product(const S& a, const S& b, const S& c) {
+  return a * b * c;
+}
+
+inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c) {
+  Tracked result = a * b * c;
+  if (result.is_exact_zero()) return result;
+  const double ma = tracking::magnitude(a.v) + a.half, mb = tracking::magnitude(b.v) + b.half,
+               mc = tracking::magnitude(c.v) + c.half;
+  result.err += tracking::product(tracking::current->eta, ma + mb + mc);
+  result.peak = std::max({result.peak, ma * mb, mb * mc, ma * mc});
+  return result;
+}
+
+/// a b c d, in any order and grouping.
+template <class S>
+S product(const S& a, const S& b, const S& c, const S& d) {
+  return a * b * c * d;
+}
+
+inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const Tracked& d) {
+  Tracked result = a * b * c * d;
+  if (result.is_exact_zero()) return result;
+  double factors[4], singles = 0.0, pairs = 0.0;
+  const Tracked* operands[] = {&a, &b, &c, &d};
+  for (int i = 0; i < 4; ++i) {
+    factors[i] = tracking::magnitude(operands[i]->v) + operands[i]->half;
+    singles += factors[i];
+  }
+  for (int i = 0; i < 4; ++i) {
+    for (int j = 0; j < i; ++j) {
+      const double pair = factors[i] * factors[j];
+      pairs += pair;
+      result.peak = std::max(result.peak, pair);
+      for (int k = 0; k < j; ++k) result.peak = std::max(result.peak, pair * factors[k]);
+    }
+  }
+  // What two factors lose to underflow is multiplied by the others, and so is what three lose.
+  result.err += tracking::product(tracking::current->eta, singles + pairs);
+  return result;
+}
+
+/// An entry of a matrix product, which never looks at its factors: a zero does not silence an
+/// infinity there, nor what overflows in the compute format.
+template <class S>
+S multiplied(const S& a, const S& b) {
+  return a * b;
+}
+
+inline Tracked multiplied(const Tracked& a, const Tracked& b) {
+  using namespace tracking;
+  const Tracked result = a * b;
+  const double most = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
+  const bool silenced = result.is_exact_zero() && !(most <= largest);
+  return silenced ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
+}
+
+/// A zero times x. Where x is undefined (infinity less infinity), NaN is as right as 0.
+template <class S>
+S silenced(const S& zero, const S& /*x*/) {
+  return zero;
+}
+
+inline Tracked silenced(const Tracked& zero, const Tracked& x) {
+  return x.v == x.v ? zero : Tracked{zero.v, 0.0, tracking::kInfinity, 0.0};
+}
+
+/// p x for a probability p: one that is exactly 0 annihilates, an infinite x included.
+template <class S>
+S weighed(const S& p, const S& x) {
+  return value_of(p) == 0 ? S(0) : S(p * x);
+}
+
+inline Tracked weighed(const Tracked& p, const Tracked& x) { return p * x; }
+
+}  // namespace lossgate::reference

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/products.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace lossgate::reference {
+namespace {
+
+constexpr double kInfinity = tracking::kInfinity;
+
+Tracked stored(double v) { return Entry<Tracked>::stored(v, -1); }
+
+class Products : public testing::Test {
+ protected:
+  Arithmetic arithmetic_ = plain_arithmetic(Dtype::f32, "");
+  ArithmeticScope scope_{arithmetic_};
+};
+
+/// The product in f32 from left to right.
+double in_order(const std::array<double, 4>& factors) {
+  float result = 1.0F;
+  for (double factor : factors) result *= static_cast<float>(factor);
+  return result;
+}
+
+TEST_F(Products, CoverEveryOrderInWhichFourFactorsMayUnderflow) {
+  const double most[] = {1e-40, 3e-30, 1e-16, 7.0, 3e12, 1e35};
+  for (double a : most) {
+    for (double b : most) {
+      for (double c : most) {
+        std::array<double, 4> factors = {a, b, c, 3.0};
+        for (double& factor : factors) factor = static_cast<float>(factor);
+        std::ranges::sort(factors);
+        const Tracked expected =
+            product(stored(factors[0]), stored(factors[1]), stored(factors[2]), stored(factors[3]));
+        const double margin = expected.peak + kThreshold * expected.err;
+        if (margin > max_finite(Dtype::f32)) continue;
+        do {
+          const double error = std::fabs(in_order(factors) - static_cast<double>(expected.v));
+          EXPECT_LE(error, kThreshold * expected.err);
+        } while (std::ranges::next_permutation(factors).found);
+      }
+    }
+  }
+}
+
+TEST_F(Products, FeelWhatOverflowsInSomeOrder) {
+  EXPECT_LT((stored(1e30) * stored(1e-30) * stored(1e30)).peak, 2e30);
+  EXPECT_GT(product(stored(1e30), stored(1e-30), stored(1e30)).peak, 9e59);
+  EXPECT_GT(product(stored(1e20), stored(1e-30), stored(1e20), stored(1e10)).peak, 9e49);
+}
+
+TEST_F(Products, OfAStoredZeroAreThatZeroUnlessAMatrixProductMeetsAnInfinity) {
+  const Tracked zero = stored(0.0), infinity = stored(kInfinity);
+  EXPECT_TRUE(product(zero, infinity, stored(1.0)).is_exact_zero());
+  EXPECT_TRUE(product(zero, infinity, stored(1.0), stored(1.0)).is_exact_zero());
+  EXPECT_TRUE(weighed(zero, infinity).is_exact_zero());
+  EXPECT_TRUE(std::isnan(multiplied(zero, infinity).v));
+  EXPECT_TRUE(multiplied(zero, stored(3.0)).is_exact_zero());
+}
+
+TEST_F(Products, BehindAZeroTheUndefinedMayShowOrNot) {
+  const Tracked zero = stored(0.0), undefined = stored(kInfinity) - stored(kInfinity);
+  EXPECT_TRUE(silenced(zero, stored(kInfinity)).is_exact_zero());
+  EXPECT_EQ(silenced(zero, undefined).v, 0.0L);
+  EXPECT_EQ(silenced(zero, undefined).peak, kInfinity);
+}
+
+}  // namespace
+}  // namespace lossgate::reference
