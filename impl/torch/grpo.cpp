@@ -29,7 +29,8 @@ struct GrpoTerms : torch::autograd::Function<GrpoTerms> {
     const PolicyTerms terms = policy_terms(
         policy, selected(old_log_prob), options.kl_penalty == 0.0 ? policy : selected(ref_log_prob),
         selected(advantage), valid, options);
-    context->save_for_backward({terms.own_slope, terms.weight_slope, terms.row_slope, valid});
+    context->save_for_backward(
+        {terms.own_slope, terms.weight_slope, terms.row_slope, valid, terms.log_slope});
     context->saved_data["stored"] = log_prob.scalar_type();
     return terms.value;
   }
@@ -43,7 +44,8 @@ struct GrpoTerms : torch::autograd::Function<GrpoTerms> {
       const at::Tensor through = (upstream[0] * weight_slope).sum(1, /*keepdim=*/true);
       // A selected zero on either side annihilates what may be infinite on the other.
       const at::Tensor silent = (through == 0).logical_or_(row_slope == 0);
-      const at::Tensor common = (through * row_slope).masked_fill_(silent, 0);
+      at::Tensor common = (through * row_slope).masked_fill_(silent, 0);
+      if (saved[4].defined()) common.add_((upstream[0] * saved[4]).sum(1, /*keepdim=*/true));
       const at::Tensor shared = at::where(saved[3], common, 0.0);
       gradient = gradient.defined() ? gradient.add_(shared) : shared;
     }

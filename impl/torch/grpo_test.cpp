@@ -142,6 +142,11 @@ TEST(Grpo, LetsASmallWeightBringBackAnEstimateThatOverflows) {
   PolicyOptions options = kUnbounded;
   options.kl.weighted = true;
   EXPECT_NEAR(in.run(options).loss.item<double>(), 0.1 * std::exp(1.0), 1e-6);
+  EXPECT_NEAR(in.run(options).gradient.item<double>(), 0.0, 1e-6);  // -w x, exp(-99) 100
+  PolicyOptions by_sequence = options;
+  by_sequence.sequence_level = true;
+  EXPECT_NEAR(in.run(by_sequence).loss.item<double>(), 0.1 * std::exp(1.0), 1e-6);
+  EXPECT_NEAR(in.run(by_sequence).gradient.item<double>(), 0.0, 1e-6);
   // 1e40 exp(-1e20), which is 0 and no reason to clamp.
   const Inputs far{row({-1e20}, at::kFloat), row({0}, at::kFloat), row({0}, at::kFloat),
                    row({0}, at::kFloat), row({1})};

@@ -39,6 +39,9 @@ std::tuple<at::Tensor, at::Tensor> kl_penalty(
       terms.slope = policy - reference;
     } else if (options.kl.weighted) {
       terms.slope.add_(through_weight(terms.weight_slope, weight));
+      if (terms.log_weight_slope.defined()) {
+        terms.slope.add_(through_log_weight(terms.log_weight_slope, weight));
+      }
     }
     const at::Tensor ignored = valid.logical_not();
     return {terms.value.masked_fill_(ignored, 0), terms.slope.masked_fill_(ignored, 0)};

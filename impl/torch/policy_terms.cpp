@@ -71,18 +71,22 @@ at::Tensor weighted(const at::Tensor& x, const ImportanceWeight& weight,
 }
 
 /// Where an estimate of a finite x overflows, a small weight brings it back: of k3 exp(x) alone is
-/// left, and its slope; the square of k2 is formed last.
+/// left, and its slope; the square of k2 is formed last. The estimate is then the derivative by the
+/// weight's logarithm; the one by the weight is infinite.
 void bring_back(KlTerms& kl, const at::Tensor& x, const ImportanceWeight& weight,
                 const KlOptions& options) {
   if (options.input_clamp || options.estimator == KlEstimator::k1) return;
   const at::Tensor lost = kl.weight_slope.isinf().logical_and_(x.isfinite());
+  at::Tensor product;
   if (options.estimator == KlEstimator::k2) {
-    kl.value = at::where(lost, (0.5 * x * weight.value).mul_(x), kl.value);
-    return;
+    product = (0.5 * x * weight.value).mul_(x);
+  } else {
+    product = (weight.log + x).exp_();
+    kl.slope = at::where(lost, -product, kl.slope);
   }
-  const at::Tensor power = (weight.log + x).exp_();
-  kl.value = at::where(lost, power, kl.value);
-  kl.slope = at::where(lost, -power, kl.slope);
+  kl.value = at::where(lost, product, kl.value);
+  kl.weight_slope = at::where(lost, 0.0, kl.weight_slope);
+  kl.log_weight_slope = at::where(lost, product, 0.0);
 }
 
 }  // namespace
@@ -98,6 +102,11 @@ at::Tensor through_weight(const at::Tensor& weight_slope, const ImportanceWeight
   slope.masked_fill_(weight_slope == 0, 0);
   slope.masked_fill_(weight.clamped.defined() ? weight.clamped : weight.vanished, 0);
   return slope;
+}
+
+at::Tensor through_log_weight(const at::Tensor& log_weight_slope, const ImportanceWeight& weight) {
+  const at::Tensor fixed = weight.clamped.defined() ? weight.clamped : weight.vanished;
+  return log_weight_slope.masked_fill(fixed, 0);
 }
 
 KlEstimator parse_kl_estimator(std::string_view text) {
@@ -130,7 +139,8 @@ KlTerms kl_terms(const at::Tensor& log_prob, const at::Tensor& ref_log_prob,
   if (options.output_clamp) {
     const at::Tensor outside = exceeds(kl.value, *options.output_clamp);
     kl.slope.masked_fill_(outside, 0);
-    if (options.weighted) kl.weight_slope = plain.masked_fill(outside, 0);
+    if (options.weighted) kl.weight_slope = kl.weight_slope.masked_fill(outside, 0);
+    if (kl.log_weight_slope.defined()) kl.log_weight_slope.masked_fill_(outside, 0);
     kl.value.clamp_(-*options.output_clamp, *options.output_clamp);
   }
   return kl;
@@ -147,23 +157,28 @@ PolicyTerms policy_terms(const at::Tensor& log_prob, const at::Tensor& old_log_p
   }
   const ImportanceWeight weight = importance_weight(log_ratio, options.log_ratio_clamp);
   auto [value, weight_slope] = clipped_surrogate(weight, advantage, options);
-  at::Tensor own;
+  at::Tensor own, log_slope;
   if (options.kl_penalty != 0.0) {
     const KlTerms kl = kl_terms(log_prob, ref_log_prob, weight, options.kl);
     value.add_(kl.value * options.kl_penalty);
     own = kl.slope.mul_(options.kl_penalty);
     if (options.kl.weighted) weight_slope.add_(kl.weight_slope * options.kl_penalty);
+    if (kl.log_weight_slope.defined()) {
+      log_slope = through_log_weight(kl.log_weight_slope, weight).mul_(options.kl_penalty);
+    }
   }
   value.masked_fill_(ignored, 0);
   if (options.sequence_level) {
     at::Tensor row_slope = weight.value / counts;
     if (weight.clamped.defined()) row_slope.masked_fill_(weight.clamped, 0);
     if (own.defined()) own.masked_fill_(ignored, 0);
-    return {value, own, weight_slope.masked_fill_(ignored, 0), row_slope};
+    if (log_slope.defined()) log_slope.div_(counts).masked_fill_(ignored, 0);
+    return {value, own, weight_slope.masked_fill_(ignored, 0), row_slope, log_slope};
   }
   at::Tensor slope = through_weight(weight_slope, weight);
   if (own.defined()) slope.add_(own);
-  return {value, slope.masked_fill_(ignored, 0), {}, {}};
+  if (log_slope.defined()) slope.add_(log_slope);
+  return {value, slope.masked_fill_(ignored, 0), {}, {}, {}};
 }
 
 }  // namespace lossgate::impl

@@ -43,10 +43,15 @@ ImportanceWeight importance_weight(const at::Tensor& log_ratio, std::optional<do
 /// annihilate: what they meet may be infinite.
 at::Tensor through_weight(const at::Tensor& weight_slope, const ImportanceWeight& weight);
 
+/// log_weight_slope where the weight moves with its log-ratio, else 0.
+at::Tensor through_log_weight(const at::Tensor& log_weight_slope, const ImportanceWeight& weight);
+
 /// An estimate of KL(policy || reference) and its derivatives with respect to log_prob (the weight
-/// held fixed) and the weight.
+/// held fixed) and the weight; where only its product with the weight is finite, with respect to
+/// the logarithm of the weight instead.
 struct KlTerms {
   at::Tensor value, slope, weight_slope;
+  at::Tensor log_weight_slope = {};  ///< undefined where no such place can be
 };
 
 /// `weight` is used where the options ask for it.
@@ -61,6 +66,7 @@ struct PolicyTerms {
   at::Tensor own_slope;     ///< with respect to the token's own log_prob
   at::Tensor weight_slope;  ///< with respect to the sequence's weight; undefined at token level
   at::Tensor row_slope;     ///< of that weight with respect to each log_prob, [sequences, 1]
+  at::Tensor log_slope;     ///< by way of the logarithm of that weight; may be undefined
 };
 
 /// All tensors are in the compute format, and hold safe values where `valid` is false.
