@@ -65,7 +65,7 @@ class Tempers {
   Tempers(Profile profile, Choices& choices) : profile_(profile) {
     if (profile == Profile::benign) return;
     choices.enter("temper");
-    constexpr double kShares[] = {0.25, 0.5, 1.0};
+    constexpr double kShares[] = {0.5, 0.75, 1.0};
     nasty_share_ = choices.one_of(kShares);
   }
 

@@ -9,9 +9,9 @@ namespace lossgate::fuzz {
 namespace {
 
 constexpr Share<LogRatio> kRatios[] = {
-    {LogRatio::equal, {2, 2, 1}}, {LogRatio::mild, {6, 1, 1}}, {LogRatio::wide, {1, 1, 1}},
-    {LogRatio::ulp, {0, 2, 1}},   {LogRatio::edge, {0, 6, 3}}, {LogRatio::spike, {0, 4, 3}},
-    {LogRatio::far, {0, 4, 3}},   {LogRatio::huge, {0, 2, 2}},
+    {LogRatio::equal, {2, 1, 1}}, {LogRatio::mild, {6, 1, 1}}, {LogRatio::wide, {1, 1, 1}},
+    {LogRatio::ulp, {0, 2, 1}},   {LogRatio::edge, {0, 7, 3}}, {LogRatio::spike, {0, 4, 3}},
+    {LogRatio::far, {0, 7, 3}},   {LogRatio::huge, {0, 3, 2}},
 };
 
 /// The first column itself.
@@ -21,7 +21,7 @@ constexpr Share<Base> kBases[] = {
     {Base::likely, {3, 2, 1}},
     {Base::spread, {3, 2, 1}},
     {Base::certain, {0, 2, 1}},
-    {Base::deep, {0, 1, 1}},
+    {Base::deep, {0, 2, 1}},
 };
 
 double draw_base(Base base, Choices& choices) {
@@ -33,7 +33,7 @@ double draw_base(Base base, Choices& choices) {
     case Base::certain:
       return choices.sometimes(0.5) ? -0.0 : 0.0;
     case Base::deep:
-      return choices.real(-20.0, -110.0);
+      return -choices.log_uniform(0x1p3, 0x1p7);  // far from the log-prob that a model computes
   }
   return 0.0;
 }
@@ -58,8 +58,9 @@ double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choic
     case LogRatio::edge:
       return draw_edge(edges, dtype, choices);
     case LogRatio::far: {
-      // Small; around the overflow of exp, which is at 11 in f16 and at 88 in f32; far beyond it.
-      constexpr double kBorders[] = {0x1p-24, 0x1p3, 0x1p7, 0x1p13};
+      // Small; around the overflow of exp in f16, at 11, and the usual clamp, at 20; around that of
+      // exp in f32, at 88, and far beyond it.
+      constexpr double kBorders[] = {0x1p-24, 0x1p3, 0x1p5, 0x1p13};
       const auto zone = choices.integer(0, 2);
       const double size = choices.log_uniform(kBorders[zone], kBorders[zone + 1]);
       return choices.sometimes(0.5) ? -size : size;

@@ -14,16 +14,16 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Share<Deviation> kDeviations[] = {
-    {Deviation::none, {1, 12, 8}},
-    {Deviation::one_lacks_array, {0, 2, 2}},
+    {Deviation::none, {1, 7, 8}},
+    {Deviation::one_lacks_array, {0, 8, 2}},
     {Deviation::no_prompt, {0, 1, 1}},
-    {Deviation::prompt_at_length, {0, 2, 2}},
-    {Deviation::lists_differ, {0, 2, 2}},
-    {Deviation::nan, {0, 2, 2}},
+    {Deviation::prompt_at_length, {0, 8, 2}},
+    {Deviation::lists_differ, {0, 6, 2}},
+    {Deviation::nan, {0, 8, 2}},
     {Deviation::plus_infinity, {0, 1, 1}},
     {Deviation::negative_id, {0, 1, 1}},
     {Deviation::another_sequence, {0, 1, 1}},
-    {Deviation::cut_base64, {0, 2, 2}},
+    {Deviation::cut_base64, {0, 6, 2}},
     {Deviation::bad_base64, {0, 1, 1}},
     {Deviation::wrong_count, {0, 1, 1}},
     {Deviation::absurd_size, {0, 1, 1}},
@@ -39,6 +39,13 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 /// Legal log-probs that are easily lost on the way: zeros, subnormals, the ends of the format.
 constexpr float kSpecial[] = {0.0F,       -0.0F,   -1e-45F, -1.17549435e-38F, -1e-7F,
                               -87.33655F, -104.0F, -1e9F,   -3.4028235e38F,   kMinusInfinity};
+
+/// How often a response is in the binary form, which alone holds base64, and whose lists can differ
+/// in their sums only.
+constexpr double binary_share(Deviation deviation) {
+  if (deviation == Deviation::cut_base64 || deviation == Deviation::bad_base64) return 1.0;
+  return deviation == Deviation::lists_differ ? 0.25 : 0.5;
+}
 
 /// One of a list's items, by reference; the list is not empty.
 template <class T>
@@ -58,12 +65,18 @@ class MessageDraw {
         actual_ids_(!choices.sometimes(0.25)) {}
 
   std::vector<std::string> draw(Index sequences, Index responses) {
-    const Index deviant = choices_.integer(0, responses - 1);
+    std::vector<Index> counts, worth_spoiling;
+    for (Index r = 0; r < responses; ++r) {
+      counts.push_back(r + 1 < responses ? choices_.integer(0, sequences) : sequences);
+      sequences -= counts.back();
+      if (counts.back() > 0) worth_spoiling.push_back(r);
+    }
+    const Index deviant = any_of(worth_spoiling, choices_);
     std::vector<std::string> texts;
     for (Index r = 0; r < responses; ++r) {
-      const Index count = r + 1 < responses ? choices_.integer(0, sequences) : sequences;
-      sequences -= count;
-      texts.push_back(draw_response(count, r == deviant ? deviation_ : Deviation::none));
+      const bool deviates = r == deviant;
+      texts.push_back(draw_response(counts[static_cast<std::size_t>(r)],
+                                    deviates ? deviation_ : Deviation::none));
     }
     return texts;
   }
@@ -102,7 +115,7 @@ class MessageDraw {
   }
 
   std::string draw_response(Index sequences, Deviation deviation) {
-    const bool binary = choices_.sometimes(0.5);
+    const bool binary = choices_.sometimes(binary_share(deviation));
     const bool fewer = choices_.sometimes(0.2);
     const Index entries = fewer ? choices_.integer(1, support_) : support_;
     Message message{.sequences = {},

@@ -7,7 +7,7 @@ namespace lossgate::fuzz {
 namespace {
 
 constexpr Share<SplitForm> kForms[] = {
-    {SplitForm::whole, {6, 4, 2}},      {SplitForm::halves, {3, 1, 1}},
+    {SplitForm::whole, {6, 1, 1}},      {SplitForm::halves, {3, 1, 1}},
     {SplitForm::one_by_one, {1, 2, 2}}, {SplitForm::ranks, {1, 2, 2}},
     {SplitForm::random, {1, 3, 3}},     {SplitForm::empty_parts, {0, 2, 2}},
     {SplitForm::idle_rank, {0, 1, 1}},  {SplitForm::shuffled, {0, 2, 2}},
