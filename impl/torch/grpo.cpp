@@ -46,6 +46,8 @@ struct GrpoTerms : torch::autograd::Function<GrpoTerms> {
       const at::Tensor silent = (through == 0).logical_or_(row_slope == 0);
       at::Tensor common = (through * row_slope).masked_fill_(silent, 0);
       if (saved[4].defined()) common.add_((upstream[0] * saved[4]).sum(1, /*keepdim=*/true));
+      // Divided last: a subnormal weight would lose digits.
+      common.div_(row_counts(saved[3]).clamp_min_(1));
       const at::Tensor shared = at::where(saved[3], common, 0.0);
       gradient = gradient.defined() ? gradient.add_(shared) : shared;
     }

@@ -169,10 +169,10 @@ PolicyTerms policy_terms(const at::Tensor& log_prob, const at::Tensor& old_log_p
   }
   value.masked_fill_(ignored, 0);
   if (options.sequence_level) {
-    at::Tensor row_slope = weight.value / counts;
-    if (weight.clamped.defined()) row_slope.masked_fill_(weight.clamped, 0);
+    at::Tensor row_slope = weight.value;
+    if (weight.clamped.defined()) row_slope = row_slope.masked_fill(weight.clamped, 0);
     if (own.defined()) own.masked_fill_(ignored, 0);
-    if (log_slope.defined()) log_slope.div_(counts).masked_fill_(ignored, 0);
+    if (log_slope.defined()) log_slope.masked_fill_(ignored, 0);
     return {value, own, weight_slope.masked_fill_(ignored, 0), row_slope, log_slope};
   }
   at::Tensor slope = through_weight(weight_slope, weight);

@@ -65,7 +65,7 @@ struct PolicyTerms {
   at::Tensor value;         ///< [sequences, tokens], 0 where not valid
   at::Tensor own_slope;     ///< with respect to the token's own log_prob
   at::Tensor weight_slope;  ///< with respect to the sequence's weight; undefined at token level
-  at::Tensor row_slope;     ///< of that weight with respect to each log_prob, [sequences, 1]
+  at::Tensor row_slope;     ///< of that weight by its log-ratio, the mean of the tokens'
   at::Tensor log_slope;     ///< by way of the logarithm of that weight; may be undefined
 };
 
