@@ -41,10 +41,11 @@ struct GrpoTerms : torch::autograd::Function<GrpoTerms> {
     at::Tensor gradient;
     if (own.defined()) gradient = upstream[0] * own;
     if (weight_slope.defined()) {
-      const at::Tensor through = (upstream[0] * weight_slope).sum(1, /*keepdim=*/true);
-      // A selected zero on either side annihilates what may be infinite on the other.
+      // Each with the weight before they are added: large advantages may cancel, or be small
+      // beside it. A selected zero on either side annihilates what may be infinite on the other.
+      const at::Tensor through = upstream[0] * weight_slope;
       const at::Tensor silent = (through == 0).logical_or_(row_slope == 0);
-      at::Tensor common = (through * row_slope).masked_fill_(silent, 0);
+      at::Tensor common = (through * row_slope).masked_fill_(silent, 0).sum(1, /*keepdim=*/true);
       if (saved[4].defined()) common.add_((upstream[0] * saved[4]).sum(1, /*keepdim=*/true));
       // Divided last: a subnormal weight would lose digits.
       common.div_(row_counts(saved[3]).clamp_min_(1));
