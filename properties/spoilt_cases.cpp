@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include "properties/case_facts.h"
@@ -36,24 +37,32 @@ std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Ca
   const Index at =
       position * each +
       static_cast<Index>((pick >> 24) % static_cast<std::uint64_t>(std::max<Index>(each, 1)));
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const bool infinite = field.infinity != Infinity::legal && (pick >> 40) % 3 == 0;
-  tensor.set(at, infinite ? std::numeric_limits<double>::infinity()
-                          : std::numeric_limits<double>::quiet_NaN());
+  tensor.set(at, !infinite               ? std::numeric_limits<double>::quiet_NaN()
+                 : (pick >> 44) % 2 == 0 ? kInfinity
+                                         : -kInfinity);
   return result;
 }
 
-/// Each candidate makes the case invalid in one way; false where it does not apply.
-using Spoil = bool (*)(const LossSignature&, Case&);
+/// Each candidate makes the case invalid in one way; false where it does not apply. `pick` decides
+/// what is free to choose.
+using Spoil = bool (*)(const LossSignature&, Case&, std::uint64_t pick);
 
-bool spoil_mask(const LossSignature& signature, Case& c) {
+template <class T>
+const T& any_of(const std::vector<T>& items, std::uint64_t pick) {
+  return items[static_cast<std::size_t>(pick % items.size())];
+}
+
+bool spoil_mask(const LossSignature& signature, Case& c, std::uint64_t pick) {
   if (signature.mask.empty() || c.batch.at(signature.mask).size() == 0) return false;
   Tensor& mask = c.batch.at(signature.mask);
   if (mask.dtype == Dtype::boolean) return false;
-  mask.set(mask.size() - 1, 2.0);
+  mask.set(static_cast<Index>(pick % static_cast<std::uint64_t>(mask.size())), 2.0);
   return true;
 }
 
-bool spoil_reduction(const LossSignature& signature, Case& c) {
+bool spoil_reduction(const LossSignature& signature, Case& c, std::uint64_t /*pick*/) {
   for (Reduction reduction : kAllReductions) {
     if (std::ranges::find(signature.reductions, reduction) == signature.reductions.end()) {
       c.spec.reduction = reduction;
@@ -63,19 +72,26 @@ bool spoil_reduction(const LossSignature& signature, Case& c) {
   return false;
 }
 
-bool spoil_label(const LossSignature& signature, Case& c) {
+/// A label beyond the vocabulary, before it, or one that is in it once its high bits are lost.
+bool spoil_label(const LossSignature& signature, Case& c, std::uint64_t pick) {
   const std::vector<bool> valid = valid_positions(signature, c);
-  const auto first = std::ranges::find(valid, true);
-  if (first == valid.end()) return false;
+  std::vector<Index> positions;
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    if (valid[i]) positions.push_back(static_cast<Index>(i));
+  }
+  if (positions.empty()) return false;
   for (const Field& field : signature.fields) {
     if (field.quantity != Quantity::label || field.axes.size() != 2) continue;
-    c.batch.at(field.name).set(first - valid.begin(), static_cast<double>(c.shape[Axis::vocab]));
+    Tensor& labels = c.batch.at(field.name);
+    std::vector<double> wrong = {static_cast<double>(c.shape[Axis::vocab]), -1.0};
+    if (labels.dtype == Dtype::i64) wrong.push_back(0x1p32);
+    labels.set(any_of(positions, pick >> 8), any_of(wrong, pick));
     return true;
   }
   return false;
 }
 
-bool spoil_extent(const LossSignature& signature, Case& c) {
+bool spoil_extent(const LossSignature& signature, Case& c, std::uint64_t /*pick*/) {
   for (const Field& field : signature.fields) {
     Tensor& tensor = c.batch.at(field.name);
     if (field.role == Role::differentiable || !is_positional(field) || tensor.extents[1] < 2) {
@@ -89,22 +105,32 @@ bool spoil_extent(const LossSignature& signature, Case& c) {
   return false;
 }
 
-bool spoil_option(const LossSignature& signature, Case& c) {
+/// A numeric option below or above its range, or no number; an integer that is none.
+bool spoil_option(const LossSignature& signature, Case& c, std::uint64_t pick) {
+  std::vector<const Option*> numeric;
   for (const Option& option : signature.options) {
-    if (option.kind == Option::Kind::choice || option.kind == Option::Kind::flag) continue;
-    c.spec.set(option.name, option.low - 1.0);
-    return true;
+    if (option.kind != Option::Kind::choice) numeric.push_back(&option);
   }
-  return false;
+  if (numeric.empty()) return false;
+  const Option& option = *any_of(numeric, pick >> 8);
+  std::vector<double> wrong = {option.low - 1.0, std::nextafter(option.low, -HUGE_VAL),
+                               std::nextafter(option.high, HUGE_VAL),
+                               std::numeric_limits<double>::quiet_NaN()};
+  if (option.kind != Option::Kind::real) wrong.push_back(option.low + 0.5);
+  c.spec.set(option.name, any_of(wrong, pick));
+  return true;
 }
 
 std::optional<Transformed> invalid(const LossSignature& signature, const Case& whole, const Case&) {
   static constexpr std::array<Spoil, 5> kSpoilers = {spoil_mask, spoil_reduction, spoil_label,
                                                      spoil_extent, spoil_option};
-  const std::size_t first = fingerprint_of(whole) % kSpoilers.size();
+  const std::uint64_t pick = fingerprint_of(whole);
+  const std::size_t first = pick % kSpoilers.size();
   for (std::size_t i = 0; i < kSpoilers.size(); ++i) {
     Transformed result{.c = whole};
-    if (kSpoilers[(first + i) % kSpoilers.size()](signature, result.c)) return result;
+    if (kSpoilers[(first + i) % kSpoilers.size()](signature, result.c, pick >> 16)) {
+      return result;
+    }
   }
   return std::nullopt;
 }

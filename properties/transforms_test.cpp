@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 
@@ -24,8 +25,21 @@ std::optional<Transformed> apply(const Transform& transform, const Case& c) {
   return transform.apply(grpo().signature, whole, c);
 }
 
+/// Bit for bit, so that an option which is NaN is the same as itself.
+bool same(const OptionValue& a, const OptionValue& b) {
+  const auto *x = std::get_if<double>(&a), *y = std::get_if<double>(&b);
+  return x && y ? std::bit_cast<std::uint64_t>(*x) == std::bit_cast<std::uint64_t>(*y) : a == b;
+}
+
+bool same(const LossSpec& a, const LossSpec& b) {
+  return a.loss == b.loss && a.reduction == b.reduction &&
+         std::ranges::equal(a.options, b.options, [](const auto& x, const auto& y) {
+           return x.first == y.first && same(x.second, y.second);
+         });
+}
+
 bool same(const Case& a, const Case& b) {
-  return a.spec == b.spec && a.shape == b.shape && a.batch == b.batch && a.split == b.split;
+  return same(a.spec, b.spec) && a.shape == b.shape && a.batch == b.batch && a.split == b.split;
 }
 
 Case ragged_case() {
