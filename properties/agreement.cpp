@@ -13,10 +13,16 @@ using reference::Tracked;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double ratio_of(double distance, double half, double allowed) {
-  const double excess = std::max(distance - half, 0.0);
+double ratio_of(double distance, double exempt, double allowed) {
+  const double excess = std::max(distance - exempt, 0.0);
   if (excess == 0.0) return 0.0;
   return allowed == 0.0 ? kInfinity : excess / allowed;
+}
+
+/// Whether storing the output rounds what was computed in a wider format: once, and by no more than
+/// storage_error. T is for first-order estimates, not for that.
+bool narrows(const Arithmetic& arithmetic, const OutputInfo& output) {
+  return is_float(output.dtype) && unit_roundoff(output.dtype) > unit_roundoff(arithmetic.compute);
 }
 
 /// Where the value overflows, these are right, and NaN is tolerated (rule C2). Of the infinities
@@ -85,6 +91,14 @@ class Judge {
         std::isfinite(actual) ? static_cast<double>(std::fabs(actual - expected.v)) : kInfinity;
     const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
     const double allowed = allowed_error(output, expected, exact);
+    // What is allowed beyond the half-width without a ratio, and what with one (rule B3).
+    double exempt = expected.half, scaled = allowed;
+    if (narrows(comparison_.arithmetic, output) && std::isfinite(allowed) &&
+        !expected.is_exact_zero()) {
+      scaled = exact ? 0.0 : expected.err;
+      const auto magnitude = static_cast<double>(std::fabs(expected.v));
+      exempt += storage_error(output, magnitude + expected.half + kThreshold * scaled);
+    }
     ++compared_;
     // An infinity that stands in the input is exact, and no moderate number is near it. One that
     // Real or double overflowed to has an infinite bound: nothing is said.
@@ -92,11 +106,11 @@ class Judge {
         std::isinf(expected.v) && std::isfinite(expected.err) && std::isfinite(expected.half);
     const double ratio = infinite               ? kInfinity
                          : allowed == kInfinity ? 0.0
-                                                : ratio_of(distance, expected.half, allowed);
+                                                : ratio_of(distance, exempt, scaled);
     if (ratio > kThreshold) {
       // Beyond the compute format's range the first-order bound says nothing of a finite result.
       if (!peak_fits && acceptable_overflow(output, expected, actual)) return;
-      record(output, index, expected, actual, allowed, ratio);
+      record(output, index, expected, actual, exempt - expected.half + kThreshold * scaled, ratio);
     } else if (allowed > 0.0 &&
                kThreshold * allowed >= static_cast<double>(std::fabs(expected.v))) {
       ++no_digit_;
@@ -113,7 +127,7 @@ class Judge {
     violation_ = Violation{.place = place_of(comparison_.study, output, index),
                            .actual = actual,
                            .expected = expected.v,
-                           .allowed = kThreshold * allowed,
+                           .allowed = allowed,
                            .half_width = expected.half,
                            .error_ratio = ratio,
                            .detail = "",

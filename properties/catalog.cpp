@@ -24,10 +24,10 @@ const std::vector<Property>& catalog() {
        "Every returned value is finite wherever the formula's value and the magnitudes of its "
        "stable "
        "form fit the compute format.",
-       "C1 C2", finite_forward, Precedence::decides},
+       "C1 C2", finite_forward, Precedence::finite},
       {"finite_backward", Tier::core,
        "Every gradient entry is finite under the same rule, whatever the upstream gradient.",
-       "C1 C2", finite_backward, Precedence::decides},
+       "C1 C2", finite_backward, Precedence::finite},
       {"masked_positions_inert", Tier::core,
        "Replacing data at masked positions changes no bit of any output, and the gradient there is "
        "exactly 0.",
@@ -50,7 +50,7 @@ const std::vector<Property>& catalog() {
       {"reference_agreement", Tier::core,
        "Loss, per-token values and gradients agree with the reference within the bound that the "
        "declared arithmetic implies for this case.",
-       "B1-B7 C5 C8", reference_agreement, Precedence::yields},
+       "B1-B7 C5 C8", reference_agreement, Precedence::formula},
       {"split_invariance", Tier::core,
        "Any split into micro-batches and ranks gives the loss and gradient of the whole batch.",
        "D1 D2", split_invariance, Precedence::yields},
@@ -92,16 +92,20 @@ const Property* find_property(std::string_view name) {
 std::vector<Outcome> check_all(Evaluation& evaluation,
                                const std::vector<const Property*>& properties, bool precedence) {
   std::vector<Outcome> outcomes;
-  bool finite = true;
+  bool finite = true, formula = true;
   for (const Property* property : properties) {
-    if (precedence && !finite && property->precedence == Precedence::yields) {
+    const Precedence rank = property->precedence;
+    const bool compares = rank == Precedence::formula || rank == Precedence::yields;
+    if (precedence && compares && !finite) {
       outcomes.push_back(skipped("not finite"));
-      continue;
+    } else if (precedence && rank == Precedence::yields && !formula) {
+      outcomes.push_back(skipped("not the formula"));
+    } else {
+      outcomes.push_back(property->check(evaluation));
     }
-    outcomes.push_back(property->check(evaluation));
-    if (property->precedence == Precedence::decides) {
-      finite &= outcomes.back().verdict != Verdict::violated;
-    }
+    const bool wrong = outcomes.back().verdict == Verdict::violated;
+    finite &= rank != Precedence::finite || !wrong;
+    formula &= rank != Precedence::formula || !wrong;
   }
   return outcomes;
 }

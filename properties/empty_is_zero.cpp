@@ -37,7 +37,8 @@ Outcome empty_is_zero(Evaluation& evaluation) {
     return violated(*violation);
   }
   CaseStudy* row = evaluation.study().derived(kRowMasked);
-  if (!row || incomparable(evaluation)) return held();
+  // What is not the formula on the whole batch is not blamed on the empty row.
+  if (!row || incomparable(evaluation) || reference_agreement(evaluation).violation) return held();
   const LossResult& actual = evaluation.actual(kRowMasked);
   if (auto violation = malformed(*row, actual)) return violated(*violation);
   Outcome outcome =

@@ -13,10 +13,12 @@ namespace lossgate::properties {
 enum class Tier { core, wide, hardening };
 std::string_view name(Tier tier);
 
-/// How a property stands to finiteness (rule E2): one NaN is one finding, not eight.
+/// How a property stands to the two questions that come before all comparisons, is it finite and is
+/// it the formula (rule E2): one fault is one finding, not eight.
 enum class Precedence {
-  decides,  ///< it is the question of finiteness
-  yields,   ///< not asked of an implementation that is not finite
+  finite,   ///< it is the question of finiteness
+  formula,  ///< it is the question of the formula, not asked of what is not finite
+  yields,   ///< asked only of an implementation that is finite and the formula
   always,
 };
 
@@ -35,7 +37,7 @@ const std::vector<Property>& catalog();
 const Property* find_property(std::string_view name);
 
 /// The outcome of each property, in the same order. With precedence, comparisons of an
-/// implementation whose finiteness is violated are skipped (rule E2): one NaN is one finding.
+/// implementation that is not finite or not the formula are skipped (rule E2).
 std::vector<Outcome> check_all(Evaluation& evaluation,
                                const std::vector<const Property*>& properties, bool precedence);
 
