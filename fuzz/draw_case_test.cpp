@@ -176,8 +176,8 @@ TEST(DrawCase, SoakCasesAreLargerNowAndThen) {
     }
     return most;
   };
-  EXPECT_LE(tokens(Profile::hostile), 33);
-  EXPECT_GE(tokens(Profile::soak), 127);
+  EXPECT_LE(tokens(Profile::hostile), 129);
+  EXPECT_GE(tokens(Profile::soak), 257);
 }
 
 }  // namespace

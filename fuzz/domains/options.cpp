@@ -16,10 +16,11 @@ constexpr Share<Number> kNumbers[] = {
 };
 
 /// A thousandth of the range, so that a printed case stays readable; by size where the range spans
-/// several orders of magnitude.
+/// several orders of magnitude, and now and then where it begins at 0.
 double within(double low, double high, Choices& choices) {
-  if (low > 0.0 && high / low > 1000.0) {
-    const double drawn = choices.log_uniform(low, high);
+  const bool from_zero = low == 0.0 && high > 0.0 && choices.sometimes(0.5);
+  if (from_zero || (low > 0.0 && high / low > 1000.0)) {
+    const double drawn = choices.log_uniform(from_zero ? high * 0x1p-24 : low, high);
     const double unit = std::ldexp(1.0, std::ilogb(drawn) - 8);
     return std::clamp(std::round(drawn / unit) * unit, low, high);
   }

@@ -20,7 +20,7 @@ double draw_kind(Kind kind, Choices& choices) {
     case Kind::one:
       return 1.0;
     case Kind::zero:
-      return 0.0;
+      return choices.sometimes(0.25) ? -0.0 : 0.0;
     case Kind::minus_one:
       return -1.0;
     case Kind::power_of_two:
@@ -28,7 +28,7 @@ double draw_kind(Kind kind, Choices& choices) {
     case Kind::loss_scale:
       return 65536.0;
     case Kind::small:
-      return 1e-4;
+      return choices.log_uniform(0x1p-100, 0x1p-12);
     case Kind::free:
       return choices.bell();
   }
