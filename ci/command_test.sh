@@ -126,7 +126,9 @@ out_folder() {
 
 verdicts() {
   gate 0 'green: 0 red findings' --impl fake_exact
-  gate 1 'red: [1-9]' --impl fake_wrong
+  # A hostile run knows what a benign case shows as well.
+  gate 1 'red: [1-9]' --impl fake_wrong --out wrong
+  grep -q '"grade": "ordinary"' wrong/run.json || fail 'what is wrong everywhere is not ordinary'
   gate 1 'killed 1 of 1' --impl fake_exact --impl fake_wrong --impl fake_doubled
   gate 0 'killed 1 of 1, 1 \(100.0 %\) within the first 8' --impl fake_exact --impl fake_doubled
   gate 1 '1 faulty variant survived' --impl fake_exact --impl fake_survivor

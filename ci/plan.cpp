@@ -70,6 +70,10 @@ PlannedCase Plan::hostile_at(const impl::Implementation& variant, std::int64_t d
   return drawn(streams[turn], fuzz::Profile::hostile, hostile_index(variant, draw));
 }
 
+PlannedCase Plan::benign_like(const PlannedCase& planned, std::int64_t index) const {
+  return drawn({planned.loss, planned.dtype}, fuzz::Profile::benign, index);
+}
+
 std::int64_t Plan::hostile_index(const impl::Implementation& variant, std::int64_t draw) const {
   return draw / static_cast<std::int64_t>(streams_of(variant).size());
 }

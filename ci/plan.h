@@ -40,6 +40,9 @@ class Plan {
   std::int64_t size() const;
   PlannedCase at(std::int64_t ordinal) const;
 
+  /// A case as ordinary unit tests have them, of the same loss and dtype.
+  PlannedCase benign_like(const PlannedCase& planned, std::int64_t index) const;
+
   /// The draws on which a faulty implementation is tried, hostile whatever the profile: those of
   /// its loss's dtypes in turn.
   std::int64_t hostile_draws(const impl::Implementation& variant) const;

@@ -26,6 +26,9 @@ constexpr std::int64_t kCasesPerTask = 32;
 /// violations are counted.
 constexpr int kFindingsPerKind = 4;
 
+/// Benign cases on which a finding's property is asked again, to know its grade (rule E5).
+constexpr std::int64_t kBenignCases = 16;
+
 bool skipped_by(const Task& task, std::int64_t ordinal, const std::string& implementation) {
   return std::ranges::find(task.skips, Skip{ordinal, implementation}) != task.skips.end();
 }
@@ -91,8 +94,27 @@ class SoundTask {
                              violation.place.output +
                              (violation.place.valid ? "|valid" : "|masked");
     if (++findings_[kind] > kFindingsPerKind) return;
-    const auto finding = make_finding(study, subject, property, violation, planned.benign);
+    const bool benign =
+        planned.benign || shown_by_benign(subject, planned, property, violation.cause);
+    const auto finding = make_finding(study, subject, property, violation, benign);
     add_finding(record_, recorded(finding, subject, planned, ordinal));
+  }
+
+  /// Whether a benign case shows the same; asked once of each kind.
+  bool shown_by_benign(const impl::Implementation& subject, const PlannedCase& planned,
+                       const Property& property, const std::string& cause) {
+    const std::string kind = subject.loss + "|" + subject.name + "|" + property.name + "|" + cause +
+                             "|" + std::string(name(planned.dtype));
+    const auto [known, fresh] = shown_by_benign_.try_emplace(kind, false);
+    for (std::int64_t i = 0; fresh && !known->second && i < kBenignCases; ++i) {
+      const PlannedCase benign = plan_.benign_like(planned, i);
+      if (subject.unsupported(benign.c)) continue;
+      CaseStudy study(*benign.loss, benign.c);
+      Evaluation evaluation(study, subject);
+      const Outcome outcome = property.check(evaluation);
+      known->second = outcome.violation && outcome.violation->cause == cause;
+    }
+    return known->second;
   }
 
   /// A regression says what must be violated on its case.
@@ -150,6 +172,7 @@ class SoundTask {
   std::vector<impl::Implementation> subjects_;
   report::RunRecord record_;
   std::map<std::string, int> findings_;
+  std::map<std::string, bool> shown_by_benign_;
 };
 
 }  // namespace
