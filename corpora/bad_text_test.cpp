@@ -3,7 +3,7 @@
 
 #include <source_location>
 
-#include "corpora/random_case.h"
+#include "corpora/given_case.h"
 #include "corpora/text_codec.h"
 
 namespace lossgate::corpora {

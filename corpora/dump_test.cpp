@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "corpora/case_id.h"
-#include "corpora/random_case.h"
+#include "corpora/given_case.h"
 #include "corpora/safetensors.h"
 
 namespace lossgate::corpora {

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "corpora/random_case.h"
+#include "corpora/given_case.h"
 #include "corpora/safetensors.h"
 #include "corpora/text_codec.h"
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "corpora/random_case.h"
+#include "corpora/given_case.h"
 #include "corpora/safetensors.h"
 #include "corpora/text_codec.h"
 

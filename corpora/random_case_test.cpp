@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "corpora/random_case.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "corpora/case_check.h"
+#include "corpora/given_case.h"
 
 namespace lossgate::corpora {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <source_location>
 
+#include "corpora/given_case.h"
 #include "corpora/prose.h"
-#include "corpora/random_case.h"
 #include "corpora/text_codec.h"
 
 namespace lossgate::corpora {

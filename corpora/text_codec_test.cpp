@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "corpora/files.h"
+#include "corpora/given_case.h"
 #include "corpora/prose.h"
-#include "corpora/random_case.h"
 
 namespace lossgate::corpora {
 namespace {

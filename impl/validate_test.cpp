@@ -6,7 +6,7 @@
 #include <functional>
 #include <limits>
 
-#include "impl/toy_loss.h"
+#include "impl/given_toy_loss.h"
 
 namespace lossgate::impl {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "reference/given_case.h"
 #include "reference/losses/catalog.h"
 #include "reference/precise.h"
 #include "reference/reference.h"
-#include "reference/small_case.h"
 
 /// The hand-derived gradients of every loss against automatic differentiation of its forward, at
 /// 256 bits, where rounding hides nothing.

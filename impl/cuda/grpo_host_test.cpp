@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "impl/grpo_case.h"
+#include "impl/given_grpo_case.h"
 
 namespace lossgate::impl {
 namespace {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "impl/cuda/grpo_host.h"
-#include "impl/grpo_case.h"
+#include "impl/given_grpo_case.h"
 
 namespace lossgate::impl {
 namespace {

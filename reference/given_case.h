@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "reference/small_message.h"
+#include "reference/given_message.h"
 #include "reference/spec/case.h"
 
 namespace lossgate::reference {
