@@ -45,7 +45,7 @@ class Judge {
     for (const OutputInfo& output : comparison.study.outputs()) {
       actual_.push_back(comparison.actual.find(output.name));
     }
-    excused_ = nan_is_excused(comparison.study, comparison.arithmetic);
+    excused_ = nan_excused(comparison.study, comparison.arithmetic);
   }
 
   void operator()(std::size_t index_of_output, std::int64_t index, const Tracked& expected) {
@@ -58,7 +58,7 @@ class Judge {
     const std::int64_t at =
         comparison_.moved ? comparison_.moved->index_of(output, tensor.extents, index) : index;
     const double actual = tensor.at(at);
-    if (excused_ && output.kind == OutputKind::gradient && std::isnan(actual)) return;
+    if (std::isnan(actual) && excused_.contains({index_of_output, index})) return;
     judge(output, index, expected, actual);
   }
 
@@ -136,7 +136,7 @@ class Judge {
 
   const Comparison& comparison_;
   std::vector<const Tensor*> actual_;
-  bool excused_ = false;
+  std::set<OutputEntry> excused_;
   double worst_ = 0.0;
   std::int64_t compared_ = 0, no_digit_ = 0, undefined_ = 0;
   std::optional<Violation> violation_;
@@ -198,17 +198,31 @@ bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
          expected.peak + peak_margin <= max_finite(arithmetic.compute);
 }
 
-bool nan_is_excused(CaseStudy& study, const Arithmetic& arithmetic) {
-  if (study.whole().upstream != 0.0) return false;
-  bool overflows = false;
-  const auto visit = [&](std::size_t o, std::int64_t, const Tracked& expected) {
-    OutputInfo output = study.outputs()[o];
-    // A slope is multiplied by the upstream gradient before it is stored.
-    if (output.kind == OutputKind::gradient) output.dtype = arithmetic.compute;
-    overflows |= !must_be_finite(arithmetic, output, expected);
+std::set<OutputEntry> nan_excused(CaseStudy& study, const Arithmetic& arithmetic) {
+  std::set<OutputEntry> excused;
+  if (study.whole().upstream != 0.0) return excused;
+  const auto& outputs = study.outputs();
+  std::set<std::pair<std::int64_t, std::int64_t>> overflowing;  // sequence, token
+  const auto visit = [&](std::size_t o, std::int64_t i, const Tracked& expected) {
+    OutputInfo output = outputs[o];
+    const bool slope = output.kind == OutputKind::gradient;
+    if (slope) output.dtype = arithmetic.compute;  // multiplied before it is stored
+    if (must_be_finite(arithmetic, output, expected)) return;
+    if (slope) {
+      excused.emplace(o, i);
+    } else if (const Place place = place_of(study, output, i); place.token >= 0) {
+      overflowing.emplace(place.sequence, place.token);
+    }
   };
   study.derived(kDriven)->for_each_expected(arithmetic, false, visit);
-  return overflows;
+  for (std::size_t o = 0; o < outputs.size() && !overflowing.empty(); ++o) {
+    if (outputs[o].kind != OutputKind::gradient) continue;
+    for (std::int64_t i = 0; i < element_count(outputs[o].extents); ++i) {
+      const Place place = place_of(study, outputs[o], i);
+      if (overflowing.contains({place.sequence, place.token})) excused.emplace(o, i);
+    }
+  }
+  return excused;
 }
 
 double allowed_error(const OutputInfo& output, const Tracked& expected, bool exact) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "properties/evaluation.h"
 #include "properties/verdict.h"
@@ -23,9 +25,12 @@ bool in_range(const OutputInfo& output, const reference::Tracked& expected);
 bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
                     const reference::Tracked& expected);
 
-/// Whether the upstream gradient is 0 and meets an overflow, of a forward output or of the slope
-/// that it multiplies: 0 times infinity may then make a gradient NaN (rule C2).
-bool nan_is_excused(CaseStudy& study, const Arithmetic& arithmetic);
+/// An entry of an output: which output, and where in it.
+using OutputEntry = std::pair<std::size_t, std::int64_t>;
+
+/// The gradient entries at which an upstream gradient of 0 meets an overflow, of their own slope or
+/// of a forward output at their position: 0 times infinity may make them NaN (rule C2).
+std::set<OutputEntry> nan_excused(CaseStudy& study, const Arithmetic& arithmetic);
 
 /// The error allowed to a stored entry, storage included (rule B3): a distance beyond `half` is
 /// wrong from kThreshold times this on. `exact` entries must be correctly rounded.

@@ -150,12 +150,15 @@ TEST(RuleC2, AtAKinkAnInfinityOfEitherSignCanBeTheAnswer) {
 }
 
 TEST(RuleC2, ZeroUpstreamExcusesNanWhereTheForwardOverflows) {
-  const Given overflows{.loss = near(1e39)};
-  const Given fits{.loss = near(1.0)};
-  EXPECT_FALSE(compare_with(overflows, {kInfinity, 0.0, kNan}, Dtype::f32, 0.0).violation);
-  EXPECT_TRUE(compare_with(overflows, {kInfinity, 0.0, kInfinity}, Dtype::f32, 0.0).violation);
-  EXPECT_TRUE(compare_with(overflows, {kInfinity, 0.0, kNan}, Dtype::f32, 1.0).violation);
-  EXPECT_TRUE(compare_with(fits, {1.0, 0.0, kNan}, Dtype::f32, 0.0).violation);
+  const Given overflows{.value = near(1e39)};
+  const Given fits{.value = near(1.0)};
+  EXPECT_FALSE(compare_with(overflows, {0.0, kInfinity, kNan}, Dtype::f32, 0.0).violation);
+  EXPECT_TRUE(compare_with(overflows, {0.0, kInfinity, kInfinity}, Dtype::f32, 0.0).violation);
+  EXPECT_TRUE(compare_with(overflows, {0.0, kInfinity, kNan}, Dtype::f32, 1.0).violation);
+  EXPECT_TRUE(compare_with(fits, {0.0, 1.0, kNan}, Dtype::f32, 0.0).violation);
+  // Another position's overflow, or the sum's, is none of this position's business.
+  const Given elsewhere{.loss = near(1e39)};
+  EXPECT_TRUE(compare_with(elsewhere, {kInfinity, 0.0, kNan}, Dtype::f32, 0.0).violation);
 }
 
 TEST(RuleC2, ZeroUpstreamExcusesNanWhereTheSlopeOverflows) {

@@ -20,8 +20,8 @@ std::string cause_of(const Place& place, bool backward) {
 }
 
 /// The entries that the declared form itself may carry beyond the range of their output.
-std::set<std::pair<std::size_t, std::int64_t>> out_of_range(Evaluation& evaluation) {
-  std::set<std::pair<std::size_t, std::int64_t>> entries;
+std::set<OutputEntry> out_of_range(Evaluation& evaluation) {
+  std::set<OutputEntry> entries;
   CaseStudy& study = evaluation.study();
   const auto visit = [&](std::size_t o, std::int64_t i, const Tracked& x) {
     if (std::isfinite(x.err) && !in_range(study.outputs()[o], x)) entries.emplace(o, i);
@@ -38,16 +38,18 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
   CaseStudy& study = evaluation.study();
   const Arithmetic& arithmetic = evaluation.stable_arithmetic();
   const LossResult& actual = evaluation.actual();
-  const auto excused = out_of_range(evaluation);
+  const std::set<OutputEntry> rounded_over = out_of_range(evaluation),
+                              silenced = nan_excused(study, arithmetic);
   std::optional<Violation> violation;
   std::int64_t asked = 0;
   study.for_each_expected(arithmetic, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
     const OutputInfo& output = study.outputs()[o];
     if (!wanted(output) || !must_be_finite(arithmetic, output, x)) return;
-    if (excused.contains({o, i})) return;
+    if (rounded_over.contains({o, i})) return;
     ++asked;
     const double value = actual.find(output.name)->at(i);
     if (violation || std::isfinite(value)) return;
+    if (std::isnan(value) && silenced.contains({o, i})) return;
     Place place = place_of(study, output, i);
     std::string cause = cause_of(place, backward);
     violation = Violation{.place = std::move(place),
@@ -58,7 +60,7 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
                           .detail = "the formula's value and every magnitude on the way to it fit",
                           .cause = std::move(cause)};
   });
-  if (violation && !(backward && nan_is_excused(study, arithmetic))) return violated(*violation);
+  if (violation) return violated(*violation);
   return asked > 0 ? held() : vacuous("no trigger");
 }
 
