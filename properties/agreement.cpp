@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+
+#include "properties/zero_upstream.h"
 
 namespace lossgate::properties {
 namespace {
@@ -17,12 +20,6 @@ double ratio_of(double distance, double exempt, double allowed) {
   const double excess = std::max(distance - exempt, 0.0);
   if (excess == 0.0) return 0.0;
   return allowed == 0.0 ? kInfinity : excess / allowed;
-}
-
-/// Whether storing the output rounds what was computed in a wider format: once, and by no more than
-/// storage_error. T is for first-order estimates, not for that.
-bool narrows(const Arithmetic& arithmetic, const OutputInfo& output) {
-  return is_float(output.dtype) && unit_roundoff(output.dtype) > unit_roundoff(arithmetic.compute);
 }
 
 /// Where the value overflows, these are right, and NaN is tolerated (rule C2). Of the infinities
@@ -93,7 +90,7 @@ class Judge {
     const double allowed = allowed_error(output, expected, exact);
     // What is allowed beyond the half-width without a ratio, and what with one (rule B3).
     double exempt = expected.half, scaled = allowed;
-    if (narrows(comparison_.arithmetic, output) && std::isfinite(allowed) &&
+    if (reference::narrows(comparison_.arithmetic, output) && std::isfinite(allowed) &&
         !expected.is_exact_zero()) {
       scaled = exact ? 0.0 : expected.err;
       const auto magnitude = static_cast<double>(std::fabs(expected.v));
@@ -143,15 +140,6 @@ class Judge {
   bool loss_speaks_ = false;
 };
 
-std::optional<Transformed> driven(const LossSignature&, const Case& whole, const Case&) {
-  Transformed result{whole};
-  result.c.upstream = 1.0;
-  return result;
-}
-
-/// The case under an upstream gradient of 1.
-constexpr Transform kDriven{"driven", driven};
-
 /// Whether data that counts holds a NaN.
 bool nan_at_valid(const CaseStudy& study) {
   const std::int64_t tokens = study.whole().shape[Axis::tokens];
@@ -196,33 +184,6 @@ bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
   const double peak_margin = kThreshold * expected.err + expected.half;
   return in_range(output, expected) &&
          expected.peak + peak_margin <= max_finite(arithmetic.compute);
-}
-
-std::set<OutputEntry> nan_excused(CaseStudy& study, const Arithmetic& arithmetic) {
-  std::set<OutputEntry> excused;
-  if (study.whole().upstream != 0.0) return excused;
-  const auto& outputs = study.outputs();
-  std::set<std::pair<std::int64_t, std::int64_t>> overflowing;  // sequence, token
-  const auto visit = [&](std::size_t o, std::int64_t i, const Tracked& expected) {
-    OutputInfo output = outputs[o];
-    const bool slope = output.kind == OutputKind::gradient;
-    if (slope) output.dtype = arithmetic.compute;  // multiplied before it is stored
-    if (must_be_finite(arithmetic, output, expected)) return;
-    if (slope) {
-      excused.emplace(o, i);
-    } else if (const Place place = place_of(study, output, i); place.token >= 0) {
-      overflowing.emplace(place.sequence, place.token);
-    }
-  };
-  study.derived(kDriven)->for_each_expected(arithmetic, false, visit);
-  for (std::size_t o = 0; o < outputs.size() && !overflowing.empty(); ++o) {
-    if (outputs[o].kind != OutputKind::gradient) continue;
-    for (std::int64_t i = 0; i < element_count(outputs[o].extents); ++i) {
-      const Place place = place_of(study, outputs[o], i);
-      if (overflowing.contains({place.sequence, place.token})) excused.emplace(o, i);
-    }
-  }
-  return excused;
 }
 
 double allowed_error(const OutputInfo& output, const Tracked& expected, bool exact) {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
-#include <utility>
 
 #include "properties/evaluation.h"
 #include "properties/verdict.h"
@@ -24,13 +22,6 @@ bool in_range(const OutputInfo& output, const reference::Tracked& expected);
 /// finite (rule C1). `peak` comes from the stable form.
 bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
                     const reference::Tracked& expected);
-
-/// An entry of an output: which output, and where in it.
-using OutputEntry = std::pair<std::size_t, std::int64_t>;
-
-/// The gradient entries at which an upstream gradient of 0 meets an overflow, of their own slope or
-/// of a forward output at their position: 0 times infinity may make them NaN (rule C2).
-std::set<OutputEntry> nan_excused(CaseStudy& study, const Arithmetic& arithmetic);
 
 /// The error allowed to a stored entry, storage included (rule B3): a distance beyond `half` is
 /// wrong from kThreshold times this on. `exact` entries must be correctly rounded.

@@ -73,10 +73,11 @@ Tracked near(Real value, double err, double half) {
   return {value, err, static_cast<double>(std::fabs(value)), half};
 }
 
-Outcome compare_with(const Given& given, const Actual& actual, Dtype dtype, double upstream) {
+Outcome compare_with(const Given& given, const Actual& actual, Dtype dtype, double upstream,
+                     std::optional<Dtype> computed) {
   given_now = given;
   CaseStudy study(given_loss(), given_case(dtype, upstream));
-  const Arithmetic arithmetic = plain_arithmetic(dtype, "");
+  const Arithmetic arithmetic = plain_arithmetic(computed.value_or(dtype), "");
   return compare({.study = study, .arithmetic = arithmetic, .actual = given_result(study, actual)});
 }
 
@@ -194,6 +195,21 @@ TEST(RuleB3, StorageCountsAtEveryEdgeOfTheDtype) {
 TEST(RuleB3, TheThresholdIsTwoBoundsWide) {
   EXPECT_TRUE(holds(near(1.0, 1e-3), 1.00199));
   EXPECT_FALSE(holds(near(1.0, 1e-3), 1.00201));
+}
+
+TEST(RuleB3, AStoreInANarrowerFormatIsOneRoundingAndNoEstimate) {
+  const auto off_by = [](double ulps, double err, Dtype computed) {
+    const double actual = 1.0 + ulps * 0x1p-7;
+    const Given given{.gradient = near(1.0, err)};
+    return compare_with(given, {.gradient = actual}, Dtype::bf16, 1.0, computed)
+        .violation.has_value();
+  };
+  // Half a unit in the last place is a rounding, a whole one is truncation or a bias.
+  EXPECT_FALSE(off_by(1.0, 0.0, Dtype::bf16));
+  EXPECT_TRUE(off_by(1.0, 0.0, Dtype::f32));
+  EXPECT_FALSE(off_by(1.0, 0x1p-9, Dtype::f32));  // T err and the store
+  EXPECT_TRUE(off_by(1.0, 0x1p-10, Dtype::f32));
+  EXPECT_TRUE(off_by(2.0, 0x1p-9, Dtype::f32));
 }
 
 TEST(RuleB4, TheComparisonIsMadeHoweverSmallTheValueIsBesideItsBound) {

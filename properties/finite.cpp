@@ -6,6 +6,7 @@
 
 #include "properties/agreement.h"
 #include "properties/checks.h"
+#include "properties/zero_upstream.h"
 
 namespace lossgate::properties {
 namespace {
