@@ -99,8 +99,9 @@ class Inputs {
   /// A number option as the arithmetic sees it.
   S option(std::string_view name) const { return constant<S>(spec().number(name)); }
 
-  /// The gradient of the objective with respect to the loss.
-  S upstream() const { return Entry<S>::stored(problem_.c.upstream, kNoKey); }
+  /// The gradient of the objective with respect to the loss: a number of the loss's dtype, which a
+  /// narrower compute format rounds.
+  S upstream() const { return constant<S>(static_cast<Real>(problem_.c.upstream)); }
 
   /// The factor of the terms of one sequence in the loss (see Reduction).
   S token_weight(std::int64_t sequence) const { return token_weight(spec().reduction, sequence); }

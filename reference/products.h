@@ -55,7 +55,7 @@ inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, con
 }
 
 /// An entry of a matrix product, which never looks at its factors: a zero does not silence an
-/// infinity there, nor what overflows in the compute format.
+/// infinity there, nor what overflows in the compute format or may be anything.
 template <class S>
 S multiplied(const S& a, const S& b) {
   return a * b;
@@ -65,8 +65,8 @@ inline Tracked multiplied(const Tracked& a, const Tracked& b) {
   using namespace tracking;
   const Tracked result = a * b;
   const double most = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
-  const bool silenced = result.is_exact_zero() && !(most <= largest);
-  return silenced ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
+  const bool tame = most <= largest && a.err + b.err < kInfinity;
+  return result.is_exact_zero() && !tame ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
 }
 
 /// A zero times x. Where x is undefined (infinity less infinity), NaN is as right as 0.

@@ -61,6 +61,9 @@ TEST_F(Products, OfAStoredZeroAreThatZeroUnlessAMatrixProductMeetsAnInfinity) {
   EXPECT_TRUE(weighed(zero, infinity).is_exact_zero());
   EXPECT_TRUE(std::isnan(multiplied(zero, infinity).v));
   EXPECT_TRUE(multiplied(zero, stored(3.0)).is_exact_zero());
+  const Tracked anything = {1.0L, kInfinity, 1.0, 0.0};
+  EXPECT_TRUE((zero * anything).is_exact_zero());
+  EXPECT_EQ(multiplied(zero, anything).peak, kInfinity);
 }
 
 TEST_F(Products, BehindAZeroTheUndefinedMayShowOrNot) {
