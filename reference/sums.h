@@ -80,7 +80,8 @@ class Sum<Tracked> {
     const Real v = total_.value();
     const double rounding = terms_ > 1.0 ? tracking::roundoff(v, half_) : 0.0;
     return tracking::finish(
-        v, err_ + tracking::product(growth * rule.roundoff, magnitudes_) + rounding,
+        v,
+        err_ + tracking::product(compounded(growth * rule.roundoff), magnitudes_ + err_) + rounding,
         std::max({peak_, positive_, negative_}), half_);
   }
 
@@ -95,6 +96,10 @@ class Sum<Tracked> {
   }
 
  private:
+  /// (1 + u)^n - 1, given n u: thousands of additions in a 16-bit format compound, on what was
+  /// computed, which is the terms with their errors.
+  static double compounded(double nu) { return nu < 0x1p-7 ? nu : std::expm1(nu); }
+
   CompensatedSum total_;
   double extent_;
   const SumRule* rule_;

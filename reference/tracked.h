@@ -91,7 +91,9 @@ inline bool breaks(const Tracked& a, double scale) {
 /// f(a) = v with derivative `slope`, computed with relative error `factor` u.
 inline Tracked apply(const Tracked& a, Real v, double slope, double factor, double scale) {
   const double half = scaled_half(slope, a.half);
-  double err = product(slope, a.err) + product(factor, roundoff(v, half)) + current->eta;
+  // In this order the roundoff of a tiny result does not itself underflow.
+  const double rounding = product(factor * current->roundoff, magnitude(v) + half);
+  double err = product(slope, a.err) + rounding + current->eta;
   if (breaks(a, scale)) err = kInfinity;
   return finish(v, err, a.peak, half);
 }
