@@ -17,8 +17,8 @@ S product(const S& a, const S& b, const S& c) {
 }
 
 inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c) {
+  if (a.is_exact_zero() || b.is_exact_zero() || c.is_exact_zero()) return {};
   Tracked result = a * b * c;
-  if (result.is_exact_zero()) return result;
   const double ma = tracking::magnitude(a.v) + a.half, mb = tracking::magnitude(b.v) + b.half,
                mc = tracking::magnitude(c.v) + c.half;
   result.err += tracking::product(tracking::current->eta, ma + mb + mc);
@@ -33,8 +33,8 @@ S product(const S& a, const S& b, const S& c, const S& d) {
 }
 
 inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const Tracked& d) {
+  if (a.is_exact_zero() || b.is_exact_zero() || c.is_exact_zero() || d.is_exact_zero()) return {};
   Tracked result = a * b * c * d;
-  if (result.is_exact_zero()) return result;
   double factors[4], singles = 0.0, pairs = 0.0;
   const Tracked* operands[] = {&a, &b, &c, &d};
   for (int i = 0; i < 4; ++i) {
