@@ -20,9 +20,11 @@ std::string cause_of(const Place& place, bool backward) {
   return backward ? "non-finite slope behind a bound" : "overflow on a live path";
 }
 
-/// The entries that the declared form itself may carry beyond the range of their output.
+/// The entries that the declared form, where it is not the stable one, may itself carry beyond the
+/// range of their output.
 std::set<OutputEntry> out_of_range(Evaluation& evaluation) {
   std::set<OutputEntry> entries;
+  if (evaluation.arithmetic() == evaluation.stable_arithmetic()) return entries;
   CaseStudy& study = evaluation.study();
   const auto visit = [&](std::size_t o, std::int64_t i, const Tracked& x) {
     if (std::isfinite(x.err) && !in_range(study.outputs()[o], x)) entries.emplace(o, i);
@@ -40,7 +42,8 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
   const Arithmetic& arithmetic = evaluation.stable_arithmetic();
   const LossResult& actual = evaluation.actual();
   const std::set<OutputEntry> rounded_over = out_of_range(evaluation),
-                              silenced = nan_excused(study, arithmetic);
+                              silenced = backward ? nan_excused(study, arithmetic)
+                                                  : std::set<OutputEntry>();
   std::optional<Violation> violation;
   std::int64_t asked = 0;
   study.for_each_expected(arithmetic, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {

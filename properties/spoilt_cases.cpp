@@ -12,6 +12,21 @@ namespace {
 
 using Index = std::int64_t;
 
+template <class T>
+const T& any_of(const std::vector<T>& items, std::uint64_t pick) {
+  return items[static_cast<std::size_t>(pick % items.size())];
+}
+
+/// The positions that count.
+std::vector<Index> live_positions(const LossSignature& signature, const Case& c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  std::vector<Index> positions;
+  for (std::size_t i = 0; i < valid.size(); ++i) {
+    if (valid[i]) positions.push_back(static_cast<Index>(i));
+  }
+  return positions;
+}
+
 /// Poisons one entry of one field at a valid position: any field, any position, as the case's own
 /// bits decide.
 std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Case& whole,
@@ -22,15 +37,11 @@ std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Ca
       fields.push_back(&field);
     }
   }
-  const std::vector<bool> valid = valid_positions(signature, whole);
-  std::vector<Index> positions;
-  for (std::size_t i = 0; i < valid.size(); ++i) {
-    if (valid[i]) positions.push_back(static_cast<Index>(i));
-  }
+  const std::vector<Index> positions = live_positions(signature, whole);
   if (fields.empty() || positions.empty()) return std::nullopt;
   const std::uint64_t pick = fingerprint_of(whole);
-  const Field& field = *fields[pick % fields.size()];
-  const Index position = positions[(pick >> 8) % positions.size()];
+  const Field& field = *any_of(fields, pick);
+  const Index position = any_of(positions, pick >> 8);
   Transformed result{.c = whole};
   Tensor& tensor = result.c.batch.at(field.name);
   const Index each = entries_per_position(whole, tensor);
@@ -48,11 +59,6 @@ std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Ca
 /// Each candidate makes the case invalid in one way; false where it does not apply. `pick` decides
 /// what is free to choose.
 using Spoil = bool (*)(const LossSignature&, Case&, std::uint64_t pick);
-
-template <class T>
-const T& any_of(const std::vector<T>& items, std::uint64_t pick) {
-  return items[static_cast<std::size_t>(pick % items.size())];
-}
 
 bool spoil_mask(const LossSignature& signature, Case& c, std::uint64_t pick) {
   if (signature.mask.empty() || c.batch.at(signature.mask).size() == 0) return false;
@@ -74,11 +80,7 @@ bool spoil_reduction(const LossSignature& signature, Case& c, std::uint64_t /*pi
 
 /// A label beyond the vocabulary, before it, or one that is in it once its high bits are lost.
 bool spoil_label(const LossSignature& signature, Case& c, std::uint64_t pick) {
-  const std::vector<bool> valid = valid_positions(signature, c);
-  std::vector<Index> positions;
-  for (std::size_t i = 0; i < valid.size(); ++i) {
-    if (valid[i]) positions.push_back(static_cast<Index>(i));
-  }
+  const std::vector<Index> positions = live_positions(signature, c);
   if (positions.empty()) return false;
   for (const Field& field : signature.fields) {
     if (field.quantity != Quantity::label || field.axes.size() != 2) continue;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/faulty/grpo.h"
 
-#include <cmath>
 #include <utility>
 
 #include "impl/faulty/advantage_scaling.h"
