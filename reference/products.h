@@ -9,6 +9,11 @@
 /// or a probability.
 namespace lossgate::reference {
 
+template <class S>
+S product(const S& a, const S& b) {
+  return a * b;
+}
+
 /// a b c, whichever two are multiplied first: that product may underflow or overflow before the
 /// third factor comes.
 template <class S>
@@ -67,6 +72,24 @@ inline Tracked multiplied(const Tracked& a, const Tracked& b) {
   const double most = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
   const bool tame = most <= largest && a.err + b.err < kInfinity;
   return result.is_exact_zero() && !tame ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
+}
+
+/// a + b + c, all multiples of `scale`: an implementation may form the sum first, and only then
+/// scale it.
+template <class S>
+S scaled_sum(const S& /*scale*/, const S& a, const S& b, const S& c) {
+  return a + b + c;
+}
+
+inline Tracked scaled_sum(const Tracked& scale, const Tracked& a, const Tracked& b,
+                          const Tracked& c) {
+  using tracking::magnitude;
+  Tracked sum = a + b + c;
+  const double most =
+      magnitude(a.v) + magnitude(b.v) + magnitude(c.v) + a.half + b.half + c.half;
+  const double by = magnitude(scale.v);
+  if (most > tracking::largest * by) sum.peak = std::max(sum.peak, most / by);
+  return sum;
 }
 
 /// A zero times x. Where x is undefined (infinity less infinity), NaN is as right as 0.

@@ -54,6 +54,15 @@ TEST_F(Products, FeelWhatOverflowsInSomeOrder) {
   EXPECT_GT(product(stored(1e20), stored(1e-30), stored(1e20), stored(1e10)).peak, 9e49);
 }
 
+TEST_F(Products, FeelASumThatOverflowsBeforeItIsScaled) {
+  const Tracked scale = stored(1e-2), term = product(scale, stored(1e38)), zero = stored(0.0);
+  EXPECT_LT((term + term + term).peak, 2e38);
+  EXPECT_LT(scaled_sum(scale, term, term, term).peak, 2e38);
+  EXPECT_GT(scaled_sum(scale, term + term, term, term).peak, 3.9e38);
+  EXPECT_GT(scaled_sum(scale, term + term, term + term, -term).peak, 4.9e38);
+  EXPECT_TRUE(scaled_sum(zero, zero, zero, zero).is_exact_zero());
+}
+
 TEST_F(Products, OfAStoredZeroAreThatZeroUnlessAMatrixProductMeetsAnInfinity) {
   const Tracked zero = stored(0.0), infinity = stored(kInfinity);
   EXPECT_TRUE(product(zero, infinity, stored(1.0)).is_exact_zero());

@@ -75,7 +75,8 @@ struct KlPenalty {
         const S scale = in.upstream() * weight;
         const S slope =
             straight   ? scale * (p - r)
-            : weighted ? product(scale, w.value, k.slope) + product(scale, k.weight_slope, w.slope)
+            : weighted ? scaled_sum(scale, product(scale, w.value, k.slope),
+                                    through(w, scale, k.weight_slope), S(0))
                        : scale * k.slope;
         per_token(store(Stage::per_token, value), s, t);
         loss.add(weight * value);

@@ -49,11 +49,12 @@ class PolicyObjective {
       gradient[i] = kl_weighted_ ? product(scale, kl_penalty_, w.value, token.kl_slope)
                                  : product(scale, kl_penalty_, token.kl_slope);
       if (sequence_level_) {
-        through_shared.add(product(scale, token.policy_slope, w.slope));
-        through_shared.add(product(scale, kl_penalty_, token.kl_weight_slope, w.slope));
+        through_shared.add(through(w, scale, token.policy_slope));
+        through_shared.add(through(w, scale, kl_penalty_, token.kl_weight_slope));
       } else {
-        gradient[i] = product(scale, token.policy_slope, w.slope) +
-                      product(scale, kl_penalty_, token.kl_weight_slope, w.slope) + gradient[i];
+        gradient[i] = scaled_sum(scale, through(w, scale, token.policy_slope),
+                                 through(w, scale, kl_penalty_, token.kl_weight_slope),
+                                 gradient[i]);
       }
     }
     if (sequence_level_ && live) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reference/problem.h"
+#include "reference/products.h"
 
 namespace lossgate::reference {
 
@@ -29,6 +30,14 @@ class ImportanceWeight {
   bool bounded_;
   S limit_;
 };
+
+/// A gradient, the product of `flowing`, on its way back through an importance weight. The zero of
+/// exp(-inf) is computed, unlike that of a clamp: it does not silence what overflows on its way.
+template <class S, class... Flowing>
+S through(const Term<S>& weight, const Flowing&... flowing) {
+  return value_of(weight.value) == 0 ? multiplied(product(flowing...), weight.slope)
+                                     : product(flowing..., weight.slope);
+}
 
 /// The clipped surrogate of PPO (Schulman et al. 2017, arXiv:1707.06347, eq. 7) with separate clip
 /// distances (DAPO, arXiv:2503.14476, eq. 10) and a dual clip (Ye et al. 2020, arXiv:1912.09729,
