@@ -63,7 +63,7 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
 
   // The vocabulary gives way last: its odd sizes are the interesting ones.
   // One large case takes the time of a hundred small ones, and few faults need it.
-  const bool large = temper == Temper::extreme && choices.integer(0, 7) == 0;
+  const bool large = temper == Temper::extreme && choices.integer(0, 15) == 0;
   const std::int64_t budget = large ? 1 << 16 : 1 << 13;
   for (Axis axis : {Axis::tokens, Axis::sequences, Axis::hidden, Axis::vocab}) {
     const std::int64_t least = axis == Axis::vocab ? 2 : 1;

@@ -58,9 +58,10 @@ class PolicyObjective {
       }
     }
     if (sequence_level_ && live) {
-      const S common = through_shared.value() / row_count(s);
+      const S common = scaled_sum(scale, through_shared.value(), S(0), S(0)) / row_count(s);
       for (std::int64_t t = 0; t < in_.tokens(); ++t) {
-        if (in_.valid(s, t)) gradient[static_cast<std::size_t>(t)] += common;
+        S& g = gradient[static_cast<std::size_t>(t)];
+        if (in_.valid(s, t)) g = scaled_sum(scale, g, common, S(0));
       }
     }
     return gradient;
