@@ -11,7 +11,7 @@ namespace {
 constexpr Share<LogRatio> kRatios[] = {
     {LogRatio::equal, {2, 1, 1}}, {LogRatio::mild, {6, 1, 1}}, {LogRatio::wide, {1, 1, 1}},
     {LogRatio::ulp, {0, 2, 1}},   {LogRatio::edge, {0, 7, 3}}, {LogRatio::spike, {0, 4, 3}},
-    {LogRatio::far, {0, 7, 3}},   {LogRatio::huge, {0, 3, 2}},
+    {LogRatio::far, {0, 7, 3}},   {LogRatio::huge, {0, 4, 2}},
 };
 
 /// The first column itself.

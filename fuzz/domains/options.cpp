@@ -64,7 +64,7 @@ OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
 }  // namespace
 
 OptionValue draw_option(const Option& option, Temper temper, Choices& choices) {
-  const double keep = temper == Temper::plain ? 0.75 : 0.5;
+  const double keep = temper == Temper::plain ? 0.75 : 0.25;
   switch (option.kind) {
     case Option::Kind::real:
     case Option::Kind::integer:

@@ -14,12 +14,12 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Share<Deviation> kDeviations[] = {
-    {Deviation::none, {1, 7, 8}},
-    {Deviation::one_lacks_array, {0, 8, 2}},
+    {Deviation::none, {1, 4, 8}},
+    {Deviation::one_lacks_array, {0, 9, 2}},
     {Deviation::no_prompt, {0, 1, 1}},
-    {Deviation::prompt_at_length, {0, 8, 2}},
+    {Deviation::prompt_at_length, {0, 9, 2}},
     {Deviation::lists_differ, {0, 6, 2}},
-    {Deviation::nan, {0, 8, 2}},
+    {Deviation::nan, {0, 9, 2}},
     {Deviation::plus_infinity, {0, 1, 1}},
     {Deviation::negative_id, {0, 1, 1}},
     {Deviation::another_sequence, {0, 1, 1}},
