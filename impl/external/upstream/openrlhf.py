@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenRLHF: https://github.com/OpenRLHF/OpenRLHF"""
+from __future__ import annotations
+
+from release import Release, told
+from torch import Tensor
+
+release = Release("openrlhf", ("openrlhf.models.loss", "openrlhf.models.utils"))
+losses, utils = release.load("openrlhf.models.loss"), release.load("openrlhf.models.utils")
+
+
+def normalisers(function, total_tokens: int, total_sequences: int, micro_batches: int, world: int) -> dict:
+    """What `iter_grad_accum_global_norm` (openrlhf/utils/loss_utils.py) hands to the losses, from 0.10.3 on."""
+    return told(function, dp_size=world, batch_num_tokens=total_tokens / micro_batches,
+                global_batch_size=total_sequences / micro_batches)
+
+
+def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
+        dual_clip, reduction: str, total_tokens, total_sequences, micro_batches, world) -> Tensor:
+    loss = losses.PolicyLoss(clip_low, clip_high, dual_clip, token_level_loss=reduction == "token_mean")
+    step = normalisers(loss.forward, total_tokens, total_sequences, micro_batches, world)
+    return loss(log_prob, old_log_prob, advantage, mask.bool(), **step)[0]
+
+
+def gspo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
+         dual_clip, total_tokens, total_sequences, micro_batches, world) -> Tensor:
+    loss = losses.PolicyLoss(clip_low, clip_high, dual_clip, policy_loss_type="gspo")
+    step = normalisers(loss.forward, total_tokens, total_sequences, micro_batches, world)
+    return loss(log_prob, old_log_prob, advantage, mask.bool(), **step)[0]
+
+
+def kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, kl_estimator: str, kl_straight_through: float,
+       total_tokens, total_sequences, micro_batches, world) -> Tensor:
+    straight = told(utils.compute_approx_kl, unbiased_gradient=bool(kl_straight_through))
+    value = utils.compute_approx_kl(log_prob, ref_log_prob, kl_estimator=kl_estimator, **straight)
+    if not hasattr(losses, "aggregate_loss"):  # below 0.10.3: openrlhf/trainer/ray/ppo_actor.py:307
+        return utils.masked_mean(value, mask.bool())
+    step = normalisers(losses.aggregate_loss, total_tokens, total_sequences, micro_batches, world)
+    return losses.aggregate_loss(value, mask.bool(), **step)
+
+
+def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip, reduction: str,
+               total_tokens, total_sequences, micro_batches, world) -> Tensor:
+    loss = losses.ValueLoss(value_clip, token_level_loss=reduction == "token_mean")
+    step = normalisers(loss.forward, total_tokens, total_sequences, micro_batches, world)
+    return loss(value, old_value, return_, mask.bool(), **step)
