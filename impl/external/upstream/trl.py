@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TRL: https://github.com/huggingface/trl
+
+A loss is a method of a trainer. The trainer is made without its constructor and given the attributes that
+the method reads; one that is missing is an AttributeError.
+"""
+from __future__ import annotations
+
+from collections import defaultdict
+from types import SimpleNamespace
+
+import torch
+import torch.nn.functional as F
+from release import Release, file_of, told
+from torch import Tensor
+
+SERVER = ("trl.experimental.distillation.distillation_trainer",
+          "trl.experimental.server_distillation.server_distillation_trainer")
+GKD = ("trl.experimental.gkd.gkd_trainer", "trl.trainer.gkd_trainer")
+GRPO = ("trl.trainer.grpo_trainer",)
+release = Release("trl", SERVER + GKD + GRPO)
+trainers: dict = {}
+
+
+def trainer(method: str, modules: tuple) -> type:
+    """The class that has this method, in the first module that has such a class: they move about."""
+    for module in modules:
+        if method not in trainers and file_of(module):
+            for found in vars(release.load(module)).values():
+                if isinstance(found, type) and method in vars(found):
+                    trainers[method] = found
+    if method not in trainers:
+        raise NotImplementedError(f"this release has no {method}")
+    return trainers[method]
+
+
+def server(student_logits: Tensor, support_token: Tensor, teacher_log_prob: Tensor, label: Tensor, beta: float,
+           temperature: float, tail: float) -> Tensor:
+    if support_token.shape[-1] != 1:
+        raise NotImplementedError("the sampled token is the teacher's top token here, so the support has one slot")
+    self = object.__new__(trainer("_compute_server_sparse_top_1_divergence_loss", SERVER))
+    self.beta, self.loss_add_tail, self.reverse_kl_top_1_mode = beta, bool(tail), "sampled"
+    teacher = {"actual_logprobs": teacher_log_prob[..., 0], "topk_logprobs": teacher_log_prob,
+               "topk_token_ids": support_token}
+    student = F.log_softmax(student_logits / temperature, dim=-1)  # as compute_loss has it
+    if beta == 0:
+        return self._compute_server_forward_kl_loss(teacher, student, label)
+    return self._compute_server_sparse_top_1_divergence_loss(teacher, student, support_token[..., 0], label)
+
+
+def gkd(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: float, temperature: float,
+        reduction: str, total_tokens: int) -> Tensor:
+    loss = trainer("generalized_jsd_loss", GKD).generalized_jsd_loss
+    if reduction == "sum":
+        return loss(student_logits, teacher_logits, label, beta, temperature, "sum")
+    return loss(student_logits, teacher_logits, label, beta, temperature,
+                **told(loss, num_items_in_batch=total_tokens))
+
+
+LOSS_TYPES = {"sequence_mean": "grpo", "token_mean": "dapo", "seq_mean_token_sum_norm": "dr_grpo"}
+# Nothing but the loss: no filter by entropy or policy distance, no entropy bonus, no router, no inference engine.
+PLAIN = dict(top_entropy_quantile=1.0, off_policy_mask_threshold=None, use_vllm=False, aux_loss_enabled=False,
+             vllm_importance_sampling_correction=False, _entropy_bonus_enabled=False, model=SimpleNamespace(training=True))
+
+
+def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage: Tensor, mask: Tensor,
+         clip_low: float, clip_high: float, dual_clip, level: str, kl_penalty: float, kl_weighted: float,
+         max_length: int, reduction: str, total_tokens: int, micro_batches: int, world: int) -> Tensor:
+    made = trainer("_compute_loss", GRPO)
+    self, ids = object.__new__(made), torch.zeros_like(mask, dtype=torch.long)
+    self.args = SimpleNamespace(delta=dual_clip, use_bias_correction_kl=bool(kl_weighted),
+                                steps_per_generation=micro_batches)
+    self.accelerator = SimpleNamespace(num_processes=world, gather=lambda x: x, reduce=lambda x, reduction: x)
+    self.__dict__.update(PLAIN, beta=kl_penalty, loss_type=LOSS_TYPES[reduction], epsilon_low=clip_low,
+                         epsilon_high=clip_high, importance_sampling_level=level, max_completion_length=max_length,
+                         current_gradient_accumulation_steps=micro_batches,
+                         _metrics=defaultdict(lambda: defaultdict(list)))
+    scores = (log_prob, torch.zeros_like(log_prob), None)  # the third is the router's loss, where there is one
+    scores = scores if "aux_loss_enabled" in made._compute_loss.__code__.co_names else scores[:2]
+    self._get_per_token_logps_and_entropies = lambda *arguments, **named: scores
+    return self._compute_loss(None, {
+        "prompt_ids": ids[:, :1], "prompt_mask": ids[:, :1], "completion_ids": ids, "completion_mask": mask.long(),
+        "advantages": advantage, "old_per_token_logps": old_log_prob, "ref_per_token_logps": ref_log_prob,
+        "num_items_in_batch": torch.tensor(total_tokens)})
