@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SkyRL: https://github.com/NovaSky-AI/SkyRL, released as skyrl-train up to 0.3.1 and as skyrl from 0.4.0 on."""
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import torch
+from release import Release
+from torch import Tensor
+
+OLD, NEW = "skyrl_train.utils.", "skyrl.backends.skyrl_train.utils."
+release = Release("skyrl", (OLD + "ppo_utils", NEW + "ppo_utils", NEW + "torch_utils", NEW + "off_policy_correction_utils"))
+losses = release.first(NEW + "ppo_utils", OLD + "ppo_utils")
+scales_advantages = hasattr(losses, "apply_loss_reduction_to_advantages_minibatch")
+
+
+def scaled(advantage: Tensor, mask: Tensor, reduction: str, max_length: int, tokens: int, sequences: int) -> Tensor:
+    """The advantages of a micro-batch, scaled as part of their mini-batch. The release scales the whole of it
+    (skyrl/train/trainer.py:1527 of 0.4.0) by counts alone, so rows with the missing counts stand for the rest."""
+    own = int((mask.sum(-1) > 0).sum())
+    rest = mask.new_zeros(sequences - own, mask.shape[1])
+    rest[:1, :1] = tokens - mask.sum()
+    scale = losses.apply_loss_reduction_to_advantages_minibatch
+    all_rows = torch.cat([advantage, torch.zeros_like(rest)]), torch.cat([mask, rest])
+    return scale(*all_rows, reduction, micro_batch_size=len(advantage), max_seq_len=max_length)[: len(advantage)]
+
+
+def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
+        dual_clip, max_length: int, reduction: str, total_tokens: int, total_sequences: int, world: int) -> Tensor:
+    mask = mask.float()
+    config = SimpleNamespace(
+        policy_loss_type="regular" if dual_clip is None else "dual_clip", clip_ratio_c=dual_clip, use_tis=False,
+        eps_clip_low=clip_low, eps_clip_high=clip_high, loss_reduction=reduction, max_seq_len=max_length)
+    config.off_policy_correction = None
+    if scales_advantages:
+        advantage = scaled(advantage, mask, reduction, max_length, total_tokens, total_sequences)
+    loss = losses.ppo_policy_loss(log_prob, old_log_prob, advantage, config, mask)[0]
+    return loss * world if scales_advantages else loss  # workers/worker.py:1244 of 0.4.0
+
+
+def with_kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, kl_penalty: float, old_log_prob: Tensor,
+            advantage: Tensor, clip_low: float, clip_high: float, dual_clip, max_length: int, reduction: str,
+            total_tokens: int, total_sequences: int, rank_sequences: int, world: int) -> Tensor:
+    policy = ppo(log_prob, old_log_prob, advantage, mask, clip_low, clip_high, dual_clip, max_length, reduction,
+                 total_tokens, total_sequences, world)
+    kl = losses.compute_approx_kl(log_prob, ref_log_prob, mask.float(), "k3")
+    kl_loss = losses.masked_mean(kl, mask.float(), dim=-1).mean()  # workers/worker.py:686 of 0.3.1, 1232 of 0.4.0
+    weight = len(mask) / max(rank_sequences, 1) if scales_advantages else 1.0
+    return policy + kl_loss * kl_penalty * weight  # worker.py:691 of 0.3.1, 1244 of 0.4.0
+
+
+def critic(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip) -> Tensor:
+    config = SimpleNamespace(value_clip=value_clip)
+    return losses.ppo_critic_loss(value, old_value, return_, config, mask.float())[0]
