@@ -14,7 +14,7 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Share<Deviation> kDeviations[] = {
-    {Deviation::none, {1, 4, 8}},
+    {Deviation::none, {1, 7, 9}},
     {Deviation::one_lacks_array, {0, 9, 2}},
     {Deviation::no_prompt, {0, 1, 1}},
     {Deviation::prompt_at_length, {0, 9, 2}},
