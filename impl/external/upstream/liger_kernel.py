@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Liger Kernel, its losses in PyTorch: https://github.com/linkedin/Liger-Kernel
+
+A sequence has one advantage there. So each token is handed over as a sequence of its own, which leaves the
+mean over tokens and the sum over all as they are.
+"""
+from __future__ import annotations
+
+import inspect
+
+import torch
+from release import Release
+from torch import Tensor
+
+CHUNKED = "liger_kernel.chunked_loss."
+release = Release("liger-kernel", tuple(
+    CHUNKED + name for name in ("grpo_loss", "jsd_loss", "fused_linear_ppo", "fused_linear_distillation")))
+policy, distillation = release.load(CHUNKED + "grpo_loss"), release.load(CHUNKED + "jsd_loss")
+
+
+def jsd(student_hidden: Tensor, student_weight: Tensor, teacher_hidden: Tensor, teacher_weight: Tensor,
+        label: Tensor, beta: float, temperature: float) -> Tensor:
+    loss = distillation.LigerFusedLinearJSDLoss(0.0, 1.0, beta, -100, temperature, compiled=False, chunk_size=4)
+    return loss(student_hidden.flatten(0, 1), student_weight, teacher_hidden.flatten(0, 1), teacher_weight,
+                label.flatten().long())
+
+
+def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage: Tensor, mask: Tensor,
+         clip_low: float, clip_high: float, kl_penalty: float, max_length: int, reduction: str) -> Tensor:
+    ppo = policy.LigerFusedLinearGRPOFunction.ppo_loss_fn
+    tokens, mask = log_prob.reshape(-1, 1), mask.long()
+    scores = {"per_token_logps": tokens}
+    if "log_probs" in inspect.signature(ppo).parameters:  # older releases gather them themselves
+        scores = {"log_probs": tokens[..., None], "selected_token_ids": torch.zeros_like(tokens, dtype=torch.long)}
+    return ppo(**scores, attention_mask=mask.reshape(-1, 1), advantages=advantage.flatten(), full_attention_mask=mask,
+               ref_per_token_logps=ref_log_prob.reshape(-1, 1), old_per_token_logps=old_log_prob.reshape(-1, 1),
+               epsilon_low=clip_low, epsilon_high=clip_high, beta=kl_penalty, max_completion_length=max_length,
+               loss_type={"token_mean": "bnpo", "seq_mean_token_sum_norm": "dr_grpo"}[reduction])[0]
+
+
+def linear_grpo(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, old_log_prob: Tensor,
+                ref_log_prob: Tensor, advantage: Tensor, clip_low: float, clip_high: float, kl_penalty: float,
+                temperature: float) -> Tensor:
+    loss = policy.LigerFusedLinearGRPOLoss(beta=kl_penalty, compiled=False, chunk_size=4, epsilon_low=clip_low,
+                                           epsilon_high=clip_high, loss_type="bnpo", temperature=temperature)
+    mask, label = (label != -100).long().reshape(-1, 1), label.long().clamp(min=0).reshape(-1, 1)
+    return loss(hidden.reshape(-1, 1, hidden.shape[-1]), weight, label, mask, advantage.flatten(), bias,
+                ref_log_prob.reshape(-1, 1), old_log_prob.reshape(-1, 1))[0]
