@@ -150,7 +150,12 @@ class Release:
         if top in self.real or is_standard(top):
             return builtins.__import__(name, names, scope, wanted or (), 0)
         if name in self.executed:
-            return self.load(name) if wanted else StandIn(top)
+            module = self.load(name)
+            for part in reversed(name.split(".")[1:] if not wanted else ()):  # `import a.b as c` walks down from a
+                above = StandIn(name)
+                above.__dict__[part] = module
+                module = above
+            return module
         stand_in = StandIn(name if wanted else top)
         for item in wanted or ():
             if f"{name}.{item}" in self.executed:

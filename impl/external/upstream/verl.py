@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""verl: https://github.com/verl-project/verl"""
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from release import Release, told
+from torch import Tensor
+
+release = Release("verl", ("verl.trainer.ppo.core_algos", "verl.utils.torch_functional"))
+losses = release.load("verl.trainer.ppo.core_algos")
+MODES = {"token_mean": "token-mean", "sequence_mean": "seq-mean-token-mean",
+         "seq_mean_token_sum_norm": "seq-mean-token-sum"}
+
+
+class Config(SimpleNamespace):
+    def get(self, name: str, default=None):
+        return getattr(self, name, default)
+
+
+def counts(total_tokens: int, total_sequences: int, world: int) -> dict:
+    """What the engine's losses put into `global_batch_info` (verl/workers/utils/losses.py:102 of 0.7.0)."""
+    return told(losses.agg_loss, dp_size=world, batch_num_tokens=total_tokens, global_batch_size=total_sequences)
+
+
+def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
+        dual_clip: float, reduction: str, total_tokens: int, total_sequences: int, world: int) -> Tensor:
+    config = Config(clip_ratio=None, clip_ratio_low=clip_low, clip_ratio_high=clip_high, clip_ratio_c=dual_clip,
+                    global_batch_info=counts(total_tokens, total_sequences, world))
+    loss = losses.compute_policy_loss_vanilla
+    return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
+
+
+def kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, reduction: str, total_tokens: int,
+       total_sequences: int, world: int) -> Tensor:
+    value = losses.kl_penalty(log_prob, ref_log_prob, "k3")
+    return losses.agg_loss(value, mask.long(), MODES[reduction], **counts(total_tokens, total_sequences, world))
+
+
+def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip: float,
+               reduction: str) -> Tensor:
+    return losses.compute_value_loss(value, return_, old_value, mask.long(), value_clip, MODES[reduction])[0]
