@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AReaL: https://github.com/inclusionAI/AReaL"""
+from __future__ import annotations
+
+from release import Release
+from torch import Tensor
+
+release = Release("areal", ("areal.utils.functional.functional",))
+losses = release.load("areal.utils.functional.functional")
+
+
+def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
+        dual_clip) -> Tensor:
+    return losses.ppo_actor_loss_fn(log_prob, old_log_prob, old_log_prob, advantage, clip_low, mask.bool(),
+                                    eps_clip_higher=clip_high, c_clip=dual_clip)[0]
+
+
+def critic(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip: float) -> Tensor:
+    return losses.ppo_critic_loss_fn(value, old_value, return_, value_clip, mask.bool())[0]

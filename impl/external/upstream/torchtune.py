@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchtune: https://github.com/pytorch/torchtune"""
+from __future__ import annotations
+
+import torch
+from release import Release
+from torch import Tensor
+
+PPO, REWARDS, KD = "torchtune.rlhf.loss.ppo", "torchtune.rlhf.rewards", "torchtune.modules.loss.kd_losses"
+release = Release("torchtune", (PPO, REWARDS, KD))
+ppo_losses, distillation = release.load(PPO), release.load(KD)
+ppo_losses.rlhf.__dict__["masked_mean"] = release.load(REWARDS).masked_mean  # as torchtune.rlhf exports it
+
+
+def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float) -> Tensor:
+    none = torch.zeros_like(advantage)
+    loss = ppo_losses.PPOLoss(epsilon=clip_low, value_coeff=0.0)
+    return loss(old_log_prob, log_prob, advantage, none, none, none, mask.bool(), mask.bool())[0]
+
+
+def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip: float) -> Tensor:
+    none = torch.zeros_like(value)
+    loss = ppo_losses.PPOLoss(value_clip_range=value_clip, value_coeff=1.0)
+    return loss(none, none, none, old_value, value, return_, mask.bool(), mask.bool())[0]
+
+
+def distiller(name: str, *options):
+    if not hasattr(distillation, name):
+        raise NotImplementedError(f"this release has no {name}")
+    return getattr(distillation, name)(*options)
+
+
+def reverse_kl(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, reduction: str) -> Tensor:
+    loss = distiller("ReverseKLLoss")
+    return loss(student_logits.flatten(0, 1), teacher_logits.flatten(0, 1), label.long(), reduction == "token_mean")
+
+
+def chunked_reverse_kl(student_logits: Tensor, teacher_logits: Tensor, label: Tensor) -> Tensor:
+    chunks = min(2, label.shape[1])
+    loss = distiller("ReverseKLWithChunkedOutputLoss", chunks)
+    return loss(list(student_logits.chunk(chunks, 1)), list(teacher_logits.chunk(chunks, 1)), label.long())
