@@ -132,15 +132,16 @@ def header_end(frame: bytes) -> int:
 
 def bits(tensor: torch.Tensor) -> bytes:
     """The elements as they lie in a safetensors document."""
-    plain = tensor.detach()
-    if plain.device.type != "cpu" or plain.layout is not torch.strided:
-        plain = plain.to_dense().cpu() if plain.layout is not torch.strided else plain.cpu()
-    if plain.is_neg():
-        plain = plain.resolve_neg()
-    if not plain.is_contiguous():
-        plain = plain.contiguous()
-    count = plain.numel() * plain.element_size()
-    return ctypes.string_at(plain.data_ptr(), count) if count else b""
+    if tensor.layout is not torch.strided:
+        tensor = tensor.detach().to_dense()
+    if not tensor.is_cpu:
+        tensor = tensor.detach().cpu()
+    if tensor.is_neg():
+        tensor = tensor.detach().resolve_neg()
+    if not tensor.is_contiguous():
+        tensor = tensor.detach().contiguous()
+    count = tensor.numel() * tensor.element_size()
+    return ctypes.string_at(tensor.data_ptr(), count) if count else b""
 
 
 class Encoder:
@@ -583,6 +584,34 @@ class Binding:
         if loss.fields and not any(source.startswith("field:") for _, source in self.positional + self.keywords):
             raise Trouble(f"no parameter of {subject.name} is a field of {loss.id} ({', '.join(loss.fields)}); say "
                           f"which is which, such as arguments.NAME = \"field:{next(iter(loss.fields))}\"")
+        self.recipes_positional = [self._recipe(*pair) for pair in self.positional]
+        self.recipes_keywords = [self._recipe(*pair) for pair in self.keywords]
+        self.constants = self._constants()
+        self.valid_field = next((name for role in ("mask", "label") for name, field in loss.fields.items()
+                                 if field["role"] == role), None)
+
+    def _recipe(self, name: str, source: str) -> tuple[str, str, Any, list]:
+        """(parameter, kind or source, value, conversions) of one argument."""
+        if source == "default":
+            return name, "default", next(p.default for p in self.subject.parameters if p.name == name), []
+        if source.startswith("json:"):
+            return name, "json", json.loads(source[5:]), []
+        base, *words = [part.strip() for part in source.split(" as ")]
+        conversions = [CONVERSIONS[word] for word in words]
+        return (name, "field", base[6:], conversions) if base.startswith("field:") else (name, base, None, conversions)
+
+    def _constants(self) -> list[tuple[str, str, str]]:
+        """(source, key of the metadata, kind) of what is no tensor and is passed."""
+        result = {}
+        for _, source in self.construction + self.positional + self.keywords:
+            base = source.split(" as ")[0].strip()
+            if base.startswith("option:"):
+                result[base] = (base, f"option.{base[7:]}", self.loss.options[base[7:]]["kind"])
+            elif base.startswith("fact:"):
+                result[base] = (base, base[5:], "integer")
+            elif base == "reduction":
+                result[base] = (base, base, "choice")
+        return list(result.values())
 
     def _bind(self, parameter: inspect.Parameter, names: set, unused: dict, building: bool) -> None:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -679,10 +708,10 @@ class FieldPlan(NamedTuple):
     mask_bits: bool  # u8, given as bool
 
 
-class StepPlan:
-    """Everything of a step request that its header decides; made once for equal headers."""
+class FieldsPlan:
+    """The fields of a step as its tensors lie; made once for equal tables."""
 
-    def __init__(self, metadata: dict, entries: list[Entry], loss: Loss, binding: Binding) -> None:
+    def __init__(self, entries: list[Entry], loss: Loss) -> None:
         self.fields: list[FieldPlan] = []
         at = 0
         for entry in entries:
@@ -694,44 +723,49 @@ class StepPlan:
                                          field["role"] == "differentiable",
                                          field["role"] == "mask" and entry.dtype == "U8"))
             at += (entry.end - entry.start + 63) // 64 * 64
-        missing = [name for name in loss.fields if name not in {entry.name for entry in entries}]
-        if missing:
-            raise Trouble(f"a step lacks the field {missing[0]!r}")
+        given = {entry.name for entry in entries}
+        for name in loss.fields:
+            if name not in given:
+                raise Trouble(f"a step lacks the field {name!r}")
         self.size = at
-        self.layout = metadata.get("layout", "contiguous")
-        self.explain = metadata.get("explain", "0") == "1"
-        self.upstream = float(number_of(metadata.get("upstream", "1")))
-        constants = {"reduction": metadata.get("reduction", "none")}
-        for name, option in loss.options.items():
-            if f"option.{name}" not in metadata:
-                raise Trouble(f"a step lacks option.{name}")
-            constants[f"option:{name}"] = option_value(metadata[f"option.{name}"], option["kind"])
-        for fact in FACTS:
-            constants[f"fact:{fact}"] = int(metadata.get(fact, "0"))
-        self.call = binding.callee(constants)
         floats = [field.dtype for field in self.fields if field.dtype.is_floating_point]
         self.compute = floats[0] if floats else torch.float32
-        masks = [name for name, field in loss.fields.items() if field["role"] == "mask"] + \
-                [name for name, field in loss.fields.items() if field["role"] == "label"]
-        self.valid_field = masks[0] if masks else None
-        defaults = {parameter.name: parameter.default for parameter in binding.subject.parameters}
-        self.positional = [self._argument(name, source, constants, defaults) for name, source in binding.positional]
-        every = [(name, self._argument(name, source, constants, defaults)) for name, source in binding.keywords]
-        self.constants = {name: argument for name, argument in every if type(argument) is not Tensorial}
-        self.keywords = [(name, argument) for name, argument in every if type(argument) is Tensorial]
+
+
+class StepPlan:
+    """Everything of a step request that its header decides; made once for equal headers."""
+
+    def __init__(self, metadata: dict, fields: FieldsPlan, binding: Binding) -> None:
+        self.fields = fields.fields
+        self.size = fields.size
+        self.compute = fields.compute
+        self.layout = metadata.get("layout", "contiguous")
+        self.explain = metadata.get("explain") == "1"
+        self.upstream = float(number_of(metadata.get("upstream", "1")))
+        self.valid_field = binding.valid_field
+        constants = {}
+        for source, key, kind in binding.constants:
+            if key not in metadata:
+                raise Trouble(f"a step lacks {key}")
+            constants[source] = option_value(metadata[key], kind)
+        self.call = binding.callee(constants)
+        self.positional = [self._argument(source, value, constants, words)
+                           for _, source, value, words in binding.recipes_positional]
+        self.constants, self.keywords = {}, []
+        for name, source, value, words in binding.recipes_keywords:
+            argument = self._argument(source, value, constants, words)
+            if type(argument) is Tensorial:
+                self.keywords.append((name, argument))
+            else:
+                self.constants[name] = argument
 
     @staticmethod
-    def _argument(name: str, source: str, constants: dict, defaults: dict) -> Any:
-        if source == "default":
-            return defaults[name]
-        if source.startswith("json:"):
-            return json.loads(source[5:])
-        base, *words = [part.strip() for part in source.split(" as ")]
-        if base.startswith("field:"):
-            return Tensorial(base[6:], None, [CONVERSIONS[word] for word in words])
-        if words:
-            return Tensorial("", constants[base], [CONVERSIONS[word] for word in words])
-        return constants[base]
+    def _argument(source: str, value: Any, constants: dict, conversions: list) -> Any:
+        if source in ("json", "default"):
+            return value
+        if source == "field":
+            return Tensorial(value, None, conversions)
+        return Tensorial("", constants[source], conversions) if conversions else constants[source]
 
 
 class Tensorial(NamedTuple):
@@ -1498,6 +1532,7 @@ def _custom_guilt(node: Any, passage: Passage, outgoing: int, at: int, tracer: T
 # --- the conversation -------------------------------------------------------------------------------
 
 _IDENTITY = re.compile(rb'"id":"([^"\\]*)"')
+_METADATA = re.compile(rb'\{"__metadata__":(\{"[^{}]*"\})([,}])')
 
 
 class Worker:
@@ -1508,6 +1543,7 @@ class Worker:
         self._contained = contained  # own process: even an interrupt raised inside the subject is an answer
         self._encoder = Encoder()
         self._plans: dict = {}
+        self._fields: dict = {}
         self._binding: Optional[Binding] = None
         self._loss: Optional[Loss] = None
         self._device: Any = None
@@ -1518,14 +1554,15 @@ class Worker:
         try:
             end = header_end(frame)
             header = frame[8:end]
-            match = _IDENTITY.search(header)
             key = header
+            match = _IDENTITY.search(header)
             if match is not None:
                 identity = match.group(1).decode()
                 key = header[:match.start()] + header[match.end():]
-            plan = self._plans.get(key)
-            if plan is None or len(frame) - end != plan[1]:
-                metadata, entries = parse_header(header, len(frame) - end)
+            plan, size = self._plans.get(key, (None, 0))
+            if plan is None or len(frame) - end != size:
+                size = len(frame) - end
+                metadata, table = self._read(header, size)
                 identity = metadata.get("id")
                 operation = metadata.get("op")
                 if operation == "hello":
@@ -1534,28 +1571,50 @@ class Worker:
                     raise Trouble(f"unknown op {operation!r}; protocol {PROTOCOL} has hello and step")
                 if self._binding is None:
                     raise Trouble("a step came before a successful hello")
+                fields = self._fields.get((table, size)) or self._lay_out(table, size)
                 try:
-                    made = StepPlan(metadata, entries, self._loss, self._binding)
+                    plan = StepPlan(metadata, fields, self._binding)
                 except Trouble:
                     raise
                 except Exception as error:  # the constructor of a subject that is a class
                     return self._raised(identity, error)
                 if len(self._plans) > CACHED:
                     self._plans.clear()
-                plan = self._plans[key] = (made, len(frame) - end)
-            return self._step(plan[0], identity, memoryview(frame)[end:])
+                self._plans[key] = (plan, size)
+            return self._step(plan, identity, memoryview(frame)[end:])
         except Trouble as error:
             return self._encoder.frame("trouble", identity, (("message", _line(error)),), [])
 
+    @staticmethod
+    def _read(header: bytes, size: int) -> tuple[dict, bytes]:
+        """Metadata, and the header without them: tensors often lie as they did in an earlier step."""
+        match = _METADATA.match(header)
+        if match is not None:
+            try:
+                metadata = json.loads(match.group(1), object_pairs_hook=_no_twice)
+                if b'"__metadata__"' not in header[match.end():]:
+                    return metadata, b"{" + header[match.end():] if match.group(2) == b"," else b"{}"
+            except ValueError:  # a brace inside a string
+                pass
+        return parse_header(header, size)[0], header
+
+    def _lay_out(self, table: bytes, size: int) -> FieldsPlan:
+        fields = FieldsPlan(parse_header(table, size)[1], self._loss)
+        if len(self._fields) > CACHED:
+            self._fields.clear()
+        self._fields[(table, size)] = fields
+        return fields
+
     def _hello(self, metadata: dict) -> bytes:
         self._plans.clear()
+        self._fields.clear()
         self._binding = None
         if metadata.get("protocol") != str(PROTOCOL):
             raise Trouble(f"protocol {metadata.get('protocol')!r} is not spoken here; this worker speaks {PROTOCOL}")
         check_torch()
         torch.set_num_threads(max(1, int(metadata.get("threads", "1"))))
         self._device = None if metadata.get("device", "cpu") == "cpu" else _device(metadata["device"])
-        paths = json.loads(metadata.get("path", "[]"))
+        paths = [os.path.abspath(folder) for folder in json.loads(metadata.get("path", "[]"))]
         for folder in reversed(paths):
             if folder not in sys.path:
                 sys.path.insert(0, folder)
@@ -1602,7 +1661,7 @@ class Worker:
                     without.append(name)
                 else:
                     tensors.append((f"gradient.{name}", gradient))
-            metadata = [("mutated", json.dumps(inputs.mutated())), ("without_gradient", json.dumps(without))]
+            metadata = [("mutated", _names(inputs.mutated())), ("without_gradient", _names(without))]
             if plan.explain and not all(finite(tensor) for _, tensor in tensors):
                 guilt = self._guilt(plan, data)
                 if guilt is not None:
@@ -1648,6 +1707,10 @@ class Worker:
         return self._encoder.frame("raised", identity, (
             ("type", type(error).__name__), ("message", _line(error)), ("file", subject.shown(file)),
             ("line", str(line)), ("code", code)), [])
+
+
+def _names(names: list[str]) -> str:
+    return json.dumps(names) if names else "[]"
 
 
 def _line(error: BaseException) -> str:
