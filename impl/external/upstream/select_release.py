@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the subjects of a project's file that a release has: select_release.py FILE VERSION [FOLDER].
+"""Prints the subjects that a release has, ready for `lossgate gate --config`.
 
-A formula may change from one release to the next: a clamp comes in, an argument goes. Such a subject stands
-in the file once for each formula, under one name, and the line `# releases RANGE` says which releases compute
-it: conditions like `>= 0.10.3`, separated by commas, all of which must be true. With FOLDER, entries are
-written relative to it.
+    select_release.py FILE.toml VERSION INTERPRETER FOLDER
+
+FOLDER is where the release is installed. A formula may change from one release to the next: a clamp comes in,
+an argument goes. Such a subject stands in the file once for each formula, under one name, and the line
+`# releases RANGE` says which releases compute it: conditions like `>= 0.10.3`, separated by commas, all of
+which must be true.
 """
 from __future__ import annotations
 
+import json
 import operator
 import re
 import sys
 from pathlib import Path
 
 COMPARE = {">=": operator.ge, "<": operator.lt, "==": operator.eq, "<=": operator.le, ">": operator.gt}
+HEADING = "[[subject]]"
 
 
-def number(version: str) -> tuple:
+def number(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
@@ -28,22 +32,22 @@ def holds(conditions: str, version: str) -> bool:
     return True
 
 
-def selected(text: str, version: str) -> str:
-    head, *subjects = re.split(r"(?m)^(?=\[\[subject\]\]\s*$)", text)
+def selected(text: str, version: str, added: str = "") -> str:
+    """The subjects of `version`; `added` goes into each of them."""
+    head, *subjects = re.split(r"(?m)^(?=\[\[subject\]\]$)", text)
     kept = []
     for subject in subjects:
         conditions = re.search(r"(?m)^# releases (.*)$", subject)
         if not conditions or holds(conditions.group(1), version):
-            kept.append(subject)
+            kept.append(subject.replace(HEADING, HEADING + added, 1))
     return head + "".join(kept)
 
 
 def main() -> int:
-    file, version = Path(sys.argv[1]), sys.argv[2]
-    text = selected(file.read_text(), version)
-    if len(sys.argv) > 3:
-        text = text.replace('entry = "py:', f'entry = "py:{sys.argv[3]}/')
-    print(text, end="")
+    file, version, interpreter, release = sys.argv[1:]
+    added = {"folder": str(Path(file).resolve().parent), "interpreter": interpreter, "path": [release]}
+    lines = "".join(f"\n{key} = {json.dumps(value)}" for key, value in added.items())
+    print(selected(Path(file).read_text(), version, lines), end="")
     return 0
 
 

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# When did a verdict flip? Installs released trainers, each alone in a folder, runs the gate on their unmodified
+# losses, and writes a page with one column per release:
+#   ci/upstream.sh PROJECT==VERSION... [-- FLAGS OF lossgate gate]
+# LOSSGATE           the command; else the one in build
+# LOSSGATE_PYTHON    an interpreter with torch and numpy; else that of .venv
+# LOSSGATE_RELEASES  where releases are kept
+# LOSSGATE_OUT       where results go; else run/upstream
+# Exit status: 0 where all gates came to a verdict, whatever it is; else that of the worst.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${LOSSGATE_PYTHON:-$PWD/.venv/bin/python}
+releases=${LOSSGATE_RELEASES:-${XDG_CACHE_HOME:-$HOME/.cache}/lossgate/releases}
+out=${LOSSGATE_OUT:-run/upstream}
+adapters=impl/external/upstream
+export PYTHONDONTWRITEBYTECODE=1
+
+say() { echo "upstream: $*" >&2; }
+stop() { say "$*"; exit 2; }
+
+command_built() {
+  local preset
+  for preset in default no-torch; do
+    [[ -x build/$preset/bin/lossgate ]] && echo "build/$preset/bin/lossgate" && return
+  done
+  stop "no lossgate in build; run ci/gate.sh first, or say LOSSGATE=COMMAND"
+}
+
+# PROJECT: the file with its subjects. Two names of one project share a file, which lists them.
+subjects_of() {
+  local file
+  file=$(grep -lE "^# projects( .*)? $1( |\$)" "$adapters"/*.toml | head -n 1) || true
+  [[ $file ]] || file=$adapters/$1.toml
+  [[ -f $file ]] || stop "no adapter for $1; there are $(cd "$adapters" && echo *.toml)"
+  echo "$file"
+}
+
+# PROJECT==VERSION FOLDER: a folder is complete or absent.
+install_release() {
+  [[ -d $2 ]] && return
+  say "installing $1"
+  mkdir -p "$releases"
+  local fresh
+  fresh=$(mktemp -d "$releases/incomplete.XXXXXX")
+  "$python" -m pip --disable-pip-version-check install --quiet --no-deps --no-compile --ignore-requires-python \
+    --target "$fresh" "$1" || { rm -rf "$fresh"; stop "cannot install $1"; }
+  chmod 755 "$fresh"
+  mv -T "$fresh" "$2"
+}
+
+specs=()
+while (($#)) && [[ $1 != -- ]]; do
+  [[ $1 =~ ^[A-Za-z0-9._-]+==[A-Za-z0-9._+!-]+$ ]] || stop "$1 is not PROJECT==VERSION"
+  specs+=("$1")
+  shift
+done
+(($#)) && shift
+((${#specs[@]})) || stop "say which releases: PROJECT==VERSION..."
+lossgate=${LOSSGATE:-$(command_built)}
+[[ -x $python ]] || stop "no interpreter $python; run ci/setup.sh, or say LOSSGATE_PYTHON=INTERPRETER"
+
+worst=0
+columns=()
+for spec in "${specs[@]}"; do
+  project=${spec%%==*} version=${spec##*==}
+  file=$(subjects_of "$project")
+  adapter=$(sed -n 's/^entry = "py:\([^:]*\)\.py:.*/\1/p' "$file" | head -n 1)
+  release=$releases/$project-$version results=$out/$project-$version
+  install_release "$spec" "$release"
+  mkdir -p "$results"
+  "$python" "$adapters/select_release.py" "$file" "$version" "$python" "$release" >"$results/subjects.toml"
+  say "$spec: files under test"
+  PYTHONPATH=$release "$python" "$adapters/release.py" "$adapter" | tee "$results/files.txt"
+  status=0
+  "$lossgate" gate --config "$results/subjects.toml" --out "$results" "$@" || status=$?
+  ((status < 2)) && columns+=("$project $version=$results") || say "$spec: the gate ended with $status"
+  ((status < 2 || status <= worst)) || worst=$status
+done
+
+if ((${#columns[@]})); then
+  "$python" "$adapters/flips.py" "${columns[@]}" >"$out/page.md"
+  say "the page is $out/page.md"
+fi
+exit "$worst"
