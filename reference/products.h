@@ -74,6 +74,19 @@ inline Tracked multiplied(const Tracked& a, const Tracked& b) {
   return result.is_exact_zero() && !tame ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
 }
 
+/// a, about to be compared with a bound: an implementation may compare their products with b, which
+/// may underflow.
+template <class S>
+S compared_as_product(const S& a, const S& /*b*/) {
+  return a;
+}
+
+inline Tracked compared_as_product(Tracked a, const Tracked& b) {
+  if (tracking::is_stored_infinity(a)) return a;
+  a.err += tracking::or_infinity(tracking::current->eta / tracking::magnitude(b.v));
+  return a;
+}
+
 /// a + b + c, all multiples of `scale`: an implementation may form the sum first, and only then
 /// scale it.
 template <class S>
@@ -85,8 +98,7 @@ inline Tracked scaled_sum(const Tracked& scale, const Tracked& a, const Tracked&
                           const Tracked& c) {
   using tracking::magnitude;
   Tracked sum = a + b + c;
-  const double most =
-      magnitude(a.v) + magnitude(b.v) + magnitude(c.v) + a.half + b.half + c.half;
+  const double most = magnitude(a.v) + magnitude(b.v) + magnitude(c.v) + a.half + b.half + c.half;
   const double by = magnitude(scale.v);
   if (most > tracking::largest * by) sum.peak = std::max(sum.peak, most / by);
   return sum;

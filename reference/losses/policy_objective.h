@@ -52,9 +52,9 @@ class PolicyObjective {
         through_shared.add(through(w, scale, token.policy_slope));
         through_shared.add(through(w, scale, kl_penalty_, token.kl_weight_slope));
       } else {
-        gradient[i] = scaled_sum(scale, through(w, scale, token.policy_slope),
-                                 through(w, scale, kl_penalty_, token.kl_weight_slope),
-                                 gradient[i]);
+        gradient[i] =
+            scaled_sum(scale, through(w, scale, token.policy_slope),
+                       through(w, scale, kl_penalty_, token.kl_weight_slope), gradient[i]);
       }
     }
     if (sequence_level_ && live) {

@@ -57,9 +57,10 @@ class ClippedSurrogate {
         ceiling_(dual_ ? in.option("dual_clip") : S(0)) {}
 
   /// With the derivative with respect to w.
-  Term<S> operator()(const S& weight, const S& advantage) const {
+  Term<S> operator()(const S& w, const S& advantage) const {
     const auto sign = value_of(advantage);
-    if (sign == 0) return {silenced(-advantage, weight), silenced(-advantage, weight)};
+    if (sign == 0) return {silenced(-advantage, w), silenced(-advantage, w)};
+    const S weight = compared_as_product(w, advantage);
     if (sign > 0) {
       return {-advantage * minimum(weight, high_), -advantage * at_most(weight, high_)};
     }

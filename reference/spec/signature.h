@@ -65,6 +65,9 @@ enum class Quantity {
 /// show in the result, or it must be refused.
 enum class Infinity { legal, surfaces, refused };
 
+/// What a caller leaves at masked positions (rule C4): the sentinel contract of a field.
+enum class Masked { anything, minus_infinity, finite, zero };
+
 struct Field {
   std::string name;
   Role role = Role::constant;
@@ -74,6 +77,7 @@ struct Field {
   /// Empty: any floating-point dtype, the same for all such fields of a case.
   std::vector<Dtype> dtypes = {};
   std::string doc = {};
+  Masked masked = Masked::anything;
 };
 
 /// none is a value of its own: "no clamp", "no dual clip".
@@ -135,6 +139,7 @@ struct LossSignature {
   bool rows_permutable = true;  ///< sequences may change places
   bool tokens_paddable = true;  ///< masked columns and rows may be added
   bool splittable = true;       ///< sequences may be dealt to micro-batches and ranks
+  bool shardable = true;        ///< to several ranks, where splittable
   Empty empty = Empty::zero;
 
   const Field* find_field(std::string_view field) const;
