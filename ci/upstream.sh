@@ -7,7 +7,7 @@
 # LOSSGATE_PYTHON    an interpreter with torch and numpy; else that of .venv
 # LOSSGATE_RELEASES  where releases are kept
 # LOSSGATE_OUT       where results go; else run/upstream
-# Exit status: 0 where all gates came to a verdict, whatever it is; else that of the worst.
+# Exit status: 0 where all gates came to a verdict, whatever it is; else that of the last that did not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${LOSSGATE_PYTHON:-$PWD/.venv/bin/python}
@@ -62,6 +62,8 @@ lossgate=${LOSSGATE:-$(command_built)}
 
 worst=0
 columns=()
+mkdir -p "$out"
+rm -f "$out/page.md"
 for spec in "${specs[@]}"; do
   project=${spec%%==*} version=${spec##*==}
   file=$(subjects_of "$project")
@@ -74,8 +76,11 @@ for spec in "${specs[@]}"; do
   PYTHONPATH=$release "$python" "$adapters/release.py" "$adapter" | tee "$results/files.txt"
   status=0
   "$lossgate" gate --config "$results/subjects.toml" --out "$results" "$@" || status=$?
-  ((status < 2)) && columns+=("$project $version=$results") || say "$spec: the gate ended with $status"
-  ((status < 2 || status <= worst)) || worst=$status
+  case $status in
+    0 | 1) columns+=("$project $version=$results") ;;
+    2 | 130) exit "$status" ;;  # what was asked is wrong, or enough was seen
+    *) say "$spec: the gate ended with $status"; worst=$status ;;
+  esac
 done
 
 if ((${#columns[@]})); then
