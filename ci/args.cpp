@@ -28,7 +28,7 @@ struct Flags {
   ReplayOptions replay;
   BaselineOptions baseline;
   std::string list, describe, profile = "hostile", fail_on = "rare";
-  std::vector<std::string> corpora;
+  std::vector<std::string> corpora, configs;
 };
 
 template <class List>
@@ -60,6 +60,17 @@ void add_filters(CLI::App& verb, Filters& filters) {
   add_names(verb, "--property", filters.properties, "Only these properties");
 }
 
+void add_configs(CLI::App& verb, std::vector<std::string>& configs) {
+  add_names(verb, "--config", configs, "Ask the losses that these lossgate.toml bring, no others");
+  verb.get_option("--config")->type_name("FILE");
+}
+
+std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs) {
+  std::vector<SubjectFile> files;
+  for (const std::string& path : configs) files.push_back(read_subject_file(path));
+  return files;
+}
+
 void add_gate(CLI::App& verb, Flags& flags) {
   constexpr std::int64_t kMostCases = 1'000'000'000;
   GateOptions& gate = flags.gate;
@@ -80,6 +91,7 @@ void add_gate(CLI::App& verb, Flags& flags) {
       ->type_name("SECONDS");
   verb.add_option("--out", gate.out, "Folder for run.json, junit.xml and the findings' cases");
   add_names(verb, "--loss", gate.plan.filters.losses, "Only these losses");
+  add_configs(verb, flags.configs);
   add_filters(verb, gate.plan.filters);
   add_names(verb, "--dtype", gate.plan.filters.dtypes, "Only these dtypes: f64, f32, f16, bf16");
   verb.add_flag("--hardening", gate.plan.filters.hardening, "Ask the hardening properties as well");
@@ -96,6 +108,7 @@ int gate(Flags& flags) {
                                    names_of(fuzz::kAllProfiles));
   flags.gate.fail_on = parsed("grade", flags.fail_on, properties::parse_grade(flags.fail_on),
                               names_of(properties::kAllGrades));
+  flags.gate.plan.filters.subjects = subject_files(flags.configs);
   flags.gate.plan.corpora = flags.corpora.empty() ? standard_corpora() : flags.corpora;
   return run_gate(flags.gate);
 }
@@ -119,9 +132,12 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   add_gate(
       *verb("gate", "Check implementations on stored and drawn cases", [&] { return gate(flags); }),
       flags);
-  CLI::App* replay = verb("replay", "Show everything that one case file shows",
-                          [&] { return run_replay(flags.replay); });
+  CLI::App* replay = verb("replay", "Show everything that one case file shows", [&] {
+    flags.replay.filters.subjects = subject_files(flags.configs);
+    return run_replay(flags.replay);
+  });
   replay->add_option("file", flags.replay.file, "A .case or .safetensors file")->required();
+  add_configs(*replay, flags.configs);
   add_filters(*replay, flags.replay.filters);
   verb("list", "List losses, implementations, properties or profiles", [&] {
     return run_list(flags.list);

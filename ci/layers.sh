@@ -14,6 +14,7 @@ reference/spec   | |
 reference        | reference/spec/ | Eigen/ immintrin.h mpreal.h nlohmann/
 impl             | reference/spec/ | nlohmann/ POSIX
 impl/cuda        | reference/spec/ impl/ | cuda
+impl/external    | reference/spec/ impl/ corpora/ | toml++/ nlohmann/ POSIX
 impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX
 corpora          | reference/spec/ | nlohmann/ POSIX
 properties       | reference/ impl/implementation.h |

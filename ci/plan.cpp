@@ -29,20 +29,50 @@ std::string shown(const fs::path& folder, const fs::path& file) {
 Plan::Plan(const PlanOptions& options) : options_(options), selection_(select(options.filters)) {
   for (const std::string& folder : options_.corpora) {
     for (const fs::path& file : corpora::list_case_files(folder)) {
-      PlannedCase planned;
-      planned.file = shown(folder, file);
-      planned.c = corpora::read_case_file(file, reference::find_signature);
-      planned.loss = reference::find_loss(planned.c.spec.loss);
-      planned.dtype = float_dtype(planned.loss->signature, planned.c);
-      planned.expected = expectations_of(planned.c, planned.file);
-      if (selection_.has(*planned.loss) && selection_.has(planned.dtype)) {
-        stored_.push_back(std::move(planned));
+      add_stored(file, shown(folder, file));
+    }
+  }
+  add_streams();
+}
+
+/// For all implementations in the catalog, or for each brought subject that may be asked.
+void Plan::add_stored(const fs::path& file, const std::string& name) {
+  PlannedCase planned;
+  planned.file = name;
+  planned.c = corpora::read_case_file(file, reference::find_signature);
+  planned.loss = reference::find_loss(planned.c.spec.loss);
+  planned.dtype = float_dtype(planned.loss->signature, planned.c);
+  if (!selection_.has(planned.dtype)) return;
+  if (selection_.brought.empty()) {
+    planned.expected = expectations_of(planned.c, planned.file);
+    if (selection_.has(*planned.loss)) stored_.push_back(std::move(planned));
+    return;
+  }
+  for (const auto& brought : selection_.brought) {
+    const LossSignature& signature = brought->loss.signature;
+    if (signature.id != planned.c.spec.loss) continue;
+    if (brought->implementation.unsupported(planned.c)) continue;
+    const bool refused = reference::expected_refusal(*planned.loss, planned.c).has_value();
+    if (refused || !keeps_to_contract(signature, planned.c)) continue;
+    planned.loss = &brought->loss;
+    planned.only = &brought->implementation;
+    stored_.push_back(planned);
+    planned.loss = reference::find_loss(planned.c.spec.loss);
+  }
+}
+
+void Plan::add_streams() {
+  if (selection_.brought.empty()) {
+    for (const reference::Loss* loss : selection_.losses) {
+      for (const Dtype dtype : dtypes_of(loss->signature)) {
+        if (selection_.has(dtype)) streams_.push_back({loss, dtype});
       }
     }
   }
-  for (const reference::Loss* loss : selection_.losses) {
-    for (const Dtype dtype : dtypes_of(loss->signature)) {
-      if (selection_.has(dtype)) streams_.push_back({loss, dtype});
+  for (const auto& brought : selection_.brought) {
+    for (const Dtype dtype : brought->dtypes) {
+      if (!selection_.has(dtype)) continue;
+      streams_.push_back({&brought->loss, dtype, &brought->implementation});
     }
   }
 }
@@ -71,7 +101,7 @@ PlannedCase Plan::hostile_at(const impl::Implementation& variant, std::int64_t d
 }
 
 PlannedCase Plan::benign_like(const PlannedCase& planned, std::int64_t index) const {
-  return drawn({planned.loss, planned.dtype}, fuzz::Profile::benign, index);
+  return drawn({planned.loss, planned.dtype, planned.only}, fuzz::Profile::benign, index);
 }
 
 std::int64_t Plan::hostile_index(const impl::Implementation& variant, std::int64_t draw) const {
@@ -95,6 +125,7 @@ PlannedCase Plan::drawn(const Stream& stream, fuzz::Profile profile, std::int64_
   planned.dtype = stream.dtype;
   planned.c = fuzz::draw_case(signature, stream.dtype, profile, choices);
   planned.benign = profile == fuzz::Profile::benign;
+  planned.only = stream.only;
   return planned;
 }
 

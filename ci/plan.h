@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct PlannedCase {
   std::string file;  ///< of a stored case
   std::vector<regressions::Expectation> expected;
   bool benign = false;
+  /// The one implementation that is asked, where the signature is that of a brought subject; null
+  /// asks all.
+  const impl::Implementation* only = nullptr;
 };
 
 /// All cases of a run, numbered: first the stored ones, then those drawn for each loss and dtype.
@@ -54,7 +58,10 @@ class Plan {
   struct Stream {
     const reference::Loss* loss;
     Dtype dtype;
+    const impl::Implementation* only = nullptr;
   };
+  void add_stored(const std::filesystem::path& file, const std::string& name);
+  void add_streams();
   PlannedCase drawn(const Stream& stream, fuzz::Profile profile, std::int64_t index) const;
   std::vector<Stream> streams_of(const impl::Implementation& variant) const;
 

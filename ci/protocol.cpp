@@ -23,7 +23,12 @@ auto decoded(std::string_view line, Read read) {
 }  // namespace
 
 std::string encode(const PlanOptions& options) {
+  Json subjects = Json::array();
+  for (const SubjectFile& file : options.filters.subjects) {
+    subjects.push_back({file.text, file.name, file.folder});
+  }
   return Json{{"losses", options.filters.losses},
+              {"subjects", std::move(subjects)},
               {"implementations", options.filters.implementations},
               {"properties", options.filters.properties},
               {"dtypes", options.filters.dtypes},
@@ -43,6 +48,9 @@ PlanOptions decode_plan(std::string_view line) {
     json.at("implementations").get_to(options.filters.implementations);
     json.at("properties").get_to(options.filters.properties);
     json.at("dtypes").get_to(options.filters.dtypes);
+    for (const Json& file : json.at("subjects")) {
+      options.filters.subjects.push_back({file.at(0), file.at(1), file.at(2)});
+    }
     json.at("hardening").get_to(options.filters.hardening);
     options.profile = fuzz::parse_profile(json.at("profile").get<std::string>()).value();
     json.at("seed").get_to(options.seed);

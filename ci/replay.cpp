@@ -113,22 +113,12 @@ std::vector<const impl::Implementation*> chosen(
   return implementations;
 }
 
-}  // namespace
-
-int run_replay(const ReplayOptions& options) {
-  check_environment();
-  const Selection selection = select(options.filters);
-  const Case c = corpora::read_case_file(options.file, reference::find_signature);
-  const reference::Loss& loss = *reference::find_loss(c.spec.loss);
-  const auto expected = expectations_of(c, options.file);
-  const auto implementations = chosen(options, selection, c, expected);
-  if (implementations.empty()) {
-    throw InputError(options.file + ": none of the implementations asked for computes " +
-                     c.spec.loss);
-  }
+/// Everything that the implementations show on the case; whether one of them fails.
+bool show(const reference::Loss& loss, const Case& c, const Selection& selection,
+          const std::vector<const impl::Implementation*>& implementations,
+          const std::vector<regressions::Expectation>& expected) {
   const regressions::Replay replay =
       regressions::replay(loss, c, implementations, selection.properties, expected);
-
   print_case(loss.signature, c);
   if (replay.refusal) {
     fmt::print("\nmust be refused: {}: {}\n", replay.refusal->argument, replay.refusal->message);
@@ -146,8 +136,36 @@ int run_replay(const ReplayOptions& options) {
       fmt::print("{} FAILED: {}\n", reply.implementation->name, reply.failure);
     }
   }
-  fmt::print("{}\n", replay.failed() ? "still fails" : "holds");
-  return static_cast<int>(replay.failed() ? Exit::red : Exit::green);
+  return replay.failed();
+}
+
+/// Each brought subject is asked under its own signature.
+bool show_brought(const Case& c, const Selection& selection) {
+  bool failed = false;
+  for (const auto& brought : selection.brought) {
+    if (brought->loss.signature.id != c.spec.loss) continue;
+    failed = show(brought->loss, c, selection, {&brought->implementation}, {}) || failed;
+  }
+  return failed;
+}
+
+}  // namespace
+
+int run_replay(const ReplayOptions& options) {
+  check_environment();
+  const Selection selection = select(options.filters);
+  const Case c = corpora::read_case_file(options.file, reference::find_signature);
+  const auto expected = expectations_of(c, options.file);
+  const auto implementations = chosen(options, selection, c, expected);
+  if (implementations.empty()) {
+    throw InputError(options.file + ": none of the implementations asked for computes " +
+                     c.spec.loss);
+  }
+  const bool failed = selection.brought.empty() ? show(*reference::find_loss(c.spec.loss), c,
+                                                       selection, implementations, expected)
+                                                : show_brought(c, selection);
+  fmt::print("{}\n", failed ? "still fails" : "holds");
+  return static_cast<int>(failed ? Exit::red : Exit::green);
 }
 
 }  // namespace lossgate::ci

@@ -32,6 +32,39 @@ std::vector<std::string> float_dtype_names() {
   return names;
 }
 
+/// The subjects of the files, each the only implementation of its own loss.
+void select_brought(const Filters& filters, Selection& selection) {
+  for (const SubjectFile& file : filters.subjects) {
+    for (auto& brought : bring(file, filters.implementations)) {
+      if (!named(filters.losses, brought->loss.signature.id)) continue;
+      selection.losses.push_back(&brought->loss);
+      selection.implementations.push_back(&brought->implementation);
+      selection.brought.push_back(std::move(brought));
+    }
+  }
+}
+
+/// The implementations of the catalog, and the losses that they compute.
+void select_known(const Filters& filters, Selection& selection) {
+  check_names("implementation", filters.implementations, implementation_names());
+  for (const reference::Loss& loss : reference::catalog()) {
+    if (named(filters.losses, loss.signature.id)) selection.losses.push_back(&loss);
+  }
+  for (const impl::Implementation& implementation : impl::catalog()) {
+    const reference::Loss* loss = reference::find_loss(implementation.loss);
+    if (loss && selection.has(*loss) && named(filters.implementations, implementation.name)) {
+      selection.implementations.push_back(&implementation);
+    }
+  }
+  const auto unasked = [&](const reference::Loss* loss) {
+    return std::ranges::none_of(selection.implementations, [&](const impl::Implementation* i) {
+      return i->loss == loss->signature.id;
+    });
+  };
+  std::ranges::copy_if(selection.losses, std::back_inserter(selection.unasked), unasked);
+  std::erase_if(selection.losses, unasked);
+}
+
 }  // namespace
 
 bool Selection::has(Dtype dtype) const { return std::ranges::find(dtypes, dtype) != dtypes.end(); }
@@ -52,24 +85,12 @@ Selection select(const Filters& filters) {
   check_names("loss", filters.losses, loss_names());
   check_names("property", filters.properties, property_names());
   check_names("dtype", filters.dtypes, float_dtype_names());
-  check_names("implementation", filters.implementations, implementation_names());
   Selection selection;
-  for (const reference::Loss& loss : reference::catalog()) {
-    if (named(filters.losses, loss.signature.id)) selection.losses.push_back(&loss);
+  if (filters.subjects.empty()) {
+    select_known(filters, selection);
+  } else {
+    select_brought(filters, selection);
   }
-  for (const impl::Implementation& implementation : impl::catalog()) {
-    const reference::Loss* loss = reference::find_loss(implementation.loss);
-    if (loss && selection.has(*loss) && named(filters.implementations, implementation.name)) {
-      selection.implementations.push_back(&implementation);
-    }
-  }
-  const auto unasked = [&](const reference::Loss* loss) {
-    return std::ranges::none_of(selection.implementations, [&](const impl::Implementation* i) {
-      return i->loss == loss->signature.id;
-    });
-  };
-  std::ranges::copy_if(selection.losses, std::back_inserter(selection.unasked), unasked);
-  std::erase_if(selection.losses, unasked);
   for (const properties::Property& property : properties::catalog()) {
     const bool off = property.tier == properties::Tier::hardening && !filters.hardening &&
                      filters.properties.empty();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "ci/brought.h"
 #include "impl/implementation.h"
 #include "properties/property.h"
 #include "reference/reference.h"
@@ -15,15 +17,19 @@ namespace lossgate::ci {
 struct Filters {
   std::vector<std::string> losses, implementations, properties, dtypes;
   bool hardening = false;  ///< properties of that tier as well
+  /// Where there are any, these are asked, and nothing else.
+  std::vector<SubjectFile> subjects;
 };
 
 /// What the filters leave, in the order of the catalogs.
 struct Selection {
-  std::vector<const reference::Loss*> losses;                ///< with an implementation
+  /// With an implementation. One for each brought subject, under its own signature.
+  std::vector<const reference::Loss*> losses;
   std::vector<const reference::Loss*> unasked;               ///< without one
   std::vector<const impl::Implementation*> implementations;  ///< of these losses
   std::vector<const properties::Property*> properties;
   std::vector<Dtype> dtypes;
+  std::vector<std::shared_ptr<const Brought>> brought;
 
   bool has(Dtype dtype) const;
   bool has(const reference::Loss& loss) const;

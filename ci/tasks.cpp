@@ -48,6 +48,7 @@ class SoundTask {
       CaseStudy study(*planned.loss, planned.c);
       for (const impl::Implementation& subject : subjects_) {
         if (subject.loss != planned.c.spec.loss) continue;
+        if (planned.only && planned.only->name != subject.name) continue;
         if (!subject.fault) ask(study, subject, planned, ordinal);
         expect(study, subject, planned, ordinal);
       }
@@ -78,7 +79,7 @@ class SoundTask {
         enter(study, subject, planned, ordinal, *plan_.selection().properties[i], outcomes[i]);
       }
     } catch (const ImplementationThrew& error) {
-      add_failure(record_, planned, ordinal, subject.name, "does_not_crash", error.what());
+      add_failure(record_, planned, ordinal, subject.name, error.property, error.what());
     }
     time(subject, planned, calls, start);
   }

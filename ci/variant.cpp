@@ -6,6 +6,7 @@
 #include "ci/errors.h"
 #include "corpora/case_id.h"
 #include "impl/catalog.h"
+#include "impl/external/session.h"
 #include "properties/sibling.h"
 
 namespace lossgate::ci {
@@ -74,8 +75,14 @@ impl::Implementation guarded(const impl::Implementation& implementation) {
   copy.evaluate = [inner = implementation.evaluate](const LossSignature& signature, const Case& c) {
     try {
       return inner(signature, c);
+    } catch (const impl::SubjectError&) {
+      throw;
+    } catch (const impl::ProcessHung& error) {
+      throw ImplementationThrew(error.what(), "does_not_hang");
+    } catch (const impl::ProcessEnded& error) {
+      throw ImplementationThrew(error.what(), "does_not_crash");
     } catch (const std::exception& error) {
-      throw ImplementationThrew(std::string("threw: ") + error.what());
+      throw ImplementationThrew(std::string("threw: ") + error.what(), "does_not_crash");
     }
   };
   return copy;

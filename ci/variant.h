@@ -17,7 +17,9 @@ impl::Implementation guarded(const impl::Implementation& implementation);
 
 /// What came out of the implementation under test.
 struct ImplementationThrew : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  ImplementationThrew(const std::string& what, const char* violated)
+      : std::runtime_error(what), property(violated) {}
+  const char* property;  ///< of the run, which it violates
 };
 
 }  // namespace lossgate::ci

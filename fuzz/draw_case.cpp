@@ -231,10 +231,17 @@ class Drawing {
     }
   }
 
+  /// All micro-batches on one rank.
+  static void gather(Split& split) {
+    split.world = 1;
+    for (Split::Part& part : split.parts) part.rank = 0;
+  }
+
   void draw_surroundings() {
     if (signature_.splittable && case_.shape[Axis::sequences] > 0) {
       const Temper temper = enter("split");
       case_.split = draw_split(pick_split_form(temper, choices_), sequences(), choices_);
+      if (!signature_.shardable) gather(case_.split);
     }
     case_.layout = draw_layout(enter("layout"), choices_);
     const Dtype loss_dtype = dtype_ == Dtype::f64 ? Dtype::f64 : Dtype::f32;

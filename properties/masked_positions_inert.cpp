@@ -54,6 +54,7 @@ Outcome masked_positions_inert(Evaluation& evaluation) {
     if (violation->cause.empty()) violation->cause = "masked data leaks";
     return violated(*violation);
   }
+  if (!study.transformed(kMaskedNonFinite)) return held();  // the contract rules it out
   auto violation = leak(evaluation, kMaskedNonFinite);
   if (!violation) return held();
   if (!evaluation.implementation().contract.non_finite_masked) {

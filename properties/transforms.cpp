@@ -22,20 +22,22 @@ void mask_position(const LossSignature& signature, Case& c, Index position) {
   }
 }
 
-/// Rewrites the data of every positional field at masked positions. The fields that say what is
-/// masked stay.
-template <class Value>
+/// Rewrites the data of the positional fields that `wanted` selects at masked positions. The fields
+/// that say what is masked stay.
+template <class Wanted, class Value>
 std::optional<Transformed> rewrite_masked(const LossSignature& signature, const Case& whole,
-                                          Value&& value) {
+                                          Wanted&& wanted, Value&& value) {
   if (!has_positions(signature)) return std::nullopt;
   const std::vector<bool> valid = valid_positions(signature, whole);
   if (std::ranges::find(valid, false) == valid.end()) return std::nullopt;
   Transformed result{.c = whole};
+  bool any = false;
   for (const Field& field : signature.fields) {
     if (!is_positional(field) || field.name == signature.mask ||
-        field.name == signature.ignore_label) {
+        field.name == signature.ignore_label || !wanted(field)) {
       continue;
     }
+    any = true;
     Tensor& tensor = result.c.batch.at(field.name);
     const Index each = entries_per_position(whole, tensor);
     for (std::size_t position = 0; position < valid.size(); ++position) {
@@ -46,6 +48,7 @@ std::optional<Transformed> rewrite_masked(const LossSignature& signature, const 
       }
     }
   }
+  if (!any) return std::nullopt;
   return result;
 }
 
@@ -56,7 +59,8 @@ std::optional<Transformed> repeated(const LossSignature&, const Case& whole, con
 std::optional<Transformed> masked_finite(const LossSignature& signature, const Case& whole,
                                          const Case&) {
   static constexpr std::array kValues = {1e4, -1e4, 0.0, 1.0, -3.5, 700.0, -0.0};
-  return rewrite_masked(signature, whole, [](const Field& field, Dtype dtype, Index at) {
+  const auto free = [](const Field& field) { return field.masked != Masked::zero; };
+  return rewrite_masked(signature, whole, free, [](const Field& field, Dtype dtype, Index at) {
     if (!is_float(dtype)) return field.quantity == Quantity::label ? 0.0 : 1.0;
     return kValues[static_cast<std::size_t>(at) % kValues.size()];
   });
@@ -67,11 +71,18 @@ std::optional<Transformed> masked_non_finite(const LossSignature& signature, con
   constexpr double kInf = std::numeric_limits<double>::infinity();
   static constexpr std::array kValues = {-kInf, kInf, std::numeric_limits<double>::quiet_NaN()};
   const std::size_t phase = fingerprint_of(whole) % kValues.size();
-  return rewrite_masked(signature, whole, [phase](const Field&, Dtype dtype, Index at) {
-    if (dtype == Dtype::u8 || dtype == Dtype::boolean) return at % 2 == 0 ? 0.0 : 1.0;
-    if (!is_float(dtype)) return at % 2 == 0 ? -1.0 : 120.0;
-    return kValues[(static_cast<std::size_t>(at) + phase) % kValues.size()];
-  });
+  const auto promised = [](const Field& field) {
+    return field.masked == Masked::anything ||
+           (field.masked == Masked::minus_infinity && field.quantity != Quantity::label);
+  };
+  return rewrite_masked(signature, whole, promised,
+                        [phase](const Field& field, Dtype dtype, Index at) {
+                          if (field.masked == Masked::minus_infinity) return -kInf;
+                          if (dtype == Dtype::u8 || dtype == Dtype::boolean)
+                            return at % 2 == 0 ? 0.0 : 1.0;
+                          if (!is_float(dtype)) return at % 2 == 0 ? -1.0 : 120.0;
+                          return kValues[(static_cast<std::size_t>(at) + phase) % kValues.size()];
+                        });
 }
 
 /// Copies a tensor into a larger one, row `s` to `row_of[s]` and token t to t + offset. New entries

@@ -147,11 +147,12 @@ class Outputs {
 
   class Writer {
    public:
-    Writer(Sink<S>& sink, std::size_t output, const Extents& extents)
-        : sink_(&sink), output_(output), extents_(&extents) {}
+    Writer(Sink<S>* sink, std::size_t output, const Extents* extents)
+        : sink_(sink), output_(output), extents_(extents) {}
 
     template <class... Index>
     void operator()(const S& value, Index... index) const {
+      if (!sink_) return;
       std::int64_t at = 0;
       std::size_t axis = 0;
       ((at = at * (*extents_)[axis++] + index), ...);
@@ -164,11 +165,13 @@ class Outputs {
     const Extents* extents_;
   };
 
+  /// What is written to an output that the signature does not have is dropped: an implementation
+  /// may return less than the loss has.
   Writer writer(std::string_view output) const {
     for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
-      if (problem_.outputs[i].name == output) return {sink_, i, problem_.outputs[i].extents};
+      if (problem_.outputs[i].name == output) return {&sink_, i, &problem_.outputs[i].extents};
     }
-    throw std::out_of_range("output '" + std::string(output) + "' is missing");
+    return {nullptr, 0, nullptr};
   }
 
   Writer gradient(std::string_view field) const { return writer("gradient." + std::string(field)); }

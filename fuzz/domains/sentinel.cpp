@@ -40,6 +40,29 @@ void store_nan_payload(Tensor& tensor, std::int64_t index, Choices& choices) {
   store_bits(dtype, nan | low | sign, tensor.element(index));
 }
 
+/// Whether a caller may leave it at a masked position: an index beyond the vocabulary is to labels
+/// what NaN is to numbers.
+bool allowed(Masked masked, LabelSentinel sentinel) {
+  return masked == Masked::anything || sentinel == LabelSentinel::ignore ||
+         sentinel == LabelSentinel::zero || sentinel == LabelSentinel::as_valid;
+}
+
+bool allowed(Masked masked, Sentinel sentinel) {
+  switch (masked) {
+    case Masked::anything:
+      return true;
+    case Masked::zero:
+      return sentinel == Sentinel::zero;
+    case Masked::minus_infinity:
+      if (sentinel == Sentinel::minus_infinity) return true;
+      [[fallthrough]];
+    case Masked::finite:
+      break;
+  }
+  return sentinel != Sentinel::minus_infinity && sentinel != Sentinel::infinity &&
+         sentinel != Sentinel::nan && sentinel != Sentinel::nan_payload;
+}
+
 void place(Sentinel sentinel, Tensor& tensor, std::int64_t index, Choices& choices) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (sentinel) {
@@ -117,12 +140,17 @@ LabelSentinel pick_label_sentinel(Temper temper, Choices& choices) {
 
 void place_sentinels(const Column& column, std::span<const std::uint8_t> valid, Temper temper,
                      Choices& choices) {
-  const Sentinel common = pick(kSentinels, temper, choices);
+  const Masked masked = column.field->masked;
+  const auto draw = [&] {
+    const Sentinel sentinel = pick(kSentinels, temper, choices);
+    if (allowed(masked, sentinel)) return sentinel;
+    return masked == Masked::minus_infinity ? Sentinel::minus_infinity : Sentinel::zero;
+  };
+  const Sentinel common = draw();
   if (common == Sentinel::as_valid) return;
   Tensor& tensor = *column.tensor;
   for_each_masked(tensor, valid, [&](std::int64_t i) {
-    place(common == Sentinel::mixed ? pick(kSentinels, temper, choices) : common, tensor, i,
-          choices);
+    place(common == Sentinel::mixed ? draw() : common, tensor, i, choices);
   });
 }
 
@@ -133,7 +161,7 @@ void place_label_sentinels(const Column& column, std::span<const std::uint8_t> v
   Tensor& tensor = *column.tensor;
   for_each_masked(tensor, valid, [&](std::int64_t i) {
     const LabelSentinel sentinel = mixed ? pick(kLabelSentinels, temper, choices) : common;
-    if (sentinel == LabelSentinel::as_valid) return;
+    if (sentinel == LabelSentinel::as_valid || !allowed(column.field->masked, sentinel)) return;
     tensor.set(i, static_cast<double>(illegal_label(sentinel, tensor.dtype, vocab)));
   });
 }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/brought.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "ci/errors.h"
+#include "ci/suggestion.h"
+#include "corpora/files.h"
+#include "impl/external/config.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<impl::Subject> parsed(const SubjectFile& file) {
+  try {
+    return impl::parse_config(file.text, file.name, file.folder, reference::find_signature);
+  } catch (const impl::ConfigError& error) {
+    throw InputError(error.what());
+  }
+}
+
+/// Options that neither reach the function nor are declared keep their defaults: whoever does not
+/// take dual_clip computes one value of it, whatever is asked.
+std::vector<std::string> fix_options(const LossSignature& loss, const impl::Greeting& greeting,
+                                     impl::Subject& subject) {
+  std::vector<std::string> fixed;
+  for (const Option& option : loss.options) {
+    const bool declared = std::ranges::find_if(subject.options, [&](const auto& pair) {
+                            return pair.first == option.name;
+                          }) != subject.options.end();
+    const bool taken = std::ranges::find(greeting.options, option.name) != greeting.options.end();
+    if (declared || taken) continue;
+    subject.options.emplace_back(option.name, option.standard);
+    fixed.push_back(option.name);
+  }
+  return fixed;
+}
+
+/// The first choice of several reductions would be a guess.
+void settle_reduction(const SubjectFile& file, const LossSignature& loss,
+                      const impl::Greeting& greeting, const impl::Subject& subject) {
+  const std::size_t open =
+      subject.reductions.empty() ? loss.reductions.size() : subject.reductions.size();
+  if (greeting.reduction || open <= 1) return;
+  std::string known;
+  for (const Reduction reduction : loss.reductions) {
+    known += (known.empty() ? "" : ", ") + std::string(name(reduction));
+  }
+  throw InputError(file.name + ": " + subject.name + " takes no reduction, so say which one it " +
+                   "computes: reductions = [\"...\"], one of " + known);
+}
+
+std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subject) {
+  const reference::Loss& loss = *reference::find_loss(subject.loss);
+  auto brought = std::make_shared<Brought>();
+  brought->loss = loss;
+  const auto session = std::make_shared<impl::Session>(subject, loss.signature);
+  try {
+    brought->greeting = session->greeting();
+  } catch (const impl::SubjectError& error) {
+    throw InputError(file.name + ": " + error.what());
+  }
+  settle_reduction(file, loss.signature, brought->greeting, subject);
+  brought->fixed = fix_options(loss.signature, brought->greeting, subject);
+  brought->loss.signature = narrowed(loss.signature, subject);
+  brought->implementation = brought_implementation(subject, brought->loss.signature, session);
+  brought->dtypes = subject.dtypes;
+  return brought;
+}
+
+bool allowed(Masked masked, double value) {
+  switch (masked) {
+    case Masked::anything:
+      return true;
+    case Masked::minus_infinity:
+      return std::isfinite(value) || value == -HUGE_VAL;
+    case Masked::finite:
+      return std::isfinite(value);
+    case Masked::zero:
+      return value == 0.0;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
+                                                  const std::vector<std::string>& names) {
+  std::vector<impl::Subject> subjects = parsed(file);
+  std::vector<std::string> known;
+  for (const impl::Subject& subject : subjects) known.push_back(subject.name);
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) == known.end()) {
+      throw InputError(unknown_name("subject", name, known));
+    }
+  }
+  std::vector<std::shared_ptr<const Brought>> all;
+  for (impl::Subject& subject : subjects) {
+    const bool wanted = names.empty() || std::ranges::find(names, subject.name) != names.end();
+    if (wanted) all.push_back(load(file, std::move(subject)));
+  }
+  return all;
+}
+
+SubjectFile read_subject_file(const std::string& path) {
+  const auto bytes = corpora::read_file(path);
+  const fs::path folder = fs::absolute(path).parent_path();
+  return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, folder.string()};
+}
+
+bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
+  const std::vector<bool> valid = valid_positions(narrowed, c);
+  for (const Field& field : narrowed.fields) {
+    const Tensor& tensor = c.batch.at(field.name);
+    if (!is_float(tensor.dtype) || !is_positional(field) || valid.empty()) continue;
+    const std::int64_t each = tensor.size() / static_cast<std::int64_t>(valid.size());
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const double value = tensor.at(i);
+      if (valid[static_cast<std::size_t>(i / each)]) {
+        if (field.infinity != Infinity::legal && !std::isfinite(value)) return false;
+      } else if (!allowed(field.masked, value)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "impl/external/session.h"
+#include "impl/implementation.h"
+#include "reference/reference.h"
+
+namespace lossgate::ci {
+
+/// A lossgate.toml: its text, how messages call it, and the folder where its paths begin.
+struct SubjectFile {
+  std::string text, name, folder;
+};
+
+/// A loss that a user brings, loaded: the loss under the narrowed signature, and how it is asked.
+struct Brought {
+  reference::Loss loss;
+  impl::Implementation implementation;
+  impl::Greeting greeting;
+  std::vector<Dtype> dtypes;
+  std::vector<std::string> fixed;  ///< options that do not reach the function, nor are declared
+};
+
+/// Loads all subjects of the file, those named by `names` if any are. Throws InputError.
+std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
+                                                  const std::vector<std::string>& names);
+
+/// Reads a lossgate.toml. Throws FormatError.
+SubjectFile read_subject_file(const std::string& path);
+
+/// Whether a stored case keeps to what the subject's contract lets a caller do.
+bool keeps_to_contract(const LossSignature& narrowed, const Case& c);
+
+}  // namespace lossgate::ci

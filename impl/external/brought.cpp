@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+#include "impl/external/session.h"
+#include "impl/trainer.h"
+
+namespace lossgate::impl {
+namespace {
+
+/// The share of the whole step by which a trainer scales a micro-batch's loss before it calls
+/// backward.
+double share_of(const Subject& subject, const MicroBatch& batch) {
+  double share = 1.0;
+  const auto ratio = [](std::int64_t part, std::int64_t whole) {
+    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+  };
+  if (subject.micro_batches == Combination::token_weighted) {
+    share *= ratio(batch.positions.tokens, batch.rank_totals.tokens);
+  }
+  if (subject.ranks == Combination::token_weighted) {
+    share *= ratio(batch.rank_totals.tokens, batch.totals.tokens);
+  }
+  return share;
+}
+
+Trainer trainer_of(const Subject& subject) {
+  Trainer trainer;
+  trainer.check = nullptr;  // what is refused is for the subject to say
+  trainer.mean_over_micro_batches = subject.micro_batches == Combination::mean;
+  const bool mean = subject.ranks == Combination::mean;
+  trainer.all_reduce = mean ? Trainer::AllReduce::mean : Trainer::AllReduce::sum;
+  return trainer;
+}
+
+std::optional<std::string> unsupported(const Subject& subject, const LossSignature& loss,
+                                       const Case& c) {
+  if (!subject.reductions.empty() &&
+      std::ranges::find(subject.reductions, c.spec.reduction) == subject.reductions.end()) {
+    return "the reduction is another";
+  }
+  for (const auto& [name, value] : subject.options) {
+    const OptionValue* asked = c.spec.find(name);
+    if (asked && *asked != value) return name + " is fixed";
+  }
+  const Dtype dtype = float_dtype(loss, c);
+  if (std::ranges::find(subject.dtypes, dtype) == subject.dtypes.end()) {
+    return std::string(name(dtype)) + " is not asked";
+  }
+  if (!c.split.whole() && c.split.world > 1 && subject.ranks == Combination::none) {
+    return "several ranks";
+  }
+  return std::nullopt;
+}
+
+Arithmetic arithmetic_of(const Subject& subject, Dtype stored) {
+  return plain_arithmetic(subject.compute.value_or(stored), subject.form);
+}
+
+}  // namespace
+
+Implementation brought_implementation(const Subject& subject, const LossSignature& loss,
+                                      std::shared_ptr<Session> session) {
+  Implementation row;
+  row.name = subject.name;
+  row.loss = subject.loss;
+  row.device = subject.device;
+  row.source = session->greeting().source;
+  row.contract = subject.contract;
+  row.unsupported = [subject, loss](const Case& c) { return unsupported(subject, loss, c); };
+  row.arithmetic = [subject](Dtype stored) { return arithmetic_of(subject, stored); };
+  row.evaluate = [subject, session](const LossSignature& signature, const Case& c) {
+    return train(
+        signature, c,
+        [&](MicroBatch& batch) { return session->step(batch, share_of(subject, batch)); },
+        trainer_of(subject));
+  };
+  return row;
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/external/config.h"
+
+#include <algorithm>
+#include <set>
+
+#include "impl/external/config_reader.h"
+
+namespace lossgate::impl {
+namespace {
+
+namespace fs = std::filesystem;
+
+Combination combination(const Reader& reader, std::string_view key) {
+  return reader.one_of<Combination>(key, Combination::none,
+                                    {{"none", Combination::none},
+                                     {"sum", Combination::sum},
+                                     {"mean", Combination::mean},
+                                     {"token_weighted", Combination::token_weighted}});
+}
+
+Masked masked(const Reader& reader, std::string_view key, const toml::node& node) {
+  if (node.value_exact<std::int64_t>() == 0) return Masked::zero;
+  return reader.word<Masked>(key, node,
+                             {{"any", Masked::anything},
+                              {"-inf", Masked::minus_infinity},
+                              {"finite", Masked::finite},
+                              {"0", Masked::zero}});
+}
+
+void read_contract(const toml::table& table, const std::string& file, const LossSignature& loss,
+                   Subject& subject) {
+  const Reader reader(table, file, "[subject.contract]");
+  reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "empty"});
+  Contract& contract = subject.contract;
+  contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
+  contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
+  contract.deterministic = reader.flag("deterministic", contract.deterministic);
+  contract.empty =
+      reader.one_of<Empty>("empty", contract.empty,
+                           {{"zero", Empty::zero}, {"error", Empty::error}, {"nan", Empty::nan}});
+  const toml::node* node = reader.find("masked");
+  if (!node) return;
+  if (!node->is_table()) {
+    subject.masked = masked(reader, "masked", *node);
+    return;
+  }
+  for (const auto& [key, value] : *node->as_table()) {
+    if (key.str() == "default") {
+      subject.masked = masked(reader, "default", value);
+    } else if (loss.find_field(key.str())) {
+      subject.masked_of_field[std::string(key.str())] = masked(reader, key.str(), value);
+    } else {
+      reader.fail(key.source(), loss.id + " has no field " + in_quotes(key.str()));
+    }
+  }
+}
+
+/// The value that pins an option, if it is one that the option may have.
+OptionValue option_value(const Reader& reader, const Option& option, const toml::node& node) {
+  const auto text = node.value_exact<std::string>();
+  if (text && *text == "none") {
+    if (!option.nullable) reader.fail(node.source(), in_quotes(option.name) + " cannot be none");
+    return None{};
+  }
+  if (option.kind == Option::Kind::choice) {
+    if (!text || std::ranges::find(option.choices, *text) == option.choices.end()) {
+      reader.fail(node.source(),
+                  in_quotes(option.name) + " must be one of " + listed(option.choices));
+    }
+    return *text;
+  }
+  const auto truth = node.value_exact<bool>();
+  const auto number = truth ? std::optional(*truth ? 1.0 : 0.0) : node.value<double>();
+  if (!number || !(*number >= option.low && *number <= option.high)) {
+    reader.fail(node.source(), in_quotes(option.name) + " must be a number from " +
+                                   std::to_string(option.low) + " to " +
+                                   std::to_string(option.high));
+  }
+  return *number;
+}
+
+void read_options(const Reader& reader, const LossSignature& loss, Subject& subject) {
+  const toml::table* table = reader.table("options");
+  if (!table) return;
+  for (const auto& [key, value] : *table) {
+    const Option* option = loss.find_option(key.str());
+    if (!option) {
+      std::vector<std::string> known;
+      for (const Option& each : loss.options) known.push_back(each.name);
+      reader.fail(key.source(),
+                  loss.id + " has no option " + in_quotes(key.str()) + "; it has " + listed(known));
+    }
+    subject.options.emplace_back(option->name, option_value(reader, *option, value));
+  }
+}
+
+std::vector<std::pair<std::string, std::string>> pairs(const Reader& reader, const char* key) {
+  std::vector<std::pair<std::string, std::string>> list;
+  const toml::table* table = reader.table(key);
+  if (!table) return list;
+  for (const auto& [name, value] : *table) {
+    const auto text = value.value_exact<std::string>();
+    if (!text) reader.fail(value.source(), in_quotes(name.str()) + " must be a string");
+    list.emplace_back(name.str(), *text);
+  }
+  return list;
+}
+
+void read_names(const Reader& reader, const LossSignature& loss, Subject& subject) {
+  for (const std::string& text : reader.texts("reductions")) {
+    const auto reduction = parse_reduction(text);
+    if (!reduction || std::ranges::find(loss.reductions, *reduction) == loss.reductions.end()) {
+      std::vector<std::string_view> known;
+      for (const Reduction each : loss.reductions) known.push_back(name(each));
+      reader.fail(reader.find("reductions")->source(),
+                  loss.id + " has no reduction " + in_quotes(text) + "; it has " + listed(known));
+    }
+    subject.reductions.push_back(*reduction);
+  }
+  if (reader.find("dtypes")) subject.dtypes.clear();
+  for (const std::string& text : reader.texts("dtypes")) {
+    const auto dtype = parse_dtype(text);
+    if (!dtype || !is_float(*dtype)) {
+      reader.fail(reader.find("dtypes")->source(), "dtypes are f64, f32, f16, bf16");
+    }
+    subject.dtypes.push_back(*dtype);
+  }
+  subject.outputs = reader.texts("outputs");
+  for (const std::string& output : subject.outputs) {
+    if (std::ranges::find(loss.outputs, output, &OutputField::name) == loss.outputs.end()) {
+      reader.fail(reader.find("outputs")->source(),
+                  loss.id + " has no output " + in_quotes(output));
+    }
+  }
+}
+
+void read_arithmetic(const Reader& reader, const LossSignature& loss, Subject& subject) {
+  if (const toml::node* node = reader.find("compute")) {
+    subject.compute = reader.word<Dtype>(
+        "compute", *node,
+        {{"f64", Dtype::f64}, {"f32", Dtype::f32}, {"f16", Dtype::f16}, {"bf16", Dtype::bf16}});
+  }
+  subject.form = reader.text("form");
+  if (!subject.form.empty() && std::ranges::find(loss.forms, subject.form) == loss.forms.end()) {
+    reader.fail(reader.find("form")->source(),
+                "the forms of " + loss.id + " are " + listed(loss.forms));
+  }
+}
+
+Subject read_subject(const toml::table& table, const std::string& file, const fs::path& folder,
+                     FindSignature find) {
+  const Reader reader(table, file, "[[subject]]");
+  reader.allow({"name",    "loss",        "entry",  "interpreter", "folder",
+                "path",    "environment", "device", "threads",     "reductions",
+                "options", "outputs",     "dtypes", "arguments",   "micro_batches",
+                "ranks",   "compute",     "form",   "contract",    "seconds"});
+  Subject subject;
+  subject.loss = reader.required("loss", "\"grpo\"");
+  const LossSignature* loss = find(subject.loss);
+  if (!loss) {
+    reader.fail(reader.find("loss")->source(),
+                "there is no loss " + in_quotes(subject.loss) + "; see `lossgate list losses`");
+  }
+  subject.entry = reader.required("entry", "\"py:FILE.py:FUNCTION\"");
+  const std::size_t last = subject.entry.rfind(':');
+  if (!(subject.entry.starts_with("py:") || subject.entry.starts_with("fd:")) || last < 4 ||
+      last + 1 == subject.entry.size()) {
+    reader.fail(reader.find("entry")->source(),
+                "'entry' must be py:FILE.py:FUNCTION or py:PACKAGE.MODULE:FUNCTION");
+  }
+  subject.name = reader.text("name", subject.entry.substr(last + 1));
+  subject.interpreter = reader.text("interpreter", subject.interpreter);
+  subject.folder = folder / reader.text("folder");
+  subject.path = reader.texts("path");
+  subject.environment = pairs(reader, "environment");
+  subject.device = reader.text("device", subject.device);
+  subject.threads = static_cast<int>(reader.value<std::int64_t>("threads", 1, "a number"));
+  subject.arguments = pairs(reader, "arguments");
+  subject.micro_batches = combination(reader, "micro_batches");
+  subject.ranks = combination(reader, "ranks");
+  subject.seconds = reader.value<double>("seconds", subject.seconds, "a number of seconds");
+  read_names(reader, *loss, subject);
+  read_options(reader, *loss, subject);
+  read_arithmetic(reader, *loss, subject);
+  if (const toml::table* contract = reader.table("contract")) {
+    read_contract(*contract, file, *loss, subject);
+  }
+  return subject;
+}
+
+}  // namespace
+
+std::vector<Subject> parse_config(std::string_view text, const std::string& file,
+                                  const fs::path& folder, FindSignature find) {
+  toml::table root;
+  try {
+    root = toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    const auto at = error.source().begin;
+    throw ConfigError(file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) +
+                      ": " + std::string(error.description()));
+  }
+  const Reader reader(root, file, "the file");
+  reader.allow({"subject"});
+  const toml::array* tables = root["subject"].as_array();
+  if (!tables || tables->empty() || !tables->is_homogeneous<toml::table>()) {
+    throw ConfigError(file + ": no [[subject]] in it; `lossgate init LOSS` writes one to fill in");
+  }
+  std::vector<Subject> subjects;
+  std::set<std::string> names;
+  for (const toml::node& node : *tables) {
+    subjects.push_back(read_subject(*node.as_table(), file, folder, find));
+    if (!names.insert(subjects.back().name).second) {
+      reader.fail(node.source(), "two subjects are called " + in_quotes(subjects.back().name));
+    }
+  }
+  return subjects;
+}
+
+}  // namespace lossgate::impl

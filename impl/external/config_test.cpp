@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/external/config.h"
+
+#include <gtest/gtest.h>
+
+namespace lossgate::impl {
+namespace {
+
+/// A loss with one option of every kind.
+const LossSignature& signature() {
+  static const LossSignature given = [] {
+    LossSignature loss;
+    loss.id = "toy";
+    loss.forms = {"stable", "short"};
+    loss.reductions = {Reduction::token_mean, Reduction::sum};
+    loss.fields = {{"x", Role::differentiable, Quantity::log_prob, {Axis::sequences, Axis::tokens}},
+                   {"mask", Role::mask, Quantity::mask, {Axis::sequences, Axis::tokens}}};
+    loss.fields[0].infinity = Infinity::legal;
+    loss.options = {{.name = "clip", .standard = 0.2, .low = 0.0, .high = 1.0},
+                    {.name = "limit", .standard = 20.0, .low = 1.0, .high = 80.0, .nullable = true},
+                    {.name = "weighted", .kind = Option::Kind::flag, .standard = 0.0, .high = 1.0},
+                    {.name = "level",
+                     .kind = Option::Kind::choice,
+                     .standard = "token",
+                     .choices = {"token", "sequence"}}};
+    loss.outputs = {{"per_token", {Axis::sequences, Axis::tokens}}};
+    loss.mask = "mask";
+    return loss;
+  }();
+  return given;
+}
+
+const LossSignature* find(std::string_view id) { return id == "toy" ? &signature() : nullptr; }
+
+std::vector<Subject> parse(const std::string& text) {
+  return parse_config(text, "lossgate.toml", "/somewhere", find);
+}
+
+std::string complaint(const std::string& text) {
+  try {
+    parse(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const std::string kHead = "[[subject]]\nloss = 'toy'\nentry = 'py:mine.py:loss'\n";
+
+TEST(Config, NeedsNoMoreThanALossAndAnEntry) {
+  const Subject subject = parse(kHead).at(0);
+  EXPECT_EQ(subject.name, "loss");
+  EXPECT_EQ(subject.interpreter, "python3");
+  EXPECT_EQ(subject.folder, "/somewhere/");
+  EXPECT_EQ(subject.masked, Masked::finite);
+  EXPECT_EQ(subject.dtypes, std::vector{Dtype::f32});
+  EXPECT_FALSE(subject.contract.refuses_invalid);
+}
+
+TEST(Config, ReadsEverythingThatItMayHold) {
+  const Subject subject = parse(kHead + R"(
+name = "ours"
+interpreter = "venv/bin/python"
+folder = "losses"
+path = ["vendor"]
+environment = { MODE = "fast" }
+device = "cuda"
+threads = 2
+reductions = ["sum"]
+options = { clip = 0.5, limit = "none", weighted = true, level = "sequence" }
+outputs = ["per_token"]
+dtypes = ["bf16", "f64"]
+arguments = { lp = "field:x" }
+micro_batches = "mean"
+ranks = "token_weighted"
+compute = "f32"
+form = "short"
+seconds = 2.5
+[subject.contract]
+masked = { default = "any", x = "-inf", mask = 0 }
+refuses_invalid = true
+infinite_valid = true
+deterministic = false
+empty = "nan"
+)")
+                              .at(0);
+  EXPECT_EQ(subject.name, "ours");
+  EXPECT_EQ(subject.folder, "/somewhere/losses");
+  EXPECT_EQ(subject.environment.at(0).second, "fast");
+  EXPECT_EQ(subject.reductions, std::vector{Reduction::sum});
+  const std::vector<std::pair<std::string, OptionValue>> options = {
+      {"clip", 0.5}, {"level", "sequence"}, {"limit", None{}}, {"weighted", 1.0}};
+  EXPECT_EQ(subject.options, options);
+  EXPECT_EQ(subject.dtypes, (std::vector{Dtype::bf16, Dtype::f64}));
+  EXPECT_EQ(subject.micro_batches, Combination::mean);
+  EXPECT_EQ(subject.ranks, Combination::token_weighted);
+  EXPECT_EQ(subject.compute, Dtype::f32);
+  EXPECT_EQ(subject.masked, Masked::anything);
+  EXPECT_EQ(subject.masked_of_field.at("x"), Masked::minus_infinity);
+  EXPECT_EQ(subject.masked_of_field.at("mask"), Masked::zero);
+  EXPECT_TRUE(subject.contract.refuses_invalid);
+  EXPECT_EQ(subject.contract.empty, Empty::nan);
+}
+
+TEST(Config, SaysWhereAndWhatIsWrong) {
+  const std::pair<std::string, std::string> mistakes[] = {
+      {"", "no [[subject]]"},
+      {"[[subject]\n", "lossgate.toml:1:"},
+      {"[[subject]]\nentry = 'py:a.py:f'\n", "needs loss"},
+      {"[[subject]]\nloss = 'toi'\nentry = 'py:a.py:f'\n",
+       "lossgate.toml:2:8: there is no loss 'toi'"},
+      {"[[subject]]\nloss = 'toy'\n", "needs entry"},
+      {"[[subject]]\nloss = 'toy'\nentry = 'a.py'\n", "3:9: 'entry' must be py:FILE.py:FUNCTION"},
+      {kHead + "colour = 1\n", "4:1: [[subject]] has no key 'colour'; it may have name"},
+      {kHead + "reductions = ['mean']\n", "no reduction 'mean'; it has token_mean, sum"},
+      {kHead + "options = { clop = 1 }\n", "no option 'clop'; it has clip, limit"},
+      {kHead + "options = { clip = 2 }\n", "'clip' must be a number from 0"},
+      {kHead + "options = { clip = 'none' }\n", "'clip' cannot be none"},
+      {kHead + "options = { level = 'word' }\n", "'level' must be one of token, sequence"},
+      {kHead + "dtypes = ['i64']\n", "dtypes are f64, f32, f16, bf16"},
+      {kHead + "micro_batches = 'average'\n", "must be one of none, sum, mean, token_weighted"},
+      {kHead + "outputs = ['y']\n", "no output 'y'"},
+      {kHead + "form = 'long'\n", "forms of toy are stable, short"},
+      {kHead + "contract = { masked = { y = 0 } }\n", "no field 'y'"},
+      {kHead + "contract = { masked = 'nan' }\n", "must be one of any, -inf, finite, 0"},
+      {kHead + "path = 'vendor'\n", "must be a list of strings"},
+      {kHead + kHead, "two subjects are called 'loss'"},
+  };
+  for (const auto& [text, expected] : mistakes) {
+    EXPECT_NE(complaint(text).find(expected), std::string::npos) << complaint(text) << "\n" << text;
+  }
+}
+
+TEST(Narrowed, LeavesWhatTheSubjectComputes) {
+  const Subject subject = parse(kHead +
+                                "options = { clip = 0.5, limit = 'none' }\n"
+                                "reductions = ['sum']\n"
+                                "contract = { masked = { x = '-inf' } }\n")
+                              .at(0);
+  const LossSignature loss = narrowed(signature(), subject);
+  EXPECT_EQ(loss.find_option("clip")->low, 0.5);
+  EXPECT_EQ(loss.find_option("clip")->high, 0.5);
+  EXPECT_TRUE(std::holds_alternative<None>(loss.find_option("limit")->standard));
+  EXPECT_EQ(loss.find_option("level")->choices.size(), 2u);
+  EXPECT_EQ(loss.reductions, std::vector{Reduction::sum});
+  EXPECT_TRUE(loss.outputs.empty());
+  EXPECT_FALSE(loss.splittable);
+  EXPECT_FALSE(loss.shardable);
+  EXPECT_EQ(loss.find_field("x")->masked, Masked::minus_infinity);
+  EXPECT_EQ(loss.find_field("mask")->masked, Masked::finite);
+  EXPECT_EQ(loss.find_field("x")->infinity, Infinity::surfaces);
+}
+
+}  // namespace
+}  // namespace lossgate::impl

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "impl/external/subject.h"
+
+namespace lossgate::impl {
+namespace {
+
+/// An option with one value left.
+void pin(Option& option, const OptionValue& value) {
+  option.standard = value;
+  if (std::holds_alternative<None>(value)) {
+    // A choice among nothing but none: a number would have to lie somewhere.
+    option.kind = Option::Kind::choice;
+    option.choices.clear();
+    option.nullable = true;
+    return;
+  }
+  option.nullable = false;
+  if (const double* number = std::get_if<double>(&value)) option.low = option.high = *number;
+  if (const std::string* word = std::get_if<std::string>(&value)) option.choices = {*word};
+}
+
+void restrict_field(Field& field, const Subject& subject) {
+  const auto own = subject.masked_of_field.find(field.name);
+  field.masked = own == subject.masked_of_field.end() ? subject.masked : own->second;
+  const bool drawn = field.infinity == Infinity::legal;
+  if (drawn && !subject.contract.infinite_valid) field.infinity = Infinity::surfaces;
+}
+
+}  // namespace
+
+LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
+  LossSignature signature = loss;
+  for (const auto& [name, value] : subject.options) {
+    const auto option = std::ranges::find(signature.options, name, &Option::name);
+    if (option != signature.options.end()) pin(*option, value);
+  }
+  if (!subject.reductions.empty()) signature.reductions = subject.reductions;
+  const bool has_loss = !loss.reductions.empty() && loss.reductions != std::vector{Reduction::none};
+  if (has_loss) {
+    std::erase_if(signature.outputs, [&](const OutputField& output) {
+      return std::ranges::find(subject.outputs, output.name) == subject.outputs.end();
+    });
+  }
+  for (Field& field : signature.fields) restrict_field(field, subject);
+  if (subject.micro_batches == Combination::none) signature.splittable = false;
+  if (subject.ranks == Combination::none) signature.shardable = false;
+  signature.empty = subject.contract.empty;
+  return signature;
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/external/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+namespace lossgate::impl {
+namespace {
+
+/// An answer beyond this is no answer.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;
+constexpr std::size_t kLastWords = 2000;
+
+double now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since).count();
+}
+
+[[noreturn]] void fail(const std::string& what, int error) {
+  throw ProcessEnded(what + ": " + std::generic_category().message(error));
+}
+
+std::vector<std::string> variables_of(const Command& command) {
+  std::vector<std::string> variables;
+  for (char** at = environ; *at; ++at) {
+    const std::string_view variable = *at;
+    const auto same = [&](const auto& own) {
+      return variable.starts_with(own.first) && variable.substr(own.first.size()).starts_with("=");
+    };
+    if (std::ranges::none_of(command.environment, same)) variables.emplace_back(variable);
+  }
+  for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
+  return variables;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> list;
+  for (std::string& text : strings) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+int spawn(const Command& command, int requests, int replies, int complaints, pid_t& pid) {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&actions, requests, 0);
+  posix_spawn_file_actions_adddup2(&actions, replies, 1);
+  posix_spawn_file_actions_adddup2(&actions, complaints, 2);
+  if (!command.folder.empty()) {
+    posix_spawn_file_actions_addchdir_np(&actions, command.folder.c_str());
+  }
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  std::vector<std::string> words = command.words, variables = variables_of(command);
+  const int error = posix_spawnp(&pid, words[0].c_str(), &actions, &attributes,
+                                 pointers(words).data(), pointers(variables).data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+void close_all(std::initializer_list<int> descriptors) {
+  for (const int descriptor : descriptors) {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+}
+
+}  // namespace
+
+Process::Process(const Command& command) {
+  // A subject that is gone is met as an error of the call, not as a signal.
+  ::signal(SIGPIPE, SIG_IGN);
+  std::array<int, 2> requests{-1, -1}, replies{-1, -1};
+  complaints_ = ::memfd_create("complaints", MFD_CLOEXEC);
+  int error = complaints_ < 0 || ::pipe2(requests.data(), O_CLOEXEC) != 0 ||
+                      ::pipe2(replies.data(), O_CLOEXEC) != 0
+                  ? errno
+                  : 0;
+  if (error == 0) error = spawn(command, requests[0], replies[1], complaints_, pid_);
+  close_all({requests[0], replies[1]});
+  if (error != 0) {
+    close_all({requests[1], replies[0], complaints_});
+    pid_ = -1;
+    fail(command.words[0] + " cannot be started", error);
+  }
+  requests_ = requests[1];
+  replies_ = replies[0];
+  ::fcntl(requests_, F_SETFL, O_NONBLOCK);
+}
+
+Process::Process(int requests, int replies)
+    : requests_(requests), replies_(replies), owned_(false) {
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+Process::~Process() {
+  if (!owned_) return;
+  end(0);
+  close_all({requests_, replies_, complaints_});
+}
+
+std::vector<std::byte> Process::ask(std::span<const std::byte> frame, double seconds) {
+  const double until = now() + seconds;
+  std::array<std::byte, 8> length;
+  std::uint64_t size = frame.size();
+  std::memcpy(length.data(), &size, sizeof size);
+  write(length, until);
+  write(frame, until);
+  read(length, until);
+  std::memcpy(&size, length.data(), sizeof size);
+  if (size > kMostBytes) {
+    end(0);
+    throw ProcessEnded("what came back is no frame");
+  }
+  // Grown as it comes: nothing is allocated whose size is only claimed.
+  std::vector<std::byte> answer;
+  constexpr std::size_t kStep = std::size_t{1} << 24;
+  while (answer.size() < size) {
+    const std::size_t had = answer.size();
+    answer.resize(std::min<std::size_t>(size, had + kStep));
+    read(std::span(answer).subspan(had), until);
+  }
+  return answer;
+}
+
+void Process::write(std::span<const std::byte> bytes, double until) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(requests_, bytes.data(), bytes.size());
+    if (written > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {
+      wait(requests_, POLLOUT, until);
+    } else if (errno != EINTR) {
+      ended();
+    }
+  }
+}
+
+void Process::read(std::span<std::byte> bytes, double until) {
+  while (!bytes.empty()) {
+    wait(replies_, POLLIN, until);
+    const ssize_t count = ::read(replies_, bytes.data(), bytes.size());
+    if (count > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(count));
+    } else if (count == 0 || errno != EINTR) {
+      ended();
+    }
+  }
+}
+
+void Process::wait(int descriptor, short events, double until) {
+  for (;;) {
+    const double left = until - now();
+    if (left <= 0.0) hung();
+    pollfd one{descriptor, events, 0};
+    const int ready = ::poll(&one, 1, static_cast<int>(std::min(left * 1000.0 + 1.0, 1e9)));
+    if (ready > 0) return;
+    if (ready < 0 && errno != EINTR) fail("poll", errno);
+  }
+}
+
+void Process::ended() {
+  const std::string how = owned_ ? end(2000) : "stopped listening";
+  const std::string words = last_words();
+  throw ProcessEnded(how + (words.empty() ? "" : "; it said last: " + words));
+}
+
+void Process::hung() {
+  end(0);
+  throw ProcessHung("no answer in the time that a call has");
+}
+
+std::string Process::end(int patience_ms) {
+  if (pid_ < 0) return "it is gone";
+  // One that has closed its pipe is about to end; its own status tells more than our signal.
+  int status = 0;
+  pid_t reaped = 0;
+  for (int i = 0; i <= patience_ms && reaped == 0; ++i) {
+    reaped = ::waitpid(pid_, &status, WNOHANG);
+    if (reaped == 0) ::usleep(1000);
+  }
+  ::kill(-pid_, SIGKILL);  // it, and whatever it has started
+  while (reaped == 0 && ::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  if (WIFEXITED(status)) return "exited with status " + std::to_string(WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  return "killed by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
+}
+
+/// The end of what it wrote to standard error, in one line.
+std::string Process::last_words() const {
+  if (complaints_ < 0) return "";
+  struct stat info {};
+  if (::fstat(complaints_, &info) != 0 || info.st_size == 0) return "";
+  const auto from = std::max<off_t>(0, info.st_size - static_cast<off_t>(kLastWords));
+  std::string text(static_cast<std::size_t>(info.st_size - from), '\0');
+  const ssize_t count = ::pread(complaints_, text.data(), text.size(), from);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  text.erase(0, text.rfind('\n') + 1);
+  return text;
+}
+
+}  // namespace lossgate::impl

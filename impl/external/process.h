@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lossgate::impl {
+
+/// What is started: words[0] is looked up in PATH unless it has a slash.
+struct Command {
+  std::vector<std::string> words;
+  std::string folder;
+  std::vector<std::pair<std::string, std::string>> environment;  ///< besides our own
+};
+
+/// The other side ended, or did not answer in time: what is known of how.
+struct ProcessEnded : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+struct ProcessHung : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// A process that answers frames (see PROTOCOL.md), with everything that it starts in a group of
+/// its own. Ended when it goes out of scope.
+class Process {
+ public:
+  explicit Process(const Command& command);  ///< throws ProcessEnded
+  /// Somebody who already listens on two open descriptors, which stay open.
+  Process(int requests, int replies);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  /// Sends one frame and waits for its answer. Throws ProcessEnded, ProcessHung; afterwards the
+  /// process is gone.
+  std::vector<std::byte> ask(std::span<const std::byte> frame, double seconds);
+
+ private:
+  void write(std::span<const std::byte> bytes, double until);
+  void read(std::span<std::byte> bytes, double until);
+  void wait(int descriptor, short events, double until);
+  [[noreturn]] void ended();
+  [[noreturn]] void hung();
+  std::string end(int patience_ms);
+  std::string last_words() const;
+
+  pid_t pid_ = -1;
+  int requests_ = -1, replies_ = -1;
+  int complaints_ = -1;  ///< a file in memory that takes standard error
+  bool owned_ = true;
+};
+
+}  // namespace lossgate::impl

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/external/process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+
+namespace lossgate::impl {
+namespace {
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto* first = reinterpret_cast<const std::byte*>(text.data());
+  return {first, first + text.size()};
+}
+
+/// What a shell script makes of one frame.
+std::vector<std::byte> ask(const std::string& script, double seconds = 10.0) {
+  Process process(Command{{"sh", "-c", script}, "/", {{"GREETING", "hello"}}});
+  return process.ask(bytes_of("frame"), seconds);
+}
+
+template <class Error>
+std::string error_of(const std::string& script, double seconds = 10.0) {
+  try {
+    ask(script, seconds);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// Whether a process runs; one that nobody has asked after is a zombie, and does not.
+bool lives(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string number, name, state;
+  return file >> number >> name >> state && state != "Z";
+}
+
+bool says(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Process, AnswersOneFrameForOne) {
+  EXPECT_EQ(ask("cat"), bytes_of("frame"));
+  EXPECT_EQ(ask("printf '\\005\\0\\0\\0\\0\\0\\0\\0%s' $GREETING"), bytes_of("hello"));
+}
+
+TEST(Process, TakesFramesThatNoPipeHolds) {
+  Process process(Command{{"cat"}, "", {}});
+  // cat answers while it is still being asked, so this much would block both sides.
+  const std::vector<std::byte> frame(1 << 15);
+  EXPECT_EQ(process.ask(frame, 10.0), frame);
+  EXPECT_EQ(process.ask(frame, 10.0), frame);
+}
+
+TEST(Process, SaysHowItEnded) {
+  EXPECT_TRUE(says(error_of<ProcessEnded>("exit 3"), "exited with status 3"));
+  EXPECT_TRUE(says(error_of<ProcessEnded>("kill -SEGV $$"), "killed by signal 11"));
+  EXPECT_TRUE(
+      says(error_of<ProcessEnded>("echo first >&2; echo why >&2; exit 1"), "it said last: why"));
+  EXPECT_TRUE(
+      says(error_of<ProcessEnded>("head -c 13 >&2; printf 'hello, this is no frame'"), "no frame"));
+  EXPECT_TRUE(says(error_of<ProcessEnded>("exec 0<&-; exec 1>&-; sleep 60"), "killed by signal 9"));
+}
+
+TEST(Process, ThatCannotBeStartedSaysWhy) {
+  EXPECT_THROW(Process(Command{{"/no/such/program"}, "", {}}), ProcessEnded);
+  EXPECT_THROW(Process(Command{{"sh"}, "/no/such/folder", {}}), ProcessEnded);
+}
+
+TEST(Process, IsGivenUpAfterItsTimeWithAllThatItStarted) {
+  const std::string file = testing::TempDir() + "/lossgate_child";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_TRUE(says(error_of<ProcessHung>("sleep 60 & echo $! > " + file + "; wait", 0.3),
+                   "no answer in the time"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  pid_t child = 0;
+  std::ifstream(file) >> child;
+  ASSERT_GT(child, 0);
+  for (int i = 0; i < 100 && lives(child); ++i) ::usleep(10000);
+  EXPECT_FALSE(lives(child));
+}
+
+TEST(Process, AllocatesNothingThatIsOnlyClaimed) {
+  // 2^31 bytes announced, three sent.
+  EXPECT_TRUE(says(error_of<ProcessEnded>("head -c 13 >&2; printf '\\0\\0\\0\\200\\0\\0\\0\\0abc'"),
+                   "exited"));
+}
+
+}  // namespace
+}  // namespace lossgate::impl

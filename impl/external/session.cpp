@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/external/session.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "corpora/format_error.h"
+#include "corpora/safetensors.h"
+#include "impl/external/worker_source.h"
+
+namespace lossgate::impl {
+namespace {
+
+using Json = nlohmann::json;
+using corpora::TensorFile;
+
+/// A subject that ends more often than this is not asked any more.
+constexpr int kMostStarts = 50;
+/// To import torch from a cold disk takes its time.
+constexpr double kSecondsToStart = 180.0;
+
+std::string number_text(double value) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+std::string option_text(const OptionValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return number_text(*number);
+  if (const std::string* word = std::get_if<std::string>(&value)) return *word;
+  return "none";
+}
+
+Json option_json(const OptionValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return *number;
+  if (const std::string* word = std::get_if<std::string>(&value)) return *word;
+  return nullptr;
+}
+
+std::string_view name_of(Option::Kind kind) {
+  switch (kind) {
+    case Option::Kind::real:
+      return "real";
+    case Option::Kind::integer:
+      return "integer";
+    case Option::Kind::flag:
+      return "flag";
+    case Option::Kind::choice:
+      return "choice";
+  }
+  return "?";
+}
+
+std::string_view name_of(Quantity quantity) {
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "log_prob", "advantage", "logit", "hidden_state", "weight", "value",
+      "upstream", "label",     "mask",  "group",        "payload"};
+  return kNames[static_cast<std::size_t>(quantity)];
+}
+
+Json axes_json(const std::vector<Axis>& axes) {
+  Json list = Json::array();
+  for (const Axis axis : axes) list.push_back(name(axis));
+  return list;
+}
+
+TensorFile hello(const Subject& subject, const LossSignature& loss) {
+  Json fields = Json::array(), outputs = Json::array(), options = Json::array();
+  for (const Field& field : loss.fields) {
+    fields.push_back({{"name", field.name},
+                      {"role", name(field.role)},
+                      {"quantity", name_of(field.quantity)},
+                      {"axes", axes_json(field.axes)}});
+  }
+  for (const OutputField& output : loss.outputs) {
+    outputs.push_back({{"name", output.name}, {"axes", axes_json(output.axes)}});
+  }
+  for (const Option& option : loss.options) {
+    options.push_back({{"name", option.name},
+                       {"kind", name_of(option.kind)},
+                       {"standard", option_json(option.standard)}});
+  }
+  Json path = Json::array({"."});
+  for (const std::string& folder : subject.path) path.push_back(folder);
+  Json arguments = Json::object();
+  for (const auto& [parameter, source] : subject.arguments) arguments[parameter] = source;
+  return {.tensors = {},
+          .metadata = {{"op", "hello"},
+                       {"protocol", "1"},
+                       {"entry", subject.entry},
+                       {"path", path.dump()},
+                       {"device", subject.device},
+                       {"threads", std::to_string(subject.threads)},
+                       {"loss", loss.id},
+                       {"fields", fields.dump()},
+                       {"outputs", outputs.dump()},
+                       {"options", options.dump()},
+                       {"arguments", arguments.dump()}}};
+}
+
+std::string text_of(const TensorFile& answer, std::string_view key) {
+  const std::string* text = answer.find_metadata(key);
+  return text ? *text : "";
+}
+
+std::vector<std::pair<std::string, std::string>> pairs_of(const TensorFile& answer,
+                                                          std::string_view key) {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const auto& [name, value] : Json::parse(text_of(answer, key)).items()) {
+    list.emplace_back(name, value.get<std::string>());
+  }
+  return list;
+}
+
+Greeting greeting_of(const TensorFile& answer) {
+  Greeting greeting;
+  greeting.source.file = text_of(answer, "file");
+  const std::string line = text_of(answer, "line");
+  std::from_chars(line.data(), line.data() + line.size(), greeting.source.line);
+  greeting.code = text_of(answer, "code");
+  greeting.versions = pairs_of(answer, "versions");
+  greeting.arguments = pairs_of(answer, "arguments");
+  greeting.options = Json::parse(text_of(answer, "options")).get<std::vector<std::string>>();
+  greeting.reduction = text_of(answer, "reduction") == "1";
+  return greeting;
+}
+
+TensorFile request(const MicroBatch& batch, double share) {
+  const Case& part = batch.part;
+  TensorFile frame;
+  const auto say = [&](std::string key, std::string text) {
+    frame.metadata.emplace_back(std::move(key), std::move(text));
+  };
+  const auto count = [&](const char* key, std::int64_t value) { say(key, std::to_string(value)); };
+  say("op", "step");
+  say("reduction", std::string(name(part.spec.reduction)));
+  for (const auto& [option, value] : part.spec.options) {
+    say("option." + option, option_text(value));
+  }
+  count("total_tokens", batch.totals.tokens);
+  count("total_sequences", batch.totals.sequences);
+  count("rank_tokens", batch.rank_totals.tokens);
+  count("rank_sequences", batch.rank_totals.sequences);
+  count("rank", batch.rank);
+  count("world", batch.world);
+  count("micro_batch", batch.index);
+  count("micro_batches", batch.count);
+  say("layout", std::string(name(part.layout)));
+  say("upstream", number_text(part.upstream * share));
+  say("explain", "0");
+  frame.tensors = part.batch.fields;
+  return frame;
+}
+
+/// A tensor that the worker returned, or zeros of the shape that it should have.
+Tensor output_of(const TensorFile& answer, const OutputInfo& info) {
+  const Tensor* tensor = answer.find_tensor(info.name);
+  if (!tensor && info.kind == OutputKind::gradient) return Tensor::zeros(info.dtype, info.extents);
+  if (!tensor) throw Refusal{info.name, -1, -1, "BadResult: '" + info.name + "' was not returned"};
+  if (tensor->extents != info.extents) {
+    throw Refusal{info.name, -1, -1, "BadResult: '" + info.name + "' has another shape"};
+  }
+  return *tensor;
+}
+
+void scale(Tensor& tensor, double factor) {
+  for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) * factor);
+}
+
+[[noreturn]] void refuse(const TensorFile& answer) {
+  std::string message = text_of(answer, "type") + ": " + text_of(answer, "message");
+  const std::string file = text_of(answer, "file");
+  if (!file.empty()) {
+    message += " at " + file + ":" + text_of(answer, "line") + ": " + text_of(answer, "code");
+  }
+  throw Refusal{"", -1, -1, message};
+}
+
+LossResult result_of(const TensorFile& answer, const MicroBatch& batch, double share) {
+  if (text_of(answer, "op") == "raised") refuse(answer);
+  LossResult result;
+  for (const OutputInfo& info : outputs_of(batch.signature, batch.part)) {
+    Tensor tensor = output_of(answer, info);
+    if (info.kind == OutputKind::loss && share != 1.0) scale(tensor, share);
+    result.outputs.push_back({info.name, std::move(tensor)});
+  }
+  result.mutated = Json::parse(text_of(answer, "mutated")).get<std::vector<std::string>>();
+  return result;
+}
+
+}  // namespace
+
+Session::Session(Subject subject, LossSignature loss)
+    : subject_(std::move(subject)), loss_(std::move(loss)) {}
+
+void Session::start() {
+  if (process_) return;
+  if (++starts_ > kMostStarts) throw SubjectError(subject_.name + " ended too often");
+  if (subject_.entry.starts_with("fd:")) {
+    int requests = -1, replies = -1;
+    if (std::sscanf(subject_.entry.c_str(), "fd:%d:%d", &requests, &replies) != 2) {
+      throw SubjectError(subject_.name + ": the entry must be fd:REQUESTS:REPLIES");
+    }
+    process_ = std::make_unique<Process>(requests, replies);
+  } else {
+    Command command{.words = {subject_.interpreter, "-c", std::string(worker_source())},
+                    .folder = subject_.folder.string(),
+                    .environment = subject_.environment};
+    process_ = std::make_unique<Process>(command);
+  }
+  const auto frame = corpora::write_tensors(hello(subject_, loss_));
+  const TensorFile answer = corpora::read_tensors(process_->ask(frame, kSecondsToStart), "answer");
+  if (text_of(answer, "op") != "hello") {
+    throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
+  }
+  greeting_ = greeting_of(answer);
+}
+
+const Greeting& Session::greeting() {
+  try {
+    start();
+  } catch (const ProcessEnded& error) {
+    process_.reset();
+    throw SubjectError(subject_.name + ": " + subject_.interpreter + " " + error.what());
+  } catch (const ProcessHung&) {
+    process_.reset();
+    throw SubjectError(subject_.name + ": it was not loaded within three minutes");
+  } catch (const corpora::FormatError& error) {
+    process_.reset();
+    throw SubjectError(subject_.name + ": " + error.what());
+  } catch (const Json::exception& error) {
+    process_.reset();
+    throw SubjectError(subject_.name + ": its answer is not understood: " + error.what());
+  }
+  return *greeting_;
+}
+
+LossResult Session::step(MicroBatch& batch, double share) {
+  greeting();
+  try {
+    const auto frame = corpora::write_tensors(request(batch, share));
+    const TensorFile answer =
+        corpora::read_tensors(process_->ask(frame, subject_.seconds), "answer");
+    const std::string op = text_of(answer, "op");
+    if (op == "trouble") throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
+    return result_of(answer, batch, share);
+  } catch (const ProcessEnded&) {
+    process_.reset();
+    throw;
+  } catch (const ProcessHung&) {
+    process_.reset();
+    throw;
+  } catch (const corpora::FormatError& error) {
+    process_.reset();
+    throw ProcessEnded(std::string("answered garbage: ") + error.what());
+  } catch (const Json::exception& error) {
+    process_.reset();
+    throw ProcessEnded(std::string("answered garbage: ") + error.what());
+  }
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/external/process.h"
+#include "impl/external/subject.h"
+#include "impl/trainer.h"
+
+namespace lossgate::impl {
+
+/// What a subject says of itself once it is loaded.
+struct Greeting {
+  Source source;
+  std::string code;  ///< the function's first line
+  std::vector<std::pair<std::string, std::string>> versions;
+  std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
+  std::vector<std::string> options;                            ///< that reach the function
+  bool reduction = false;                                      ///< whether its name does
+};
+
+/// The conversation with one subject (see PROTOCOL.md). Its process is started when it is first
+/// needed, and again after it has ended.
+class Session {
+ public:
+  Session(Subject subject, LossSignature loss);
+
+  /// Throws SubjectError where the subject cannot be loaded.
+  const Greeting& greeting();
+
+  /// The outputs of one micro-batch, its loss multiplied by `share` before the backward. What the
+  /// function raises is a Refusal. Throws ProcessEnded, ProcessHung, SubjectError.
+  LossResult step(MicroBatch& batch, double share);
+
+ private:
+  void start();
+
+  Subject subject_;
+  LossSignature loss_;
+  std::unique_ptr<Process> process_;
+  std::optional<Greeting> greeting_;
+  int starts_ = 0;
+};
+
+/// The subject as an implementation of the narrowed loss. A crash is thrown as ProcessEnded or
+/// ProcessHung; what goes wrong other than in the function under test is a SubjectError.
+Implementation brought_implementation(const Subject& subject, const LossSignature& narrowed,
+                                      std::shared_ptr<Session> session);
+
+}  // namespace lossgate::impl

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/implementation.h"
+#include "reference/spec/signature.h"
+
+namespace lossgate::impl {
+
+/// What a trainer does with the losses of micro-batches, or of ranks.
+enum class Combination {
+  none,            ///< it never splits, or nobody knows: splits are not asked
+  sum,             ///< gradients add up
+  mean,            ///< each counts the same
+  token_weighted,  ///< each counts by its valid tokens
+};
+
+/// A loss that a user brings: what it computes, how it is called, and what it promises. One
+/// [[subject]] of a lossgate.toml.
+struct Subject {
+  std::string name;
+  std::string loss;
+  /// py:FILE.py:FUNCTION, py:PACKAGE.MODULE:FUNCTION, or fd:REQUESTS:REPLIES for one that is served
+  /// on two open descriptors.
+  std::string entry;
+  std::string interpreter = "python3";  ///< one with a slash begins at `folder`
+  std::filesystem::path folder;         ///< where it runs, and where relative paths begin
+  std::vector<std::string> path;        ///< more folders to import from
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string device = "cpu";
+  int threads = 1;
+  std::vector<Reduction> reductions;                         ///< empty: all of the loss
+  std::vector<std::pair<std::string, OptionValue>> options;  ///< what it computes whatever is asked
+  std::vector<std::string> outputs;                          ///< what it returns besides the loss
+  std::vector<Dtype> dtypes = {Dtype::f32};
+  std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
+  Combination micro_batches = Combination::none, ranks = Combination::none;
+  std::optional<Dtype> compute;  ///< format of intermediates; that of the fields unless said
+  std::string form;              ///< of the loss's forms; empty: undeclared
+  Contract contract = {.refuses_invalid = false, .infinite_valid = false};
+  Masked masked = Masked::finite;                 ///< what its caller leaves at masked positions
+  std::map<std::string, Masked> masked_of_field;  ///< where a field differs
+  double seconds = 20.0;                          ///< for one call
+};
+
+/// The loss as the subject computes it: options that it fixes have one value, reductions are those
+/// that it has, only what it returns is an output, and masked positions, infinities, splits and
+/// empty batches are what its contract says. Cases drawn for this signature are cases of the loss.
+LossSignature narrowed(const LossSignature& loss, const Subject& subject);
+
+/// The subject cannot be asked: the message says what to do.
+struct SubjectError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace lossgate::impl
