@@ -987,8 +987,8 @@ def place_of_node(node: Any) -> Optional[Place]:
 
 SYMBOLS = {"mul": "x", "div": "/", "true_divide": "/", "add": "+", "sub": "-"}
 # Operations that only carry values on: an operand is named after what stands before them.
-CARRIERS = {"view", "_to_copy", "expand", "unsqueeze", "squeeze", "clone", "slice", "select", "transpose", "t",
-            "permute", "reshape", "_unsafe_view", "detach", "alias", "narrow", "contiguous", "copy", "flatten"}
+CARRIERS = {"view", "to_copy", "expand", "unsqueeze", "squeeze", "clone", "slice", "select", "transpose", "t",
+            "permute", "unsafe_view", "detach", "alias", "lift_fresh"}
 
 
 def place_key(tensor: torch.Tensor) -> tuple:
@@ -997,7 +997,7 @@ def place_key(tensor: torch.Tensor) -> tuple:
 
 
 def number_text(value: Any) -> str:
-    return f"{float(value):.6g}" if not isinstance(value, bool) else str(value)
+    return f"{float(value) + 0.0:.6g}"  # -0 reads as 0
 
 
 def bad_elements(tensor: torch.Tensor) -> torch.Tensor:
@@ -1010,6 +1010,12 @@ def bad_elements(tensor: torch.Tensor) -> torch.Tensor:
 
 def aligned(flat_index: int, shape: tuple, operand: torch.Tensor) -> Optional[int]:
     """Flat index of the element of `operand` that broadcasting puts at `flat_index` of `shape`."""
+    if operand.dim() == len(shape) - 1 and tuple(operand.shape) != shape[1:]:
+        # A reduction without keepdim: the axis that is missing.
+        for axis in range(len(shape) - 1, -1, -1):
+            if tuple(operand.shape) == shape[:axis] + shape[axis + 1:]:
+                inner = math.prod(shape[axis + 1:])
+                return flat_index // (inner * shape[axis]) * inner + flat_index % inner
     if operand.dim() > len(shape):
         return None
     result, stride = 0, 1
@@ -1148,7 +1154,7 @@ class Tracer(TorchDispatchMode):
         operation.kept = result
         for tensor in tensors_in(result):
             key = place_key(tensor)
-            if not writes and key in read and operation.name in CARRIERS | {"lift_fresh"}:
+            if not writes and key in read and operation.name in CARRIERS:
                 continue  # another name for the same elements
             operation.results.append(tensor.detach().clone())
             operation.keys.append(key)
@@ -1161,9 +1167,34 @@ class Tracer(TorchDispatchMode):
             self.in_storage.setdefault(key[0], set()).add(key)
         return result
 
-    def origin(self, source: Any, key: Optional[tuple], at: int, depth: int = 0) -> Optional[Birth]:
+    def origin(self, source: Any, key: Optional[tuple], at: int) -> Optional[Birth]:
         """Where the non-finite element came into being; None where it came from outside."""
-        while isinstance(source, tuple) and depth < 10000:
+        seen: set = set()
+        stack: list = []  # (birth, if it is made of sentinels; the guilty operands not looked into yet)
+        waiting: Any = (source, key, at)
+        while waiting or stack:
+            if waiting:
+                entered = self._enter(*waiting, seen)
+                waiting = None
+                if isinstance(entered, Birth):
+                    return entered
+                if entered is not None:
+                    stack.append(entered)
+                continue
+            birth, made_of_sentinels, guilty = stack[-1]
+            if guilty:
+                index, element = guilty.pop(0)
+                waiting = (birth.operation.sources[index], None, element)
+                continue
+            stack.pop()
+            if made_of_sentinels:
+                return birth
+        return None
+
+    @staticmethod
+    def _enter(source: Any, key: Optional[tuple], at: int, seen: set) -> Any:
+        """A birth, or where to go on looking: (this operation, whether sentinels became NaN here, operands)."""
+        while isinstance(source, tuple):
             operation, which = source
             value = operation.results[which].reshape(-1)
             if operation.before is not None and key is not None and key != operation.keys[which]:
@@ -1173,20 +1204,15 @@ class Tracer(TorchDispatchMode):
                     source = operation.before.get(key)
                     continue
                 at = int(elements[0])
-            elif at >= value.numel() or bool(torch.isfinite(value[at])):
+            if (id(operation), which, at) in seen or at >= value.numel() or bool(torch.isfinite(value[at])):
                 return None
+            seen.add((id(operation), which, at))
+            birth = Birth(operation, which, at)
             guilty = operation.responsible(which, at)
             if not guilty:
-                return None if operation.makes_sentinels() else Birth(operation, which, at)
-            found = None
-            for index, element in guilty:
-                found = self.origin(operation.sources[index], None, element, depth + 1)
-                if found is not None:
-                    return found
+                return None if operation.makes_sentinels() else birth
             was_nan = any(bool(operation.operands[index].reshape(-1)[element].isnan()) for index, element in guilty)
-            if bool(value[at].isnan()) and not was_nan:
-                return Birth(operation, which, at)  # made of sentinels: -inf - -inf, 0 x inf
-            return None
+            return birth, bool(value[at].isnan()) and not was_nan, guilty
         return None
 
     def passed_on(self, source: Any, at: int) -> Optional[Birth]:
@@ -1202,9 +1228,7 @@ class Tracer(TorchDispatchMode):
         return last
 
     def label(self, source: Any) -> str:
-        while isinstance(source, tuple) and source[0].name in {name.strip("_") for name in CARRIERS}:
-            if not source[0].sources:
-                break
+        while isinstance(source, tuple) and source[0].name in CARRIERS and source[0].sources:
             source = source[0].sources[0]
         if isinstance(source, tuple):
             return source[0].name
@@ -1222,7 +1246,7 @@ class Tracer(TorchDispatchMode):
                 texts.append(self._element(operation, next(operands), result, at))
             elif isinstance(argument, (list, tuple)) and any(True for _ in tensors_in(argument)):
                 texts += [self._element(operation, next(operands), result, at) for _ in tensors_in(argument)]
-            elif isinstance(argument, (int, float)) and not isinstance(argument, bool):
+            elif isinstance(argument, (int, float)) and not isinstance(argument, bool) and operation.name in POINTWISE:
                 texts.append(number_text(argument))
         outcome = number_text(result.reshape(-1)[at])
         symbol = SYMBOLS.get(operation.name)
@@ -1248,8 +1272,7 @@ class Tracer(TorchDispatchMode):
         shown = [number_text(value) for value in values[:3].tolist()]
         if values.numel() > 3:
             least, most = number_text(values.min()), number_text(values.max())
-            shown = [f"{values.numel()} values from {least} to {most}" if "nan" not in (least, most)
-                     else f"{values.numel()} values, nan among them"]
+            shown = [f"{values.numel()} values" + (f" of {least}" if least == most else f" from {least} to {most}")]
         return ", ".join(shown) + name
 
 
@@ -1263,10 +1286,10 @@ ROWWISE = {"softmax", "log_softmax", "logsumexp", "cumsum", "logcumsumexp", "cum
 # Node, outgoing gradient -> how its factor is written; names are those of the node's saved tensors.
 FACTORS = {
     "Exp": ("x", "result", "exp"), "Expm1": ("x", "result", "expm1"), "Exp2": ("x", "result", "exp2"),
-    "Log": ("/", "self", "under log"), "Log2": ("/", "self", "under log2"), "Log10": ("/", "self", "under log10"),
-    "Log1P": ("/ 1 +", "self", "under log1p"), "Sqrt": ("/ 2 x", "result", "sqrt"),
+    "Log": ("/", "self", ""), "Log2": ("/", "self", ""), "Log10": ("/", "self", ""),
+    "Log1P": ("/ 1 +", "self", ""), "Sqrt": ("/ 2 x", "result", "sqrt"),
     "Rsqrt": ("x -1/2 x", "result", "rsqrt cubed"), "Reciprocal": ("x -", "result", "reciprocal squared"),
-    "Tanh": ("x 1 -", "result", "tanh squared"), "Pow": ("through power of", "self", "base"),
+    "Tanh": ("x 1 -", "result", "tanh squared"), "Pow": ("through a power of", "self", ""),
 }
 
 
@@ -1305,24 +1328,24 @@ class BackwardTrace:
         for handle in self._handles:
             handle.remove()
 
-    def births(self, node: Any, incoming: int, at: int, seen: set) -> list[tuple]:
+    def births(self, node: Any, incoming: int, at: int) -> list[tuple]:
         """(order, node, outgoing, element) of the nodes in which a bad incoming gradient of `node` was born."""
-        found = []
-        for upper, outgoing, number in self.above[node]:
-            passage = self.passages.get(upper)
-            if number != incoming or passage is None or passage.outgoing[outgoing] is None:
-                continue
-            gradient = passage.outgoing[outgoing]
-            element = self._same_element(gradient, self.passages[node].incoming[incoming], at) \
-                if node in self.passages else at
-            if element is None or (upper, outgoing) in seen:
-                continue
-            seen.add((upper, outgoing))
-            guilty = self._responsible(upper, passage, outgoing, element)
-            if not guilty:
-                found.append((passage.order, upper, outgoing, element))
-            for number_above, element_above in guilty:
-                found += self.births(upper, number_above, element_above, seen)
+        found, seen, waiting = [], set(), [(node, incoming, at)]
+        while waiting:
+            lower, number, at = waiting.pop()
+            received = self.passages[lower].incoming[number]
+            for upper, outgoing, lands in self.above[lower]:
+                passage = self.passages.get(upper)
+                if lands != number or passage is None or passage.outgoing[outgoing] is None:
+                    continue
+                element = self._same_element(passage.outgoing[outgoing], received, at)
+                if element is None or (upper, outgoing) in seen:
+                    continue
+                seen.add((upper, outgoing))
+                guilty = self._responsible(upper, passage, outgoing, element)
+                if not guilty:
+                    found.append((passage.order, upper, outgoing, element))
+                waiting += [(upper, *pair) for pair in guilty]
         return found
 
     @staticmethod
@@ -1340,7 +1363,7 @@ class BackwardTrace:
     def _responsible(node: Any, passage: Passage, outgoing: int, at: int) -> list[tuple[int, int]]:
         """The bad incoming elements without which the outgoing one would be finite."""
         bad = [(number, element) for number, tensor in enumerate(passage.incoming) if tensor is not None
-               for element in bad_elements(tensor).tolist()]
+               for element in bad_elements(tensor).tolist()[:4096]]
         if not bad:
             return []
 
@@ -1349,10 +1372,9 @@ class BackwardTrace:
             for number, tensor in enumerate(passage.incoming):
                 if tensor is None:
                     raise ValueError("an undefined gradient cannot be passed")
-                whole = tensor.contiguous().clone()
-                out = [element for of, element in bad if of == number and (number, element) != kept]
-                if out:
-                    whole.view(-1)[torch.tensor(out)] = 1.0
+                whole = torch.where(torch.isfinite(tensor), tensor, torch.ones_like(tensor)).contiguous()
+                if kept is not None and kept[0] == number:
+                    whole.view(-1)[kept[1]] = tensor.reshape(-1)[kept[1]]
                 given.append(whole)
             result = (node.apply if hasattr(node, "apply") else node)(*given)
             result = result if isinstance(result, tuple) else (result,)
@@ -1490,7 +1512,7 @@ def _backward_guilt(inputs: Inputs, loss: Any, starts: dict, tracer: Tracer, ups
             continue
         elements = bad_elements(gradient)
         if len(elements):
-            found += trace.births(starts[name], 0, int(elements[0]), set())
+            found += trace.births(starts[name], 0, int(elements[0]))
     for _, node, outgoing, at in sorted(found, key=lambda birth: birth[0]):
         passage = trace.passages[node]
         if _python_node(node):
