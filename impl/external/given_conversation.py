@@ -117,10 +117,10 @@ class Process:
     """A worker as lossgate starts it: the source on the command line."""
 
     def __init__(self, source_file: str, python: str = sys.executable, folder: Optional[str] = None,
-                 environment: Optional[dict] = None) -> None:
+                 environment: Optional[dict] = None, flags: tuple = ()) -> None:
         with open(source_file, encoding="utf-8") as file:
             source = file.read()
-        self.process = subprocess.Popen([python, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([python, *flags, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, cwd=folder,
                                         env=None if environment is None else {**os.environ, **environment})
 
@@ -142,3 +142,8 @@ class Process:
         self.process.stdin = None
         printed = self.process.communicate(timeout=60)[1].decode()
         return self.process.returncode, printed
+
+    def stop(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()

@@ -47,12 +47,14 @@ from typing import Any, Callable, Iterator, NamedTuple, Optional
 
 try:
     import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
     _NO_TORCH = ""
 except Exception as error:  # whatever a broken installation raises: hello answers with it
     torch = None
-    TorchDispatchMode = object
     _NO_TORCH = f"{type(error).__name__}: {error}"
+try:
+    from torch.utils._python_dispatch import TorchDispatchMode
+except Exception:  # too old, which hello says
+    TorchDispatchMode = object
 
 PROTOCOL = 1
 LEAST_TORCH = (2, 1)
@@ -1783,7 +1785,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 def serve(entry: Any, request_fd: int, reply_fd: int, contained: bool = False) -> None:
     """Answers requests until the other side closes. `entry`: a live callable, the text of an entry, or None for hello's."""
     worker = Worker(entry, contained)
-    threads = torch.get_num_threads() if torch is not None else 1
+    threads = torch.get_num_threads() if torch is not None and not contained else 1
     paths = list(sys.path)
     stream = io.BufferedReader(io.FileIO(request_fd, "rb", closefd=False), 1 << 16)
     try:
