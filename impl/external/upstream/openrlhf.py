@@ -2,6 +2,7 @@
 """OpenRLHF: https://github.com/OpenRLHF/OpenRLHF"""
 from __future__ import annotations
 
+import torch
 from release import Release, told
 from torch import Tensor
 
@@ -44,3 +45,11 @@ def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, 
     loss = losses.ValueLoss(value_clip, token_level_loss=reduction == "token_mean")
     step = normalisers(loss.forward, total_tokens, total_sequences, micro_batches, world)
     return loss(value, old_value, return_, mask.bool(), **step)
+
+
+def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
+             temperature: float) -> Tensor:
+    # openrlhf/models/actor.py divides by the temperature in place, so the logits are a copy.
+    taken = utils.log_probs_from_logits(logits.clone(), label.long().clamp(min=0), temperature)
+    terms = log_prob_weight * taken + entropy_weight * utils.compute_entropy(logits / temperature)
+    return torch.where(label != -100, terms, 0.0).sum()

@@ -118,6 +118,7 @@ class Release:
         self.executed = set(executed)
         self.real = REAL | set(also)
         self.modules: dict = {}
+        self.loading: set = set()
 
     def load(self, module: str) -> ModuleType:
         if module in self.modules:
@@ -132,7 +133,9 @@ class Release:
         found.__dict__["__builtins__"] = {**vars(builtins), "__import__": self._import}
         # Dataclasses and annotations look their module up by name.
         self.modules[module] = sys.modules[module] = found
+        self.loading.add(module)
         exec(compile(file.read_bytes(), str(file), "exec"), found.__dict__)
+        self.loading.remove(module)
         return found
 
     def first(self, *modules: str) -> ModuleType:
@@ -156,6 +159,8 @@ class Release:
                 above.__dict__[part] = module
                 module = above
             return module
+        if names and names["__name__"] not in self.loading:
+            raise ImportError(f"{name} is left out")  # a loss that asks when it is called needs a straight answer
         stand_in = StandIn(name if wanted else top)
         for item in wanted or ():
             if f"{name}.{item}" in self.executed:

@@ -18,7 +18,8 @@ SERVER = ("trl.experimental.distillation.distillation_trainer",
           "trl.experimental.server_distillation.server_distillation_trainer")
 GKD = ("trl.experimental.gkd.gkd_trainer", "trl.trainer.gkd_trainer")
 GRPO = ("trl.trainer.grpo_trainer",)
-release = Release("trl", SERVER + GKD + GRPO)
+SCORES = "trl.trainer.utils"
+release = Release("trl", (*SERVER, *GKD, *GRPO, SCORES))
 trainers: dict = {}
 
 
@@ -55,6 +56,14 @@ def gkd(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: flo
         return loss(student_logits, teacher_logits, label, beta, temperature, "sum")
     return loss(student_logits, teacher_logits, label, beta, temperature,
                 **told(loss, num_items_in_batch=total_tokens))
+
+
+def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
+             temperature: float) -> Tensor:
+    functions, scaled = release.load(SCORES), logits / temperature
+    taken = functions.selective_log_softmax(scaled, label.long().clamp(min=0))
+    terms = log_prob_weight * taken + entropy_weight * functions.entropy_from_logits(scaled)
+    return torch.where(label != -100, terms, 0.0).sum()
 
 
 LOSS_TYPES = {"sequence_mean": "grpo", "token_mean": "dapo", "seq_mean_token_sum_norm": "dr_grpo"}
