@@ -31,6 +31,7 @@ if __name__ == "__main__":
 import collections
 import ctypes
 import functools
+import gc
 import importlib
 import importlib.util
 import inspect
@@ -707,7 +708,7 @@ class FieldPlan(NamedTuple):
     size: int  # bytes
     at: int  # in the buffer that the subject gets
     differentiable: bool
-    mask_bits: bool  # u8, given as bool
+    mask_bits: bool  # u8, given as bool where it holds nothing but 0 and 1
 
 
 class FieldsPlan:
@@ -715,13 +716,16 @@ class FieldsPlan:
 
     def __init__(self, entries: list[Entry], loss: Loss) -> None:
         self.fields: list[FieldPlan] = []
+        # Where the elements lie aligned already, the data are taken as they are.
+        self.packed = all(entry.start % ITEM_SIZES[entry.dtype] == 0 for entry in entries)
         at = 0
         for entry in entries:
             field = loss.fields.get(entry.name)
             if field is None:
                 raise Trouble(f"a step has the tensor {entry.name!r}, which is no field of {loss.id}")
             self.fields.append(FieldPlan(entry.name, DTYPES[entry.dtype], entry.shape, math.prod(entry.shape),
-                                         entry.start, entry.end - entry.start, at,
+                                         entry.start, entry.end - entry.start,
+                                         entry.start if self.packed else at,
                                          field["role"] == "differentiable",
                                          field["role"] == "mask" and entry.dtype == "U8"))
             at += (entry.end - entry.start + 63) // 64 * 64
@@ -740,6 +744,7 @@ class StepPlan:
     def __init__(self, metadata: dict, fields: FieldsPlan, binding: Binding) -> None:
         self.fields = fields.fields
         self.size = fields.size
+        self.packed = fields.packed
         self.compute = fields.compute
         self.layout = metadata.get("layout", "contiguous")
         self.explain = metadata.get("explain") == "1"
@@ -753,10 +758,12 @@ class StepPlan:
         self.call = binding.callee(constants)
         self.positional = [self._argument(source, value, constants, words)
                            for _, source, value, words in binding.recipes_positional]
-        self.constants, self.keywords = {}, []
+        self.constants, self.plain_keywords, self.keywords = {}, [], []
         for name, source, value, words in binding.recipes_keywords:
             argument = self._argument(source, value, constants, words)
-            if type(argument) is Tensorial:
+            if type(argument) is Tensorial and not argument.conversions:
+                self.plain_keywords.append((name, argument.field))
+            elif type(argument) is Tensorial:
                 self.keywords.append((name, argument))
             else:
                 self.constants[name] = argument
@@ -799,44 +806,43 @@ class Inputs:
     def __init__(self, plan: StepPlan, data: memoryview, device: Any) -> None:
         self.plan = plan
         self.device = device
-        work = bytearray(plan.size)
+        if plan.packed:
+            work, pristine = bytearray(data), data
+        else:
+            work = bytearray(plan.size)
+            for field in plan.fields:
+                work[field.at:field.at + field.size] = data[field.start:field.start + field.size]
+            pristine = bytes(work)
+        self._work, self._pristine = work, pristine
+        self._elsewhere = device is not None or plan.layout != "contiguous"
         self.leaves: dict[str, torch.Tensor] = {}
         self.given: dict[str, torch.Tensor] = {}
-        for field in plan.fields:
-            work[field.at:field.at + field.size] = data[field.start:field.start + field.size]
-        self._pristine = bytes(work)
-        self._work = work
-        self._elsewhere = device is not None or plan.layout != "contiguous"
-        for field in plan.fields:
-            if field.count:
-                tensor = torch.frombuffer(work, dtype=field.dtype, count=field.count,
-                                          offset=field.at).view(field.shape)
-            else:
-                tensor = torch.empty(field.shape, dtype=field.dtype)
+        for name, dtype, shape, count, _, size, at, differentiable, mask_bits in plan.fields:
+            if mask_bits and not bytes(pristine[at:at + size]).strip(b"\0\1"):
+                dtype = torch.bool
+            # resize_ gives the shape without making a view: each field has a version of its own.
+            tensor = torch.frombuffer(work, dtype=dtype, count=count, offset=at).resize_(shape) if count else \
+                torch.empty(shape, dtype=dtype)
             if device is not None:
                 tensor = tensor.to(device)
-            if field.differentiable:
+            if differentiable:
                 tensor.requires_grad_()
-                self.leaves[field.name] = tensor
+                self.leaves[name] = tensor
                 # A trainer's log-probs are no leaves: writing into them works there, so it does here.
                 tensor = tensor.clone() if plan.layout == "contiguous" else _in_layout(tensor, plan.layout)
             elif plan.layout != "contiguous":
                 tensor = _in_layout(tensor, plan.layout)
-            if field.mask_bits and not self._pristine[field.at:field.at + field.size].strip(b"\0\1"):
-                tensor = tensor.view(torch.bool)
-            self.given[field.name] = tensor
+            self.given[name] = tensor
 
     def mutated(self) -> list[str]:
         """The fields whose bits are no longer those of the request."""
         found = []
         quiet = not self._elsewhere and self._work == self._pristine
-        for field in self.plan.fields:
-            if quiet and not field.differentiable:
-                continue
-            tensor = self.given[field.name]
-            before = self._pristine[field.at:field.at + field.size]
-            if tuple(tensor.shape) != field.shape or bits(tensor) != before:
-                found.append(field.name)
+        for name, _, shape, _, _, size, at, differentiable, _ in self.plan.fields:
+            if differentiable or not quiet:
+                tensor = self.given[name]
+                if tensor.shape != shape or bits(tensor) != self._pristine[at:at + size]:
+                    found.append(name)
         return found
 
     def _valid(self) -> torch.Tensor:
@@ -855,8 +861,10 @@ class Inputs:
     def call(self) -> Any:
         plan = self.plan
         keywords = dict(plan.constants)
+        for name, field in plan.plain_keywords:
+            keywords[name] = self.given[field]
         for name, argument in plan.keywords:
-            keywords[name] = self._argument(argument) if argument.conversions else self.given[argument.field]
+            keywords[name] = self._argument(argument)
         if plan.positional:
             return plan.call(*[self._argument(argument) for argument in plan.positional], **keywords)
         return plan.call(**keywords)
@@ -1660,6 +1668,9 @@ class Worker:
                  ("facts", text(binding.reaching("fact:")))]
         if binding.tied():
             reply.append(("tied", text(binding.tied())))
+        if self._contained:
+            gc.collect()
+            gc.freeze()  # what was imported stays; looking through it again and again would cost time
         return self._encoder.frame("hello", None, tuple(reply), [])
 
     def _step(self, plan: StepPlan, identity: Optional[str], data: memoryview) -> bytes:
