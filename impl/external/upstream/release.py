@@ -21,8 +21,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Callable, Optional
 
-# Compiled functions run as they are written, otherwise each would wait for a C++ compiler.
-os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
+import torch
+
 # Triton kernels run on CPU tensors; must be known before the module with the kernel is loaded.
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
@@ -110,6 +110,11 @@ def file_of(module: str) -> Optional[Path]:
     return None
 
 
+def as_written(function: Any = None, **options: Any) -> Any:
+    """In place of torch.compile, which takes seconds to import and a C++ compiler to run."""
+    return as_written if function is None else function
+
+
 class Release:
     """One project's release, of which only the modules in `executed` (exact names) are run."""
 
@@ -134,8 +139,12 @@ class Release:
         # Dataclasses and annotations look their module up by name.
         self.modules[module] = sys.modules[module] = found
         self.loading.add(module)
-        exec(compile(file.read_bytes(), str(file), "exec"), found.__dict__)
-        self.loading.remove(module)
+        compiler, torch.compile = torch.compile, as_written
+        try:
+            exec(compile(file.read_bytes(), str(file), "exec"), found.__dict__)
+        finally:
+            torch.compile = compiler
+            self.loading.remove(module)
         return found
 
     def first(self, *modules: str) -> ModuleType:
@@ -150,6 +159,8 @@ class Release:
             parts = names["__package__"].split(".")
             name = ".".join(parts[: len(parts) - level + 1] + ([name] if name else []))
         top = name.partition(".")[0]
+        if name.startswith("torch._dynamo"):
+            return StandIn(name) if wanted else torch
         if top in self.real or is_standard(top):
             return builtins.__import__(name, names, scope, wanted or (), 0)
         if name in self.executed:
