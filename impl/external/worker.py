@@ -343,6 +343,8 @@ class Loss:
                 if word.strip() not in CONVERSIONS:
                     raise Trouble(f"arguments: {parameter}: unknown conversion 'as {word}'; there are "
                                   f"{', '.join(CONVERSIONS)}")
+            if " as rows" in source and not any(field["role"] in ("mask", "label") for field in self.fields.values()):
+                raise Trouble(f"arguments: {parameter}: 'as rows' needs a mask or a label, which {self.id} has not")
 
 
 # --- conversions: `SOURCE as WORD` ------------------------------------------------------------------
@@ -413,6 +415,15 @@ def option_value(text: str, kind: str) -> Any:
 
 # --- the subject ------------------------------------------------------------------------------------
 
+def clean(text: str) -> str:
+    """Text that any reader of UTF-8 takes: names of files may hold bytes that are none."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def source_line(file: str, line: int) -> str:
+    return clean(linecache.getline(file, line).strip()) if file else ""
+
+
 class Subject:
     """What the user brings: a callable, where it is defined, and how it is called."""
 
@@ -422,6 +433,9 @@ class Subject:
         self.constructed = inspect.isclass(target) and not issubclass(target, torch.autograd.Function)
         self.target = target
         if self.constructed:
+            if not issubclass(target, torch.nn.Module) and not any("__call__" in vars(base) for base in target.__mro__):
+                raise Trouble(f"{name} is a class without __call__; name a function, or one of its static methods as "
+                              f"{name}.METHOD")
             definition = target.forward if issubclass(target, torch.nn.Module) else target.__call__
             self.constructor = self._parameters(target)
             self.parameters = self._parameters(definition)[1:]
@@ -473,13 +487,16 @@ class Subject:
             return "", 0, ""
         line = code.co_firstlineno
         for at in range(line, line + 50):  # past the decorators
-            text = linecache.getline(code.co_filename, at).strip()
+            text = source_line(code.co_filename, at)
             if re.match(r"(async\s+)?def\b|class\b", text) or "lambda" in text:
                 return code.co_filename, at, text
-        return code.co_filename, line, linecache.getline(code.co_filename, line).strip()
+        return code.co_filename, line, source_line(code.co_filename, line)
 
     def shown(self, file: str) -> str:
         """The name of a source file as users know it."""
+        return clean(self._relative(file))
+
+    def _relative(self, file: str) -> str:
         if not file or file.startswith("<"):
             return file
         real = os.path.realpath(file)
@@ -526,7 +543,7 @@ def load(entry: str, paths: list[str]) -> tuple[Any, str, dict]:
         if os.path.dirname(file) not in sys.path:
             sys.path.insert(len(paths), os.path.dirname(file))
         stem = os.path.splitext(os.path.basename(file))[0]
-        if stem in sys.modules or not stem.isidentifier():
+        if stem in sys.modules or stem in getattr(sys, "stdlib_module_names", ()) or not stem.isidentifier():
             stem = f"brought_{re.sub(r'[^0-9A-Za-z_]', '_', stem)}"  # stands in for nobody's module
         spec = importlib.util.spec_from_file_location(stem, file)
         module = importlib.util.module_from_spec(spec)
@@ -1615,7 +1632,10 @@ class Worker:
                 self._plans[key] = (plan, size)
             return self._step(plan, identity, memoryview(frame)[end:])
         except Trouble as error:
-            return self._encoder.frame("trouble", identity, (("message", _line(error)),), [])
+            message = _line(error)
+        except Exception as error:  # nothing may end the conversation without a word
+            message = f"the worker itself failed: {type(error).__name__}: {_line(error)}"
+        return self._encoder.frame("trouble", identity, (("message", message),), [])
 
     @staticmethod
     def _read(header: bytes, size: int) -> tuple[dict, bytes]:
@@ -1720,7 +1740,7 @@ class Worker:
         if guilt is None:
             return None
         file = self._binding.subject.shown(guilt.place.file)
-        code = linecache.getline(guilt.place.file, guilt.place.line).strip()
+        code = source_line(guilt.place.file, guilt.place.line)
         where = f"{os.path.basename(file)}:{guilt.place.line}"
         return json.dumps({"pass": guilt.stage, "file": file, "line": guilt.place.line, "code": code,
                            "operation": guilt.operation, "text": f"{guilt.text} at {where}: {code}"})
@@ -1738,7 +1758,7 @@ class Worker:
             own = [frame for frame in theirs if frame[0] == subject.file]
             if own or theirs:
                 file, line = (own or theirs)[-1]
-        code = linecache.getline(file, line).strip() if file else ""
+        code = source_line(file, line)
         return self._encoder.frame("raised", identity, (
             ("type", type(error).__name__), ("message", _line(error)), ("file", subject.shown(file)),
             ("line", str(line)), ("code", code)), [])
@@ -1754,7 +1774,7 @@ def _line(error: BaseException) -> str:
         text = str(error)
     except BaseException:
         text = f"its message could not be read ({type(error).__name__})"
-    text = " ".join(text.split()).encode("utf-8", "replace").decode()
+    text = clean(" ".join(text.split()))
     return text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " ..."
 
 

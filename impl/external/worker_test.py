@@ -130,6 +130,9 @@ class Frames(unittest.TestCase):
         metadata = talk.read_document(answering.answer(talk.write_frame(talk.step("grpo", "6"), batch())[8:])[8:])[0]
         self.assertEqual((metadata["op"], metadata["id"]), ("result", "6"))
 
+    def test_what_breaks_the_worker_itself_is_said(self) -> None:
+        self.refused(self.with_header(b'{"__metadata__":{"op":"step","id":"\xff"}}'), "the worker itself failed")
+
     def test_metadata_anywhere_and_braces_in_strings(self) -> None:
         frame = talk.write_frame(talk.step("grpo", '}"},{', note='a},"b{'), batch())[8:]
         metadata = self.answer(frame)
@@ -392,12 +395,13 @@ class Matching(unittest.TestCase):
     def test_refusals_say_what_to_write(self) -> None:
         def config(log_prob, mask, config): ...
         def nothing(x1, x2): ...
+        class Holder: ...
         cases = [(config, {}, "arguments.config = "), (config, {"config": "field:lp"}, "no field 'lp'"),
                  (config, {"config": "option:nope"}, "no option 'nope'"), (config, {"config": "fact:no"}, "no fact"),
                  (config, {"config": "json:token-mean"}, 'json:"token-mean"'), (config, {"config": "x"}, "no source"),
                  (config, {"config": "field:mask as words"}, "unknown conversion"), (config, {"config": 3}, "write a source"),
                  (sum_loss, {"maks": "field:mask"}, "has no parameter 'maks'"), (nothing, {}, "x1"),
-                 (lambda: 0, {}, "no parameter of"), (3, {}, "not a function"), (max, {}, "does not tell")]
+                 (Holder, {}, "without __call__"), (lambda: 0, {}, "no parameter of"), (3, {}, "not a function"), (max, {}, "does not tell")]
         for subject, arguments, fragment in cases:
             metadata = asked(subject, arguments=arguments)[1]
             self.assertEqual(metadata["op"], "trouble", fragment)
@@ -761,6 +765,18 @@ class Contained(unittest.TestCase):
         metadata, _ = process.ask({**talk.hello("grpo", "py:fine.py:loss", ["."]), "protocol": "2"})
         self.assertIn("speaks 1", metadata["message"])
         self.assertEqual(process.close()[0], 0)
+
+    def test_names_that_are_no_text_or_belong_to_others(self) -> None:
+        self.write("code.py", "def loss(log_prob, mask): return log_prob.sum() / 0\n")
+        self.write(os.fsdecode(b"na\xffme.py"), "def loss(log_prob, mask): raise ValueError('x')\n")
+        process = self.start()
+        self.assertEqual(process.ask(talk.hello("grpo", "py:code.py:loss", ["."]))[0]["file"], "code.py")
+        metadata, _ = process.ask(talk.step("grpo", explain="1"), batch())
+        self.assertEqual(json.loads(metadata["guilty"])["file"], "code.py")
+        names = [name for name in os.listdir(self.folder.name) if name.startswith("na")]
+        metadata, _ = process.ask(talk.hello("grpo", f"py:{names[0]}:loss", ["."]))
+        self.assertEqual((metadata["op"], metadata["file"]), ("hello", "na?me.py"))
+        self.assertEqual(process.ask(talk.step("grpo"), batch())[0]["file"], "na?me.py")
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
     def test_a_forked_child_does_not_answer(self) -> None:
