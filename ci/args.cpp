@@ -13,6 +13,7 @@
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/gate.h"
+#include "ci/identify.h"
 #include "ci/suggestion.h"
 #include "ci/verbs.h"
 #include "ci/worker.h"
@@ -27,6 +28,7 @@ struct Flags {
   GateOptions gate;
   ReplayOptions replay;
   BaselineOptions baseline;
+  IdentifyOptions identify;
   std::string list, describe, profile = "hostile", fail_on = "rare";
   std::vector<std::string> corpora, configs;
 };
@@ -146,6 +148,16 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
        [&] { return run_describe(flags.describe); })
       ->add_option("name", flags.describe, "Such as grpo, finite_backward or B4")
       ->required();
+  CLI::App* identify =
+      verb("identify", "Find out which loss a Python function computes, and write lossgate.toml",
+           [&] { return run_identify(flags.identify); });
+  identify
+      ->add_option("function", flags.identify.entry, "FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION")
+      ->required();
+  identify->add_option("--python", flags.identify.interpreter, "An interpreter that has torch");
+  identify->add_option("--out", flags.identify.out, "The file to write");
+  add_names(*identify, "--loss", flags.identify.losses, "Only these losses");
+  identify->add_flag("--overwrite", flags.identify.overwrite, "Even if there is one");
   CLI::App* baseline = verb("baseline", "Accept the findings of a run as they are",
                             [&] { return run_baseline(flags.baseline); });
   baseline->add_option("record", flags.baseline.record, "The run.json, run/run.json unless said");
@@ -171,7 +183,8 @@ int parse_and_run(const std::vector<Word>& words) {
       "lossgate");
   describe_command(app, flags, chosen);
   if (!words.empty() && !words[0].text.starts_with("-")) {
-    std::vector<std::string> verbs = {"gate", "replay", "list", "describe", "baseline", "worker"};
+    std::vector<std::string> verbs = {"gate",     "replay",   "list",  "describe",
+                                      "identify", "baseline", "worker"};
     if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
       verbs.pop_back();
       throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));

@@ -68,6 +68,8 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   brought->fixed = fix_options(loss.signature, brought->greeting, subject);
   brought->loss.signature = narrowed(loss.signature, subject);
   brought->implementation = brought_implementation(subject, brought->loss.signature, session);
+  brought->implementation.source.flags =
+      "--config " + fs::path(file.name).lexically_relative(".").string();
   brought->dtypes = subject.dtypes;
   return brought;
 }

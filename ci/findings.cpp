@@ -2,6 +2,7 @@
 #include "ci/findings.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "corpora/case_id.h"
 #include "corpora/text_codec.h"
@@ -31,6 +32,20 @@ Dtype output_dtype(const PlannedCase& planned, const std::string& output) {
   return at == outputs.end() ? planned.dtype : at->dtype;
 }
 
+/// Points at the line where a non-finite number begins, rather than at the function, if somebody
+/// can look inside.
+void look_inside(report::RecordedFinding& recorded, const impl::Implementation& implementation,
+                 const PlannedCase& planned, double actual) {
+  if (!implementation.origin || std::isfinite(actual)) return;
+  Case whole = planned.c;
+  whole.split = {};
+  const auto origin = implementation.origin(planned.loss->signature, whole);
+  if (!origin) return;
+  recorded.source_file = origin->source.file;
+  recorded.source_line = origin->source.line;
+  recorded.source_text = origin->text;
+}
+
 }  // namespace
 
 report::RecordedFinding recorded(const properties::Finding& finding,
@@ -49,12 +64,14 @@ report::RecordedFinding recorded(const properties::Finding& finding,
   recorded.detail = violation.detail;
   recorded.source_file = implementation.source.file;
   recorded.source_line = implementation.source.line;
+  recorded.source_flags = implementation.source.flags;
   recorded.place = report::place_text(violation.place);
   recorded.inputs = report::inputs_at(planned.loss->signature, planned.c, violation.place);
   if (!violation.place.output.empty()) {
     recorded.actual =
         report::with_bits(output_dtype(planned, violation.place.output), violation.actual);
     recorded.expected = report::decimal(violation.expected);
+    look_inside(recorded, implementation, planned, violation.actual);
   }
   recorded.allowed = violation.allowed;
   recorded.half_width = violation.half_width;

@@ -3,6 +3,8 @@
 # When did a verdict flip? Installs released trainers, each alone in a folder, runs the gate on their unmodified
 # losses, and writes a page with one column per release:
 #   ci/upstream.sh PROJECT==VERSION... [-- FLAGS OF lossgate gate]
+# PROJECT is a name on the package index, and a file in impl/external/upstream or its line "# projects";
+# liger-kernel+triton is liger-kernel with the subjects of another file.
 # LOSSGATE           the command; else the one in build
 # LOSSGATE_PYTHON    an interpreter with torch and numpy; else that of .venv
 # LOSSGATE_RELEASES  where releases are kept
@@ -30,7 +32,7 @@ command_built() {
 # PROJECT: the file with its subjects. Two names of one project share a file, which lists them.
 subjects_of() {
   local file
-  file=$(grep -lE "^# projects( .*)? $1( |\$)" "$adapters"/*.toml | head -n 1) || true
+  file=$(awk -v name="$1" '/^# projects / { for (i = 3; i <= NF; i++) if ($i == name) print FILENAME }' "$adapters"/*.toml)
   [[ $file ]] || file=$adapters/$1.toml
   [[ -f $file ]] || stop "no adapter for $1; there are $(cd "$adapters" && echo *.toml)"
   echo "$file"
@@ -51,7 +53,7 @@ install_release() {
 
 specs=()
 while (($#)) && [[ $1 != -- ]]; do
-  [[ $1 =~ ^[A-Za-z0-9._-]+==[A-Za-z0-9._+!-]+$ ]] || stop "$1 is not PROJECT==VERSION"
+  [[ $1 =~ ^[A-Za-z0-9._+-]+==[A-Za-z0-9._+!-]+$ ]] || stop "$1 is not PROJECT==VERSION"
   specs+=("$1")
   shift
 done
@@ -66,14 +68,19 @@ mkdir -p "$out"
 rm -f "$out/page.md"
 for spec in "${specs[@]}"; do
   project=${spec%%==*} version=${spec##*==}
+  distribution=${project%%+*}
   file=$(subjects_of "$project")
   adapter=$(sed -n 's/^entry = "py:\([^:]*\)\.py:.*/\1/p' "$file" | head -n 1)
-  release=$releases/$project-$version results=$out/$project-$version
-  install_release "$spec" "$release"
+  results=$out/$project-$version
+  path=()
+  for package in "$distribution==$version" $(sed -n 's/^# needs //p' "$file"); do
+    path+=("$releases/${package/==/-}")
+    install_release "$package" "${path[-1]}"
+  done
   mkdir -p "$results"
-  "$python" "$adapters/select_release.py" "$file" "$version" "$python" "$release" >"$results/subjects.toml"
+  "$python" "$adapters/select_release.py" "$file" "$version" "$python" "${path[@]}" >"$results/subjects.toml"
   say "$spec: files under test"
-  PYTHONPATH=$release "$python" "$adapters/release.py" "$adapter" | tee "$results/files.txt"
+  PYTHONPATH=$(IFS=: && echo "${path[*]}") "$python" "$adapters/release.py" "$adapter" | tee "$results/files.txt"
   status=0
   "$lossgate" gate --config "$results/subjects.toml" --out "$results" "$@" || status=$?
   case $status in

@@ -26,6 +26,13 @@ struct Contract {
 struct Source {
   std::string file;
   int line = 0;
+  std::string flags = {};  ///< of the command, by which the same code is found again
+};
+
+/// Where a number that is not finite begins: the line, and what it does there.
+struct Origin {
+  Source source;
+  std::string text;
 };
 
 /// Why an implementation is wrong on purpose, and what must notice.
@@ -52,6 +59,9 @@ struct Implementation {
   /// The whole of a training step's loss work, in the micro-batches and on the ranks of the case's
   /// split. Combining partial results is its own business.
   std::function<LossResult(const LossSignature&, const Case&)> evaluate;
+  /// Evaluates again and watches for the first operation that makes something non-finite of what is
+  /// finite. Empty where nobody can look inside.
+  std::function<std::optional<Origin>(const LossSignature&, const Case&)> origin;
 };
 
 }  // namespace lossgate::impl

@@ -65,8 +65,9 @@ std::string repro_line(const RecordedFinding& finding, std::string_view folder) 
       folder.empty() ? finding.case_file : fmt::format("{}/{}", folder, finding.case_file);
   // A replay asks no property of the run, such as does_not_crash: it shows what the call does.
   const bool asked = properties::find_property(finding.property) != nullptr;
-  return fmt::format("lossgate replay {} --impl {}{}", path, finding.implementation,
-                     asked ? " --property " + finding.property : "");
+  return fmt::format("lossgate replay {}{}{} --impl {}{}", path,
+                     finding.source_flags.empty() ? "" : " ", finding.source_flags,
+                     finding.implementation, asked ? " --property " + finding.property : "");
 }
 
 std::string finding_text(const RecordedFinding& f, std::string_view statement,
@@ -76,7 +77,8 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
                   f.dtype, f.count, f.count == 1 ? "" : "s");
   text += line("", std::string(statement));
   if (!f.source_file.empty()) {
-    text += line("code", fmt::format("{}:{}", f.source_file, f.source_line));
+    const std::string place = fmt::format("{}:{}", f.source_file, f.source_line);
+    text += line("code", f.source_text.empty() ? place : f.source_text);
   }
   text += line("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
   if (!f.inputs.empty()) text += line("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));

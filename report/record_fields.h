@@ -117,6 +117,8 @@ void fields(RecordedFinding& f, Visit&& visit) {
   visit("detail", f.detail);
   visit("source_file", f.source_file);
   visit("source_line", f.source_line);
+  visit("source_text", f.source_text);
+  visit("source_flags", f.source_flags);
   visit("place", f.place);
   visit("inputs", f.inputs);
   visit("actual", f.actual);

@@ -76,6 +76,14 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
         [&](MicroBatch& batch) { return session->step(batch, share_of(subject, batch)); },
         trainer_of(subject));
   };
+  row.origin = [subject, session](const LossSignature& signature, const Case& c) {
+    std::optional<Origin> origin;
+    train(
+        signature, c,
+        [&](MicroBatch& batch) { return session->step(batch, share_of(subject, batch), origin); },
+        trainer_of(subject));
+    return origin;
+  };
   return row;
 }
 

@@ -107,7 +107,8 @@ std::string text_of(const TensorFile& answer, std::string_view key) {
 std::vector<std::pair<std::string, std::string>> pairs_of(const TensorFile& answer,
                                                           std::string_view key) {
   std::vector<std::pair<std::string, std::string>> list;
-  for (const auto& [name, value] : Json::parse(text_of(answer, key)).items()) {
+  const Json object = Json::parse(text_of(answer, key));
+  for (const auto& [name, value] : object.items()) {
     list.emplace_back(name, value.get<std::string>());
   }
   return list;
@@ -122,11 +123,12 @@ Greeting greeting_of(const TensorFile& answer) {
   greeting.versions = pairs_of(answer, "versions");
   greeting.arguments = pairs_of(answer, "arguments");
   greeting.options = Json::parse(text_of(answer, "options")).get<std::vector<std::string>>();
+  greeting.facts = Json::parse(text_of(answer, "facts")).get<std::vector<std::string>>();
   greeting.reduction = text_of(answer, "reduction") == "1";
   return greeting;
 }
 
-TensorFile request(const MicroBatch& batch, double share) {
+TensorFile request(const MicroBatch& batch, double share, bool explain) {
   const Case& part = batch.part;
   TensorFile frame;
   const auto say = [&](std::string key, std::string text) {
@@ -148,7 +150,7 @@ TensorFile request(const MicroBatch& batch, double share) {
   count("micro_batches", batch.count);
   say("layout", std::string(name(part.layout)));
   say("upstream", number_text(part.upstream * share));
-  say("explain", "0");
+  say("explain", explain ? "1" : "0");
   frame.tensors = part.batch.fields;
   return frame;
 }
@@ -175,6 +177,17 @@ void scale(Tensor& tensor, double factor) {
     message += " at " + file + ":" + text_of(answer, "line") + ": " + text_of(answer, "code");
   }
   throw Refusal{"", -1, -1, message};
+}
+
+std::optional<Origin> origin_of(const TensorFile& answer) {
+  const std::string guilty = text_of(answer, "guilty");
+  if (guilty.empty()) return std::nullopt;
+  const Json json = Json::parse(guilty);
+  Origin origin;
+  origin.source.file = json.at("file").get<std::string>();
+  origin.source.line = json.at("line").get<int>();
+  origin.text = json.at("text").get<std::string>();
+  return origin;
 }
 
 LossResult result_of(const TensorFile& answer, const MicroBatch& batch, double share) {
@@ -209,6 +222,9 @@ void Session::start() {
                     .environment = subject_.environment};
     process_ = std::make_unique<Process>(command);
   }
+}
+
+void Session::greet() {
   const auto frame = corpora::write_tensors(hello(subject_, loss_));
   const TensorFile answer = corpora::read_tensors(process_->ask(frame, kSecondsToStart), "answer");
   if (text_of(answer, "op") != "hello") {
@@ -218,8 +234,10 @@ void Session::start() {
 }
 
 const Greeting& Session::greeting() {
+  if (greeting_ && process_) return *greeting_;
   try {
     start();
+    greet();
   } catch (const ProcessEnded& error) {
     process_.reset();
     throw SubjectError(subject_.name + ": " + subject_.interpreter + " " + error.what());
@@ -236,14 +254,20 @@ const Greeting& Session::greeting() {
   return *greeting_;
 }
 
-LossResult Session::step(MicroBatch& batch, double share) {
+void Session::become(const LossSignature& loss) {
+  loss_ = loss;
+  greeting_.reset();
+}
+
+LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* origin) {
   greeting();
   try {
-    const auto frame = corpora::write_tensors(request(batch, share));
+    const auto frame = corpora::write_tensors(request(batch, share, origin != nullptr));
     const TensorFile answer =
         corpora::read_tensors(process_->ask(frame, subject_.seconds), "answer");
     const std::string op = text_of(answer, "op");
     if (op == "trouble") throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
+    if (origin && !*origin) *origin = origin_of(answer);
     return result_of(answer, batch, share);
   } catch (const ProcessEnded&) {
     process_.reset();

@@ -20,6 +20,7 @@ struct Greeting {
   std::vector<std::pair<std::string, std::string>> versions;
   std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
   std::vector<std::string> options;                            ///< that reach the function
+  std::vector<std::string> facts;                              ///< of the step, that do
   bool reduction = false;                                      ///< whether its name does
 };
 
@@ -32,12 +33,22 @@ class Session {
   /// Throws SubjectError where the subject cannot be loaded.
   const Greeting& greeting();
 
+  /// The same function as another loss, in the same process.
+  void become(const LossSignature& loss);
+
   /// The outputs of one micro-batch, its loss multiplied by `share` before the backward. What the
   /// function raises is a Refusal. Throws ProcessEnded, ProcessHung, SubjectError.
-  LossResult step(MicroBatch& batch, double share);
+  LossResult step(MicroBatch& batch, double share) { return ask(batch, share, nullptr); }
+
+  /// The same, and where its first non-finite number begins, if it has one.
+  LossResult step(MicroBatch& batch, double share, std::optional<Origin>& origin) {
+    return ask(batch, share, &origin);
+  }
 
  private:
   void start();
+  void greet();
+  LossResult ask(MicroBatch& batch, double share, std::optional<Origin>* origin);
 
   Subject subject_;
   LossSignature loss_;

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lossgate::ci {
+
+struct IdentifyOptions {
+  std::string entry;                    ///< FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION
+  std::string interpreter = "python3";  ///< that has torch
+  std::string out = "lossgate.toml";    ///< written where the function was recognised
+  std::vector<std::string> losses;      ///< only these
+  bool overwrite = false;
+};
+
+/// The verb `identify`: calls the function as every loss whose fields its parameters can take, on
+/// cases without an edge, and compares loss and gradients with every choice of the options that do
+/// not reach it. Prints what it is or what it is nearest to, and writes a lossgate.toml. Exit
+/// status 1 where it is none of the catalog's losses.
+int run_identify(const IdentifyOptions& options);
+
+}  // namespace lossgate::ci
