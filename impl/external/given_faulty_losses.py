@@ -367,3 +367,20 @@ def scripted_where_after_exp(log_prob, old_log_prob, mask):
     d = log_prob - old_log_prob
     ratio = _scripted_ratio(d)  # guilty
     return torch.where(mask, ratio, 0.0).sum()
+
+
+@given("grpo", policy(log_prob={(0, 0): 100.0, (1, 1): -200.0}, old_log_prob={(0, 0): 0.0}, advantage={(1, 1): 0.0}),
+       "forward", "0 (exp) / 0 (advantage) = nan")
+def beside_an_infinity_that_is_dropped(log_prob, old_log_prob, advantage, mask):
+    ratio = torch.exp(log_prob - old_log_prob)
+    weight = ratio / advantage  # guilty
+    weight = torch.where(log_prob < 50, weight, 0.0)
+    return (weight * mask).sum()
+
+
+@given("grpo", policy(log_prob=rows([0.0, 1.0, 1.0], [1.0, 100.0, 1.0])), "backward", "0 (upstream) x inf (exp) = nan")
+def beside_a_gradient_that_is_dropped(log_prob, mask):
+    x = torch.where(log_prob == 0, torch.zeros_like(log_prob), log_prob)
+    ratio = torch.exp(x)  # guilty
+    distance = torch.sqrt(ratio - 1).nan_to_num(0.0)
+    return (distance.clamp(min=0.5, max=10.0)).sum()
