@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the subjects that a release has, ready for `lossgate gate --config`.
 
-    select_release.py FILE.toml VERSION INTERPRETER FOLDER
+    select_release.py FILE.toml VERSION INTERPRETER FOLDER...
 
-FOLDER is where the release is installed. A formula may change from one release to the next: a clamp comes in,
+The release, and what else it needs, is installed in the folders. A formula may change from one release to the next: a clamp comes in,
 an argument goes. Such a subject stands in the file once for each formula, under one name, and the line
 `# releases RANGE` says which releases compute it: conditions like `>= 0.10.3`, separated by commas, all of
 which must be true.
@@ -44,8 +44,8 @@ def selected(text: str, version: str, added: str = "") -> str:
 
 
 def main() -> int:
-    file, version, interpreter, release = sys.argv[1:]
-    added = {"folder": str(Path(file).resolve().parent), "interpreter": interpreter, "path": [release]}
+    file, version, interpreter, *path = sys.argv[1:]
+    added = {"folder": str(Path(file).resolve().parent), "interpreter": interpreter, "path": path}
     lines = "".join(f"\n{key} = {json.dumps(value)}" for key, value in added.items())
     print(selected(Path(file).read_text(), version, lines), end="")
     return 0

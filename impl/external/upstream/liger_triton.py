@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Liger Kernel, its Triton kernels on CPU tensors through Triton's interpreter (triton 3.6 with numpy below 2.4)."""
+from __future__ import annotations
+
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"  # must be known before a kernel is defined
+
+import torch.nn.functional as F
+from release import Release, file_of
+from torch import Tensor
+
+JSD, PRIMITIVE = "liger_kernel.ops.jsd", "liger_kernel.ops.backends._triton.jsd"
+release = Release("liger-kernel", (JSD, PRIMITIVE, "liger_kernel.ops.utils", "liger_kernel.utils"))
+kernels = release.load(JSD)
+if file_of(PRIMITIVE):  # 0.8 looks its kernels up by device; there is one for this
+    kernels.dispatch = lambda name, *arguments, **choice: release.load(PRIMITIVE).jsd_loss_and_grad_triton(*arguments)
+
+
+def jsd(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: float, temperature: float) -> Tensor:
+    student = F.log_softmax(student_logits.flatten(0, 1) / temperature, dim=-1)
+    teacher = F.log_softmax(teacher_logits.flatten(0, 1) / temperature, dim=-1)
+    return kernels.LigerJSDFunction.apply(student, teacher, label.flatten().long(), beta, -100)
