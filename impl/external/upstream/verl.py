@@ -18,15 +18,15 @@ class Config(SimpleNamespace):
         return getattr(self, name, default)
 
 
-def counts(total_tokens: int, total_sequences: int, world: int) -> dict:
-    """What the engine's losses put into `global_batch_info` (verl/workers/utils/losses.py:102 of 0.7.0)."""
-    return told(losses.agg_loss, dp_size=world, batch_num_tokens=total_tokens, global_batch_size=total_sequences)
+def counts(function, total_tokens: int, total_sequences: int, world: int) -> dict:
+    """What the engine's losses hand over (verl/workers/utils/losses.py:102 of 0.7.0, 186 of 0.9.1)."""
+    return told(function, dp_size=world, batch_num_tokens=total_tokens, global_batch_size=total_sequences)
 
 
 def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
         dual_clip: float, reduction: str, total_tokens: int, total_sequences: int, world: int) -> Tensor:
     config = Config(clip_ratio=None, clip_ratio_low=clip_low, clip_ratio_high=clip_high, clip_ratio_c=dual_clip,
-                    global_batch_info=counts(total_tokens, total_sequences, world))
+                    global_batch_info=counts(losses.agg_loss, total_tokens, total_sequences, world))
     loss = losses.compute_policy_loss_vanilla
     return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
 
@@ -34,9 +34,12 @@ def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor,
 def kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, reduction: str, total_tokens: int,
        total_sequences: int, world: int) -> Tensor:
     value = losses.kl_penalty(log_prob, ref_log_prob, "k3")
-    return losses.agg_loss(value, mask.long(), MODES[reduction], **counts(total_tokens, total_sequences, world))
+    step = counts(losses.agg_loss, total_tokens, total_sequences, world)
+    return losses.agg_loss(value, mask.long(), MODES[reduction], **step)
 
 
-def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip: float,
-               reduction: str) -> Tensor:
-    return losses.compute_value_loss(value, return_, old_value, mask.long(), value_clip, MODES[reduction])[0]
+def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip: float, reduction: str,
+               total_tokens: int, total_sequences: int, world: int) -> Tensor:
+    loss = losses.compute_value_loss
+    step = counts(loss, total_tokens, total_sequences, world)
+    return loss(value, return_, old_value, mask.long(), value_clip, MODES[reduction], **step)[0]
