@@ -72,21 +72,28 @@ PLAIN = dict(top_entropy_quantile=1.0, off_policy_mask_threshold=None, use_vllm=
              vllm_importance_sampling_correction=False, _entropy_bonus_enabled=False, model=SimpleNamespace(training=True))
 
 
-def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage: Tensor, mask: Tensor,
-         clip_low: float, clip_high: float, dual_clip, level: str, kl_penalty: float, kl_weighted: float,
-         max_length: int, reduction: str, total_tokens: int, micro_batches: int, world: int) -> Tensor:
+def grpo_trainer(log_prob: Tensor, micro_batches: int, world: int):
+    """A trainer whose model gives these log-probs."""
     made = trainer("_compute_loss", GRPO)
-    self, ids = object.__new__(made), torch.zeros_like(mask, dtype=torch.long)
-    self.args = SimpleNamespace(delta=dual_clip, use_bias_correction_kl=bool(kl_weighted),
-                                steps_per_generation=micro_batches)
+    self = object.__new__(made)
+    self.__dict__.update(PLAIN, current_gradient_accumulation_steps=micro_batches)
     self.accelerator = SimpleNamespace(num_processes=world, gather=lambda x: x, reduce=lambda x, reduction: x)
-    self.__dict__.update(PLAIN, beta=kl_penalty, loss_type=LOSS_TYPES[reduction], epsilon_low=clip_low,
-                         epsilon_high=clip_high, importance_sampling_level=level, max_completion_length=max_length,
-                         current_gradient_accumulation_steps=micro_batches,
-                         _metrics=defaultdict(lambda: defaultdict(list)))
+    self._metrics = defaultdict(lambda: defaultdict(list))
     scores = (log_prob, torch.zeros_like(log_prob), None)  # the third is the router's loss, where there is one
     scores = scores if "aux_loss_enabled" in made._compute_loss.__code__.co_names else scores[:2]
     self._get_per_token_logps_and_entropies = lambda *arguments, **named: scores
+    return self
+
+
+def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage: Tensor, mask: Tensor,
+         clip_low: float, clip_high: float, dual_clip, level: str, kl_penalty: float, kl_weighted: float,
+         max_length: int, reduction: str, total_tokens: int, micro_batches: int, world: int) -> Tensor:
+    self = grpo_trainer(log_prob, micro_batches, world)
+    self.beta, self.loss_type, self.importance_sampling_level = kl_penalty, LOSS_TYPES[reduction], level
+    self.epsilon_low, self.epsilon_high, self.max_completion_length = clip_low, clip_high, max_length
+    self.args = SimpleNamespace(delta=dual_clip, use_bias_correction_kl=bool(kl_weighted),
+                                steps_per_generation=micro_batches)
+    ids = torch.zeros_like(mask, dtype=torch.long)
     return self._compute_loss(None, {
         "prompt_ids": ids[:, :1], "prompt_mask": ids[:, :1], "completion_ids": ids, "completion_mask": mask.long(),
         "advantages": advantage, "old_per_token_logps": old_log_prob, "ref_per_token_logps": ref_log_prob,
