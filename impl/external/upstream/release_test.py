@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python release_test.py: loading single files of a package, and picking the subjects of a release."""
+from __future__ import annotations
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import torch
+from flips import word
+from release import Release, StandIn, file_of, hashes, told
+from select_release import selected
+
+FILES = {
+    "toy/__init__.py": "raise RuntimeError('the package itself was executed')\n",
+    "toy/deep/__init__.py": "raise RuntimeError('a package on the way was executed')\n",
+    "toy/deep/loss.py": """
+import json, cluster_runtime
+import toy.deep.numbers as numbers
+from torch import nn
+from cluster_runtime.config import Config, register
+from .. import other
+from .numbers import half
+if cluster_runtime.is_available(): raise RuntimeError("a stand-in is true")
+@register("name", config=Config)
+def mean(x, beta: Config | None = None, *, count=None): return half(x).sum() / numbers.TWO / (count or 1)
+class Trainer(other.Base, nn.Module):
+    @torch_free
+    def loss(self, x): return mean(x)
+    def late(self):
+        from cluster_runtime import missing
+""".replace("@torch_free", "@other.decorator"),
+    "toy/deep/numbers.py": "import torch\nTWO = 2\n@torch.compile\ndef half(x): return x / 2\n",
+}
+
+
+class ReleaseTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for name, text in FILES.items():
+            path = Path(folder.name, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        sys.path.insert(0, folder.name)
+        self.addCleanup(sys.path.remove, folder.name)
+        self.release = Release("toy", ("toy.deep.loss", "toy.deep.numbers"))
+        self.loss = self.release.load("toy.deep.loss")
+
+    def test_executes_the_named_files_alone(self):
+        x = torch.ones(4, requires_grad=True)
+        self.loss.mean(x).backward()
+        self.assertEqual(x.grad.tolist(), [0.25] * 4)
+        self.assertIs(self.loss.numbers, self.release.load("toy.deep.numbers"))
+        self.assertIsInstance(self.loss.other, StandIn)
+        self.assertNotIn("cluster_runtime", sys.modules)
+
+    def test_methods_of_a_class_below_a_stand_in_are_its_own(self):
+        self.assertEqual(object.__new__(self.loss.Trainer).loss(torch.ones(4)).item(), 1.0)
+
+    def test_an_import_of_a_running_loss_meets_no_stand_in(self):
+        with self.assertRaisesRegex(ImportError, "cluster_runtime is left out"):
+            object.__new__(self.loss.Trainer).late()
+
+    def test_leaves_the_compiler_as_it_was(self):
+        self.assertEqual(torch.compile.__module__, "torch")
+
+    def test_hashes_what_is_executed(self):
+        self.assertEqual([path for path, _ in hashes(self.release)], ["toy/deep/loss.py", "toy/deep/numbers.py"])
+
+    def test_says_what_the_release_lacks(self):
+        self.assertIsNone(file_of("toy.deep.absent"))
+        with self.assertRaisesRegex(ModuleNotFoundError, "toy.deep.absent is not in this release of toy"):
+            self.release.load("toy.deep.absent")
+
+    def test_tells_what_can_be_told(self):
+        self.assertEqual(told(self.loss.mean, count=3, world=2), {"count": 3})
+
+
+SUBJECTS = '# head\n\n[[subject]]\n# releases < 0.10.3\nname = "old"\n\n[[subject]]\n# releases >= 0.10.3, < 1\nname = "new"\n'
+
+
+class SelectionTest(unittest.TestCase):
+    def names(self, version: str) -> list:
+        return [line.split('"')[1] for line in selected(SUBJECTS, version).splitlines() if line.startswith("name")]
+
+    def test_compares_numbers_and_not_text(self):
+        self.assertEqual(self.names("0.9.1"), ["old"])
+        self.assertEqual(self.names("0.10.2"), ["old"])
+        self.assertEqual(self.names("0.10.3"), ["new"])
+        self.assertEqual(self.names("1.0"), [])
+
+    def test_adds_lines_to_each_subject(self):
+        self.assertIn('[[subject]]\nfolder = "x"\n# releases', selected(SUBJECTS, "0.9", '\nfolder = "x"'))
+
+
+class FlipsTest(unittest.TestCase):
+    def test_the_worst_verdict_names_the_row(self):
+        self.assertEqual(word({"held": 9, "violated": 1}), "violated")
+        self.assertEqual(word({"held": 0, "violated": 0, "vacuous": 2}), "vacuous")
+        self.assertEqual(word({}), "not asked")
+
+
+if __name__ == "__main__":
+    unittest.main()
