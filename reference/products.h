@@ -87,20 +87,22 @@ inline Tracked compared_as_product(Tracked a, const Tracked& b) {
   return a;
 }
 
-/// a + b + c, all multiples of `scale`: an implementation may form the sum first, and only then
-/// scale it.
+/// a + b + c, each a multiple of upstream x weight: an implementation may form the sum first, and
+/// scale it by either factor last.
 template <class S>
-S scaled_sum(const S& /*scale*/, const S& a, const S& b, const S& c) {
+S scaled_sum(const S& /*upstream*/, const S& /*weight*/, const S& a, const S& b, const S& c) {
   return a + b + c;
 }
 
-inline Tracked scaled_sum(const Tracked& scale, const Tracked& a, const Tracked& b,
-                          const Tracked& c) {
-  using tracking::magnitude;
+inline Tracked scaled_sum(const Tracked& upstream, const Tracked& weight, const Tracked& a,
+                          const Tracked& b, const Tracked& c) {
+  using namespace tracking;
   Tracked sum = a + b + c;
+  if (sum.is_exact_zero() || is_stored_infinity(sum)) return sum;
   const double most = magnitude(a.v) + magnitude(b.v) + magnitude(c.v) + a.half + b.half + c.half;
-  const double by = magnitude(scale.v);
-  if (most > tracking::largest * by) sum.peak = std::max(sum.peak, most / by);
+  const double by = shrinking(upstream, weight);
+  if (most > largest * by) sum.peak = std::max(sum.peak, most / by);
+  sum.err += product(current->eta, growing(upstream, weight));
   return sum;
 }
 

@@ -55,12 +55,23 @@ TEST_F(Products, FeelWhatOverflowsInSomeOrder) {
 }
 
 TEST_F(Products, FeelASumThatOverflowsBeforeItIsScaled) {
-  const Tracked scale = stored(1e-2), term = product(scale, stored(1e38)), zero = stored(0.0);
+  const Tracked one = stored(1.0), weight = stored(1e-2), zero = stored(0.0);
+  const Tracked term = product(weight, stored(1e38));
   EXPECT_LT((term + term + term).peak, 2e38);
-  EXPECT_LT(scaled_sum(scale, term, term, term).peak, 2e38);
-  EXPECT_GT(scaled_sum(scale, term + term, term, term).peak, 3.9e38);
-  EXPECT_GT(scaled_sum(scale, term + term, term + term, -term).peak, 4.9e38);
-  EXPECT_TRUE(scaled_sum(zero, zero, zero, zero).is_exact_zero());
+  EXPECT_LT(scaled_sum(one, weight, term, term, term).peak, 2e38);
+  EXPECT_GT(scaled_sum(one, weight, term + term, term, term).peak, 3.9e38);
+  EXPECT_GT(scaled_sum(one, weight, term + term, term + term, -term).peak, 4.9e38);
+  EXPECT_TRUE(scaled_sum(zero, weight, zero, zero, zero).is_exact_zero());
+}
+
+TEST_F(Products, FeelEitherFactorThatComesLast) {
+  const Tracked upstream = stored(1e4), weight = stored(1e-3), zero = stored(0.0);
+  const Tracked large = product(upstream, weight, stored(1e35));
+  EXPECT_GT(scaled_sum(upstream, weight, large, zero, zero).peak, 9e38);
+  // 1e-43 x 1e-3 is no number of f32, times 1e4 it would have been one.
+  const Tracked small = product(upstream, weight, stored(1e-43));
+  const double lost = static_cast<double>(small.v);
+  EXPECT_GE(scaled_sum(upstream, weight, small, zero, zero).err, lost);
 }
 
 TEST_F(Products, OfAStoredZeroAreThatZeroUnlessAMatrixProductMeetsAnInfinity) {

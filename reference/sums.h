@@ -37,6 +37,12 @@ class Sum {
   S value() const { return total_; }
   /// The sum when `parts` partial results are accumulated one after the other.
   S accumulated(std::int64_t /*parts*/) const { return total_; }
+  /// The sum where its terms, all multiples of the factors, may be added before they are multiplied
+  /// by any of these.
+  template <class... Factors>
+  S scaled(const Factors&... /*factors*/) const {
+    return total_;
+  }
 
  private:
   S total_ = S(0);
@@ -49,6 +55,10 @@ class Sum<Real> {
   void add(Real term) { total_.add(term); }
   Real value() const { return total_.value(); }
   Real accumulated(std::int64_t /*parts*/) const { return value(); }
+  template <class... Factors>
+  Real scaled(const Factors&... /*factors*/) const {
+    return value();
+  }
 
  private:
   CompensatedSum total_;
@@ -83,6 +93,16 @@ class Sum<Tracked> {
         v,
         err_ + tracking::product(compounded(growth * rule.roundoff), magnitudes_ + err_) + rounding,
         std::max({peak_, positive_, negative_}), half_);
+  }
+
+  template <class... Factors>
+  Tracked scaled(const Factors&... factors) const {
+    Tracked sum = value();
+    if (terms_ == 0.0 || tracking::is_stored_infinity(sum)) return sum;
+    const double by = tracking::shrinking(factors...), most = std::max(positive_, negative_);
+    if (most + half_ > tracking::largest * by) sum.peak = std::max(sum.peak, (most + half_) / by);
+    sum.err += tracking::product(tracking::current->eta, tracking::growing(factors...));
+    return sum;
   }
 
   Tracked accumulated(std::int64_t parts) const {

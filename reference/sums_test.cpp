@@ -196,6 +196,17 @@ TEST_F(TrackedSum, AccumulatedOverPartsIsChargedAtThatStage) {
   EXPECT_EQ(sum.accumulated(4).err, expected);
 }
 
+TEST_F(TrackedSum, MayBeScaledLast) {
+  Sum<Tracked> sum(3);
+  EXPECT_TRUE(sum.scaled(Tracked{0.5L, 0.0, 0.5, 0.0}).is_exact_zero());
+  for (double term : {1e38, 1e38, -1e38}) sum.add({term, 0.0, 1e38, 0.0});
+  const Tracked half{0.5L, 0.0, 0.5, 0.0}, four{4.0L, 0.0, 4.0, 0.0};
+  EXPECT_EQ(sum.scaled(half).v, sum.value().v);
+  EXPECT_LT(sum.scaled(four).peak, 2.1e38);
+  EXPECT_GT(sum.scaled(half, four).peak, 3.9e38);
+  EXPECT_GE(sum.scaled(half, four).err, sum.value().err + 4.0 * tracking::current->eta);
+}
+
 TEST_F(TrackedSum, MayBeAddedUpByAnotherRule) {
   const SumRule matmul{0x1p-8, SumOrder::sequential, 1.0};
   Sum<Tracked> sum(100, &matmul);

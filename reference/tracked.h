@@ -98,6 +98,17 @@ inline Tracked apply(const Tracked& a, Real v, double slope, double factor, doub
   return finish(v, err, a.peak, half);
 }
 
+/// The most by which factors, applied last, make a number smaller, and the most by which they make
+/// larger what underflowed before.
+template <class... Factors>
+double shrinking(const Factors&... factors) {
+  return (std::min(1.0, magnitude(factors.v)) * ...);
+}
+template <class... Factors>
+double growing(const Factors&... factors) {
+  return (std::max(1.0, magnitude(factors.v)) * ...);
+}
+
 }  // namespace tracking
 
 /// Selects the arithmetic that Tracked operations on this thread are charged to.

@@ -73,10 +73,11 @@ struct KlPenalty {
         const auto k = kl(p, r, weighted ? &w.value : nullptr);
         const S value = straight ? straight_through(k.value, half_square(p - r)) : k.value;
         const S scale = in.upstream() * weight;
-        const S slope = straight   ? scale * (p - r)
-                        : weighted ? scaled_sum(scale, product(scale, w.value, k.slope),
-                                                through(w, scale, k.weight_slope), S(0))
-                                   : scale * k.slope;
+        const S slope = straight ? scale * (p - r)
+                        : weighted
+                            ? scaled_sum(in.upstream(), weight, product(scale, w.value, k.slope),
+                                         through(w, scale, k.weight_slope), S(0))
+                            : scale * k.slope;
         per_token(store(Stage::per_token, value), s, t);
         loss.add(weight * value);
         gradient(store(Stage::gradient, slope), s, t);

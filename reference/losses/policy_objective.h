@@ -53,15 +53,15 @@ class PolicyObjective {
         through_shared.add(through(w, scale, kl_penalty_, token.kl_weight_slope));
       } else {
         gradient[i] =
-            scaled_sum(scale, through(w, scale, token.policy_slope),
+            scaled_sum(in_.upstream(), weight, through(w, scale, token.policy_slope),
                        through(w, scale, kl_penalty_, token.kl_weight_slope), gradient[i]);
       }
     }
     if (sequence_level_ && live) {
-      const S common = scaled_sum(scale, through_shared.value(), S(0), S(0)) / row_count(s);
+      const S common = through_shared.scaled(in_.upstream(), weight, shared.slope) / row_count(s);
       for (std::int64_t t = 0; t < in_.tokens(); ++t) {
         S& g = gradient[static_cast<std::size_t>(t)];
-        if (in_.valid(s, t)) g = scaled_sum(scale, g, common, S(0));
+        if (in_.valid(s, t)) g = scaled_sum(in_.upstream(), weight, g, common, S(0));
       }
     }
     return gradient;
