@@ -14,42 +14,40 @@ from pathlib import Path
 ORDER = ("violated", "held", "note", "vacuous", "skipped")
 
 
-def verdicts(run: dict) -> dict[tuple[str, str], dict[str, int]]:
-    """(subject, property) to its counts, all dtypes together."""
-    counts: dict = {}
+def asked(run: dict) -> dict[tuple[str, str], str]:
+    """The verdict of each (subject, property): the worst that any case gave."""
+    verdicts: dict = {}
     for cell in run["cells"]:
-        row = counts.setdefault((cell["implementation"], cell["property"]), dict.fromkeys(ORDER, 0))
-        for verdict, count in cell["verdicts"].items():
-            row[verdict] = row.get(verdict, 0) + count
+        key = cell["implementation"], cell["property"]
+        given = [verdict for verdict in ORDER if cell["verdicts"].get(verdict)] + [verdicts.get(key)]
+        verdicts[key] = min((verdict for verdict in given if verdict), key=ORDER.index, default="not asked")
+    return verdicts
+
+
+def faults(run: dict) -> dict[tuple[str, str, str], int]:
+    """In how many cases each (subject, property, cause) was seen."""
+    counts: dict = {}
+    for finding in run["findings"]:
+        key = finding["implementation"], finding["property"], finding["cause"]
+        counts[key] = counts.get(key, 0) + finding["count"]
     return counts
 
 
-def word(counts: dict[str, int]) -> str:
-    """The verdict of a row: the worst that any case gave."""
-    return next((verdict for verdict in ORDER if counts.get(verdict)), "not asked")
-
-
-def text(counts: dict[str, int]) -> str:
-    verdict = word(counts)
-    return f"**violated** ({counts['violated']} of {sum(counts.values())})" if verdict == "violated" else verdict
-
-
 def table(names: list[str], runs: list[dict]) -> list[str]:
-    columns = [verdicts(run) for run in runs]
-    rows = {key: None for column in columns for key in column}
-    lines = ["| subject | property | " + " | ".join(names) + " | |", "|---" * (len(names) + 3) + "|"]
-    quiet = 0
-    for subject, property_ in rows:
-        cells = [column.get((subject, property_)) for column in columns]
-        words = [word(cell) for cell in cells if cell]
-        if "violated" not in words:
-            quiet += 1
-            continue
-        flips = [name for name, before, after in zip(names[1:], cells, cells[1:])
-                 if before and after and {word(before), word(after)} == {"violated", "held"}]
-        shown = [text(cell) if cell else "-" for cell in cells]
-        lines.append(f"| {subject} | {property_} | {' | '.join(shown)} | {'flips at ' + ', '.join(flips) if flips else ''} |")
-    return [*lines, "", f"{quiet} other rows have no violation in any of these releases."]
+    """One row for each fault that any release shows. A property that another fault violates may hold otherwise, so
+    what flips is a cause."""
+    columns = [(asked(run), faults(run)) for run in runs]
+    rows = {key: None for _, found in columns for key in found}
+    lines = ["| subject | property | cause | " + " | ".join(names) + " | |", "|---" * (len(names) + 4) + "|"]
+    for row in rows:
+        counts = [found.get(row, 0) if row[:2] in verdicts else None for verdicts, found in columns]
+        shown = ["-" if count is None else f"**violated** ({count})" if count else "no" for count in counts]
+        flips = [f"{'comes' if after else 'goes'} with {name}" for name, before, after
+                 in zip(names[1:], counts, counts[1:]) if None not in (before, after) and bool(before) != bool(after)]
+        lines.append(f"| {' | '.join([*row, *shown, ', '.join(flips)])} |")
+    broken = {row[:2] for row in rows}
+    quiet = {key for verdicts, _ in columns for key in verdicts} - broken
+    return [*lines, "", f"{len(quiet)} pairs of subject and property are violated in none of these releases."]
 
 
 def findings(name: str, folder: Path, run: dict) -> list[str]:

@@ -2,7 +2,6 @@
 """OpenRLHF: https://github.com/OpenRLHF/OpenRLHF"""
 from __future__ import annotations
 
-import torch
 from release import Release, told
 from torch import Tensor
 
@@ -49,7 +48,8 @@ def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, 
 
 def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
              temperature: float) -> Tensor:
-    # openrlhf/models/actor.py divides by the temperature in place, so the logits are a copy.
-    taken = utils.log_probs_from_logits(logits.clone(), label.long().clamp(min=0), temperature)
-    terms = log_prob_weight * taken + entropy_weight * utils.compute_entropy(logits / temperature)
-    return torch.where(label != -100, terms, 0.0).sum()
+    valid = label != -100
+    # The function divides by the temperature in place, which indexing makes harmless.
+    taken = utils.log_probs_from_logits(logits[valid], label[valid].long(), temperature)
+    entropy = utils.compute_entropy(logits[valid] / temperature)
+    return (log_prob_weight[valid] * taken + entropy_weight[valid] * entropy).sum()

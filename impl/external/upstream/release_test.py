@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 import torch
-from flips import word
+from flips import table
 from release import Release, StandIn, file_of, hashes, told
 from select_release import selected
 
@@ -95,11 +95,21 @@ class SelectionTest(unittest.TestCase):
         self.assertIn('[[subject]]\nfolder = "x"\n# releases', selected(SUBJECTS, "0.9", '\nfolder = "x"'))
 
 
+def run(held: int, **findings: int) -> dict:
+    cell = {"implementation": "a", "property": "p", "verdicts": {"held": held, "violated": sum(findings.values())}}
+    return {"cells": [cell], "findings": [{"implementation": "a", "property": "p", "cause": cause, "count": count}
+                                          for cause, count in findings.items()]}
+
+
 class FlipsTest(unittest.TestCase):
-    def test_the_worst_verdict_names_the_row(self):
-        self.assertEqual(word({"held": 9, "violated": 1}), "violated")
-        self.assertEqual(word({"held": 0, "violated": 0, "vacuous": 2}), "vacuous")
-        self.assertEqual(word({}), "not asked")
+    def test_a_cause_flips_although_another_stays(self):
+        rows = table(["1", "2", "3"], [run(1, empty=2, overflow=3), run(4, empty=2), run(4, empty=2)])
+        self.assertIn("| a | p | overflow | **violated** (3) | no | no | goes with 2 |", rows)
+        self.assertIn("| a | p | empty | **violated** (2) | **violated** (2) | **violated** (2) |  |", rows)
+
+    def test_a_subject_that_a_release_lacks_does_not_flip(self):
+        rows = table(["1", "2"], [{"cells": [], "findings": []}, run(1, empty=1)])
+        self.assertIn("| a | p | empty | - | **violated** (1) |  |", rows)
 
 
 if __name__ == "__main__":

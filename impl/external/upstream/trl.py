@@ -60,10 +60,10 @@ def gkd(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: flo
 
 def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
              temperature: float) -> Tensor:
-    functions, scaled = release.load(SCORES), logits / temperature
-    taken = functions.selective_log_softmax(scaled, label.long().clamp(min=0))
-    terms = log_prob_weight * taken + entropy_weight * functions.entropy_from_logits(scaled)
-    return torch.where(label != -100, terms, 0.0).sum()
+    functions, valid = release.load(SCORES), label != -100
+    scaled = logits[valid] / temperature
+    taken = functions.selective_log_softmax(scaled, label[valid].long())
+    return (log_prob_weight[valid] * taken + entropy_weight[valid] * functions.entropy_from_logits(scaled)).sum()
 
 
 LOSS_TYPES = {"sequence_mean": "grpo", "token_mean": "dapo", "seq_mean_token_sum_norm": "dr_grpo"}
