@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The rules of the house as tests: layers, words, commit subjects, headers, a build without LibTorch.
+if(NOT LOSSGATE_TESTS)
+  return()
+endif()
 foreach(rule IN ITEMS layers words files commit_message)
   add_test(NAME house.${rule} COMMAND ${PROJECT_SOURCE_DIR}/ci/${rule}_test.sh)
 endforeach()

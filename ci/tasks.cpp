@@ -61,10 +61,7 @@ class SoundTask {
   void ask(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
            std::int64_t ordinal) {
     if (const auto reason = subject.unsupported(planned.c)) {
-      const Outcome outcome = properties::skipped("unsupported: " + *reason);
-      for (const Property* property : plan_.selection().properties) {
-        tally(cell(subject, planned, *property), outcome, ordinal);
-      }
+      skip(subject, planned, ordinal, *reason);
       return;
     }
     if (skipped_by(task_, ordinal, subject.name)) return;
@@ -73,6 +70,10 @@ class SoundTask {
     int calls = 0;
     try {
       Evaluation evaluation(study, subject);
+      if (const auto reason = not_computed(evaluation)) {
+        skip(subject, planned, ordinal, *reason);
+        return;
+      }
       const auto outcomes = check_all(evaluation, plan_.selection().properties, true);
       calls = evaluation.calls();
       for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -82,6 +83,22 @@ class SoundTask {
       add_failure(record_, planned, ordinal, subject.name, error.property, error.what());
     }
     time(subject, planned, calls, start);
+  }
+
+  /// Why the implementation cannot be asked, where only the call can tell.
+  static std::optional<std::string> not_computed(Evaluation& evaluation) {
+    if (evaluation.study().refusal()) return std::nullopt;
+    const auto& refusal = evaluation.actual().refusal;
+    if (!refusal || refusal->argument != impl::kNotComputed) return std::nullopt;
+    return refusal->message;
+  }
+
+  void skip(const impl::Implementation& subject, const PlannedCase& planned, std::int64_t ordinal,
+            const std::string& reason) {
+    const Outcome outcome = properties::skipped("unsupported: " + reason);
+    for (const Property* property : plan_.selection().properties) {
+      tally(cell(subject, planned, *property), outcome, ordinal);
+    }
   }
 
   void enter(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,

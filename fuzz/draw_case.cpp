@@ -37,6 +37,7 @@ class Drawing {
     draw_fields();
     draw_label_holes();
     place_all_sentinels();
+    level_rows();
     draw_surroundings();
     return std::move(case_);
   }
@@ -227,6 +228,21 @@ class Drawing {
                               choices_);
       } else if (is_float(column.tensor->dtype) && field.quantity != Quantity::mask) {
         place_sentinels(column, valid_, temper, choices_);
+      }
+    }
+  }
+
+  /// Rows of one value each: that of the first position that counts.
+  void level_rows() {
+    for (std::size_t f = 0; f < signature_.fields.size(); ++f) {
+      const Field& field = signature_.fields[f];
+      if (!field.one_per_sequence || !is_positional(field) || tensor(f).size() == 0) continue;
+      for (std::int64_t row = 0; row < sequences(); ++row) {
+        const auto first = valid_.begin() + row * tokens();
+        const auto counts = std::find(first, first + tokens(), std::uint8_t{1});
+        const auto from = counts == first + tokens() ? first : counts;
+        const double value = tensor(f).at(from - valid_.begin());
+        for (std::int64_t t = 0; t < tokens(); ++t) tensor(f).set(row * tokens() + t, value);
       }
     }
   }

@@ -168,6 +168,74 @@ TEST(DrawCase, NoBytesGiveAMinimalCase) {
   }
 }
 
+/// The policy loss as a caller has it who leaves `masked` in the padding of every field.
+LossSignature padded_with(Masked masked) {
+  LossSignature signature = fake_policy_loss();
+  for (Field& field : signature.fields) field.masked = masked;
+  return signature;
+}
+
+/// Calls `visit` with every floating-point value at a masked position of many cases.
+template <class Visit>
+void for_each_masked_value(const LossSignature& signature, Visit visit) {
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const Case c = draw(signature, Dtype::f32, Profile::hostile, i);
+    const std::vector<bool> valid = valid_positions(signature, c);
+    for (const auto& [name, tensor] : c.batch.fields) {
+      for (std::int64_t at = 0; is_float(tensor.dtype) && at < tensor.size(); ++at) {
+        if (!valid[static_cast<std::size_t>(at)]) visit(tensor.at(at));
+      }
+    }
+  }
+}
+
+TEST(DrawCase, LeavesAtMaskedPositionsWhatTheContractLetsACallerLeave) {
+  int infinite = 0, lowest = 0, other = 0;
+  for_each_masked_value(padded_with(Masked::anything), [&](double x) { other += x - x != 0.0; });
+  EXPECT_GT(other, 100);
+  for_each_masked_value(padded_with(Masked::finite), [&](double x) {
+    ASSERT_EQ(x - x, 0.0);
+    lowest += x == -max_finite(Dtype::f32);
+  });
+  EXPECT_GT(lowest, 10);
+  for_each_masked_value(padded_with(Masked::minus_infinity), [&](double x) {
+    ASSERT_LT(x, HUGE_VAL);
+    infinite += x == -HUGE_VAL;
+  });
+  EXPECT_GT(infinite, 100);
+  for_each_masked_value(padded_with(Masked::zero), [](double x) { ASSERT_EQ(x, 0.0); });
+}
+
+TEST(DrawCase, GivesOneNumberForEachSequenceWhereTheCallerHasNoMore) {
+  LossSignature signature = fake_policy_loss();
+  signature.fields[3].one_per_sequence = true;
+  bool rows_differ = false;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const Case c = draw(signature, Dtype::f32, Profile::hostile, i);
+    const Tensor& advantage = c.batch.at("advantage");
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    for (std::int64_t at = 0; at < advantage.size(); ++at) {
+      const double own = advantage.at(at), first = advantage.at(at / tokens * tokens);
+      ASSERT_TRUE(own == first || (own != own && first != first)) << i;
+      rows_differ = rows_differ || advantage.at(at) != advantage.at(0);
+    }
+  }
+  EXPECT_TRUE(rows_differ);
+}
+
+TEST(DrawCase, StaysOnOneRankWhereNobodySaysWhatRanksDo) {
+  LossSignature signature = fake_policy_loss();
+  signature.shardable = false;
+  bool split = false;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const Case c = draw(signature, Dtype::f32, Profile::hostile, i);
+    ASSERT_EQ(c.split.world, 1);
+    for (const Split::Part& part : c.split.parts) ASSERT_EQ(part.rank, 0);
+    split = split || c.split.parts.size() > 1;
+  }
+  EXPECT_TRUE(split);
+}
+
 TEST(DrawCase, SoakCasesAreLargerNowAndThen) {
   const auto tokens = [](Profile profile) {
     std::int64_t most = 0;

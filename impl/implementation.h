@@ -35,6 +35,10 @@ struct Origin {
   std::string text;
 };
 
+/// The argument of a Refusal which says that the whole question is beyond the implementation, not
+/// that something is wrong with it.
+inline constexpr const char* kNotComputed = "not computed";
+
 /// Why an implementation is wrong on purpose, and what must notice.
 struct Fault {
   std::string twin;                  ///< the sound implementation from which it deviates

@@ -150,6 +150,11 @@ class Sum<Adversary> {
     return sum;
   }
 
+  template <class... Factors>
+  Adversary scaled(const Factors&... /*factors*/) const {
+    return value();
+  }
+
   Adversary accumulated(std::int64_t parts) const {
     const Adversary whole = value();
     if (parts <= 1 || terms_ == 0.0) return whole;

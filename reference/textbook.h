@@ -84,6 +84,11 @@ class Sum<Textbook> {
   void add(Textbook term) { terms_.push_back(term.v); }
   Textbook value() const { return total(terms_); }
 
+  template <class... Factors>
+  Textbook scaled(const Factors&... /*factors*/) const {
+    return value();
+  }
+
   Textbook accumulated(std::int64_t parts) const {
     if (parts <= 1) return value();
     const Dtype format = format_of(tracking::current->stage(Stage::accumulate).roundoff);

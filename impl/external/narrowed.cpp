@@ -24,6 +24,10 @@ void pin(Option& option, const OptionValue& value) {
 void restrict_field(Field& field, const Subject& subject) {
   const auto own = subject.masked_of_field.find(field.name);
   field.masked = own == subject.masked_of_field.end() ? subject.masked : own->second;
+  // Whoever is handed one number for each sequence cannot see that others stood beside it.
+  const std::string rows = "field:" + field.name + " as rows";
+  field.one_per_sequence = std::ranges::any_of(
+      subject.arguments, [&](const auto& pair) { return pair.second.starts_with(rows); });
   const bool drawn = field.infinity == Infinity::legal;
   if (drawn && !subject.contract.infinite_valid) field.infinity = Infinity::surfaces;
 }

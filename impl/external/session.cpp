@@ -176,7 +176,8 @@ void scale(Tensor& tensor, double factor) {
   if (!file.empty()) {
     message += " at " + file + ":" + text_of(answer, "line") + ": " + text_of(answer, "code");
   }
-  throw Refusal{"", -1, -1, message};
+  const bool beyond = text_of(answer, "type") == "NotImplementedError";
+  throw Refusal{beyond ? kNotComputed : "", -1, -1, message};
 }
 
 std::optional<Origin> origin_of(const TensorFile& answer) {

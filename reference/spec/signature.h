@@ -78,6 +78,8 @@ struct Field {
   std::vector<Dtype> dtypes = {};
   std::string doc = {};
   Masked masked = Masked::anything;
+  /// Every position of a sequence has the same value: the caller has one number for each sequence.
+  bool one_per_sequence = false;
 };
 
 /// none is a value of its own: "no clamp", "no dual clip".
