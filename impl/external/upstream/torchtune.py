@@ -32,10 +32,11 @@ def distiller(name: str, *options):
 
 def reverse_kl(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, reduction: str) -> Tensor:
     loss = distiller("ReverseKLLoss")
-    return loss(student_logits.flatten(0, 1), teacher_logits.flatten(0, 1), label.long(), reduction == "token_mean")
+    label = label.long().contiguous()  # the recipe's come from torch.hstack
+    return loss(student_logits.flatten(0, 1), teacher_logits.flatten(0, 1), label, reduction == "token_mean")
 
 
 def chunked_reverse_kl(student_logits: Tensor, teacher_logits: Tensor, label: Tensor) -> Tensor:
     chunks = min(2, label.shape[1])
     loss = distiller("ReverseKLWithChunkedOutputLoss", chunks)
-    return loss(list(student_logits.chunk(chunks, 1)), list(teacher_logits.chunk(chunks, 1)), label.long())
+    return loss(list(student_logits.chunk(chunks, 1)), list(teacher_logits.chunk(chunks, 1)), label.long().contiguous())
