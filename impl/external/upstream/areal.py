@@ -11,13 +11,13 @@ losses = release.load("areal.utils.functional.functional")
 
 def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
         dual_clip) -> Tensor:
-    if not mask.any():  # areal/engine/fsdp_engine.py:2063 of 1.0.4
-        return log_prob.mean() * 0.0
+    if not mask.any():  # a zero, see areal/engine/fsdp_engine.py:2063 of 1.0.4
+        return log_prob[:0].sum()
     return losses.ppo_actor_loss_fn(log_prob, old_log_prob, old_log_prob, advantage, clip_low, mask.bool(),
                                     eps_clip_higher=clip_high, c_clip=dual_clip)[0]
 
 
 def critic(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip: float) -> Tensor:
     if not mask.any():
-        return value.mean() * 0.0
+        return value[:0].sum()
     return losses.ppo_critic_loss_fn(value, old_value, return_, value_clip, mask.bool())[0]
