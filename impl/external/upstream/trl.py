@@ -41,6 +41,7 @@ def server(student_logits: Tensor, support_token: Tensor, teacher_log_prob: Tens
         raise NotImplementedError("the sampled token is the teacher's top token here, so the support has one slot")
     self = object.__new__(trainer("_compute_server_sparse_top_1_divergence_loss", SERVER))
     self.beta, self.loss_add_tail, self.reverse_kl_top_1_mode = beta, bool(tail), "sampled"
+    support_token = support_token.clamp(min=0)  # padded with 0: distillation_trainer.py:1314 of 1.3.0
     teacher = {"actual_logprobs": teacher_log_prob[..., 0], "topk_logprobs": teacher_log_prob,
                "topk_token_ids": support_token}
     student = F.log_softmax(student_logits / temperature, dim=-1)  # as compute_loss has it
