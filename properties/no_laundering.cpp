@@ -8,6 +8,20 @@
 #include "properties/checks.h"
 
 namespace lossgate::properties {
+namespace {
+
+/// Whether the entry that was poisoned became NaN, rather than infinite.
+bool poisoned_by_nan(const Case& before, const Case& after) {
+  for (const auto& [name, tensor] : before.batch.fields) {
+    const Tensor& other = after.batch.at(name);
+    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+      if (std::isnan(other.at(i)) && !std::isnan(tensor.at(i))) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 /// Rule C3. The reference, fed with the same poisoned entry, says which outputs depend on it.
 Outcome no_laundering(Evaluation& evaluation) {
@@ -25,11 +39,14 @@ Outcome no_laundering(Evaluation& evaluation) {
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
         if (std::isnan(expected.v)) undefined.emplace(o, i);
       });
+  // Where an infinity leaves a NaN it met a zero or another infinity, and either may decide.
+  const bool nan = poisoned_by_nan(evaluation.study().whole(), poisoned->whole());
   std::vector<std::pair<const OutputInfo*, std::int64_t>> touched;
   poisoned->for_each_expected(
       evaluation.arithmetic(), false,
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
-        if (outputs[o].kind == asked && !std::isfinite(expected.v) && !undefined.contains({o, i})) {
+        const bool surfaces = nan ? !std::isfinite(expected.v) : std::isinf(expected.v);
+        if (outputs[o].kind == asked && surfaces && !undefined.contains({o, i})) {
           touched.emplace_back(&outputs[o], i);
         }
       });
