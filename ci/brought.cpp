@@ -59,8 +59,10 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   auto brought = std::make_shared<Brought>();
   brought->loss = loss;
   const auto session = std::make_shared<impl::Session>(subject, loss.signature);
+  brought->file = file.name;
+  const auto known = file.greetings.find(subject.name);
   try {
-    brought->greeting = session->greeting();
+    brought->greeting = known == file.greetings.end() ? session->greeting() : known->second;
   } catch (const impl::SubjectError& error) {
     throw InputError(file.name + ": " + error.what());
   }
@@ -68,6 +70,7 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   brought->fixed = fix_options(loss.signature, brought->greeting, subject);
   brought->loss.signature = narrowed(loss.signature, subject);
   brought->implementation = brought_implementation(subject, brought->loss.signature, session);
+  brought->implementation.source = brought->greeting.source;
   brought->implementation.source.flags =
       "--config " + fs::path(file.name).lexically_relative(".").string();
   brought->dtypes = subject.dtypes;

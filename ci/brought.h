@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ namespace lossgate::ci {
 /// A lossgate.toml: its text, how messages call it, and the folder where its paths begin.
 struct SubjectFile {
   std::string text, name, folder;
+  /// What its subjects said when they were loaded, by name: spares a worker to load those that it
+  /// does not ask.
+  std::map<std::string, impl::Greeting> greetings = {};
 };
 
 /// A loss that a user brings, loaded: the loss under the narrowed signature, and how it is asked.
@@ -21,6 +25,7 @@ struct Brought {
   reference::Loss loss;
   impl::Implementation implementation;
   impl::Greeting greeting;
+  std::string file;  ///< the SubjectFile's name
   std::vector<Dtype> dtypes;
   std::vector<std::string> fixed;  ///< options that do not reach the function, nor are declared
 };

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 
 #include "ci/environment.h"
 #include "ci/errors.h"
@@ -86,7 +87,9 @@ report::RunRecord empty_record(const Plan& plan, const GateOptions& options) {
         {property->name, std::string(name(property->tier)), property->statement});
   }
   for (const report::PropertyEntry& entry : run_properties()) record.properties.push_back(entry);
+  std::set<std::string> listed;  // several brought subjects may have one loss
   for (const reference::Loss* loss : plan.selection().losses) {
+    if (!listed.insert(loss->signature.id).second) continue;
     for (const impl::Implementation* implementation : plan.selection().implementations) {
       if (implementation->loss != loss->signature.id) continue;
       record.subjects.push_back(subject_of(*implementation));

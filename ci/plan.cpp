@@ -33,6 +33,12 @@ Plan::Plan(const PlanOptions& options) : options_(options), selection_(select(op
     }
   }
   add_streams();
+  for (const auto& brought : selection_.brought) {
+    for (SubjectFile& file : options_.filters.subjects) {
+      if (file.name != brought->file) continue;
+      file.greetings.emplace(brought->implementation.name, brought->greeting);
+    }
+  }
 }
 
 /// For all implementations in the catalog, or for each brought subject that may be asked.

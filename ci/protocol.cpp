@@ -25,7 +25,12 @@ auto decoded(std::string_view line, Read read) {
 std::string encode(const PlanOptions& options) {
   Json subjects = Json::array();
   for (const SubjectFile& file : options.filters.subjects) {
-    subjects.push_back({file.text, file.name, file.folder});
+    Json greetings = Json::object();
+    for (const auto& [name, greeting] : file.greetings) {
+      greetings[name] = {greeting.source.file, greeting.source.line, greeting.options,
+                         greeting.reduction};
+    }
+    subjects.push_back({file.text, file.name, file.folder, std::move(greetings)});
   }
   return Json{{"losses", options.filters.losses},
               {"subjects", std::move(subjects)},
@@ -49,7 +54,15 @@ PlanOptions decode_plan(std::string_view line) {
     json.at("properties").get_to(options.filters.properties);
     json.at("dtypes").get_to(options.filters.dtypes);
     for (const Json& file : json.at("subjects")) {
-      options.filters.subjects.push_back({file.at(0), file.at(1), file.at(2)});
+      SubjectFile& subjects =
+          options.filters.subjects.emplace_back(SubjectFile{file.at(0), file.at(1), file.at(2)});
+      for (const auto& [name, said] : file.at(3).items()) {
+        impl::Greeting& greeting = subjects.greetings[name];
+        said.at(0).get_to(greeting.source.file);
+        said.at(1).get_to(greeting.source.line);
+        said.at(2).get_to(greeting.options);
+        said.at(3).get_to(greeting.reduction);
+      }
     }
     json.at("hardening").get_to(options.filters.hardening);
     options.profile = fuzz::parse_profile(json.at("profile").get<std::string>()).value();

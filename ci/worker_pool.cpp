@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 /// A task in which more calls crash or hang than this is given up, and the run is not whole.
 constexpr std::size_t kMostSkips = 64;
 constexpr int kMostFailedStarts = 3;
+constexpr double kSecondsToLoad = 300.0;
 
 struct Worker {
   std::unique_ptr<Child> child;
@@ -59,7 +60,7 @@ class Pool {
     while (!interrupted && give_work()) {
       wait();
       for (Worker& worker : workers_) {
-        if (worker.task && Clock::now() - worker.since > seconds(options_.timeout_s)) hung(worker);
+        if (worker.task && Clock::now() - worker.since > patience()) hung(worker);
       }
       tick_(nullptr);
     }
@@ -68,6 +69,13 @@ class Pool {
  private:
   static std::chrono::duration<double> seconds(double count) {
     return std::chrono::duration<double>(count);
+  }
+
+  /// A worker may first have to load an interpreter and all that it imports; how long a brought
+  /// subject may take for a call is the subject's own limit.
+  std::chrono::duration<double> patience() const {
+    const bool loads = !plan_.selection().brought.empty();
+    return seconds(loads ? std::max(options_.timeout_s, kSecondsToLoad) : options_.timeout_s);
   }
 
   /// False when everything is done.

@@ -106,6 +106,23 @@ inline Tracked scaled_sum(const Tracked& upstream, const Tracked& weight, const 
   return sum;
 }
 
+/// The share of the gradient that max(a^2, b^2) hands to a. Squares that overflow, or that
+/// underflow, are equal to whoever compares them; the sizes of a and b are not.
+template <class S>
+S share_of_larger_square(const S& a, const S& b) {
+  return share_of_maximum(value_of(a) < 0 ? S(-a) : a, value_of(b) < 0 ? S(-b) : b);
+}
+
+template <>
+inline Tracked share_of_larger_square(const Tracked& a, const Tracked& b) {
+  using namespace tracking;
+  const double ma = magnitude(a.v) + a.half, mb = magnitude(b.v) + b.half;
+  const double normal = current->eta / current->roundoff, less = std::min(ma, mb);
+  const bool equal = less * less > largest / 2 || std::max(ma, mb) * std::max(ma, mb) < normal;
+  if (equal && less > 0.0) return switched<Tracked>(Order::undecided, 0.0, 0.5, 1.0);
+  return share_of_maximum(a.v < 0.0L ? -a : a, b.v < 0.0L ? -b : b);
+}
+
 /// A zero times x. Where x is undefined (infinity less infinity), NaN is as right as 0.
 template <class S>
 S silenced(const S& zero, const S& /*x*/) {

@@ -74,6 +74,26 @@ TEST_F(Products, FeelEitherFactorThatComesLast) {
   EXPECT_GE(scaled_sum(upstream, weight, small, zero, zero).err, lost);
 }
 
+TEST_F(Products, LeaveOpenWhichOfTwoSquaresIsLargerWhereBothOverflowOrUnderflow) {
+  const auto share = [](double a, double b) {
+    return share_of_larger_square(stored(a), stored(b));
+  };
+  EXPECT_EQ(share(-3.0, 2.0).v, 1.0L);
+  EXPECT_EQ(share(2.0, -3.0).v, 0.0L);
+  EXPECT_EQ(share(2.0, -3.0).half, 0.0);
+  EXPECT_EQ(share(1e20, 2e20).half, 0.5);
+  EXPECT_EQ(share(1e10, 1e20).half, 0.0);
+  EXPECT_EQ(share(1e-23, 2e-23).half, 0.5);
+  EXPECT_EQ(share(0.0, 2e-23).half, 0.0);
+}
+
+TEST_F(Products, LeaveTiesOpenWhereTheArithmeticSaysSo) {
+  EXPECT_EQ(at_most(stored(1.0), stored(1.0)).half, 0.0);
+  arithmetic_.ties_open = true;
+  EXPECT_EQ(at_most(stored(1.0), stored(1.0)).half, 0.5);
+  EXPECT_EQ(at_most(stored(1.0), stored(2.0)).half, 0.0);
+}
+
 TEST_F(Products, OfAStoredZeroAreThatZeroUnlessAMatrixProductMeetsAnInfinity) {
   const Tracked zero = stored(0.0), infinity = stored(kInfinity);
   EXPECT_TRUE(product(zero, infinity, stored(1.0)).is_exact_zero());

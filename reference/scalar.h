@@ -103,7 +103,9 @@ inline Order compare(const Tracked& a, const Tracked& b) {
     if (may_spill(a, !above) || may_spill(b, above)) return Order::undecided;
     return above ? Order::above : Order::below;
   }
-  if (bound == 0.0 && margin == 0.0) return Order::equal;
+  if (bound == 0.0 && margin == 0.0) {
+    return tracking::current->ties_open ? Order::undecided : Order::equal;
+  }
   // Infinities of one sign compare equal; a NaN decides nothing.
   return a.v == b.v && bound == 0.0 ? Order::equal : Order::undecided;
 }

@@ -43,8 +43,8 @@ void store_nan_payload(Tensor& tensor, std::int64_t index, Choices& choices) {
 /// Whether a caller may leave it at a masked position: an index beyond the vocabulary is to labels
 /// what NaN is to numbers.
 bool allowed(Masked masked, LabelSentinel sentinel) {
-  return masked == Masked::anything || sentinel == LabelSentinel::ignore ||
-         sentinel == LabelSentinel::zero || sentinel == LabelSentinel::as_valid;
+  return masked == Masked::anything || sentinel == LabelSentinel::zero ||
+         sentinel == LabelSentinel::as_valid;
 }
 
 bool allowed(Masked masked, Sentinel sentinel) {

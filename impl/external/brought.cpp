@@ -55,7 +55,9 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
 }
 
 Arithmetic arithmetic_of(const Subject& subject, Dtype stored) {
-  return plain_arithmetic(subject.compute.value_or(stored), subject.form);
+  Arithmetic arithmetic = plain_arithmetic(subject.compute.value_or(stored), subject.form);
+  arithmetic.ties_open = true;  // min and max hand on half at a tie, clamp all
+  return arithmetic;
 }
 
 }  // namespace
@@ -66,7 +68,6 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.name = subject.name;
   row.loss = subject.loss;
   row.device = subject.device;
-  row.source = session->greeting().source;
   row.contract = subject.contract;
   row.unsupported = [subject, loss](const Case& c) { return unsupported(subject, loss, c); };
   row.arithmetic = [subject](Dtype stored) { return arithmetic_of(subject, stored); };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reference/losses/options.h"
+#include "reference/products.h"
 #include "reference/problem.h"
 
 namespace lossgate::reference {
@@ -16,7 +17,7 @@ namespace lossgate::reference {
 /// Gradient: for value: V - R inside the clip range, where both arguments of max are the same
 ///   function; outside, V - R where its square is the larger, half of it on a tie, else 0.
 /// Error: the factor 1/2 goes inside the square: (d / 2) d overflows only where the result does.
-///   Which square is the larger is asked of the distances: squares that overflow are equal.
+///   Squares that overflow or underflow are equal to whoever compares them.
 /// Source: Schulman et al. 2016-17, OpenAI baselines ppo2; verl `compute_value_loss`;
 ///   NovaSky-AI/SkyRL `ppo_critic_loss` and #925.
 struct ValueClip {
@@ -81,11 +82,6 @@ struct ValueClip {
   }
 
   template <class S>
-  static S size_of_distance(const S& d) {
-    return value_of(d) < 0 ? -d : d;
-  }
-
-  template <class S>
   static Token<S> at(const Inputs<S>& in, const S& v, const S& old, const S& target) {
     const S d = v - target;
     if (in.spec().is_none("value_clip")) return {half_square(d), d};
@@ -104,7 +100,7 @@ struct ValueClip {
     // Inside the range both squares are one function, and max may hand the gradient to either; at
     // the range's undecided edge the clipped one may pass it on or not.
     const S slope = undecided ? either(d, e) * switched<S>(Order::undecided, 0.0, 1.0, 1.0)
-                    : outside ? d * share_of_maximum(size_of_distance(d), size_of_distance(e))
+                    : outside ? d * share_of_larger_square(d, e)
                               : either(d, e);
     return {maximum(plain, other), slope};
   }

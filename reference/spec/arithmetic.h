@@ -58,6 +58,9 @@ struct Arithmetic {
   SumRule matmul;
   std::array<Store, static_cast<std::size_t>(Stage::count)> stages{};
   MathLibrary math;
+  /// A derivative at a tie of exact values may be anything between the one-sided ones, whatever
+  /// PyTorch's clamp has there (rule A4).
+  bool ties_open = false;
   std::string form;  ///< of the signature's forms; empty: undeclared, the widest counts
 
   const Store& stage(Stage at) const { return stages[static_cast<std::size_t>(at)]; }
