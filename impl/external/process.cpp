@@ -118,11 +118,9 @@ Process::~Process() {
 
 std::vector<std::byte> Process::ask(std::span<const std::byte> frame, double seconds) {
   const double until = now() + seconds;
+  send(frame, until);
   std::array<std::byte, 8> length;
-  std::uint64_t size = frame.size();
-  std::memcpy(length.data(), &size, sizeof size);
-  write(length, until);
-  write(frame, until);
+  std::uint64_t size = 0;
   read(length, until);
   std::memcpy(&size, length.data(), sizeof size);
   if (size > kMostBytes) {
@@ -138,6 +136,18 @@ std::vector<std::byte> Process::ask(std::span<const std::byte> frame, double sec
     read(std::span(answer).subspan(had), until);
   }
   return answer;
+}
+
+void Process::tell(std::span<const std::byte> frame, double seconds) {
+  send(frame, now() + seconds);
+}
+
+void Process::send(std::span<const std::byte> frame, double until) {
+  std::array<std::byte, 8> length;
+  const std::uint64_t size = frame.size();
+  std::memcpy(length.data(), &size, sizeof size);
+  write(length, until);
+  write(frame, until);
 }
 
 void Process::write(std::span<const std::byte> bytes, double until) {
@@ -208,7 +218,7 @@ std::string Process::end(int patience_ms) {
 /// The end of what it wrote to standard error, in one line.
 std::string Process::last_words() const {
   if (complaints_ < 0) return "";
-  struct stat info {};
+  struct stat info{};
   if (::fstat(complaints_, &info) != 0 || info.st_size == 0) return "";
   const auto from = std::max<off_t>(0, info.st_size - static_cast<off_t>(kLastWords));
   std::string text(static_cast<std::size_t>(info.st_size - from), '\0');

@@ -42,7 +42,11 @@ class Process {
   /// process is gone.
   std::vector<std::byte> ask(std::span<const std::byte> frame, double seconds);
 
+  /// Sends one frame that has no answer. Throws as `ask` does.
+  void tell(std::span<const std::byte> frame, double seconds);
+
  private:
+  void send(std::span<const std::byte> frame, double until);
   void write(std::span<const std::byte> bytes, double until);
   void read(std::span<std::byte> bytes, double until);
   void wait(int descriptor, short events, double until);

@@ -46,7 +46,8 @@ bool says(const std::string& text, std::string_view part) {
 
 TEST(Process, AnswersOneFrameForOne) {
   EXPECT_EQ(ask("cat"), bytes_of("frame"));
-  EXPECT_EQ(ask("head -c 13 >&2; printf '\\005\\0\\0\\0\\0\\0\\0\\0%s' $GREETING"), bytes_of("hello"));
+  EXPECT_EQ(ask("head -c 13 >&2; printf '\\005\\0\\0\\0\\0\\0\\0\\0%s' $GREETING"),
+            bytes_of("hello"));
 }
 
 TEST(Process, TakesFramesThatNoPipeHolds) {
@@ -55,6 +56,12 @@ TEST(Process, TakesFramesThatNoPipeHolds) {
   const std::vector<std::byte> frame(1 << 15);
   EXPECT_EQ(process.ask(frame, 10.0), frame);
   EXPECT_EQ(process.ask(frame, 10.0), frame);
+}
+
+TEST(Process, TakesAFrameThatHasNoAnswer) {
+  Process process(Command{{"sh", "-c", "head -c 100008 | cksum >&2; cat"}, "", {}});
+  process.tell(std::vector<std::byte>(100000), 10.0);  // more than a pipe holds
+  EXPECT_EQ(process.ask(bytes_of("frame"), 10.0), bytes_of("frame"));
 }
 
 TEST(Process, SaysHowItEnded) {

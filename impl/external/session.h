@@ -3,26 +3,13 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "impl/external/greeting.h"
 #include "impl/external/process.h"
 #include "impl/external/subject.h"
 #include "impl/trainer.h"
 
 namespace lossgate::impl {
-
-/// What a subject says of itself once it is loaded.
-struct Greeting {
-  Source source;
-  std::string code;  ///< the function's first line
-  std::vector<std::pair<std::string, std::string>> versions;
-  std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
-  std::vector<std::string> options;                            ///< that reach the function
-  std::vector<std::string> facts;                              ///< of the step, that do
-  bool reduction = false;                                      ///< whether its name does
-};
 
 /// The conversation with one subject (see PROTOCOL.md). Its process is started when it is first
 /// needed, and again after it has ended.

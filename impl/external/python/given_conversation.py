@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import struct
@@ -12,6 +13,7 @@ from typing import Any, Optional
 
 import torch
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
 NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
          torch.int64: "I64", torch.int32: "I32", torch.uint8: "U8", torch.bool: "BOOL"}
@@ -69,6 +71,17 @@ OPTIONS = {
 OUTPUTS = {"log_prob": ["log_prob", "entropy"], "advantage_scaling": ["scaled_advantage"]}
 
 
+def worker_modules() -> dict[str, str]:
+    """Each module of the worker with its text."""
+    texts = {}
+    for pattern in ("lossgate/__init__.py", "lossgate/worker/*.py"):
+        for path in glob.glob(os.path.join(HERE, pattern)):
+            name = os.path.relpath(path, HERE)[:-len(".py")].replace(os.sep, ".")
+            with open(path, encoding="utf-8") as file:
+                texts[name[:-len(".__init__")] if name.endswith(".__init__") else name] = file.read()
+    return texts
+
+
 def write_frame(metadata: dict, tensors: Optional[dict] = None) -> bytes:
     header: dict = {"__metadata__": metadata}
     data = b""
@@ -114,15 +127,18 @@ def step(loss: str, identity: str = "1", **more: Any) -> dict:
 
 
 class Process:
-    """A worker as lossgate starts it: the source on the command line."""
+    """A worker as lossgate starts it: boot.py on the command line, the modules in the first frame."""
 
-    def __init__(self, source_file: str, python: str = sys.executable, folder: Optional[str] = None,
-                 environment: Optional[dict] = None, flags: tuple = ()) -> None:
-        with open(source_file, encoding="utf-8") as file:
-            source = file.read()
-        self.process = subprocess.Popen([python, *flags, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def __init__(self, python: str = sys.executable, folder: Optional[str] = None, environment: Optional[dict] = None,
+                 flags: tuple = (), modules: Optional[dict] = None) -> None:
+        with open(os.path.join(HERE, "boot.py"), encoding="utf-8") as file:
+            boot = file.read()
+        self.process = subprocess.Popen([python, *flags, "-c", boot], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, cwd=folder,
                                         env=None if environment is None else {**os.environ, **environment})
+        text = json.dumps(worker_modules() if modules is None else modules).encode()
+        self.process.stdin.write(struct.pack("<Q", len(text)) + text)
+        self.process.stdin.flush()
 
     def send(self, frame: bytes) -> bytes:
         """The reply's bytes, length included."""

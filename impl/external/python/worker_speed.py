@@ -74,7 +74,7 @@ def alone(loss: Callable) -> float:
 
 def through(loss: Callable, fresh: bool) -> float:
     """`fresh`: every step has options that were never seen before."""
-    process = talk.Process(os.path.join(HERE, "worker.py"), folder=HERE)
+    process = talk.Process(folder=HERE)
     said, _ = process.ask(talk.hello("grpo", f"py:worker_speed.py:{loss.__name__}", ["."]))
     assert said["op"] == "hello", said
     rounds, count = 10, 300

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/external/greeting.h"
+
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace lossgate::impl {
+namespace {
+
+using Json = nlohmann::json;
+using corpora::TensorFile;
+
+Json option_json(const OptionValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return *number;
+  if (const std::string* word = std::get_if<std::string>(&value)) return *word;
+  return nullptr;
+}
+
+std::string_view name_of(Option::Kind kind) {
+  switch (kind) {
+    case Option::Kind::real:
+      return "real";
+    case Option::Kind::integer:
+      return "integer";
+    case Option::Kind::flag:
+      return "flag";
+    case Option::Kind::choice:
+      return "choice";
+  }
+  return "?";
+}
+
+std::string_view name_of(Quantity quantity) {
+  static constexpr std::array<std::string_view, 11> kNames = {
+      "log_prob", "advantage", "logit", "hidden_state", "weight", "value",
+      "upstream", "label",     "mask",  "group",        "payload"};
+  return kNames[static_cast<std::size_t>(quantity)];
+}
+
+Json axes_json(const std::vector<Axis>& axes) {
+  Json list = Json::array();
+  for (const Axis axis : axes) list.push_back(name(axis));
+  return list;
+}
+
+std::vector<std::pair<std::string, std::string>> pairs_of(const TensorFile& answer,
+                                                          std::string_view key) {
+  std::vector<std::pair<std::string, std::string>> list;
+  const Json object = Json::parse(text_of(answer, key));
+  for (const auto& [name, value] : object.items()) {
+    list.emplace_back(name, value.get<std::string>());
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string text_of(const TensorFile& message, std::string_view key) {
+  const std::string* text = message.find_metadata(key);
+  return text ? *text : "";
+}
+
+TensorFile hello(const Subject& subject, const LossSignature& loss) {
+  Json fields = Json::array(), outputs = Json::array(), options = Json::array();
+  Json reductions = Json::array();
+  for (const Field& field : loss.fields) {
+    fields.push_back({{"name", field.name},
+                      {"role", name(field.role)},
+                      {"quantity", name_of(field.quantity)},
+                      {"axes", axes_json(field.axes)}});
+  }
+  for (const OutputField& output : loss.outputs) {
+    outputs.push_back({{"name", output.name}, {"axes", axes_json(output.axes)}});
+  }
+  for (const Option& option : loss.options) {
+    options.push_back({{"name", option.name},
+                       {"kind", name_of(option.kind)},
+                       {"standard", option_json(option.standard)}});
+  }
+  for (const Reduction reduction : loss.reductions) reductions.push_back(name(reduction));
+  Json path = Json::array({"."});
+  for (const std::string& folder : subject.path) path.push_back(folder);
+  Json arguments = Json::object();
+  for (const auto& [parameter, source] : subject.arguments) arguments[parameter] = source;
+  return {.tensors = {},
+          .metadata = {{"op", "hello"},
+                       {"protocol", "1"},
+                       {"entry", subject.entry},
+                       {"path", path.dump()},
+                       {"device", subject.device},
+                       {"threads", std::to_string(subject.threads)},
+                       {"loss", loss.id},
+                       {"fields", fields.dump()},
+                       {"outputs", outputs.dump()},
+                       {"options", options.dump()},
+                       {"reductions", reductions.dump()},
+                       {"arguments", arguments.dump()}}};
+}
+
+Greeting greeting_of(const TensorFile& answer) {
+  Greeting greeting;
+  greeting.source.file = text_of(answer, "file");
+  const std::string line = text_of(answer, "line");
+  std::from_chars(line.data(), line.data() + line.size(), greeting.source.line);
+  greeting.code = text_of(answer, "code");
+  greeting.versions = pairs_of(answer, "versions");
+  greeting.arguments = pairs_of(answer, "arguments");
+  greeting.options = Json::parse(text_of(answer, "options")).get<std::vector<std::string>>();
+  greeting.facts = Json::parse(text_of(answer, "facts")).get<std::vector<std::string>>();
+  greeting.reduction = text_of(answer, "reduction") == "1";
+  if (answer.find_metadata("tied")) greeting.tied = pairs_of(answer, "tied");
+  return greeting;
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "corpora/safetensors.h"
+#include "impl/external/subject.h"
+
+namespace lossgate::impl {
+
+/// What a subject says of itself once it is loaded.
+struct Greeting {
+  Source source;
+  std::string code;  ///< the function's first line
+  std::vector<std::pair<std::string, std::string>> versions;
+  std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
+  std::vector<std::string> options;                            ///< that reach the function
+  std::vector<std::string> facts;                              ///< of the step, that do
+  bool reduction = false;                                      ///< whether its name does
+  /// An option to the one whose value it must have: one parameter stands for both.
+  std::vector<std::pair<std::string, std::string>> tied;
+};
+
+/// The request that loads a subject as this loss (see PROTOCOL.md).
+corpora::TensorFile hello(const Subject& subject, const LossSignature& loss);
+
+/// What the answer to it says. Throws nlohmann::json::exception where it is not understood.
+Greeting greeting_of(const corpora::TensorFile& answer);
+
+/// The metadata under a key, empty where there are none.
+std::string text_of(const corpora::TensorFile& message, std::string_view key);
+
+}  // namespace lossgate::impl

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What trainers and papers call the fields and options. Case and underscores do not matter."""
+
+from __future__ import annotations
+
+
+def plain_name(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _plain_names(names: str) -> set[str]:
+    return {plain_name(name) for name in names.split()}
+
+
+# For each name of ours; read from trl, liger-kernel, verl, skyrl, openrlhf, areal, torchtune, unsloth-zoo.
+_ALIASES = {
+    "log_prob": "logps lprob logprobs log_probs per_token_logps new_logps new_log_prob new_log_probs new_logprobs "
+                "curr_logps curr_logprobs current_log_prob current_log_probs cur_log_prob pi_logprobs "
+                "policy_logps policy_logprobs policy_log_probs action_log_probs selected_logprobs "
+                "next_token_logprobs student_logps token_logps logp lp",
+    "old_log_prob": "old_logp old_logps old_lp lp_old logp_old old_logprobs old_log_probs old_per_token_logps "
+                    "pi_old_logprobs old_action_log_probs old_policy_logprobs proximal_logprobs prox_logp "
+                    "prev_logprobs prev_logps prev_log_probs behavior_log_probs behaviour_log_probs "
+                    "behav_logprobs log_probs_old log_prob_old logprobs_old sampled_logprobs",
+    "ref_log_prob": "ref_logp ref_logps ref_lp lp_ref logp_ref ref_logprobs ref_log_probs ref_per_token_logps "
+                    "reference_logps reference_logprobs reference_log_prob reference_log_probs base_log_probs "
+                    "base_logps log_probs_base log_prob_base log_probs_ref ref_logprob ref_policy_logprobs "
+                    "reference_policy_logprobs",
+    "advantage": "advantages adv advs adv_t token_advantages",
+    "mask": "masks attention_mask loss_mask loss_masks response_mask completion_mask action_mask token_mask "
+            "full_attention_mask full_mask assistant_mask assistant_masks valid_mask padding_masks "
+            "value_padding_masks response_masks experience_mask token_loss_mask eos_mask seq_mask valid",
+    "value": "values vpred vpreds value_pred value_preds values_pred new_value new_values phi_values "
+             "current_values predicted_values critic_values",
+    "old_value": "old_values value_old values_old phi_old_values prev_values prev_value vpreds_old "
+                 "value_preds_old",
+    "return": "returns ret rets target_value target_values value_target value_targets returns_t target",
+    "logits": "logit lm_logits shift_logits policy_logits",
+    "label": "labels target targets target_ids target_token_ids input_ids index ids token_ids tokens "
+             "selected_token_ids completion_ids action_ids actions shift_labels",
+    "student_logits": "logits student s_logits logits_s student_logit policy_logits logits_student",
+    "teacher_logits": "teacher t_logits logits_t teacher_logit target_logits ref_logits reference_logits "
+                      "logits_teacher",
+    "support_token": "support_tokens support_ids topk_ids top_k_ids teacher_token_ids teacher_topk_ids "
+                     "teacher_topk_indices topk_indices top_k_indices target_token_ids teacher_indices",
+    "teacher_log_prob": "teacher_logprobs teacher_log_probs teacher_logps teacher_topk_logprobs "
+                        "teacher_topk_log_probs topk_logprobs top_k_logprobs target_logprobs",
+    "hidden": "hidden_states hidden_state last_hidden_state input _input inputs hiddens",
+    "weight": "lm_head_weight lin_weight head_weight linear_weight vocab_weight vocab_weights output_weight lm_head",
+    "bias": "lm_head_bias lin_bias head_bias linear_bias output_bias",
+    "student_hidden": "student_hidden_states student_input hidden_student h_s",
+    "student_weight": "student_lm_head student_lin_weight student_head weight_student w_s student_lm_head_weight",
+    "teacher_hidden": "teacher_hidden_states teacher_input hidden_teacher h_t",
+    "teacher_weight": "teacher_lm_head teacher_lin_weight teacher_head weight_teacher w_t teacher_lm_head_weight",
+    "log_prob_weight": "grad_log_prob grad_logp log_prob_grad",
+    "entropy_weight": "grad_entropy entropy_grad entropy_coef entropy_coeff",
+    "clip_low": "epsilon_low eps_low eps_lo clip_eps_low cliprange_low clip_range_low clip_ratio_low "
+                "eps_clip_low ratio_clip_min",
+    "clip_high": "epsilon_high eps_high eps_hi clip_eps_high cliprange_high clip_range_high clip_ratio_high "
+                 "eps_clip_high eps_clip_higher ratio_clip_max",
+    "dual_clip": "delta clip_ratio_c c_clip eps_clip_c dual_clip_c dual_clip_ratio ratio_clip_c",
+    "log_ratio_clamp": "log_ratio_clamp_value ratio_clamp log_ratio_max",
+    "level": "importance_sampling_level is_level",
+    "kl_penalty": "beta kl_coef kl_coeff kl_beta kl_loss_coef kl_loss_coeff init_kl_coef kl_loss_weight "
+                  "reference_policy_kl_penalty",
+    "kl_estimator": "kl_estimator_type kl_type kl_loss_type estimator kl_penalty kl_penalty_type "
+                    "reference_policy_kl_type",
+    "kl_input_clamp": "kl_input_clamp_value",
+    "kl_output_clamp": "kl_output_clamp_value",
+    "kl_weighted": "use_bias_correction_kl",
+    "kl_straight_through": "straight_through",
+    "max_length": "max_completion_length max_seq_len max_response_length max_tokens loss_scale_factor",
+    "value_clip": "cliprange_value clip_range_value value_clip_range value_eps_clip value_cliprange clip_value "
+                  "clip_eps eps_clip cliprange clip_range epsilon eps",
+    "temperature": "temp tau",
+    "beta": "jsd_beta jsd_alpha",
+    "num_items": "num_items_in_batch",
+    "tail": "add_tail loss_add_tail with_tail",
+    "normalisation": "normalization loss_reduction reduction",
+    "total_tokens": "num_items_in_batch num_items batch_num_tokens global_valid_toks global_num_tokens "
+                    "num_tokens total_valid_tokens",
+    "total_sequences": "global_batch_size global_valid_seqs num_sequences",
+    "world": "world_size dp_size num_processes",
+    "micro_batches": "gradient_accumulation_steps grad_accum_steps num_micro_batches "
+                     "current_gradient_accumulation_steps num_mb",
+    "micro_batch": "micro_batch_index",
+}
+# One number for both sides of the clip.
+_SYMMETRIC_CLIP = "epsilon eps clip_eps cliprange clip_range clip_ratio eps_clip clip_param clip_epsilon clip"
+# Only for a parameter that has no default: too short to be sure.
+_WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old", "ref_log_prob": "ref base",
+         "advantage": "a", "mask": "m", "value": "v", "old_value": "v_old old_v", "return": "r g",
+         "label": "y", "logits": "x z", "hidden": "x h", "weight": "w", "bias": "b",
+         "student_logits": "s p x", "teacher_logits": "t q y", "student_hidden": "s", "teacher_hidden": "t"}
+
+ALIASES = {target: _plain_names(names) for target, names in _ALIASES.items()}
+SYMMETRIC_CLIP = _plain_names(_SYMMETRIC_CLIP)
+WEAK = {target: _plain_names(names) for target, names in _WEAK.items()}

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests and their answers; PROTOCOL.md describes both."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import platform
+import re
+import sys
+import traceback
+from typing import Any, Optional
+
+from lossgate.worker.binding import Binding
+from lossgate.worker.frames import Encoder, header_end, no_twice, parse_header
+from lossgate.worker.guilty import find_guilt
+from lossgate.worker.inputs import Inputs
+from lossgate.worker.loading import load
+from lossgate.worker.matching import Loss
+from lossgate.worker.place import foreign, own
+from lossgate.worker.plan import FieldsPlan, StepPlan
+from lossgate.worker.pytorch import check_torch, torch, usable_device
+from lossgate.worker.remembering import remember
+from lossgate.worker.result import finite, loss_of, returned, sendable
+from lossgate.worker.subject import Subject, source_line
+from lossgate.worker.trouble import BadResult, Trouble, one_line
+
+PROTOCOL = 1
+
+_IDENTITY = re.compile(rb'"id":"([^"\\]*)"')
+_METADATA = re.compile(rb'\{"__metadata__":(\{"[^{}]*"\})([,}])')
+
+
+class Worker:
+    """Answers requests; knows one subject at a time."""
+
+    def __init__(self, entry: Any = None, contained: bool = False) -> None:
+        self._entry = entry  # a live callable, or the text of an entry
+        self._contained = contained  # own process: even an interrupt raised inside the subject is an answer
+        self._encoder = Encoder()
+        self._plans: dict = {}
+        self._fields: dict = {}
+        self._binding: Optional[Binding] = None
+        self._loss: Optional[Loss] = None
+        self._device: Any = None
+        self._process = os.getpid()
+
+    def answer(self, frame: bytes) -> bytes:
+        identity = None
+        try:
+            end = header_end(frame)
+            header = frame[8:end]
+            key = header
+            match = _IDENTITY.search(header)
+            if match is not None:
+                identity = match.group(1).decode()
+                key = header[:match.start()] + header[match.end():]
+            plan, size = self._plans.get(key, (None, 0))
+            if plan is None or len(frame) - end != size:
+                size = len(frame) - end
+                metadata, table = self._read(header, size)
+                identity = metadata.get("id")
+                operation = metadata.get("op")
+                if operation == "hello":
+                    return self._hello(metadata)
+                if operation != "step":
+                    raise Trouble(f"unknown op {operation!r}; protocol {PROTOCOL} has hello and step")
+                if self._binding is None:
+                    raise Trouble("a step came before a successful hello")
+                fields = self._fields.get((table, size)) or self._lay_out(table, size)
+                try:
+                    plan = StepPlan(metadata, fields, self._binding)
+                except Trouble:
+                    raise
+                except Exception as error:  # the constructor of a subject that is a class
+                    return self._raised(identity, error)
+                remember(self._plans, key, (plan, size))
+            return self._step(plan, identity, memoryview(frame)[end:])
+        except Trouble as error:
+            message = one_line(error)
+        except Exception as error:  # nothing may end the conversation without a word
+            message = f"the worker itself failed: {type(error).__name__}: {one_line(error)}"
+        return self._encoder.frame("trouble", identity, (("message", message),), [])
+
+    @staticmethod
+    def _read(header: bytes, size: int) -> tuple[dict, bytes]:
+        """Metadata, and the header without them: tensors often lie as they did in an earlier step."""
+        match = _METADATA.match(header)
+        if match is not None:
+            try:
+                metadata = json.loads(match.group(1), object_pairs_hook=no_twice)
+                if b'"__metadata__"' not in header[match.end():]:
+                    return metadata, b"{" + header[match.end():] if match.group(2) == b"," else b"{}"
+            except ValueError:  # a brace inside a string
+                pass
+        return parse_header(header, size)[0], header
+
+    def _lay_out(self, table: bytes, size: int) -> FieldsPlan:
+        return remember(self._fields, (table, size), FieldsPlan(parse_header(table, size)[1], self._loss))
+
+    def _hello(self, metadata: dict) -> bytes:
+        self._plans.clear()
+        self._fields.clear()
+        self._binding = None
+        if metadata.get("protocol") != str(PROTOCOL):
+            raise Trouble(f"protocol {metadata.get('protocol')!r} is not spoken here; this worker speaks {PROTOCOL}")
+        check_torch()
+        torch.set_num_threads(max(1, int(metadata.get("threads", "1"))))
+        self._device = None if metadata.get("device", "cpu") == "cpu" else usable_device(metadata["device"])
+        paths = [os.path.abspath(folder) for folder in json.loads(metadata.get("path", "[]"))]
+        for folder in reversed(paths):
+            if folder not in sys.path:
+                sys.path.insert(0, folder)
+        loss = Loss(metadata)
+        entry, versions = self._entry, {}
+        if entry is None or isinstance(entry, str):
+            entry, name, versions = load(entry or metadata.get("entry", ""), paths)
+        else:
+            name = getattr(entry, "__name__", type(entry).__name__)
+        subject = Subject(entry, name, paths)
+        binding = Binding(subject, loss, json.loads(metadata.get("arguments", "{}")))
+        self._loss, self._binding = loss, binding
+        text = lambda value: json.dumps(value)
+        reply = [("protocol", str(PROTOCOL)),
+                 ("versions", text({"python": platform.python_version(), "torch": torch.__version__, **versions})),
+                 ("file", subject.shown(subject.file)), ("line", str(subject.line)), ("code", subject.code),
+                 ("arguments", text(binding.sources())), ("options", text(binding.reaching("option:"))),
+                 ("reduction", str(int(any(source == "reduction" for source in binding.sources().values())))),
+                 ("facts", text(binding.reaching("fact:")))]
+        if binding.tied():
+            reply.append(("tied", text(binding.tied())))
+        if self._contained:
+            gc.collect()
+            gc.freeze()  # what was imported stays; looking through it again and again would cost time
+        return self._encoder.frame("hello", None, tuple(reply), [])
+
+    def _step(self, plan: StepPlan, identity: Optional[str], data: memoryview) -> bytes:
+        torch.set_grad_enabled(True)
+        inputs = None
+        try:
+            inputs = Inputs(plan, data, self._device)
+            subject = self._binding.subject.name
+            loss, holder = loss_of(inputs.call(), subject, self._loss.outputs, bool(inputs.leaves))
+            gradients = ()
+            if inputs.leaves:
+                upstream = None if plan.upstream == 1.0 else torch.full_like(loss, plan.upstream)
+                gradients = torch.autograd.grad(loss, list(inputs.leaves.values()), upstream, allow_unused=True)
+            tensors = [] if loss is None else [("loss", sendable(loss))]
+            if holder is not loss:
+                for name in self._loss.outputs:
+                    value = returned(holder, name)
+                    if value is not None:
+                        tensors.append((name, sendable(value)))
+            without = []
+            for name, gradient in zip(inputs.leaves, gradients):
+                if gradient is None:
+                    without.append(name)
+                else:
+                    tensors.append((f"gradient.{name}", gradient))
+            metadata = [("mutated", _names(inputs.mutated())), ("without_gradient", _names(without))]
+            if plan.explain and not all(finite(tensor) for _, tensor in tensors):
+                guilt = self._guilt(plan, data)
+                if guilt is not None:
+                    metadata.append(("guilty", guilt))
+            reply = self._encoder.frame("result", identity, tuple(metadata), tensors)
+        except BaseException as error:
+            self._same_process()
+            if isinstance(error, KeyboardInterrupt) and not self._contained:
+                raise
+            return self._raised(identity, error)
+        self._same_process()
+        return reply
+
+    def _guilt(self, plan: StepPlan, data: memoryview) -> Optional[str]:
+        try:
+            guilt = find_guilt(Inputs(plan, data, self._device), self._loss.outputs, self._binding.subject.name,
+                               plan.upstream)
+        except Exception as error:
+            print(f"the guilty line was not found: {type(error).__name__}: {error}", file=sys.stderr)
+            return None
+        if guilt is None:
+            return None
+        file = self._binding.subject.shown(guilt.place.file)
+        code = source_line(guilt.place.file, guilt.place.line)
+        where = f"{os.path.basename(file)}:{guilt.place.line}"
+        return json.dumps({"pass": guilt.stage, "file": file, "line": guilt.place.line, "code": code,
+                           "operation": guilt.operation, "text": f"{guilt.text} at {where}: {code}"})
+
+    def _same_process(self) -> None:
+        if os.getpid() != self._process:  # a child that the subject forked and let return
+            os._exit(0)
+
+    def _raised(self, identity: Optional[str], error: BaseException) -> bytes:
+        subject = self._binding.subject
+        file, line = subject.file, subject.line
+        if not isinstance(error, BadResult):
+            frames = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
+            theirs = [frame for frame in frames if not own(frame[0]) and not foreign(frame[0])]
+            innermost = [frame for frame in theirs if frame[0] == subject.file]
+            if innermost or theirs:
+                file, line = (innermost or theirs)[-1]
+        code = source_line(file, line)
+        return self._encoder.frame("raised", identity, (
+            ("type", type(error).__name__), ("message", one_line(error)), ("file", subject.shown(file)),
+            ("line", str(line)), ("code", code)), [])
+
+
+def _names(names: list[str]) -> str:
+    return json.dumps(names) if names else "[]"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values on their way into an argument: words of a request to Python, and `SOURCE as WORD`."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+from lossgate.worker.pytorch import torch
+
+IGNORED_LABEL = -100
+
+
+class Surroundings(NamedTuple):
+    """What a conversion may look at besides the value."""
+
+    compute: Any  # dtype of the floating-point fields
+    device: Any
+    valid: Callable  # () -> bool tensor (sequences, tokens)
+
+
+def is_valid(value: Any) -> Any:
+    if value.dtype in (torch.int64, torch.int32):
+        return value != IGNORED_LABEL
+    return value != 0
+
+
+def _rows(value: Any, around: Surroundings) -> Any:
+    """(sequences, tokens) -> (sequences,): the first valid column of each row."""
+    if value.dim() < 2 or value.shape[1] == 0:
+        return value.new_zeros(value.shape[:1])
+    first = around.valid().to(torch.uint8).argmax(dim=1, keepdim=True)
+    return value.gather(1, first).squeeze(1)
+
+
+def _as_tensor(value: Any, around: Surroundings) -> Any:
+    return value if isinstance(value, torch.Tensor) else torch.tensor(value, device=around.device)
+
+
+def _as_dtype(name: str) -> Callable:
+    return lambda value, around: _as_tensor(value, around).to(getattr(torch, name))
+
+
+CONVERSIONS: dict[str, Callable] = {
+    "float": lambda value, around: _as_tensor(value, around).to(around.compute),
+    **{name: _as_dtype(name) for name in ("float64", "float32", "float16", "bfloat16", "int64", "int32",
+                                          "uint8", "bool")},
+    "valid": lambda value, around: is_valid(value),
+    "padding": lambda value, around: ~is_valid(value),
+    "ids": lambda value, around: value.clamp(min=0),
+    "rows": _rows,
+    "tensor": _as_tensor,
+}
+
+
+def number_of(text: str) -> Any:
+    """A number as a case file or a metadata string has it."""
+    if text == "none":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        return float.fromhex(text) if "0x" in text else float(text)
+
+
+def option_value(text: str, kind: str) -> Any:
+    if text == "none":
+        return None
+    if kind == "choice":
+        return text
+    number = number_of(text)
+    return {"flag": bool, "integer": int}.get(kind, float)(number)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tensors of one step: laid out as asked, given to the subject, looked at afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lossgate.worker.conversion import Surroundings, is_valid
+from lossgate.worker.frames import bits
+from lossgate.worker.plan import StepPlan, Tensorial
+from lossgate.worker.pytorch import torch
+
+
+def _in_layout(tensor: torch.Tensor, layout: str) -> torch.Tensor:
+    """The same values where the layout wants them; beside them lies a number that would show."""
+    if tensor.dim() == 0:
+        return tensor.clone()
+    shape = list(tensor.shape)
+    full = lambda extents: torch.full(extents, 77, dtype=tensor.dtype, device=tensor.device)
+    if layout == "padded_rows":
+        strided = full([*shape[:-1], shape[-1] + 3]).narrow(-1, 0, shape[-1])
+    elif layout == "transposed" and tensor.dim() >= 2:
+        strided = full([shape[1], shape[0], *shape[2:]]).transpose(0, 1)
+    else:
+        strided = full([tensor.numel() + 1]).narrow(0, 1, tensor.numel()).view(shape)
+    return strided.copy_(tensor)
+
+
+class Inputs:
+    """The fields of one step: leaves that receive gradients, and what the subject is given."""
+
+    def __init__(self, plan: StepPlan, data: memoryview, device: Any) -> None:
+        self.plan = plan
+        self.device = device
+        if plan.packed:
+            work, pristine = bytearray(data), data
+        else:
+            work = bytearray(plan.size)
+            for field in plan.fields:
+                work[field.at:field.at + field.size] = data[field.start:field.start + field.size]
+            pristine = bytes(work)
+        self._work, self._pristine = work, pristine
+        self._elsewhere = device is not None or plan.layout != "contiguous"
+        self.leaves: dict[str, torch.Tensor] = {}
+        self.given: dict[str, torch.Tensor] = {}
+        for name, dtype, shape, count, _, size, at, differentiable, mask_bits in plan.fields:
+            if mask_bits and not bytes(pristine[at:at + size]).strip(b"\0\1"):
+                dtype = torch.bool
+            # resize_ gives the shape without making a view: each field has a version of its own.
+            tensor = torch.frombuffer(work, dtype=dtype, count=count, offset=at).resize_(shape) if count else \
+                torch.empty(shape, dtype=dtype)
+            if device is not None:
+                tensor = tensor.to(device)
+            if differentiable:
+                tensor.requires_grad_()
+                self.leaves[name] = tensor
+                # A trainer's log-probs are no leaves: writing into them works there, so it does here.
+                tensor = tensor.clone() if plan.layout == "contiguous" else _in_layout(tensor, plan.layout)
+            elif plan.layout != "contiguous":
+                tensor = _in_layout(tensor, plan.layout)
+            self.given[name] = tensor
+
+    def mutated(self) -> list[str]:
+        """The fields whose bits are no longer those of the request."""
+        found = []
+        quiet = not self._elsewhere and self._work == self._pristine
+        for name, _, shape, _, _, size, at, differentiable, _ in self.plan.fields:
+            if differentiable or not quiet:
+                tensor = self.given[name]
+                if tensor.shape != shape or bits(tensor) != self._pristine[at:at + size]:
+                    found.append(name)
+        return found
+
+    def _valid(self) -> torch.Tensor:
+        return is_valid(self.given[self.plan.valid_field])
+
+    def _argument(self, argument: Any) -> Any:
+        if type(argument) is not Tensorial:
+            return argument
+        value = self.given[argument.field] if argument.field else argument.constant
+        if argument.conversions:
+            around = Surroundings(self.plan.compute, self.device, self._valid)
+            for conversion in argument.conversions:
+                value = conversion(value, around)
+        return value
+
+    def call(self) -> Any:
+        plan = self.plan
+        keywords = dict(plan.constants)
+        for name, field in plan.plain_keywords:
+            keywords[name] = self.given[field]
+        for name, argument in plan.keywords:
+            keywords[name] = self._argument(argument)
+        if plan.positional:
+            return plan.call(*[self._argument(argument) for argument in plan.positional], **keywords)
+        return plan.call(**keywords)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the text of an entry to the object that it names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import re
+import sys
+from typing import Any
+
+from lossgate.worker.trouble import Trouble
+
+
+def _walk(start: Any, dotted: str, where: str) -> Any:
+    for part in dotted.split("."):
+        if not hasattr(start, part):
+            names = [name for name in vars(start) if not name.startswith("_")] if hasattr(start, "__dict__") else []
+            names = [name for name in names if callable(getattr(start, name, None))]
+            raise Trouble(f"{where} has no {part!r}; it has {', '.join(names[:12]) or 'nothing to call'}")
+        start = getattr(start, part)
+    return start
+
+
+def _import_error(what: str, error: BaseException) -> Trouble:
+    text = f"importing {what} failed: {type(error).__name__}: {error}"
+    if isinstance(error, ModuleNotFoundError):
+        text += "; install it in this interpreter, or add its folder to path"
+    elif "relative import" in str(error):
+        text += "; it is part of a package: name it py:PACKAGE.MODULE:NAME and put the package's folder on path"
+    return Trouble(text)
+
+
+def load(entry: str, paths: list[str]) -> tuple[Any, str, dict]:
+    """The object that an entry names, its name, and the versions to report."""
+    kind, _, rest = entry.partition(":")
+    place, _, name = rest.rpartition(":")
+    if kind != "py" or not place or not name:
+        raise Trouble(f"entry {entry!r}: write py:FILE.py:NAME or py:PACKAGE.MODULE:NAME")
+    versions: dict = {}
+    if place.endswith(".py"):
+        file = next((path for path in (os.path.join(folder, place) for folder in [*paths, os.curdir])
+                     if os.path.isfile(path)), None)
+        if file is None:
+            raise Trouble(f"there is no file {place} in {os.path.abspath(paths[0] if paths else os.curdir)}")
+        file = os.path.abspath(file)
+        if os.path.dirname(file) not in sys.path:
+            sys.path.insert(len(paths), os.path.dirname(file))
+        stem = os.path.splitext(os.path.basename(file))[0]
+        if stem in sys.modules or stem in getattr(sys, "stdlib_module_names", ()) or not stem.isidentifier():
+            stem = f"brought_{re.sub(r'[^0-9A-Za-z_]', '_', stem)}"  # stands in for nobody's module
+        spec = importlib.util.spec_from_file_location(stem, file)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[stem] = module  # dataclasses and pickle look there
+        try:
+            spec.loader.exec_module(module)
+        except BaseException as error:
+            sys.modules.pop(stem, None)
+            raise _import_error(place, error) from None
+    else:
+        try:
+            module = importlib.import_module(place)
+        except BaseException as error:
+            raise _import_error(place, error) from None
+        versions = _distribution(place.split(".")[0])
+    return _walk(module, name, place), name, versions
+
+
+def _distribution(package: str) -> dict:
+    from importlib import metadata
+    try:
+        of = getattr(metadata, "packages_distributions", dict)().get(package) or [package]
+        return {of[0]: metadata.version(of[0])}
+    except Exception:
+        version = getattr(sys.modules.get(package), "__version__", None)
+        return {package: str(version)} if version else {}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which field, option or fact a parameter stands for, by its name."""
+
+from __future__ import annotations
+
+import json
+from typing import Iterator, Optional
+
+from lossgate.worker.aliases import ALIASES, SYMMETRIC_CLIP, WEAK, plain_name
+from lossgate.worker.conversion import CONVERSIONS
+from lossgate.worker.trouble import Trouble
+
+FACTS = ("total_tokens", "total_sequences", "rank_tokens", "rank_sequences", "rank", "world", "micro_batch",
+         "micro_batches")
+
+
+class Loss:
+    """What hello says of the loss."""
+
+    def __init__(self, metadata: dict) -> None:
+        self.id = metadata.get("loss", "")
+        self.fields = {field["name"]: field for field in json.loads(metadata.get("fields", "[]"))}
+        self.options = {option["name"]: option for option in json.loads(metadata.get("options", "[]"))}
+        self.outputs = [output["name"] for output in json.loads(metadata.get("outputs", "[]"))]
+        self.reductions = json.loads(metadata.get("reductions", "null"))
+        self.differentiable = [name for name, field in self.fields.items() if field["role"] == "differentiable"]
+
+    def sources(self) -> Iterator[tuple[str, str]]:
+        """Every source with its name, in the order of precedence."""
+        yield from ((name, f"field:{name}") for name in self.fields)
+        yield from ((name, f"option:{name}") for name in self.options)
+        if self.reductions != []:
+            yield "reduction", "reduction"
+        yield from ((name, f"fact:{name}") for name in FACTS)
+
+    def source_of(self, name: str, others: set[str], required: bool) -> Optional[str]:
+        """Where the parameter `name` gets its argument from; `others` are the plain names beside it."""
+        plain = plain_name(name)
+        sources = list(self.sources())
+        for target, source in sources:
+            if plain == plain_name(target):
+                return source
+        # `values` are the critic's of before where the new ones have a name of their own.
+        if plain == "values" and "old_value" in self.fields and others & {"vpred", "vpreds", "valuepreds"}:
+            return "field:old_value"
+        for target, source in sources:
+            if plain in ALIASES.get(target, ()):
+                return source
+        if plain in SYMMETRIC_CLIP and "clip_low" in self.options:
+            both = any(other in ALIASES["clip_low"] | {"cliplow"} for other in others)
+            return None if both and not required else "option:clip_low"
+        if required:
+            for target, source in sources:
+                if plain in WEAK.get(target, ()):
+                    return source
+        return None
+
+    def check(self, parameter: str, source: str) -> None:
+        kind, _, name = source.split(" as ")[0].partition(":")
+        known = {"field": self.fields, "option": self.options, "fact": FACTS}
+        if kind in known and name not in known[kind]:
+            raise Trouble(f"arguments: {parameter}: {self.id} has no {kind} {name!r}; it has "
+                          f"{', '.join(known[kind]) or 'none'}")
+        if kind == "json":
+            try:
+                json.loads(source[len("json:"):])
+            except ValueError:
+                raise Trouble(f"arguments: {parameter}: {source[5:]!r} is no JSON; a word needs quotes: "
+                              'json:"token-mean"') from None
+        elif kind not in known and source.split(" as ")[0] not in ("reduction", "default"):
+            raise Trouble(f"arguments: {parameter}: {source!r} is no source; write field:NAME, option:NAME, "
+                          "reduction, fact:NAME, json:VALUE or default")
+        if kind != "json":
+            for word in source.split(" as ")[1:]:
+                if word.strip() not in CONVERSIONS:
+                    raise Trouble(f"arguments: {parameter}: unknown conversion 'as {word}'; there are "
+                                  f"{', '.join(CONVERSIONS)}")
+            if " as rows" in source and not any(field["role"] in ("mask", "label") for field in self.fields.values()):
+                raise Trouble(f"arguments: {parameter}: 'as rows' needs a mask or a label, which {self.id} has not")

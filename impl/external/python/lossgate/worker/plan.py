@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the header of a step decides, worked out once for equal headers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from lossgate.worker.binding import Binding
+from lossgate.worker.conversion import number_of, option_value
+from lossgate.worker.frames import DTYPES, ITEM_SIZES, Entry
+from lossgate.worker.matching import Loss
+from lossgate.worker.pytorch import torch
+from lossgate.worker.trouble import Trouble
+
+
+class FieldPlan(NamedTuple):
+    name: str
+    dtype: Any
+    shape: tuple
+    count: int
+    start: int  # in the frame's data
+    size: int  # bytes
+    at: int  # in the buffer that the subject gets
+    differentiable: bool
+    mask_bits: bool  # u8, given as bool where it holds nothing but 0 and 1
+
+
+class FieldsPlan:
+    """The fields of a step as its tensors lie; made once for equal tables."""
+
+    def __init__(self, entries: list[Entry], loss: Loss) -> None:
+        self.fields: list[FieldPlan] = []
+        # Where the elements lie aligned already, the data are taken as they are.
+        self.packed = all(entry.start % ITEM_SIZES[entry.dtype] == 0 for entry in entries)
+        at = 0
+        for entry in entries:
+            field = loss.fields.get(entry.name)
+            if field is None:
+                raise Trouble(f"a step has the tensor {entry.name!r}, which is no field of {loss.id}")
+            self.fields.append(FieldPlan(entry.name, DTYPES[entry.dtype], entry.shape, math.prod(entry.shape),
+                                         entry.start, entry.end - entry.start,
+                                         entry.start if self.packed else at,
+                                         field["role"] == "differentiable",
+                                         field["role"] == "mask" and entry.dtype == "U8"))
+            at += (entry.end - entry.start + 63) // 64 * 64
+        given = {entry.name for entry in entries}
+        for name in loss.fields:
+            if name not in given:
+                raise Trouble(f"a step lacks the field {name!r}")
+        self.size = at
+        floats = [field.dtype for field in self.fields if field.dtype.is_floating_point]
+        self.compute = floats[0] if floats else torch.float32
+
+
+class StepPlan:
+    """Everything of a step request that its header decides; made once for equal headers."""
+
+    def __init__(self, metadata: dict, fields: FieldsPlan, binding: Binding) -> None:
+        self.fields = fields.fields
+        self.size = fields.size
+        self.packed = fields.packed
+        self.compute = fields.compute
+        self.layout = metadata.get("layout", "contiguous")
+        self.explain = metadata.get("explain") == "1"
+        self.upstream = float(number_of(metadata.get("upstream", "1")))
+        self.valid_field = binding.valid_field
+        constants = {}
+        for source, key, kind in binding.constants:
+            if key not in metadata:
+                raise Trouble(f"a step lacks {key}")
+            constants[source] = option_value(metadata[key], kind)
+        self.call = binding.callee(constants)
+        self.positional = [self._argument(source, value, constants, words)
+                           for _, source, value, words in binding.recipes_positional]
+        self.constants, self.plain_keywords, self.keywords = {}, [], []
+        for name, source, value, words in binding.recipes_keywords:
+            argument = self._argument(source, value, constants, words)
+            if type(argument) is Tensorial and not argument.conversions:
+                self.plain_keywords.append((name, argument.field))
+            elif type(argument) is Tensorial:
+                self.keywords.append((name, argument))
+            else:
+                self.constants[name] = argument
+
+    @staticmethod
+    def _argument(source: str, value: Any, constants: dict, conversions: list) -> Any:
+        if source in ("json", "default"):
+            return value
+        if source == "field":
+            return Tensorial(value, None, conversions)
+        return Tensorial("", constants[source], conversions) if conversions else constants[source]
+
+
+class Tensorial(NamedTuple):
+    """An argument that is made anew in each step."""
+
+    field: str
+    constant: Any
+    conversions: list

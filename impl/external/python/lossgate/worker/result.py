@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loss in what the subject returned, and what to write where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lossgate.worker.frames import DTYPE_NAMES
+from lossgate.worker.pytorch import torch
+from lossgate.worker.trouble import BadResult
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {list(value.shape)} and {value.dtype}"
+    kind = type(value)
+    return f"a {kind.__name__}" if kind.__module__ == "builtins" else f"a {kind.__module__}.{kind.__name__}"
+
+
+def loss_of(result: Any, subject: str, outputs: list[str], wants_graph: bool) -> tuple[Any, Any]:
+    """The loss in what the subject returned, and what may hold its outputs."""
+    loss = result
+    where = "returned"
+    if not isinstance(result, torch.Tensor):
+        if isinstance(result, (tuple, list)):
+            if not result:
+                raise BadResult(f"{subject} returned an empty {type(result).__name__}; return the loss")
+            loss, where = result[0], f"returned a {type(result).__name__} that begins with"
+        elif isinstance(result, dict):
+            if "loss" not in result:
+                raise BadResult(f"{subject} returned a dict without the key 'loss' (keys: "
+                                f"{', '.join(map(str, list(result)[:8]))}); return {{'loss': ...}} or the loss alone")
+            loss, where = result["loss"], "returned a dict whose 'loss' is"
+        elif hasattr(result, "loss"):
+            loss, where = result.loss, f"returned {_described(result)} whose 'loss' is"
+    if not isinstance(loss, torch.Tensor):
+        if loss is None:
+            raise BadResult(f"{subject} {where} None; end it with `return loss`")
+        advice = "return the loss as a scalar torch.Tensor"
+        if isinstance(loss, (int, float)):
+            advice = "return the tensor itself, without .item() or float(): a Python number has no gradient"
+        elif type(loss).__module__.split(".")[0] == "numpy":
+            advice = "compute with torch and return the tensor itself, without .numpy()"
+        raise BadResult(f"{subject} {where} {_described(loss)}; {advice}")
+    if not loss.dtype.is_floating_point:
+        raise BadResult(f"{subject} {where} {_described(loss)}; a loss is a floating-point scalar")
+    if loss.dim() != 0:
+        if not wants_graph and len(outputs) == 1:
+            return None, {outputs[0]: loss}  # an operation: tensors in, one tensor out
+        raise BadResult(f"{subject} {where} {_described(loss)}, where a scalar is needed; reduce it, such as "
+                        "`(per_token * mask).sum() / mask.sum().clamp(min=1)`"
+                        + ("" if loss.numel() != 1 else ", or `.squeeze()` it"))
+    if wants_graph and not loss.requires_grad:
+        raise BadResult(f"{subject} {where} {_described(loss)} without a graph: no gradient can flow back; compute it "
+                        "from the arguments, without detach(), .item(), torch.no_grad() or a fresh torch.tensor(...)")
+    return loss, result
+
+
+def returned(result: Any, name: str) -> Any:
+    """The tensor that the subject returned under this name, or None."""
+    places = [result, *result] if isinstance(result, (tuple, list)) else [result]
+    for place in places:
+        if isinstance(place, torch.Tensor):
+            continue
+        value = place.get(name) if isinstance(place, dict) else getattr(place, name, None)
+        if isinstance(value, torch.Tensor):
+            return value
+    return None
+
+
+def sendable(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.dtype in DTYPE_NAMES:
+        return tensor
+    if tensor.dtype.is_floating_point:
+        return tensor.detach().to(torch.float32)
+    if tensor.dtype.is_complex:
+        raise BadResult(f"an output is {_described(tensor)}; return real numbers")
+    return tensor.detach().to(torch.int64)
+
+
+def finite(tensor: Any) -> bool:
+    return tensor is None or not tensor.dtype.is_floating_point or bool(torch.isfinite(tensor).all())

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong between the worker and its subject, and how it is said in one line."""
+
+from __future__ import annotations
+
+LONGEST_MESSAGE = 2000
+
+
+class Trouble(Exception):
+    """The worker cannot go on with this subject; the message says what to do."""
+
+
+class BadResult(Exception):
+    """The subject returned something that is no loss."""
+
+
+def clean(text: str) -> str:
+    """Text that any reader of UTF-8 takes: names of files may hold bytes that are none."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def one_line(error: BaseException) -> str:
+    """The message of an exception as one clean line of bounded length."""
+    try:
+        text = str(error)
+    except BaseException:
+        text = f"its message could not be read ({type(error).__name__})"
+    text = clean(" ".join(text.split()))
+    return text if len(text) <= LONGEST_MESSAGE else text[:LONGEST_MESSAGE] + " ..."

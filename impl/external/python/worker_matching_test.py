@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which argument each parameter gets, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+import unittest
+
+import torch
+
+import given_conversation as talk
+from given_worker import asked, batch, sources, stepped, sum_loss
+
+
+def trl_style(per_token_logps, old_per_token_logps, ref_per_token_logps, advantages, completion_mask, epsilon_low=0.2,
+              epsilon_high=0.2, beta=0.0, num_items_in_batch=None, importance_sampling_level="token", delta=None,
+              max_completion_length=None, temperature=1.0): ...
+
+
+def liger_style(per_token_logps, attention_mask, advantages, full_attention_mask, ref_per_token_logps=None,
+                old_per_token_logps=None, epsilon_low=0.2, epsilon_high=0.2, beta=0.04, loss_type="dapo",
+                max_completion_length=None, importance_sampling_level="token", vllm_is_ratio=None, delta=None,
+                use_bias_correction_kl=False, num_items_in_batch=None): ...
+
+
+def verl_policy(old_log_prob, log_prob, advantages, response_mask, cliprange=None, cliprange_low=None,
+                cliprange_high=None, clip_ratio_c=3.0, loss_agg_mode="token-mean"): ...
+
+
+def verl_value(vpreds, returns, values, response_mask, cliprange_value, loss_agg_mode="token-mean"): ...
+
+
+def verl_kl(logprob, ref_logprob, kl_penalty): ...
+
+
+def skyrl_kl(log_probs, log_probs_base, loss_mask=None, kl_estimator_type="k3"): ...
+
+
+def skyrl_critic(values, old_values, returns, loss_mask=None, value_clip=0.2): ...
+
+
+def areal_actor(logprobs, proximal_logprobs, old_logprobs, advantages, eps_clip, loss_mask, eps_clip_higher=None,
+                c_clip=None, behav_imp_weight_cap=None): ...
+
+
+def areal_critic(value, old_value, target_value, value_eps_clip, loss_mask=None, loss_fn_type="mse"): ...
+
+
+def torchtune_ppo(pi_old_logprobs, pi_logprobs, advantages, padding_masks=None): ...
+
+
+def unsloth_style(ref, new, old, input_ids=None, mask=None, beta=0.04, advantages=None, **kwargs): ...
+
+
+def gkd_style(student_logits, teacher_logits, labels=None, beta=0.5, temperature=1.0, reduction="batchmean",
+              num_items_in_batch=None): ...
+
+
+def liger_linear(_input, lin_weight, selected_token_ids, bias, ref_per_token_logps, old_per_token_logps,
+                 advantages): ...
+
+
+def sparse_style(student_logits, teacher_topk_ids, teacher_topk_logprobs, labels, beta=0.5, loss_add_tail=True): ...
+
+
+def selective(logits, index, grad_log_prob, grad_entropy): ...
+
+
+def short(lp, old, adv, m, eps=0.2): ...
+
+
+EXPECTED = [
+    (trl_style, "grpo", "log_prob old_log_prob ref_log_prob advantage mask clip_low clip_high kl_penalty "
+                        "fact:total_tokens level dual_clip max_length -"),
+    (liger_style, "grpo", "log_prob mask advantage mask ref_log_prob old_log_prob clip_low clip_high kl_penalty - "
+                          "max_length level - dual_clip kl_weighted fact:total_tokens"),
+    (verl_policy, "grpo", "old_log_prob log_prob advantage mask - clip_low clip_high dual_clip -"),
+    (verl_value, "value_clip", "value return old_value mask value_clip -"),
+    (verl_kl, "kl_penalty", "log_prob ref_log_prob kl_estimator"),
+    (skyrl_kl, "kl_penalty", "log_prob ref_log_prob mask kl_estimator"),
+    (skyrl_critic, "value_clip", "value old_value return mask value_clip"),
+    (areal_actor, "grpo", "log_prob old_log_prob old_log_prob advantage clip_low mask clip_high dual_clip -"),
+    (areal_critic, "value_clip", "value old_value return value_clip mask -"),
+    (torchtune_ppo, "grpo", "old_log_prob log_prob advantage mask"),
+    (gkd_style, "jsd", "student_logits teacher_logits label beta temperature reduction num_items"),
+    (liger_linear, "linear_grpo", "hidden weight label bias ref_log_prob old_log_prob advantage"),
+    (sparse_style, "sparse_jsd", "student_logits support_token teacher_log_prob label beta tail"),
+    (selective, "log_prob", "logits label log_prob_weight entropy_weight"),
+    (short, "grpo", "log_prob old_log_prob advantage mask clip_low"),
+]
+
+
+class Matching(unittest.TestCase):
+    def full(self, loss: str, name: str) -> str:
+        fields = [field["name"] for field in talk.FIELDS[loss]]
+        if ":" in name or name == "reduction":
+            return name
+        return f"field:{name}" if name in fields else f"option:{name}"
+
+    def test_the_signatures_of_released_trainers(self) -> None:
+        for function, loss, expected in EXPECTED:
+            with self.subTest(function.__name__):
+                names = function.__code__.co_varnames[:function.__code__.co_argcount]
+                wanted = {name: self.full(loss, source) for name, source in zip(names, expected.split())
+                          if source != "-"}
+                self.assertEqual(len(names), len(expected.split()))
+                self.assertEqual(sources(function, loss), wanted)
+
+    def test_unsloth_takes_the_rest_by_keyword(self) -> None:
+        found = sources(unsloth_style)
+        self.assertEqual((found["new"], found["old"], found["ref"]),
+                         ("field:log_prob", "field:old_log_prob", "field:ref_log_prob"))
+        self.assertEqual(found["clip_high"], "option:clip_high")
+        self.assertNotIn("input_ids", found)
+
+    def test_every_catalogue_name_matches_itself(self) -> None:
+        for loss, fields in talk.FIELDS.items():
+            names = [field["name"] for field in fields] + [option["name"] for option in talk.OPTIONS[loss]]
+            names = [name for name in names if name != "return"]
+            function = eval(f"lambda {', '.join(name.upper() for name in names)}: 0")
+            self.assertEqual([source.split(":")[1] for source in sources(function, loss).values()], names)
+
+    def test_overrides_and_json(self) -> None:
+        def loss(a, b, config, agg="token-mean"): ...
+        found = sources(loss, arguments={"a": "field:log_prob", "b": "field:mask as float", "config": 'json:{"x": [1]}',
+                                         "agg": "reduction"})
+        self.assertEqual(found["b"], "field:mask as float")
+        self.assertEqual(found["config"], 'json:{"x": [1]}')
+
+    def test_default_leaves_a_parameter_alone(self) -> None:
+        def loss(log_prob, mask, clip_low=0.7): return log_prob.sum() * clip_low
+        self.assertNotIn("clip_low", sources(loss, arguments={"clip_low": "default"}))
+        _, tensors = stepped(loss, arguments={"clip_low": "default"})
+        self.assertAlmostEqual(tensors["gradient.log_prob"][0, 0].item(), 0.7, places=6)
+
+    def test_a_reduction_in_another_language_keeps_its_default(self) -> None:
+        reductions = {"reductions": '["token_mean", "sum"]'}
+        self.assertNotIn("reduction", sources(gkd_style, "jsd", **reductions))
+        def loss(student_logits, teacher_logits, label, reduction="sum"): ...
+        self.assertEqual(sources(loss, "jsd", **reductions)["reduction"], "reduction")
+
+    def test_partial_keeps_what_was_given(self) -> None:
+        def loss(log_prob, mask, clip_low): return log_prob.sum() * clip_low
+        given = functools.partial(loss, clip_low=0.5)
+        self.assertEqual(list(sources(given)), ["log_prob", "mask"])
+        self.assertEqual(stepped(given)[1]["gradient.log_prob"][0, 0].item(), 0.5)
+
+    def test_positional_only(self) -> None:
+        def loss(advantage, log_prob, clip_low=0.25, /, scale=2.0, *, mask): return log_prob.sum() * scale * clip_low
+        metadata, tensors = stepped(loss, option__clip_low="0.5")
+        self.assertEqual(tensors["gradient.log_prob"][0, 0].item(), 1.0)
+        _, tensors = stepped(loss, arguments={"clip_low": "default"})
+        self.assertEqual(tensors["gradient.log_prob"][0, 0].item(), 0.5)
+
+    def test_keywords_get_everything_but_facts(self) -> None:
+        def loss(**everything):
+            assert "world" not in everything and everything["reduction"] == "token_mean"
+            return everything["log_prob"].sum() * everything["clip_low"]
+        self.assertEqual(stepped(loss)[0]["op"], "result")
+        found = sources(loss, arguments={"n": "fact:total_tokens"})
+        self.assertEqual(found["n"], "fact:total_tokens")
+        def strict(log_prob, mask, **others):
+            assert not others
+            return log_prob.sum()
+        self.assertEqual(stepped(strict, arguments={"others": "default"})[0]["op"], "result")
+
+    def test_modules_classes_instances_and_static_methods(self) -> None:
+        class Module(torch.nn.Module):
+            def __init__(self, clip_eps_low, clip_eps_high=0.2, log_prob=None):
+                super().__init__()
+                self.factor = clip_eps_low + clip_eps_high
+
+            def forward(self, log_probs, old_log_probs, action_mask):
+                return log_probs.sum() * self.factor
+        found = sources(Module)
+        self.assertEqual(list(found), ["clip_eps_low", "clip_eps_high", "log_probs", "old_log_probs", "action_mask"])
+        answering, _ = asked(Module)
+        for low in (0.25, 0.5):  # another instance for other options
+            frame = talk.write_frame(talk.step("grpo", option__clip_low=low, option__clip_high=0.5), batch())
+            self.assertEqual(talk.read_document(answering.answer(frame[8:])[8:])[1]["gradient.log_prob"][0, 0], low + 0.5)
+        self.assertEqual(stepped(Module(1.0, 1.0))[1]["gradient.log_prob"][0, 0], 2.0)
+
+        class Callable:
+            def __call__(self, log_prob, mask): return log_prob.sum()
+
+            @staticmethod
+            def static(log_prob, mask): return log_prob.sum()
+
+            def method(self, log_prob, mask): return log_prob.sum()
+        for subject in (Callable, Callable(), Callable.static, Callable().method):
+            self.assertEqual(stepped(subject)[0]["op"], "result")
+        self.assertIn("'self'", asked(Callable.method)[1]["message"])
+
+        class Bad(torch.nn.Module):
+            def __init__(self): raise RuntimeError("no such luck")
+            def forward(self, log_prob, mask): ...
+        metadata, _ = stepped(Bad)
+        self.assertEqual((metadata["op"], metadata["message"]), ("raised", "no such luck"))
+
+    def test_autograd_functions(self) -> None:
+        class Double(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, log_prob, mask): return log_prob.sum() * 2
+
+            @staticmethod
+            def backward(ctx, gradient): return gradient * 2 * torch.ones(2, 3), None
+
+        class SetUp(torch.autograd.Function):
+            @staticmethod
+            def forward(log_prob, mask): return log_prob.sum() * 2
+
+            @staticmethod
+            def setup_context(ctx, inputs, output): pass
+
+            @staticmethod
+            def backward(ctx, gradient): return gradient * 2 * torch.ones(2, 3), None
+        for subject in (Double, Double.apply, SetUp):
+            metadata, tensors = stepped(subject)
+            self.assertEqual(tensors["gradient.log_prob"].tolist(), [[2.0] * 3] * 2)
+
+    def test_what_reaches_the_function(self) -> None:
+        def loss(log_prob, mask, cliprange, reduction, total_tokens, world_size): ...
+        metadata = asked(loss)[1]
+        self.assertEqual(metadata["options"], '["clip_low"]')
+        self.assertEqual(metadata["tied"], '{"clip_high": "clip_low"}')
+        self.assertEqual(metadata["reduction"], "1")
+        self.assertEqual(metadata["facts"], '["total_tokens", "world"]')
+        metadata = asked(sum_loss)[1]
+        self.assertEqual((metadata["options"], metadata["reduction"], metadata["facts"]), ("[]", "0", "[]"))
+        self.assertNotIn("tied", metadata)
+        self.assertTrue(metadata["code"].startswith("def sum_loss("))
+        self.assertTrue(metadata["file"].endswith("given_worker.py"))
+
+    def test_refusals_say_what_to_write(self) -> None:
+        def config(log_prob, mask, config): ...
+        def nothing(x1, x2): ...
+        class Holder: ...
+        cases = [(config, {}, "arguments.config = "), (config, {"config": "field:lp"}, "no field 'lp'"),
+                 (config, {"config": "option:nope"}, "no option 'nope'"), (config, {"config": "fact:no"}, "no fact"),
+                 (config, {"config": "json:token-mean"}, 'json:"token-mean"'), (config, {"config": "x"}, "no source"),
+                 (config, {"config": "field:mask as words"}, "unknown conversion"), (config, {"config": 3}, "write a source"),
+                 (sum_loss, {"maks": "field:mask"}, "has no parameter 'maks'"), (nothing, {}, "x1"),
+                 (Holder, {}, "without __call__"), (lambda: 0, {}, "no parameter of"), (3, {}, "not a function"), (max, {}, "does not tell")]
+        for subject, arguments, fragment in cases:
+            metadata = asked(subject, arguments=arguments)[1]
+            self.assertEqual(metadata["op"], "trouble", fragment)
+            self.assertIn(fragment, metadata["message"])
+            self.assertNotIn("\n", metadata["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()

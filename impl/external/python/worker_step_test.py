@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values on their way in, and results on their way out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import unittest
+from typing import Any, Callable, Optional
+
+import torch
+
+import given_conversation as talk
+import given_faulty_losses as faulty
+from given_worker import asked, batch, stepped, sum_loss
+
+
+class Arguments(unittest.TestCase):
+    def seen(self, source: str, tensors: Optional[dict] = None, loss: str = "grpo", **more: Any) -> Any:
+        """What a parameter with this source receives."""
+        caught = []
+        first = talk.FIELDS[loss][0]["name"]
+        def subject(x, y):
+            caught.append(y)
+            return x.sum()
+        metadata, _ = stepped(subject, tensors, loss, {"x": f"field:{first}", "y": source}, **more)
+        self.assertEqual(metadata["op"], "result", metadata)
+        return caught[0]
+
+    def test_values_of_options_and_facts(self) -> None:
+        self.assertIsNone(self.seen("option:dual_clip"))
+        self.assertIs(self.seen("option:kl_weighted", option__kl_weighted="1"), True)
+        for text in ("16", "1.6e1", "16.0"):
+            value = self.seen("option:max_length", option__max_length=text)
+            self.assertTrue(type(value) is int and value == 16)
+        self.assertTrue(type(self.seen("option:log_ratio_clamp")) is float)
+        self.assertEqual(self.seen("option:level"), "token")
+        self.assertEqual(self.seen("reduction", reduction="sequence_mean"), "sequence_mean")
+        self.assertEqual(self.seen("fact:total_tokens"), 5)
+
+    def test_masks(self) -> None:
+        self.assertEqual(self.seen("field:mask").dtype, torch.bool)  # u8 is bool to torch
+        for dtype in (torch.bool, torch.int64, torch.float32):
+            self.assertEqual(self.seen("field:mask", {**batch(), "mask": batch()["mask"].to(dtype)}).dtype, dtype)
+        self.assertEqual(self.seen("field:mask", {**batch(), "mask": batch()["mask"] * 2}).dtype, torch.uint8)
+        self.assertEqual(self.seen("field:mask as float", batch(torch.bfloat16)).dtype, torch.bfloat16)
+        self.assertEqual(self.seen("field:mask as int64").dtype, torch.int64)
+        padding = self.seen("field:mask as padding")
+        self.assertEqual(padding.tolist(), [[False] * 3, [False, False, True]])
+
+    def test_labels_rows_and_tensors(self) -> None:
+        label = faulty.logits()
+        self.assertEqual(self.seen("field:label as valid as float", label, "jsd").tolist(), [[1, 1], [1, 0]])
+        self.assertEqual(self.seen("field:label as ids", label, "jsd").tolist(), [[1, 2], [3, 0]])
+        tensors = batch()
+        tensors["mask"] = torch.tensor([[0, 1, 1], [0, 0, 0]], dtype=torch.uint8)
+        self.assertEqual(self.seen("field:advantage as rows", tensors).tolist(), [-0.5, -1.0])
+        count = self.seen("fact:total_tokens as tensor")
+        self.assertTrue(isinstance(count, torch.Tensor) and count.dim() == 0 and int(count) == 5)
+
+    def test_layouts(self) -> None:
+        def subject(log_prob, advantage, mask):
+            shapes.append((log_prob.stride(), advantage.storage_offset(), advantage.stride(), mask.dtype))
+            return (log_prob * advantage * mask).sum()
+        expected = {"contiguous": ((3, 1), 0, (3, 1), torch.bool), "offset": ((3, 1), 1, (3, 1), torch.bool),
+                    "padded_rows": ((6, 1), 0, (6, 1), torch.bool), "transposed": ((1, 2), 0, (1, 2), torch.bool)}
+        replies = []
+        for layout, wanted in expected.items():
+            shapes: list = []
+            metadata, tensors = stepped(subject, layout=layout)
+            self.assertEqual(shapes, [wanted])
+            self.assertEqual(metadata["mutated"], "[]")
+            replies.append(tensors["gradient.log_prob"].tolist())
+        self.assertEqual(replies, [replies[0]] * 4)
+
+    def test_upstream(self) -> None:
+        for text in ("-0.5", "0x1p-1", "inf"):
+            _, tensors = stepped(sum_loss, upstream=text)
+            value = float.fromhex(text) if "x" in text else float(text)
+            self.assertEqual(tensors["gradient.log_prob"][0, 0].item(), value)
+
+
+class Results(unittest.TestCase):
+    def raised(self, function: Callable, fragment: str, kind: str = "BadResult") -> dict:
+        metadata, _ = stepped(function)
+        self.assertEqual((metadata["op"], metadata.get("type"), metadata["id"]), ("raised", kind, "1"), metadata)
+        self.assertIn(fragment, metadata["message"])
+        return metadata
+
+    def test_what_is_no_loss(self) -> None:
+        cases = [
+            (lambda log_prob, mask: None, "return loss"),
+            (lambda log_prob, mask: log_prob.sum().item(), ".item()"),
+            (lambda log_prob, mask: 3, "Python number"),
+            (lambda log_prob, mask: log_prob.sum().detach(), "without a graph"),
+            (lambda log_prob, mask: torch.tensor(1.0), "without a graph"),
+            (lambda log_prob, mask: log_prob, "shape [2, 3]"),
+            (lambda log_prob, mask: log_prob.sum().reshape(1), "squeeze"),
+            (lambda log_prob, mask: log_prob.sum(1), "reduce it"),
+            (lambda log_prob, mask: mask.sum(), "floating-point"),
+            (lambda log_prob, mask: log_prob.sum() * 1j, "complex64"),
+            (lambda log_prob, mask: (), "empty tuple"),
+            (lambda log_prob, mask: (log_prob, {}), "a tuple that begins with a tensor of shape [2, 3]"),
+            (lambda log_prob, mask: {"total": log_prob.sum()}, "without the key 'loss' (keys: total)"),
+            (lambda log_prob, mask: {"loss": None}, "None"),
+            (lambda log_prob, mask: "loss", "a str"),
+            (lambda log_prob, mask: types.SimpleNamespace(loss=1.5), "whose 'loss' is a float"),
+        ]
+        for function, fragment in cases:
+            self.raised(function, fragment)
+
+    def test_numpy(self) -> None:
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("no numpy here")
+        self.raised(lambda log_prob, mask: log_prob.detach().numpy(), "without .numpy()")
+        self.raised(lambda log_prob, mask: numpy.float32(1), "without .numpy()")
+
+    def test_forms_that_hold_a_loss_and_outputs(self) -> None:
+        @dataclasses.dataclass
+        class Output:
+            loss: torch.Tensor
+            per_token: torch.Tensor
+        forms = [lambda l, p: {"loss": l, "per_token": p}, lambda l, p: (l, {"per_token": p}), lambda l, p: Output(l, p),
+                 lambda l, p: [l, Output(l, p)]]
+        for form in forms:
+            def subject(log_prob, mask):
+                return form((log_prob * mask).sum(), (log_prob * mask).t().contiguous().t())
+            metadata, tensors = stepped(subject)
+            self.assertEqual(metadata["op"], "result")
+            self.assertEqual(tensors["per_token"].tolist(), (batch()["log_prob"] * batch()["mask"]).tolist())
+            self.assertEqual(list(tensors), ["loss", "per_token", "gradient.log_prob"])
+
+    def test_an_operation_returns_its_output(self) -> None:
+        tensors = {name: batch()[name] for name in ("advantage", "mask")}
+        metadata, reply = stepped(lambda advantage, mask: advantage * mask, tensors, "advantage_scaling")
+        self.assertEqual((metadata["op"], list(reply)), ("result", ["scaled_advantage"]))
+
+    def test_mutations(self) -> None:
+        def in_place(log_prob, old_log_prob, advantage, mask):
+            advantage.mul_(2)
+            log_prob.data[0, 0] = 7
+            return (log_prob - old_log_prob).mul_(mask).sum()
+        metadata, _ = stepped(in_place)
+        self.assertEqual(json.loads(metadata["mutated"]), ["log_prob", "advantage"])
+        def in_graph(log_prob, mask):
+            log_prob.div_(2.0)
+            mask.logical_not_()
+            return log_prob.sum()
+        for layout in ("contiguous", "padded_rows"):
+            metadata, tensors = stepped(in_graph, layout=layout)
+            self.assertEqual(json.loads(metadata["mutated"]), ["log_prob", "mask"])
+            self.assertEqual(tensors["gradient.log_prob"].tolist(), [[0.5] * 3] * 2)
+        def same_value_other_bits(log_prob, old_log_prob, mask):
+            old_log_prob.zero_().neg_()
+            return log_prob.sum()
+        zeros = {**batch(), "old_log_prob": torch.zeros(2, 3)}
+        self.assertEqual(json.loads(stepped(same_value_other_bits, zeros)[0]["mutated"]), ["old_log_prob"])
+        self.assertEqual(stepped(sum_loss)[0]["mutated"], "[]")
+
+    def test_a_field_without_gradient(self) -> None:
+        tensors = {"hidden": torch.ones(1, 2, 4), "weight": torch.ones(3, 4), "bias": torch.zeros(3),
+                   "label": torch.zeros(1, 2, dtype=torch.int64), "old_log_prob": torch.zeros(1, 2),
+                   "ref_log_prob": torch.zeros(1, 2), "advantage": torch.zeros(1, 2)}
+        metadata, reply = stepped(lambda hidden, weight, bias: (hidden @ weight.detach().t()).sum(), tensors,
+                                  "linear_grpo")
+        self.assertEqual(json.loads(metadata["without_gradient"]), ["weight", "bias"])
+        self.assertEqual(list(reply), ["loss", "gradient.hidden"])
+
+    def test_exceptions_of_any_class_are_answers(self) -> None:
+        class Rude(BaseException):
+            def __str__(self): raise ValueError("no words")
+        def thrown(error):
+            def subject(log_prob, mask):
+                raise error
+            return subject
+        cases = [(ValueError("a\nb"), "a b"), (SystemExit(3), "3"), (KeyboardInterrupt(), ""), (MemoryError(), ""),
+                 (GeneratorExit(), ""), (Rude(), "could not be read"), (ValueError("\ud800"), "?"),
+                 (ValueError("x" * 10**6), "x ...")]
+        for error, fragment in cases:
+            metadata = self.raised(thrown(error), fragment, type(error).__name__)
+            self.assertEqual(metadata["code"], "raise error")
+            self.assertLess(len(metadata["message"]), 3000)
+        def deep(log_prob, mask): return deep(log_prob, mask)
+        self.raised(deep, "recursion", "RecursionError")
+
+    def test_the_line_that_raised_is_the_subjects_own(self) -> None:
+        def subject(log_prob, mask):
+            return torch.nn.functional.kl_div(log_prob,
+                                              torch.zeros(7), reduction="sum")
+        metadata = self.raised(subject, "size", "RuntimeError")
+        self.assertEqual(metadata["code"], "return torch.nn.functional.kl_div(log_prob,")
+        class Backward(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x): return x.sum()
+
+            @staticmethod
+            def backward(ctx, gradient):
+                raise ArithmeticError("in the backward")
+        metadata = self.raised(lambda log_prob, mask: Backward.apply(log_prob), "in the backward", "ArithmeticError")
+        self.assertEqual(metadata["code"], 'raise ArithmeticError("in the backward")')
+
+    def test_a_switched_off_graph_does_not_outlive_its_step(self) -> None:
+        calls = []
+        def subject(log_prob, mask):
+            calls.append(torch.is_grad_enabled())
+            torch.set_grad_enabled(False)
+            return log_prob.sum()
+        answering, _ = asked(subject)
+        frame = talk.write_frame(talk.step("grpo"), batch())[8:]
+        try:
+            for _ in range(2):
+                answering.answer(frame)
+        finally:
+            torch.set_grad_enabled(True)
+        self.assertEqual(calls, [True, True])
+
+
+if __name__ == "__main__":
+    unittest.main()

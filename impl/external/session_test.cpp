@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/external/session.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "corpora/safetensors.h"
+
+namespace lossgate::impl {
+namespace {
+
+using corpora::TensorFile;
+
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+const Metadata kHello = {
+    {"op", "hello"},
+    {"versions", R"({"python": "3.9.1"})"},
+    {"file", "mine.py"},
+    {"line", "7"},
+    {"code", "def loss(lp, eps):"},
+    {"options", R"(["clip_low"])"},
+    {"reduction", "0"},
+    {"facts", R"(["world"])"},
+    {"arguments", R"({"lp": "field:log_prob", "eps": "option:clip_low"})"},
+};
+
+/// A subject behind two pipes, whose answer has been written before it is asked.
+class Answered {
+ public:
+  explicit Answered(const Metadata& answer) {
+    EXPECT_EQ(::pipe(requests_.data()), 0);
+    EXPECT_EQ(::pipe(replies_.data()), 0);
+    const auto frame = corpora::write_tensors({.tensors = {}, .metadata = answer});
+    const std::uint64_t size = frame.size();
+    EXPECT_EQ(::write(replies_[1], &size, sizeof size), 8);
+    EXPECT_EQ(::write(replies_[1], frame.data(), size), static_cast<ssize_t>(size));
+  }
+  ~Answered() {
+    for (const int descriptor : {requests_[0], requests_[1], replies_[0], replies_[1]}) {
+      ::close(descriptor);
+    }
+  }
+  Answered(const Answered&) = delete;
+  Answered& operator=(const Answered&) = delete;
+
+  Subject subject() const {
+    Subject subject;
+    subject.name = "mine";
+    subject.entry = "fd:" + std::to_string(requests_[1]) + ":" + std::to_string(replies_[0]);
+    return subject;
+  }
+
+  /// What it was asked.
+  TensorFile request() const {
+    std::uint64_t size = 0;
+    EXPECT_EQ(::read(requests_[0], &size, sizeof size), 8);
+    std::vector<std::byte> frame(size);
+    EXPECT_EQ(::read(requests_[0], frame.data(), size), static_cast<ssize_t>(size));
+    return corpora::read_tensors(frame, "request");
+  }
+
+ private:
+  std::array<int, 2> requests_{}, replies_{};
+};
+
+LossSignature signature() {
+  LossSignature loss;
+  loss.id = "toy";
+  loss.reductions = {Reduction::token_mean, Reduction::sum};
+  return loss;
+}
+
+TEST(Session, SaysWhichReductionsTheLossHas) {
+  const Answered other(kHello);
+  Session session(other.subject(), signature());
+  session.greeting();
+  const TensorFile request = other.request();
+  ASSERT_TRUE(request.find_metadata("reductions"));
+  EXPECT_EQ(*request.find_metadata("reductions"), R"(["token_mean","sum"])");
+}
+
+TEST(Session, ReadsWhatTheSubjectSaysOfItself) {
+  const Answered other(kHello);
+  Session session(other.subject(), signature());
+  const Greeting& greeting = session.greeting();
+  EXPECT_EQ(greeting.source.file, "mine.py");
+  EXPECT_EQ(greeting.source.line, 7);
+  EXPECT_EQ(greeting.options, std::vector<std::string>{"clip_low"});
+  EXPECT_EQ(greeting.facts, std::vector<std::string>{"world"});
+  EXPECT_FALSE(greeting.reduction);
+  EXPECT_EQ(greeting.tied, Metadata{});
+}
+
+TEST(Session, ReadsWhichOptionsOneParameterStandsFor) {
+  Metadata answer = kHello;
+  answer.emplace_back("tied", R"({"clip_high": "clip_low"})");
+  const Answered other(answer);
+  Session session(other.subject(), signature());
+  EXPECT_EQ(session.greeting().tied, (Metadata{{"clip_high", "clip_low"}}));
+}
+
+TEST(Session, RefusesASubjectThatCannotBeLoaded) {
+  const Answered other({{"op", "trouble"}, {"message", "there is no file mine.py"}});
+  Session session(other.subject(), signature());
+  try {
+    session.greeting();
+    FAIL() << "it was loaded";
+  } catch (const SubjectError& error) {
+    EXPECT_STREQ(error.what(), "mine: there is no file mine.py");
+  }
+}
+
+}  // namespace
+}  // namespace lossgate::impl
