@@ -14,6 +14,7 @@
 #include "ci/errors.h"
 #include "ci/gate.h"
 #include "ci/identify.h"
+#include "ci/subjects.h"
 #include "ci/suggestion.h"
 #include "ci/verbs.h"
 #include "ci/worker.h"
@@ -29,6 +30,7 @@ struct Flags {
   ReplayOptions replay;
   BaselineOptions baseline;
   IdentifyOptions identify;
+  InitOptions init;
   std::string list, describe, profile = "hostile", fail_on = "rare";
   std::vector<std::string> corpora, configs;
 };
@@ -158,6 +160,14 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   identify->add_option("--out", flags.identify.out, "The file to write");
   add_names(*identify, "--loss", flags.identify.losses, "Only these losses");
   identify->add_flag("--overwrite", flags.identify.overwrite, "Even if there is one");
+  CLI::App* check = verb("check", "Show how the subjects of lossgate.toml will be asked",
+                         [&] { return run_check(flags.configs); });
+  add_configs(*check, flags.configs);
+  check->get_option("--config")->default_val("lossgate.toml");
+  CLI::App* init = verb("init", "Write a lossgate.toml and a function to fill in",
+                        [&] { return run_init(flags.init); });
+  init->add_option("loss", flags.init.loss, "Such as grpo")->required();
+  init->add_option("--folder", flags.init.folder, "Where to write");
   CLI::App* baseline = verb("baseline", "Accept the findings of a run as they are",
                             [&] { return run_baseline(flags.baseline); });
   baseline->add_option("record", flags.baseline.record, "The run.json, run/run.json unless said");
@@ -183,8 +193,8 @@ int parse_and_run(const std::vector<Word>& words) {
       "lossgate");
   describe_command(app, flags, chosen);
   if (!words.empty() && !words[0].text.starts_with("-")) {
-    std::vector<std::string> verbs = {"gate",     "replay",   "list",  "describe",
-                                      "identify", "baseline", "worker"};
+    std::vector<std::string> verbs = {"gate",  "replay", "list",     "describe", "identify",
+                                      "check", "init",   "baseline", "worker"};
     if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
       verbs.pop_back();
       throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));

@@ -47,7 +47,7 @@ comparable() {
 
 help() {
   local verb
-  for verb in '' gate replay list describe baseline; do
+  for verb in '' gate replay list describe identify check init baseline; do
     expect 0 '' $verb --help
     diff "$source/ci/testdata/help${verb:+_$verb}.txt" stdout || fail "help of '$verb' has changed"
   done

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Losses that a user brings, from outside, with a Python that has torch.
+#   ci/brought_test.sh TEST LOSSGATE PYTHON SOURCE_DIR SCRATCH_DIR
+set -uo pipefail
+test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
+rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
+cp "$source/ci/testdata/brought/losses.py" .
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=1
+}
+
+# STATUS PATTERN ARGUMENTS...: the command must end so and say so.
+expect() {
+  local status=$1 pattern=$2 actual=0
+  shift 2
+  "$lossgate" "$@" >stdout 2>stderr || actual=$?
+  [[ $actual == "$status" ]] || fail "exit status $actual, not $status: lossgate $*: $(tail -n 40 stdout) $(cat stderr)"
+  grep -Eq -- "$pattern" stdout stderr || fail "'$pattern' is not said by lossgate $*: $(cat stdout stderr)"
+}
+
+# FUNCTION LINES...: a lossgate.toml for a function of losses.py.
+bring() {
+  cat >lossgate.toml <<END
+[[subject]]
+loss = "grpo"
+entry = "py:losses.py:$1"
+interpreter = "$python"
+reductions = ["token_mean"]
+options = { kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }
+END
+  shift
+  printf '%s\n' "$@" >>lossgate.toml
+}
+
+# STATUS PATTERN ARGUMENTS...: a small gate over lossgate.toml.
+gate() {
+  local status=$1 pattern=$2
+  shift 2
+  expect "$status" "$pattern" gate --config lossgate.toml --corpus empty --cases 24 --jobs 1 "$@"
+}
+
+verdicts() {
+  bring sound 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
+  gate 0 'green: 0 red findings' --cases 200
+  bring unbounded
+  gate 1 'finite_backward VIOLATED by unbounded'
+  grep -Eq 'code +.*exp.* at losses.py:21: ratio = torch.exp' stdout || fail "not the guilty line: $(grep code stdout)"
+  local repro
+  repro=$(sed -nE 's/^ +replay +lossgate (replay .*--property finite_backward)$/\1/p' stdout | head -n 1)
+  # shellcheck disable=SC2086
+  expect 1 'still fails' $repro
+  bring sound 'micro_batches = "mean"'
+  gate 1 'split_invariance VIOLATED' --cases 100
+}
+
+identify() {
+  expect 0 '= grpo\(token_mean\)' identify losses.py:unbounded --python "$python" --out found.toml
+  grep -q 'kl_penalty = 0' found.toml || fail "$(cat found.toml)"
+  expect 2 'found.toml is there already' identify losses.py:unbounded --python "$python" --out found.toml
+  expect 1 '= 1 x grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
+  [[ -e other.toml ]] && fail "a guess was written down"
+  expect 0 'log_probs +<- field:log_prob' check --config found.toml
+  expect 1 'VIOLATED by unbounded' gate --config found.toml --corpus empty --cases 24 --jobs 1
+}
+
+containment() {
+  bring exits
+  gate 1 'does_not_crash VIOLATED by exits' --cases 6
+  grep -q 'exited with status 7' stdout || fail "how it ended is not said"
+  bring segfaults
+  gate 1 'killed by signal 11' --cases 6
+  bring hangs 'seconds = 1'
+  gate 1 'does_not_hang VIOLATED by hangs' --cases 6
+  pgrep -f 'sleep 7654' && fail "an orphan lives"
+  bring raises
+  gate 1 'ValueError: odd counts are beyond me at losses.py'
+  bring prints
+  gate 0 'green: 0 red findings'
+  bring closes
+  gate 1 'does_not_crash VIOLATED by closes' --cases 6
+  bring not_a_tensor
+  gate 1 'BadResult'
+}
+
+mistakes() {
+  bring nothing
+  gate 2 'losses.py'
+  bring sound 'colour = 1'
+  gate 2 "lossgate.toml:7:1: .*no key 'colour'"
+  bring sound
+  sed -i "s|$python|/no/such/python|" lossgate.toml
+  gate 2 '/no/such/python'
+  sed -i 's|losses.py|absent.py|' lossgate.toml
+  gate 2 'lossgate.toml'
+  printf '[[subject]\n' >lossgate.toml
+  gate 2 'lossgate.toml:1:'
+  expect 2 'lossgate.toml is there already' init grpo
+  rm lossgate.toml
+  expect 0 'wrote lossgate.toml' init grpo
+  sed -i "s|python3|$python|" lossgate.toml
+  expect 0 'computes grpo' check
+  expect 2 'known' init grop
+}
+
+"$test"
+exit "$failures"

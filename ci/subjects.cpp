@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/subjects.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "ci/brought.h"
+#include "ci/errors.h"
+#include "ci/selection.h"
+#include "ci/suggestion.h"
+#include "report/value_text.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view words(Masked masked) {
+  switch (masked) {
+    case Masked::anything:
+      return "anything";
+    case Masked::minus_infinity:
+      return "finite numbers and -inf";
+    case Masked::finite:
+      return "finite numbers";
+    case Masked::zero:
+      return "zeros";
+  }
+  return "";
+}
+
+std::string standard_text(const Option& option) {
+  if (const double* number = std::get_if<double>(&option.standard)) {
+    return report::decimal(*number);
+  }
+  if (const auto* word = std::get_if<std::string>(&option.standard)) return '"' + *word + '"';
+  return "\"none\"";
+}
+
+void print_subject(const Brought& brought) {
+  const impl::Greeting& greeting = brought.greeting;
+  const LossSignature& signature = brought.loss.signature;
+  fmt::print("{} computes {}\n  {}:{}: {}\n", brought.implementation.name, signature.id,
+             greeting.source.file, greeting.source.line, greeting.code);
+  for (const auto& [parameter, source] : greeting.arguments) {
+    fmt::print("  {:<24}<- {}\n", parameter, source);
+  }
+  for (const std::string& name : brought.fixed) {
+    fmt::print("  {} does not reach it and is not declared: taken as {}\n", name,
+               standard_text(*signature.find_option(name)));
+  }
+  std::string reductions;
+  for (const Reduction reduction : signature.reductions) {
+    reductions += (reductions.empty() ? "" : ", ") + std::string(name(reduction));
+  }
+  fmt::print("  reductions {}; splits {}\n", reductions,
+             !signature.splittable ? "are not asked"
+             : signature.shardable ? "into micro-batches and ranks"
+                                   : "into micro-batches on one rank");
+  for (const Field& field : signature.fields) {
+    if (!is_positional(field) || field.role == Role::mask) continue;
+    fmt::print("  {:<24}holds {} where masked{}\n", field.name, words(field.masked),
+               field.one_per_sequence ? ", one number for each sequence" : "");
+  }
+}
+
+/// The parameters that a function needs for every field of the loss.
+std::string parameters_of(const LossSignature& loss) {
+  std::string text;
+  for (const Field& field : loss.fields) text += (text.empty() ? "" : ", ") + field.name;
+  return text;
+}
+
+std::string python_text(const LossSignature& loss) {
+  std::string text =
+      fmt::format("\"\"\"{}\n\n{}\nSource: {}\n\"\"\"\nimport torch\n\n\ndef {}({}):\n", loss.title,
+                  loss.formula, loss.source, loss.id, parameters_of(loss));
+  for (const Field& field : loss.fields) {
+    std::string axes;
+    for (const Axis axis : field.axes) axes += (axes.empty() ? "" : ", ") + std::string(name(axis));
+    text += fmt::format("    # {} [{}]: {}\n", field.name, axes,
+                        field.doc.empty() ? std::string(name(field.role)) : field.doc);
+  }
+  text += "    # Take options by these names, too, if the function has them:";
+  for (const Option& option : loss.options) text += " " + option.name;
+  text += "\n    raise NotImplementedError(\"call your loss here and return a scalar tensor\")\n";
+  return text;
+}
+
+std::string toml_text(const LossSignature& loss) {
+  std::string reductions;
+  for (const Reduction reduction : loss.reductions) {
+    reductions += (reductions.empty() ? "" : ", ") + std::string(name(reduction));
+  }
+  std::string text = fmt::format(
+      "[[subject]]\nname = \"{0}\"\nloss = \"{0}\"\nentry = \"py:{0}_loss.py:{0}\"\n"
+      "interpreter = \"python3\"  # one that has torch\n"
+      "reductions = [\"{1}\"]  # of {2}\n",
+      loss.id, name(loss.reductions.front()), reductions);
+  text +=
+      "# What the function computes whatever is asked; options that it takes need not be here.\n"
+      "[subject.options]\n";
+  for (const Option& option : loss.options) {
+    text += fmt::format("# {} = {}{}\n", option.name, standard_text(option),
+                        option.doc.empty() ? "" : "  # " + option.doc);
+  }
+  text +=
+      "# What its callers leave at masked positions: \"any\", \"-inf\", \"finite\", 0; by field.\n"
+      "[subject.contract]\nmasked = { default = \"finite\" }\n"
+      "# refuses_invalid = false\n# infinite_valid = false\n# empty = \"zero\"\n";
+  return text;
+}
+
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw MachineError(path.string() + " cannot be written");
+  fmt::print("wrote {}\n", path.lexically_normal().string());
+}
+
+}  // namespace
+
+int run_check(const std::vector<std::string>& configs) {
+  for (const std::string& path : configs) {
+    for (const auto& brought : bring(read_subject_file(path), {})) print_subject(*brought);
+  }
+  return static_cast<int>(Exit::green);
+}
+
+int run_init(const InitOptions& options) {
+  const LossSignature* loss = reference::find_signature(options.loss);
+  if (!loss) throw InputError(unknown_name("loss", options.loss, loss_names()));
+  if (loss->reductions.empty()) {
+    throw InputError(options.loss + " is an operation without a scalar loss; it cannot be brought");
+  }
+  const fs::path folder = options.folder;
+  const fs::path python = folder / (loss->id + "_loss.py"), toml = folder / "lossgate.toml";
+  for (const fs::path& path : {toml, python}) {
+    if (!fs::exists(path)) continue;
+    throw InputError(path.lexically_normal().string() + " is there already");
+  }
+  write(python, python_text(*loss));
+  write(toml, toml_text(*loss));
+  fmt::print("fill in the function, then: lossgate check; lossgate gate --config lossgate.toml\n");
+  return static_cast<int>(Exit::green);
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lossgate::ci {
+
+/// The verb `check`: loads the subjects of these files and prints how each will be asked: which
+/// parameter gets what, which options are fixed, what its callers leave at masked positions.
+int run_check(const std::vector<std::string>& configs);
+
+struct InitOptions {
+  std::string loss;
+  std::string folder = ".";
+};
+
+/// The verb `init`: writes a lossgate.toml and a Python file with a function to fill in. Nothing
+/// that is there is overwritten.
+int run_init(const InitOptions& options);
+
+}  // namespace lossgate::ci

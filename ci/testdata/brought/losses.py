@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses as users bring them: one that is sound, one that is not, and some that do not even answer."""
+import ctypes
+import os
+import subprocess
+import sys
+import time
+
+import torch
+
+
+def sound(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    valid = mask.bool()
+    log_ratio = torch.where(valid, log_probs - old_log_probs, 0.0).clamp(-20.0, 20.0)
+    ratio, advantage = torch.exp(log_ratio), torch.where(valid, advantages, 0.0)
+    loss = -torch.min(ratio * advantage, ratio.clamp(1 - clip_low, 1 + clip_high) * advantage)
+    return torch.where(valid, loss, 0.0).sum() / valid.sum().clamp(min=1)
+
+
+def unbounded(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    ratio = torch.exp(log_probs - old_log_probs)
+    loss = -torch.min(ratio * advantages, ratio.clamp(1 - clip_low, 1 + clip_high) * advantages)
+    return (loss * mask).sum() / mask.sum().clamp(min=1)
+
+
+def over_all_positions(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) * mask.sum() / mask.numel()
+
+
+def odd(mask):
+    return int(mask.sum()) % 2 == 1
+
+
+def exits(log_probs, old_log_probs, advantages, mask):
+    if odd(mask):
+        os._exit(7)
+    return sound(log_probs, old_log_probs, advantages, mask)
+
+
+def segfaults(log_probs, old_log_probs, advantages, mask):
+    if odd(mask):
+        ctypes.string_at(0)
+    return sound(log_probs, old_log_probs, advantages, mask)
+
+
+def hangs(log_probs, old_log_probs, advantages, mask):
+    if odd(mask):
+        subprocess.Popen(["sleep", "7654"])  # an orphan, if nobody cares
+        time.sleep(7654)
+    return sound(log_probs, old_log_probs, advantages, mask)
+
+
+def raises(log_probs, old_log_probs, advantages, mask):
+    if odd(mask):
+        raise ValueError("odd counts are beyond me")
+    return sound(log_probs, old_log_probs, advantages, mask)
+
+
+def prints(log_probs, old_log_probs, advantages, mask):
+    print("to standard output")
+    os.write(1, b"and past Python\n")
+    sys.stdout.flush()
+    return sound(log_probs, old_log_probs, advantages, mask)
+
+
+def closes(log_probs, old_log_probs, advantages, mask):
+    if odd(mask):
+        os.closerange(3, 64)
+    return sound(log_probs, old_log_probs, advantages, mask)
+
+
+def not_a_tensor(log_probs, old_log_probs, advantages, mask):
+    return float(sound(log_probs, old_log_probs, advantages, mask))
