@@ -24,7 +24,10 @@ foreign=$(ldd "$program" | grep -Ev "$allowed" || true)
   echo "wheel: the command is linked to more than the C library: $foreign" >&2
   exit 1
 }
-PATH=$PWD/$tools/bin:$PATH auditwheel --quiet repair --plat auto --wheel-dir "$folder" "$scratch"/*.whl
+PATH=$PWD/$tools/bin:$PATH auditwheel repair --plat auto --wheel-dir "$folder" "$scratch"/*.whl &>"$scratch/log" || {
+  cat "$scratch/log" >&2
+  exit 1
+}
 wheel=$(find "$folder" -name 'lossgate-*.whl' -newer "$program" | head -n 1)
 echo "wheel: $wheel"
 echo "wheel: $(stat -c %s "$wheel") bytes, tag $(basename "$wheel" .whl | sed 's/.*-//')"
