@@ -21,6 +21,7 @@ properties       | reference/ impl/implementation.h |
 fuzz             | reference/ impl/implementation.h properties/ corpora/ | rapidcheck
 regressions      | reference/spec/ impl/implementation.h impl/catalog.h properties/ corpora/ |
 report           | reference/spec/ impl/implementation.h properties/ | nlohmann/ fmt/ POSIX
+ci/wheel         | | dlfcn.h link.h sys/
 ci               | reference/ impl/ properties/ corpora/ fuzz/ regressions/ report/ | CLI/ nlohmann/ fmt/ POSIX
 reference_test   | reference/ | boost/
 impl_test        | reference/spec/ impl/ |
