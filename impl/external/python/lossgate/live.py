@@ -138,6 +138,7 @@ def ask(function: Callable, question: Question, folder: str, flags: Sequence[str
         case: Union[str, os.PathLike, None] = None) -> Answer:
     """Runs `lossgate gate` on the function; what it writes lies in `folder`. Answers in the calling thread, where
     the function meets the settings, patches and debugger of its caller."""
+    __tracebackhide__ = True
     with tempfile.TemporaryDirectory(prefix="lossgate-") as scratch:
         requests, asked = os.pipe()
         answered, replies = os.pipe()
@@ -152,7 +153,7 @@ def ask(function: Callable, question: Question, folder: str, flags: Sequence[str
                 stored = os.path.join(scratch, "cases")
                 os.mkdir(stored)
                 shutil.copy(case, stored)
-                command += ["--corpus", stored, "--cases", "0"]
+                command += ["--corpus", stored, "--cases", "0"]  # what is said last counts
             return _asked(function, question, command, scratch, folder, ours, theirs)
         finally:
             for descriptor in ours + theirs:
@@ -161,6 +162,7 @@ def ask(function: Callable, question: Question, folder: str, flags: Sequence[str
 
 def _asked(function: Callable, question: Question, command: list[str], scratch: str, folder: str, ours: list[int],
            theirs: list[int]) -> Answer:
+    __tracebackhide__ = True
     import torch
 
     from lossgate.worker.serving import serve

@@ -21,6 +21,7 @@ import pytest
 
 FOLDER = ".lossgate"
 _SUMMARY = "lossgate"
+_FIRST = 100
 
 
 class Gate:
@@ -61,18 +62,22 @@ class Gate:
             loss=loss, name=live.name_of(function), options=options, reductions=reductions,
             dtypes=[dtypes] if isinstance(dtypes, str) else dtypes, outputs=outputs, contract=contract or {},
             arguments=arguments or {}, more=subject or {})
-        flags = ["--cases", str(cases), "--profile", profile, "--seed", str(seed), "--fail-on", fail_on]
+        flags = ["--profile", profile, "--seed", str(seed), "--fail-on", fail_on]
         for name in properties:
             flags += ["--property", name]
         if waivers is not None:
             flags += ["--waivers", os.fspath(waivers)]
-        with tempfile.TemporaryDirectory(prefix="lossgate-") as folder:
-            answer = live.ask(function, question, folder, flags, case)
-            summary = _summary(question, answer)
-            self._node.user_properties.append((_SUMMARY, summary))
-            self._node.add_report_section("call", _SUMMARY, summary)
-            red = answer.red
-            kept = self._keep(folder) if red else ""
+        # Most faults show early, and looking into many violations takes time.
+        for some in [cases] if case is not None or cases <= 4 * _FIRST else [_FIRST, cases]:
+            with tempfile.TemporaryDirectory(prefix="lossgate-") as folder:
+                answer = live.ask(function, question, folder, [*flags, "--cases", str(some)], case)
+                red = answer.red
+                kept = self._keep(folder) if red else ""
+            if red:
+                break
+        summary = _summary(question, answer)
+        self._node.user_properties.append((_SUMMARY, summary))
+        self._node.add_report_section("call", _SUMMARY, summary)
         if red:
             pytest.fail(_failure(function, question, answer, kept), pytrace=False)
         if answer.status != 0 or not answer.verdicts().get("held"):
