@@ -142,6 +142,11 @@ TEST(RuleC6, AnEmptyBatchMayBeAnErrorByContract) {
   EXPECT_EQ(check("empty_is_zero", fake, grpo_case(2, 3)).verdict, Verdict::violated);
   fake.contract.empty = Empty::nan;
   EXPECT_EQ(check("empty_is_zero", fake, grpo_case(2, 3)).reason, "contract");
+  Case empty = grpo_case(2, 3);
+  for (std::int64_t i = 0; i < 6; ++i) empty.batch.at("mask").set(i, 0.0);
+  EXPECT_EQ(check("finite_forward", fake, empty).reason, "contract");
+  EXPECT_EQ(check("finite_forward", fake_grpo(Flaw::empty_divided), empty).verdict,
+            Verdict::violated);
 }
 
 TEST(RuleC7, EveryKindOfInvalidInputIsRefusedByItsName) {

@@ -63,6 +63,8 @@ def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_wei
              temperature: float) -> Tensor:
     functions, valid = release.load(SCORES), label != -100
     scaled = logits[valid] / temperature
+    if not valid.any():  # it stacks its rows, and cannot stack none
+        return scaled.sum()
     taken = functions.selective_log_softmax(scaled, label[valid].long())
     return (log_prob_weight[valid] * taken + entropy_weight[valid] * functions.entropy_from_logits(scaled)).sum()
 
