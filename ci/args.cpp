@@ -160,10 +160,11 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   identify->add_option("--out", flags.identify.out, "The file to write");
   add_names(*identify, "--loss", flags.identify.losses, "Only these losses");
   identify->add_flag("--overwrite", flags.identify.overwrite, "Even if there is one");
-  CLI::App* check = verb("check", "Show how the subjects of lossgate.toml will be asked",
-                         [&] { return run_check(flags.configs); });
+  CLI::App* check = verb("check", "Show how the subjects of lossgate.toml will be asked", [&] {
+    if (flags.configs.empty()) flags.configs = {"lossgate.toml"};
+    return run_check(flags.configs);
+  });
   add_configs(*check, flags.configs);
-  check->get_option("--config")->default_val("lossgate.toml");
   CLI::App* init = verb("init", "Write a lossgate.toml and a function to fill in",
                         [&] { return run_init(flags.init); });
   init->add_option("loss", flags.init.loss, "Such as grpo")->required();
