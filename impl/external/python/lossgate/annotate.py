@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shows a run.json where a change is reviewed: an annotation at each guilty line, and a summary of the job.
+
+    python -m lossgate.annotate run/run.json
+
+Annotations go to standard output as workflow commands, the summary to the file that GITHUB_STEP_SUMMARY names, or
+after the annotations. The exit status is 0 whatever the record holds, 2 if it cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from typing import Any, Optional, Sequence
+
+SCHEMA = 1
+LEVELS = {"red": "error", "expired waiver": "error", "tolerated": "notice"}
+MOST_ANNOTATIONS = 10  # of a level, that a step may have
+MOST_FINDINGS = 50  # a summary ends at 1 MiB
+
+
+def escaped(text: str, property_value: bool = False) -> str:
+    text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return text.replace(":", "%3A").replace(",", "%2C") if property_value else text
+
+
+def file_of(finding: dict) -> Optional[str]:
+    """The guilty file from here: records have it from the folder of the lossgate.toml on."""
+    named = finding["source_file"]
+    if not named:
+        return None
+    config = re.search(r"--config (\S+)", finding["source_flags"])
+    below = os.path.join(os.path.dirname(config.group(1)), named) if config else named
+    for path in (below, named):
+        if os.path.isfile(path):
+            return os.path.normpath(path)
+    return None
+
+
+def lines_of(finding: dict, statement: str) -> list[str]:
+    """What there is to say of a finding, in pairs that a table or a message can show."""
+    pairs = [("", statement), ("code", finding["source_text"]), ("place", f"{finding['place']}: {finding['detail']}"),
+             ("inputs", ", ".join(finding["inputs"]))]
+    if finding["actual"]:
+        pairs.append(("actual", f"{finding['actual']}, expected {finding['expected']}, "
+                                f"error ratio {finding['error_ratio']}"))
+    pairs += [("grade", "; ".join(filter(None, (finding["grade"], finding["reach"])))), ("cause", finding["cause"]),
+              ("replay", finding["repro"]), ("to accept", f"{finding['fingerprint']} | reason | issue | expires YYYY-MM-DD")]
+    return [f"{key:<10}{text}" if key else text for key, text in pairs if text]
+
+
+def annotations(record: dict) -> list[str]:
+    statements = {each["name"]: each["statement"] for each in record["properties"]}
+    commands: dict[str, list[str]] = {"error": [], "notice": []}
+    for finding in record["findings"]:
+        level = LEVELS.get(finding["state"])
+        if level is None:
+            continue
+        where = [f"title={escaped(finding['property'] + ' violated by ' + finding['implementation'], True)}"]
+        file = file_of(finding)
+        if file is not None:
+            where += [f"file={escaped(file, True)}", f"line={finding['source_line']}"]
+        message = "\n".join(lines_of(finding, statements.get(finding["property"], "")))
+        commands[level].append(f"::{level} {','.join(where)}::{escaped(message)}")
+    for trouble in record["troubles"]:
+        commands["error"].append(f"::error title=lossgate could not do its work::{escaped(trouble)}")
+    return [command for level in commands for command in commands[level][:MOST_ANNOTATIONS]]
+
+
+def summary(record: dict) -> str:
+    """Markdown: what was asked, how often what held, and each finding."""
+    statements = {each["name"]: each["statement"] for each in record["properties"]}
+    states: dict[str, int] = {}
+    for finding in record["findings"]:
+        states[finding["state"]] = states.get(finding["state"], 0) + 1
+    red = states.get("red", 0) + states.get("expired waiver", 0)
+    whole = record["cases_run"] == record["cases_planned"] and not record["troubles"] and not record["interrupted"]
+    word = "red" if red else "green" if whole else "not whole"
+    request = record["request"]
+    text = [f"## lossgate: {word}", "",
+            f"{record['cases_run']} of {record['cases_planned']} cases, profile {request['profile']}, "
+            f"seed {request['seed']}; lossgate {record['version']}. "
+            f"Findings: {', '.join(f'{count} {state}' for state, count in states.items()) or 'none'}.", ""]
+    text += [f"- {trouble}" for trouble in record["troubles"]] + [""]
+    text += ["| implementation | dtype | held | violated | vacuous | skipped | note |", "|---|---|--:|--:|--:|--:|--:|"]
+    sums: dict[tuple, dict[str, int]] = {}
+    for cell in record["cells"]:
+        row = sums.setdefault((cell["loss"], cell["implementation"], cell["dtype"]), {})
+        for verdict, count in cell["verdicts"].items():
+            row[verdict] = row.get(verdict, 0) + count
+    for (loss, implementation, dtype), row in sums.items():
+        counts = " | ".join(str(row.get(verdict, 0)) for verdict in ("held", "violated", "vacuous", "skipped", "note"))
+        text.append(f"| {in_table(implementation)} ({loss}) | {dtype} | {counts} |")
+    for finding in record["findings"][:MOST_FINDINGS]:
+        text += ["", f"### {finding['property']} violated by {finding['implementation']}", "",
+                 f"{finding['state']}, {finding['dtype']}, {finding['count']} cases"
+                 + (f", `{finding['source_file']}:{finding['source_line']}`" if finding["source_file"] else ""), "",
+                 *[f"    {line}" for line in lines_of(finding, statements.get(finding["property"], ""))]]
+    left = len(record["findings"]) - MOST_FINDINGS
+    return "\n".join(text + (["", f"and {left} more in run.json"] if left > 0 else [])) + "\n"
+
+
+def in_table(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def read(path: str) -> dict[str, Any]:
+    with open(path, encoding="utf-8") as file:
+        record = json.load(file)
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+        raise ValueError(f"not a record of schema {SCHEMA}")
+    return record
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m lossgate.annotate", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("record", nargs="?", default="run/run.json", help="run/run.json unless said")
+    path = parser.parse_args(arguments).record
+    try:
+        record = read(path)
+    except (OSError, ValueError) as error:
+        print(f"::error title=lossgate::{escaped(f'{path} cannot be read: {error}')}")
+        return 2
+    for command in annotations(record):
+        print(command)
+    target = os.environ.get("GITHUB_STEP_SUMMARY")
+    if target:
+        with open(target, "a", encoding="utf-8") as file:
+            file.write(summary(record))
+    else:
+        print(summary(record), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
