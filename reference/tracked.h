@@ -47,9 +47,11 @@ inline double magnitude(Real v) { return static_cast<double>(std::fabs(v)); }
 inline double or_infinity(double bound) { return bound == bound ? bound : kInfinity; }
 inline double product(double a, double b) { return or_infinity(a * b); }
 
-/// A half-width of 0 says that nothing was undecided, whatever it is multiplied by.
+/// A half-width of 0 says that nothing was undecided, whatever it is multiplied by; no other one
+/// becomes 0 because a double underflows.
 inline double scaled_half(double factor, double half) {
-  return half == 0.0 ? 0.0 : product(factor, half);
+  constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+  return half == 0.0 ? 0.0 : product(factor, half) + kLeast;
 }
 
 /// Asked of a double: the classification of a Real stores it and reads back a part of it, which
