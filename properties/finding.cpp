@@ -91,8 +91,12 @@ std::optional<Case> with_plain_padding(const CaseStudy& study) {
         tensor.size() / std::max<std::int64_t>(c.shape[Axis::sequences] * tokens, 1);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       const std::int64_t position = i / each;
-      if (std::isfinite(tensor.at(i)) || study.valid(position / tokens, position % tokens))
+      // What a contract names is what callers do leave there.
+      const bool named = field.masked == Masked::minus_infinity && tensor.at(i) == -HUGE_VAL;
+      if (named || std::isfinite(tensor.at(i)) ||
+          study.valid(position / tokens, position % tokens)) {
         continue;
+      }
       tensor.set(i, 0.0);
       changed = true;
     }

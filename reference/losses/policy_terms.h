@@ -62,16 +62,24 @@ class ClippedSurrogate {
     if (sign == 0) return {silenced(-advantage, w), silenced(-advantage, w)};
     const S weight = compared_as_product(w, advantage);
     if (sign > 0) {
-      return {-advantage * minimum(weight, high_), -advantage * at_most(weight, high_)};
+      return {-advantage * minimum(weight, high_),
+              -advantage * (at_most(weight, high_) * shared_at(weight, low_))};
     }
     const S raised = maximum(weight, low_);
-    const S flows = at_least(weight, low_);
+    const S flows = at_least(weight, low_) * shared_at(weight, high_);
     if (!dual_) return {-advantage * raised, -advantage * flows};
     return {-advantage * minimum(raised, ceiling_),
             -advantage * (flows * at_most(raised, ceiling_))};
   }
 
  private:
+  /// On the side where the clip decides nothing: just beyond its bound both arguments of min may
+  /// round to one number, and the clipped one takes half of the gradient.
+  static S shared_at(const S& weight, const S& bound) {
+    const bool tied = compare(weight, bound) == Order::undecided;
+    return tied ? switched<S>(Order::undecided, 0.5, 1.0, 1.0) : S(1);
+  }
+
   S low_, high_;
   bool dual_;
   S ceiling_;
