@@ -97,13 +97,10 @@ S scaled_sum(const S& /*upstream*/, const S& /*weight*/, const S& a, const S& b,
 inline Tracked scaled_sum(const Tracked& upstream, const Tracked& weight, const Tracked& a,
                           const Tracked& b, const Tracked& c) {
   using namespace tracking;
-  Tracked sum = a + b + c;
-  if (sum.is_exact_zero() || is_stored_infinity(sum)) return sum;
+  const Tracked sum = a + b + c;
+  if (sum.is_exact_zero()) return sum;
   const double most = magnitude(a.v) + magnitude(b.v) + magnitude(c.v) + a.half + b.half + c.half;
-  const double by = shrinking(upstream, weight);
-  if (most > largest * by) sum.peak = std::max(sum.peak, most / by);
-  sum.err += product(current->eta, growing(upstream, weight));
-  return sum;
+  return scaled_last(sum, most, upstream, weight);
 }
 
 /// The share of the gradient that max(a^2, b^2) hands to a. Squares that overflow, or that

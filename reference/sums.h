@@ -97,12 +97,8 @@ class Sum<Tracked> {
 
   template <class... Factors>
   Tracked scaled(const Factors&... factors) const {
-    Tracked sum = value();
-    if (terms_ == 0.0 || tracking::is_stored_infinity(sum)) return sum;
-    const double by = tracking::shrinking(factors...), most = std::max(positive_, negative_);
-    if (most + half_ > tracking::largest * by) sum.peak = std::max(sum.peak, (most + half_) / by);
-    sum.err += tracking::product(tracking::current->eta, tracking::growing(factors...));
-    return sum;
+    if (terms_ == 0.0) return {};
+    return tracking::scaled_last(value(), std::max(positive_, negative_) + half_, factors...);
   }
 
   Tracked accumulated(std::int64_t parts) const {

@@ -100,15 +100,16 @@ inline Tracked apply(const Tracked& a, Real v, double slope, double factor, doub
   return finish(v, err, a.peak, half);
 }
 
-/// The most by which factors, applied last, make a number smaller, and the most by which they make
-/// larger what underflowed before.
+/// A sum whose terms, of magnitude `most` together, are all multiples of the factors, where any of
+/// these may be applied last: before they make it smaller it may overflow, and they make larger
+/// what underflowed before.
 template <class... Factors>
-double shrinking(const Factors&... factors) {
-  return (std::min(1.0, magnitude(factors.v)) * ...);
-}
-template <class... Factors>
-double growing(const Factors&... factors) {
-  return (std::max(1.0, magnitude(factors.v)) * ...);
+Tracked scaled_last(Tracked sum, double most, const Factors&... factors) {
+  if (is_stored_infinity(sum)) return sum;
+  const double shrinking = (std::min(1.0, magnitude(factors.v)) * ...);
+  if (most > largest * shrinking) sum.peak = std::max(sum.peak, most / shrinking);
+  sum.err += product(current->eta, (std::max(1.0, magnitude(factors.v)) * ...));
+  return sum;
 }
 
 }  // namespace tracking

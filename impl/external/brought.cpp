@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <memory>
-#include <mutex>
 
 #include "impl/external/session.h"
 #include "impl/trainer.h"

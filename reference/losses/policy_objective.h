@@ -32,7 +32,8 @@ class PolicyObjective {
     std::vector<S> gradient(log_prob.size(), S(0));
     const bool live = in_.row_tokens(s) > 0;
     const S weight = live ? in_.token_weight(s) : S(0);
-    const S scale = in_.upstream() * weight;
+    const S upstream = in_.upstream();
+    const S scale = upstream * weight;
     const Term<S> shared =
         live && sequence_level_ ? sequence_weight(s, log_prob) : Term<S>{S(0), S(0)};
     Sum<S> through_shared = in_.row_sum();
@@ -53,15 +54,15 @@ class PolicyObjective {
         through_shared.add(through(w, scale, kl_penalty_, token.kl_weight_slope));
       } else {
         gradient[i] =
-            scaled_sum(in_.upstream(), weight, through(w, scale, token.policy_slope),
+            scaled_sum(upstream, weight, through(w, scale, token.policy_slope),
                        through(w, scale, kl_penalty_, token.kl_weight_slope), gradient[i]);
       }
     }
     if (sequence_level_ && live) {
-      const S common = through_shared.scaled(in_.upstream(), weight, shared.slope) / row_count(s);
+      const S common = through_shared.scaled(upstream, weight, shared.slope) / row_count(s);
       for (std::int64_t t = 0; t < in_.tokens(); ++t) {
         S& g = gradient[static_cast<std::size_t>(t)];
-        if (in_.valid(s, t)) g = scaled_sum(in_.upstream(), weight, g, common, S(0));
+        if (in_.valid(s, t)) g = scaled_sum(upstream, weight, g, common, S(0));
       }
     }
     return gradient;
