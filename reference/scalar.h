@@ -95,7 +95,7 @@ inline bool may_spill(const Tracked& a, bool upwards) {
   return a.peak > tracking::magnitude(a.v) || (a.v > 0.0L) == upwards;
 }
 
-inline Order compare(const Tracked& a, const Tracked& b) {
+[[gnu::always_inline]] inline Order compare(const Tracked& a, const Tracked& b) {
   const double margin = static_cast<double>(a.v - b.v);
   const double bound = kThreshold * (a.err + b.err) + a.half + b.half;
   if (std::fabs(margin) > bound) {
@@ -163,6 +163,17 @@ S clamp(const S& a, const S& low, const S& high) {
   return minimum(maximum(a, low), high);
 }
 
+/// A number that no arithmetic has to compute, such as a slope of 1 or of 1/2.
+template <class S>
+S selected(double value) {
+  return S(value);
+}
+
+template <>
+inline Tracked selected<Tracked>(double value) {
+  return {value, 0.0, std::fabs(value), 0.0};
+}
+
 /// A derivative's factor that is `yes` or `no` or, undecided, anything between.
 template <class S>
 S switched(Order order, double below, double equal, double above) {
@@ -180,14 +191,13 @@ S switched(Order order, double below, double equal, double above) {
 
 template <>
 inline Tracked switched<Tracked>(Order order, double below, double equal, double above) {
-  const auto selected = [](double v) { return Tracked{v, 0.0, std::fabs(v), 0.0}; };
   switch (order) {
     case Order::below:
-      return selected(below);
+      return selected<Tracked>(below);
     case Order::equal:
-      return selected(equal);
+      return selected<Tracked>(equal);
     case Order::above:
-      return selected(above);
+      return selected<Tracked>(above);
     default:
       break;
   }

@@ -135,7 +135,9 @@ class ArithmeticScope {
 
 inline Tracked operator-(const Tracked& a) { return {-a.v, a.err, a.peak, a.half}; }
 
-inline Tracked operator+(const Tracked& a, const Tracked& b) {
+// Sums and products are most of a formula: calling them costs a tenth of its time.
+
+[[gnu::always_inline]] inline Tracked operator+(const Tracked& a, const Tracked& b) {
   if (a.is_exact_zero()) return b;
   if (b.is_exact_zero()) return a;
   const Real v = a.v + b.v;
@@ -152,7 +154,7 @@ inline bool is_unit(const Tracked& a) {
   return a.peak == 1.0 && a.err == 0.0 && a.half == 0.0 && std::fabs(a.v) == 1.0L;
 }
 
-inline Tracked operator*(const Tracked& a, const Tracked& b) {
+[[gnu::always_inline]] inline Tracked operator*(const Tracked& a, const Tracked& b) {
   using namespace tracking;
   const Real v = a.v * b.v;
   if (a.err == 0.0 || b.err == 0.0) {  // else none of these

@@ -23,11 +23,16 @@ template <class S>
 class KlEstimator {
  public:
   explicit KlEstimator(const Inputs<S>& in)
-      : in_(in),
-        kind_(in.spec().choice("kl_estimator")),
-        input_(limit(in, "kl_input_clamp")),
-        output_(limit(in, "kl_output_clamp")),
-        half_(constant<S>(0.5L)) {}
+      : kind_(in.spec().choice("kl_estimator")),
+        k3_form_(in.form_undeclared() ? kEveryForm : 0),
+        input_(in, "kl_input_clamp"),
+        output_(in, "kl_output_clamp"),
+        half_(constant<S>(0.5L)),
+        one_(constant<S>(1.0L)) {
+    for (std::size_t form = 0; form < kK3Forms.size(); ++form) {
+      if (in.form(kK3Forms[form])) k3_form_ = form;
+    }
+  }
 
   struct Value {
     S value;
@@ -39,55 +44,39 @@ class KlEstimator {
   /// respect to log_prob, the weight held fixed, is the weight's product with `slope`.
   Value operator()(const S& log_prob, const S& ref_log_prob, const S* weight) const {
     const S difference = ref_log_prob - log_prob;
-    const S x = input_.bounded ? clamp(difference, -input_.at, input_.at) : difference;
-    const Term<S> plain = estimate(x);
-    Value kl{plain.value, plain.slope, S(0)};
-    if (input_.bounded) kl.slope = kl.slope * clamp_slope(difference, -input_.at, input_.at);
+    const Term<S> x = input_.bounded() ? input_(difference) : Term<S>{difference, selected<S>(1.0)};
+    const Term<S> plain = estimate(x.value);
+    Value kl{plain.value, plain.slope * x.slope, S(0)};
     if (weight) kl = {*weight * plain.value, kl.slope, plain.value};
-    if (!output_.bounded) return kl;
-    const S flows = clamp_slope(kl.value, -output_.at, output_.at);
-    return {clamp(kl.value, -output_.at, output_.at), kl.slope * flows, kl.weight_slope * flows};
+    if (!output_.bounded()) return kl;
+    const Term<S> bounded = output_(kl.value);
+    return {bounded.value, kl.slope * bounded.slope, kl.weight_slope * bounded.slope};
   }
 
  private:
-  struct Limit {
-    bool bounded;
-    S at;
-  };
-
-  static Limit limit(const Inputs<S>& in, std::string_view option) {
-    const bool bounded = !in.spec().is_none(option);
-    return {bounded, bounded ? in.option(option) : S(0)};
-  }
-
   /// Value and derivative with respect to log_prob, that is minus the one with respect to x.
   Term<S> estimate(const S& x) const {
-    if (kind_ == "k1") return {-x, constant<S>(1.0L)};
+    if (kind_ == "k1") return {-x, one_};
     if (kind_ == "k2") return {half_ * x * x, -x};
-    if (in_.form_undeclared()) return widest(x);
-    for (std::size_t form = 0; form < kK3Forms.size(); ++form) {
-      if (in_.form(kK3Forms[form])) return k3(x, form);
-    }
-    return k3(x, 0);
+    return k3_form_ == kEveryForm ? widest(x) : k3(x, k3_form_);
   }
 
-  static Term<S> k3(const S& x, std::size_t form) {
+  Term<S> k3(const S& x, std::size_t form) const {
     const auto at = value_of(x);
     if (at > 0 && at - at != 0) return {x, -x};  // the limit, not inf - inf (C3)
     if (form == 0) {
       const S grown = expm1(x);
       return {grown - x, -grown};
     }
-    const S one = constant<S>(1.0L);
     if (form == 1) {
       const S grown = expm1(x);
-      return {grown - x, one - (grown + one)};
+      return {grown - x, one_ - (grown + one_)};
     }
     const S power = exp(x);
-    return {form == 2 ? power - x - one : power - one - x, one - power};
+    return {form == 2 ? power - x - one_ : power - one_ - x, one_ - power};
   }
 
-  static Term<S> widest(const S& x) {
+  Term<S> widest(const S& x) const {
     Term<S> all = k3(x, 0);
     for (std::size_t form = 1; form < kK3Forms.size(); ++form) {
       const Term<S> next = k3(x, form);
@@ -96,10 +85,12 @@ class KlEstimator {
     return all;
   }
 
-  const Inputs<S>& in_;
+  static constexpr std::size_t kEveryForm = static_cast<std::size_t>(-1);
+
   std::string_view kind_;
-  Limit input_, output_;
-  S half_;
+  std::size_t k3_form_;
+  Limit<S> input_, output_;
+  S half_, one_;
 };
 
 }  // namespace lossgate::reference

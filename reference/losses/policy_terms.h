@@ -13,22 +13,47 @@ struct Term {
   S slope;
 };
 
-/// exp(clamp(log_ratio, -limit, limit)), the importance weight; unbounded where limit is none.
+/// clamp(x, -limit, limit) for an option that may be none, which bounds nothing.
 template <class S>
-class ImportanceWeight {
+class Limit {
  public:
-  explicit ImportanceWeight(const Inputs<S>& in)
-      : bounded_(!in.spec().is_none("log_ratio_clamp")),
-        limit_(bounded_ ? in.option("log_ratio_clamp") : S(0)) {}
+  Limit(const Inputs<S>& in, std::string_view option)
+      : bounded_(!in.spec().is_none(option)),
+        high_(bounded_ ? in.option(option) : S(0)),
+        low_(-high_) {}
 
-  Term<S> operator()(const S& log_ratio) const {
-    const S weight = exp(bounded_ ? clamp(log_ratio, -limit_, limit_) : log_ratio);
-    return {weight, bounded_ ? weight * clamp_slope(log_ratio, -limit_, limit_) : weight};
+  bool bounded() const { return bounded_; }
+
+  /// With the derivative with respect to x.
+  Term<S> operator()(const S& x) const {
+    const bool inside = compare(value_of(x) < 0 ? -x : x, high_) == Order::below;
+    if (inside) return {x, selected<S>(1.0)};
+    return {clamp(x, low_, high_), clamp_slope(x, low_, high_)};
   }
 
  private:
   bool bounded_;
-  S limit_;
+  S high_, low_;
+};
+
+/// exp(clamp(log_ratio, -limit, limit)), the importance weight; unbounded where limit is none.
+template <class S>
+class ImportanceWeight {
+ public:
+  explicit ImportanceWeight(const Inputs<S>& in) : limit_(in, "log_ratio_clamp") {}
+
+  Term<S> operator()(const S& log_ratio) const {
+    if (!limit_.bounded()) {
+      const S weight = exp(log_ratio);
+      return {weight, weight};
+    }
+    const Term<S> clamped = limit_(log_ratio);
+    const S weight = exp(clamped.value);
+    return {weight, weight * clamped.slope};
+  }
+
+ private:
+  Limit<S> limit_;
 };
 
 /// A gradient, the product of `flowing`, on its way back through an importance weight. The zero of
@@ -63,21 +88,21 @@ class ClippedSurrogate {
     const S weight = compared_as_product(w, advantage);
     if (sign > 0) {
       return {-advantage * minimum(weight, high_),
-              -advantage * (at_most(weight, high_) * shared_at(weight, low_))};
+              -advantage * shared(at_most(weight, high_), weight, low_)};
     }
     const S raised = maximum(weight, low_);
-    const S flows = at_least(weight, low_) * shared_at(weight, high_);
+    const S flows = shared(at_least(weight, low_), weight, high_);
     if (!dual_) return {-advantage * raised, -advantage * flows};
     return {-advantage * minimum(raised, ceiling_),
             -advantage * (flows * at_most(raised, ceiling_))};
   }
 
  private:
-  /// On the side where the clip decides nothing: just beyond its bound both arguments of min may
-  /// round to one number, and the clipped one takes half of the gradient.
-  static S shared_at(const S& weight, const S& bound) {
-    const bool tied = compare(weight, bound) == Order::undecided;
-    return tied ? switched<S>(Order::undecided, 0.5, 1.0, 1.0) : S(1);
+  /// `flows` on the side where the clip decides nothing: just beyond its bound both arguments of
+  /// min may round to one number, and the clipped one takes half of the gradient.
+  static S shared(const S& flows, const S& weight, const S& bound) {
+    if (compare(weight, bound) != Order::undecided) return flows;
+    return flows * switched<S>(Order::undecided, 0.5, 1.0, 1.0);
   }
 
   S low_, high_;
