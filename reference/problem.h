@@ -121,9 +121,8 @@ class Inputs {
     }
   }
 
-  /// Whether the form `name` is asked for; an undeclared form answers to none.
-  bool form(std::string_view name) const { return form_ == name; }
-  bool form_undeclared() const { return form_.empty(); }
+  /// Whether the arithmetic declares the form `name`; an undeclared form answers to none.
+  bool form(std::string_view name) const { return declares(form_, name); }
 
   /// A sum over the valid positions of one sequence, or of the whole batch.
   Sum<S> row_sum() const { return Sum<S>(problem_.tokens); }

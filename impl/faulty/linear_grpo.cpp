@@ -34,7 +34,8 @@ Implementation implementation(std::string name, const EagerLinearGrpoOptions& op
   i.source = {"impl/faulty/linear_grpo_eager.cpp", 1};
   i.unsupported = underflows;
   i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "expm1(x) - x, closed");
+    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32,
+                            "expm1(x) - x, closed with (x - max) - log S");
   };
   const Step step = [options](MicroBatch& micro_batch) {
     return eager_linear_grpo(micro_batch, options);

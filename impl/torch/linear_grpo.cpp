@@ -67,7 +67,7 @@ constexpr int kLine = __LINE__;
 
 Implementation linear_grpo_implementation() {
   return torch_implementation("linear_grpo", {"impl/torch/linear_grpo.cpp", kLine},
-                              linear_grpo_step, "expm1(x) - x, closed");
+                              linear_grpo_step, "expm1(x) - x, closed with (x - max) - log S");
 }
 
 }  // namespace lossgate::impl

@@ -24,7 +24,6 @@ class KlEstimator {
  public:
   explicit KlEstimator(const Inputs<S>& in)
       : kind_(in.spec().choice("kl_estimator")),
-        k3_form_(in.form_undeclared() ? kEveryForm : 0),
         input_(in, "kl_input_clamp"),
         output_(in, "kl_output_clamp"),
         half_(constant<S>(0.5L)),
@@ -88,7 +87,7 @@ class KlEstimator {
   static constexpr std::size_t kEveryForm = static_cast<std::size_t>(-1);
 
   std::string_view kind_;
-  std::size_t k3_form_;
+  std::size_t k3_form_ = kEveryForm;
   Limit<S> input_, output_;
   S half_, one_;
 };

@@ -26,7 +26,7 @@ struct LinearGrpo {
         .title = "GRPO from hidden states, output layer fused",
         .formula = "Grpo of log_softmax((hidden weight^T + bias) / temperature)[label]",
         .source = "Liger chunked_loss/grpo_loss.py; arXiv:2402.03300",
-        .forms = kK3Forms,
+        .forms = joined_forms(kK3Forms, {kShiftedForm, kLogSumExpForm}),
         .options = std::move(options),
         .fields = {hidden_field("hidden", Role::differentiable, "before the output layer"),
                    weight_field("weight", Role::differentiable, "of the output layer"),
@@ -56,6 +56,7 @@ struct LinearGrpo {
     const PolicyObjective<S> objective(in, out);
     const FieldReader<S> label = in.field("label");
     const auto write_hidden = out.gradient("hidden");
+    const bool shifted = in.form(kShiftedForm);
     OutputLayer<S> layer(in, "hidden", "weight", "bias");
     layer.start_gradients();
     Sum<S> loss = in.batch_sum();
@@ -63,7 +64,7 @@ struct LinearGrpo {
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         if (!in.valid(s, t)) continue;
-        const Row<S> l = log_softmax(layer.logits(s, t), true);
+        const Row<S> l = log_softmax(layer.logits(s, t), shifted);
         log_prob[static_cast<std::size_t>(t)] = l[label.integer(s, t)];
       }
       const std::vector<S> slope = objective.row(s, log_prob, loss);
@@ -72,7 +73,7 @@ struct LinearGrpo {
           for (std::int64_t h = 0; h < in.extent(Axis::hidden); ++h) write_hidden(S(0), s, t, h);
           continue;
         }
-        const Row<S> l = log_softmax(layer.logits(s, t), true);
+        const Row<S> l = log_softmax(layer.logits(s, t), shifted);
         Row<S> g = zero_row<S>(l.size());
         g[label.integer(s, t)] = slope[static_cast<std::size_t>(t)];
         layer.back(log_softmax_gradient(l, g), s, t, write_hidden);

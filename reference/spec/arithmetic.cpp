@@ -5,6 +5,11 @@
 #include <cmath>
 
 namespace lossgate {
+namespace {
+
+constexpr std::string_view kJoint = " with ";
+
+}  // namespace
 
 double SumRule::growth(double n) const {
   if (n <= 1.0) return 0.0;
@@ -30,6 +35,24 @@ Arithmetic plain_arithmetic(Dtype compute, std::string_view form) {
   a.stage(Stage::accumulate) = {.roundoff = a.roundoff, .eta = a.eta};
   a.form = form;
   return a;
+}
+
+std::vector<std::string> joined_forms(const std::vector<std::string>& first,
+                                      const std::vector<std::string>& second) {
+  std::vector<std::string> all;
+  for (const std::string& a : first) {
+    for (const std::string& b : second) all.push_back(a + std::string(kJoint) + b);
+  }
+  return all;
+}
+
+bool declares(std::string_view form, std::string_view name) {
+  while (true) {
+    const std::size_t end = form.find(kJoint);
+    if (form.substr(0, end) == name) return true;
+    if (end == std::string_view::npos) return false;
+    form.remove_prefix(end + kJoint.size());
+  }
 }
 
 }  // namespace lossgate

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "reference/spec/dtype.h"
 
@@ -70,5 +71,12 @@ struct Arithmetic {
 
 /// Everything in one format: elementwise operations, pairwise sums, sequential matrix products.
 Arithmetic plain_arithmetic(Dtype compute, std::string_view form);
+
+/// Each of the first forms with each of the second, for a loss that makes both choices.
+std::vector<std::string> joined_forms(const std::vector<std::string>& first,
+                                      const std::vector<std::string>& second);
+
+/// Whether `form`, joined or not, is or holds the choice `name`.
+bool declares(std::string_view form, std::string_view name);
 
 }  // namespace lossgate
