@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "properties/behind_mask.h"
 #include "properties/zero_upstream.h"
 
 namespace lossgate::properties {
@@ -156,12 +157,6 @@ bool nan_at_valid(const CaseStudy& study) {
   return false;
 }
 
-/// Whether the case has no position that counts: what it then gives is for the contract to say.
-bool nothing_counts(const CaseStudy& study) {
-  const std::vector<bool> valid = valid_positions(study.signature(), study.whole());
-  return std::ranges::find(valid, true) == valid.end();
-}
-
 }  // namespace
 
 bool in_range(const OutputInfo& output, const Tracked& expected) {
@@ -208,8 +203,9 @@ Outcome compare(const Comparison& comparison) {
 
 std::optional<Outcome> unusable(Evaluation& evaluation) {
   if (evaluation.study().refusal()) return skipped("the input is to be refused");
+  // What a case gives of which no position counts is for the contract to say.
   if (evaluation.implementation().contract.empty != Empty::zero &&
-      nothing_counts(evaluation.study())) {
+      !anything_counts(evaluation.study())) {
     return skipped("contract");
   }
   if (malformed(evaluation.study(), evaluation.actual())) return skipped("no values");

@@ -50,7 +50,8 @@ void mean_by_sequence(Case& c) {
 
 const std::vector<Trial>& trials() {
   static const std::vector<Trial> all = {
-      {"finite_forward", Flaw::mask_multiplied, 0, overflowing_mask, "overflow on a live path"},
+      {"finite_forward", Flaw::mask_multiplied, 0, overflowing_mask,
+       "non-finite value behind a mask"},
       {"finite_backward", Flaw::mask_multiplied, 0, overflowing_mask,
        "non-finite value behind a mask"},
       {"finite_backward", Flaw::clamped_after_exp, 0,
@@ -68,6 +69,8 @@ const std::vector<Trial>& trials() {
       {"error_on_invalid", Flaw::invalid_accepted, 0, nullptr, "invalid input accepted"},
       {"error_on_invalid", Flaw::argument_misnamed, 0, nullptr, "refusal names another argument"},
       {"empty_is_zero", Flaw::empty_divided, 0, nullptr, "empty divisor"},
+      {"empty_is_zero", Flaw::mask_multiplied, 0, overflowing_mask,
+       "non-finite value behind a mask"},
       {"empty_is_zero", Flaw::sequence_counted, 0,
        [](Case& c) { c.spec.reduction = Reduction::sequence_mean; }, "empty row counted"},
       {"zero_advantage_zero_gradient", Flaw::zero_multiplied, 0, overflowing_weight,

@@ -2,10 +2,13 @@
 #include <cmath>
 
 #include "properties/agreement.h"
+#include "properties/behind_mask.h"
 #include "properties/checks.h"
 
 namespace lossgate::properties {
 namespace {
+
+constexpr const char* kEmptyDivisor = "empty divisor";
 
 /// An output of an empty batch that is not exactly 0.
 std::optional<Violation> something(CaseStudy& study, const LossResult& actual) {
@@ -19,10 +22,22 @@ std::optional<Violation> something(CaseStudy& study, const LossResult& actual) {
                        .expected = 0.0L,
                        .error_ratio = HUGE_VAL,
                        .detail = "nothing is valid, so everything is exactly 0",
-                       .cause = "empty divisor"};
+                       .cause = kEmptyDivisor};
     }
   }
   return std::nullopt;
+}
+
+/// The same, with the cause named: it is no divisor where zeros behind the mask give zeros.
+std::optional<Violation> something_of_empty(Evaluation& evaluation, CaseStudy& empty) {
+  auto violation = something(empty, evaluation.actual(kAllMasked));
+  if (!violation || violation->cause != kEmptyDivisor) return violation;
+  const auto plain = zeroed_behind_mask(empty, empty.whole());
+  if (plain && !something(empty, evaluation.call(*plain))) {
+    violation->cause = std::isfinite(violation->actual) ? "masked data leaks"
+                                                        : "non-finite value behind a mask";
+  }
+  return violation;
 }
 
 }  // namespace
@@ -33,9 +48,7 @@ Outcome empty_is_zero(Evaluation& evaluation) {
   if (evaluation.implementation().contract.empty != Empty::zero) return skipped("contract");
   CaseStudy* empty = evaluation.study().derived(kAllMasked);
   if (!empty || empty->refusal()) return vacuous("no trigger");
-  if (auto violation = something(*empty, evaluation.actual(kAllMasked))) {
-    return violated(*violation);
-  }
+  if (auto violation = something_of_empty(evaluation, *empty)) return violated(*violation);
   CaseStudy* row = evaluation.study().derived(kRowMasked);
   // What is not the formula on the whole batch is not blamed on the empty row.
   if (!row || incomparable(evaluation) || reference_agreement(evaluation).violation) return held();

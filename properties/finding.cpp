@@ -4,15 +4,16 @@
 #include <cstdio>
 
 #include "properties/agreement.h"
+#include "properties/behind_mask.h"
 #include "properties/property.h"
 
 namespace lossgate::properties {
 namespace {
 
 /// Where the way from the tame twin begins, as a share of it, and how often it is halved on a
-/// logarithmic scale: the reach is known to about 2 parts in 10,000, be it 20 or 3e38.
-constexpr double kFirstShare = 0x1p-300;
-constexpr int kHalvings = 20;
+/// logarithmic scale: the reach is known to about 1 part in 80,000, be it 20 or 3e38.
+const double kFirstShare = std::exp2(-300.0);
+constexpr int kHalvings = 24;
 
 /// The case with `axis.field` moved towards its tame twin: 0 is there, 1 is where it was.
 Case tamed(const Case& base, const ReachAxis& axis, double share) {
@@ -82,28 +83,11 @@ std::string reach_of(const CaseStudy& study, const Prober& prober, Dtype dtype) 
 
 /// The case with plain zeros where the mask silences non-finite data; nothing if there is none.
 std::optional<Case> with_plain_padding(const CaseStudy& study) {
-  Case c = study.split();
-  bool changed = false;
-  for (const Field& field : study.signature().fields) {
-    if (!is_positional(field)) continue;
-    Tensor& tensor = c.batch.at(field.name);
-    if (!is_float(tensor.dtype)) continue;
-    const std::int64_t tokens = c.shape[Axis::tokens];
-    const std::int64_t each =
-        tensor.size() / std::max<std::int64_t>(c.shape[Axis::sequences] * tokens, 1);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const std::int64_t position = i / each;
-      // What a contract names is what callers do leave there.
-      const bool named = field.masked == Masked::minus_infinity && tensor.at(i) == -HUGE_VAL;
-      if (named || std::isfinite(tensor.at(i)) ||
-          study.valid(position / tokens, position % tokens)) {
-        continue;
-      }
-      tensor.set(i, 0.0);
-      changed = true;
-    }
-  }
-  return changed ? std::optional(c) : std::nullopt;
+  return zeroed_behind_mask(study, study.split(), [](const Field& field, double value) {
+    // What a contract names is what callers do leave there.
+    const bool named = field.masked == Masked::minus_infinity && value == -HUGE_VAL;
+    return !named && !std::isfinite(value);
+  });
 }
 
 Grade grade_of(const CaseStudy& study, const Prober& prober, bool benign) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "properties/agreement.h"
+#include "properties/behind_mask.h"
 #include "properties/checks.h"
 #include "properties/zero_upstream.h"
 
@@ -15,8 +16,12 @@ using reference::Tracked;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-std::string cause_of(const Place& place, bool backward) {
-  if (!place.valid) return "non-finite value behind a mask";
+std::string cause_of(Evaluation& evaluation, const OutputInfo& output, std::int64_t index,
+                     const Place& place, bool backward) {
+  if (!place.valid || comes_from_behind_mask(evaluation, output, index)) {
+    return "non-finite value behind a mask";
+  }
+  if (!anything_counts(evaluation.study())) return "empty divisor";
   return backward ? "non-finite slope behind a bound" : "overflow on a live path";
 }
 
@@ -55,7 +60,7 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
     if (violation || std::isfinite(value)) return;
     if (std::isnan(value) && silenced.contains({o, i})) return;
     Place place = place_of(study, output, i);
-    std::string cause = cause_of(place, backward);
+    std::string cause = cause_of(evaluation, output, i, place, backward);
     violation = Violation{.place = std::move(place),
                           .actual = value,
                           .expected = x.v,

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/behind_mask.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/case_facts.h"
+
+namespace lossgate::properties {
+
+bool anything_counts(const CaseStudy& study) {
+  return std::ranges::count(valid_positions(study.signature(), study.whole()), true) > 0;
+}
+
+std::optional<Case> zeroed_behind_mask(const CaseStudy& study, Case c,
+                                       const std::function<bool(const Field&, double)>& wanted) {
+  const std::vector<bool> valid = valid_positions(study.signature(), c);
+  bool changed = false;
+  for (const Field& field : study.signature().fields) {
+    if (!is_positional(field)) continue;
+    Tensor& tensor = c.batch.at(field.name);
+    if (!is_float(tensor.dtype)) continue;
+    const std::int64_t each = entries_per_position(c, tensor);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const double value = tensor.at(i);
+      if (value == 0.0 || valid[static_cast<std::size_t>(i / each)]) continue;
+      if (wanted && !wanted(field, value)) continue;
+      tensor.set(i, 0.0);
+      changed = true;
+    }
+  }
+  return changed ? std::optional(std::move(c)) : std::nullopt;
+}
+
+bool comes_from_behind_mask(Evaluation& evaluation, const OutputInfo& output, std::int64_t index) {
+  const CaseStudy& study = evaluation.study();
+  const std::optional<Case> plain = zeroed_behind_mask(study, study.whole());
+  if (!plain) return false;
+  const LossResult result = evaluation.call(*plain);
+  const Tensor* tensor = result.find(output.name);
+  return tensor && index < tensor->size() && std::isfinite(tensor->at(index));
+}
+
+}  // namespace lossgate::properties

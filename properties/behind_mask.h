@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+
+#include "properties/evaluation.h"
+
+/// What lies where the mask says that nothing counts. A cause is named by experiment: does the
+/// violation vanish once plain zeros lie there?
+namespace lossgate::properties {
+
+/// Whether any position counts.
+bool anything_counts(const CaseStudy& study);
+
+/// The case, which may be the study's whole or its split, with 0 for each value of a float field
+/// at a masked position that `wanted` selects; nothing where that changes nothing.
+std::optional<Case> zeroed_behind_mask(
+    const CaseStudy& study, Case c,
+    const std::function<bool(const Field&, double)>& wanted = nullptr);
+
+/// Whether it is data behind the mask that makes this entry of the whole case's result non-finite.
+bool comes_from_behind_mask(Evaluation& evaluation, const OutputInfo& output, std::int64_t index);
+
+}  // namespace lossgate::properties
