@@ -9,12 +9,14 @@
 #include <iterator>
 
 #include "impl/cuda/grpo_host.h"
+#include "impl/faulty/cispo.h"
 #include "impl/faulty/grpo.h"
 #include "impl/faulty/jsd.h"
 #include "impl/faulty/kl_penalty.h"
 #include "impl/faulty/linear_grpo.h"
 #include "impl/faulty/log_prob.h"
 #include "impl/faulty/operations.h"
+#include "impl/faulty/sapo.h"
 #include "impl/faulty/sparse_jsd.h"
 #include "impl/faulty/value_clip.h"
 
@@ -35,6 +37,8 @@ std::vector<Implementation> built_in() {
   all.push_back(grpo_host());
   append(all, eager_grpo_implementations());
   append(all, faulty_grpo_implementations());
+  append(all, cispo_implementations());
+  append(all, sapo_implementations());
   append(all, jsd_implementations());
   append(all, sparse_jsd_implementations());
   append(all, log_prob_implementations());

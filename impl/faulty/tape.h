@@ -46,6 +46,7 @@ enum class TapeOp : std::uint8_t {
   expm1,
   log,
   log1p,
+  sigmoid,
   clamp,
   minimum,
   maximum,
@@ -192,6 +193,9 @@ class Tape {
         break;
       case TapeOp::log1p:
         give(n.a, r(g / r(a() + Value(1))));
+        break;
+      case TapeOp::sigmoid:
+        give(n.a, r(r(g * r(Value(1) - n.value)) * n.value));
         break;
       case TapeOp::clamp:  // a NaN is handed on forward, but takes no gradient
         give(n.a, a() >= n.low && a() <= n.high ? g : Value(0));

@@ -53,6 +53,14 @@ Var<Format> log1p(Var<Format> a) {
   return a.tape().unary(TapeOp::log1p, a, std::log1p(a.value()));
 }
 
+/// Its exponential never overflows.
+template <class Format>
+Var<Format> sigmoid(Var<Format> a) {
+  using V = typename Format::Value;
+  const V x = a.value(), e = std::exp(x < V(0) ? x : -x);
+  return a.tape().unary(TapeOp::sigmoid, a, (x < V(0) ? e : V(1)) / (V(1) + e));
+}
+
 template <class Format>
 Var<Format> clamp(Var<Format> a, typename Format::Value low, typename Format::Value high) {
   low = Format::rounded(low);

@@ -47,6 +47,7 @@ TEST(Tape, DifferentiatesElementaryFunctions) {
   EXPECT_EQ(slope([](V a) { return expm1(a); }, 2.0), std::expm1(2.0) + 1.0);
   EXPECT_EQ(slope([](V a) { return log(a); }, 4.0), 0.25);
   EXPECT_EQ(slope([](V a) { return log1p(a); }, 3.0), 0.25);
+  EXPECT_EQ(slope([](V a) { return sigmoid(a); }, 0.0), 0.25);
 }
 
 TEST(Tape, AddsTheGradientsOfAllUses) {

@@ -8,6 +8,8 @@
 namespace lossgate::impl {
 
 Implementation grpo_implementation();
+Implementation cispo_implementation();
+Implementation sapo_implementation();
 Implementation kl_penalty_implementation();
 Implementation value_clip_implementation();
 Implementation log_prob_implementation();

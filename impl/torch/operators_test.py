@@ -33,6 +33,8 @@ def arguments(dtype=torch.float64):
     support = logits[1].log_softmax(-1)[..., :K]
     return {
         "grpo": ([*log_probs, plain, mask], [0], TOTALS),
+        "cispo": ([*log_probs[:2], plain, mask], [], TOTALS),  # its gradient is no derivative
+        "sapo": ([*log_probs[:2], plain, mask], [0], TOTALS),
         "kl_penalty": ([*log_probs, mask], [0], TOTALS),
         "value_clip": ([*log_probs, mask], [0], TOTALS),
         "log_prob": ([logits[0], label], [0], {}),
@@ -54,6 +56,8 @@ POLICIES = [
 VARIANTS = {
     "grpo": POLICIES,
     "linear_grpo": POLICIES,
+    "cispo": [{"weight_low": 0.8, "weight_high": 1.2}],
+    "sapo": [{"tau_positive": 2.0, "log_ratio_clamp": None}],
     "kl_penalty": [{"kl_weighted": True}, {"kl_estimator": "k1"}, {"kl_estimator": "k2"}],
     "value_clip": [{"value_clip": None}, {"clip_form": "interval"}],
     "log_prob": [{"temperature": 0.7}],

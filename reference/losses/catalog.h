@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reference/losses/advantage_scaling.h"
+#include "reference/losses/cispo.h"
 #include "reference/losses/grpo.h"
 #include "reference/losses/jsd.h"
 #include "reference/losses/kl_penalty.h"
@@ -9,6 +10,7 @@
 #include "reference/losses/linear_jsd.h"
 #include "reference/losses/log_prob.h"
 #include "reference/losses/prompt_dedup.h"
+#include "reference/losses/sapo.h"
 #include "reference/losses/sparse_jsd.h"
 #include "reference/losses/teacher_payload.h"
 #include "reference/losses/value_clip.h"
@@ -27,7 +29,7 @@ struct LossList {
   }
 };
 
-using Catalog = LossList<Grpo, KlPenalty, ValueClip, LogProb, Jsd, SparseJsd, LinearGrpo, LinearJsd,
-                         AdvantageScaling, PromptDedup, TeacherPayload>;
+using Catalog = LossList<Grpo, Cispo, Sapo, KlPenalty, ValueClip, LogProb, Jsd, SparseJsd, LinearGrpo,
+                         LinearJsd, AdvantageScaling, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

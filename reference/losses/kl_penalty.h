@@ -22,7 +22,7 @@ struct KlPenalty {
     std::vector<Option> options = kl_options();
     options.push_back(flag_option("kl_straight_through", "differentiate k2 instead"));
     options.push_back(
-        limit_option("log_ratio_clamp", 20.0, 1.0, 80.0, "bound of |log-ratio| before exp"));
+        log_ratio_clamp_option());
     options.push_back(max_length_option());
     OutputField per_token = per_token_output();
     per_token.range = [](const Case& c) -> std::optional<std::pair<double, double>> {

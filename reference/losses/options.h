@@ -139,6 +139,10 @@ inline Option temperature_option() {
   return real_option("temperature", 1.0, 0.05, 10.0, "logits are divided by it");
 }
 
+inline Option log_ratio_clamp_option() {
+  return limit_option("log_ratio_clamp", 20.0, 1.0, 80.0, "bound of |log-ratio| before exp");
+}
+
 inline std::vector<Option> kl_options() {
   return {choice_option("kl_estimator", {"k3", "k1", "k2"}, "estimator of the KL divergence"),
           limit_option("kl_input_clamp", 20.0, 1.0, 80.0, "bound of |ref_log_prob - log_prob|"),
@@ -151,7 +155,7 @@ inline std::vector<Option> policy_options() {
       real_option("clip_low", 0.2, 0.0, 0.9, "clip distance below 1"),
       real_option("clip_high", 0.2, 0.0, 4.0, "clip distance above 1"),
       limit_option("dual_clip", None{}, 1.5, 20.0, "bound of the weight where A < 0"),
-      limit_option("log_ratio_clamp", 20.0, 1.0, 80.0, "bound of |log-ratio| before exp"),
+      log_ratio_clamp_option(),
       choice_option("level", {"token", "sequence"}, "level of the importance weight"),
       real_option("kl_penalty", 0.04, 0.0, 1.0, "coefficient of the KL term")};
   for (Option& option : kl_options()) options.push_back(std::move(option));

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/faulty/cispo.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "impl/faulty/position_program.h"
+
+namespace lossgate::impl {
+namespace {
+
+/// The one place in which a variant deviates from the sound program.
+enum class CispoFault {
+  none,
+  gradient_through_weight,
+  bounds_around_one,
+  log_prob_detached,
+  mask_multiply,
+  mean_of_micro_batch_means,
+};
+
+template <class Format>
+class EagerCispo {
+ public:
+  using V = typename Format::Value;
+  using Variable = Var<Format>;
+
+  EagerCispo(MicroBatch& batch, CispoFault fault)
+      : batch_(batch), fault_(fault), low_(number("weight_low")), high_(number("weight_high")) {
+    const LossSpec& spec = batch.part.spec;
+    if (!spec.is_none("log_ratio_clamp")) limit_ = number("log_ratio_clamp");
+    if (fault == CispoFault::bounds_around_one) {
+      low_ = V(1) - low_;
+      high_ = V(1) + high_;
+    }
+  }
+
+  LossResult run() {
+    return run_by_position<Format>(
+        batch_,
+        {.leaf = "log_prob",
+         .multiplies_mask = fault_ == CispoFault::mask_multiply,
+         .local_means = fault_ == CispoFault::mean_of_micro_batch_means},
+        [this](Variable log_prob, std::int64_t at) { return term_of(log_prob, at); });
+  }
+
+ private:
+  V number(std::string_view option) const {
+    return static_cast<V>(batch_.part.spec.number(option));
+  }
+  Variable field(Variable like, std::string_view name, std::int64_t at) const {
+    return like.tape().constant(static_cast<V>(batch_.part.batch.at(name).at(at)));
+  }
+
+  Variable term_of(Variable log_prob, std::int64_t at) const {
+    Variable log_ratio = log_prob - field(log_prob, "old_log_prob", at);
+    if (limit_) log_ratio = clamp(log_ratio, -*limit_, *limit_);
+    const Variable weight = clamp(exp(log_ratio), low_, high_);
+    const bool flows = fault_ == CispoFault::gradient_through_weight;
+    const Variable scale = -((flows ? weight : detach(weight)) * field(log_prob, "advantage", at));
+    // An impossible token of no weight: its infinite log-prob must not meet the zero.
+    const bool silent = scale.value() == V(0) && std::isinf(log_prob.value());
+    if (silent && fault_ != CispoFault::mask_multiply) return log_prob.tape().constant(V(0));
+    return scale * (fault_ == CispoFault::log_prob_detached ? detach(log_prob) : log_prob);
+  }
+
+  MicroBatch& batch_;
+  CispoFault fault_;
+  V low_, high_;
+  std::optional<V> limit_;
+};
+
+Step eager(CispoFault fault = CispoFault::none) {
+  return [fault](MicroBatch& batch) {
+    const bool wide = float_dtype(batch.signature, batch.part) == Dtype::f64;
+    return wide ? EagerCispo<F64>(batch, fault).run() : EagerCispo<F32>(batch, fault).run();
+  };
+}
+
+Implementation implementation(std::string name, const Step& step, const Trainer& trainer = {}) {
+  Implementation i;
+  i.name = std::move(name);
+  i.loss = "cispo";
+  i.source = {"impl/faulty/cispo.cpp", 1};
+  i.unsupported = [](const Case&) { return std::nullopt; };
+  i.arithmetic = [](Dtype dtype) {
+    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "");
+  };
+  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
+    return train(signature, c, step, trainer);
+  };
+  return i;
+}
+
+Implementation faulty(std::string name, CispoFault fault, Fault why, const Trainer& trainer = {}) {
+  Implementation i = implementation(std::move(name), eager(fault), trainer);
+  i.fault = std::move(why);
+  return i;
+}
+
+}  // namespace
+
+std::vector<Implementation> cispo_implementations() {
+  std::vector<Implementation> all;
+  all.push_back(implementation("eager", eager()));
+  all.push_back(faulty("gradient_through_weight", CispoFault::gradient_through_weight,
+                       {.twin = "eager",
+                        .thread = "https://arxiv.org/abs/2506.13585",
+                        .cause = "gradient through what is constant",
+                        .trigger = "a weight inside its bounds",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("bounds_around_one", CispoFault::bounds_around_one,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/blob/main/trl/trainer/"
+                                  "grpo_config.py",
+                        .cause = "option misread",
+                        .trigger = "a weight beyond a bound",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("log_prob_detached", CispoFault::log_prob_detached,
+                       {.twin = "eager",
+                        .thread = "https://github.com/NovaSky-AI/SkyRL/commit/9d7bca91a",
+                        .cause = "dead signal",
+                        .trigger = "an advantage that is not 0",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("mask_multiply", CispoFault::mask_multiply,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/pull/6693",
+                        .cause = "mask after a non-finite value",
+                        .trigger = "an infinity or NaN at a masked position",
+                        .killers = {"finite_forward", "masked_positions_inert"}}));
+  all.push_back(faulty("mean_of_micro_batch_means", CispoFault::mean_of_micro_batch_means,
+                       {.twin = "eager",
+                        .thread = "https://github.com/NovaSky-AI/SkyRL/pull/925",
+                        .cause = "mean of means",
+                        .trigger = "micro-batches of unequal token counts",
+                        .killers = {"split_invariance"}},
+                       {.all_reduce = Trainer::AllReduce::mean, .mean_over_micro_batches = true}));
+  return all;
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <torch/library.h>
+
+#include "impl/torch/catalog.h"
+#include "impl/torch/slope.h"
+#include "impl/torch/step.h"
+#include "impl/torch/tensors.h"
+
+namespace lossgate::impl {
+namespace {
+
+struct CispoOptions {
+  double weight_low = 0.0, weight_high = 5.0;
+  std::optional<double> log_ratio_clamp = 20.0;
+};
+
+/// Terms and derivatives by log_prob. A zero coefficient silences whatever it meets.
+std::pair<at::Tensor, at::Tensor> cispo_terms(const at::Tensor& log_prob,
+                                              const at::Tensor& old_log_prob,
+                                              const at::Tensor& advantage,
+                                              const CispoOptions& options) {
+  const ImportanceWeight weight =
+      importance_weight(log_prob - old_log_prob, options.log_ratio_clamp);
+  at::Tensor slope =
+      weight.value.clamp(options.weight_low, options.weight_high).mul_(advantage).neg_();
+  at::Tensor value = slope * log_prob;
+  // A NaN advantage or log-prob stays visible.
+  const at::Tensor silent = (slope == 0).logical_and_(log_prob.isinf());
+  return {value.masked_fill_(silent, 0), slope};
+}
+
+std::tuple<at::Tensor, at::Tensor> cispo(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
+                                         const at::Tensor& advantage, const at::Tensor& mask,
+                                         const CispoOptions& options, const ReductionPlan& plan) {
+  expect_positions(log_prob, "log_prob");
+  expect_like(log_prob, old_log_prob, "old_log_prob");
+  expect_like(log_prob, advantage, "advantage");
+  const at::Tensor valid = valid_from(mask, log_prob.sizes());
+  const auto [term, slope] = [&] {
+    const at::NoGradGuard plain;
+    const at::ScalarType compute = compute_type(log_prob.scalar_type());
+    return cispo_terms(select(log_prob, valid, compute), select(old_log_prob, valid, compute),
+                       select(advantage, valid, compute), options);
+  }();
+  const at::Tensor per_token = with_slope(log_prob, term, slope);
+  return {reduce(per_token, valid, plan), per_token};
+}
+
+std::tuple<at::Tensor, at::Tensor> cispo_operator(
+    const at::Tensor& log_prob, const at::Tensor& old_log_prob, const at::Tensor& advantage,
+    const at::Tensor& mask, std::int64_t total_tokens, std::int64_t total_sequences,
+    c10::string_view reduction, double weight_low, double weight_high,
+    std::optional<double> log_ratio_clamp, std::int64_t max_length) {
+  return cispo(
+      log_prob, old_log_prob, advantage, mask,
+      {.weight_low = weight_low, .weight_high = weight_high, .log_ratio_clamp = log_ratio_clamp},
+      reduction_plan(reduction, total_tokens, total_sequences, max_length));
+}
+
+StepOutputs cispo_step(const StepInputs& in) {
+  auto [loss, per_token] = cispo(in["log_prob"], in["old_log_prob"], in["advantage"], in["mask"],
+                                 {.weight_low = in.spec().number("weight_low"),
+                                  .weight_high = in.spec().number("weight_high"),
+                                  .log_ratio_clamp = limit_option(in.spec(), "log_ratio_clamp")},
+                                 in.reduction_plan());
+  return {.loss = loss, .values = {{"per_token", per_token}}};
+}
+
+constexpr int kLine = __LINE__;
+
+}  // namespace
+
+Implementation cispo_implementation() {
+  return torch_implementation("cispo", {"impl/torch/cispo.cpp", kLine}, cispo_step, "");
+}
+
+}  // namespace lossgate::impl
+
+TORCH_LIBRARY_FRAGMENT(lossgate, library) {
+  library.def(
+      "cispo(Tensor log_prob, Tensor old_log_prob, Tensor advantage, Tensor mask, *, "
+      "int total_tokens, int total_sequences, str reduction='token_mean', float weight_low=0.0, "
+      "float weight_high=5.0, float? log_ratio_clamp=20.0, int max_length=16) "
+      "-> (Tensor loss, Tensor per_token)");
+  library.impl("cispo", c10::DispatchKey::CompositeImplicitAutograd,
+               TORCH_FN(lossgate::impl::cispo_operator));
+}

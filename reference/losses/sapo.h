@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/losses/options.h"
+#include "reference/losses/policy_terms.h"
+
+namespace lossgate::reference {
+
+/// SAPO: the policy objective under a soft gate instead of a clip.
+///
+/// Formula: x[s,t] = -A (4 / tau) sigmoid(tau (w - 1)), reduced over valid positions; tau is
+///   tau_positive where A > 0, else tau_negative; w = exp(clamp(log_prob - old_log_prob,
+///   +-log_ratio_clamp)).
+/// Shapes: all fields [sequences, tokens]. Units: log-probs in nats, advantages dimensionless.
+/// Gradient: for log_prob: -A 4 g (1 - g) w inside the clamp, g the sigmoid; zero where masked.
+/// Error: without a clamp w overflows where the gate has long closed, and 0 times infinity is NaN
+///   in the backward.
+/// Source: Gao et al. 2025 (arXiv:2511.20347) eq. 5-7; TRL `get_sapo_token_loss`, verl
+///   `compute_policy_loss_sapo`.
+struct Sapo {
+  static LossSignature signature() {
+    return {
+        .id = "sapo",
+        .title = "SAPO: the policy objective under a soft gate",
+        .formula = "-A (4 / tau) sigmoid(tau (w - 1)), tau by the sign of A",
+        .source = "arXiv:2511.20347 eq. 5-7; TRL, verl, Liger, AReaL",
+        .options = {real_option("tau_positive", 1.0, 0.1, 10.0, "steepness where A > 0"),
+                    real_option("tau_negative", 1.05, 0.1, 10.0, "steepness elsewhere"),
+                    log_ratio_clamp_option(), max_length_option()},
+        .fields = {log_prob_field("log_prob", Role::differentiable,
+                                  "of the taken token, current policy"),
+                   log_prob_field("old_log_prob", Role::constant, "behaviour policy"),
+                   advantage_field(), mask_field()},
+        .outputs = {per_token_output()},
+        .reductions = kTokenReductions,
+        .reach = {{"log-ratio", "old_log_prob", "log_prob"}},
+        .mask = "mask",
+        .advantage = "advantage",
+    };
+  }
+
+  template <class S>
+  static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
+    const auto log_prob = in.field("log_prob"), old_log_prob = in.field("old_log_prob"),
+               advantage = in.field("advantage");
+    const auto per_token = out.writer("per_token"), gradient = out.gradient("log_prob");
+    const ImportanceWeight<S> importance(in);
+    const Gate<S> positive(in, "tau_positive"), negative(in, "tau_negative");
+    Sum<S> loss = in.batch_sum();
+    for (std::int64_t s = 0; s < in.sequences(); ++s) {
+      const S weight = in.row_tokens(s) > 0 ? in.token_weight(s) : S(0);
+      for (std::int64_t t = 0; t < in.tokens(); ++t) {
+        if (!in.valid(s, t)) {
+          per_token(S(0), s, t);
+          gradient(S(0), s, t);
+          continue;
+        }
+        const S a = advantage(s, t);
+        const auto w = importance(store(Stage::log_prob, log_prob(s, t) - old_log_prob(s, t)));
+        const Term<S> term = value_of(a) > 0 ? positive(w.value, a) : negative(w.value, a);
+        per_token(store(Stage::per_token, term.value), s, t);
+        loss.add(weight * term.value);
+        gradient(store(Stage::gradient, through(w, in.upstream(), weight, term.slope)), s, t);
+      }
+    }
+    out.loss(loss);
+  }
+
+ private:
+  /// -A (4 / tau) sigmoid(tau (w - 1)), with the derivative with respect to w.
+  template <class S>
+  class Gate {
+   public:
+    Gate(const Inputs<S>& in, std::string_view option)
+        : tau_(in.option(option)),
+          closed_(1.0 + kClosed / in.spec().number(option)),
+          one_(constant<S>(1.0L)),
+          four_(constant<S>(4.0L)) {}
+
+    Term<S> operator()(const S& w, const S& advantage) const {
+      if (value_of(advantage) == 0) return {silenced(-advantage, w), silenced(-advantage, w)};
+      const S scale = -advantage * (four_ / tau_);
+      if (compare(w, closed_) == Order::above) return {scale, S(0)};
+      const S open = sigmoid(tau_ * (w - one_));
+      return {scale * open, -product(advantage, four_, open, one_ - open)};
+    }
+
+   private:
+    /// Where g (1 - g) w, which is below exp(-z) (1 + z / tau), is no number of any format.
+    static constexpr double kClosed = 100'000.0;
+
+    S tau_, closed_, one_, four_;
+  };
+};
+
+}  // namespace lossgate::reference

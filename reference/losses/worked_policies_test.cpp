@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/losses/given_worked.h"
+
+namespace lossgate::reference {
+namespace {
+
+// ---- GRPO ---------------------------------------------------------------------------------------
+
+/// One token with importance weight w and advantage A, without a KL term.
+Worked policy(double w, double advantage) {
+  Worked worked("grpo", {{Axis::sequences, 1}, {Axis::tokens, 1}});
+  return worked.with("kl_penalty", 0.0)
+      .field("log_prob", {std::log(w)})
+      .field("advantage", {advantage});
+}
+
+TEST(WorkedGrpo, OnPolicyIsMinusTheAdvantage) {
+  // w = 1: -min(1 x 2, 1 x 2) = -2, and d/dlog_prob = -A w = -2.
+  policy(1.0, 2.0).gives("loss", {-2.0}).gives("gradient.log_prob", {-2.0});
+  policy(1.0, -3.0).gives("loss", {3.0}).gives("gradient.log_prob", {3.0});
+}
+
+TEST(WorkedGrpo, ClipsGainsOnBothSides) {
+  // arXiv:1707.06347, figure 1. w = 2, A = 1: min(2, 1.2) = 1.2, clipped, no gradient.
+  policy(2.0, 1.0).gives("loss", {-1.2}).gives("gradient.log_prob", {0.0});
+  // w = 1/2, A = -1: min(-1/2, -0.8) = -0.8, clipped.
+  policy(0.5, -1.0).gives("loss", {0.8}).gives("gradient.log_prob", {0.0});
+}
+
+TEST(WorkedGrpo, NeverClipsLosses) {
+  // w = 2, A = -1: min(-2, -1.2) = -2; -A w = 2.
+  policy(2.0, -1.0).gives("loss", {2.0}).gives("gradient.log_prob", {2.0});
+  // w = 1/2, A = 1: min(1/2, 0.8) = 1/2.
+  policy(0.5, 1.0).gives("loss", {-0.5}).gives("gradient.log_prob", {-0.5});
+}
+
+TEST(WorkedGrpo, ClipsAsymmetrically) {
+  // DAPO: clip_high 0.28 alone moves the upper edge.
+  policy(2.0, 1.0).with("clip_high", 0.28).gives("loss", {-1.28});
+  policy(0.5, -1.0).with("clip_high", 0.28).gives("loss", {0.8});
+}
+
+TEST(WorkedGrpo, DualClipBoundsTheLossOfNegativeAdvantages) {
+  // arXiv:1912.09729: A = -1, w = 4, c = 3: max(min(-4, -1.2), -3) = -3.
+  policy(4.0, -1.0).with("dual_clip", 3.0).gives("loss", {3.0}).gives("gradient.log_prob", {0.0});
+  policy(2.0, -1.0).with("dual_clip", 3.0).gives("loss", {2.0}).gives("gradient.log_prob", {2.0});
+  policy(4.0, 1.0).with("dual_clip", 3.0).gives("loss", {-1.2});
+}
+
+TEST(WorkedGrpo, ClampsTheLogRatioBeforeExp) {
+  // log-ratio 3 under a clamp at 1, A = -1: w = e, and the clamp stops the gradient; at exactly 1
+  // it passes.
+  policy(std::exp(3.0), -1.0)
+      .with("log_ratio_clamp", 1.0)
+      .gives("loss", {std::exp(1.0)})
+      .gives("gradient.log_prob", {0.0});
+  Worked("grpo", {{Axis::sequences, 1}, {Axis::tokens, 1}})
+      .with("kl_penalty", 0.0)
+      .with("log_ratio_clamp", 1.0)
+      .field("log_prob", {1.0})
+      .field("advantage", {-1.0})
+      .gives("gradient.log_prob", {std::exp(1.0)});
+}
+
+TEST(WorkedGrpo, AtSequenceLevelUsesTheGeometricMean) {
+  // GSPO, arXiv:2507.18071 eq. 7: log-ratios ln 4 and 0: w = exp(ln 4 / 2) = 2 for both tokens.
+  // With A = (-1, -1): loss 2 + 2 = 4; d w / d log_prob = w / 2, so each gradient is 2 x 2 / 2 = 2.
+  Worked("grpo", {{Axis::sequences, 1}, {Axis::tokens, 2}})
+      .with("kl_penalty", 0.0)
+      .with("level", "sequence")
+      .field("log_prob", {2.0 * kLn2, 0.0})
+      .field("advantage", {-1.0, -1.0})
+      .gives("per_token", {2.0, 2.0})
+      .gives("loss", {4.0})
+      .gives("gradient.log_prob", {2.0, 2.0});
+}
+
+TEST(WorkedGrpo, AddsThePenalty) {
+  // On-policy A = 2, x = ref - log_prob = ln 2: -2 + 0.5 (2 - ln 2 - 1), gradient -2 + 0.5 (1 - 2).
+  policy(1.0, 2.0)
+      .with("kl_penalty", 0.5)
+      .field("ref_log_prob", {kLn2})
+      .gives("loss", {-2.0 + 0.5 * (1.0 - kLn2)})
+      .gives("gradient.log_prob", {-2.5});
+}
+
+// ---- CISPO --------------------------------------------------------------------------------------
+
+/// One token of log-prob -ln 2 with importance weight w and advantage A.
+Worked reinforced(double w, double advantage) {
+  Worked worked("cispo", {{Axis::sequences, 1}, {Axis::tokens, 1}});
+  return worked.field("log_prob", {-kLn2})
+      .field("old_log_prob", {-kLn2 - std::log(w)})
+      .field("advantage", {advantage});
+}
+
+TEST(WorkedCispo, IsReinforceUnderAConstantWeight) {
+  // w = 2, A = 3: -2 x 3 x -ln 2; the gradient is -2 x 3, not that of the weight besides.
+  reinforced(2.0, 3.0).gives("loss", {6.0 * kLn2}).gives("gradient.log_prob", {-6.0});
+}
+
+TEST(WorkedCispo, BoundsTheWeightItselfOnBothSides) {
+  reinforced(8.0, 1.0).gives("loss", {5.0 * kLn2}).gives("gradient.log_prob", {-5.0});
+  reinforced(0.25, -1.0).with("weight_low", 0.5).gives("loss", {-0.5 * kLn2});
+  reinforced(0.25, -1.0).gives("gradient.log_prob", {0.25});
+}
+
+// ---- SAPO ---------------------------------------------------------------------------------------
+
+/// One token with importance weight w and advantage A.
+Worked gated(double w, double advantage) {
+  Worked worked("sapo", {{Axis::sequences, 1}, {Axis::tokens, 1}});
+  return worked.field("log_prob", {std::log(w)}).field("advantage", {advantage});
+}
+
+TEST(WorkedSapo, IsThePolicyGradientOnPolicy) {
+  // w = 1: sigmoid(0) = 1/2, so -A 2 / tau, and the gradient is -A whatever tau.
+  gated(1.0, 3.0).gives("loss", {-6.0}).gives("gradient.log_prob", {-3.0});
+  gated(1.0, 3.0)
+      .with("tau_positive", 2.0)
+      .gives("loss", {-3.0})
+      .gives("gradient.log_prob", {-3.0});
+  gated(1.0, -3.0).with("tau_negative", 2.0).gives("loss", {3.0}).gives("gradient.log_prob", {3.0});
+}
+
+TEST(WorkedSapo, ClosesItsGateOffPolicy) {
+  // w = 1 + ln 3: sigmoid(ln 3) = 3/4, and 4 x 3/4 x 1/4 x w = 3/4 (1 + ln 3).
+  gated(1.0 + kLn3, 1.0).gives("loss", {-3.0}).gives("gradient.log_prob", {-0.75 * (1.0 + kLn3)});
+}
+
+}  // namespace
+}  // namespace lossgate::reference
