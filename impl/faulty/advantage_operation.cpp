@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/operations.h"
 #include "impl/token_weight.h"
 #include "impl/trainer.h"
@@ -55,21 +56,13 @@ LossResult scale(MicroBatch& micro_batch, ScalingFault fault) {
 }
 
 Implementation implementation(std::string name, ScalingFault fault) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "advantage_scaling";
-  i.source = {"impl/faulty/advantage_operation.cpp", 30};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "");
+  const Step step = [fault](MicroBatch& part) {
+    const bool wide = part.part.batch.at("advantage").dtype == Dtype::f64;
+    return wide ? scale<double>(part, fault) : scale<float>(part, fault);
   };
-  i.evaluate = [fault](const LossSignature& signature, const Case& c) {
-    return train(signature, c, [fault](MicroBatch& part) {
-      const bool wide = part.part.batch.at("advantage").dtype == Dtype::f64;
-      return wide ? scale<double>(part, fault) : scale<float>(part, fault);
-    });
-  };
-  return i;
+  return eager_implementation(
+      {.loss = "advantage_scaling", .source = {"impl/faulty/advantage_operation.cpp", 30}},
+      std::move(name), step);
 }
 
 Implementation faulty(std::string name, ScalingFault fault, std::string cause, std::string trigger,

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/position_program.h"
 
 namespace lossgate::impl {
@@ -72,39 +73,28 @@ class EagerCispo {
   std::optional<V> limit_;
 };
 
-Step eager(CispoFault fault = CispoFault::none) {
+Step eager(CispoFault fault) {
   return [fault](MicroBatch& batch) {
     const bool wide = float_dtype(batch.signature, batch.part) == Dtype::f64;
     return wide ? EagerCispo<F64>(batch, fault).run() : EagerCispo<F32>(batch, fault).run();
   };
 }
 
-Implementation implementation(std::string name, const Step& step, const Trainer& trainer = {}) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "cispo";
-  i.source = {"impl/faulty/cispo.cpp", 1};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "");
-  };
-  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
-    return train(signature, c, step, trainer);
-  };
-  return i;
+Implementation implementation(std::string name, CispoFault fault = CispoFault::none,
+                              const Trainer& trainer = {}) {
+  return eager_implementation({.loss = "cispo", .source = {"impl/faulty/cispo.cpp", 1}},
+                              std::move(name), eager(fault), trainer);
 }
 
 Implementation faulty(std::string name, CispoFault fault, Fault why, const Trainer& trainer = {}) {
-  Implementation i = implementation(std::move(name), eager(fault), trainer);
-  i.fault = std::move(why);
-  return i;
+  return with_fault(implementation(std::move(name), fault, trainer), std::move(why));
 }
 
 }  // namespace
 
 std::vector<Implementation> cispo_implementations() {
   std::vector<Implementation> all;
-  all.push_back(implementation("eager", eager()));
+  all.push_back(implementation("eager"));
   all.push_back(faulty("gradient_through_weight", CispoFault::gradient_through_weight,
                        {.twin = "eager",
                         .thread = "https://arxiv.org/abs/2506.13585",

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "impl/faulty/advantage_scaling.h"
+#include "impl/faulty/eager.h"
 #include "impl/faulty/grpo_eager.h"
 
 namespace lossgate::impl {
@@ -16,18 +17,9 @@ Trainer mean_over_ranks(int world_power) {
 }
 
 Implementation implementation(std::string name, const Step& step, const Trainer& trainer = {}) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "grpo";
-  i.source = {kFile, 1};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "expm1(x) - x, closed");
-  };
-  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
-    return train(signature, c, step, trainer);
-  };
-  return i;
+  return eager_implementation(
+      {.loss = "grpo", .source = {kFile, 1}, .form = "expm1(x) - x, closed"}, std::move(name), step,
+      trainer);
 }
 
 Step eager(GrpoFault fault = GrpoFault::none) {
@@ -56,13 +48,8 @@ void check_all_but_reduction(const LossSignature& signature, const Case& c) {
   check_split(signature, c);
 }
 
-Implementation faulty(Implementation i, Fault fault) {
-  i.fault = std::move(fault);
-  return i;
-}
-
 Implementation faulty(std::string name, GrpoFault fault, Fault why, const Trainer& trainer = {}) {
-  return faulty(implementation(std::move(name), eager(fault), trainer), std::move(why));
+  return with_fault(implementation(std::move(name), eager(fault), trainer), std::move(why));
 }
 
 /// Faults in exp, clamp and mask.
@@ -117,11 +104,12 @@ void add_overflow_faults(std::vector<Implementation>& all) {
     if (c.batch.at("log_prob").dtype != Dtype::f16) return "the fault is in f16 alone";
     return std::nullopt;
   };
-  all.push_back(faulty(std::move(f16), {.twin = "eager",
-                                        .thread = "https://github.com/OpenRLHF/OpenRLHF/pull/1335",
-                                        .cause = "clamp wider than the format",
-                                        .trigger = "f16 with a log-ratio above 11.09",
-                                        .killers = {"finite_backward", "reference_agreement"}}));
+  all.push_back(
+      with_fault(std::move(f16), {.twin = "eager",
+                                  .thread = "https://github.com/OpenRLHF/OpenRLHF/pull/1335",
+                                  .cause = "clamp wider than the format",
+                                  .trigger = "f16 with a log-ratio above 11.09",
+                                  .killers = {"finite_backward", "reference_agreement"}}));
 }
 
 /// Faults in what the gradient flows through.
@@ -138,12 +126,12 @@ void add_signal_faults(std::vector<Implementation>& all) {
                         .cause = "dead signal",
                         .trigger = "an advantage that is not 0 inside the clip range",
                         .killers = {"reference_agreement"}}));
-  all.push_back(faulty(grpo_with_gradient_error(1e-6),
-                       {.twin = "eager",
-                        .thread = "https://github.com/NovaSky-AI/SkyRL/pull/925",
-                        .cause = "biased weight",
-                        .trigger = "f32, |log-ratio| <= 1: the smallest bias that must show",
-                        .killers = {"reference_agreement"}}));
+  all.push_back(with_fault(grpo_with_gradient_error(1e-6),
+                           {.twin = "eager",
+                            .thread = "https://github.com/NovaSky-AI/SkyRL/pull/925",
+                            .cause = "biased weight",
+                            .trigger = "f32, |log-ratio| <= 1: the smallest bias that must show",
+                            .killers = {"reference_agreement"}}));
 }
 
 /// Faults in what a token counts.
@@ -164,24 +152,25 @@ void add_reduction_faults(std::vector<Implementation>& all) {
                         .killers = {"empty_is_zero"}}));
   Implementation ignores =
       implementation("unknown_reduction_ignored", eager(), {.check = &check_all_but_reduction});
-  all.push_back(faulty(std::move(ignores), {.twin = "eager",
-                                            .thread = kScaling,
-                                            .cause = "invalid input accepted",
-                                            .trigger = "a reduction that the loss does not have",
-                                            .killers = {"error_on_invalid"}}));
-  all.push_back(faulty(scaled_implementation("normalised_twice", &scale_advantages_twice),
-                       {.twin = "prescaled",
-                        .thread = kScaling,
-                        .cause = "scaled twice",
-                        .trigger = "two valid tokens and a mean",
-                        .killers = {"reference_agreement"}}));
   all.push_back(
-      faulty(scaled_implementation("remainder_keeps_zero", &scale_advantages_without_remainder),
-             {.twin = "prescaled",
-              .thread = "https://github.com/NovaSky-AI/SkyRL/pull/1296",
-              .cause = "remainder dropped",
-              .trigger = "sequences that micro-batches of one size do not cover",
-              .killers = {"split_invariance"}}));
+      with_fault(std::move(ignores), {.twin = "eager",
+                                      .thread = kScaling,
+                                      .cause = "invalid input accepted",
+                                      .trigger = "a reduction that the loss does not have",
+                                      .killers = {"error_on_invalid"}}));
+  all.push_back(with_fault(scaled_implementation("normalised_twice", &scale_advantages_twice),
+                           {.twin = "prescaled",
+                            .thread = kScaling,
+                            .cause = "scaled twice",
+                            .trigger = "two valid tokens and a mean",
+                            .killers = {"reference_agreement"}}));
+  all.push_back(
+      with_fault(scaled_implementation("remainder_keeps_zero", &scale_advantages_without_remainder),
+                 {.twin = "prescaled",
+                  .thread = "https://github.com/NovaSky-AI/SkyRL/pull/1296",
+                  .cause = "remainder dropped",
+                  .trigger = "sequences that micro-batches of one size do not cover",
+                  .killers = {"split_invariance"}}));
   all.push_back(faulty("masked_mean_counts_padding", GrpoFault::masked_mean_counts_padding,
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/pull/6439",

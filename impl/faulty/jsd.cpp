@@ -3,36 +3,26 @@
 
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/jsd_eager.h"
 
 namespace lossgate::impl {
 namespace {
 
-Implementation implementation(std::string loss, std::string name, const EagerJsdOptions& options,
-                              const Trainer& trainer = {}) {
+Implementation implementation(std::string_view loss, std::string name,
+                              const EagerJsdOptions& options, const Trainer& trainer = {}) {
   const bool linear = loss == "linear_jsd";
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = std::move(loss);
-  i.source = {"impl/faulty/jsd_eager.cpp", 1};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "(x - max) - log S");
-  };
   const Step step = [options, linear](MicroBatch& micro_batch) {
     return linear ? eager_linear_jsd(micro_batch, options) : eager_jsd(micro_batch, options);
   };
-  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
-    return train(signature, c, step, trainer);
-  };
-  return i;
+  return eager_implementation(
+      {.loss = loss, .source = {"impl/faulty/jsd_eager.cpp", 1}, .form = "(x - max) - log S"},
+      std::move(name), step, trainer);
 }
 
-Implementation faulty(std::string loss, std::string name, const EagerJsdOptions& options,
+Implementation faulty(std::string_view loss, std::string name, const EagerJsdOptions& options,
                       Fault fault, const Trainer& trainer = {}) {
-  Implementation i = implementation(std::move(loss), std::move(name), options, trainer);
-  i.fault = std::move(fault);
-  return i;
+  return with_fault(implementation(loss, std::move(name), options, trainer), std::move(fault));
 }
 
 /// Faults in logarithms and masks.

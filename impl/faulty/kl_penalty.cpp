@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/kl_penalty_eager.h"
 
 namespace lossgate::impl {
@@ -20,26 +21,17 @@ constexpr const char* form_name(K3Form form) {
 }
 
 Implementation implementation(std::string name, const EagerKlOptions& options) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "kl_penalty";
-  i.source = {"impl/faulty/kl_penalty_eager.cpp", 1};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [form = options.form](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, form_name(form));
+  const Step step = [options](MicroBatch& micro_batch) {
+    return eager_kl_penalty(micro_batch, options);
   };
-  i.evaluate = [options](const LossSignature& signature, const Case& c) {
-    return train(signature, c, [options](MicroBatch& micro_batch) {
-      return eager_kl_penalty(micro_batch, options);
-    });
-  };
-  return i;
+  return eager_implementation({.loss = "kl_penalty",
+                               .source = {"impl/faulty/kl_penalty_eager.cpp", 1},
+                               .form = form_name(options.form)},
+                              std::move(name), step);
 }
 
 Implementation faulty(std::string name, const EagerKlOptions& options, Fault fault) {
-  Implementation i = implementation(std::move(name), options);
-  i.fault = std::move(fault);
-  return i;
+  return with_fault(implementation(std::move(name), options), std::move(fault));
 }
 
 /// Faults in exp, clamp and mask.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/linear_grpo_eager.h"
 
 namespace lossgate::impl {
@@ -28,29 +29,20 @@ std::optional<std::string> underflows(const Case& c) {
 
 Implementation implementation(std::string name, const EagerLinearGrpoOptions& options,
                               const Trainer& trainer = {}) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "linear_grpo";
-  i.source = {"impl/faulty/linear_grpo_eager.cpp", 1};
-  i.unsupported = underflows;
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32,
-                            "expm1(x) - x, closed with (x - max) - log S");
-  };
   const Step step = [options](MicroBatch& micro_batch) {
     return eager_linear_grpo(micro_batch, options);
   };
-  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
-    return train(signature, c, step, trainer);
-  };
+  Implementation i = eager_implementation({.loss = "linear_grpo",
+                                           .source = {"impl/faulty/linear_grpo_eager.cpp", 1},
+                                           .form = "expm1(x) - x, closed with (x - max) - log S"},
+                                          std::move(name), step, trainer);
+  i.unsupported = underflows;
   return i;
 }
 
 Implementation faulty(std::string name, const EagerLinearGrpoOptions& options, Fault fault,
                       const Trainer& trainer = {}) {
-  Implementation i = implementation(std::move(name), options, trainer);
-  i.fault = std::move(fault);
-  return i;
+  return with_fault(implementation(std::move(name), options, trainer), std::move(fault));
 }
 
 /// Faults of the objective.

@@ -3,25 +3,18 @@
 
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/log_prob_eager.h"
 
 namespace lossgate::impl {
 namespace {
 
 Implementation implementation(std::string name, LogProbFault fault, const Trainer& trainer = {}) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "log_prob";
-  i.source = {"impl/faulty/log_prob_eager.cpp", 1};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "(x - max) - log S");
-  };
   const Step step = [fault](MicroBatch& micro_batch) { return eager_log_prob(micro_batch, fault); };
-  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
-    return train(signature, c, step, trainer);
-  };
-  return i;
+  return eager_implementation({.loss = "log_prob",
+                               .source = {"impl/faulty/log_prob_eager.cpp", 1},
+                               .form = "(x - max) - log S"},
+                              std::move(name), step, trainer);
 }
 
 /// Takes a label outside the vocabulary for the nearest one inside.
@@ -34,9 +27,7 @@ void check_all_but_values(const LossSignature& signature, const Case& c) {
 
 Implementation faulty(std::string name, LogProbFault fault, Fault why,
                       const Trainer& trainer = {}) {
-  Implementation i = implementation(std::move(name), fault, trainer);
-  i.fault = std::move(why);
-  return i;
+  return with_fault(implementation(std::move(name), fault, trainer), std::move(why));
 }
 
 }  // namespace

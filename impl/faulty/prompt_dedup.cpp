@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/operations.h"
 #include "impl/trainer.h"
 
@@ -54,16 +55,10 @@ LossResult score(MicroBatch& micro_batch, Plan (*make_plan)(const Tensor&, Index
 }
 
 Implementation implementation(std::string name, Plan (*make_plan)(const Tensor&, Index)) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "prompt_dedup";
-  i.source = {"impl/faulty/prompt_dedup.cpp", 22};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype) { return plain_arithmetic(Dtype::f32, ""); };
-  i.evaluate = [make_plan](const LossSignature& signature, const Case& c) {
-    return train(signature, c, [make_plan](MicroBatch& part) { return score(part, make_plan); });
-  };
-  return i;
+  const Step step = [make_plan](MicroBatch& part) { return score(part, make_plan); };
+  return eager_implementation(
+      {.loss = "prompt_dedup", .source = {"impl/faulty/prompt_dedup.cpp", 22}}, std::move(name),
+      step);
 }
 
 }  // namespace

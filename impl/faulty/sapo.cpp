@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/position_program.h"
 
 namespace lossgate::impl {
@@ -73,32 +74,21 @@ class EagerSapo {
   std::optional<V> limit_;
 };
 
-Step eager(SapoFault fault = SapoFault::none) {
+Step eager(SapoFault fault) {
   return [fault](MicroBatch& batch) {
     const bool wide = float_dtype(batch.signature, batch.part) == Dtype::f64;
     return wide ? EagerSapo<F64>(batch, fault).run() : EagerSapo<F32>(batch, fault).run();
   };
 }
 
-Implementation implementation(std::string name, const Step& step, const Trainer& trainer = {}) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "sapo";
-  i.source = {"impl/faulty/sapo.cpp", 1};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "");
-  };
-  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
-    return train(signature, c, step, trainer);
-  };
-  return i;
+Implementation implementation(std::string name, SapoFault fault = SapoFault::none,
+                              const Trainer& trainer = {}) {
+  return eager_implementation({.loss = "sapo", .source = {"impl/faulty/sapo.cpp", 1}},
+                              std::move(name), eager(fault), trainer);
 }
 
 Implementation faulty(std::string name, SapoFault fault, Fault why, const Trainer& trainer = {}) {
-  Implementation i = implementation(std::move(name), eager(fault), trainer);
-  i.fault = std::move(why);
-  return i;
+  return with_fault(implementation(std::move(name), fault, trainer), std::move(why));
 }
 
 /// Faults in the gate.
@@ -136,7 +126,7 @@ void add_gate_faults(std::vector<Implementation>& all) {
 
 std::vector<Implementation> sapo_implementations() {
   std::vector<Implementation> all;
-  all.push_back(implementation("eager", eager()));
+  all.push_back(implementation("eager"));
   add_gate_faults(all);
   all.push_back(
       faulty("mask_multiply", SapoFault::mask_multiply,

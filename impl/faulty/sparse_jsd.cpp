@@ -3,33 +3,24 @@
 
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/sparse_jsd_eager.h"
 
 namespace lossgate::impl {
 namespace {
 
 Implementation implementation(std::string name, SparseJsdFault fault) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "sparse_jsd";
-  i.source = {"impl/faulty/sparse_jsd_eager.cpp", 1};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "(x - max) - log S");
-  };
   const Step step = [fault](MicroBatch& micro_batch) {
     return eager_sparse_jsd(micro_batch, fault);
   };
-  i.evaluate = [step](const LossSignature& signature, const Case& c) {
-    return train(signature, c, step, {.check = &require_valid_sparse_jsd});
-  };
-  return i;
+  return eager_implementation({.loss = "sparse_jsd",
+                               .source = {"impl/faulty/sparse_jsd_eager.cpp", 1},
+                               .form = "(x - max) - log S"},
+                              std::move(name), step, {.check = &require_valid_sparse_jsd});
 }
 
 Implementation faulty(std::string name, SparseJsdFault fault, Fault why) {
-  Implementation i = implementation(std::move(name), fault);
-  i.fault = std::move(why);
-  return i;
+  return with_fault(implementation(std::move(name), fault), std::move(why));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/operations.h"
 #include "impl/faulty/teacher_message.h"
 #include "impl/trainer.h"
@@ -116,17 +117,10 @@ LossResult decode(MicroBatch& micro_batch, PayloadFault fault) {
 constexpr int kLine = __LINE__;
 
 Implementation implementation(std::string name, PayloadFault fault) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "teacher_payload";
-  i.source = {"impl/faulty/teacher_payload.cpp", kLine};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype) { return plain_arithmetic(Dtype::f32, ""); };
-  i.evaluate = [fault](const LossSignature& signature, const Case& c) {
-    return train(signature, c, [fault](MicroBatch& part) { return decode(part, fault); },
-                 {.check = check_rectangle});
-  };
-  return i;
+  const Step step = [fault](MicroBatch& part) { return decode(part, fault); };
+  return eager_implementation(
+      {.loss = "teacher_payload", .source = {"impl/faulty/teacher_payload.cpp", kLine}},
+      std::move(name), step, {.check = check_rectangle});
 }
 
 Implementation faulty(std::string name, PayloadFault fault, std::string cause, std::string trigger,

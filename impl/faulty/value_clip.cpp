@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/value_clip_eager.h"
 
 namespace lossgate::impl {
@@ -12,30 +13,19 @@ constexpr const char* kFormula =
     "https://github.com/openai/baselines/blob/master/baselines/ppo2/model.py";
 constexpr const char* kCritic = "https://github.com/NovaSky-AI/SkyRL/pull/925";
 
-Implementation implementation(std::string name, const Step& step, const Trainer& trainer = {}) {
-  Implementation i;
-  i.name = std::move(name);
-  i.loss = "value_clip";
-  i.source = {"impl/faulty/value_clip_eager.cpp", 1};
-  i.unsupported = [](const Case&) { return std::nullopt; };
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, "");
+Implementation implementation(std::string name, ValueClipFault fault = ValueClipFault::none,
+                              const Trainer& trainer = {}) {
+  const Step step = [fault](MicroBatch& micro_batch) {
+    return eager_value_clip(micro_batch, fault);
   };
-  i.evaluate = [step, trainer](const LossSignature& signature, const Case& c) {
-    return train(signature, c, step, trainer);
-  };
-  return i;
-}
-
-Step eager(ValueClipFault fault = ValueClipFault::none) {
-  return [fault](MicroBatch& micro_batch) { return eager_value_clip(micro_batch, fault); };
+  return eager_implementation(
+      {.loss = "value_clip", .source = {"impl/faulty/value_clip_eager.cpp", 1}}, std::move(name),
+      step, trainer);
 }
 
 Implementation faulty(std::string name, ValueClipFault fault, Fault why,
                       const Trainer& trainer = {}) {
-  Implementation i = implementation(std::move(name), eager(fault), trainer);
-  i.fault = std::move(why);
-  return i;
+  return with_fault(implementation(std::move(name), fault, trainer), std::move(why));
 }
 
 /// Faults in squares, clip and mask.
@@ -109,7 +99,7 @@ void add_reduction_faults(std::vector<Implementation>& all) {
 
 std::vector<Implementation> value_clip_implementations() {
   std::vector<Implementation> all;
-  all.push_back(implementation("eager", eager()));
+  all.push_back(implementation("eager"));
   add_value_faults(all);
   add_reduction_faults(all);
   return all;

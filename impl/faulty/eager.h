@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "impl/implementation.h"
+#include "impl/trainer.h"
+
+namespace lossgate::impl {
+
+/// What every variant of a loss's eager program shares.
+struct EagerProgram {
+  std::string_view loss;
+  Source source;
+  std::string_view form = "";  ///< of the loss's forms
+};
+
+/// A variant: `step` computes a micro-batch in f32, in f64 where the fields are f64, whatever the
+/// width of what is stored; `trainer` combines the parts.
+Implementation eager_implementation(const EagerProgram& program, std::string name, Step step,
+                                    const Trainer& trainer = {});
+
+/// The same, wrong on purpose.
+Implementation with_fault(Implementation implementation, Fault fault);
+
+}  // namespace lossgate::impl
