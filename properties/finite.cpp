@@ -18,10 +18,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::string cause_of(Evaluation& evaluation, const OutputInfo& output, std::int64_t index,
                      const Place& place, bool backward) {
-  if (!place.valid || comes_from_behind_mask(evaluation, output, index)) {
-    return "non-finite value behind a mask";
-  }
+  const char* behind_mask = "non-finite value behind a mask";
+  if (comes_from_behind_mask(evaluation, output, index)) return behind_mask;
   if (!anything_counts(evaluation.study())) return "empty divisor";
+  if (!place.valid) return behind_mask;
   return backward ? "non-finite slope behind a bound" : "overflow on a live path";
 }
 

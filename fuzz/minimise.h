@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "impl/implementation.h"
+#include "properties/property.h"
+#include "reference/reference.h"
+
+namespace lossgate::fuzz {
+
+/// What makes a case worth keeping: this implementation violates this property for this cause at
+/// this kind of place, in a batch in which something counts or in one in which nothing does.
+class Failure {
+ public:
+  /// Nothing where the implementation does not violate the property on the case.
+  static std::optional<Failure> on(const reference::Loss& loss,
+                                   const impl::Implementation& implementation,
+                                   const properties::Property& property, const Case& c);
+
+  const reference::Loss& loss() const { return *loss_; }
+  const impl::Implementation& implementation() const { return *implementation_; }
+  const properties::Property& property() const { return *property_; }
+  const std::string& cause() const { return kind_.cause; }
+
+  /// Whether the case fails in the same way. What the implementation does not compute does not,
+  /// nor where it throws.
+  bool shows_on(const Case& c) const;
+
+ private:
+  struct Kind {
+    std::string cause, output;
+    bool place_valid = true, anything_counts = true;
+    bool operator==(const Kind&) const = default;
+  };
+
+  Failure(const reference::Loss& loss, const impl::Implementation& implementation,
+          const properties::Property& property)
+      : loss_(&loss), implementation_(&implementation), property_(&property) {}
+
+  std::optional<Kind> kind_on(const Case& c) const;
+
+  const reference::Loss* loss_;
+  const impl::Implementation* implementation_;
+  const properties::Property* property_;
+  Kind kind_;
+};
+
+/// When to stop, whatever could still be simpler.
+struct Effort {
+  std::int64_t tries = 20'000;
+  std::chrono::duration<double> time = std::chrono::hours(24);
+};
+
+struct Minimised {
+  Case c;
+  std::int64_t tried = 0;  ///< cases on which the implementation was asked
+  bool complete = true;    ///< no step makes it any simpler, rather than that the effort is spent
+};
+
+/// The simplest case that greedy steps (smaller_cases) reach from one that fails. Provenance is
+/// kept. `progress`, if any, hears of every case that still fails.
+Minimised minimise(const Failure& failure, const Case& c, const Effort& effort,
+                   const std::function<void(const Case&, std::int64_t tried)>& progress = nullptr);
+
+}  // namespace lossgate::fuzz

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/minimise.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "fuzz/choices.h"
+#include "fuzz/draw_case.h"
+#include "fuzz/fake_signatures.h"
+#include "fuzz/smaller.h"
+#include "impl/catalog.h"
+
+namespace lossgate::fuzz {
+namespace {
+
+const impl::Implementation& faulty_grpo(std::string_view name) {
+  return *std::ranges::find_if(impl::catalog(/*with_torch=*/false),
+                               [&](const auto& i) { return i.loss == "grpo" && i.name == name; });
+}
+
+/// Ordinary values, every position valid, the standard options.
+Case grpo_case(std::int64_t sequences, std::int64_t tokens) {
+  const LossSignature& signature = *reference::find_signature("grpo");
+  Case c;
+  c.spec = standard_spec(signature);
+  c.shape[Axis::sequences] = sequences;
+  c.shape[Axis::tokens] = tokens;
+  for (const Field& field : signature.fields) {
+    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
+    Tensor tensor = Tensor::zeros(dtype, c.shape.of(field.axes));
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      tensor.set(i, field.role == Role::mask ? 1.0 : -0.5 - 0.013 * static_cast<double>(i % 17));
+    }
+    c.batch.fields.emplace_back(field.name, std::move(tensor));
+  }
+  return c;
+}
+
+bool is_same(const Case& a, const Case& b) {
+  return a.spec == b.spec && a.shape == b.shape && a.batch == b.batch && a.split == b.split &&
+         a.layout == b.layout && a.upstream == b.upstream;
+}
+
+Failure failure(std::string_view faulty, std::string_view property, const Case& c) {
+  return Failure::on(*reference::find_loss("grpo"), faulty_grpo(faulty),
+                     *properties::find_property(property), c)
+      .value();
+}
+
+/// A log-ratio beyond exp at one masked position of a large batch full of other things.
+Case overflow_among_many() {
+  Case c = grpo_case(7, 12);
+  c.layout = Layout::padded_rows;
+  c.upstream = -3.5;
+  c.split.parts = {{0, {0, 1, 2}}, {0, {3, 4, 5, 6}}};
+  c.spec.set("kl_estimator", "k2");
+  for (std::int64_t t = 8; t < 12; ++t) c.batch.at("mask").set(4 * 12 + t, 0.0);
+  c.batch.at("old_log_prob").set(4 * 12 + 9, -1234.5678);
+  return c;
+}
+
+TEST(Minimise, LeavesWhatTheFailureNeedsAndNothingElse) {
+  const Case c = overflow_among_many();
+  const Failure found = failure("unclamped_exp_mask_multiply", "finite_backward", c);
+  const Minimised small = minimise(found, c, {.tries = 100'000});
+  EXPECT_TRUE(small.complete);
+  EXPECT_TRUE(found.shows_on(small.c));
+  EXPECT_EQ(small.c.shape[Axis::sequences], 1);
+  EXPECT_LE(small.c.shape[Axis::tokens], 2);
+  EXPECT_TRUE(small.c.split.whole());
+  EXPECT_EQ(small.c.layout, Layout::contiguous);
+  EXPECT_EQ(small.c.upstream, 1.0);
+  // A masked position and a log-ratio there; perhaps one that counts, and no clamp.
+  EXPECT_LE(unusual_numbers(found.loss().signature, small.c), 5);
+}
+
+TEST(Minimise, KeepsTheSplitWhereThatIsWhatFails) {
+  Case c = grpo_case(6, 5);
+  c.split.parts = {{0, {0, 1, 2, 3}}, {0, {4}}, {0, {5}}};
+  const Failure found = failure("mean_of_micro_batch_means", "split_invariance", c);
+  const Minimised small = minimise(found, c, {.tries = 100'000});
+  EXPECT_TRUE(found.shows_on(small.c));
+  EXPECT_FALSE(small.c.split.whole());
+  EXPECT_LE(small.c.shape[Axis::sequences], 3);
+}
+
+TEST(Minimise, AsksNoMoreOftenThanItMay) {
+  const Case c = overflow_among_many();
+  const Failure found = failure("unclamped_exp_mask_multiply", "finite_backward", c);
+  const Minimised small = minimise(found, c, {.tries = 10});
+  EXPECT_EQ(small.tried, 10);
+  EXPECT_FALSE(small.complete);
+  EXPECT_TRUE(found.shows_on(small.c));
+}
+
+TEST(Minimise, LeavesACaseThatIsMinimalAsItIs) {
+  const Case c = overflow_among_many();
+  const Failure found = failure("unclamped_exp_mask_multiply", "finite_backward", c);
+  const Minimised once = minimise(found, c, {.tries = 100'000});
+  const Minimised twice = minimise(found, once.c, {.tries = 100'000});
+  EXPECT_TRUE(is_same(once.c, twice.c));
+}
+
+TEST(Minimise, DoesNotTurnOneFailureIntoAnother) {
+  // Behind the mask of a batch that counts, and in a batch in which nothing does.
+  Case c = overflow_among_many();
+  const Failure found = failure("unclamped_exp_mask_multiply", "finite_backward", c);
+  EXPECT_TRUE(found.shows_on(c));
+  Tensor& mask = c.batch.at("mask");
+  for (std::int64_t i = 0; i < mask.size(); ++i) mask.set(i, 0.0);
+  EXPECT_FALSE(found.shows_on(c));
+}
+
+/// The first drawn case on which a faulty variant fails as its Fault says it must.
+std::optional<std::pair<Failure, Case>> first_failure(const impl::Implementation& faulty) {
+  const reference::Loss& loss = *reference::find_loss(faulty.loss);
+  for (std::uint64_t index = 0; index < 64; ++index) {
+    const Dtype dtype = index % 2 == 0 ? Dtype::f32 : Dtype::f16;
+    Choices choices(case_seed(1, faulty.loss, dtype, index));
+    const Case c = draw_case(loss.signature, dtype, Profile::hostile, choices);
+    if (faulty.unsupported(c)) continue;
+    for (const std::string& killer : faulty.fault->killers) {
+      if (auto failure = Failure::on(loss, faulty, *properties::find_property(killer), c)) {
+        return std::pair(*failure, c);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(Minimise, LeavesFewNumbersOfTheFaultsThatItKnows) {
+  std::vector<std::int64_t> left;
+  for (const impl::Implementation& implementation : impl::catalog(/*with_torch=*/false)) {
+    if (!implementation.fault) continue;
+    const auto found = first_failure(implementation);
+    if (!found) continue;
+    const Minimised small = minimise(found->first, found->second, {.tries = 2'000});
+    ASSERT_TRUE(found->first.shows_on(small.c)) << implementation.name;
+    left.push_back(unusual_numbers(found->first.loss().signature, small.c));
+    std::printf(
+        "%-16s %-40s %6lld -> %4lld, %lld tried\n", implementation.loss.c_str(),
+        implementation.name.c_str(),
+        static_cast<long long>(unusual_numbers(found->first.loss().signature, found->second)),
+        static_cast<long long>(left.back()), static_cast<long long>(small.tried));
+  }
+  ASSERT_GE(left.size(), 80U);
+  std::ranges::sort(left);
+  std::printf("median %lld of %zu\n", static_cast<long long>(left[left.size() / 2]), left.size());
+  EXPECT_LE(left[left.size() / 2], 8);
+}
+
+RC_GTEST_PROP(SmallerCases, AreOtherCasesWhoseTensorsHaveTheirShapes, ()) {
+  const std::vector<LossSignature> all = {fake_policy_loss(), fake_vocabulary_loss(),
+                                          fake_mixed_loss(), fake_payload_operation()};
+  const LossSignature& signature = *rc::gen::elementOf(all);
+  Choices choices(*rc::gen::arbitrary<std::uint64_t>());
+  const Case c = draw_case(signature, Dtype::f32, Profile::hostile, choices);
+  rc::Seq<Case> smaller = rc::seq::take(200, smaller_cases(signature, c));
+  while (const auto next = smaller.next()) {
+    RC_ASSERT(!is_same(*next, c));
+    for (const Field& field : signature.fields) {
+      const Tensor& tensor = next->batch.at(field.name);
+      RC_ASSERT(tensor.extents == next->shape.of(field.axes));
+      RC_ASSERT(tensor.size() == element_count(tensor.extents));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lossgate::fuzz
