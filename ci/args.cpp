@@ -28,6 +28,7 @@ namespace {
 struct Flags {
   GateOptions gate;
   ReplayOptions replay;
+  MinimiseOptions minimise;
   BaselineOptions baseline;
   IdentifyOptions identify;
   InitOptions init;
@@ -73,6 +74,18 @@ std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs) 
   std::vector<SubjectFile> files;
   for (const std::string& path : configs) files.push_back(read_subject_file(path));
   return files;
+}
+
+void add_minimise(CLI::App& verb, Flags& flags) {
+  MinimiseOptions& minimise = flags.minimise;
+  verb.add_option("file", minimise.file, "A .case or .safetensors file")->required();
+  verb.add_option("--out", minimise.out, "The file to write, FILE.min.case unless said");
+  verb.add_flag("--overwrite", minimise.overwrite, "Even if there is one");
+  verb.add_option("--tries", minimise.tries, "How many cases may be tried")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}).description(""))
+      ->type_name("N");
+  add_configs(verb, flags.configs);
+  add_filters(verb, minimise.filters);
 }
 
 void add_gate(CLI::App& verb, Flags& flags) {
@@ -143,6 +156,12 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   replay->add_option("file", flags.replay.file, "A .case or .safetensors file")->required();
   add_configs(*replay, flags.configs);
   add_filters(*replay, flags.replay.filters);
+  add_minimise(*verb("minimise", "Make the case of a failure as simple as it goes",
+                     [&] {
+                       flags.minimise.filters.subjects = subject_files(flags.configs);
+                       return run_minimise(flags.minimise);
+                     }),
+               flags);
   verb("list", "List losses, implementations, properties or profiles", [&] {
     return run_list(flags.list);
   })->add_option("what", flags.list, "losses, implementations, properties or profiles");
@@ -194,8 +213,8 @@ int parse_and_run(const std::vector<Word>& words) {
       "lossgate");
   describe_command(app, flags, chosen);
   if (!words.empty() && !words[0].text.starts_with("-")) {
-    std::vector<std::string> verbs = {"gate",  "replay", "list",     "describe", "identify",
-                                      "check", "init",   "baseline", "worker"};
+    std::vector<std::string> verbs = {"gate",     "replay", "minimise", "list",     "describe",
+                                      "identify", "check",  "init",     "baseline", "worker"};
     if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
       verbs.pop_back();
       throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));

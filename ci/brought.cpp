@@ -71,8 +71,10 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   brought->loss.signature = narrowed(loss.signature, subject);
   brought->implementation = brought_implementation(subject, brought->loss.signature, session);
   brought->implementation.source = brought->greeting.source;
+  // No absolute path is written down.
+  const fs::path path(file.name);
   brought->implementation.source.flags =
-      "--config " + fs::path(file.name).lexically_relative(".").string();
+      "--config " + (path.is_absolute() ? fs::proximate(path) : path.lexically_normal()).string();
   brought->dtypes = subject.dtypes;
   return brought;
 }

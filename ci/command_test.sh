@@ -40,6 +40,24 @@ case_titled() {
   sed -E "s/^title:.*/title: $1/" "$file"
 }
 
+minimise() {
+  gate 1 'red: ' --impl fake_wrong --dtype f32 --out wrong
+  local file
+  file=$(find wrong/findings -name '*.case' | sort | head -n 1)
+  # What the gate leaves is minimal already, and says where it comes from.
+  grep -q '^shape: sequences 1, tokens 1' "$file" || fail "$file is not minimal"
+  expect 0 'unusual numbers [0-3]$' minimise "$file" --impl fake_wrong --out small.case
+  expect 0 'wrote +small.case' minimise "$file" --impl fake_wrong --out small.case --overwrite
+  expect 1 'still fails' replay small.case --impl fake_wrong
+  grep -q '^story: minimised from case' small.case || fail 'small.case does not say what it was'
+  expect 2 'small.case is there already' minimise "$file" --impl fake_wrong --out small.case
+  expect 0 'nothing to minimise' minimise "$file" --impl fake_exact --out sound.case
+  [[ ! -e sound.case ]] || fail 'a file was written for nothing'
+  expect 0 'all that it may; --tries N' minimise "$file" --impl fake_wrong --tries 1 --out one.case
+  expect 2 'No such file|cannot open|missing' minimise missing.case
+  expect 2 "did you mean 'fake_wrong'" minimise "$file" --impl fake_wron --out other.case
+}
+
 # The record without what may differ between runs.
 comparable() {
   sed -E 's/"seconds": [^,]*/"seconds": 0/' "$1"
@@ -47,7 +65,7 @@ comparable() {
 
 help() {
   local verb
-  for verb in '' gate replay list describe identify check init baseline; do
+  for verb in '' gate replay minimise list describe identify check init baseline; do
     expect 0 '' $verb --help
     diff "$source/ci/testdata/help${verb:+_$verb}.txt" stdout || fail "help of '$verb' has changed"
   done

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "ci/findings.h"
 #include "ci/variant.h"
 #include "corpora/case_id.h"
+#include "fuzz/minimise.h"
 
 namespace lossgate::ci {
 namespace {
@@ -25,6 +27,9 @@ constexpr std::int64_t kCasesPerTask = 32;
 /// Findings made of one kind of violation in one task; each costs some dozens of evaluations. All
 /// violations are counted.
 constexpr int kFindingsPerKind = 4;
+
+/// What may be spent to make the case of a finding simple: it is a service, not the verdict.
+constexpr fuzz::Effort kEffort = {.tries = 500, .time = std::chrono::seconds(5)};
 
 /// Benign cases on which a finding's property is asked again, to know its grade (rule E5).
 constexpr std::int64_t kBenignCases = 16;
@@ -115,7 +120,31 @@ class SoundTask {
     const bool benign =
         planned.benign || shown_by_benign(subject, planned, property, violation.cause);
     const auto finding = make_finding(study, subject, property, violation, benign);
-    add_finding(record_, recorded(finding, subject, planned, ordinal));
+    const auto simple = minimised(finding, subject, planned, property, ordinal);
+    add_finding(record_, simple ? *simple : recorded(finding, subject, planned, ordinal));
+  }
+
+  /// The finding on the simplest case that shows it, where this process has not shown one like it:
+  /// of findings alike the one with the lowest number is kept, and no process meets that later.
+  std::optional<report::RecordedFinding> minimised(const properties::Finding& finding,
+                                                   const impl::Implementation& subject,
+                                                   const PlannedCase& planned,
+                                                   const Property& property, std::int64_t ordinal) {
+    static std::set<std::string> shown;
+    if (!shown.insert(finding.fingerprint).second) return std::nullopt;
+    announce_(ordinal, subject.name);
+    const auto failure = fuzz::Failure::on(*planned.loss, subject, property, planned.c);
+    if (!failure) return std::nullopt;  // it takes a sibling, or is not the same again
+    PlannedCase simple = planned;
+    simple.c = fuzz::minimise(*failure, planned.c, kEffort).c;
+    CaseStudy study(*simple.loss, simple.c);
+    Evaluation evaluation(study, subject);
+    const Outcome outcome = property.check(evaluation);
+    if (!outcome.violation) return std::nullopt;
+    auto there = make_finding(study, subject, property, *outcome.violation, false);
+    there.grade = finding.grade;
+    there.fingerprint = finding.fingerprint;
+    return recorded(there, subject, simple, ordinal);
   }
 
   /// Whether a benign case shows the same; asked once of each kind.

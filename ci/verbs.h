@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ci/selection.h"
@@ -21,6 +22,18 @@ struct ReplayOptions {
 
 /// The verb `replay`: everything that one case shows. Exit status 1 if it still fails.
 int run_replay(const ReplayOptions& options);
+
+struct MinimiseOptions {
+  std::string file;
+  std::string out;  ///< empty: beside the file, with .min.case in place of .case
+  bool overwrite = false;
+  std::int64_t tries = 20'000;
+  Filters filters;  ///< implementations and properties
+};
+
+/// The verb `minimise`: the simplest case on which the first failure that the file shows is still
+/// there, as a file.
+int run_minimise(const MinimiseOptions& options);
 
 struct BaselineOptions {
   std::string record = "run/run.json";

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/minimise.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "ci/environment.h"
+#include "ci/errors.h"
+#include "ci/verbs.h"
+#include "corpora/case_id.h"
+#include "corpora/files.h"
+#include "corpora/text_codec.h"
+#include "fuzz/smaller.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+using fuzz::Failure;
+
+/// The first property, in order of precedence, that fails; of the first implementation that does,
+/// the sound ones before those that are wrong on purpose.
+std::optional<Failure> first_failure(const Selection& selection, const Case& c) {
+  for (const impl::Implementation* implementation : selection.implementations) {
+    if (implementation->loss != c.spec.loss) continue;
+    const reference::Loss* loss = reference::find_loss(c.spec.loss);
+    for (const auto& brought : selection.brought) {
+      if (&brought->implementation == implementation) loss = &brought->loss;
+    }
+    for (const properties::Property* property : selection.properties) {
+      if (auto failure = Failure::on(*loss, *implementation, *property, c)) return failure;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string size_text(const LossSignature& signature, const Case& c) {
+  std::string text;
+  for (Axis axis : kAllAxes) {
+    if (c.shape[axis] >= 0) text += fmt::format("{} {}, ", name(axis), c.shape[axis]);
+  }
+  return text + fmt::format("unusual numbers {}", fuzz::unusual_numbers(signature, c));
+}
+
+/// A line that is written over, on a terminal alone: what is left is the result.
+class Ticker {
+ public:
+  explicit Ticker(const LossSignature& signature) : signature_(signature) {}
+  ~Ticker() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
+  }
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+  void show(const Case& c, std::int64_t tried) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!terminal_ || now - last_ < std::chrono::milliseconds(200)) return;
+    fmt::print(stderr, "\r\033[K{} tried: {}", tried, size_text(signature_, c));
+    last_ = now;
+    shown_ = true;
+  }
+
+ private:
+  const LossSignature& signature_;
+  bool terminal_ = isatty(STDERR_FILENO) != 0, shown_ = false;
+  std::chrono::steady_clock::time_point last_ = {};
+};
+
+fs::path target_of(const MinimiseOptions& options) {
+  if (!options.out.empty()) return options.out;
+  fs::path path = options.file;
+  return path.replace_extension(".min.case");
+}
+
+}  // namespace
+
+int run_minimise(const MinimiseOptions& options) {
+  check_environment();
+  const fs::path target = target_of(options);
+  if (fs::exists(target) && !options.overwrite) {
+    throw InputError(target.string() + " is there already; say --overwrite, or --out FILE");
+  }
+  const Selection selection = select(options.filters);
+  const Case c = corpora::read_case_file(options.file, reference::find_signature);
+  const std::optional<Failure> failure = first_failure(selection, c);
+  if (!failure) {
+    fmt::print("nothing to minimise: {} holds\n", options.file);
+    return static_cast<int>(Exit::green);
+  }
+  const LossSignature& signature = failure->loss().signature;
+  fmt::print("{} violates {}: {}\n", failure->implementation().name, failure->property().name,
+             failure->cause());
+  fuzz::Minimised small;
+  {
+    Ticker ticker(signature);
+    small = fuzz::minimise(*failure, c, {.tries = options.tries},
+                           [&](const Case& at, std::int64_t tried) { ticker.show(at, tried); });
+  }
+  fmt::print("  from    {}\n  to      {}\n", size_text(signature, c),
+             size_text(signature, small.c));
+  fmt::print("  tried   {} cases{}\n", small.tried,
+             small.complete ? "" : ", which is all that it may; --tries N for more");
+  small.c.provenance.story = "minimised from case " + corpora::case_id(c);
+  small.c.provenance.expect.clear();
+  corpora::write_file(target, corpora::encode(small.c, signature));
+  fmt::print("  wrote   {}\n", target.string());
+  return static_cast<int>(Exit::green);
+}
+
+}  // namespace lossgate::ci
