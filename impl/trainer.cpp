@@ -187,7 +187,10 @@ void add_counts(LossResult& result, const LossResult& part) {
   }
 }
 
-Totals totals_of(const Positions& positions) { return {positions.tokens, positions.sequences}; }
+Totals totals_of(const Positions& positions) {
+  return {positions.tokens, positions.sequences,
+          static_cast<std::int64_t>(positions.row_tokens.size())};
+}
 
 /// Everything in one call on one rank: the step's outputs are the result.
 LossResult train_whole(const LossSignature& signature, const Case& c, const Step& step) {
@@ -235,6 +238,7 @@ LossResult train_split(const LossSignature& signature, const Case& c, const Step
       positions.push_back(find_positions(signature, parts.back()));
       rank_totals.tokens += positions.back().tokens;
       rank_totals.sequences += positions.back().sequences;
+      rank_totals.rows += static_cast<std::int64_t>(positions.back().row_tokens.size());
     }
     const int count = static_cast<int>(own.size());
     for (std::size_t i = 0; i < own.size(); ++i) {

@@ -15,6 +15,7 @@ namespace lossgate::impl {
 struct Totals {
   std::int64_t tokens = 0;     ///< valid positions
   std::int64_t sequences = 0;  ///< sequences with a valid position
+  std::int64_t rows = 0;       ///< all sequences
 };
 
 Totals count_totals(const LossSignature& signature, const Case& c);

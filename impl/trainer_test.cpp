@@ -104,16 +104,20 @@ TEST(Trainer, TellsEveryMicroBatchItsPlaceAndTheTotals) {
   c.batch.at("mask").set(6, 0.0);  // sequence 3
   c.batch.at("label").set(7, -100.0);
   std::vector<std::string> told;
+  std::vector<std::int64_t> rows;
   train(kToy, c, [&](MicroBatch& m) {
     told.push_back(std::to_string(m.rank) + "/" + std::to_string(m.world) + " " +
                    std::to_string(m.index) + "/" + std::to_string(m.count) + " " +
                    std::to_string(m.positions.tokens) + " of " +
                    std::to_string(m.rank_totals.tokens) + " of " + std::to_string(m.totals.tokens) +
                    ", " + std::to_string(m.totals.sequences));
+    rows.push_back(m.rank_totals.rows);
+    EXPECT_EQ(m.totals.rows, 4);
     return sum_of_x(m);
   });
   EXPECT_EQ(told, (std::vector<std::string>{"0/3 0/1 2 of 2 of 6, 3", "2/3 0/3 2 of 4 of 6, 3",
                                             "2/3 1/3 0 of 4 of 6, 3", "2/3 2/3 2 of 4 of 6, 3"}));
+  EXPECT_EQ(rows, (std::vector<std::int64_t>{1, 3, 3, 3}));
 }
 
 TEST(Trainer, NamesInputsThatAStepChanges) {

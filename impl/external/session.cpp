@@ -47,8 +47,10 @@ TensorFile request(const MicroBatch& batch, double share, bool explain) {
   }
   count("total_tokens", batch.totals.tokens);
   count("total_sequences", batch.totals.sequences);
+  count("total_rows", batch.totals.rows);
   count("rank_tokens", batch.rank_totals.tokens);
   count("rank_sequences", batch.rank_totals.sequences);
+  count("rank_rows", batch.rank_totals.rows);
   count("rank", batch.rank);
   count("world", batch.world);
   count("micro_batch", batch.index);

@@ -118,8 +118,8 @@ def hello(loss: str, entry: str = "", paths: Any = (), arguments: Optional[dict]
 
 
 def step(loss: str, identity: str = "1", **more: Any) -> dict:
-    facts = {"total_tokens": "5", "total_sequences": "2", "rank_tokens": "5", "rank_sequences": "2", "rank": "0",
-             "world": "1", "micro_batch": "0", "micro_batches": "1"}
+    facts = {"total_tokens": "5", "total_sequences": "2", "total_rows": "3", "rank_tokens": "5", "rank_sequences": "2",
+             "rank_rows": "3", "rank": "0", "world": "1", "micro_batch": "0", "micro_batches": "1"}
     options = {f"option.{entry['name']}": "none" if entry["standard"] is None else str(entry["standard"])
                for entry in OPTIONS[loss]}
     return {"op": "step", "id": identity, "reduction": "token_mean", **options, **facts, "upstream": "1",

@@ -37,7 +37,8 @@ class Arguments(unittest.TestCase):
         self.assertTrue(type(self.seen("option:log_ratio_clamp")) is float)
         self.assertEqual(self.seen("option:level"), "token")
         self.assertEqual(self.seen("reduction", reduction="sequence_mean"), "sequence_mean")
-        self.assertEqual(self.seen("fact:total_tokens"), 5)
+        for fact, value in {"total_tokens": 5, "total_sequences": 2, "total_rows": 3, "rank_rows": 3}.items():
+            self.assertEqual(self.seen(f"fact:{fact}"), value)
 
     def test_masks(self) -> None:
         self.assertEqual(self.seen("field:mask").dtype, torch.bool)  # u8 is bool to torch

@@ -14,11 +14,10 @@ losses = release.first(NEW + "ppo_utils", OLD + "ppo_utils")
 scales_advantages = hasattr(losses, "apply_loss_reduction_to_advantages_minibatch")
 
 
-def scaled(advantage: Tensor, mask: Tensor, reduction: str, max_length: int, tokens: int, sequences: int) -> Tensor:
+def scaled(advantage: Tensor, mask: Tensor, reduction: str, max_length: int, tokens: int, rows: int) -> Tensor:
     """The advantages of a micro-batch, scaled as part of their mini-batch. The release scales the whole of it
     (skyrl/train/trainer.py:1527 of 0.4.0) by counts alone, so rows with the missing counts stand for the rest."""
-    own = int((mask.sum(-1) > 0).sum())
-    rest = mask.new_zeros(sequences - own, mask.shape[1])
+    rest = mask.new_zeros(rows - len(mask), mask.shape[1])
     rest[:1, :1] = tokens - mask.sum()
     scale = losses.apply_loss_reduction_to_advantages_minibatch
     all_rows = torch.cat([advantage, torch.zeros_like(rest)]), torch.cat([mask, rest])
@@ -26,26 +25,26 @@ def scaled(advantage: Tensor, mask: Tensor, reduction: str, max_length: int, tok
 
 
 def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
-        dual_clip, max_length: int, reduction: str, total_tokens: int, total_sequences: int, world: int) -> Tensor:
+        dual_clip, max_length: int, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
     mask = mask.float()
     config = SimpleNamespace(
         policy_loss_type="regular" if dual_clip is None else "dual_clip", clip_ratio_c=dual_clip, use_tis=False,
         eps_clip_low=clip_low, eps_clip_high=clip_high, loss_reduction=reduction, max_seq_len=max_length)
     config.off_policy_correction = None
     if scales_advantages:
-        advantage = scaled(advantage, mask, reduction, max_length, total_tokens, total_sequences)
+        advantage = scaled(advantage, mask, reduction, max_length, total_tokens, total_rows)
     loss = losses.ppo_policy_loss(log_prob, old_log_prob, advantage, config, mask)[0]
     return loss * world if scales_advantages else loss  # workers/worker.py:1244 of 0.4.0
 
 
 def with_kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, kl_penalty: float, old_log_prob: Tensor,
             advantage: Tensor, clip_low: float, clip_high: float, dual_clip, max_length: int, reduction: str,
-            total_tokens: int, total_sequences: int, rank_sequences: int, world: int) -> Tensor:
+            total_tokens: int, total_rows: int, rank_rows: int, world: int) -> Tensor:
     policy = ppo(log_prob, old_log_prob, advantage, mask, clip_low, clip_high, dual_clip, max_length, reduction,
-                 total_tokens, total_sequences, world)
+                 total_tokens, total_rows, world)
     kl = losses.compute_approx_kl(log_prob, ref_log_prob, mask.float(), "k3")
     kl_loss = losses.masked_mean(kl, mask.float(), dim=-1).mean()  # workers/worker.py:686 of 0.3.1, 1232 of 0.4.0
-    weight = len(mask) / max(rank_sequences, 1) if scales_advantages else 1.0
+    weight = len(mask) / rank_rows if scales_advantages else 1.0  # worker.py:1021 of 0.4.0
     return policy + kl_loss * kl_penalty * weight  # worker.py:691 of 0.3.1, 1244 of 0.4.0
 
 

@@ -18,28 +18,29 @@ class Config(SimpleNamespace):
         return getattr(self, name, default)
 
 
-def counts(function, total_tokens: int, total_sequences: int, world: int) -> dict:
-    """What the engine's losses hand over (verl/workers/utils/losses.py:102 of 0.7.0, 186 of 0.9.1)."""
-    return told(function, dp_size=world, batch_num_tokens=total_tokens, global_batch_size=total_sequences)
+def counts(function, total_tokens: int, total_rows: int, world: int) -> dict:
+    """What the engine's losses hand over (verl/workers/utils/losses.py:102 of 0.7.0, 186 of 0.9.1). The batch size
+    is ppo_mini_batch_size, so it counts rows without a token, too (verl/trainer/ppo/ray_trainer.py:1362 of 0.9.1)."""
+    return told(function, dp_size=world, batch_num_tokens=total_tokens, global_batch_size=total_rows)
 
 
 def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
-        dual_clip: float, reduction: str, total_tokens: int, total_sequences: int, world: int) -> Tensor:
+        dual_clip: float, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
     config = Config(clip_ratio=None, clip_ratio_low=clip_low, clip_ratio_high=clip_high, clip_ratio_c=dual_clip,
-                    global_batch_info=counts(losses.agg_loss, total_tokens, total_sequences, world))
+                    global_batch_info=counts(losses.agg_loss, total_tokens, total_rows, world))
     loss = losses.compute_policy_loss_vanilla
     return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
 
 
 def kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, reduction: str, total_tokens: int,
-       total_sequences: int, world: int) -> Tensor:
+       total_rows: int, world: int) -> Tensor:
     value = losses.kl_penalty(log_prob, ref_log_prob, "k3")
-    step = counts(losses.agg_loss, total_tokens, total_sequences, world)
+    step = counts(losses.agg_loss, total_tokens, total_rows, world)
     return losses.agg_loss(value, mask.long(), MODES[reduction], **step)
 
 
 def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip: float, reduction: str,
-               total_tokens: int, total_sequences: int, world: int) -> Tensor:
+               total_tokens: int, total_rows: int, world: int) -> Tensor:
     loss = losses.compute_value_loss
-    step = counts(loss, total_tokens, total_sequences, world)
+    step = counts(loss, total_tokens, total_rows, world)
     return loss(value, return_, old_value, mask.long(), value_clip, MODES[reduction], **step)[0]

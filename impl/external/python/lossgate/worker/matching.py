@@ -10,8 +10,8 @@ from lossgate.worker.aliases import ALIASES, SYMMETRIC_CLIP, WEAK, plain_name
 from lossgate.worker.conversion import CONVERSIONS
 from lossgate.worker.trouble import Trouble
 
-FACTS = ("total_tokens", "total_sequences", "rank_tokens", "rank_sequences", "rank", "world", "micro_batch",
-         "micro_batches")
+FACTS = ("total_tokens", "total_sequences", "total_rows", "rank_tokens", "rank_sequences", "rank_rows", "rank",
+         "world", "micro_batch", "micro_batches")
 
 
 class Loss:
