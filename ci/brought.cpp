@@ -93,6 +93,16 @@ bool allowed(Masked masked, double value) {
   return true;
 }
 
+/// Whether some sequences have no valid position, but not all of them.
+bool has_empty_rows(const std::vector<bool>& valid, std::int64_t sequences) {
+  if (sequences <= 0 || std::ranges::find(valid, true) == valid.end()) return false;
+  const auto tokens = static_cast<std::ptrdiff_t>(valid.size()) / sequences;
+  for (auto row = valid.begin(); row != valid.end(); row += tokens) {
+    if (std::find(row, row + tokens, true) == row + tokens) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
@@ -121,6 +131,9 @@ SubjectFile read_subject_file(const std::string& path) {
 
 bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
   const std::vector<bool> valid = valid_positions(narrowed, c);
+  if (!allows_empty_rows(narrowed, c.spec) && has_empty_rows(valid, c.shape[Axis::sequences])) {
+    return false;
+  }
   for (const Field& field : narrowed.fields) {
     const Tensor& tensor = c.batch.at(field.name);
     if (!is_float(tensor.dtype) || !is_positional(field) || valid.empty()) continue;

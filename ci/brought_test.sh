@@ -57,6 +57,14 @@ verdicts() {
   gate 1 'split_invariance VIOLATED' --cases 100
 }
 
+contract() {
+  bring over_all_rows 'micro_batches = "sum"' 'ranks = "sum"'
+  sed -i 's/token_mean/sequence_mean/' lossgate.toml
+  gate 1 'cause +empty row counted' --cases 60
+  printf '[subject.contract]\nempty_rows = "counted"\n' >>lossgate.toml
+  gate 0 'green: 0 red findings' --cases 200
+}
+
 identify() {
   expect 0 '= grpo\(token_mean\)' identify losses.py:unbounded --python "$python" --out found.toml
   grep -q 'kl_penalty = 0' found.toml || fail "$(cat found.toml)"

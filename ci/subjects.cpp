@@ -59,6 +59,9 @@ void print_subject(const Brought& brought) {
              !signature.splittable ? "are not asked"
              : signature.shardable ? "into micro-batches and ranks"
                                    : "into micro-batches on one rank");
+  if (signature.empty_rows == EmptyRows::counted) {
+    fmt::print("  sequences without a valid token are not asked of means over sequences\n");
+  }
   for (const Field& field : signature.fields) {
     if (!is_positional(field) || field.role == Role::mask) continue;
     fmt::print("  {:<24}holds {} where masked{}\n", field.name, words(field.masked),
@@ -109,7 +112,8 @@ std::string toml_text(const LossSignature& loss) {
   text +=
       "# What its callers leave at masked positions: \"any\", \"-inf\", \"finite\", 0; by field.\n"
       "[subject.contract]\nmasked = { default = \"finite\" }\n"
-      "# refuses_invalid = false\n# infinite_valid = false\n# empty = \"zero\"\n";
+      "# refuses_invalid = false\n# infinite_valid = false\n# empty = \"zero\"\n"
+      "# empty_rows = \"skipped\"\n";
   return text;
 }
 

@@ -77,6 +77,10 @@ class Drawing {
     if (signature_.mask.empty() && signature_.ignore_label.empty()) return;
     const Temper temper = enter("mask");
     draw_mask(pick_mask_form(temper, choices_), sequences(), tokens(), choices_, valid_);
+    if (!allows_empty_rows(signature_, case_.spec)) {
+      const std::vector<std::uint8_t> all(valid_.size(), 1);
+      revive_rows(valid_, all, tokens(), choices_);
+    }
     Tensor* mask = signature_.mask.empty() ? nullptr : &case_.batch.at(signature_.mask);
     if (!mask || mask->size() != static_cast<std::int64_t>(valid_.size())) return;
     for (std::size_t i = 0; i < valid_.size(); ++i) {
@@ -209,8 +213,14 @@ class Drawing {
     if (no_mask) std::ranges::fill(masked_by_mask_, std::uint8_t{1});
     const Temper temper = enter("label holes");
     const bool holes = !no_mask && temper != Temper::plain && choices_.sometimes(0.5);
+    const std::vector<std::uint8_t> before = valid_;
+    for (std::uint8_t& position : valid_) {
+      if (holes && choices_.sometimes(0.2)) position = 0;
+    }
+    if (!allows_empty_rows(signature_, case_.spec)) {
+      revive_rows(valid_, before, tokens(), choices_);
+    }
     for (std::size_t i = 0; i < valid_.size(); ++i) {
-      if (holes && choices_.sometimes(0.2)) valid_[i] = 0;
       const bool by_label = !valid_[i] && masked_by_mask_[i];
       if (by_label) label.set(static_cast<std::int64_t>(i), static_cast<double>(kIgnoreLabel));
     }

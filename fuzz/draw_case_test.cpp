@@ -206,6 +206,31 @@ TEST(DrawCase, LeavesAtMaskedPositionsWhatTheContractLetsACallerLeave) {
   for_each_masked_value(padded_with(Masked::zero), [](double x) { ASSERT_EQ(x, 0.0); });
 }
 
+TEST(DrawCase, LeavesNoRowEmptyWhereAMeanWouldCountIt) {
+  LossSignature loss = fake_policy_loss(), both = fake_mixed_loss();
+  both.reductions = {Reduction::seq_mean_token_sum_norm};
+  for (LossSignature signature : {loss, both}) {
+    int empty_batches = 0, empty_rows = 0, single = 0;
+    signature.empty_rows = EmptyRows::counted;
+    for (std::uint64_t i = 0; i < 600; ++i) {
+      const Case c = draw(signature, Dtype::f32, Profile::hostile, i);
+      const std::vector<bool> valid = valid_positions(signature, c);
+      const std::int64_t tokens = c.shape[Axis::tokens];
+      const bool any = std::ranges::find(valid, true) != valid.end();
+      empty_batches += !any;
+      for (auto row = valid.begin(); any && row != valid.end(); row += tokens) {
+        const auto live = std::count(row, row + tokens, true);
+        single += tokens > 1 && live == 1;
+        empty_rows += live == 0;
+        ASSERT_FALSE(live == 0 && averages_sequences(c.spec.reduction)) << i;
+      }
+    }
+    EXPECT_GT(empty_batches, 5);
+    EXPECT_GT(single, 50);
+    EXPECT_EQ(empty_rows > 50, signature.id == loss.id);  // its other reductions are asked in full
+  }
+}
+
 TEST(DrawCase, GivesOneNumberForEachSequenceWhereTheCallerHasNoMore) {
   LossSignature signature = fake_policy_loss();
   signature.fields[3].one_per_sequence = true;

@@ -20,6 +20,7 @@ struct Contract {
   bool deterministic = true;      ///< same input, same bits
   bool infinite_valid = true;     ///< infinities at valid positions, as each field declares
   Empty empty = Empty::zero;
+  EmptyRows empty_rows = EmptyRows::skipped;
 };
 
 /// Where the code under test lives, for findings.

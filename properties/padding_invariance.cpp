@@ -7,7 +7,10 @@ namespace lossgate::properties {
 Outcome padding_invariance(Evaluation& evaluation) {
   Outcome outcome = compare_transformed(evaluation, kPadded);
   if (outcome.violation && outcome.violation->detail.empty()) {
-    outcome.violation->detail = "masked columns and a masked row were added";
+    const bool row =
+        allows_empty_rows(evaluation.study().signature(), evaluation.study().whole().spec);
+    outcome.violation->detail =
+        row ? "masked columns and a masked row were added" : "masked columns were added";
     outcome.violation->cause = "padding counted";
   }
   return outcome;

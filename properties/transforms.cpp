@@ -110,9 +110,10 @@ std::optional<Transformed> padded(const LossSignature& signature, const Case& wh
   if (!signature.tokens_paddable || !has_positions(signature)) return std::nullopt;
   Transformed result{.c = whole, .row_of = {}, .token_offset = 1};
   const Index sequences = whole.shape[Axis::sequences];
+  const Index rows = allows_empty_rows(signature, whole.spec) ? 1 : 0;
   result.row_of.resize(static_cast<std::size_t>(sequences));
-  std::iota(result.row_of.begin(), result.row_of.end(), 1);  // the masked row comes first
-  result.c.shape[Axis::sequences] = sequences + 1;
+  std::iota(result.row_of.begin(), result.row_of.end(), rows);  // the masked row comes first
+  result.c.shape[Axis::sequences] = sequences + rows;
   result.c.shape[Axis::tokens] = whole.shape[Axis::tokens] + 3;
   for (auto& [name, tensor] : result.c.batch.fields) {
     const Field* field = signature.find_field(name);
@@ -159,7 +160,7 @@ std::optional<Transformed> all_masked(const LossSignature& signature, const Case
 
 std::optional<Transformed> row_masked(const LossSignature& signature, const Case& whole,
                                       const Case&) {
-  if (!has_positions(signature)) return std::nullopt;
+  if (!has_positions(signature) || !allows_empty_rows(signature, whole.spec)) return std::nullopt;
   const std::vector<bool> valid = valid_positions(signature, whole);
   const Index tokens = whole.shape[Axis::tokens];
   const auto first = std::ranges::find(valid, true);

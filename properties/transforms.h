@@ -31,11 +31,11 @@ struct Transform {
 extern const Transform kRepeated;         ///< the same case, evaluated again
 extern const Transform kMaskedFinite;     ///< other finite data, +-1e4 among it, where masked
 extern const Transform kMaskedNonFinite;  ///< infinities, NaN and illegal labels where masked
-extern const Transform kPadded;           ///< masked columns on both sides and a masked row
+extern const Transform kPadded;  ///< masked columns on both sides and, where asked, a masked row
 extern const Transform kRowsPermuted;
 extern const Transform kSplit;  ///< the case's own split
 extern const Transform kAllMasked;
-extern const Transform kRowMasked;      ///< one live row masked, the others as they were
+extern const Transform kRowMasked;  ///< one live row masked, the others as they were, where asked
 extern const Transform kZeroAdvantage;  ///< and the coefficient of all other terms 0
 extern const Transform kNanAtValid;  ///< NaN, or an infinity that must surface, at one valid entry
 extern const Transform kInvalid;     ///< one thing that must be refused

@@ -206,6 +206,23 @@ TEST(RowMasked, EmptiesOneLiveRowAndNeedsAnother) {
   EXPECT_FALSE(apply(kRowMasked, grpo_case(1, 4)));
 }
 
+TEST(EmptyRows, AreNotMadeForAMeanThatCountsThem) {
+  LossSignature signature = grpo().signature;
+  signature.empty_rows = EmptyRows::counted;
+  Case c = ragged_case();
+  for (const Reduction reduction : signature.reductions) {
+    c.spec.reduction = reduction;
+    const bool made = !averages_sequences(reduction);
+    const auto padded = kPadded.apply(signature, c, c);
+    ASSERT_TRUE(padded);
+    EXPECT_EQ(padded->c.shape[Axis::sequences], made ? 4 : 3);
+    EXPECT_EQ(padded->c.shape[Axis::tokens], 7);
+    expect_map_is_right(c, *padded);
+    EXPECT_EQ(kRowMasked.apply(signature, c, c).has_value(), made) << name(reduction);
+    EXPECT_TRUE(kAllMasked.apply(signature, c, c));  // that is 0 whatever is counted
+  }
+}
+
 TEST(ZeroAdvantage, SilencesEveryOtherTermAsWell) {
   const Case c = apply(kZeroAdvantage, grpo_case(2, 2))->c;
   for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(c.batch.at("advantage").at(i), 0.0);

@@ -70,4 +70,20 @@ void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choic
   }
 }
 
+void revive_rows(std::span<std::uint8_t> valid, std::span<const std::uint8_t> candidates,
+                 std::int64_t tokens, Choices& choices) {
+  if (std::ranges::find(valid, std::uint8_t{1}) == valid.end()) return;
+  const auto length = static_cast<std::size_t>(tokens);
+  for (std::size_t begin = 0; begin < valid.size(); begin += length) {
+    const auto row = valid.subspan(begin, length);
+    if (std::ranges::find(row, std::uint8_t{1}) != row.end()) continue;
+    const auto allowed = candidates.subspan(begin, length);
+    const std::int64_t count = std::ranges::count(allowed, std::uint8_t{1});
+    std::int64_t left = choices.integer(0, std::max<std::int64_t>(count, 1) - 1);
+    for (std::size_t t = 0; t < length; ++t) {
+      if (allowed[t] && left-- == 0) row[t] = 1;
+    }
+  }
+}
+
 }  // namespace lossgate::fuzz

@@ -33,4 +33,9 @@ MaskForm pick_mask_form(Temper temper, Choices& choices);
 void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choices& choices,
                std::span<std::uint8_t> valid);
 
+/// Where something is valid, gives every row of `tokens` positions without any one of those that
+/// are 1 in `candidates`.
+void revive_rows(std::span<std::uint8_t> valid, std::span<const std::uint8_t> candidates,
+                 std::int64_t tokens, Choices& choices);
+
 }  // namespace lossgate::fuzz

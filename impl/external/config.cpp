@@ -31,7 +31,8 @@ Masked masked(const Reader& reader, std::string_view key, const toml::node& node
 void read_contract(const toml::table& table, const std::string& file, const LossSignature& loss,
                    Subject& subject) {
   const Reader reader(table, file, "[subject.contract]");
-  reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "empty"});
+  reader.allow(
+      {"masked", "refuses_invalid", "infinite_valid", "deterministic", "empty", "empty_rows"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
@@ -39,6 +40,9 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   contract.empty =
       reader.one_of<Empty>("empty", contract.empty,
                            {{"zero", Empty::zero}, {"error", Empty::error}, {"nan", Empty::nan}});
+  contract.empty_rows =
+      reader.one_of<EmptyRows>("empty_rows", contract.empty_rows,
+                               {{"skipped", EmptyRows::skipped}, {"counted", EmptyRows::counted}});
   const toml::node* node = reader.find("masked");
   if (!node) return;
   if (!node->is_table()) {

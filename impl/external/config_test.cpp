@@ -82,6 +82,7 @@ refuses_invalid = true
 infinite_valid = true
 deterministic = false
 empty = "nan"
+empty_rows = "counted"
 )")
                               .at(0);
   EXPECT_EQ(subject.name, "ours");
@@ -100,6 +101,7 @@ empty = "nan"
   EXPECT_EQ(subject.masked_of_field.at("mask"), Masked::zero);
   EXPECT_TRUE(subject.contract.refuses_invalid);
   EXPECT_EQ(subject.contract.empty, Empty::nan);
+  EXPECT_EQ(subject.contract.empty_rows, EmptyRows::counted);
 }
 
 TEST(Config, SaysWhereAndWhatIsWrong) {
@@ -123,6 +125,8 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "form = 'long'\n", "forms of toy are stable, short"},
       {kHead + "contract = { masked = { y = 0 } }\n", "no field 'y'"},
       {kHead + "contract = { masked = 'nan' }\n", "must be one of any, -inf, finite, 0"},
+      {kHead + "contract = { empty_rows = 'mean' }\n",
+       "'empty_rows' must be one of skipped, counted"},
       {kHead + "path = 'vendor'\n", "must be a list of strings"},
       {kHead + kHead, "two subjects are called 'loss'"},
   };
@@ -135,7 +139,8 @@ TEST(Narrowed, LeavesWhatTheSubjectComputes) {
   const Subject subject = parse(kHead +
                                 "options = { clip = 0.5, limit = 'none' }\n"
                                 "reductions = ['sum']\n"
-                                "contract = { masked = { x = '-inf' } }\n")
+                                "contract = { empty_rows = 'counted', "
+                                "masked = { x = '-inf' } }\n")
                               .at(0);
   const LossSignature loss = narrowed(signature(), subject);
   EXPECT_EQ(loss.find_option("clip")->low, 0.5);
@@ -148,6 +153,7 @@ TEST(Narrowed, LeavesWhatTheSubjectComputes) {
   EXPECT_FALSE(loss.shardable);
   EXPECT_EQ(loss.find_field("x")->masked, Masked::minus_infinity);
   EXPECT_EQ(loss.find_field("mask")->masked, Masked::finite);
+  EXPECT_EQ(loss.empty_rows, EmptyRows::counted);
   EXPECT_EQ(loss.find_field("x")->infinity, Infinity::surfaces);
 }
 

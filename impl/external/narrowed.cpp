@@ -51,6 +51,7 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   if (subject.micro_batches == Combination::none) signature.splittable = false;
   if (subject.ranks == Combination::none) signature.shardable = false;
   signature.empty = subject.contract.empty;
+  signature.empty_rows = subject.contract.empty_rows;
   return signature;
 }
 

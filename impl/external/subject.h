@@ -51,8 +51,9 @@ struct Subject {
 };
 
 /// The loss as the subject computes it: options that it fixes have one value, reductions are those
-/// that it has, only what it returns is an output, and masked positions, infinities, splits and
-/// empty batches are what its contract says. Cases drawn for this signature are cases of the loss.
+/// that it has, only what it returns is an output, and masked positions, infinities, splits, empty
+/// batches and empty rows are what its contract says. Cases drawn for this signature are cases of
+/// the loss.
 LossSignature narrowed(const LossSignature& loss, const Subject& subject);
 
 /// The subject cannot be asked: the message says what to do.

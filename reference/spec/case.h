@@ -111,6 +111,10 @@ Dtype float_dtype(const LossSignature& signature, const Case& c);
 /// kIgnoreLabel. All of them where the signature has neither. The fields must have their shapes.
 std::vector<bool> valid_positions(const LossSignature& signature, const Case& c);
 
+/// Whether some sequences, but not all of them, may be without a valid position: not where the mean
+/// that the case asks for counts such rows.
+bool allows_empty_rows(const LossSignature& signature, const LossSpec& spec);
+
 /// Whether a field has one entry (or one row) per position, so that a mask can silence it.
 bool is_positional(const Field& field);
 

@@ -37,6 +37,11 @@ constexpr std::string_view name(Reduction reduction) {
   return "?";
 }
 
+/// Whether S is a divisor, so that it matters which sequences count.
+constexpr bool averages_sequences(Reduction reduction) {
+  return reduction == Reduction::sequence_mean || reduction == Reduction::seq_mean_token_sum_norm;
+}
+
 constexpr std::optional<Reduction> parse_reduction(std::string_view text) {
   for (Reduction reduction : kAllReductions) {
     if (name(reduction) == text) return reduction;

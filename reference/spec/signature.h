@@ -120,6 +120,9 @@ struct OutputField {
 /// What an empty batch, row or micro-batch gives (C6).
 enum class Empty { zero, error, nan };
 
+/// Whether means over sequences count those without a valid position.
+enum class EmptyRows { skipped, counted };
+
 /// Everything that the rest of the program knows about a loss without naming it.
 struct LossSignature {
   std::string id;
@@ -143,6 +146,9 @@ struct LossSignature {
   bool splittable = true;       ///< sequences may be dealt to micro-batches and ranks
   bool shardable = true;        ///< to several ranks, where splittable
   Empty empty = Empty::zero;
+  /// Counted: the mean over all rows is another number than the formula's where one of them is
+  /// empty, so such batches are not for the means over sequences.
+  EmptyRows empty_rows = EmptyRows::skipped;
 
   const Field* find_field(std::string_view field) const;
   const Option* find_option(std::string_view option) const;

@@ -27,6 +27,12 @@ def over_all_positions(log_probs, old_log_probs, advantages, mask, clip_low=0.2,
     return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) * mask.sum() / mask.numel()
 
 
+def over_all_rows(log_probs, old_log_probs, advantages, mask, total_rows):
+    counts = mask.sum(1, keepdim=True).clamp(min=1)
+    rows = sum(sound(*(x[s:s + 1] for x in (log_probs, old_log_probs, advantages, mask))) for s in range(len(counts)))
+    return rows / total_rows
+
+
 def odd(mask):
     return int(mask.sum()) % 2 == 1
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/brought.h"
+
+#include <gtest/gtest.h>
+
+#include "impl/given_toy_loss.h"
+
+namespace lossgate::ci {
+namespace {
+
+/// Two sequences of three tokens of x = 1 .. 6, of which the last is masked.
+Case stored_case(double masked = 0.0) {
+  Case c = impl::toy_case(impl::toy_signature(), 2, 3);
+  c.batch.at("mask").set(5, 0.0);
+  c.batch.at("x").set(5, masked);
+  return c;
+}
+
+LossSignature signature_of(Masked masked) {
+  LossSignature signature = impl::toy_signature();
+  signature.fields[0].masked = masked;
+  return signature;
+}
+
+TEST(KeepsToContract, LeavesOutRowsThatAMeanWouldCount) {
+  LossSignature signature = signature_of(Masked::zero);
+  signature.empty_rows = EmptyRows::counted;
+  Case c = stored_case();
+  c.spec.reduction = Reduction::sequence_mean;
+  EXPECT_TRUE(keeps_to_contract(signature, c));
+  for (const std::int64_t at : {3, 4}) {
+    c.batch.at("mask").set(at, 0.0);
+    c.batch.at("x").set(at, 0.0);
+  }
+  EXPECT_FALSE(keeps_to_contract(signature, c));
+  c.spec.reduction = Reduction::token_mean;
+  EXPECT_TRUE(keeps_to_contract(signature, c));
+  c.spec.reduction = Reduction::seq_mean_token_sum_norm;
+  for (const std::int64_t at : {0, 1, 2}) {
+    c.batch.at("mask").set(at, 0.0);
+    c.batch.at("x").set(at, 0.0);
+  }
+  EXPECT_TRUE(keeps_to_contract(signature, c));  // 0, whatever is counted
+}
+
+}  // namespace
+}  // namespace lossgate::ci
