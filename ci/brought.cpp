@@ -9,6 +9,7 @@
 #include "ci/suggestion.h"
 #include "corpora/files.h"
 #include "impl/external/config.h"
+#include "reference/spec/masked.h"
 
 namespace lossgate::ci {
 namespace {
@@ -79,20 +80,6 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   return brought;
 }
 
-bool allowed(Masked masked, double value) {
-  switch (masked) {
-    case Masked::anything:
-      return true;
-    case Masked::minus_infinity:
-      return std::isfinite(value) || value == -HUGE_VAL;
-    case Masked::finite:
-      return std::isfinite(value);
-    case Masked::zero:
-      return value == 0.0;
-  }
-  return true;
-}
-
 /// Whether some sequences have no valid position, but not all of them.
 bool has_empty_rows(const std::vector<bool>& valid, std::int64_t sequences) {
   if (sequences <= 0 || std::ranges::find(valid, true) == valid.end()) return false;
@@ -142,7 +129,7 @@ bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
       const double value = tensor.at(i);
       if (valid[static_cast<std::size_t>(i / each)]) {
         if (field.infinity != Infinity::legal && !std::isfinite(value)) return false;
-      } else if (!allowed(field.masked, value)) {
+      } else if (!keeps_to(field.masked, field.quantity, value)) {
         return false;
       }
     }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "impl/given_toy_loss.h"
 
 namespace lossgate::ci {
@@ -20,6 +22,21 @@ LossSignature signature_of(Masked masked) {
   LossSignature signature = impl::toy_signature();
   signature.fields[0].masked = masked;
   return signature;
+}
+
+TEST(KeepsToContract, LooksAtWhatIsMasked) {
+  const std::pair<Masked, double> growing[] = {
+      {Masked::zero, 0.0},
+      {Masked::ordinary, 1e4},
+      {Masked::finite, std::numeric_limits<float>::max()},
+      {Masked::minus_infinity, -std::numeric_limits<double>::infinity()},
+      {Masked::anything, std::numeric_limits<double>::quiet_NaN()}};
+  for (std::size_t i = 0; i < std::size(growing); ++i) {
+    for (std::size_t k = 0; k < std::size(growing); ++k) {
+      const Case c = stored_case(growing[k].second);
+      EXPECT_EQ(keeps_to_contract(signature_of(growing[i].first), c), k <= i) << i << " " << k;
+    }
+  }
 }
 
 TEST(KeepsToContract, LeavesOutRowsThatAMeanWouldCount) {

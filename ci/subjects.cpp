@@ -25,6 +25,8 @@ std::string_view words(Masked masked) {
       return "finite numbers and -inf";
     case Masked::finite:
       return "finite numbers";
+    case Masked::ordinary:
+      return "numbers of a healthy run";
     case Masked::zero:
       return "zeros";
   }
@@ -110,7 +112,8 @@ std::string toml_text(const LossSignature& loss) {
                         option.doc.empty() ? "" : "  # " + option.doc);
   }
   text +=
-      "# What its callers leave at masked positions: \"any\", \"-inf\", \"finite\", 0; by field.\n"
+      "# What its callers leave at masked positions: \"any\", \"-inf\", \"finite\", \"ordinary\",\n"
+      "# 0; by field.\n"
       "[subject.contract]\nmasked = { default = \"finite\" }\n"
       "# refuses_invalid = false\n# infinite_valid = false\n# empty = \"zero\"\n"
       "# empty_rows = \"skipped\"\n";

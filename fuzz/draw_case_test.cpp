@@ -11,6 +11,7 @@
 
 #include "fuzz/census.h"
 #include "fuzz/fake_signatures.h"
+#include "reference/spec/masked.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -204,6 +205,31 @@ TEST(DrawCase, LeavesAtMaskedPositionsWhatTheContractLetsACallerLeave) {
   });
   EXPECT_GT(infinite, 100);
   for_each_masked_value(padded_with(Masked::zero), [](double x) { ASSERT_EQ(x, 0.0); });
+}
+
+TEST(DrawCase, LeavesAtMaskedPositionsNumbersOfAHealthyRun) {
+  for (const Dtype dtype : kFloats) {
+    int huge = 0, far = 0;
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      const LossSignature signature = padded_with(Masked::ordinary);
+      const Case c = draw(signature, dtype, Profile::hostile, i);
+      const std::vector<bool> valid = valid_positions(signature, c);
+      for (const Field& field : signature.fields) {
+        const Tensor& tensor = c.batch.at(field.name);
+        for (std::int64_t at = 0; is_float(tensor.dtype) && at < tensor.size(); ++at) {
+          const double value = tensor.at(at);
+          if (valid[static_cast<std::size_t>(at)]) {
+            huge += std::fabs(value) > kLargestOrdinary;
+          } else {
+            ASSERT_TRUE(is_ordinary(field.quantity, value)) << field.name << " " << value;
+            far += std::fabs(value) > 1e3;
+          }
+        }
+      }
+    }
+    EXPECT_GT(huge, 10);  // valid ones are drawn as ever
+    EXPECT_GT(far, 100);
+  }
 }
 
 TEST(DrawCase, LeavesNoRowEmptyWhereAMeanWouldCountIt) {

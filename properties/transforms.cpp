@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "properties/case_facts.h"
+#include "reference/spec/masked.h"
 
 namespace lossgate::properties {
 namespace {
@@ -62,7 +63,8 @@ std::optional<Transformed> masked_finite(const LossSignature& signature, const C
   const auto free = [](const Field& field) { return field.masked != Masked::zero; };
   return rewrite_masked(signature, whole, free, [](const Field& field, Dtype dtype, Index at) {
     if (!is_float(dtype)) return field.quantity == Quantity::label ? 0.0 : 1.0;
-    return kValues[static_cast<std::size_t>(at) % kValues.size()];
+    const double value = kValues[static_cast<std::size_t>(at) % kValues.size()];
+    return field.masked == Masked::ordinary ? ordinary(field.quantity, value) : value;
   });
 }
 

@@ -118,6 +118,24 @@ TEST(Transforms, OfMaskedDataPutTenThousandOfEitherSign) {
   EXPECT_TRUE(values.contains(-1e4));
 }
 
+TEST(Transforms, OfMaskedDataStayOrdinaryWhereTheContractSaysSo) {
+  LossSignature signature = grpo().signature;
+  for (Field& field : signature.fields) field.masked = Masked::ordinary;
+  Case c = grpo_case(2, 8);
+  for (std::int64_t t = 0; t < 8; ++t) mask_out(c, 1, t);
+  const Case other = kMaskedFinite.apply(signature, c, c)->c;
+  std::set<double> log_probs, advantages;
+  for (std::int64_t t = 0; t < 8; ++t) {
+    log_probs.insert(get(other, "log_prob", 1, t));
+    advantages.insert(get(other, "advantage", 1, t));
+  }
+  EXPECT_EQ(*log_probs.begin(), -1e4);
+  EXPECT_EQ(*log_probs.rbegin(), 1.0);
+  EXPECT_TRUE(log_probs.contains(-700.0));
+  EXPECT_EQ(*advantages.rbegin(), 1e4);
+  EXPECT_FALSE(kMaskedNonFinite.apply(signature, c, c));
+}
+
 /// The entry of the base at (s, t) must be found at index_of in the transformed tensor.
 void expect_map_is_right(const Case& base, const Transformed& moved) {
   for (const auto& [field, tensor] : base.batch.fields) {

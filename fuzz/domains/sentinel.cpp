@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "reference/spec/masked.h"
+
 namespace lossgate::fuzz {
 namespace {
 
@@ -58,6 +60,10 @@ bool allowed(Masked masked, Sentinel sentinel) {
       [[fallthrough]];
     case Masked::finite:
       break;
+    case Masked::ordinary:
+      if (sentinel == Sentinel::minus_billion) return false;
+      return sentinel != Sentinel::lowest && sentinel != Sentinel::highest &&
+             allowed(Masked::finite, sentinel);
   }
   return sentinel != Sentinel::minus_infinity && sentinel != Sentinel::infinity &&
          sentinel != Sentinel::nan && sentinel != Sentinel::nan_payload;
@@ -147,11 +153,16 @@ void place_sentinels(const Column& column, std::span<const std::uint8_t> valid, 
     return masked == Masked::minus_infinity ? Sentinel::minus_infinity : Sentinel::zero;
   };
   const Sentinel common = draw();
-  if (common == Sentinel::as_valid) return;
   Tensor& tensor = *column.tensor;
-  for_each_masked(tensor, valid, [&](std::int64_t i) {
-    place(common == Sentinel::mixed ? draw() : common, tensor, i, choices);
-  });
+  if (common != Sentinel::as_valid) {
+    for_each_masked(tensor, valid, [&](std::int64_t i) {
+      place(common == Sentinel::mixed ? draw() : common, tensor, i, choices);
+    });
+  }
+  if (masked != Masked::ordinary) return;
+  const Quantity quantity = column.field->quantity;
+  for_each_masked(tensor, valid,
+                  [&](std::int64_t i) { tensor.set(i, ordinary(quantity, tensor.at(i))); });
 }
 
 void place_label_sentinels(const Column& column, std::span<const std::uint8_t> valid,

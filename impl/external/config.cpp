@@ -25,6 +25,7 @@ Masked masked(const Reader& reader, std::string_view key, const toml::node& node
                              {{"any", Masked::anything},
                               {"-inf", Masked::minus_infinity},
                               {"finite", Masked::finite},
+                              {"ordinary", Masked::ordinary},
                               {"0", Masked::zero}});
 }
 

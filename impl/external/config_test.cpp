@@ -124,7 +124,7 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "outputs = ['y']\n", "no output 'y'"},
       {kHead + "form = 'long'\n", "forms of toy are stable, short"},
       {kHead + "contract = { masked = { y = 0 } }\n", "no field 'y'"},
-      {kHead + "contract = { masked = 'nan' }\n", "must be one of any, -inf, finite, 0"},
+      {kHead + "contract = { masked = 'nan' }\n", "must be one of any, -inf, finite, ordinary, 0"},
       {kHead + "contract = { empty_rows = 'mean' }\n",
        "'empty_rows' must be one of skipped, counted"},
       {kHead + "path = 'vendor'\n", "must be a list of strings"},
@@ -140,7 +140,7 @@ TEST(Narrowed, LeavesWhatTheSubjectComputes) {
                                 "options = { clip = 0.5, limit = 'none' }\n"
                                 "reductions = ['sum']\n"
                                 "contract = { empty_rows = 'counted', "
-                                "masked = { x = '-inf' } }\n")
+                                "masked = { x = '-inf', mask = 'ordinary' } }\n")
                               .at(0);
   const LossSignature loss = narrowed(signature(), subject);
   EXPECT_EQ(loss.find_option("clip")->low, 0.5);
@@ -152,7 +152,7 @@ TEST(Narrowed, LeavesWhatTheSubjectComputes) {
   EXPECT_FALSE(loss.splittable);
   EXPECT_FALSE(loss.shardable);
   EXPECT_EQ(loss.find_field("x")->masked, Masked::minus_infinity);
-  EXPECT_EQ(loss.find_field("mask")->masked, Masked::finite);
+  EXPECT_EQ(loss.find_field("mask")->masked, Masked::ordinary);
   EXPECT_EQ(loss.empty_rows, EmptyRows::counted);
   EXPECT_EQ(loss.find_field("x")->infinity, Infinity::surfaces);
 }

@@ -65,8 +65,9 @@ enum class Quantity {
 /// show in the result, or it must be refused.
 enum class Infinity { legal, surfaces, refused };
 
-/// What a caller leaves at masked positions (rule C4): the sentinel contract of a field.
-enum class Masked { anything, minus_infinity, finite, zero };
+/// What a caller leaves at masked positions (rule C4): the sentinel contract of a field. Ordinary
+/// numbers are those of a healthy run, see reference/spec/masked.h.
+enum class Masked { anything, minus_infinity, finite, ordinary, zero };
 
 struct Field {
   std::string name;

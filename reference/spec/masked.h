@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/spec/signature.h"
+
+namespace lossgate {
+
+/// No log-prob, logit, advantage, value or hidden state of a healthy run is larger.
+inline constexpr double kLargestOrdinary = 1e4;
+
+/// Ordinary log-probs end at the 1.0 of trainers that mark an invalid one with it.
+constexpr bool is_ordinary(Quantity quantity, double value) {
+  const double largest = quantity == Quantity::log_prob ? 1.0 : kLargestOrdinary;
+  return value >= -kLargestOrdinary && value <= largest;
+}
+
+/// An ordinary number of that quantity: the value itself where it is one.
+inline double ordinary(Quantity quantity, double value) {
+  if (is_ordinary(quantity, value)) return value;
+  if (std::isnan(value)) return 0.0;
+  const double size = std::min(std::fabs(value), kLargestOrdinary);
+  return quantity == Quantity::log_prob || value < 0.0 ? -size : size;
+}
+
+/// Whether a caller who keeps to this contract may leave the number at a masked position.
+inline bool keeps_to(Masked masked, Quantity quantity, double value) {
+  switch (masked) {
+    case Masked::anything:
+      return true;
+    case Masked::minus_infinity:
+      return std::isfinite(value) || value == -HUGE_VAL;
+    case Masked::finite:
+      return std::isfinite(value);
+    case Masked::ordinary:
+      return is_ordinary(quantity, value);
+    case Masked::zero:
+      return value == 0.0;
+  }
+  return true;
+}
+
+}  // namespace lossgate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/spec/masked.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace lossgate {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Ordinary, NumbersStayAsTheyAreAndAllOthersBecomeOrdinary) {
+  for (const Quantity quantity : {Quantity::log_prob, Quantity::advantage, Quantity::logit,
+                                  Quantity::hidden_state, Quantity::value, Quantity::weight}) {
+    for (const double value : {0.0, -0.5, 1.0, -100.0, -1e4}) {
+      EXPECT_EQ(ordinary(quantity, value), value);
+    }
+    for (const double value : {1e4, 2e4, -3.4e38, 700.0, kInfinity, -kInfinity, kNan}) {
+      EXPECT_TRUE(is_ordinary(quantity, ordinary(quantity, value))) << value;
+    }
+    EXPECT_FALSE(is_ordinary(quantity, kNan));
+    EXPECT_FALSE(is_ordinary(quantity, -1.1e4));
+  }
+}
+
+TEST(Ordinary, LogProbsAreNotPositiveBesideTheMarkerOfAnInvalidOne) {
+  EXPECT_FALSE(is_ordinary(Quantity::log_prob, 2.0));
+  EXPECT_EQ(ordinary(Quantity::log_prob, 700.0), -700.0);
+  EXPECT_EQ(ordinary(Quantity::log_prob, 1e9), -kLargestOrdinary);
+  EXPECT_EQ(ordinary(Quantity::advantage, 1e9), kLargestOrdinary);
+}
+
+TEST(Masked, EachClassHoldsWhatTheNextOneHolds) {
+  const double values[] = {0.0, -0.0, 1.0, -1e4, 1e4, 3.4e38, -kInfinity, kInfinity, kNan};
+  const Masked classes[] = {Masked::zero, Masked::ordinary, Masked::finite, Masked::minus_infinity,
+                            Masked::anything};
+  int last = 0;
+  for (const Masked masked : classes) {
+    int count = 0;
+    for (const double value : values) count += keeps_to(masked, Quantity::logit, value);
+    EXPECT_GT(count, last);
+    last = count;
+  }
+}
+
+}  // namespace
+}  // namespace lossgate
