@@ -121,6 +121,9 @@ bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
   if (!allows_empty_rows(narrowed, c.spec) && has_empty_rows(valid, c.shape[Axis::sequences])) {
     return false;
   }
+  for (const auto& [axis, extent] : narrowed.pinned) {
+    if (c.shape[axis] != extent) return false;
+  }
   for (const Field& field : narrowed.fields) {
     const Tensor& tensor = c.batch.at(field.name);
     if (!is_float(tensor.dtype) || !is_positional(field) || valid.empty()) continue;

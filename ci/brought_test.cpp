@@ -60,5 +60,13 @@ TEST(KeepsToContract, LeavesOutRowsThatAMeanWouldCount) {
   EXPECT_TRUE(keeps_to_contract(signature, c));  // 0, whatever is counted
 }
 
+TEST(KeepsToContract, LooksAtPinnedAxes) {
+  LossSignature signature = signature_of(Masked::zero);
+  signature.pinned = {{Axis::vocab, 5}};
+  EXPECT_TRUE(keeps_to_contract(signature, stored_case()));
+  signature.pinned = {{Axis::vocab, 4}};
+  EXPECT_FALSE(keeps_to_contract(signature, stored_case()));
+}
+
 }  // namespace
 }  // namespace lossgate::ci

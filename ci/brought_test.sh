@@ -63,6 +63,12 @@ contract() {
   gate 1 'cause +empty row counted' --cases 60
   printf '[subject.contract]\nempty_rows = "counted"\n' >>lossgate.toml
   gate 0 'green: 0 red findings' --cases 200
+  bring of_seven_words
+  sed -i 's/"grpo"/"log_prob"/; /^options/d; s/token_mean/sum/' lossgate.toml
+  gate 1 'ValueError: there are seven words'
+  echo 'axes = { vocab = 7 }' >>lossgate.toml
+  gate 0 'green: 0 red findings' --cases 60
+  expect 0 'axis vocab is 7' check
 }
 
 identify() {

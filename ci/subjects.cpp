@@ -61,6 +61,9 @@ void print_subject(const Brought& brought) {
              !signature.splittable ? "are not asked"
              : signature.shardable ? "into micro-batches and ranks"
                                    : "into micro-batches on one rank");
+  for (const auto& [axis, extent] : signature.pinned) {
+    fmt::print("  axis {} is {} wherever it is asked\n", name(axis), extent);
+  }
   if (signature.empty_rows == EmptyRows::counted) {
     fmt::print("  sequences without a valid token are not asked of means over sequences\n");
   }

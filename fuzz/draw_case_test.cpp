@@ -257,6 +257,21 @@ TEST(DrawCase, LeavesNoRowEmptyWhereAMeanWouldCountIt) {
   }
 }
 
+TEST(DrawCase, GivesAPinnedAxisItsExtentWhateverElseIsDrawn) {
+  LossSignature signature = fake_mixed_loss();
+  signature.pinned = {{Axis::support, 1}, {Axis::vocab, 4096}};
+  std::int64_t most_tokens = 0;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const Case c = draw(signature, Dtype::f32, Profile::soak, i);
+    ASSERT_EQ(c.shape[Axis::support], 1);
+    ASSERT_EQ(c.shape[Axis::vocab], 4096);
+    ASSERT_EQ(c.batch.at("student").extents.back(), 1);
+    ASSERT_EQ(c.batch.at("matrix").extents.front(), 4096);
+    most_tokens = std::max(most_tokens, c.shape[Axis::tokens] * c.shape[Axis::sequences]);
+  }
+  EXPECT_GE(most_tokens, 4);
+}
+
 TEST(DrawCase, GivesOneNumberForEachSequenceWhereTheCallerHasNoMore) {
   LossSignature signature = fake_policy_loss();
   signature.fields[3].one_per_sequence = true;

@@ -55,7 +55,9 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
   Shape shape;
   const auto extend = [&](const std::vector<Axis>& axes) {
     for (Axis axis : axes) {
-      if (shape[axis] < 0) shape[axis] = draw_extent(axis, temper, choices);
+      if (shape[axis] >= 0) continue;
+      const auto pinned = signature.pinned_extent(axis);
+      shape[axis] = pinned ? *pinned : draw_extent(axis, temper, choices);
     }
   };
   for (const Field& field : signature.fields) extend(field.axes);
@@ -64,10 +66,14 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
   // The vocabulary gives way last: its odd sizes are the interesting ones.
   // One large case takes the time of a hundred small ones, and few faults need it.
   const bool large = temper == Temper::extreme && choices.integer(0, 15) == 0;
-  const std::int64_t budget = large ? 1 << 16 : 1 << 13;
+  std::int64_t budget = large ? 1 << 16 : 1 << 13;
+  // What cannot give way leaves room for a few tokens of a few sequences.
+  std::int64_t pinned = 8;
+  for (const auto& [axis, extent] : signature.pinned) pinned *= extent;
+  budget = std::max(budget, pinned);
   for (Axis axis : {Axis::tokens, Axis::sequences, Axis::hidden, Axis::vocab}) {
     const std::int64_t least = axis == Axis::vocab ? 2 : 1;
-    while (shape[axis] > least && work(shape) > budget) {
+    while (!signature.pinned_extent(axis) && shape[axis] > least && work(shape) > budget) {
       shape[axis] = std::max(least, shape[axis] / 2);
     }
   }

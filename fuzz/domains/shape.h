@@ -7,9 +7,10 @@
 
 namespace lossgate::fuzz {
 
-/// An extent, at least 1, for every axis that a field or output of the signature has; at least 2
-/// for the vocabulary. The largest field stays small enough for tens of thousands of cases a
-/// second; rows without a valid token come from the mask, not from an extent of 0.
+/// An extent, that which the signature pins or at least 1, for every axis that a field or output of
+/// the signature has; at least 2 for the vocabulary. The largest field stays small enough for tens
+/// of thousands of cases a second; rows without a valid token come from the mask, not from an
+/// extent of 0.
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices);
 
 }  // namespace lossgate::fuzz

@@ -140,6 +140,45 @@ void read_names(const Reader& reader, const LossSignature& loss, Subject& subjec
   }
 }
 
+/// Work on larger cases is slow, and shows nothing else.
+constexpr std::int64_t kMostPinned = 4096;
+
+/// Axes with one extent. Sequences and tokens are not among them: what is asked splits and pads
+/// those. Nor are bytes: a message is as long as what it says.
+void read_axes(const Reader& reader, const LossSignature& loss, Subject& subject) {
+  const toml::table* table = reader.table("axes");
+  if (!table) return;
+  std::vector<Axis> known;
+  std::vector<std::string_view> names;
+  for (const Axis axis : {Axis::vocab, Axis::hidden, Axis::support, Axis::responses}) {
+    const bool has = std::ranges::any_of(loss.fields, [&](const Field& field) {
+      return std::ranges::find(field.axes, axis) != field.axes.end();
+    });
+    if (!has) continue;
+    known.push_back(axis);
+    names.push_back(name(axis));
+  }
+  std::int64_t product = 1;
+  for (const auto& [key, value] : *table) {
+    const auto at = std::ranges::find(names, key.str());
+    if (at == names.end()) {
+      reader.fail(key.source(), loss.id + " has no axis " + in_quotes(key.str()) +
+                                    " that may be pinned; it has " +
+                                    (names.empty() ? "none" : listed(names)));
+    }
+    const Axis axis = known[static_cast<std::size_t>(at - names.begin())];
+    const std::int64_t least = axis == Axis::vocab ? 2 : 1;
+    const auto extent = value.value_exact<std::int64_t>();
+    if (!extent || *extent < least || *extent > kMostPinned / product) {
+      reader.fail(value.source(), in_quotes(key.str()) + " must be a whole number from " +
+                                      std::to_string(least) + " to " + std::to_string(kMostPinned) +
+                                      (table->size() > 1 ? ", as the product of all axes" : ""));
+    }
+    product *= *extent;
+    subject.axes.emplace_back(axis, *extent);
+  }
+}
+
 void read_arithmetic(const Reader& reader, const LossSignature& loss, Subject& subject) {
   if (const toml::node* node = reader.find("compute")) {
     subject.compute = reader.word<Dtype>(
@@ -156,10 +195,10 @@ void read_arithmetic(const Reader& reader, const LossSignature& loss, Subject& s
 Subject read_subject(const toml::table& table, const std::string& file, const fs::path& folder,
                      FindSignature find) {
   const Reader reader(table, file, "[[subject]]");
-  reader.allow({"name",    "loss",        "entry",  "interpreter", "folder",
-                "path",    "environment", "device", "threads",     "reductions",
-                "options", "outputs",     "dtypes", "arguments",   "micro_batches",
-                "ranks",   "compute",     "form",   "contract",    "seconds"});
+  reader.allow({"name",        "loss",      "entry",         "interpreter", "folder",  "path",
+                "environment", "device",    "threads",       "reductions",  "options", "outputs",
+                "dtypes",      "arguments", "micro_batches", "ranks",       "compute", "form",
+                "contract",    "seconds",   "axes"});
   Subject subject;
   subject.loss = reader.required("loss", "\"grpo\"");
   const LossSignature* loss = find(subject.loss);
@@ -187,6 +226,7 @@ Subject read_subject(const toml::table& table, const std::string& file, const fs
   subject.seconds = reader.value<double>("seconds", subject.seconds, "a number of seconds");
   read_names(reader, *loss, subject);
   read_options(reader, *loss, subject);
+  read_axes(reader, *loss, subject);
   read_arithmetic(reader, *loss, subject);
   if (const toml::table* contract = reader.table("contract")) {
     read_contract(*contract, file, *loss, subject);

@@ -14,7 +14,8 @@ const LossSignature& signature() {
     loss.forms = {"stable", "short"};
     loss.reductions = {Reduction::token_mean, Reduction::sum};
     loss.fields = {{"x", Role::differentiable, Quantity::log_prob, {Axis::sequences, Axis::tokens}},
-                   {"mask", Role::mask, Quantity::mask, {Axis::sequences, Axis::tokens}}};
+                   {"mask", Role::mask, Quantity::mask, {Axis::sequences, Axis::tokens}},
+                   {"w", Role::differentiable, Quantity::weight, {Axis::vocab, Axis::hidden}}};
     loss.fields[0].infinity = Infinity::legal;
     loss.options = {{.name = "clip", .standard = 0.2, .low = 0.0, .high = 1.0},
                     {.name = "limit", .standard = 20.0, .low = 1.0, .high = 80.0, .nullable = true},
@@ -127,6 +128,15 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "contract = { masked = 'nan' }\n", "must be one of any, -inf, finite, ordinary, 0"},
       {kHead + "contract = { empty_rows = 'mean' }\n",
        "'empty_rows' must be one of skipped, counted"},
+      {kHead + "axes = { support = 1 }\n",
+       "4:10: toy has no axis 'support' that may be pinned; it has vocab, hidden"},
+      {kHead + "axes = { tokens = 1 }\n", "no axis 'tokens' that may be pinned"},
+      {kHead + "axes = { hidden = 0 }\n", "'hidden' must be a whole number from 1 to 4096"},
+      {kHead + "axes = { hidden = 1.5 }\n", "'hidden' must be a whole number"},
+      {kHead + "axes = { vocab = 1 }\n", "'vocab' must be a whole number from 2 to 4096"},
+      {kHead + "axes = { vocab = 151936 }\n", "from 2 to 4096"},
+      {kHead + "axes = { hidden = 64, vocab = 100 }\n",
+       "from 2 to 4096, as the product of all axes"},
       {kHead + "path = 'vendor'\n", "must be a list of strings"},
       {kHead + kHead, "two subjects are called 'loss'"},
   };
@@ -139,6 +149,7 @@ TEST(Narrowed, LeavesWhatTheSubjectComputes) {
   const Subject subject = parse(kHead +
                                 "options = { clip = 0.5, limit = 'none' }\n"
                                 "reductions = ['sum']\n"
+                                "axes = { vocab = 7 }\n"
                                 "contract = { empty_rows = 'counted', "
                                 "masked = { x = '-inf', mask = 'ordinary' } }\n")
                               .at(0);
@@ -154,6 +165,7 @@ TEST(Narrowed, LeavesWhatTheSubjectComputes) {
   EXPECT_EQ(loss.find_field("x")->masked, Masked::minus_infinity);
   EXPECT_EQ(loss.find_field("mask")->masked, Masked::ordinary);
   EXPECT_EQ(loss.empty_rows, EmptyRows::counted);
+  EXPECT_EQ(loss.pinned_extent(Axis::vocab), 7);
   EXPECT_EQ(loss.find_field("x")->infinity, Infinity::surfaces);
 }
 

@@ -52,6 +52,7 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   if (subject.ranks == Combination::none) signature.shardable = false;
   signature.empty = subject.contract.empty;
   signature.empty_rows = subject.contract.empty_rows;
+  signature.pinned = subject.axes;
   return signature;
 }
 

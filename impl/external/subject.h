@@ -44,6 +44,7 @@ struct Subject {
   Combination micro_batches = Combination::none, ranks = Combination::none;
   std::optional<Dtype> compute;  ///< format of intermediates; that of the fields unless said
   std::string form;              ///< of the loss's forms; empty: undeclared
+  std::vector<std::pair<Axis, std::int64_t>> axes;  ///< that have one extent
   Contract contract = {.refuses_invalid = false, .infinite_valid = false};
   Masked masked = Masked::finite;                 ///< what its caller leaves at masked positions
   std::map<std::string, Masked> masked_of_field;  ///< where a field differs
@@ -51,9 +52,9 @@ struct Subject {
 };
 
 /// The loss as the subject computes it: options that it fixes have one value, reductions are those
-/// that it has, only what it returns is an output, and masked positions, infinities, splits, empty
-/// batches and empty rows are what its contract says. Cases drawn for this signature are cases of
-/// the loss.
+/// that it has, axes that it pins have one extent, only what it returns is an output, and masked
+/// positions, infinities, splits, empty batches and empty rows are what its contract says. Cases
+/// drawn for this signature are cases of the loss.
 LossSignature narrowed(const LossSignature& loss, const Subject& subject);
 
 /// The subject cannot be asked: the message says what to do.

@@ -33,4 +33,9 @@ const Option* LossSignature::find_option(std::string_view option) const {
   return find(options, option);
 }
 
+std::optional<std::int64_t> LossSignature::pinned_extent(Axis axis) const {
+  const auto at = std::ranges::find(pinned, axis, &std::pair<Axis, std::int64_t>::first);
+  return at == pinned.end() ? std::nullopt : std::optional(at->second);
+}
+
 }  // namespace lossgate

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -150,9 +151,11 @@ struct LossSignature {
   /// Counted: the mean over all rows is another number than the formula's where one of them is
   /// empty, so such batches are not for the means over sequences.
   EmptyRows empty_rows = EmptyRows::skipped;
+  std::vector<std::pair<Axis, std::int64_t>> pinned = {};  ///< axes that have one extent
 
   const Field* find_field(std::string_view field) const;
   const Option* find_option(std::string_view option) const;
+  std::optional<std::int64_t> pinned_extent(Axis axis) const;
 };
 
 }  // namespace lossgate

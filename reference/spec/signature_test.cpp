@@ -18,6 +18,13 @@ TEST(Signature, FindsFieldsAndOptionsByName) {
   EXPECT_EQ(signature.find_option("mask"), nullptr);
 }
 
+TEST(Signature, HasAnExtentForAPinnedAxisAlone) {
+  LossSignature signature;
+  signature.pinned = {{Axis::support, 1}};
+  EXPECT_EQ(signature.pinned_extent(Axis::support), 1);
+  EXPECT_EQ(signature.pinned_extent(Axis::vocab), std::nullopt);
+}
+
 TEST(Names, OfReductionsReadBack) {
   std::set<std::string_view> names;
   for (Reduction reduction : kAllReductions) {

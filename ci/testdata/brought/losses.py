@@ -33,6 +33,16 @@ def over_all_rows(log_probs, old_log_probs, advantages, mask, total_rows):
     return rows / total_rows
 
 
+def of_seven_words(logits, label, log_prob_weight, entropy_weight):
+    if logits.shape[-1] != 7:
+        raise ValueError("there are seven words")
+    valid = label != -100
+    scores = torch.log_softmax(torch.where(valid[..., None], logits, 0.0), -1)
+    taken = scores.gather(-1, label.clamp(min=0)[..., None])[..., 0]
+    entropy = -(scores.exp() * scores).sum(-1)
+    return (torch.where(valid, log_prob_weight, 0.0) * taken + torch.where(valid, entropy_weight, 0.0) * entropy).sum()
+
+
 def odd(mask):
     return int(mask.sum()) % 2 == 1
 

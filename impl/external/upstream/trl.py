@@ -37,8 +37,6 @@ def trainer(method: str, modules: tuple) -> type:
 
 def server(student_logits: Tensor, support_token: Tensor, teacher_log_prob: Tensor, label: Tensor, beta: float,
            temperature: float, tail: float) -> Tensor:
-    if support_token.shape[-1] != 1:
-        raise NotImplementedError("the sampled token is the teacher's top token here, so the support has one slot")
     self = object.__new__(trainer("_compute_server_sparse_top_1_divergence_loss", SERVER))
     self.beta, self.loss_add_tail, self.reverse_kl_top_1_mode = beta, bool(tail), "sampled"
     support_token = support_token.clamp(min=0)  # padded with 0: distillation_trainer.py:1314 of 1.3.0
