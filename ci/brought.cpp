@@ -90,6 +90,19 @@ bool has_empty_rows(const std::vector<bool>& valid, std::int64_t sequences) {
   return false;
 }
 
+/// Whether the valid positions of each sequence have one value.
+bool one_per_sequence(const Tensor& tensor, const std::vector<bool>& valid, std::int64_t tokens) {
+  std::int64_t first = -1;  // valid position of the row
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    if (i % tokens == 0) first = -1;
+    if (!valid[static_cast<std::size_t>(i)]) continue;
+    if (first < 0) first = i;
+    const double value = tensor.at(i), own = tensor.at(first);
+    if (value != own && !(std::isnan(value) && std::isnan(own))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
@@ -128,11 +141,15 @@ bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
     const Tensor& tensor = c.batch.at(field.name);
     if (!is_float(tensor.dtype) || !is_positional(field) || valid.empty()) continue;
     const std::int64_t each = tensor.size() / static_cast<std::int64_t>(valid.size());
+    if (field.one_per_sequence && each == 1 &&
+        !one_per_sequence(tensor, valid, c.shape[Axis::tokens])) {
+      return false;
+    }
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       const double value = tensor.at(i);
       if (valid[static_cast<std::size_t>(i / each)]) {
         if (field.infinity != Infinity::legal && !std::isfinite(value)) return false;
-      } else if (!keeps_to(field.masked, field.quantity, value)) {
+      } else if (!field.one_per_sequence && !keeps_to(field.masked, field.quantity, value)) {
         return false;
       }
     }

@@ -68,5 +68,14 @@ TEST(KeepsToContract, LooksAtPinnedAxes) {
   EXPECT_FALSE(keeps_to_contract(signature, stored_case()));
 }
 
+TEST(KeepsToContract, WantsOneNumberForEachSequenceWhereTheCallerHasNoMore) {
+  LossSignature signature = signature_of(Masked::zero);
+  signature.fields[0].one_per_sequence = true;
+  Case c = stored_case(std::numeric_limits<double>::quiet_NaN());  // which nobody sees
+  EXPECT_FALSE(keeps_to_contract(signature, c));
+  for (std::int64_t at = 0; at < 5; ++at) c.batch.at("x").set(at, at < 3 ? 1.0 : 2.0);
+  EXPECT_TRUE(keeps_to_contract(signature, c));
+}
+
 }  // namespace
 }  // namespace lossgate::ci
