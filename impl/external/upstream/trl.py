@@ -59,12 +59,13 @@ def gkd(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: flo
 
 def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
              temperature: float) -> Tensor:
+    if not len(label):  # it stacks its rows, and cannot stack none
+        raise NotImplementedError("a micro-batch has a sequence there")
     functions, valid = release.load(SCORES), label != -100
-    scaled = logits[valid] / temperature
-    if not valid.any():  # it stacks its rows, and cannot stack none
-        return scaled.sum()
-    taken = functions.selective_log_softmax(scaled, label[valid].long())
-    return (log_prob_weight[valid] * taken + entropy_weight[valid] * functions.entropy_from_logits(scaled)).sum()
+    scaled = logits / temperature
+    taken = functions.selective_log_softmax(scaled, label.long().clamp(min=0))[valid]
+    entropy = functions.entropy_from_logits(scaled)[valid]
+    return (log_prob_weight[valid] * taken + entropy_weight[valid] * entropy).sum()
 
 
 LOSS_TYPES = {"sequence_mean": "grpo", "token_mean": "dapo", "seq_mean_token_sum_norm": "dr_grpo"}
