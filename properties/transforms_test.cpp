@@ -213,6 +213,29 @@ TEST(AllMasked, LeavesNoValidPosition) {
   EXPECT_TRUE(changed(ragged_case(), c).empty());
 }
 
+TEST(AllMasked, LeavesBehindTheMaskWhatTheContractAllows) {
+  for (const Transform* transform : {&kAllMasked, &kRowMasked}) {
+    LossSignature signature = grpo().signature;
+    Case c = grpo_case(2, 2);
+    put(c, "log_prob", 0, 0, -2e4);
+    put(c, "advantage", 0, 0, 3e38);
+    put(c, "old_log_prob", 0, 0, -5.0);
+    const auto masked = [&](Masked contract) {
+      for (Field& field : signature.fields) field.masked = contract;
+      return transform->apply(signature, c, c)->c;
+    };
+    EXPECT_EQ(get(masked(Masked::anything), "log_prob", 0, 0), -2e4);
+    EXPECT_EQ(get(masked(Masked::finite), "advantage", 0, 0), get(c, "advantage", 0, 0));
+    EXPECT_EQ(get(masked(Masked::ordinary), "log_prob", 0, 0), -1e4);
+    EXPECT_EQ(get(masked(Masked::ordinary), "advantage", 0, 0), 1e4);
+    EXPECT_EQ(get(masked(Masked::ordinary), "old_log_prob", 0, 0), -5.0);
+    EXPECT_EQ(get(masked(Masked::zero), "old_log_prob", 0, 0), 0.0);
+    EXPECT_EQ(get(masked(Masked::zero), "mask", 0, 0), 0.0);
+    const bool all = transform == &kAllMasked;
+    EXPECT_EQ(get(masked(Masked::zero), "log_prob", 1, 1) == 0.0, all);  // the other row stays
+  }
+}
+
 TEST(RowMasked, EmptiesOneLiveRowAndNeedsAnother) {
   Case c = ragged_case();
   for (std::int64_t t = 0; t < 4; ++t) mask_out(c, 0, t);

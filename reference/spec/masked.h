@@ -42,4 +42,10 @@ inline bool keeps_to(Masked masked, Quantity quantity, double value) {
   return true;
 }
 
+/// The number itself where it keeps to the contract, else one that does.
+inline double kept(Masked masked, Quantity quantity, double value) {
+  if (keeps_to(masked, quantity, value)) return value;
+  return masked == Masked::ordinary ? ordinary(quantity, value) : 0.0;
+}
+
 }  // namespace lossgate

@@ -39,7 +39,13 @@ TEST(Masked, EachClassHoldsWhatTheNextOneHolds) {
   int last = 0;
   for (const Masked masked : classes) {
     int count = 0;
-    for (const double value : values) count += keeps_to(masked, Quantity::logit, value);
+    for (const double value : values) {
+      const bool keeps = keeps_to(masked, Quantity::logit, value);
+      const double other = kept(masked, Quantity::logit, value);
+      EXPECT_TRUE(keeps_to(masked, Quantity::logit, other)) << value;
+      if (keeps) EXPECT_TRUE(other == value || std::isnan(value));
+      count += keeps;
+    }
     EXPECT_GT(count, last);
     last = count;
   }
