@@ -28,7 +28,7 @@ std::vector<Index> live_positions(const LossSignature& signature, const Case& c)
 }
 
 /// Poisons one entry of one field at a valid position: any field, any position, as the case's own
-/// bits decide.
+/// bits decide. Where a sequence has one value of the field, that is all its entries.
 std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Case& whole,
                                         const Case&) {
   std::vector<const Field*> fields;
@@ -50,9 +50,13 @@ std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Ca
       static_cast<Index>((pick >> 24) % static_cast<std::uint64_t>(std::max<Index>(each, 1)));
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const bool infinite = field.infinity != Infinity::legal && (pick >> 40) % 3 == 0;
-  tensor.set(at, !infinite               ? std::numeric_limits<double>::quiet_NaN()
-                 : (pick >> 44) % 2 == 0 ? kInfinity
-                                         : -kInfinity);
+  const double poison = !infinite               ? std::numeric_limits<double>::quiet_NaN()
+                        : (pick >> 44) % 2 == 0 ? kInfinity
+                                                : -kInfinity;
+  tensor.set(at, poison);
+  if (!field.one_per_sequence) return result;
+  const Index row = whole.shape[Axis::tokens] * each;
+  for (Index i = at / row * row; i < (at / row + 1) * row; ++i) tensor.set(i, poison);
   return result;
 }
 

@@ -295,6 +295,24 @@ TEST(NanAtValid, PoisonsOneEntryAtAValidPosition) {
   EXPECT_TRUE(infinity);
 }
 
+TEST(NanAtValid, PoisonsAWholeRowOfWhatASequenceHasOnceOf) {
+  LossSignature signature = grpo().signature;
+  for (Field& field : signature.fields) field.one_per_sequence = field.name == "advantage";
+  int rows = 0;
+  for (int i = 0; i < 100; ++i) {
+    Case c = ragged_case();
+    put(c, "log_prob", 0, 0, -0.01 * i);  // another choice
+    const Case poisoned = kNanAtValid.apply(signature, c, c)->c;
+    int bad = 0;
+    for (std::int64_t at = 0; at < 12; ++at) {
+      bad += !std::isfinite(poisoned.batch.at("advantage").at(at));
+    }
+    ASSERT_TRUE(bad == 0 || bad == 4);
+    rows += bad > 0;
+  }
+  EXPECT_GT(rows, 10);
+}
+
 TEST(Invalid, IsAlwaysRefusedAndInMoreThanOneWay) {
   std::mt19937_64 random(6);
   std::set<std::string> arguments;
