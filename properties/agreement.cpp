@@ -230,6 +230,9 @@ Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, 
   CaseStudy* derived = evaluation.study().derived(transform);
   if (!derived) return vacuous("no trigger");
   const LossResult& actual = evaluation.actual(transform);
+  if (actual.refusal && actual.refusal->argument == impl::kNotComputed) {
+    return skipped("unsupported: " + actual.refusal->message);  // the new shape, not the case
+  }
   if (auto violation = malformed(*derived, actual)) return violated(*violation);
   return compare({.study = evaluation.study(),
                   .arithmetic = evaluation.arithmetic(),

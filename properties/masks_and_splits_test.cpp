@@ -96,6 +96,22 @@ TEST(RuleC3, ANanThatSurfacesBehindAZeroAdvantageIsRight) {
   }
 }
 
+TEST(Splits, ThatAreNotComputedAreNotAsked) {
+  impl::Implementation picky = fake_grpo();
+  picky.evaluate = [sound = picky.evaluate](const LossSignature& signature, const Case& c) {
+    if (c.split.whole() && c.shape[Axis::sequences] == 2) return sound(signature, c);
+    LossResult refused;
+    refused.refusal = Refusal{.argument = impl::kNotComputed, .message = "two rows at a time"};
+    return refused;
+  };
+  Case c = grpo_case(2, 3);
+  c.split = {.world = 1, .parts = {{0, {0}}, {0, {1}}}};
+  for (const char* property : {"split_invariance", "padding_invariance"}) {
+    EXPECT_EQ(check(property, picky, c).verdict, Verdict::skipped) << property;
+  }
+  EXPECT_EQ(check("reference_agreement", picky, c).verdict, Verdict::held);
+}
+
 TEST(RuleC3, ARefusalOfNanIsAsGoodAsNan) {
   impl::Implementation careful = fake_grpo();
   careful.evaluate = [sound = careful.evaluate](const LossSignature& signature, const Case& c) {
