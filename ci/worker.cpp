@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/worker.h"
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -36,6 +37,8 @@ int run_worker() {
   // The gate decides what a Ctrl-C means; without a gate there is nothing to work for.
   std::signal(SIGINT, SIG_IGN);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // What a subject's process writes on whatever it finds open is no answer of ours.
+  ::fcntl(kReplyDescriptor, F_SETFD, FD_CLOEXEC);
   std::string line;
   if (!std::getline(std::cin, line)) return static_cast<int>(Exit::usage);
   const Plan plan(decode_plan(line));
