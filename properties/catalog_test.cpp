@@ -218,6 +218,25 @@ TEST(RuleE2, OneNanIsOneFinding) {
   EXPECT_EQ(without[at].verdict, Verdict::violated);
 }
 
+TEST(CheckAll, SkipsWhatTheImplementationDoesNotCompute) {
+  CaseStudy study(grpo(), grpo_case(2, 3));
+  auto fake = fake_grpo();
+  // It computes the case itself, but no batch without a valid position.
+  fake.evaluate = [whole = fake.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = whole(signature, c);
+    const std::vector<bool> valid = valid_positions(signature, c);
+    if (std::ranges::find(valid, true) == valid.end()) {
+      result.refusal = Refusal{impl::kNotComputed, -1, -1, "no empty batch"};
+    }
+    return result;
+  };
+  Evaluation evaluation(study, fake);
+  const Property* empty = find_property("empty_is_zero");
+  const Outcome outcome = check_all(evaluation, {empty}, true).front();
+  EXPECT_EQ(outcome.verdict, Verdict::skipped);
+  EXPECT_EQ(outcome.reason, "unsupported: a case made of this one");
+}
+
 TEST(Readme, ListsThePropertiesAsTheCatalogHasThem) {
   std::ifstream file(LOSSGATE_SOURCE_DIR "/properties/README.md");
   std::stringstream text;
