@@ -19,6 +19,7 @@
 #include "ci/verbs.h"
 #include "ci/worker.h"
 #include "corpora/format_error.h"
+#include "impl/external/c/conversation.h"
 #include "report/record_file.h"
 
 namespace lossgate::ci {
@@ -193,6 +194,7 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   baseline->add_option("record", flags.baseline.record, "The run.json, run/run.json unless said");
   baseline->add_option("--out", flags.baseline.out, "File to write, for gate --baseline");
   verb("worker", "", run_worker)->group("");  // for gate alone
+  verb("library-worker", "", impl::serve_library)->group("");
 }
 
 /// "ci/profiles/gate.args:3: " where the message speaks of a word from there.
@@ -213,10 +215,11 @@ int parse_and_run(const std::vector<Word>& words) {
       "lossgate");
   describe_command(app, flags, chosen);
   if (!words.empty() && !words[0].text.starts_with("-")) {
-    std::vector<std::string> verbs = {"gate",     "replay", "minimise", "list",     "describe",
-                                      "identify", "check",  "init",     "baseline", "worker"};
+    std::vector<std::string> verbs = {"gate",     "replay",   "minimise", "list",
+                                      "describe", "identify", "check",    "init",
+                                      "baseline", "worker",   "library-worker"};
     if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
-      verbs.pop_back();
+      verbs.resize(verbs.size() - 2);
       throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));
     }
   }

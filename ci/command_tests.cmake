@@ -20,3 +20,11 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
     set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600)
   endforeach()
 endif()
+
+# Losses in a shared library.
+foreach(test IN ITEMS verdicts containment mistakes documentation)
+  add_test(NAME library.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/library_test.sh ${test}
+    $<TARGET_FILE:lossgate> ${PROJECT_BINARY_DIR}/bin/given_losses.so ${CMAKE_CXX_COMPILER}
+    ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/library_test)
+  set_tests_properties(library.${test} PROPERTIES TIMEOUT 600)
+endforeach()

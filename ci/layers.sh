@@ -15,6 +15,7 @@ reference        | reference/spec/ | Eigen/ immintrin.h mpreal.h nlohmann/
 impl             | reference/spec/ | nlohmann/ POSIX
 impl/cuda        | reference/spec/ impl/ | cuda
 impl/external    | reference/spec/ impl/ corpora/ | toml++/ nlohmann/ POSIX
+impl/external/c  | reference/spec/ impl/ corpora/ | stdint.h nlohmann/ POSIX
 impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX
 corpora          | reference/spec/ | nlohmann/ POSIX
 properties       | reference/ impl/implementation.h |

@@ -192,6 +192,17 @@ void read_arithmetic(const Reader& reader, const LossSignature& loss, Subject& s
   }
 }
 
+/// Keys that mean nothing to a function which is called as it is, in host memory.
+void refuse_python(const Reader& reader) {
+  for (const char* key : {"interpreter", "path", "device", "threads", "arguments"}) {
+    const toml::node* node = reader.find(key);
+    if (!node) continue;
+    reader.fail(node->source(), in_quotes(key) +
+                                    " is for a function in Python; a shared library is called as "
+                                    "it is, with the variables of 'environment'");
+  }
+}
+
 Subject read_subject(const toml::table& table, const std::string& file, const fs::path& folder,
                      FindSignature find) {
   const Reader reader(table, file, "[[subject]]");
@@ -208,11 +219,14 @@ Subject read_subject(const toml::table& table, const std::string& file, const fs
   }
   subject.entry = reader.required("entry", "\"py:FILE.py:FUNCTION\"");
   const std::size_t last = subject.entry.rfind(':');
-  if (!(subject.entry.starts_with("py:") || subject.entry.starts_with("fd:")) || last < 4 ||
-      last + 1 == subject.entry.size()) {
+  const bool library = subject.entry.starts_with("so:");
+  if (!(library || subject.entry.starts_with("py:") || subject.entry.starts_with("fd:")) ||
+      last < 4 || last + 1 == subject.entry.size()) {
     reader.fail(reader.find("entry")->source(),
-                "'entry' must be py:FILE.py:FUNCTION or py:PACKAGE.MODULE:FUNCTION");
+                "'entry' must be py:FILE.py:FUNCTION, py:PACKAGE.MODULE:FUNCTION or "
+                "so:LIBRARY.so:FUNCTION");
   }
+  if (library) refuse_python(reader);
   subject.name = reader.text("name", subject.entry.substr(last + 1));
   subject.interpreter = reader.text("interpreter", subject.interpreter);
   subject.folder = folder / reader.text("folder");

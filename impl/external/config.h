@@ -25,7 +25,7 @@ using FindSignature = const LossSignature* (*)(std::string_view id);
 ///   [[subject]]
 ///   name = "mine"                       # how findings call it
 ///   loss = "grpo"                       # `lossgate list losses`
-///   entry = "py:losses.py:ppo_loss"     # or "py:package.module:function"
+///   entry = "py:losses.py:ppo_loss"     # or "py:package.module:function", "so:libours.so:ppo"
 ///   options = { dual_clip = "none" }    # what it computes, whatever is asked; others are passed
 ///
 /// The other keys and their defaults are those of Subject; impl/external/README.md lists them.

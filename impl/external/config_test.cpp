@@ -58,6 +58,13 @@ TEST(Config, NeedsNoMoreThanALossAndAnEntry) {
   EXPECT_FALSE(subject.contract.refuses_invalid);
 }
 
+TEST(Config, TakesAFunctionOfASharedLibrary) {
+  const Subject subject =
+      parse("[[subject]]\nloss = 'toy'\nentry = 'so:build/libours.so:toy_loss'\n").at(0);
+  EXPECT_EQ(subject.entry, "so:build/libours.so:toy_loss");
+  EXPECT_EQ(subject.name, "toy_loss");
+}
+
 TEST(Config, ReadsEverythingThatItMayHold) {
   const Subject subject = parse(kHead + R"(
 name = "ours"
@@ -114,6 +121,10 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
        "lossgate.toml:2:8: there is no loss 'toi'"},
       {"[[subject]]\nloss = 'toy'\n", "needs entry"},
       {"[[subject]]\nloss = 'toy'\nentry = 'a.py'\n", "3:9: 'entry' must be py:FILE.py:FUNCTION"},
+      {"[[subject]]\nloss = 'toy'\nentry = 'so:a.so'\n",
+       "3:9: 'entry' must be py:FILE.py:FUNCTION"},
+      {"[[subject]]\nloss = 'toy'\nentry = 'so:a.so:f'\nthreads = 2\n",
+       "4:11: 'threads' is for a function in Python; a shared library is called as it is"},
       {kHead + "colour = 1\n", "4:1: [[subject]] has no key 'colour'; it may have name"},
       {kHead + "reductions = ['mean']\n", "no reduction 'mean'; it has token_mean, sum"},
       {kHead + "options = { clop = 1 }\n", "no option 'clop'; it has clip, limit"},

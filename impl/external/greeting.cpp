@@ -71,7 +71,9 @@ TensorFile hello(const Subject& subject, const LossSignature& loss) {
                       {"axes", axes_json(field.axes)}});
   }
   for (const OutputField& output : loss.outputs) {
-    outputs.push_back({{"name", output.name}, {"axes", axes_json(output.axes)}});
+    Json& json = outputs.emplace_back();
+    json = {{"name", output.name}, {"axes", axes_json(output.axes)}};
+    if (!output.dtypes.empty()) json["dtype"] = name(output.dtypes.front());
   }
   for (const Option& option : loss.options) {
     options.push_back({{"name", option.name},

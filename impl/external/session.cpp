@@ -83,7 +83,8 @@ void scale(Tensor& tensor, double factor) {
   if (!file.empty()) {
     message += " at " + file + ":" + text_of(answer, "line") + ": " + text_of(answer, "code");
   }
-  const bool beyond = text_of(answer, "type") == "NotImplementedError";
+  const std::string type = text_of(answer, "type");
+  const bool beyond = type == "NotImplementedError" || type == "NotComputed";
   throw Refusal{beyond ? kNotComputed : "", -1, -1, message};
 }
 
@@ -124,6 +125,10 @@ void Session::start() {
       throw SubjectError(subject_.name + ": the entry must be fd:REQUESTS:REPLIES");
     }
     process_ = std::make_unique<Process>(requests, replies);
+  } else if (subject_.entry.starts_with("so:")) {
+    process_ = std::make_unique<Process>(Command{.words = {"/proc/self/exe", "library-worker"},
+                                                 .folder = subject_.folder.string(),
+                                                 .environment = subject_.environment});
   } else {
     Command command{.words = {subject_.interpreter, "-c", std::string(worker_boot())},
                     .folder = subject_.folder.string(),
@@ -152,7 +157,9 @@ const Greeting& Session::greeting() {
     greet();
   } catch (const ProcessEnded& error) {
     process_.reset();
-    throw SubjectError(subject_.name + ": " + subject_.interpreter + " " + error.what());
+    const bool library = subject_.entry.starts_with("so:");
+    throw SubjectError(subject_.name + ": " + (library ? subject_.entry : subject_.interpreter) +
+                       " " + error.what());
   } catch (const ProcessHung&) {
     process_.reset();
     throw SubjectError(subject_.name + ": it was not loaded within three minutes");
@@ -179,6 +186,7 @@ LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* 
         corpora::read_tensors(process_->ask(frame, subject_.seconds), "answer");
     const std::string op = text_of(answer, "op");
     if (op == "trouble") throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
+    if (op == "damaged") throw ProcessEnded(text_of(answer, "message"));
     if (origin && !*origin) *origin = origin_of(answer);
     return result_of(answer, batch, share);
   } catch (const ProcessEnded&) {

@@ -27,8 +27,8 @@ enum class Combination {
 struct Subject {
   std::string name;
   std::string loss;
-  /// py:FILE.py:FUNCTION, py:PACKAGE.MODULE:FUNCTION, or fd:REQUESTS:REPLIES for one that is served
-  /// on two open descriptors.
+  /// py:FILE.py:FUNCTION, py:PACKAGE.MODULE:FUNCTION, so:LIBRARY.so:FUNCTION, or
+  /// fd:REQUESTS:REPLIES for one that is served on two open descriptors.
   std::string entry;
   std::string interpreter = "python3";  ///< one with a slash begins at `folder`
   std::filesystem::path folder;         ///< where it runs, and where relative paths begin

@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Losses in a shared library, from outside.
+#   ci/library_test.sh TEST LOSSGATE LIBRARY COMPILER SOURCE_DIR SCRATCH_DIR
+set -uo pipefail
+test=$1 lossgate=$2 library=$3 compiler=$4 source=$5 scratch=$6/$1
+rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
+cp "$library" given_losses.so
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=1
+}
+
+# STATUS PATTERN ARGUMENTS...: the command must end so and say so.
+expect() {
+  local status=$1 pattern=$2 actual=0
+  shift 2
+  "$lossgate" "$@" >stdout 2>stderr || actual=$?
+  [[ $actual == "$status" ]] || fail "exit status $actual, not $status: lossgate $*: $(tail -n 40 stdout) $(cat stderr)"
+  grep -Eq -- "$pattern" stdout stderr || fail "'$pattern' is not said by lossgate $*: $(cat stdout stderr)"
+}
+
+# FUNCTION LINES...: a lossgate.toml for a function of given_losses.c.
+bring() {
+  cat >lossgate.toml <<END
+[[subject]]
+loss = "value_clip"
+entry = "so:given_losses.so:$1"
+reductions = ["token_mean"]
+options = { value_clip = "none" }
+outputs = ["per_token"]
+END
+  shift
+  printf '%s\n' "$@" >>lossgate.toml
+}
+
+# STATUS PATTERN ARGUMENTS...: a small gate over lossgate.toml.
+gate() {
+  local status=$1 pattern=$2
+  shift 2
+  expect "$status" "$pattern" gate --config lossgate.toml --corpus empty --cases 24 --jobs 1 "$@"
+}
+
+# FUNCTION PATTERN LINES...: breaks off on some cases; the run must go on, and keep a case.
+broken() {
+  local function=$1 pattern=$2
+  shift 2
+  bring "$function" "$@"
+  gate 1 "$pattern" --cases 12 --out run
+  grep -Eq "VIOLATED by $function" stdout || fail "no finding on $function: $(cat stdout)"
+  compgen -G 'run/findings/*.case' >/dev/null || fail "no case is kept of $function"
+  rm -rf run
+}
+
+verdicts() {
+  bring sound 'micro_batches = "sum"' 'ranks = "sum"'
+  gate 0 'green: 0 red findings' --cases 200
+  expect 0 'value +<- field:value' check
+  bring over_own_tokens 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
+  gate 0 'green: 0 red findings' --cases 100
+  bring over_own_tokens 'micro_batches = "sum"'
+  gate 1 'split_invariance VIOLATED by over_own_tokens' --cases 100
+  bring over_all_positions
+  gate 1 'reference_agreement VIOLATED by over_all_positions'
+  grep -Eq 'given_losses.c:[0-9]+' stdout || fail "where the function stands is not said: $(cat stdout)"
+  bring half_the_gradient
+  gate 1 'reference_agreement VIOLATED by half_the_gradient' --out run
+  local repro
+  repro=$(sed -nE 's/^ +replay +lossgate (replay .*--property reference_agreement)$/\1/p' stdout | head -n 1)
+  # shellcheck disable=SC2086
+  expect 1 'still fails' $repro
+  bring empty_divisor
+  gate 1 'empty_is_zero VIOLATED by empty_divisor' --cases 200
+  bring writes_inputs
+  gate 1 'inputs_not_mutated VIOLATED by writes_inputs'
+  bring leaves_gradient
+  gate 1 "BadResult: 'gradient.value' is not written at"
+  bring returns_garbage
+  gate 1 'BadResult: returns_garbage returned 700'
+  bring refuses
+  gate 1 'Refused: [0-9]+ is odd'
+  bring does_not_compute
+  gate 0 'green: 0 red findings'
+  bring prints
+  gate 0 'green: 0 red findings'
+  bring forks
+  gate 0 'green: 0 red findings'
+}
+
+containment() {
+  broken segfaults 'does_not_crash VIOLATED'
+  grep -q 'killed by signal 11' stdout || fail "how it ended is not said"
+  broken aborts 'killed by signal 6'
+  broken divides 'killed by signal 8'
+  broken exits 'exited with status 7'
+  broken exits_well 'exited with status 0'
+  broken closes 'does_not_crash VIOLATED'
+  broken answers_garbage 'does_not_crash VIOLATED'
+  broken overruns "wrote behind the end of 'gradient.value'"
+  broken underruns "wrote before the beginning of 'gradient.value'"
+  broken runs_away "it reached behind the end of 'gradient.value'"
+  broken reads_away "it reached behind the end of 'value'"
+  broken overflows_the_stack 'killed by signal 11'
+  broken hangs 'does_not_hang VIOLATED' 'seconds = 0.5'
+  broken spins 'does_not_hang VIOLATED' 'seconds = 0.5'
+  broken leaves_a_child 'does_not_hang VIOLATED' 'seconds = 0.5'
+  cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -q "librar[y]-worker" && fail "an orphan lives"
+}
+
+mistakes() {
+  bring sond
+  gate 2 "given_losses.so has no function 'sond'; define it with LOSSGATE_LOSS"
+  bring undeclared
+  gate 2 "'undeclared' of given_losses.so is no loss that lossgate can call"
+  bring newer
+  gate 2 'compiled with version 2 of lossgate.h; this command has 1'
+  bring misspells
+  gate 2 "takes 'retrun', which value_clip does not have"
+  bring sound
+  sed -i 's|given_losses.so|absent.so|' lossgate.toml
+  gate 2 'there is no file absent.so in '
+  bring sound 'interpreter = "python3"'
+  gate 2 "7:15: 'interpreter' is for a function in Python"
+  bring sound
+  sed -i '/reductions/d' lossgate.toml
+  gate 2 'takes no reduction, so say which one it computes'
+  bring asks_for_more
+  gate 3 "asks for the array 'old_value'; it takes"
+  bring asks_for_what_is_not
+  gate 1 "it said last: asks_for_what_is_not asks for the array 'valeu'" --cases 2
+}
+
+# The first block of C and the first of TOML of the section, as users would copy them.
+documentation() {
+  awk '/^## A loss in a shared library/ { on = 1 } on && /^```c$/ { c = 1; next } on && /^```toml$/ { t = 1; next }
+    /^```$/ { if (c || t) blocks++; c = t = 0; if (blocks == 2) exit } c { print > "ours.c" } t { print > "lossgate.toml" }' \
+    "$source/impl/external/README.md"
+  "$compiler" -x c -std=c99 -Wall -Wextra -Wpedantic -Werror -O2 -shared -fPIC -I "$source/impl/external/c" ours.c -o libours.so -lm ||
+    fail "the example does not compile"
+  gate 0 'green: 0 red findings' --cases 200
+  "$compiler" -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -include "$source/impl/external/c/lossgate.h" /dev/null ||
+    fail "the header is no C++"
+}
+
+"$test"
+exit "$failures"
