@@ -9,6 +9,7 @@
 
 #include "corpora/format_error.h"
 #include "corpora/safetensors.h"
+#include "impl/external/named_argument.h"
 #include "impl/external/worker_source.h"
 
 namespace lossgate::impl {
@@ -77,7 +78,8 @@ void scale(Tensor& tensor, double factor) {
   for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) * factor);
 }
 
-[[noreturn]] void refuse(const TensorFile& answer) {
+[[noreturn]] void refuse(const TensorFile& answer, const LossSignature& loss,
+                         const Greeting& greeting) {
   std::string message = text_of(answer, "type") + ": " + text_of(answer, "message");
   const std::string file = text_of(answer, "file");
   if (!file.empty()) {
@@ -85,7 +87,10 @@ void scale(Tensor& tensor, double factor) {
   }
   const std::string type = text_of(answer, "type");
   const bool beyond = type == "NotImplementedError" || type == "NotComputed";
-  throw Refusal{beyond ? kNotComputed : "", -1, -1, message};
+  std::string argument = beyond ? kNotComputed : "";
+  const bool refused = !beyond && type != "BadResult";
+  if (refused) argument = named_argument(text_of(answer, "message"), loss, greeting);
+  throw Refusal{argument, -1, -1, message};
 }
 
 std::optional<Origin> origin_of(const TensorFile& answer) {
@@ -100,7 +105,6 @@ std::optional<Origin> origin_of(const TensorFile& answer) {
 }
 
 LossResult result_of(const TensorFile& answer, const MicroBatch& batch, double share) {
-  if (text_of(answer, "op") == "raised") refuse(answer);
   LossResult result;
   for (const OutputInfo& info : outputs_of(batch.signature, batch.part)) {
     Tensor tensor = output_of(answer, info);
@@ -186,6 +190,7 @@ LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* 
         corpora::read_tensors(process_->ask(frame, subject_.seconds), "answer");
     const std::string op = text_of(answer, "op");
     if (op == "trouble") throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
+    if (op == "raised") refuse(answer, loss_, *greeting_);
     if (op == "damaged") throw ProcessEnded(text_of(answer, "message"));
     if (origin && !*origin) *origin = origin_of(answer);
     return result_of(answer, batch, share);
