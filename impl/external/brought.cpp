@@ -53,8 +53,21 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
   return std::nullopt;
 }
 
-Arithmetic arithmetic_of(const Subject& subject, Dtype stored) {
+/// Whether a gradient is a sum over micro-batches, as that of a weight is.
+bool sums_gradients(const LossSignature& loss) {
+  return std::ranges::any_of(loss.fields, [](const Field& field) {
+    return field.role == Role::differentiable &&
+           (field.axes.empty() || field.axes.front() != Axis::sequences);
+  });
+}
+
+Arithmetic arithmetic_of(const Subject& subject, const LossSignature& loss, Dtype stored) {
   Arithmetic arithmetic = plain_arithmetic(subject.compute.value_or(stored), subject.form);
+  // Each micro-batch's part comes in the format of its field, whatever it was computed in.
+  Store& part = arithmetic.stage(Stage::accumulate);
+  if (sums_gradients(loss) && unit_roundoff(stored) > part.roundoff) {
+    part = {.roundoff = unit_roundoff(stored), .eta = min_subnormal(stored)};
+  }
   arithmetic.ties_open = true;  // min and max hand on half at a tie, clamp all
   return arithmetic;
 }
@@ -69,7 +82,7 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.device = subject.device;
   row.contract = subject.contract;
   row.unsupported = [subject, loss](const Case& c) { return unsupported(subject, loss, c); };
-  row.arithmetic = [subject](Dtype stored) { return arithmetic_of(subject, stored); };
+  row.arithmetic = [subject, loss](Dtype stored) { return arithmetic_of(subject, loss, stored); };
   row.evaluate = [subject, session](const LossSignature& signature, const Case& c) {
     return train(
         signature, c,
