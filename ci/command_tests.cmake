@@ -28,3 +28,15 @@ foreach(test IN ITEMS verdicts containment mistakes documentation)
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/library_test)
   set_tests_properties(library.${test} PROPERTIES TIMEOUT 600)
 endforeach()
+
+# Our own implementations as a user's library. Their `train` stands before that of the library, which
+# is then not taken from the archive.
+add_library(given_implementations MODULE recall/implementations.cpp)
+set_target_properties(given_implementations PROPERTIES PREFIX "")
+target_link_libraries(given_implementations PRIVATE lossgate_impl lossgate_reference)
+target_link_options(given_implementations PRIVATE -Wl,-Bsymbolic -Wl,--exclude-libs,ALL)
+add_executable(library_recall recall/library_recall.cpp)
+target_link_libraries(library_recall PRIVATE lossgate_impl lossgate_reference lossgate_report ${fmt})
+add_test(NAME library.recall COMMAND library_recall $<TARGET_FILE:lossgate>
+  $<TARGET_FILE:given_implementations> ${PROJECT_BINARY_DIR}/library_recall 60)
+set_tests_properties(library.recall PROPERTIES TIMEOUT 1200)
