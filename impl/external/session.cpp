@@ -18,8 +18,9 @@ namespace {
 using Json = nlohmann::json;
 using corpora::TensorFile;
 
-/// A subject that ends more often than this is not asked any more.
-constexpr int kMostStarts = 50;
+/// A subject that ends, or hangs, more often than this is not asked any more. An interpreter takes
+/// seconds to start, a library a few milliseconds.
+constexpr int kMostStarts = 50, kMostLibraryStarts = 5000, kMostHangs = 50;
 /// To import torch from a cold disk takes its time.
 constexpr double kSecondsToStart = 180.0;
 
@@ -122,7 +123,10 @@ Session::Session(Subject subject, LossSignature loss)
 
 void Session::start() {
   if (process_) return;
-  if (++starts_ > kMostStarts) throw SubjectError(subject_.name + " ended too often");
+  const int most = subject_.entry.starts_with("so:") ? kMostLibraryStarts : kMostStarts;
+  if (++starts_ > most || hangs_ > kMostHangs) {
+    throw SubjectError(subject_.name + " ended too often");
+  }
   if (subject_.entry.starts_with("fd:")) {
     int requests = -1, replies = -1;
     if (std::sscanf(subject_.entry.c_str(), "fd:%d:%d", &requests, &replies) != 2) {
@@ -198,6 +202,7 @@ LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* 
     process_.reset();
     throw;
   } catch (const ProcessHung&) {
+    ++hangs_;
     process_.reset();
     throw;
   } catch (const corpora::FormatError& error) {

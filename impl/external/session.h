@@ -41,7 +41,7 @@ class Session {
   LossSignature loss_;
   std::unique_ptr<Process> process_;
   std::optional<Greeting> greeting_;
-  int starts_ = 0;
+  int starts_ = 0, hangs_ = 0;
 };
 
 /// The subject as an implementation of the narrowed loss. A crash is thrown as ProcessEnded or
