@@ -81,19 +81,22 @@ report::RecordedFinding recorded(const properties::Finding& finding,
 }
 
 report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_t ordinal,
-                                         const std::string& implementation,
+                                         const impl::Implementation& implementation,
                                          const std::string& property, const std::string& cause) {
   report::RecordedFinding recorded;
   recorded.loss = planned.c.spec.loss;
-  recorded.implementation = implementation;
+  recorded.implementation = implementation.name;
+  recorded.source_file = implementation.source.file;
+  recorded.source_line = implementation.source.line;
+  recorded.source_flags = implementation.source.flags;
   recorded.property = property;
   recorded.dtype = name(planned.dtype);
   recorded.grade = name(planned.benign ? properties::Grade::ordinary : properties::Grade::rare);
   recorded.place = "the call";
   recorded.detail = cause;
-  recorded.cause = cause.substr(0, cause.find_first_of(":\n"));
+  recorded.cause = cause.substr(0, cause.find_first_of(":;\n"));
   recorded.fingerprint =
-      recorded.loss + "||" + implementation + "|" + property + "|" + recorded.cause + "|call";
+      recorded.loss + "||" + implementation.name + "|" + property + "|" + recorded.cause + "|call";
   attach_case(recorded, planned, ordinal);
   return recorded;
 }

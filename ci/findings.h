@@ -13,7 +13,7 @@ report::RecordedFinding recorded(const properties::Finding& finding,
 
 /// A finding that has no value to show: the call itself failed.
 report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_t ordinal,
-                                         const std::string& implementation,
+                                         const impl::Implementation& implementation,
                                          const std::string& property, const std::string& cause);
 
 }  // namespace lossgate::ci

@@ -85,7 +85,7 @@ class SoundTask {
         enter(study, subject, planned, ordinal, *plan_.selection().properties[i], outcomes[i]);
       }
     } catch (const ImplementationThrew& error) {
-      add_failure(record_, planned, ordinal, subject.name, error.property, error.what());
+      add_failure(record_, planned, ordinal, subject, error.property, error.what());
     }
     time(subject, planned, calls, start);
   }
@@ -255,12 +255,12 @@ PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal) {
 }
 
 void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int64_t ordinal,
-                 const std::string& implementation, const std::string& property,
+                 const impl::Implementation& implementation, const std::string& property,
                  const std::string& cause) {
   Outcome outcome;
   outcome.verdict = Verdict::violated;
-  tally(report::cell(record, planned.c.spec.loss, implementation, std::string(name(planned.dtype)),
-                     property),
+  tally(report::cell(record, planned.c.spec.loss, implementation.name,
+                     std::string(name(planned.dtype)), property),
         outcome, ordinal);
   add_finding(record, recorded_failure(planned, ordinal, implementation, property, cause));
 }

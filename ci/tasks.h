@@ -37,7 +37,7 @@ PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal);
 
 /// Enters a violation of a property of the run, such as does_not_crash, into the record.
 void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int64_t ordinal,
-                 const std::string& implementation, const std::string& property,
+                 const impl::Implementation& implementation, const std::string& property,
                  const std::string& cause);
 
 /// Properties of the run rather than the value: does_not_crash, does_not_hang.

@@ -164,8 +164,10 @@ class Pool {
       task.skips.emplace_back(worker.ordinal, worker.implementation);
       if (task.variant.empty()) {
         report::RunRecord record;
-        add_failure(record, case_of(plan_, task, worker.ordinal), worker.ordinal,
-                    worker.implementation, property, cause);
+        const PlannedCase planned = case_of(plan_, task, worker.ordinal);
+        const auto* implementation =
+            plan_.selection().find_implementation(planned.c.spec.loss, worker.implementation);
+        add_failure(record, planned, worker.ordinal, *implementation, property, cause);
         collect_(record);
       }
     }
