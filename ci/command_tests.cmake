@@ -22,7 +22,7 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
 endif()
 
 # Losses in a shared library.
-foreach(test IN ITEMS verdicts containment mistakes documentation)
+foreach(test IN ITEMS verdicts containment mistakes documentation throwing)
   add_test(NAME library.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/library_test.sh ${test}
     $<TARGET_FILE:lossgate> ${PROJECT_BINARY_DIR}/bin/given_losses.so ${CMAKE_CXX_COMPILER}
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/library_test)

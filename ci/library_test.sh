@@ -149,8 +149,32 @@ documentation() {
   "$compiler" -x c -std=c99 -Wall -Wextra -Wpedantic -Werror -O2 -shared -fPIC -I "$source/impl/external/c" ours.c -o libours.so -lm ||
     fail "the example does not compile"
   gate 0 'green: 0 red findings' --cases 200
-  "$compiler" -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -include "$source/impl/external/c/lossgate.h" /dev/null ||
+}
+
+# C++ as users write it: what it throws is an error of the call.
+throwing() {
+  cat >ours.cpp <<'END'
+#include <stdexcept>
+#include <string>
+
+#include "lossgate.h"
+
+static int throws(const lossgate_call* call) {
+  throw std::invalid_argument("mask is beyond " + std::string(call->array(call, "mask")->name));
+}
+
+LOSSGATE_LOSS(thrower, "value mask") { return throws(call); }
+LOSSGATE_LOSS(odd_thrower, "value mask") {
+  if (call->array(call, "value")->extents[0] > 1) throw 7;
+  return throws(call);
+}
+END
+  "$compiler" -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -O2 -shared -fPIC -I "$source/impl/external/c" ours.cpp -o given_losses.so ||
     fail "the header is no C++"
+  bring thrower
+  gate 1 'exception: mask is beyond mask'
+  bring odd_thrower
+  gate 1 'exception: something that is no std::exception'
 }
 
 "$test"
