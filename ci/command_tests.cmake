@@ -21,6 +21,24 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   endforeach()
 endif()
 
+# What is installed besides the command and needs it: the pytest plugin, `lossgate demo`, annotations.
+set(python ${PROJECT_SOURCE_DIR}/impl/external/python)
+foreach(test IN ITEMS plugin command annotate)
+  set(run ${python}/${test}_test.py)
+  if(test STREQUAL plugin)
+    set(run -m pytest -q -p no:cacheprovider ${run})
+  endif()
+  if(LOSSGATE_TORCH AND EXISTS ${interpreter})
+    add_test(NAME python.${test} COMMAND ${interpreter} ${run})
+  else()
+    add_test(NAME python.${test} COMMAND ${CMAKE_COMMAND} -E echo
+      "left out: no Python with torch and pytest in .venv, or LOSSGATE_TORCH=OFF; see ci/setup.sh")
+  endif()
+  set_tests_properties(python.${test} PROPERTIES TIMEOUT 600
+    SKIP_REGULAR_EXPRESSION "^left out: ;No module named pytest"
+    ENVIRONMENT "LOSSGATE_PROGRAM=$<TARGET_FILE:lossgate>;PYTHONPATH=${python};PYTHONDONTWRITEBYTECODE=1")
+endforeach()
+
 # Losses in a shared library.
 foreach(test IN ITEMS verdicts containment mistakes documentation throwing)
   add_test(NAME library.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/library_test.sh ${test}

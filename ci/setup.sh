@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what lossgate is built from, on Debian 12 or Ubuntu 24.04: Debian packages through apt (as
-# root, or through sudo), and LibTorch into .venv, in the repository. Nothing else is touched. Does
-# only what is missing, one line a step; a second run has nothing to do.
-# LOSSGATE_TORCH=OFF leaves LibTorch and .venv away.
+# root, or through sudo), and LibTorch with pytest into .venv, in the repository. Nothing else is
+# touched. Does only what is missing, one line a step; a second run has nothing to do.
+# LOSSGATE_TORCH=OFF leaves .venv away.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -67,7 +67,7 @@ install_torch() {
   local site
   say "making .venv with $(/usr/bin/python3 -V)"
   quietly /usr/bin/python3 -m venv .venv
-  say "installing LibTorch and what it needs on a CPU (ci/requirements.txt, 1.4 GB)"
+  say "installing LibTorch, what it needs on a CPU, and pytest (ci/requirements.txt, 1.4 GB)"
   quietly .venv/bin/python -m pip --disable-pip-version-check install --no-deps --no-compile \
     --progress-bar off -r ci/requirements.txt
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
