@@ -35,6 +35,13 @@ class Command(unittest.TestCase):
         self.assertEqual((done.returncode, words), (7, "gate a b"))
         self.assertEqual(path.split(":")[0], os.path.dirname(sys.executable))
 
+    def test_the_help_of_the_program_names_the_demo_as_well(self) -> None:
+        done = command("--help")
+        verbs = re.search(r"(?m)^Subcommands:\n((?:  .*\n)+)", done.stdout)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(verbs.group(1), r"(?m)^  gate  [^\0]*^  demo  .*NaN gradient")
+        self.assertIn("Exit status: 0 nothing red", done.stdout)
+
     def test_a_missing_program_is_said(self) -> None:
         done = command("list", LOSSGATE_PROGRAM="/nonexistent")
         self.assertEqual(done.returncode, 3)

@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import sys
+
+DEMO = "  demo                        Show a finite loss over a NaN gradient, in the torch of this Python\n"
 
 
 class NotInstalled(RuntimeError):
@@ -42,7 +46,16 @@ def main() -> int:
     except NotInstalled as error:
         print(f"lossgate: {error}", file=sys.stderr)
         return 3
+    if sys.argv[1:] in (["--help"], ["-h"]):
+        return _help(path)
     os.execve(path, ["lossgate", *sys.argv[1:]], environment())
+
+
+def _help(path: str) -> int:
+    """What the program says of itself, and the one verb that it has not."""
+    done = subprocess.run([path, "--help"], stdout=subprocess.PIPE, text=True, check=False)
+    print(re.sub(r"(?m)(^Subcommands:\n(?:  .*\n)+)", lambda block: block.group(1) + DEMO, done.stdout, count=1), end="")
+    return done.returncode
 
 
 if __name__ == "__main__":
