@@ -22,7 +22,7 @@ from lossgate.worker.place import foreign, own
 from lossgate.worker.plan import FieldsPlan, StepPlan
 from lossgate.worker.pytorch import check_torch, torch, usable_device
 from lossgate.worker.remembering import remember
-from lossgate.worker.result import finite, loss_of, returned, sendable
+from lossgate.worker.result import finite, gradients_of, loss_of, returned, sendable
 from lossgate.worker.subject import Subject, source_line
 from lossgate.worker.trouble import BadResult, Trouble, one_line
 
@@ -144,8 +144,7 @@ class Worker:
             loss, holder = loss_of(inputs.call(), subject, self._loss.outputs, bool(inputs.leaves))
             gradients = ()
             if inputs.leaves:
-                upstream = None if plan.upstream == 1.0 else torch.full_like(loss, plan.upstream)
-                gradients = torch.autograd.grad(loss, list(inputs.leaves.values()), upstream, allow_unused=True)
+                gradients = gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream)
             tensors = [] if loss is None else [("loss", sendable(loss))]
             if holder is not loss:
                 for name in self._loss.outputs:

@@ -3,27 +3,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 from lossgate.worker.conversion import Surroundings, is_valid
 from lossgate.worker.frames import bits
-from lossgate.worker.plan import StepPlan, Tensorial
+from lossgate.worker.plan import Place, StepPlan, Tensorial
 from lossgate.worker.pytorch import torch
 
 
-def _in_layout(tensor: torch.Tensor, layout: str) -> torch.Tensor:
+def _in_layout(tensor: torch.Tensor, place: Optional[Place]) -> torch.Tensor:
     """The same values where the layout wants them; beside them lies a number that would show."""
-    if tensor.dim() == 0:
+    if place is None:
         return tensor.clone()
-    shape = list(tensor.shape)
-    full = lambda extents: torch.full(extents, 77, dtype=tensor.dtype, device=tensor.device)
-    if layout == "padded_rows":
-        strided = full([*shape[:-1], shape[-1] + 3]).narrow(-1, 0, shape[-1])
-    elif layout == "transposed" and tensor.dim() >= 2:
-        strided = full([shape[1], shape[0], *shape[2:]]).transpose(0, 1)
-    else:
-        strided = full([tensor.numel() + 1]).narrow(0, 1, tensor.numel()).view(shape)
-    return strided.copy_(tensor)
+    # as_strided_ makes no view: what is copied into a view costs the backward a copy of all of it.
+    around = torch.full((place.size,), 77, dtype=tensor.dtype, device=tensor.device)
+    return around.as_strided_(tensor.shape, place.strides, place.offset).copy_(tensor)
 
 
 class Inputs:
@@ -43,7 +37,8 @@ class Inputs:
         self._elsewhere = device is not None or plan.layout != "contiguous"
         self.leaves: dict[str, torch.Tensor] = {}
         self.given: dict[str, torch.Tensor] = {}
-        for name, dtype, shape, count, _, size, at, differentiable, mask_bits in plan.fields:
+        laid_out = plan.layout != "contiguous"
+        for (name, dtype, shape, count, _, size, at, differentiable, mask_bits), place in zip(plan.fields, plan.places):
             if mask_bits and not bytes(pristine[at:at + size]).strip(b"\0\1"):
                 dtype = torch.bool
             # resize_ gives the shape without making a view: each field has a version of its own.
@@ -55,9 +50,9 @@ class Inputs:
                 tensor.requires_grad_()
                 self.leaves[name] = tensor
                 # A trainer's log-probs are no leaves: writing into them works there, so it does here.
-                tensor = tensor.clone() if plan.layout == "contiguous" else _in_layout(tensor, plan.layout)
-            elif plan.layout != "contiguous":
-                tensor = _in_layout(tensor, plan.layout)
+                tensor = _in_layout(tensor, place) if laid_out else tensor.clone()
+            elif laid_out:
+                tensor = _in_layout(tensor, place)
             self.given[name] = tensor
 
     def mutated(self) -> list[str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 from lossgate.worker.binding import Binding
 from lossgate.worker.conversion import number_of, option_value
@@ -53,6 +53,34 @@ class FieldsPlan:
         self.compute = floats[0] if floats else torch.float32
 
 
+class Place(NamedTuple):
+    """Where the elements of a field lie in memory that holds more."""
+
+    size: int  # elements of all
+    strides: tuple
+    offset: int
+
+
+def _place(shape: tuple, layout: str) -> Optional[Place]:
+    if not shape or layout == "contiguous":
+        return None
+    if layout == "padded_rows":
+        return Place(math.prod(shape[:-1]) * (shape[-1] + 3), _strides((*shape[:-1], shape[-1] + 3)), 0)
+    if layout == "transposed" and len(shape) >= 2:
+        rows, columns, *rest = _strides((shape[1], shape[0], *shape[2:]))
+        return Place(math.prod(shape), (columns, rows, *rest), 0)
+    return Place(math.prod(shape) + 1, _strides(shape), 1)
+
+
+def _strides(shape: tuple) -> tuple:
+    """Those of a contiguous tensor."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
 class StepPlan:
     """Everything of a step request that its header decides; made once for equal headers."""
 
@@ -62,6 +90,7 @@ class StepPlan:
         self.packed = fields.packed
         self.compute = fields.compute
         self.layout = metadata.get("layout", "contiguous")
+        self.places = [_place(field.shape, self.layout) for field in self.fields]
         self.explain = metadata.get("explain") == "1"
         self.upstream = float(number_of(metadata.get("upstream", "1")))
         self.valid_field = binding.valid_field

@@ -56,6 +56,15 @@ def loss_of(result: Any, subject: str, outputs: list[str], wants_graph: bool) ->
     return loss, result
 
 
+def gradients_of(loss: Any, leaves: tuple, upstream: float) -> tuple:
+    """torch.autograd.grad with what it does before it comes to the engine left away for a plain scalar."""
+    gradient = torch.full_like(loss, upstream)
+    engine = getattr(torch.autograd.Variable, "_execution_engine", None)
+    if engine is None or type(loss) is not torch.Tensor:
+        return torch.autograd.grad(loss, leaves, gradient, allow_unused=True)
+    return engine.run_backward((loss,), (gradient,), False, False, leaves, True, accumulate_grad=False)
+
+
 def returned(result: Any, name: str) -> Any:
     """The tensor that the subject returned under this name, or None."""
     places = [result, *result] if isinstance(result, (tuple, list)) else [result]
