@@ -140,6 +140,7 @@ int run_gate(const GateOptions& options) {
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   record.interrupted = interrupted;
   put_in_order(record);
+  count_relaxed(record);
   judge(record, policy);
   write_out(options.out, record);
 

@@ -59,7 +59,8 @@ void Plan::add_stored(const fs::path& file, const std::string& name) {
     if (signature.id != planned.c.spec.loss) continue;
     if (brought->implementation.unsupported(planned.c)) continue;
     const bool refused = reference::expected_refusal(*planned.loss, planned.c).has_value();
-    if (refused || !keeps_to_contract(signature, planned.c)) continue;
+    if (refused && brought->implementation.contract.refuses_invalid) continue;
+    planned.outside_contract = refused || !keeps_to_contract(signature, planned.c);
     planned.loss = &brought->loss;
     planned.only = &brought->implementation;
     stored_.push_back(planned);

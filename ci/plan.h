@@ -27,6 +27,7 @@ struct PlannedCase {
   std::string file;  ///< of a stored case
   std::vector<regressions::Expectation> expected;
   bool benign = false;
+  bool outside_contract = false;  ///< of a brought subject, whose callers promise better
   /// The one implementation that is asked, where the signature is that of a brought subject; null
   /// asks all.
   const impl::Implementation* only = nullptr;

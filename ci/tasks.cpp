@@ -65,8 +65,12 @@ class SoundTask {
  private:
   void ask(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
            std::int64_t ordinal) {
+    if (planned.outside_contract) {
+      skip(subject, planned, ordinal, properties::skipped("contract"));
+      return;
+    }
     if (const auto reason = subject.unsupported(planned.c)) {
-      skip(subject, planned, ordinal, *reason);
+      skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
       return;
     }
     if (skipped_by(task_, ordinal, subject.name)) return;
@@ -76,7 +80,7 @@ class SoundTask {
     try {
       Evaluation evaluation(study, subject);
       if (const auto reason = not_computed(evaluation)) {
-        skip(subject, planned, ordinal, *reason);
+        skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
         return;
       }
       const auto outcomes = check_all(evaluation, plan_.selection().properties, true);
@@ -99,8 +103,7 @@ class SoundTask {
   }
 
   void skip(const impl::Implementation& subject, const PlannedCase& planned, std::int64_t ordinal,
-            const std::string& reason) {
-    const Outcome outcome = properties::skipped("unsupported: " + reason);
+            const Outcome& outcome) {
     for (const Property* property : plan_.selection().properties) {
       tally(cell(subject, planned, *property), outcome, ordinal);
     }

@@ -73,6 +73,19 @@ std::string implementations(const RunRecord& record, const Painter& paint) {
   return text;
 }
 
+/// A contract must not turn red into a green that nobody notices.
+std::string relaxed(const RunRecord& record) {
+  std::string text;
+  for (const Subject& s : record.subjects) {
+    if (s.faulty() || s.relaxed_by_contract == 0) continue;
+    text += fmt::format("\n  {}: relaxed by contract: {}", s.name, s.relaxed_by_contract);
+    for (std::size_t i = 0; i < s.never_asked.size(); ++i) {
+      text += (i == 0 ? "; never asked: " : ", ") + s.never_asked[i];
+    }
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 std::string shares(const RunRecord& record) {
   const auto counts = verdict_counts(record);
   std::int64_t all = 0;
@@ -234,7 +247,7 @@ std::string verdict_line(const RunRecord& record) {
 std::string board(const RunRecord& record, const BoardStyle& style) {
   const Painter paint{style.colour};
   const std::string verdict = verdict_line(record);
-  return head_line(record) + implementations(record, paint) + shares(record) +
+  return head_line(record) + implementations(record, paint) + relaxed(record) + shares(record) +
          kill_matrix(record, paint) + findings(record, style) + "\n" +
          (exit_status(record) == 0 ? paint.green(verdict) : paint.red(verdict)) + "\n";
 }

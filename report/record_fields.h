@@ -48,6 +48,8 @@ void fields(Subject& s, Visit&& visit) {
   visit("cause", s.cause);
   visit("trigger", s.trigger);
   visit("killers", s.killers);
+  visit("relaxed_by_contract", s.relaxed_by_contract);
+  visit("never_asked", s.never_asked);
 }
 
 template <class Visit>

@@ -143,6 +143,26 @@ void put_in_order(RunRecord& record) {
   std::sort(record.troubles.begin(), record.troubles.end());
 }
 
+void count_relaxed(RunRecord& record) {
+  for (Subject& subject : record.subjects) {
+    std::map<std::string, std::int64_t> asked;  // of each property that was relaxed
+    std::vector<std::string> order;
+    subject.relaxed_by_contract = 0;
+    for (const Cell& c : record.cells) {
+      if (c.loss != subject.loss || c.implementation != subject.name) continue;
+      const auto reason = c.reasons.find("skipped: contract");
+      const std::int64_t relaxed = reason == c.reasons.end() ? 0 : reason->second;
+      subject.relaxed_by_contract += relaxed;
+      if (!asked.contains(c.property)) order.push_back(c.property);
+      asked[c.property] += c.cases - relaxed;
+    }
+    subject.never_asked.clear();
+    for (const std::string& property : order) {
+      if (asked[property] == 0) subject.never_asked.push_back(property);
+    }
+  }
+}
+
 std::array<std::int64_t, 5> verdict_counts(const RunRecord& record) {
   std::array<std::int64_t, 5> counts{};
   for (const Cell& c : record.cells) {

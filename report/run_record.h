@@ -47,6 +47,9 @@ struct Subject {
   std::int64_t line = 0;
   std::string twin, thread, cause, trigger;
   std::vector<std::string> killers;
+  /// Questions that its contract leaves out, and the properties of which none was asked for that.
+  std::int64_t relaxed_by_contract = 0;
+  std::vector<std::string> never_asked;
 
   bool faulty() const { return !twin.empty(); }
 };
@@ -94,7 +97,7 @@ struct RecordedFinding {
   std::int64_t source_line = 0;
   std::string source_text;   ///< what that line does, with the line, where somebody could look
   std::string source_flags;  ///< by which a replay finds the code
-  std::string place;                ///< "gradient.log_prob[1, 3]", with its sequence and token
+  std::string place;         ///< "gradient.log_prob[1, 3]", with its sequence and token
   std::vector<std::string> inputs;  ///< at that place, in decimal and bits
   std::string actual, expected;
   double allowed = 0.0, half_width = 0.0, error_ratio = 0.0;
@@ -147,6 +150,9 @@ void merge(RunRecord& whole, const RunRecord& part);
 
 /// Sorts everything into the order of the subjects and properties.
 void put_in_order(RunRecord& record);
+
+/// Counts for each subject what its contract has left out, now that all is asked.
+void count_relaxed(RunRecord& record);
 
 /// Of value verdicts over sound implementations: how many, by verdict.
 std::array<std::int64_t, 5> verdict_counts(const RunRecord& record);

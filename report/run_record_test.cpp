@@ -161,6 +161,36 @@ TEST(ExitStatus, IsRedBeforeItIsIncompleteAndGreenOnlyWhenWhole) {
   EXPECT_EQ(exit_status(record), 1);
 }
 
+RunRecord relaxed_record() {
+  RunRecord record = record_of();
+  tally(record.cells[0], properties::skipped("contract"), 3);
+  tally(record.cells[0], properties::skipped("not finite"), 4);
+  Cell& empty = cell(record, "grpo", "one", "f32", "empty_is_zero");
+  tally(empty, properties::skipped("contract"), 0);
+  tally(empty, properties::skipped("contract"), 1);
+  cell(record, "grpo", "another", "f32", "empty_is_zero") = empty;
+  count_relaxed(record);
+  return record;
+}
+
+TEST(RunRecord, CountsWhatAContractLeavesOut) {
+  RunRecord record = record_of();
+  count_relaxed(record);
+  EXPECT_EQ(record.subjects[0].relaxed_by_contract, 0);
+  EXPECT_TRUE(record.subjects[0].never_asked.empty());
+  record = relaxed_record();
+  EXPECT_EQ(record.subjects[0].relaxed_by_contract, 3);
+  EXPECT_EQ(record.subjects[0].never_asked, std::vector<std::string>{"empty_is_zero"});
+  EXPECT_NE(to_json(record).find("\"relaxed_by_contract\": 3"), std::string::npos);
+}
+
+TEST(Board, SaysWhatAContractLeavesOut) {
+  EXPECT_EQ(board(record_of(), {}).find("relaxed"), std::string::npos);
+  EXPECT_NE(board(relaxed_record(), {})
+                .find("\n  one: relaxed by contract: 3; never asked: empty_is_zero\n"),
+            std::string::npos);
+}
+
 TEST(Board, IsPlainWithoutColour) {
   const std::string plain = board(record_of(), {});
   EXPECT_TRUE(std::ranges::all_of(plain, [](char c) { return c == '\n' || (c >= 32 && c < 127); }));

@@ -27,6 +27,7 @@ RECORD = {
     "schema": 1, "version": "0.1.0", "cases_planned": 9, "cases_run": 9, "interrupted": False, "troubles": [],
     "request": {"profile": "hostile", "seed": 1},
     "properties": [{"name": "finite_backward", "tier": "core", "statement": "Every gradient is finite."}],
+    "subjects": [{"name": "mine", "twin": "", "relaxed_by_contract": 0, "never_asked": []}],
     "cells": [{"loss": "grpo", "implementation": "mine", "dtype": "f32", "property": name,
                "verdicts": {"held": 5, "violated": 2, "vacuous": 1, "skipped": 1, "note": 0}} for name in ("a", "b")],
     "findings": [FINDING],
@@ -88,6 +89,12 @@ class Annotations(unittest.TestCase):
         self.assertIn("    code      exp(89) = inf at a,b.py:7: r = exp(d)", text)
         self.assertEqual(text.count("### finite_backward violated by mine"), 50)
         self.assertIn("and 2 more in run.json", text)
+
+    def test_the_summary_says_what_a_contract_leaves_out(self) -> None:
+        self.assertNotIn("relaxed", annotate.summary(record()))
+        subject = {**RECORD["subjects"][0], "relaxed_by_contract": 7, "never_asked": ["determinism"]}
+        self.assertIn("\nmine: relaxed by contract: 7; never asked: determinism\n",
+                      annotate.summary(record(subjects=[subject])))
 
     def test_the_summary_goes_where_the_job_wants_it(self) -> None:
         with open("run.json", "w", encoding="utf-8") as file:

@@ -94,6 +94,9 @@ def summary(record: dict) -> str:
     for (loss, implementation, dtype), row in sums.items():
         counts = " | ".join(str(row.get(verdict, 0)) for verdict in ("held", "violated", "vacuous", "skipped", "note"))
         text.append(f"| {in_table(implementation)} ({loss}) | {dtype} | {counts} |")
+    text += [f"\n{in_table(subject['name'])}: relaxed by contract: {subject['relaxed_by_contract']}"
+             + (f"; never asked: {', '.join(subject['never_asked'])}" if subject["never_asked"] else "")
+             for subject in record["subjects"] if subject["relaxed_by_contract"] and not subject["twin"]]
     for finding in record["findings"][:MOST_FINDINGS]:
         text += ["", f"### {finding['property']} violated by {finding['implementation']}", "",
                  f"{finding['state']}, {finding['dtype']}, {finding['count']} cases"

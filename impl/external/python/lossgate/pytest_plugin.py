@@ -100,6 +100,8 @@ class Gate:
 def _summary(question: Any, answer: Any) -> str:
     verdicts = answer.verdicts()
     counts = ", ".join(f"{verdict} {verdicts[verdict]}" for verdict in verdicts if verdicts[verdict])
+    relaxed = sum(subject["relaxed_by_contract"] for subject in answer.record["subjects"])
+    counts += f"; relaxed by contract: {relaxed}" if relaxed else ""
     seconds = answer.record["seconds"]
     return (f"{question.name} as {question.loss}: {answer.record['cases_run']} cases in {float(seconds):.1f} s; "
             f"{counts or 'no verdict'}")
