@@ -201,13 +201,14 @@ Outcome compare(const Comparison& comparison) {
   return judge.outcome();
 }
 
+bool empty_by_contract(Evaluation& evaluation) {
+  return evaluation.implementation().contract.empty != Empty::zero &&
+         !anything_counts(evaluation.study());
+}
+
 std::optional<Outcome> unusable(Evaluation& evaluation) {
   if (evaluation.study().refusal()) return skipped("the input is to be refused");
-  // What a case gives of which no position counts is for the contract to say.
-  if (evaluation.implementation().contract.empty != Empty::zero &&
-      !anything_counts(evaluation.study())) {
-    return skipped("contract");
-  }
+  if (empty_by_contract(evaluation)) return skipped("contract");
   if (malformed(evaluation.study(), evaluation.actual())) return skipped("no values");
   return std::nullopt;
 }

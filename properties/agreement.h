@@ -42,6 +42,9 @@ struct Comparison {
 /// vacuous where no entry keeps a digit.
 Outcome compare(const Comparison& comparison);
 
+/// Whether no position counts, and the contract says what then comes: an error, say.
+bool empty_by_contract(Evaluation& evaluation);
+
 /// Why a property cannot be asked: the case is to be refused, or the base gave no values.
 std::optional<Outcome> unusable(Evaluation& evaluation);
 

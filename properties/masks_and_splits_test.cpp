@@ -161,6 +161,13 @@ TEST(RuleC6, AnEmptyBatchMayBeAnErrorByContract) {
   Case empty = grpo_case(2, 3);
   for (std::int64_t i = 0; i < 6; ++i) empty.batch.at("mask").set(i, 0.0);
   EXPECT_EQ(check("finite_forward", fake, empty).reason, "contract");
+  fake.contract.empty = Empty::error;
+  fake.evaluate = [](const LossSignature&, const Case&) {
+    LossResult refused;
+    refused.refusal = Refusal{"mask", -1, -1, "nothing is valid"};
+    return refused;
+  };
+  EXPECT_EQ(check("reference_agreement", fake, empty).reason, "contract");
   EXPECT_EQ(check("finite_forward", fake_grpo(Flaw::empty_divided), empty).verdict,
             Verdict::violated);
 }

@@ -8,6 +8,7 @@ namespace lossgate::properties {
 
 Outcome reference_agreement(Evaluation& evaluation) {
   if (evaluation.study().refusal()) return skipped("the input is to be refused");
+  if (empty_by_contract(evaluation)) return skipped("contract");
   if (auto violation = malformed(evaluation.study(), evaluation.actual())) {
     return violated(*violation);
   }
