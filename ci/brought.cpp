@@ -77,6 +77,8 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   brought->implementation.source.flags =
       "--config " + (path.is_absolute() ? fs::proximate(path) : path.lexically_normal()).string();
   brought->dtypes = subject.dtypes;
+  brought->session = session;
+  brought->subject = std::move(subject);
   return brought;
 }
 

@@ -25,7 +25,9 @@ struct Brought {
   reference::Loss loss;
   impl::Implementation implementation;
   impl::Greeting greeting;
-  std::string file;  ///< the SubjectFile's name
+  std::string file;       ///< the SubjectFile's name
+  impl::Subject subject;  ///< as declared, with `fixed` among its options
+  std::shared_ptr<impl::Session> session;
   std::vector<Dtype> dtypes;
   std::vector<std::string> fixed;  ///< options that do not reach the function, nor are declared
 };

@@ -81,6 +81,36 @@ identify() {
   expect 1 'VIOLATED by unbounded' gate --config found.toml --corpus empty --cases 24 --jobs 1
 }
 
+# FUNCTION PATTERN LINES...: check proposes the line, which is then written, and the gate is asked.
+proposes() {
+  local function=$1 pattern=$2
+  shift 2
+  bring "$function" "$@"
+  expect 0 "proposal: $pattern" check
+  grep -q 'right only if' stdout || fail "its price is not said"
+}
+
+proposals() {
+  bring sound
+  expect 0 'asked on 72 cases: nothing fails' check
+  gate 0 'sound: relaxed by contract: 24; never asked: error_on_invalid$'
+  proposes refuses_empty '\[subject.contract\] empty = "error"$'
+  grep -q 'it said: IndexError: no token counts' stdout || fail "not what it said: $(cat stdout)"
+  grep -q 'no line' stdout && fail "half explained: $(cat stdout)"
+  gate 1 'empty_is_zero VIOLATED'
+  bring refuses_empty '[subject.contract]' 'empty = "error"'
+  gate 0 'refuses_empty: relaxed by contract: [0-9]+; never asked: error_on_invalid, empty_is_zero$'
+  grep -q '"relaxed_by_contract": [1-9]' run/run.json || fail "run.json does not count it"
+  proposes divides_by_none '\[subject.contract\] empty = "nan"$'
+  proposes other_order_each_time '\[subject.contract\] deterministic = false$'
+  proposes trusts_padding '\[subject.contract\] masked = \{ default = "any", old_log_prob = "finite" \}$' '[subject.contract]' 'masked = "any"'
+  proposes sound '\[\[subject\]\] micro_batches = "token_weighted"$' 'micro_batches = "mean"'
+  bring unbounded
+  expect 0 'no line of the contract explains finite_forward .*overflow on a live path' check
+  bring exits
+  expect 0 'asked on [0-9]+ cases: exited with status 7' check
+}
+
 containment() {
   bring exits
   gate 1 'does_not_crash VIOLATED by exits' --cases 6

@@ -8,6 +8,7 @@
 
 #include "ci/brought.h"
 #include "ci/errors.h"
+#include "ci/proposal.h"
 #include "ci/selection.h"
 #include "ci/suggestion.h"
 #include "report/value_text.h"
@@ -74,6 +75,30 @@ void print_subject(const Brought& brought) {
   }
 }
 
+/// What fails on a few cases, and the lines that would make of it what is not asked.
+void print_trial(const ContractTrial& trial, const std::string& config) {
+  std::string failing;
+  for (const auto& [property, cases] : trial.failing) {
+    failing += fmt::format("{}{} on {}", failing.empty() ? "" : ", ", property, cases);
+  }
+  fmt::print("  asked on {} cases: {}\n", trial.cases,
+             !trial.trouble.empty() ? trial.trouble
+             : failing.empty()      ? "nothing fails"
+                                    : "fails " + failing);
+  for (const Proposal& proposal : trial.proposals) {
+    fmt::print("  proposal: {}\n    right only if {}\n", proposal.line, proposal.right);
+    if (!proposal.seen.empty()) fmt::print("    it said: {}\n", proposal.seen);
+    for (const std::string& relaxed : proposal.relaxes) {
+      fmt::print("    then no longer asked: {}\n", relaxed);
+    }
+  }
+  for (const std::string& kind : trial.unexplained) {
+    fmt::print("  no line of the contract explains {}\n", kind);
+  }
+  if (trial.unexplained.empty() && trial.trouble.empty()) return;
+  fmt::print("  lossgate gate --config {} shows it\n", config);
+}
+
 /// The parameters that a function needs for every field of the loss.
 std::string parameters_of(const LossSignature& loss) {
   std::string text;
@@ -134,7 +159,10 @@ void write(const fs::path& path, const std::string& text) {
 
 int run_check(const std::vector<std::string>& configs) {
   for (const std::string& path : configs) {
-    for (const auto& brought : bring(read_subject_file(path), {})) print_subject(*brought);
+    for (const auto& brought : bring(read_subject_file(path), {})) {
+      print_subject(*brought);
+      print_trial(try_contract(*brought), path);
+    }
   }
   return static_cast<int>(Exit::green);
 }

@@ -87,3 +87,27 @@ def closes(log_probs, old_log_probs, advantages, mask):
 
 def not_a_tensor(log_probs, old_log_probs, advantages, mask):
     return float(sound(log_probs, old_log_probs, advantages, mask))
+
+
+def refuses_empty(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    if not mask.any():
+        raise IndexError("no token counts")
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high)
+
+
+def divides_by_none(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) * (mask.sum().clamp(min=1) / mask.sum())
+
+
+def trusts_padding(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    old = torch.where(mask.bool(), old_log_probs, log_probs.detach())
+    return sound(log_probs, old, advantages, mask, clip_low, clip_high) + (0.0 * old_log_probs).sum()
+
+
+def other_order_each_time(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    valid = mask.bool()
+    log_ratio = torch.where(valid, log_probs - old_log_probs, 0.0).clamp(-20.0, 20.0)
+    ratio, advantage = torch.exp(log_ratio), torch.where(valid, advantages, 0.0)
+    loss = -torch.min(ratio * advantage, ratio.clamp(1 - clip_low, 1 + clip_high) * advantage)
+    loss = torch.where(valid, loss, 0.0).flatten()
+    return loss[torch.randperm(loss.numel())].sum() / valid.sum().clamp(min=1)

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ci/brought.h"
+
+namespace lossgate::ci {
+
+/// A line for a lossgate.toml without which something fails, and with which it is not asked.
+struct Proposal {
+  std::string line;                  ///< with its table: `[subject.contract] empty = "error"`
+  std::string right;                 ///< what must be true of the trainer for the line to be
+  std::string seen;                  ///< what the function said, where it said something
+  std::vector<std::string> relaxes;  ///< "empty_is_zero (12 cases)"
+};
+
+/// A subject on a few cases: what fails, and what of it looks like a contract.
+struct ContractTrial {
+  int cases = 0;
+  std::map<std::string, int> failing;  ///< property to cases
+  std::vector<Proposal> proposals;
+  std::vector<std::string> unexplained;  ///< "finite_backward (3 cases: unbounded exponent)"
+  std::string trouble;                   ///< it ended, hung or could not be asked
+};
+
+/// Asks the subject under its own contract; then, where something fails, under contracts that are
+/// stricter with its callers by one line, to see whether the failure is still there.
+ContractTrial try_contract(const Brought& brought);
+
+}  // namespace lossgate::ci
