@@ -11,10 +11,12 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "ci/errors.h"
 #include "ci/protocol.h"
+#include "impl/external/descendants.h"
 
 namespace lossgate::ci {
 namespace {
@@ -134,7 +136,7 @@ std::string Child::end() {
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  pid_ = -1;
+  impl::end_what_is_left_of(std::exchange(pid_, -1));
   if (WIFEXITED(status)) return "exited with status " + std::to_string(WEXITSTATUS(status));
   return "killed by signal " + std::to_string(WTERMSIG(status)) + " (" +
          ::strsignal(WTERMSIG(status)) + ")";

@@ -21,6 +21,13 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   endforeach()
 endif()
 
+# Each fault twice; `python ci/containment.py LOSSGATE PYTHON` does each a hundred times.
+if(LOSSGATE_TORCH AND EXISTS ${interpreter})
+  add_test(NAME brought.faults COMMAND ${interpreter} ${PROJECT_SOURCE_DIR}/ci/containment.py
+    $<TARGET_FILE:lossgate> ${interpreter} 2)
+  set_tests_properties(brought.faults PROPERTIES TIMEOUT 600)
+endif()
+
 # What is installed besides the command and needs it: the pytest plugin, `lossgate demo`, annotations.
 set(python ${PROJECT_SOURCE_DIR}/impl/external/python)
 foreach(test IN ITEMS plugin command annotate)

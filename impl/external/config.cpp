@@ -209,7 +209,7 @@ Subject read_subject(const toml::table& table, const std::string& file, const fs
   reader.allow({"name",        "loss",      "entry",         "interpreter", "folder",  "path",
                 "environment", "device",    "threads",       "reductions",  "options", "outputs",
                 "dtypes",      "arguments", "micro_batches", "ranks",       "compute", "form",
-                "contract",    "seconds",   "axes"});
+                "contract",    "seconds",   "axes",          "megabytes"});
   Subject subject;
   subject.loss = reader.required("loss", "\"grpo\"");
   const LossSignature* loss = find(subject.loss);
@@ -238,6 +238,9 @@ Subject read_subject(const toml::table& table, const std::string& file, const fs
   subject.micro_batches = combination(reader, "micro_batches");
   subject.ranks = combination(reader, "ranks");
   subject.seconds = reader.value<double>("seconds", subject.seconds, "a number of seconds");
+  subject.megabytes = reader.value<std::int64_t>("megabytes", 0, "a whole number");
+  if (subject.megabytes < 0)
+    reader.fail(reader.find("megabytes")->source(), "'megabytes' must not be negative");
   read_names(reader, *loss, subject);
   read_options(reader, *loss, subject);
   read_axes(reader, *loss, subject);

@@ -16,8 +16,11 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <string_view>
 #include <system_error>
+
+#include "impl/external/descendants.h"
 
 namespace lossgate::impl {
 namespace {
@@ -35,16 +38,28 @@ double now() {
   throw ProcessEnded(what + ": " + std::generic_category().message(error));
 }
 
-std::vector<std::string> variables_of(const Command& command) {
+/// Under a limit from its first instruction on, so that whatever it starts has it as well. Memory
+/// beyond it is refused by the system, which is an exception in most languages.
+std::vector<std::string> limited(const Command& command) {
+  if (command.megabytes <= 0) return command.words;
+  const std::string limit = "ulimit -d " + std::to_string(command.megabytes << 10);
+  std::vector<std::string> words = {"sh", "-c", limit + " && exec \"$0\" \"$@\""};
+  words.insert(words.end(), command.words.begin(), command.words.end());
+  return words;
+}
+
+std::vector<std::string> variables_of(const Command& command, const std::string& mark) {
   std::vector<std::string> variables;
   for (char** at = environ; *at; ++at) {
     const std::string_view variable = *at;
     const auto same = [&](const auto& own) {
       return variable.starts_with(own.first) && variable.substr(own.first.size()).starts_with("=");
     };
+    if (variable.starts_with(kMarkVariable)) continue;
     if (std::ranges::none_of(command.environment, same)) variables.emplace_back(variable);
   }
   for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
+  variables.push_back(mark);
   return variables;
 }
 
@@ -55,7 +70,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return list;
 }
 
-int spawn(const Command& command, int requests, int replies, int complaints, pid_t& pid) {
+int spawn(const Command& command, const std::string& mark, int requests, int replies,
+          int complaints, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -63,12 +79,13 @@ int spawn(const Command& command, int requests, int replies, int complaints, pid
   posix_spawn_file_actions_adddup2(&actions, requests, 0);
   posix_spawn_file_actions_adddup2(&actions, replies, 1);
   posix_spawn_file_actions_adddup2(&actions, complaints, 2);
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);  // our own pipes are none of its business
   if (!command.folder.empty()) {
     posix_spawn_file_actions_addchdir_np(&actions, command.folder.c_str());
   }
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<std::string> words = command.words, variables = variables_of(command);
+  std::vector<std::string> words = limited(command), variables = variables_of(command, mark);
   const int error = posix_spawnp(&pid, words[0].c_str(), &actions, &attributes,
                                  pointers(words).data(), pointers(variables).data());
   posix_spawn_file_actions_destroy(&actions);
@@ -84,7 +101,7 @@ void close_all(std::initializer_list<int> descriptors) {
 
 }  // namespace
 
-Process::Process(const Command& command) {
+Process::Process(const Command& command) : mark_(new_mark()) {
   // A subject that is gone is met as an error of the call, not as a signal.
   ::signal(SIGPIPE, SIG_IGN);
   std::array<int, 2> requests{-1, -1}, replies{-1, -1};
@@ -93,13 +110,15 @@ Process::Process(const Command& command) {
                       ::pipe2(replies.data(), O_CLOEXEC) != 0
                   ? errno
                   : 0;
-  if (error == 0) error = spawn(command, requests[0], replies[1], complaints_, pid_);
+  if (error == 0) error = spawn(command, mark_, requests[0], replies[1], complaints_, pid_);
   close_all({requests[0], replies[1]});
   if (error != 0) {
     close_all({requests[1], replies[0], complaints_});
     pid_ = -1;
     fail(command.words[0] + " cannot be started", error);
   }
+  // Whoever runs out of memory is to be the subject, not somebody else.
+  std::ofstream("/proc/" + std::to_string(pid_) + "/oom_score_adj") << 1000;
   requests_ = requests[1];
   replies_ = replies[0];
   ::fcntl(requests_, F_SETFL, O_NONBLOCK);
@@ -206,10 +225,11 @@ std::string Process::end(int patience_ms) {
     reaped = ::waitpid(pid_, &status, WNOHANG);
     if (reaped == 0) ::usleep(1000);
   }
-  ::kill(-pid_, SIGKILL);  // it, and whatever it has started
+  ::kill(-pid_, SIGKILL);  // it, and what it has started in its group
   while (reaped == 0 && ::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
+  end_marked(mark_);
   if (WIFEXITED(status)) return "exited with status " + std::to_string(WEXITSTATUS(status));
   const int signal = WTERMSIG(status);
   return "killed by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
@@ -218,7 +238,7 @@ std::string Process::end(int patience_ms) {
 /// The end of what it wrote to standard error, in one line.
 std::string Process::last_words() const {
   if (complaints_ < 0) return "";
-  struct stat info{};
+  struct stat info {};
   if (::fstat(complaints_, &info) != 0 || info.st_size == 0) return "";
   const auto from = std::max<off_t>(0, info.st_size - static_cast<off_t>(kLastWords));
   std::string text(static_cast<std::size_t>(info.st_size - from), '\0');

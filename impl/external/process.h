@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@ struct Command {
   std::vector<std::string> words;
   std::string folder;
   std::vector<std::pair<std::string, std::string>> environment;  ///< besides our own
+  std::int64_t megabytes = 0;  ///< of memory that it may have for itself; 0: as much as there is
 };
 
 /// The other side ended, or did not answer in time: what is known of how.
@@ -27,8 +29,8 @@ struct ProcessHung : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A process that answers frames (see PROTOCOL.md), with everything that it starts in a group of
-/// its own. Ended when it goes out of scope.
+/// A process that answers frames (see PROTOCOL.md). Ended when it goes out of scope, with
+/// everything that it has started, in whatever group or session.
 class Process {
  public:
   explicit Process(const Command& command);  ///< throws ProcessEnded
@@ -55,6 +57,7 @@ class Process {
   std::string end(int patience_ms);
   std::string last_words() const;
 
+  std::string mark_;  ///< in the environment of the process and of all that it starts
   pid_t pid_ = -1;
   int requests_ = -1, replies_ = -1;
   int complaints_ = -1;  ///< a file in memory that takes standard error

@@ -92,6 +92,39 @@ TEST(Process, IsGivenUpAfterItsTimeWithAllThatItStarted) {
   EXPECT_FALSE(lives(child));
 }
 
+TEST(Process, TakesAlongWhatHasLeftItsGroup) {
+  const std::string file = testing::TempDir() + "/lossgate_daemon";
+  // In a session of its own, and its parent is gone.
+  error_of<ProcessEnded>("setsid sh -c 'sleep 60 >/dev/null & echo $! > " + file + "'; exit 1");
+  pid_t daemon = 0;
+  std::ifstream(file) >> daemon;
+  ASSERT_GT(daemon, 0);
+  for (int i = 0; i < 100 && lives(daemon); ++i) ::usleep(10000);
+  EXPECT_FALSE(lives(daemon));
+}
+
+TEST(Process, HasNoDescriptorOfOurs) {
+  const int ours = ::dup(2);
+  const std::string there = "test -e /proc/$$/fd/" + std::to_string(ours) + " && exit 4; exit 3";
+  EXPECT_TRUE(says(error_of<ProcessEnded>(there), "exited with status 3"));
+  ::close(ours);
+}
+
+TEST(Process, IsRefusedMoreMemoryThanItMayHave) {
+  const std::string hoard = "head -c 400000000 /dev/zero | tail -c 300000000 >/dev/null || exit 5";
+  const auto status = [&](std::int64_t megabytes) {
+    Process process(Command{{"sh", "-c", hoard}, "/", {}, megabytes});
+    try {
+      process.ask(bytes_of("frame"), 60.0);
+    } catch (const ProcessEnded& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_TRUE(says(status(0), "exited with status 0")) << status(0);
+  EXPECT_TRUE(says(status(100), "exited with status 5")) << status(100);
+}
+
 TEST(Process, AllocatesNothingThatIsOnlyClaimed) {
   // 2^31 bytes announced, three sent.
   EXPECT_TRUE(says(error_of<ProcessEnded>("head -c 13 >&2; printf '\\0\\0\\0\\200\\0\\0\\0\\0abc'"),

@@ -140,7 +140,8 @@ void Session::start() {
   } else {
     Command command{.words = {subject_.interpreter, "-c", std::string(worker_boot())},
                     .folder = subject_.folder.string(),
-                    .environment = subject_.environment};
+                    .environment = subject_.environment,
+                    .megabytes = subject_.megabytes};
     process_ = std::make_unique<Process>(command);
     Json modules = Json::object();
     for (const auto& [name, text] : worker_modules()) modules[std::string(name)] = text;
@@ -197,6 +198,8 @@ LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* 
     if (op == "raised") refuse(answer, loss_, *greeting_);
     if (op == "damaged") throw ProcessEnded(text_of(answer, "message"));
     if (origin && !*origin) *origin = origin_of(answer);
+    // What was raised is an answer still; the next call needs a process whose device works.
+    if (text_of(answer, "device_lost") == "1") process_.reset();
     return result_of(answer, batch, share);
   } catch (const ProcessEnded&) {
     process_.reset();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -49,6 +50,7 @@ struct Subject {
   Masked masked = Masked::finite;                 ///< what its caller leaves at masked positions
   std::map<std::string, Masked> masked_of_field;  ///< where a field differs
   double seconds = 20.0;                          ///< for one call
+  std::int64_t megabytes = 0;                     ///< of memory for its process; 0: no limit
 };
 
 /// The loss as the subject computes it: options that it fixes have one value, reductions are those

@@ -8,6 +8,7 @@ import json
 import types
 import unittest
 from typing import Any, Callable, Optional
+from unittest import mock
 
 import torch
 
@@ -202,6 +203,17 @@ class Results(unittest.TestCase):
                 raise ArithmeticError("in the backward")
         metadata = self.raised(lambda log_prob, mask: Backward.apply(log_prob), "in the backward", "ArithmeticError")
         self.assertEqual(metadata["code"], 'raise ArithmeticError("in the backward")')
+
+    def test_an_exception_that_takes_the_device_with_it_says_so(self) -> None:
+        def subject(log_prob, mask): raise RuntimeError("device-side assert triggered")
+        answering, _ = asked(subject)
+        frame = talk.write_frame(talk.step("grpo"), batch())[8:]
+        for device, runs, wanted in ((None, False, None), (torch.device("cpu"), True, None),
+                                     (torch.device("cpu"), False, "1")):
+            answering._device = device
+            with mock.patch("lossgate.worker.conversation.works", lambda _: runs):
+                metadata, _ = talk.read_document(answering.answer(frame)[8:])
+            self.assertEqual((metadata["op"], metadata.get("device_lost")), ("raised", wanted))
 
     def test_a_switched_off_graph_does_not_outlive_its_step(self) -> None:
         calls = []

@@ -20,7 +20,7 @@ from lossgate.worker.loading import load
 from lossgate.worker.matching import Loss
 from lossgate.worker.place import foreign, own
 from lossgate.worker.plan import FieldsPlan, StepPlan
-from lossgate.worker.pytorch import check_torch, torch, usable_device
+from lossgate.worker.pytorch import check_torch, torch, usable_device, works
 from lossgate.worker.remembering import remember
 from lossgate.worker.result import finite, gradients_of, loss_of, returned, sendable
 from lossgate.worker.subject import Subject, source_line
@@ -199,10 +199,11 @@ class Worker:
             innermost = [frame for frame in theirs if frame[0] == subject.file]
             if innermost or theirs:
                 file, line = (innermost or theirs)[-1]
-        code = source_line(file, line)
-        return self._encoder.frame("raised", identity, (
-            ("type", type(error).__name__), ("message", one_line(error)), ("file", subject.shown(file)),
-            ("line", str(line)), ("code", code)), [])
+        metadata = [("type", type(error).__name__), ("message", one_line(error)), ("file", subject.shown(file)),
+                    ("line", str(line)), ("code", source_line(file, line))]
+        if self._device is not None and not isinstance(error, BadResult) and not works(self._device):
+            metadata.append(("device_lost", "1"))
+        return self._encoder.frame("raised", identity, tuple(metadata), [])
 
 
 def _names(names: list[str]) -> str:

@@ -40,3 +40,12 @@ def usable_device(name: str) -> Any:
         return device
     except Exception as error:
         raise Trouble(f"device {name!r} is not usable with this torch ({one_line(error)}); write device = \"cpu\"") from None
+
+
+def works(device: Any) -> bool:
+    """Whether anything runs there: after a device assert nothing does, in this process."""
+    try:
+        (torch.ones(1, device=device) + 1).cpu()
+        return True
+    except Exception:
+        return False
