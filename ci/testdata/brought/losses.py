@@ -28,9 +28,10 @@ def over_all_positions(log_probs, old_log_probs, advantages, mask, clip_low=0.2,
 
 
 def over_all_rows(log_probs, old_log_probs, advantages, mask, total_rows):
-    counts = mask.sum(1, keepdim=True).clamp(min=1)
-    rows = sum(sound(*(x[s:s + 1] for x in (log_probs, old_log_probs, advantages, mask))) for s in range(len(counts)))
-    return rows / total_rows
+    total = log_probs[:0].sum()
+    for row in zip(*(x.split(1) for x in (log_probs, old_log_probs, advantages, mask))):
+        total = total + sound(*row)
+    return total / total_rows
 
 
 def of_seven_words(logits, label, log_prob_weight, entropy_weight):
