@@ -87,6 +87,14 @@ def grpo_trainer(log_prob: Tensor, micro_batches: int, world: int):
     return self
 
 
+def inputs(old_log_prob: Tensor, advantage: Tensor, mask: Tensor, total_tokens: int) -> dict:
+    """What a step's data loader hands over. The prompt is one token."""
+    ids = torch.zeros_like(mask, dtype=torch.long)
+    return {"prompt_ids": ids[:, :1], "prompt_mask": ids[:, :1], "completion_ids": ids,
+            "completion_mask": mask.long(), "advantages": advantage, "old_per_token_logps": old_log_prob,
+            "num_items_in_batch": torch.tensor(total_tokens)}
+
+
 def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage: Tensor, mask: Tensor,
          clip_low: float, clip_high: float, dual_clip, level: str, kl_penalty: float, kl_weighted: float,
          max_length: int, reduction: str, total_tokens: int, micro_batches: int, world: int) -> Tensor:
@@ -95,8 +103,21 @@ def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage
     self.epsilon_low, self.epsilon_high, self.max_completion_length = clip_low, clip_high, max_length
     self.args = SimpleNamespace(delta=dual_clip, use_bias_correction_kl=bool(kl_weighted),
                                 steps_per_generation=micro_batches)
-    ids = torch.zeros_like(mask, dtype=torch.long)
-    return self._compute_loss(None, {
-        "prompt_ids": ids[:, :1], "prompt_mask": ids[:, :1], "completion_ids": ids, "completion_mask": mask.long(),
-        "advantages": advantage, "old_per_token_logps": old_log_prob, "ref_per_token_logps": ref_log_prob,
-        "num_items_in_batch": torch.tensor(total_tokens)})
+    return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens) |
+                              {"ref_per_token_logps": ref_log_prob})
+
+
+def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_high: float,
+          total_tokens: int, micro_batches: int, world: int) -> Tensor:
+    self = grpo_trainer(log_prob, micro_batches, world)
+    self.beta, self.loss_type, self.importance_sampling_level = 0.0, "cispo", "token"
+    self.epsilon_high, self.args = weight_high, SimpleNamespace(steps_per_generation=micro_batches)
+    return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens))
+
+
+def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, tau_positive: float,
+         tau_negative: float, total_tokens: int, micro_batches: int, world: int) -> Tensor:
+    self = grpo_trainer(log_prob, micro_batches, world)
+    self.beta, self.loss_type, self.importance_sampling_level = 0.0, "sapo", "token"
+    self.args = SimpleNamespace(sapo_temperature_pos=tau_positive, sapo_temperature_neg=tau_negative)
+    return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens))
