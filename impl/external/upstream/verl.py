@@ -32,6 +32,25 @@ def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor,
     return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
 
 
+losses.ActorConfig = Config  # a stand-in, which these assert that their configuration is
+
+
+def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_low: float,
+          weight_high: float, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    config = Config(clip_ratio=None, clip_ratio_low=1 - weight_low, clip_ratio_high=weight_high - 1,
+                    global_batch_info=counts(losses.agg_loss, total_tokens, total_rows, world))
+    loss = losses.compute_policy_loss_cispo
+    return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
+
+
+def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, tau_positive: float,
+         tau_negative: float, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    config = Config(tau_pos=tau_positive, tau_neg=tau_negative,
+                    global_batch_info=counts(losses.agg_loss, total_tokens, total_rows, world))
+    loss = losses.compute_policy_loss_sapo
+    return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
+
+
 def kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, reduction: str, total_tokens: int,
        total_rows: int, world: int) -> Tensor:
     value = losses.kl_penalty(log_prob, ref_log_prob, "k3")
