@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <utility>
 
 #include "properties/property.h"
@@ -50,12 +51,32 @@ constexpr std::pair<std::string_view, std::string_view> kFixes[] = {
     {"does_not_hang", "bound every loop by the input's size"},
 };
 
+/// Where the cause says more than the property.
+constexpr std::pair<std::string_view, std::string_view> kCures[] = {
+    {"non-finite value behind a mask",
+     "select valid positions (where, not a product) before the first operation, not after the "
+     "last"},
+    {"non-finite slope behind a bound",
+     "bound the argument before exp: a clip of the result leaves 0 x inf in the backward"},
+    {"overflow on a live path", "bound the argument of exp, or use the stable form"},
+    {"empty divisor", "give the divisor a floor of 1 where nothing is valid"},
+    {"empty row counted", "divide by the sequences that have a valid token"},
+    {"dead signal", "look for detach, no_grad or a constant on the way to the loss"},
+};
+
+std::string_view found(std::span<const std::pair<std::string_view, std::string_view>> table,
+                       std::string_view key) {
+  for (const auto& [name, fix] : table) {
+    if (name == key) return fix;
+  }
+  return "";
+}
+
 }  // namespace
 
-std::string_view usual_fix(std::string_view property) {
-  for (const auto& [name, fix] : kFixes) {
-    if (name == property) return fix;
-  }
+std::string_view usual_fix(std::string_view property, std::string_view cause) {
+  if (const std::string_view cure = found(kCures, cause); !cure.empty()) return cure;
+  if (const std::string_view fix = found(kFixes, property); !fix.empty()) return fix;
   return "replay the case and compare each stage with the reference";
 }
 
@@ -89,7 +110,7 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
   }
   text += line("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));
   if (!f.cause.empty()) text += line("cause", f.cause);
-  text += line("usual fix", std::string(usual_fix(f.property)));
+  text += line("usual fix", std::string(usual_fix(f.property, f.cause)));
   text += line("replay", repro_line(f, folder));
   if (!f.state_reason.empty()) text += line(f.red() ? "expired" : f.state, f.state_reason);
   if (f.red()) {

@@ -14,8 +14,8 @@ namespace lossgate::report {
 std::string finding_text(const RecordedFinding& finding, std::string_view statement,
                          std::string_view folder);
 
-/// What usually mends a violation.
-std::string_view usual_fix(std::string_view property);
+/// What usually mends a violation: of its cause where that says more than the property.
+std::string_view usual_fix(std::string_view property, std::string_view cause = "");
 
 /// The command that shows the finding again.
 std::string repro_line(const RecordedFinding& finding, std::string_view folder);

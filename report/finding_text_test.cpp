@@ -14,6 +14,13 @@ TEST(FindingText, EveryPropertyHasAUsualFix) {
   }
 }
 
+TEST(FindingText, TheFixIsThatOfTheCauseWhereItSaysMore) {
+  const auto behind_bound = usual_fix("finite_backward", "non-finite slope behind a bound");
+  EXPECT_NE(behind_bound, usual_fix("finite_backward", "non-finite value behind a mask"));
+  EXPECT_NE(behind_bound.find("before exp"), std::string_view::npos);
+  EXPECT_EQ(usual_fix("determinism", "some cause"), usual_fix("determinism"));
+}
+
 TEST(FindingText, TheReproLineNamesNoPropertyThatAReplayRefuses) {
   RecordedFinding finding;
   finding.case_file = "findings/a.case";
