@@ -168,7 +168,8 @@ RunRecord relaxed_record() {
   Cell& empty = cell(record, "grpo", "one", "f32", "empty_is_zero");
   tally(empty, properties::skipped("contract"), 0);
   tally(empty, properties::skipped("contract"), 1);
-  cell(record, "grpo", "another", "f32", "empty_is_zero") = empty;
+  const Cell same = empty;  // a further cell moves those before it
+  cell(record, "grpo", "another", "f32", "empty_is_zero") = same;
   count_relaxed(record);
   return record;
 }

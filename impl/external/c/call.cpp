@@ -79,7 +79,7 @@ LibraryCall::LibraryCall(const LibraryFunction& function, const LibraryLoss& los
 void LibraryCall::lay(Laid given, bool shifted) {
   Laid& laid = laid_.emplace_back(std::move(given));
   laid.data = arrays_.add(laid.name, laid.bytes(), shifted ? size_of(laid.dtype) : 0);
-  if (laid.input) std::memcpy(laid.data, laid.input->bytes.data(), laid.bytes());
+  if (laid.input) std::ranges::copy(laid.input->bytes, laid.data);
   laid.face = {.name = laid.name.c_str(),
                .dtype = number_of(laid.dtype),
                .ndim = static_cast<std::int32_t>(laid.extents.size()),
@@ -192,7 +192,7 @@ std::vector<std::string> LibraryCall::mutated() const {
   std::vector<std::string> names;
   for (const Laid& laid : laid_) {
     const bool same =
-        !laid.input || std::memcmp(laid.data, laid.input->bytes.data(), laid.bytes()) == 0;
+        !laid.input || std::equal(laid.input->bytes.begin(), laid.input->bytes.end(), laid.data);
     if (!same) names.push_back(laid.name);
   }
   return names;
