@@ -165,11 +165,11 @@ RunRecord relaxed_record() {
   RunRecord record = record_of();
   tally(record.cells[0], properties::skipped("contract"), 3);
   tally(record.cells[0], properties::skipped("not finite"), 4);
-  Cell& empty = cell(record, "grpo", "one", "f32", "empty_is_zero");
-  tally(empty, properties::skipped("contract"), 0);
-  tally(empty, properties::skipped("contract"), 1);
-  const Cell same = empty;  // a further cell moves those before it
-  cell(record, "grpo", "another", "f32", "empty_is_zero") = same;
+  for (const char* implementation : {"one", "another"}) {
+    Cell& empty = cell(record, "grpo", implementation, "f32", "empty_is_zero");
+    tally(empty, properties::skipped("contract"), 0);
+    tally(empty, properties::skipped("contract"), 1);
+  }
   count_relaxed(record);
   return record;
 }
