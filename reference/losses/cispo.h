@@ -3,6 +3,7 @@
 
 #include "reference/losses/options.h"
 #include "reference/losses/policy_terms.h"
+#include "reference/losses/token_terms.h"
 
 namespace lossgate::reference {
 
@@ -43,28 +44,14 @@ struct Cispo {
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const auto log_prob = in.field("log_prob"), old_log_prob = in.field("old_log_prob"),
                advantage = in.field("advantage");
-    const auto per_token = out.writer("per_token"), gradient = out.gradient("log_prob");
     const ImportanceWeight<S> importance(in);
     const S low = in.option("weight_low"), high = in.option("weight_high");
-    Sum<S> loss = in.batch_sum();
-    for (std::int64_t s = 0; s < in.sequences(); ++s) {
-      const S weight = in.row_tokens(s) > 0 ? in.token_weight(s) : S(0);
-      for (std::int64_t t = 0; t < in.tokens(); ++t) {
-        if (!in.valid(s, t)) {
-          per_token(S(0), s, t);
-          gradient(S(0), s, t);
-          continue;
-        }
-        const S p = log_prob(s, t), a = advantage(s, t);
-        const S w = importance(store(Stage::log_prob, p - old_log_prob(s, t))).value;
-        const S c = stop_gradient(clamp(w, low, high));
-        const S value = -product(c, a, p);
-        per_token(store(Stage::per_token, value), s, t);
-        loss.add(weight * value);
-        gradient(store(Stage::gradient, -product(in.upstream(), weight, c, a)), s, t);
-      }
-    }
-    out.loss(loss);
+    evaluate_by_token(in, out, "log_prob", [&](const S& weight, std::int64_t s, std::int64_t t) {
+      const S p = log_prob(s, t), a = advantage(s, t);
+      const S w = importance(store(Stage::log_prob, p - old_log_prob(s, t))).value;
+      const S c = stop_gradient(clamp(w, low, high));
+      return TokenTerm<S>{-product(c, a, p), -product(in.upstream(), weight, c, a)};
+    });
   }
 };
 

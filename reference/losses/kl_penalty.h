@@ -3,6 +3,7 @@
 
 #include "reference/losses/kl_terms.h"
 #include "reference/losses/options.h"
+#include "reference/losses/token_terms.h"
 
 namespace lossgate::reference {
 
@@ -53,37 +54,24 @@ struct KlPenalty {
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const auto log_prob = in.field("log_prob"), ref_log_prob = in.field("ref_log_prob"),
                old_log_prob = in.field("old_log_prob");
-    const auto per_token = out.writer("per_token"), gradient = out.gradient("log_prob");
     const ImportanceWeight<S> importance(in);
     const KlEstimator<S> kl(in);
     const bool weighted = in.spec().number("kl_weighted") != 0.0;
     const bool straight = in.spec().number("kl_straight_through") != 0.0;
-    Sum<S> loss = in.batch_sum();
-    for (std::int64_t s = 0; s < in.sequences(); ++s) {
-      const S weight = in.row_tokens(s) > 0 ? in.token_weight(s) : S(0);
-      for (std::int64_t t = 0; t < in.tokens(); ++t) {
-        if (!in.valid(s, t)) {
-          per_token(S(0), s, t);
-          gradient(S(0), s, t);
-          continue;
-        }
-        const S p = log_prob(s, t), r = ref_log_prob(s, t);
-        const Term<S> w = weighted ? importance(store(Stage::log_prob, p - old_log_prob(s, t)))
-                                   : Term<S>{S(0), S(0)};
-        const auto k = kl(p, r, weighted ? &w.value : nullptr);
-        const S value = straight ? straight_through(k.value, half_square(p - r)) : k.value;
-        const S scale = in.upstream() * weight;
-        const S slope = straight ? scale * (p - r)
-                        : weighted
-                            ? scaled_sum(in.upstream(), weight, product(scale, w.value, k.slope),
-                                         through(w, scale, k.weight_slope), S(0))
-                            : scale * k.slope;
-        per_token(store(Stage::per_token, value), s, t);
-        loss.add(weight * value);
-        gradient(store(Stage::gradient, slope), s, t);
-      }
-    }
-    out.loss(loss);
+    evaluate_by_token(in, out, "log_prob", [&](const S& weight, std::int64_t s, std::int64_t t) {
+      const S p = log_prob(s, t), r = ref_log_prob(s, t);
+      const Term<S> w = weighted ? importance(store(Stage::log_prob, p - old_log_prob(s, t)))
+                                 : Term<S>{S(0), S(0)};
+      const auto k = kl(p, r, weighted ? &w.value : nullptr);
+      const S value = straight ? straight_through(k.value, half_square(p - r)) : k.value;
+      const S scale = in.upstream() * weight;
+      const S slope = straight ? scale * (p - r)
+                      : weighted
+                          ? scaled_sum(in.upstream(), weight, product(scale, w.value, k.slope),
+                                       through(w, scale, k.weight_slope), S(0))
+                          : scale * k.slope;
+      return TokenTerm<S>{value, slope};
+    });
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include "reference/losses/options.h"
 #include "reference/losses/policy_terms.h"
+#include "reference/losses/token_terms.h"
 
 namespace lossgate::reference {
 
@@ -43,27 +44,14 @@ struct Sapo {
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const auto log_prob = in.field("log_prob"), old_log_prob = in.field("old_log_prob"),
                advantage = in.field("advantage");
-    const auto per_token = out.writer("per_token"), gradient = out.gradient("log_prob");
     const ImportanceWeight<S> importance(in);
     const Gate<S> positive(in, "tau_positive"), negative(in, "tau_negative");
-    Sum<S> loss = in.batch_sum();
-    for (std::int64_t s = 0; s < in.sequences(); ++s) {
-      const S weight = in.row_tokens(s) > 0 ? in.token_weight(s) : S(0);
-      for (std::int64_t t = 0; t < in.tokens(); ++t) {
-        if (!in.valid(s, t)) {
-          per_token(S(0), s, t);
-          gradient(S(0), s, t);
-          continue;
-        }
-        const S a = advantage(s, t);
-        const auto w = importance(store(Stage::log_prob, log_prob(s, t) - old_log_prob(s, t)));
-        const Term<S> term = value_of(a) > 0 ? positive(w.value, a) : negative(w.value, a);
-        per_token(store(Stage::per_token, term.value), s, t);
-        loss.add(weight * term.value);
-        gradient(store(Stage::gradient, through(w, in.upstream(), weight, term.slope)), s, t);
-      }
-    }
-    out.loss(loss);
+    evaluate_by_token(in, out, "log_prob", [&](const S& weight, std::int64_t s, std::int64_t t) {
+      const S a = advantage(s, t);
+      const auto w = importance(store(Stage::log_prob, log_prob(s, t) - old_log_prob(s, t)));
+      const Term<S> term = value_of(a) > 0 ? positive(w.value, a) : negative(w.value, a);
+      return TokenTerm<S>{term.value, through(w, in.upstream(), weight, term.slope)};
+    });
   }
 
  private:

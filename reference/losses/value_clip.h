@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reference/losses/options.h"
+#include "reference/losses/token_terms.h"
 #include "reference/products.h"
 #include "reference/problem.h"
 
@@ -51,23 +52,10 @@ struct ValueClip {
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const auto value = in.field("value"), old = in.field("old_value"), target = in.field("return");
-    const auto per_token = out.writer("per_token"), gradient = out.gradient("value");
-    Sum<S> loss = in.batch_sum();
-    for (std::int64_t s = 0; s < in.sequences(); ++s) {
-      const S weight = in.row_tokens(s) > 0 ? in.token_weight(s) : S(0);
-      for (std::int64_t t = 0; t < in.tokens(); ++t) {
-        if (!in.valid(s, t)) {
-          per_token(S(0), s, t);
-          gradient(S(0), s, t);
-          continue;
-        }
-        const Token<S> token = at(in, value(s, t), old(s, t), target(s, t));
-        per_token(store(Stage::per_token, token.value), s, t);
-        loss.add(weight * token.value);
-        gradient(store(Stage::gradient, in.upstream() * weight * token.slope), s, t);
-      }
-    }
-    out.loss(loss);
+    evaluate_by_token(in, out, "value", [&](const S& weight, std::int64_t s, std::int64_t t) {
+      const Token<S> token = at(in, value(s, t), old(s, t), target(s, t));
+      return TokenTerm<S>{token.value, in.upstream() * weight * token.slope};
+    });
   }
 
  private:
