@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 
 #include "reference/scalar.h"
 
@@ -14,49 +15,45 @@ S product(const S& a, const S& b) {
   return a * b;
 }
 
-/// a b c, whichever two are multiplied first: that product may underflow or overflow before the
-/// third factor comes.
-template <class S>
-S product(const S& a, const S& b, const S& c) {
-  return a * b * c;
+/// a b c ..., in any order and grouping: what some of the factors give may underflow or overflow
+/// before the others come.
+template <class S, class... More>
+S product(const S& a, const S& b, const S& c, const More&... more) {
+  return ((a * b * c) * ... * more);
 }
 
-inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c) {
-  if (a.is_exact_zero() || b.is_exact_zero() || c.is_exact_zero()) return {};
-  Tracked result = a * b * c;
-  const double ma = tracking::magnitude(a.v) + a.half, mb = tracking::magnitude(b.v) + b.half,
-               mc = tracking::magnitude(c.v) + c.half;
-  result.err += tracking::product(tracking::current->eta, ma + mb + mc);
-  result.peak = std::max({result.peak, ma * mb, mb * mc, ma * mc});
+template <class... More>
+Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const More&... more) {
+  const bool zero = a.is_exact_zero() || b.is_exact_zero() || c.is_exact_zero();
+  if ((zero || ... || more.is_exact_zero())) return {};
+  Tracked result = ((a * b * c) * ... * more);
+  // others[k]: the products of k factors, all added. What two factors or more lose to underflow is
+  // multiplied by the others.
+  constexpr std::size_t kMost = 1 + sizeof...(more);
+  double others[kMost + 1] = {1.0}, peak = 1.0, sum = 0.0;
+  for (const Tracked* factor : {&a, &b, &c, &more...}) {
+    const double size = tracking::magnitude(factor->v) + factor->half;
+    for (std::size_t k = kMost; k > 0; --k) others[k] += others[k - 1] * size;
+    peak *= std::max(size, 1.0);
+  }
+  for (std::size_t k = 1; k <= kMost; ++k) sum += others[k];
+  result.err += tracking::product(tracking::current->eta, sum);
+  result.peak = std::max(result.peak, peak);
   return result;
 }
 
-/// a b c d, in any order and grouping.
+/// a b x, in any order, where an implementation may scale x by a b without looking at it: a zero x
+/// does not silence a coefficient that overflows in the compute format.
 template <class S>
-S product(const S& a, const S& b, const S& c, const S& d) {
-  return a * b * c * d;
+S scaled_by(const S& a, const S& b, const S& x) {
+  return product(a, b, x);
 }
 
-inline Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const Tracked& d) {
-  if (a.is_exact_zero() || b.is_exact_zero() || c.is_exact_zero() || d.is_exact_zero()) return {};
-  Tracked result = a * b * c * d;
-  double factors[4], singles = 0.0, pairs = 0.0;
-  const Tracked* operands[] = {&a, &b, &c, &d};
-  for (int i = 0; i < 4; ++i) {
-    factors[i] = tracking::magnitude(operands[i]->v) + operands[i]->half;
-    singles += factors[i];
-  }
-  for (int i = 0; i < 4; ++i) {
-    for (int j = 0; j < i; ++j) {
-      const double pair = factors[i] * factors[j];
-      pairs += pair;
-      result.peak = std::max(result.peak, pair);
-      for (int k = 0; k < j; ++k) result.peak = std::max(result.peak, pair * factors[k]);
-    }
-  }
-  // What two factors lose to underflow is multiplied by the others, and so is what three lose.
-  result.err += tracking::product(tracking::current->eta, singles + pairs);
-  return result;
+inline Tracked scaled_by(const Tracked& a, const Tracked& b, const Tracked& x) {
+  if (!x.is_exact_zero()) return product(a, b, x);
+  const Tracked coefficient = a * b;
+  const double most = std::max(coefficient.peak, tracking::magnitude(coefficient.v));
+  return {0.0L, 0.0, most <= tracking::largest ? 0.0 : most, 0.0};
 }
 
 /// An entry of a matrix product, which never looks at its factors: a zero does not silence an

@@ -21,7 +21,8 @@ class Products : public testing::Test {
 };
 
 /// The product in f32 from left to right.
-double in_order(const std::array<double, 4>& factors) {
+template <std::size_t N>
+double in_order(const std::array<double, N>& factors) {
   float result = 1.0F;
   for (double factor : factors) result *= static_cast<float>(factor);
   return result;
@@ -52,6 +53,24 @@ TEST_F(Products, FeelWhatOverflowsInSomeOrder) {
   EXPECT_LT((stored(1e30) * stored(1e-30) * stored(1e30)).peak, 2e30);
   EXPECT_GT(product(stored(1e30), stored(1e-30), stored(1e30)).peak, 9e59);
   EXPECT_GT(product(stored(1e20), stored(1e-30), stored(1e20), stored(1e10)).peak, 9e49);
+  const Tracked five =
+      product(stored(1e20), stored(1e-30), stored(1e20), stored(1e-10), stored(1e10));
+  EXPECT_GT(five.peak, 9e49);
+  EXPECT_LT(five.peak, 2e50);
+}
+
+TEST_F(Products, OfFiveFactorsLoseWhatTheFirstTwoLoseTimesTheOthers) {
+  const Tracked tiny = product(stored(1e-30), stored(1e-15), stored(1e10), stored(1e9), stored(10));
+  const double lost = std::fabs(in_order(std::array{1e-30, 1e-15, 1e10, 1e9, 10.0}) - 1e-25);
+  EXPECT_GT(lost, 1e-27);
+  EXPECT_LE(lost, kThreshold * tiny.err);
+  EXPECT_LE(tiny.err, 10 * lost);
+}
+
+TEST_F(Products, OfAZeroAndACoefficientThatOverflowsNeedNotBeZero) {
+  EXPECT_TRUE(scaled_by(stored(3.0), stored(4.0), stored(0.0)).is_exact_zero());
+  EXPECT_TRUE(scaled_by(stored(0.0), stored(kInfinity), stored(1.0)).is_exact_zero());
+  EXPECT_GT(scaled_by(stored(3.0), stored(2e38), stored(0.0)).peak, 5e38);
 }
 
 TEST_F(Products, FeelASumThatOverflowsBeforeItIsScaled) {

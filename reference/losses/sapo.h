@@ -49,13 +49,13 @@ struct Sapo {
     evaluate_by_token(in, out, "log_prob", [&](const S& weight, std::int64_t s, std::int64_t t) {
       const S a = advantage(s, t);
       const auto w = importance(store(Stage::log_prob, log_prob(s, t) - old_log_prob(s, t)));
-      const Term<S> term = value_of(a) > 0 ? positive(w.value, a) : negative(w.value, a);
-      return TokenTerm<S>{term.value, through(w, in.upstream(), weight, term.slope)};
+      const Gate<S>& gate = value_of(a) > 0 ? positive : negative;
+      return gate(w, a, in.upstream(), weight);
     });
   }
 
  private:
-  /// -A (4 / tau) sigmoid(tau (w - 1)), with the derivative with respect to w.
+  /// -A (4 / tau) sigmoid(tau (w - 1)), and upstream x weight times its derivative.
   template <class S>
   class Gate {
    public:
@@ -65,12 +65,17 @@ struct Sapo {
           one_(constant<S>(1.0L)),
           four_(constant<S>(4.0L)) {}
 
-    Term<S> operator()(const S& w, const S& advantage) const {
-      if (value_of(advantage) == 0) return {silenced(-advantage, w), silenced(-advantage, w)};
-      const S scale = -advantage * (four_ / tau_);
-      if (compare(w, closed_) == Order::above) return {scale, S(0)};
-      const S open = sigmoid(tau_ * (w - one_));
-      return {scale * open, -product(advantage, four_, open, one_ - open)};
+    TokenTerm<S> operator()(const Term<S>& w, const S& advantage, const S& upstream,
+                            const S& weight) const {
+      if (value_of(advantage) == 0) {
+        const S silent = silenced(-advantage, w.value);
+        return {silent, through(w, upstream, weight, silent)};
+      }
+      const S scale = four_ / tau_;
+      if (compare(w.value, closed_) == Order::above) return {-advantage * scale, S(0)};
+      const S open = sigmoid(tau_ * (w.value - one_));
+      return {-product(advantage, scale, open),
+              through(w, upstream, weight, -advantage, scale, tau_, open, one_ - open)};
     }
 
    private:
