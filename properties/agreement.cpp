@@ -231,9 +231,6 @@ Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, 
   CaseStudy* derived = evaluation.study().derived(transform);
   if (!derived) return vacuous("no trigger");
   const LossResult& actual = evaluation.actual(transform);
-  if (actual.refusal && actual.refusal->argument == impl::kNotComputed) {
-    return skipped("unsupported: " + actual.refusal->message);  // the new shape, not the case
-  }
   if (auto violation = malformed(*derived, actual)) return violated(*violation);
   return compare({.study = evaluation.study(),
                   .arithmetic = evaluation.arithmetic(),
@@ -266,9 +263,10 @@ std::optional<Violation> first_difference(const CaseStudy& study, const LossResu
 
 std::optional<Violation> malformed(const CaseStudy& study, const LossResult& actual) {
   if (actual.refusal) {
+    const bool beyond = actual.refusal->argument == impl::kNotComputed;
     return Violation{.place = {.output = actual.refusal->argument},
-                     .detail = "refused a legal input: " + actual.refusal->message,
-                     .cause = "legal input refused"};
+                     .detail = (beyond ? "" : "refused a legal input: ") + actual.refusal->message,
+                     .cause = beyond ? "not computed" : "legal input refused"};
   }
   for (const OutputInfo& output : study.outputs()) {
     const Tensor* tensor = actual.find(output.name);

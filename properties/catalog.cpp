@@ -96,7 +96,7 @@ namespace {
 Outcome asked(Outcome outcome) {
   const auto& violation = outcome.violation;
   if (!violation || violation->place.output != impl::kNotComputed) return outcome;
-  return skipped("unsupported: a case made of this one");
+  return skipped("unsupported: " + violation->detail);
 }
 
 }  // namespace

@@ -106,8 +106,12 @@ TEST(Splits, ThatAreNotComputedAreNotAsked) {
   };
   Case c = grpo_case(2, 3);
   c.split = {.world = 1, .parts = {{0, {0}}, {0, {1}}}};
+  CaseStudy study(grpo(), c);
+  Evaluation evaluation(study, picky);
   for (const char* property : {"split_invariance", "padding_invariance"}) {
-    EXPECT_EQ(check(property, picky, c).verdict, Verdict::skipped) << property;
+    const Outcome outcome = check_all(evaluation, {find_property(property)}, true).front();
+    EXPECT_EQ(outcome.verdict, Verdict::skipped) << property;
+    EXPECT_EQ(outcome.reason, "unsupported: two rows at a time") << property;
   }
   EXPECT_EQ(check("reference_agreement", picky, c).verdict, Verdict::held);
 }
