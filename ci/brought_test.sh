@@ -6,21 +6,7 @@ set -uo pipefail
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
 cp "$source/ci/testdata/brought/losses.py" .
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=1
-}
-
-# STATUS PATTERN ARGUMENTS...: the command must end so and say so.
-expect() {
-  local status=$1 pattern=$2 actual=0
-  shift 2
-  "$lossgate" "$@" >stdout 2>stderr || actual=$?
-  [[ $actual == "$status" ]] || fail "exit status $actual, not $status: lossgate $*: $(tail -n 40 stdout) $(cat stderr)"
-  grep -Eq -- "$pattern" stdout stderr || fail "'$pattern' is not said by lossgate $*: $(cat stdout stderr)"
-}
+source "$source/ci/expect.sh"
 
 # FUNCTION LINES...: a lossgate.toml for a function of losses.py.
 bring() {

@@ -1,29 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The command from outside: exit statuses and messages. FAKE is the command over implementations that
-# crash, hang, throw or are wrong when a test wants them to (ci/fake/catalog.cpp).
-#   ci/command_test.sh TEST FAKE SOURCE_DIR SCRATCH_DIR
+# The command from outside: exit statuses and messages. LOSSGATE is the command over implementations
+# that crash, hang, throw or are wrong when a test wants them to (ci/fake/catalog.cpp).
+#   ci/command_test.sh TEST LOSSGATE SOURCE_DIR SCRATCH_DIR
 set -uo pipefail
-test=$1 fake=$2 source=$3 scratch=$4/$1
+test=$1 lossgate=$2 source=$3 scratch=$4/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
-failures=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=1
-}
-
-# STATUS PATTERN ARGUMENTS...: the command must end so and say so, in at most one line of error.
-expect() {
-  local status=$1 pattern=$2 actual=0
-  shift 2
-  "$fake" "$@" >stdout 2>stderr || actual=$?
-  [[ $actual == "$status" ]] || fail "exit status $actual, not $status: lossgate $*: $(cat stderr)"
-  grep -Eq -- "$pattern" stdout stderr || fail "'$pattern' is not said by lossgate $*: $(cat stderr)"
-  if [[ $status == 2 ]]; then
-    [[ $(wc -l <stderr) == 1 ]] || fail "not one line: lossgate $*: $(cat stderr)"
-  fi
-}
+source "$source/ci/expect.sh"
 
 # A small run: expect's arguments, with the flags that all runs share.
 gate() {
@@ -136,7 +119,7 @@ out_folder() {
   gate 3 'out file' --impl fake_exact --out file
   gate 3 'out file/below' --impl fake_exact --out file/below
   gate 3 'nothing can be written' --impl fake_exact --out /proc/nothere
-  (ulimit -f 16 && "$fake" gate --corpus empty --cases 4 --jobs 1 --impl fake_exact --out full) \
+  (ulimit -f 16 && "$lossgate" gate --corpus empty --cases 4 --jobs 1 --impl fake_exact --out full) \
     >stdout 2>stderr
   [[ $? == 3 ]] || fail 'a folder that takes no more must be met before the run'
   grep -q 'nothing can be written' stderr || fail "said instead: $(cat stderr)"
@@ -180,7 +163,7 @@ containment() {
 }
 
 interruption() {
-  "$fake" gate --corpus empty --cases 1000000 --jobs 2 --impl fake_wrong --out cut >stdout 2>stderr &
+  "$lossgate" gate --corpus empty --cases 1000000 --jobs 2 --impl fake_wrong --out cut >stdout 2>stderr &
   local pid=$! waited=0
   until [[ -d cut ]] || ((waited++ > 100)); do sleep 0.1; done
   sleep 3

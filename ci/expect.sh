@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by tests of the command from outside: `lossgate` is the binary, `failures` the exit status.
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=1
+}
+
+# STATUS PATTERN ARGUMENTS...: the command must end so and say so; a wrong use in one line.
+expect() {
+  local status=$1 pattern=$2 actual=0
+  shift 2
+  "$lossgate" "$@" >stdout 2>stderr || actual=$?
+  [[ $actual == "$status" ]] || fail "exit status $actual, not $status: lossgate $*: $(tail -n 40 stdout) $(cat stderr)"
+  grep -Eq -- "$pattern" stdout stderr || fail "'$pattern' is not said by lossgate $*: $(cat stdout stderr)"
+  if [[ $status == 2 ]]; then
+    [[ $(wc -l <stderr) == 1 ]] || fail "not one line: lossgate $*: $(cat stderr)"
+  fi
+}
