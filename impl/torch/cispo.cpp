@@ -2,9 +2,8 @@
 #include <torch/library.h>
 
 #include "impl/torch/catalog.h"
-#include "impl/torch/slope.h"
+#include "impl/torch/position_loss.h"
 #include "impl/torch/step.h"
-#include "impl/torch/tensors.h"
 
 namespace lossgate::impl {
 namespace {
@@ -14,11 +13,9 @@ struct CispoOptions {
   std::optional<double> log_ratio_clamp = 20.0;
 };
 
-/// Terms and derivatives by log_prob. A zero coefficient silences whatever it meets.
-std::pair<at::Tensor, at::Tensor> cispo_terms(const at::Tensor& log_prob,
-                                              const at::Tensor& old_log_prob,
-                                              const at::Tensor& advantage,
-                                              const CispoOptions& options) {
+/// A zero coefficient silences whatever it meets.
+TermsAndSlope cispo_terms(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
+                          const at::Tensor& advantage, const CispoOptions& options) {
   const ImportanceWeight weight =
       importance_weight(log_prob - old_log_prob, options.log_ratio_clamp);
   at::Tensor slope =
@@ -32,18 +29,9 @@ std::pair<at::Tensor, at::Tensor> cispo_terms(const at::Tensor& log_prob,
 std::tuple<at::Tensor, at::Tensor> cispo(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
                                          const at::Tensor& advantage, const at::Tensor& mask,
                                          const CispoOptions& options, const ReductionPlan& plan) {
-  expect_positions(log_prob, "log_prob");
-  expect_like(log_prob, old_log_prob, "old_log_prob");
-  expect_like(log_prob, advantage, "advantage");
-  const at::Tensor valid = valid_from(mask, log_prob.sizes());
-  const auto [term, slope] = [&] {
-    const at::NoGradGuard plain;
-    const at::ScalarType compute = compute_type(log_prob.scalar_type());
-    return cispo_terms(select(log_prob, valid, compute), select(old_log_prob, valid, compute),
-                       select(advantage, valid, compute), options);
-  }();
-  const at::Tensor per_token = with_slope(log_prob, term, slope);
-  return {reduce(per_token, valid, plan), per_token};
+  return position_loss(
+      {{"log_prob", log_prob}, {"old_log_prob", old_log_prob}, {"advantage", advantage}}, mask,
+      plan, [&](const Tensors& f) { return cispo_terms(f[0], f[1], f[2], options); });
 }
 
 std::tuple<at::Tensor, at::Tensor> cispo_operator(

@@ -3,9 +3,8 @@
 
 #include "impl/torch/catalog.h"
 #include "impl/torch/policy_terms.h"
-#include "impl/torch/slope.h"
+#include "impl/torch/position_loss.h"
 #include "impl/torch/step.h"
-#include "impl/torch/tensors.h"
 
 namespace lossgate::impl {
 namespace {
@@ -16,38 +15,31 @@ struct KlPenaltyOptions {
   std::optional<double> log_ratio_clamp = 20.0;
 };
 
-/// The loss of one micro-batch as its share of the step's, and its per-token terms. old_log_prob
-/// may be undefined where the estimate is not weighted.
+/// Of log_prob, ref_log_prob and, where the estimate is weighted, old_log_prob.
+TermsAndSlope kl_penalty_terms(const Tensors& f, const KlPenaltyOptions& options) {
+  const ImportanceWeight weight = options.kl.weighted
+                                      ? importance_weight(f[0] - f[2], options.log_ratio_clamp)
+                                      : ImportanceWeight{};
+  KlTerms terms = kl_terms(f[0], f[1], weight, options.kl);
+  if (options.straight_through) {
+    terms.slope = f[0] - f[1];
+  } else if (options.kl.weighted) {
+    terms.slope.add_(through_weight(terms.weight_slope, weight));
+    if (terms.log_weight_slope.defined()) {
+      terms.slope.add_(through_log_weight(terms.log_weight_slope, weight));
+    }
+  }
+  return {terms.value, terms.slope};
+}
+
+/// old_log_prob may be undefined where the estimate is not weighted.
 std::tuple<at::Tensor, at::Tensor> kl_penalty(
     const at::Tensor& log_prob, const at::Tensor& ref_log_prob, const at::Tensor& old_log_prob,
     const at::Tensor& mask, const KlPenaltyOptions& options, const ReductionPlan& plan) {
-  expect_positions(log_prob, "log_prob");
-  expect_like(log_prob, ref_log_prob, "ref_log_prob");
-  if (options.kl.weighted) expect_like(log_prob, old_log_prob, "old_log_prob");
-  const at::Tensor valid = valid_from(mask, log_prob.sizes());
-  const auto [value, slope] = [&]() -> std::pair<at::Tensor, at::Tensor> {
-    const at::NoGradGuard plain;
-    const at::ScalarType compute = compute_type(log_prob.scalar_type());
-    const at::Tensor policy = select(log_prob, valid, compute);
-    const at::Tensor reference = select(ref_log_prob, valid, compute);
-    const ImportanceWeight weight =
-        options.kl.weighted ? importance_weight(policy - select(old_log_prob, valid, compute),
-                                                options.log_ratio_clamp)
-                            : ImportanceWeight{};
-    KlTerms terms = kl_terms(policy, reference, weight, options.kl);
-    if (options.straight_through) {
-      terms.slope = policy - reference;
-    } else if (options.kl.weighted) {
-      terms.slope.add_(through_weight(terms.weight_slope, weight));
-      if (terms.log_weight_slope.defined()) {
-        terms.slope.add_(through_log_weight(terms.log_weight_slope, weight));
-      }
-    }
-    const at::Tensor ignored = valid.logical_not();
-    return {terms.value.masked_fill_(ignored, 0), terms.slope.masked_fill_(ignored, 0)};
-  }();
-  const at::Tensor per_token = with_slope(log_prob, value, slope);
-  return {reduce(per_token, valid, plan), per_token};
+  std::vector<PositionField> fields = {{"log_prob", log_prob}, {"ref_log_prob", ref_log_prob}};
+  if (options.kl.weighted) fields.push_back({"old_log_prob", old_log_prob});
+  return position_loss(fields, mask, plan,
+                       [&](const Tensors& f) { return kl_penalty_terms(f, options); });
 }
 
 using Optional = std::optional<double>;

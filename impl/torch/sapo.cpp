@@ -2,9 +2,8 @@
 #include <torch/library.h>
 
 #include "impl/torch/catalog.h"
-#include "impl/torch/slope.h"
+#include "impl/torch/position_loss.h"
 #include "impl/torch/step.h"
-#include "impl/torch/tensors.h"
 
 namespace lossgate::impl {
 namespace {
@@ -14,12 +13,9 @@ struct SapoOptions {
   std::optional<double> log_ratio_clamp = 20.0;
 };
 
-/// Terms and derivatives by log_prob. Where the gate is closed, or the clamp holds, nothing flows,
-/// however large the weight has become.
-std::pair<at::Tensor, at::Tensor> sapo_terms(const at::Tensor& log_prob,
-                                             const at::Tensor& old_log_prob,
-                                             const at::Tensor& advantage,
-                                             const SapoOptions& options) {
+/// Where the gate is closed, or the clamp holds, nothing flows, however large the weight is.
+TermsAndSlope sapo_terms(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
+                         const at::Tensor& advantage, const SapoOptions& options) {
   const ImportanceWeight weight =
       importance_weight(log_prob - old_log_prob, options.log_ratio_clamp);
   const at::Tensor rewarded = advantage > 0, silent = advantage == 0;
@@ -36,18 +32,9 @@ std::pair<at::Tensor, at::Tensor> sapo_terms(const at::Tensor& log_prob,
 std::tuple<at::Tensor, at::Tensor> sapo(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
                                         const at::Tensor& advantage, const at::Tensor& mask,
                                         const SapoOptions& options, const ReductionPlan& plan) {
-  expect_positions(log_prob, "log_prob");
-  expect_like(log_prob, old_log_prob, "old_log_prob");
-  expect_like(log_prob, advantage, "advantage");
-  const at::Tensor valid = valid_from(mask, log_prob.sizes());
-  const auto [term, slope] = [&] {
-    const at::NoGradGuard plain;
-    const at::ScalarType compute = compute_type(log_prob.scalar_type());
-    return sapo_terms(select(log_prob, valid, compute), select(old_log_prob, valid, compute),
-                      select(advantage, valid, compute), options);
-  }();
-  const at::Tensor per_token = with_slope(log_prob, term, slope);
-  return {reduce(per_token, valid, plan), per_token};
+  return position_loss(
+      {{"log_prob", log_prob}, {"old_log_prob", old_log_prob}, {"advantage", advantage}}, mask,
+      plan, [&](const Tensors& f) { return sapo_terms(f[0], f[1], f[2], options); });
 }
 
 std::tuple<at::Tensor, at::Tensor> sapo_operator(

@@ -2,9 +2,8 @@
 #include <torch/library.h>
 
 #include "impl/torch/catalog.h"
-#include "impl/torch/slope.h"
+#include "impl/torch/position_loss.h"
 #include "impl/torch/step.h"
-#include "impl/torch/tensors.h"
 
 namespace lossgate::impl {
 namespace {
@@ -37,11 +36,10 @@ Clipped clipped_value(const at::Tensor& value, const at::Tensor& old_value, doub
   return {value.clamp(low, high), (value < low).logical_or_(value > high)};
 }
 
-/// Terms and derivatives by value. Which square is the larger is told from the distances: squares
-/// overflow and underflow where these do not.
-std::pair<at::Tensor, at::Tensor> value_terms(const at::Tensor& value, const at::Tensor& old_value,
-                                              const at::Tensor& returns, std::optional<double> clip,
-                                              ClipForm form) {
+/// Which square is the larger is told from the distances: squares overflow and underflow where
+/// these do not.
+TermsAndSlope value_terms(const at::Tensor& value, const at::Tensor& old_value,
+                          const at::Tensor& returns, std::optional<double> clip, ClipForm form) {
   const at::Tensor d = value - returns;
   if (!clip) return {half_square(d), d};
   const auto [clipped, outside] = clipped_value(value, old_value, *clip, form);
@@ -57,18 +55,9 @@ std::tuple<at::Tensor, at::Tensor> value_clip(const at::Tensor& value, const at:
                                               const at::Tensor& returns, const at::Tensor& mask,
                                               std::optional<double> clip, ClipForm form,
                                               const ReductionPlan& plan) {
-  expect_positions(value, "value");
-  expect_like(value, old_value, "old_value");
-  expect_like(value, returns, "returns");
-  const at::Tensor valid = valid_from(mask, value.sizes());
-  const auto [term, slope] = [&] {
-    const at::NoGradGuard plain;
-    const at::ScalarType compute = compute_type(value.scalar_type());
-    return value_terms(select(value, valid, compute), select(old_value, valid, compute),
-                       select(returns, valid, compute), clip, form);
-  }();
-  const at::Tensor per_token = with_slope(value, term, slope);
-  return {reduce(per_token, valid, plan), per_token};
+  return position_loss({{"value", value}, {"old_value", old_value}, {"returns", returns}}, mask,
+                       plan,
+                       [&](const Tensors& f) { return value_terms(f[0], f[1], f[2], clip, form); });
 }
 
 std::tuple<at::Tensor, at::Tensor> value_clip_operator(
