@@ -29,9 +29,12 @@ class EagerCispo {
   using Variable = Var<Format>;
 
   EagerCispo(MicroBatch& batch, CispoFault fault)
-      : batch_(batch), fault_(fault), low_(number("weight_low")), high_(number("weight_high")) {
-    const LossSpec& spec = batch.part.spec;
-    if (!spec.is_none("log_ratio_clamp")) limit_ = number("log_ratio_clamp");
+      : batch_(batch),
+        in_(batch),
+        fault_(fault),
+        low_(in_.option("weight_low")),
+        high_(in_.option("weight_high")),
+        limit_(in_.limit("log_ratio_clamp")) {
     if (fault == CispoFault::bounds_around_one) {
       low_ = V(1) - low_;
       high_ = V(1) + high_;
@@ -48,19 +51,15 @@ class EagerCispo {
   }
 
  private:
-  V number(std::string_view option) const {
-    return static_cast<V>(batch_.part.spec.number(option));
-  }
-  Variable field(Variable like, std::string_view name, std::int64_t at) const {
-    return like.tape().constant(static_cast<V>(batch_.part.batch.at(name).at(at)));
-  }
-
   Variable term_of(Variable log_prob, std::int64_t at) const {
-    Variable log_ratio = log_prob - field(log_prob, "old_log_prob", at);
+    const auto constant = [&](std::string_view field) {
+      return log_prob.tape().constant(in_.field(field, at));
+    };
+    Variable log_ratio = log_prob - constant("old_log_prob");
     if (limit_) log_ratio = clamp(log_ratio, -*limit_, *limit_);
     const Variable weight = clamp(exp(log_ratio), low_, high_);
     const bool flows = fault_ == CispoFault::gradient_through_weight;
-    const Variable scale = -((flows ? weight : detach(weight)) * field(log_prob, "advantage", at));
+    const Variable scale = -((flows ? weight : detach(weight)) * constant("advantage"));
     // An impossible token of no weight: its infinite log-prob must not meet the zero.
     const bool silent = scale.value() == V(0) && std::isinf(log_prob.value());
     if (silent && fault_ != CispoFault::mask_multiply) return log_prob.tape().constant(V(0));
@@ -68,22 +67,16 @@ class EagerCispo {
   }
 
   MicroBatch& batch_;
+  PositionBatch<Format> in_;
   CispoFault fault_;
   V low_, high_;
   std::optional<V> limit_;
 };
 
-Step eager(CispoFault fault) {
-  return [fault](MicroBatch& batch) {
-    const bool wide = float_dtype(batch.signature, batch.part) == Dtype::f64;
-    return wide ? EagerCispo<F64>(batch, fault).run() : EagerCispo<F32>(batch, fault).run();
-  };
-}
-
 Implementation implementation(std::string name, CispoFault fault = CispoFault::none,
                               const Trainer& trainer = {}) {
   return eager_implementation({.loss = "cispo", .source = {"impl/faulty/cispo.cpp", 1}},
-                              std::move(name), eager(fault), trainer);
+                              std::move(name), step_of<EagerCispo>(fault), trainer);
 }
 
 Implementation faulty(std::string name, CispoFault fault, Fault why, const Trainer& trainer = {}) {

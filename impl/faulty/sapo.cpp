@@ -29,10 +29,8 @@ class EagerSapo {
   using V = typename Format::Value;
   using Variable = Var<Format>;
 
-  EagerSapo(MicroBatch& batch, SapoFault fault) : batch_(batch), fault_(fault) {
-    const LossSpec& spec = batch.part.spec;
-    const bool bounded = !spec.is_none("log_ratio_clamp");
-    if (bounded && fault != SapoFault::clamp_forgotten) limit_ = number("log_ratio_clamp");
+  EagerSapo(MicroBatch& batch, SapoFault fault) : batch_(batch), in_(batch), fault_(fault) {
+    if (fault != SapoFault::clamp_forgotten) limit_ = in_.limit("log_ratio_clamp");
   }
 
   LossResult run() {
@@ -45,20 +43,13 @@ class EagerSapo {
   }
 
  private:
-  V number(std::string_view option) const {
-    return static_cast<V>(batch_.part.spec.number(option));
-  }
-  V field(std::string_view name, std::int64_t at) const {
-    return static_cast<V>(batch_.part.batch.at(name).at(at));
-  }
-
   Variable term_of(Variable log_prob, std::int64_t at) const {
     const auto constant = [&](V x) { return log_prob.tape().constant(x); };
-    const V advantage = field("advantage", at);
+    const V advantage = in_.field("advantage", at);
     const bool rewarded = advantage > V(0) || fault_ == SapoFault::one_tau;
-    const V tau = number(rewarded ? "tau_positive" : "tau_negative");
+    const V tau = in_.option(rewarded ? "tau_positive" : "tau_negative");
     const V scale = fault_ == SapoFault::scale_without_tau ? V(4) : V(4) / tau;
-    Variable log_ratio = log_prob - constant(field("old_log_prob", at));
+    Variable log_ratio = log_prob - constant(in_.field("old_log_prob", at));
     if (limit_) log_ratio = clamp(log_ratio, -*limit_, *limit_);
     Variable gate = sigmoid((exp(log_ratio) - constant(V(1))) * constant(tau));
     // A closed gate hands nothing on to a weight that may be infinite.
@@ -70,21 +61,15 @@ class EagerSapo {
   }
 
   MicroBatch& batch_;
+  PositionBatch<Format> in_;
   SapoFault fault_;
   std::optional<V> limit_;
 };
 
-Step eager(SapoFault fault) {
-  return [fault](MicroBatch& batch) {
-    const bool wide = float_dtype(batch.signature, batch.part) == Dtype::f64;
-    return wide ? EagerSapo<F64>(batch, fault).run() : EagerSapo<F32>(batch, fault).run();
-  };
-}
-
 Implementation implementation(std::string name, SapoFault fault = SapoFault::none,
                               const Trainer& trainer = {}) {
   return eager_implementation({.loss = "sapo", .source = {"impl/faulty/sapo.cpp", 1}},
-                              std::move(name), eager(fault), trainer);
+                              std::move(name), step_of<EagerSapo>(fault), trainer);
 }
 
 Implementation faulty(std::string name, SapoFault fault, Fault why, const Trainer& trainer = {}) {

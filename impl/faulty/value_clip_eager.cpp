@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/faulty/value_clip_eager.h"
 
-#include <limits>
 #include <optional>
-#include <utility>
-#include <vector>
 
-#include "impl/faulty/tape_functions.h"
-#include "impl/faulty/tape_result.h"
-#include "impl/token_weight.h"
+#include "impl/faulty/position_program.h"
 
 namespace lossgate::impl {
 namespace {
@@ -19,45 +14,28 @@ class EagerValueClip {
   using V = typename Format::Value;
   using Variable = Var<Format>;
 
-  EagerValueClip(MicroBatch& micro_batch, ValueClipFault fault)
-      : batch_(micro_batch),
-        spec_(micro_batch.part.spec),
+  EagerValueClip(MicroBatch& batch, ValueClipFault fault)
+      : batch_(batch),
+        in_(batch),
         fault_(fault),
-        rows_(micro_batch.part.shape[Axis::sequences]),
-        tokens_(micro_batch.part.shape[Axis::tokens]),
-        around_old_(spec_.choice("clip_form") == "around_old") {
-    if (!spec_.is_none("value_clip")) limit_ = static_cast<V>(spec_.number("value_clip"));
-  }
+        around_old_(batch.part.spec.choice("clip_form") == "around_old"),
+        limit_(in_.limit("value_clip")) {}
 
   LossResult run() {
-    std::vector<Variable> weighted;
-    for (std::int64_t at = 0; at < rows_ * tokens_; ++at) {
-      terms_.push_back(term_of(at));
-      weighted.push_back(terms_.back() * tape_.constant(weight_of(at / tokens_)));
-    }
-    const Variable loss = tape_.sum(weighted);
-    tape_.backward(loss, static_cast<V>(batch_.part.upstream));
-    return result_by_position(tape_, loss, terms_, leaves_, {rows_, tokens_}, "gradient.value");
+    const PositionRules rules = {.leaf = "value",
+                                 .multiplies_mask = is(ValueClipFault::masked_multiply),
+                                 .local_means = is(ValueClipFault::mean_of_micro_batch_means),
+                                 .divides_by_zero = is(ValueClipFault::empty_divisor)};
+    return run_by_position<Format>(batch_, rules, [this](Variable value, std::int64_t at) {
+      const auto constant = [&](std::string_view field) {
+        return value.tape().constant(in_.field(field, at));
+      };
+      return loss_of(value, constant("old_value"), constant("return"));
+    });
   }
 
  private:
   bool is(ValueClipFault fault) const { return fault_ == fault; }
-  Variable number(double x) { return tape_.constant(static_cast<V>(x)); }
-  const Tensor& field(std::string_view name) const { return batch_.part.batch.at(name); }
-
-  Variable term_of(std::int64_t at) {
-    const bool valid = batch_.positions.valid[static_cast<std::size_t>(at)] != 0;
-    const bool multiplies = is(ValueClipFault::masked_multiply);
-    if (!valid && !multiplies) {
-      leaves_.push_back(number(0.0));
-      return number(0.0);
-    }
-    const Variable value = tape_.variable(static_cast<V>(field("value").at(at)));
-    leaves_.push_back(value);
-    const Variable target = number(field("return").at(at));
-    const Variable term = loss_of(value, number(field("old_value").at(at)), target);
-    return multiplies ? term * number(valid) : term;
-  }
 
   Variable loss_of(Variable value, Variable old, Variable target) {
     const Variable distance = value - target;
@@ -91,40 +69,21 @@ class EagerValueClip {
   /// Of a size: halved where it neither underflows nor lets the square overflow.
   Variable half_square(Variable x) {
     const bool squares_first = is(ValueClipFault::square_then_half) || x.value() <= V(1);
-    return squares_first ? number(0.5) * (x * x) : (number(0.5) * x) * x;
-  }
-
-  V weight_of(std::int64_t row) const {
-    const std::int64_t own = batch_.positions.row_tokens[static_cast<std::size_t>(row)];
-    Totals totals = batch_.totals;
-    if (is(ValueClipFault::mean_of_micro_batch_means)) {
-      totals = {batch_.positions.tokens, batch_.positions.sequences};
-    }
-    const bool mean = spec_.reduction != Reduction::sum;
-    const bool nothing =
-        spec_.reduction == Reduction::sequence_mean ? own == 0 : totals.tokens == 0;
-    if (is(ValueClipFault::empty_divisor) && mean && nothing) {
-      return std::numeric_limits<V>::infinity();
-    }
-    return token_weight<V>(spec_, totals, own);
+    const Variable half = x.tape().constant(V(0.5));
+    return squares_first ? half * (x * x) : (half * x) * x;
   }
 
   MicroBatch& batch_;
-  const LossSpec& spec_;
+  PositionBatch<Format> in_;
   ValueClipFault fault_;
-  std::int64_t rows_, tokens_;
   bool around_old_;
   std::optional<V> limit_;
-  Tape<Format> tape_;
-  std::vector<Variable> leaves_, terms_;
 };
 
 }  // namespace
 
 LossResult eager_value_clip(MicroBatch& micro_batch, ValueClipFault fault) {
-  const Dtype dtype = float_dtype(micro_batch.signature, micro_batch.part);
-  if (dtype == Dtype::f64) return EagerValueClip<F64>(micro_batch, fault).run();
-  return EagerValueClip<F32>(micro_batch, fault).run();
+  return step_of<EagerValueClip>(fault)(micro_batch);
 }
 
 LossResult eager_value_clip_in_f16(MicroBatch& micro_batch, ValueClipFault fault) {
