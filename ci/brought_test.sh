@@ -97,6 +97,28 @@ proposals() {
   expect 0 'asked on [0-9]+ cases: exited with status 7' check
 }
 
+# Python multiplies in the fields' format unless a function says otherwise.
+arithmetic() {
+  bring sound 'dtypes = ["f32", "f64"]'
+  expect 0 'arithmetic with f64 fields: worst error [0-9.]+ of its bound on [0-9]+ benign cases$' check
+  grep -q 'proposal' stdout && fail "a proposal without need: $(cat stdout)"
+  bring widens 'dtypes = ["bf16"]'
+  proposes widens '\[subject.arithmetic\] compute = "f32"$' 'dtypes = ["bf16"]'
+  grep -q 'then the bounds are .* times as narrow' stdout || fail "its worth is not said: $(cat stdout)"
+  bring widens 'dtypes = ["bf16"]' '[subject.arithmetic]' 'compute = "f32"'
+  expect 0 'arithmetic with bf16 fields' check
+  grep -q 'proposal' stdout && fail "not content with its own proposal: $(cat stdout)"
+  proposes rounds_its_fields '\[\[subject\]\] dtypes = \["bf16"\]$'
+  proposes stores_few_bits '\[subject.arithmetic\] stages = \{ log_prob = "bf16", gradient = "bf16" \}$'
+  grep -q 'at most 2 fits' stdout || fail "the misfit is not said: $(cat stdout)"
+  gate 1 'advice: stores_few_bits with f32 fields fits .subject.arithmetic. stages'
+  bring off_by_a_thousandth
+  expect 0 'no declaration of its arithmetic explains that' check
+  grep -q 'proposal: .subject.arithmetic' stdout && fail "a fault is explained away: $(cat stdout)"
+  gate 1 'reference_agreement VIOLATED'
+  grep -q 'advice' stdout && fail "a fault is explained away: $(cat stdout)"
+}
+
 containment() {
   bring exits
   gate 1 'does_not_crash VIOLATED by exits' --cases 6

@@ -14,7 +14,8 @@ endforeach()
 # Losses that a user brings, with the Python that ci/setup.sh gives torch.
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
-  foreach(test IN ITEMS verdicts contract identify proposals containment mistakes)
+  foreach(test IN ITEMS verdicts contract identify proposals arithmetic containment
+      mistakes)
     add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/brought_test.sh ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/brought_test)
     set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600)
@@ -61,7 +62,8 @@ set_target_properties(given_implementations PROPERTIES PREFIX "")
 target_link_libraries(given_implementations PRIVATE lossgate_impl lossgate_reference)
 target_link_options(given_implementations PRIVATE -Wl,-Bsymbolic -Wl,--exclude-libs,ALL)
 add_executable(library_recall recall/library_recall.cpp)
-target_link_libraries(library_recall PRIVATE lossgate_impl lossgate_reference lossgate_report ${fmt})
+target_link_libraries(library_recall PRIVATE
+  lossgate_external lossgate_impl lossgate_reference lossgate_report ${fmt})
 add_test(NAME library.recall COMMAND library_recall $<TARGET_FILE:lossgate>
   $<TARGET_FILE:given_implementations> ${PROJECT_BINARY_DIR}/library_recall 60)
 set_tests_properties(library.recall PROPERTIES TIMEOUT 1200)

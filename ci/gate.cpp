@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -11,10 +12,12 @@
 #include <filesystem>
 #include <set>
 
+#include "ci/arithmetic_trial.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/out_folder.h"
 #include "ci/progress.h"
+#include "ci/variant.h"
 #include "ci/waivers.h"
 #include "corpora/files.h"
 #include "report/board.h"
@@ -118,6 +121,27 @@ void run(const Plan& plan, const GateOptions& options, report::RunRecord& record
   progress.finish();
 }
 
+/// Many findings may have one reason: an arithmetic that is not what a subject declares.
+void advise(const Plan& plan, const report::RunRecord& record) {
+  for (const auto& brought : plan.selection().brought) {
+    const auto disagrees = [&](const auto& finding) {
+      return finding.implementation == brought->implementation.name &&
+             finding.property == "reference_agreement";
+    };
+    if (std::ranges::none_of(record.findings, disagrees)) continue;
+    try {
+      for (const ArithmeticTrial& trial : try_arithmetic(*brought)) {
+        if (trial.fits() || !trial.proposal) continue;
+        fmt::print("advice: {} with {} fields fits {}, right only if {}\n",
+                   brought->implementation.name, name(trial.dtype), trial.proposal->line,
+                   trial.proposal->right);
+      }
+    } catch (const ImplementationThrew&) {  // which is a finding, too
+    } catch (const impl::SubjectError&) {
+    }
+  }
+}
+
 bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR"); }
 
 }  // namespace
@@ -145,6 +169,7 @@ int run_gate(const GateOptions& options) {
   write_out(options.out, record);
 
   fmt::print("{}", report::board(record, {.colour = on_terminal(), .folder = options.out}));
+  if (!interrupted) advise(plan, record);
   fmt::print("results: {0}/run.json, {0}/junit.xml\n", options.out);
   if (interrupted) return static_cast<int>(Exit::interrupted);
   return report::exit_status(record);

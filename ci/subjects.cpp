@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ci/arithmetic_trial.h"
 #include "ci/brought.h"
 #include "ci/errors.h"
-#include "ci/proposal.h"
 #include "ci/selection.h"
 #include "ci/suggestion.h"
 #include "report/value_text.h"
@@ -75,6 +75,14 @@ void print_subject(const Brought& brought) {
   }
 }
 
+void print_proposal(const Proposal& proposal) {
+  fmt::print("  proposal: {}\n    right only if {}\n", proposal.line, proposal.right);
+  if (!proposal.seen.empty()) fmt::print("    it said: {}\n", proposal.seen);
+  for (const std::string& relaxed : proposal.relaxes) {
+    fmt::print("    then no longer asked: {}\n", relaxed);
+  }
+}
+
 /// What fails on a few cases, and the lines that would make of it what is not asked.
 void print_trial(const ContractTrial& trial, const std::string& config) {
   std::string failing;
@@ -85,18 +93,24 @@ void print_trial(const ContractTrial& trial, const std::string& config) {
              !trial.trouble.empty() ? trial.trouble
              : failing.empty()      ? "nothing fails"
                                     : "fails " + failing);
-  for (const Proposal& proposal : trial.proposals) {
-    fmt::print("  proposal: {}\n    right only if {}\n", proposal.line, proposal.right);
-    if (!proposal.seen.empty()) fmt::print("    it said: {}\n", proposal.seen);
-    for (const std::string& relaxed : proposal.relaxes) {
-      fmt::print("    then no longer asked: {}\n", relaxed);
-    }
-  }
+  for (const Proposal& proposal : trial.proposals) print_proposal(proposal);
   for (const std::string& kind : trial.unexplained) {
     fmt::print("  no line of the contract explains {}\n", kind);
   }
   if (trial.unexplained.empty() && trial.trouble.empty()) return;
   fmt::print("  lossgate gate --config {} shows it\n", config);
+}
+
+void print_trial(const ArithmeticTrial& trial) {
+  if (trial.cases == 0) return;
+  fmt::print("  arithmetic with {} fields: worst error {:.3g} of its bound on {} benign cases{}\n",
+             name(trial.dtype), trial.ratio, trial.cases,
+             trial.fits() ? "" : fmt::format(", at most {} fits", reference::kThreshold));
+  if (trial.proposal) {
+    print_proposal(*trial.proposal);
+  } else if (!trial.fits()) {
+    fmt::print("  no declaration of its arithmetic explains that\n");
+  }
 }
 
 /// The parameters that a function needs for every field of the loss.
@@ -161,7 +175,10 @@ int run_check(const std::vector<std::string>& configs) {
   for (const std::string& path : configs) {
     for (const auto& brought : bring(read_subject_file(path), {})) {
       print_subject(*brought);
-      print_trial(try_contract(*brought), path);
+      const ContractTrial contract = try_contract(*brought);
+      print_trial(contract, path);
+      if (!contract.trouble.empty()) continue;
+      for (const ArithmeticTrial& trial : try_arithmetic(*brought)) print_trial(trial);
     }
   }
   return static_cast<int>(Exit::green);

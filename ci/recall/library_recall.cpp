@@ -10,6 +10,7 @@
 #include <string>
 
 #include "impl/catalog.h"
+#include "impl/external/declared_arithmetic.h"
 #include "properties/verdict.h"
 #include "reference/reference.h"
 #include "report/record_file.h"
@@ -42,18 +43,20 @@ std::string dtypes_text(const impl::Implementation& row) {
 
 std::string toml_text(const impl::Implementation& row, const std::string& library) {
   const Arithmetic arithmetic = row.arithmetic(Dtype::f32);
-  std::string outputs;
+  std::string outputs, lines;
+  for (const std::string& line :
+       impl::toml_lines({.compute = arithmetic.compute, .form = arithmetic.form})) {
+    lines += line + '\n';
+  }
   for (const OutputField& output : reference::find_signature(row.loss)->outputs) {
     outputs += (outputs.empty() ? "\"" : ", \"") + output.name + "\"";
   }
   return fmt::format(
       "[[subject]]\nname = \"{}\"\nloss = \"{}\"\nentry = \"so:{}:implementation\"\n"
       "environment = {{ LOSSGATE_IMPLEMENTATION = \"{}\" }}\noutputs = [{}]\ndtypes = [{}]\n"
-      "micro_batches = \"sum\"\nranks = \"sum\"\ncompute = \"{}\"\n{}[subject.contract]\n"
+      "micro_batches = \"sum\"\nranks = \"sum\"\n[subject.arithmetic]\n{}[subject.contract]\n"
       "masked = \"any\"\nrefuses_invalid = true\ninfinite_valid = true\n",
-      subject_name(row), row.loss, library, row.name, outputs, dtypes_text(row),
-      name(arithmetic.compute),
-      arithmetic.form.empty() ? "" : fmt::format("form = \"{}\"\n", arithmetic.form));
+      subject_name(row), row.loss, library, row.name, outputs, dtypes_text(row), lines);
 }
 
 class Recall {

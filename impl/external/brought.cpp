@@ -62,7 +62,7 @@ bool sums_gradients(const LossSignature& loss) {
 }
 
 Arithmetic arithmetic_of(const Subject& subject, const LossSignature& loss, Dtype stored) {
-  Arithmetic arithmetic = plain_arithmetic(subject.compute.value_or(stored), subject.form);
+  Arithmetic arithmetic = arithmetic_of(subject.arithmetic, stored);
   // Each micro-batch's part comes in the format of its field, whatever it was computed in.
   Store& part = arithmetic.stage(Stage::accumulate);
   if (sums_gradients(loss) && unit_roundoff(stored) > part.roundoff) {

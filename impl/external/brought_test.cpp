@@ -8,7 +8,7 @@ namespace {
 
 TEST(BroughtImplementation, AllowsForWeightGradientsThatComeInSixteenBits) {
   Subject subject;
-  subject.compute = Dtype::f32;
+  subject.arithmetic.compute = Dtype::f32;
   const auto roundoff = [&](Axis first, Dtype stored) {
     LossSignature loss;
     loss.fields = {{"x", Role::differentiable, Quantity::weight, {first, Axis::hidden}}};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "impl/external/config_arithmetic.h"
 #include "impl/external/config_reader.h"
 
 namespace lossgate::impl {
@@ -179,19 +180,6 @@ void read_axes(const Reader& reader, const LossSignature& loss, Subject& subject
   }
 }
 
-void read_arithmetic(const Reader& reader, const LossSignature& loss, Subject& subject) {
-  if (const toml::node* node = reader.find("compute")) {
-    subject.compute = reader.word<Dtype>(
-        "compute", *node,
-        {{"f64", Dtype::f64}, {"f32", Dtype::f32}, {"f16", Dtype::f16}, {"bf16", Dtype::bf16}});
-  }
-  subject.form = reader.text("form");
-  if (!subject.form.empty() && std::ranges::find(loss.forms, subject.form) == loss.forms.end()) {
-    reader.fail(reader.find("form")->source(),
-                "the forms of " + loss.id + " are " + listed(loss.forms));
-  }
-}
-
 /// Keys that mean nothing to a function which is called as it is, in host memory.
 void refuse_python(const Reader& reader) {
   for (const char* key : {"interpreter", "path", "device", "threads", "arguments"}) {
@@ -206,10 +194,10 @@ void refuse_python(const Reader& reader) {
 Subject read_subject(const toml::table& table, const std::string& file, const fs::path& folder,
                      FindSignature find) {
   const Reader reader(table, file, "[[subject]]");
-  reader.allow({"name",        "loss",      "entry",         "interpreter", "folder",  "path",
-                "environment", "device",    "threads",       "reductions",  "options", "outputs",
-                "dtypes",      "arguments", "micro_batches", "ranks",       "compute", "form",
-                "contract",    "seconds",   "axes",          "megabytes"});
+  reader.allow(
+      {"name",          "loss",    "entry",      "interpreter", "folder",  "path",   "environment",
+       "device",        "threads", "reductions", "options",     "outputs", "dtypes", "arguments",
+       "micro_batches", "ranks",   "arithmetic", "contract",    "seconds", "axes",   "megabytes"});
   Subject subject;
   subject.loss = reader.required("loss", "\"grpo\"");
   const LossSignature* loss = find(subject.loss);
@@ -244,7 +232,9 @@ Subject read_subject(const toml::table& table, const std::string& file, const fs
   read_names(reader, *loss, subject);
   read_options(reader, *loss, subject);
   read_axes(reader, *loss, subject);
-  read_arithmetic(reader, *loss, subject);
+  if (const toml::table* arithmetic = reader.table("arithmetic")) {
+    subject.arithmetic = read_arithmetic(*arithmetic, file, *loss);
+  }
   if (const toml::table* contract = reader.table("contract")) {
     read_contract(*contract, file, *loss, subject);
   }

@@ -81,9 +81,14 @@ dtypes = ["bf16", "f64"]
 arguments = { lp = "field:x" }
 micro_batches = "mean"
 ranks = "token_weighted"
+seconds = 2.5
+[subject.arithmetic]
 compute = "f32"
 form = "short"
-seconds = 2.5
+stages = { log_prob = "bf16", per_token = "stored" }
+sum = "sequential"
+matmul = { order = "blocked", width = 64, in = "f64" }
+exp_slope = 1
 [subject.contract]
 masked = { default = "any", x = "-inf", mask = 0 }
 refuses_invalid = true
@@ -103,7 +108,14 @@ empty_rows = "counted"
   EXPECT_EQ(subject.dtypes, (std::vector{Dtype::bf16, Dtype::f64}));
   EXPECT_EQ(subject.micro_batches, Combination::mean);
   EXPECT_EQ(subject.ranks, Combination::token_weighted);
-  EXPECT_EQ(subject.compute, Dtype::f32);
+  const DeclaredArithmetic arithmetic = {
+      .compute = Dtype::f32,
+      .form = "short",
+      .stages = {{Stage::log_prob, Dtype::bf16}, {Stage::per_token, Format()}},
+      .sum = DeclaredSum{SumOrder::sequential, 1.0, {}},
+      .matmul = DeclaredSum{SumOrder::blocked, 64.0, Dtype::f64},
+      .exp_slope = 1.0};
+  EXPECT_EQ(subject.arithmetic, arithmetic);
   EXPECT_EQ(subject.masked, Masked::anything);
   EXPECT_EQ(subject.masked_of_field.at("x"), Masked::minus_infinity);
   EXPECT_EQ(subject.masked_of_field.at("mask"), Masked::zero);
@@ -134,7 +146,15 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "dtypes = ['i64']\n", "dtypes are f64, f32, f16, bf16"},
       {kHead + "micro_batches = 'average'\n", "must be one of none, sum, mean, token_weighted"},
       {kHead + "outputs = ['y']\n", "no output 'y'"},
-      {kHead + "form = 'long'\n", "forms of toy are stable, short"},
+      {kHead + "arithmetic = { form = 'long' }\n", "forms of toy are stable, short"},
+      {kHead + "arithmetic = { compute = 'f8' }\n", "must be one of stored, f64, f32, f16, bf16"},
+      {kHead + "arithmetic = { stages = { store = 'f16' } }\n",
+       "a stage must be one of logits, log_prob, per_token, loss, gradient"},
+      {kHead + "arithmetic = { sum = 'random' }\n",
+       "the order of a sum must be one of pairwise, lanes, blocked, online, sequential"},
+      {kHead + "arithmetic = { sum = { order = 'lanes', width = 0.5 } }\n",
+       "'width' must be a number from 1 to 1048576"},
+      {kHead + "arithmetic = { exp_slope = -1 }\n", "'exp_slope' must be a number from 0 to 100"},
       {kHead + "contract = { masked = { y = 0 } }\n", "no field 'y'"},
       {kHead + "contract = { masked = 'nan' }\n", "must be one of any, -inf, finite, ordinary, 0"},
       {kHead + "contract = { empty_rows = 'mean' }\n",

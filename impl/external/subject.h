@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "impl/external/declared_arithmetic.h"
 #include "impl/implementation.h"
 #include "reference/spec/signature.h"
 
@@ -43,8 +43,7 @@ struct Subject {
   std::vector<Dtype> dtypes = {Dtype::f32};
   std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
   Combination micro_batches = Combination::none, ranks = Combination::none;
-  std::optional<Dtype> compute;  ///< format of intermediates; that of the fields unless said
-  std::string form;              ///< of the loss's forms; empty: undeclared
+  DeclaredArithmetic arithmetic;
   std::vector<std::pair<Axis, std::int64_t>> axes;  ///< that have one extent
   Contract contract = {.refuses_invalid = false, .infinite_valid = false};
   Masked masked = Masked::finite;                 ///< what its caller leaves at masked positions

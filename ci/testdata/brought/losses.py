@@ -112,3 +112,21 @@ def other_order_each_time(log_probs, old_log_probs, advantages, mask, clip_low=0
     loss = -torch.min(ratio * advantage, ratio.clamp(1 - clip_low, 1 + clip_high) * advantage)
     loss = torch.where(valid, loss, 0.0).flatten()
     return loss[torch.randperm(loss.numel())].sum() / valid.sum().clamp(min=1)
+
+
+def widens(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    return sound(log_probs.float(), old_log_probs.float(), advantages.float(), mask, clip_low, clip_high)
+
+
+def rounds_its_fields(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    few = torch.bfloat16
+    return sound(log_probs.to(few), old_log_probs.to(few), advantages.to(few), mask, clip_low, clip_high).float()
+
+
+def stores_few_bits(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    log_ratio = (log_probs - old_log_probs).to(torch.bfloat16).float()
+    return sound(log_ratio, torch.zeros_like(log_ratio), advantages, mask, clip_low, clip_high)
+
+
+def off_by_a_thousandth(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) * 1.001

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/arithmetic_trial.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "ci/variant.h"
+#include "fuzz/draw_case.h"
+#include "properties/agreement.h"
+
+namespace lossgate::ci {
+namespace {
+
+using impl::DeclaredArithmetic;
+using impl::DeclaredSum;
+using properties::CaseStudy;
+
+constexpr int kCases = 16;
+constexpr std::uint64_t kSeed = 40;
+/// A declaration that is wider by less is left as it is.
+constexpr double kMuchNarrower = 8.0;
+
+/// What a declaration makes of the values seen.
+struct Fit {
+  double ratio = 0.0;      ///< worst error, in units of the bound
+  double log_bound = 0.0;  ///< mean of log2(bound) over all entries that have one
+
+  bool holds() const { return ratio <= reference::kThreshold; }
+};
+
+std::vector<Dtype> narrower_formats(Dtype than) {
+  std::vector<Dtype> formats;
+  for (const Dtype format : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+    if (unit_roundoff(format) > unit_roundoff(than)) formats.push_back(format);
+  }
+  return formats;
+}
+
+/// What a function may declare that computes in one format, from narrow bounds to wide ones.
+void add_concessions(const DeclaredArithmetic& plain, Dtype compute, Dtype stored,
+                     std::vector<DeclaredArithmetic>& all) {
+  const auto with = [&](auto change) {
+    all.push_back(plain);
+    change(all.back());
+  };
+  all.push_back(plain);
+  with([](auto& a) { a.sum = DeclaredSum{SumOrder::sequential, 1.0, {}}; });
+  with([](auto& a) { a.exp_slope = 1.0; });
+  for (const Dtype format : narrower_formats(compute)) {
+    const impl::Format in = format == stored ? impl::Format() : format;
+    for (const auto& [word, stage] : impl::stage_words()) {
+      with([&](auto& a) { a.stages = {{stage, in}}; });
+    }
+    // The backward of a cast rounds the gradient, too.
+    for (const Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token}) {
+      with([&](auto& a) { a.stages = {{stage, in}, {Stage::gradient, in}}; });
+    }
+    with([&](auto& a) { a.sum = DeclaredSum{SumOrder::pairwise, 1.0, in}; });
+  }
+}
+
+std::vector<DeclaredArithmetic> candidates(const DeclaredArithmetic& declared, Dtype stored) {
+  std::vector<Dtype> formats = narrower_formats(stored);
+  formats.insert(formats.begin(), stored);
+  if (unit_roundoff(stored) > unit_roundoff(Dtype::f32)) formats = {Dtype::f32, stored};
+  std::vector<DeclaredArithmetic> all;
+  for (const Dtype compute : formats) {
+    const impl::Format format = compute == stored ? impl::Format() : compute;
+    add_concessions({.compute = format, .form = declared.form}, compute, stored, all);
+    if (!declared.form.empty()) all.push_back({.compute = format});
+  }
+  return all;
+}
+
+/// Whether it says that something is rounded to fewer digits than the fields have.
+bool narrows(const DeclaredArithmetic& declared, Dtype stored) {
+  const auto fewer = [&](const impl::Format& format) {
+    return unit_roundoff(format.value_or(stored)) > unit_roundoff(stored);
+  };
+  return fewer(declared.compute) || (declared.sum && fewer(declared.sum->in)) ||
+         (declared.matmul && fewer(declared.matmul->in)) ||
+         std::ranges::any_of(declared.stages,
+                             [&](const auto& stage) { return fewer(stage.second); });
+}
+
+/// The subject on benign cases of one format.
+class Observations {
+ public:
+  Observations(const Brought& brought, Dtype stored)
+      : brought_(brought), stored_(stored), subject_(guarded(brought.implementation)) {
+    const LossSignature& signature = brought.loss.signature;
+    for (int i = 0; i < kCases; ++i) {
+      fuzz::Choices choices(
+          fuzz::case_seed(kSeed, signature.id, stored, static_cast<std::uint64_t>(i)));
+      Case c = fuzz::draw_case(signature, stored, fuzz::Profile::benign, choices);
+      c.split = {};
+      if (subject_.unsupported(c)) continue;
+      auto study = std::make_unique<CaseStudy>(brought.loss, std::move(c));
+      LossResult actual = subject_.evaluate(signature, study->whole());
+      if (study->refusal() || malformed(*study, actual)) continue;
+      seen_.push_back({std::move(study), std::move(actual)});
+    }
+  }
+
+  int size() const { return static_cast<int>(seen_.size()); }
+
+  Fit fit(const DeclaredArithmetic& declared) {
+    impl::Subject subject = brought_.subject;
+    subject.arithmetic = declared;
+    const Arithmetic arithmetic =
+        impl::brought_implementation(subject, brought_.loss.signature, brought_.session)
+            .arithmetic(stored_);
+    Fit fit;
+    std::int64_t bounded = 0;
+    for (Seen& one : seen_) {
+      const auto outcome = properties::compare(
+          {.study = *one.study, .arithmetic = arithmetic, .actual = one.actual});
+      fit.ratio = std::max(fit.ratio, outcome.worst_ratio);
+      if (!fit.holds()) return fit;
+      one.study->for_each_expected(arithmetic, false,
+                                   [&](std::size_t, std::int64_t, const reference::Tracked& e) {
+                                     if (!(e.err > 0.0) || std::isinf(e.err)) return;
+                                     fit.log_bound += std::log2(e.err);
+                                     ++bounded;
+                                   });
+    }
+    if (bounded > 0) fit.log_bound /= static_cast<double>(bounded);
+    return fit;
+  }
+
+  /// Whether most results stay as they are when the fields change by less than a narrower format
+  /// sees.
+  bool insensitive() {
+    const double change = 1.0 + 64.0 * unit_roundoff(stored_);
+    return same_share([&](double value) { return value * change; }) > 0.5;
+  }
+
+  /// The narrowest format that the function rounds its fields to.
+  std::optional<Dtype> rounds_fields_to() {
+    auto formats = narrower_formats(stored_);
+    std::ranges::reverse(formats);
+    for (const Dtype format : formats) {
+      const auto rounded = [&](double value) { return round_to(format, value); };
+      if (same_share(rounded) == 1.0) return format;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Seen {
+    std::unique_ptr<CaseStudy> study;
+    LossResult actual;
+  };
+
+  /// The share of results that stay as they are, bit for bit, when fields are changed.
+  template <class Change>
+  double same_share(Change&& change) {
+    std::int64_t same = 0, all = 0;
+    for (const Seen& one : seen_) {
+      const Case changed = with_fields(one.study->whole(), change);
+      const LossResult result = subject_.evaluate(brought_.loss.signature, changed);
+      if (malformed(*one.study, result)) continue;
+      for (const OutputInfo& output : one.study->outputs()) {
+        const Tensor& before = *one.actual.find(output.name);
+        const Tensor& after = *result.find(output.name);
+        for (std::int64_t i = 0; i < before.size(); ++i) {
+          if (before.at(i) == 0.0) continue;
+          same += before.at(i) == after.at(i);
+          ++all;
+        }
+      }
+    }
+    return all == 0 ? 0.0 : static_cast<double>(same) / static_cast<double>(all);
+  }
+
+  template <class Change>
+  Case with_fields(Case c, Change&& change) const {
+    for (const Field& field : brought_.loss.signature.fields) {
+      Tensor& tensor = c.batch.at(field.name);
+      if (field.role != Role::differentiable || !is_float(tensor.dtype)) continue;
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        if (std::isfinite(tensor.at(i))) tensor.set(i, change(tensor.at(i)));
+      }
+    }
+    return c;
+  }
+
+  const Brought& brought_;
+  Dtype stored_;
+  impl::Implementation subject_;
+  std::vector<Seen> seen_;
+};
+
+/// The narrowest declaration whose bound holds every value as it is: T is for what bounds of first
+/// order leave out, which is little on benign cases.
+std::optional<DeclaredArithmetic> narrowest(Observations& observations,
+                                            const DeclaredArithmetic& declared, Dtype stored,
+                                            Fit& fit) {
+  std::optional<DeclaredArithmetic> found;
+  std::optional<bool> insensitive;
+  for (const DeclaredArithmetic& candidate : candidates(declared, stored)) {
+    const Fit next = observations.fit(candidate);
+    if (next.ratio > 1.0 || (found && next.log_bound >= fit.log_bound)) continue;
+    if (narrows(candidate, stored)) {
+      if (!insensitive) insensitive = observations.insensitive();
+      if (!*insensitive) continue;
+    }
+    found = candidate;
+    fit = next;
+  }
+  return found;
+}
+
+ArithmeticTrial try_format(const Brought& brought, Dtype dtype) {
+  Observations observations(brought, dtype);
+  const DeclaredArithmetic& declared = brought.subject.arithmetic;
+  const Fit as_declared = observations.fit(declared);
+  ArithmeticTrial trial{.dtype = dtype, .cases = observations.size(), .ratio = as_declared.ratio};
+  if (trial.cases == 0) return trial;
+  if (!trial.fits()) {
+    if (const auto format = observations.rounds_fields_to()) {
+      trial.proposal = {fmt::format("[[subject]] dtypes = [\"{}\"]", name(*format)),
+                        "its callers have no wider fields: it rounds them to that first",
+                        "",
+                        {}};
+      return trial;
+    }
+  }
+  Fit fit;
+  const auto found = narrowest(observations, declared, dtype, fit);
+  if (!found) return trial;
+  const double narrower = std::exp2(as_declared.log_bound - fit.log_bound);
+  if (trial.fits() && narrower < kMuchNarrower) return trial;
+  const auto lines = impl::toml_lines(*found);
+  trial.proposal = {
+      fmt::format("[subject.arithmetic] {}",
+                  lines.empty() ? "without a line" : fmt::format("{}", fmt::join(lines, "; "))),
+      trial.fits()
+          ? fmt::format("it computes so; then the bounds are {:.2g} times as narrow", narrower)
+          : fmt::format("it computes so; then the worst error is {:.3g}", fit.ratio),
+      "",
+      {}};
+  return trial;
+}
+
+}  // namespace
+
+bool ArithmeticTrial::fits() const { return ratio <= reference::kThreshold; }
+
+std::vector<ArithmeticTrial> try_arithmetic(const Brought& brought) {
+  std::vector<ArithmeticTrial> trials;
+  for (const Dtype dtype : brought.dtypes) trials.push_back(try_format(brought, dtype));
+  return trials;
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ci/proposal.h"
+
+namespace lossgate::ci {
+
+/// A subject on a few benign cases: how well what it declares of its arithmetic fits the values
+/// that it returns.
+struct ArithmeticTrial {
+  Dtype dtype = Dtype::f32;  ///< of the fields
+  int cases = 0;
+  double ratio = 0.0;  ///< its worst error, in units of the bound of what is declared
+  /// What fits where the declared does not, or fits with much narrower bounds.
+  std::optional<Proposal> proposal = {};
+
+  bool fits() const;
+};
+
+/// One trial for each format of fields that the subject is asked in. A format narrower than the
+/// fields' is proposed only where small changes of the fields leave most results as they are, bit
+/// for bit: a formula that is a little wrong would not. Throws ImplementationThrew, SubjectError.
+std::vector<ArithmeticTrial> try_arithmetic(const Brought& brought);
+
+}  // namespace lossgate::ci

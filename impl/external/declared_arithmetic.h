@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/spec/arithmetic.h"
+
+namespace lossgate::impl {
+
+/// A format by name, or that in which a case stores its fields.
+using Format = std::optional<Dtype>;
+
+/// How a function forms its sums.
+struct DeclaredSum {
+  SumOrder order = SumOrder::pairwise;
+  double width = 1.0;
+  Format in;  ///< of the running sum; that of intermediates unless said
+  bool operator==(const DeclaredSum&) const = default;
+};
+
+/// How a function says that it computes: [subject.arithmetic] of a lossgate.toml. What is not said
+/// is PyTorch's: every operation in the fields' format, sums pairwise, nothing stored on the way.
+struct DeclaredArithmetic {
+  Format compute = {};    ///< of intermediates
+  std::string form = {};  ///< of the loss's forms; empty: undeclared, the widest counts
+  std::vector<std::pair<Stage, Format>> stages = {};  ///< intermediates stored in a format
+  std::optional<DeclaredSum> sum = {}, matmul = {};
+  double exp_slope = 0.0;  ///< ulps that exp loses for each unit of its argument
+  bool operator==(const DeclaredArithmetic&) const = default;
+};
+
+Arithmetic arithmetic_of(const DeclaredArithmetic& declared, Dtype stored);
+
+/// The lines that declare it, without the table's name; empty where nothing is said.
+std::vector<std::string> toml_lines(const DeclaredArithmetic& declared);
+
+/// The words of a lossgate.toml.
+const std::vector<std::pair<std::string_view, Stage>>& stage_words();
+const std::vector<std::pair<std::string_view, SumOrder>>& order_words();
+
+}  // namespace lossgate::impl
