@@ -42,18 +42,34 @@ Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const More
   return result;
 }
 
-/// a b x, in any order, where an implementation may scale x by a b without looking at it: a zero x
-/// does not silence a coefficient that overflows in the compute format.
-template <class S>
-S scaled_by(const S& a, const S& b, const S& x) {
-  return product(a, b, x);
+/// x a b ..., in any order, where an implementation may scale x by the other factors without
+/// looking at it: a zero x does not silence a scale that overflows in the compute format.
+template <class S, class... More>
+S scaled_by(const S& x, const S& a, const S& b, const More&... more) {
+  return product(x, a, b, more...);
 }
 
-inline Tracked scaled_by(const Tracked& a, const Tracked& b, const Tracked& x) {
-  if (!x.is_exact_zero()) return product(a, b, x);
-  const Tracked coefficient = a * b;
-  const double most = std::max(coefficient.peak, tracking::magnitude(coefficient.v));
+template <class... More>
+Tracked scaled_by(const Tracked& x, const Tracked& a, const Tracked& b, const More&... more) {
+  if (!x.is_exact_zero()) return product(x, a, b, more...);
+  const Tracked scale = product(a, b, more...);
+  const double most = std::max(scale.peak, tracking::magnitude(scale.v));
   return {0.0L, 0.0, most <= tracking::largest ? 0.0 : most, 0.0};
+}
+
+/// A weighted term, where an implementation may weight `factor`, of which `part` of the term is a
+/// multiple, instead: what that loses to underflow is multiplied by the other factors.
+template <class S>
+S weighted_within(const S& weighted, const S& /*part*/, const S& /*factor*/) {
+  return weighted;
+}
+
+inline Tracked weighted_within(Tracked weighted, const Tracked& part, const Tracked& factor) {
+  using namespace tracking;
+  const double others = (magnitude(part.v) + part.half) / magnitude(factor.v);
+  if (weighted.is_exact_zero() || !std::isfinite(others)) return weighted;
+  weighted.err = or_infinity(weighted.err + tracking::product(current->eta, others));
+  return weighted;
 }
 
 /// An entry of a matrix product, which never looks at its factors: a zero does not silence an
@@ -71,16 +87,17 @@ inline Tracked multiplied(const Tracked& a, const Tracked& b) {
   return result.is_exact_zero() && !tame ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
 }
 
-/// a, about to be compared with a bound: an implementation may compare their products with b, which
-/// may underflow.
+/// a, about to be compared with a bound: an implementation may compare their products with b, or
+/// with b weighted before, which may underflow.
 template <class S>
-S compared_as_product(const S& a, const S& /*b*/) {
+S compared_as_product(const S& a, const S& /*b*/, const S& /*weight*/) {
   return a;
 }
 
-inline Tracked compared_as_product(Tracked a, const Tracked& b) {
-  if (tracking::is_stored_infinity(a)) return a;
-  a.err += tracking::or_infinity(tracking::current->eta / tracking::magnitude(b.v));
+inline Tracked compared_as_product(Tracked a, const Tracked& b, const Tracked& weight) {
+  using namespace tracking;
+  if (is_stored_infinity(a)) return a;
+  a.err += or_infinity(current->eta / (magnitude(b.v) * std::min(magnitude(weight.v), 1.0)));
   return a;
 }
 

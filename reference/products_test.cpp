@@ -67,10 +67,32 @@ TEST_F(Products, OfFiveFactorsLoseWhatTheFirstTwoLoseTimesTheOthers) {
   EXPECT_LE(tiny.err, 10 * lost);
 }
 
+TEST_F(Products, MayBeWeightedWithinOneOfTheirFactors) {
+  const double advantage = 3 * min_subnormal(Dtype::f32), ratio = 20.0;
+  const Tracked part = stored(advantage) * stored(ratio), weight = stored(0.5);
+  const float first = static_cast<float>(advantage) * 0.5F;
+  const double error = std::fabs(double{first} * ratio - 0.5 * advantage * ratio);
+  EXPECT_GT(error, kThreshold * (weight * part).err);
+  EXPECT_LE(error, kThreshold * weighted_within(weight * part, part, stored(advantage)).err);
+  EXPECT_EQ(weighted_within(weight * part, part, stored(0.0)).err, (weight * part).err);
+  const Tracked infinity = stored(kInfinity);
+  EXPECT_EQ(weighted_within(infinity, infinity, infinity).err, infinity.err);
+}
+
+TEST_F(Products, MayTieWhereWhatTheyAreComparedWithIsWeightedFirst) {
+  // 50 and 17 times the smallest number: 1.197 and 1.15 times the latter round to one number.
+  const Tracked ratio = stored(1.197), bound = stored(1.15), advantage = stored(7e-44);
+  const Tracked unweighted = compared_as_product(ratio, advantage, stored(1.0));
+  const Tracked third = compared_as_product(ratio, advantage, stored(1.0) / stored(3.0));
+  EXPECT_EQ(compare(unweighted, bound), Order::above);
+  EXPECT_EQ(compare(third, bound), Order::undecided);
+  EXPECT_EQ(compare(compared_as_product(ratio, stored(1.0), stored(1e-6)), bound), Order::above);
+}
+
 TEST_F(Products, OfAZeroAndACoefficientThatOverflowsNeedNotBeZero) {
-  EXPECT_TRUE(scaled_by(stored(3.0), stored(4.0), stored(0.0)).is_exact_zero());
-  EXPECT_TRUE(scaled_by(stored(0.0), stored(kInfinity), stored(1.0)).is_exact_zero());
-  EXPECT_GT(scaled_by(stored(3.0), stored(2e38), stored(0.0)).peak, 5e38);
+  EXPECT_TRUE(scaled_by(stored(0.0), stored(3.0), stored(4.0)).is_exact_zero());
+  EXPECT_TRUE(scaled_by(stored(1.0), stored(0.0), stored(kInfinity)).is_exact_zero());
+  EXPECT_GT(scaled_by(stored(0.0), stored(3.0), stored(2e38)).peak, 5e38);
 }
 
 TEST_F(Products, FeelASumThatOverflowsBeforeItIsScaled) {

@@ -50,7 +50,8 @@ struct Cispo {
       const S p = log_prob(s, t), a = advantage(s, t);
       const S w = importance(store(Stage::log_prob, p - old_log_prob(s, t))).value;
       const S c = stop_gradient(clamp(w, low, high));
-      return TokenTerm<S>{-scaled_by(c, a, p), -product(in.upstream(), weight, c, a)};
+      return TokenTerm<S>{-scaled_by(p, c, a), -scaled_by(p, weight, c, a),
+                          -product(in.upstream(), weight, c, a)};
     });
   }
 };

@@ -22,8 +22,7 @@ struct KlPenalty {
   static LossSignature signature() {
     std::vector<Option> options = kl_options();
     options.push_back(flag_option("kl_straight_through", "differentiate k2 instead"));
-    options.push_back(
-        log_ratio_clamp_option());
+    options.push_back(log_ratio_clamp_option());
     options.push_back(max_length_option());
     OutputField per_token = per_token_output();
     per_token.range = [](const Case& c) -> std::optional<std::pair<double, double>> {
@@ -70,7 +69,7 @@ struct KlPenalty {
                           ? scaled_sum(in.upstream(), weight, product(scale, w.value, k.slope),
                                        through(w, scale, k.weight_slope), S(0))
                           : scale * k.slope;
-      return TokenTerm<S>{value, slope};
+      return TokenTerm<S>{value, weight * value, slope};
     });
   }
 

@@ -44,9 +44,9 @@ class PolicyObjective {
       }
       const auto i = static_cast<std::size_t>(t);
       const Term<S> w = sequence_level_ ? shared : importance_(log_ratio(s, t, log_prob[i]));
-      const Token token = at(s, t, log_prob[i], w.value);
+      const Token token = at(s, t, log_prob[i], w.value, weight);
       per_token_(store(Stage::per_token, token.value), s, t);
-      loss.add(weight * token.value);
+      loss.add(weighted_within(weight * token.value, token.policy, advantage_(s, t)));
       gradient[i] = kl_weighted_ ? product(scale, kl_penalty_, w.value, token.kl_slope)
                                  : product(scale, kl_penalty_, token.kl_slope);
       if (sequence_level_) {
@@ -69,22 +69,25 @@ class PolicyObjective {
   }
 
  private:
-  /// The term of one position, the derivatives of its two halves with respect to the importance
-  /// weight, and that of the KL estimate, without its weight, with respect to log_prob. They stay
-  /// apart, since the chain rule multiplies each by all that stands before it.
+  /// The term of one position, the part of it that is the policy's, the derivatives of its two
+  /// halves with respect to the importance weight, and that of the KL estimate, without its weight,
+  /// with respect to log_prob. They stay apart, since the chain rule multiplies each by all that
+  /// stands before it.
   struct Token {
-    S value, policy_slope, kl_weight_slope, kl_slope;
+    S value, policy, policy_slope, kl_weight_slope, kl_slope;
   };
 
   S log_ratio(std::int64_t s, std::int64_t t, const S& log_prob) const {
     return store(Stage::log_prob, log_prob - old_log_prob_(s, t));
   }
 
-  Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight) const {
-    const Term<S> policy = surrogate_(weight, advantage_(s, t));
-    if (value_of(kl_penalty_) == 0) return {policy.value, policy.slope, S(0), S(0)};
+  Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight,
+           const S& scale) const {
+    const Term<S> policy = surrogate_(weight, advantage_(s, t), scale);
+    if (value_of(kl_penalty_) == 0) return {policy.value, policy.value, policy.slope, S(0), S(0)};
     const auto k = kl_(log_prob, ref_log_prob_(s, t), kl_weighted_ ? &weight : nullptr);
-    return {policy.value + kl_penalty_ * k.value, policy.slope, k.weight_slope, k.slope};
+    const S value = policy.value + kl_penalty_ * k.value;
+    return {value, policy.value, policy.slope, k.weight_slope, k.slope};
   }
 
   S row_count(std::int64_t s) const { return constant<S>(static_cast<Real>(in_.row_tokens(s))); }

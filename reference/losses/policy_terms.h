@@ -81,11 +81,11 @@ class ClippedSurrogate {
         dual_(!in.spec().is_none("dual_clip")),
         ceiling_(dual_ ? in.option("dual_clip") : S(0)) {}
 
-  /// With the derivative with respect to w.
-  Term<S> operator()(const S& w, const S& advantage) const {
+  /// With the derivative with respect to w. `scale` is the term's weight in the loss.
+  Term<S> operator()(const S& w, const S& advantage, const S& scale) const {
     const auto sign = value_of(advantage);
     if (sign == 0) return {silenced(-advantage, w), silenced(-advantage, w)};
-    const S weight = compared_as_product(w, advantage);
+    const S weight = compared_as_product(w, advantage, scale);
     if (sign > 0) {
       return {-advantage * minimum(weight, high_),
               -advantage * shared(at_most(weight, high_), weight, low_)};

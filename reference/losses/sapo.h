@@ -69,12 +69,14 @@ struct Sapo {
                             const S& weight) const {
       if (value_of(advantage) == 0) {
         const S silent = silenced(-advantage, w.value);
-        return {silent, through(w, upstream, weight, silent)};
+        return {silent, weight * silent, through(w, upstream, weight, silent)};
       }
       const S scale = four_ / tau_;
-      if (compare(w.value, closed_) == Order::above) return {-advantage * scale, S(0)};
+      if (compare(w.value, closed_) == Order::above) {
+        return {-advantage * scale, -product(weight, advantage, scale), S(0)};
+      }
       const S open = sigmoid(tau_ * (w.value - one_));
-      return {-product(advantage, scale, open),
+      return {-product(advantage, scale, open), -product(weight, advantage, scale, open),
               through(w, upstream, weight, -advantage, scale, tau_, open, one_ - open)};
     }
 

@@ -11,6 +11,7 @@ namespace lossgate::reference {
 template <class S>
 struct TokenTerm {
   S value;
+  S weighted;  ///< as it counts in the loss
   S gradient;
 };
 
@@ -32,7 +33,7 @@ void evaluate_by_token(const Inputs<S>& in, const Outputs<S>& out, std::string_v
       }
       const TokenTerm<S> term = term_at(weight, s, t);
       per_token(store(Stage::per_token, term.value), s, t);
-      loss.add(weight * term.value);
+      loss.add(term.weighted);
       gradient(store(Stage::gradient, term.gradient), s, t);
     }
   }

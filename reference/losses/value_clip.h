@@ -3,8 +3,8 @@
 
 #include "reference/losses/options.h"
 #include "reference/losses/token_terms.h"
-#include "reference/products.h"
 #include "reference/problem.h"
+#include "reference/products.h"
 
 namespace lossgate::reference {
 
@@ -54,7 +54,7 @@ struct ValueClip {
     const auto value = in.field("value"), old = in.field("old_value"), target = in.field("return");
     evaluate_by_token(in, out, "value", [&](const S& weight, std::int64_t s, std::int64_t t) {
       const Token<S> token = at(in, value(s, t), old(s, t), target(s, t));
-      return TokenTerm<S>{token.value, in.upstream() * weight * token.slope};
+      return TokenTerm<S>{token.value, weight * token.value, in.upstream() * weight * token.slope};
     });
   }
 
