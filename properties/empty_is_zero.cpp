@@ -28,19 +28,33 @@ std::optional<Violation> something(CaseStudy& study, const LossResult& actual) {
   return std::nullopt;
 }
 
+/// What data did behind a mask, where zeros there make everything right.
+const char* cause_of_data(const Violation& violation) {
+  return std::isfinite(violation.actual) ? "masked data leaks" : "non-finite value behind a mask";
+}
+
 /// The same, with the cause named: it is no divisor where zeros behind the mask give zeros.
 std::optional<Violation> something_of_empty(Evaluation& evaluation, CaseStudy& empty) {
   auto violation = something(empty, evaluation.actual(kAllMasked));
   if (!violation || violation->cause != kEmptyDivisor) return violation;
   const auto plain = zeroed_behind_mask(empty, empty.whole());
   if (plain && !something(empty, evaluation.call(*plain))) {
-    violation->cause = std::isfinite(violation->actual) ? "masked data leaks"
-                                                        : "non-finite value behind a mask";
+    violation->cause = cause_of_data(*violation);
   }
   return violation;
 }
 
 }  // namespace
+
+/// Whether zeros behind the mask, once the row is empty, make everything right.
+bool comes_from_data(Evaluation& evaluation, CaseStudy& row) {
+  const auto plain = zeroed_behind_mask(row, row.whole());
+  if (!plain) return false;
+  const LossResult actual = evaluation.call(*plain);
+  if (malformed(row, actual)) return false;
+  return !compare({.study = row, .arithmetic = evaluation.arithmetic(), .actual = actual})
+              .violation;
+}
 
 /// Rule C6: the whole batch empty, then one row empty and the others as the reference has them.
 Outcome empty_is_zero(Evaluation& evaluation) {
@@ -58,7 +72,8 @@ Outcome empty_is_zero(Evaluation& evaluation) {
       compare({.study = *row, .arithmetic = evaluation.arithmetic(), .actual = actual});
   if (outcome.violation) {
     outcome.violation->detail = "an empty row changes what the others contribute";
-    outcome.violation->cause = "empty row counted";
+    outcome.violation->cause =
+        comes_from_data(evaluation, *row) ? cause_of_data(*outcome.violation) : "empty row counted";
     return outcome;
   }
   return held();
