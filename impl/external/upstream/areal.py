@@ -17,6 +17,13 @@ def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor,
                                     eps_clip_higher=clip_high, c_clip=dual_clip)[0]
 
 
+def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, tau_positive: float,
+         tau_negative: float) -> Tensor:
+    if not mask.any():
+        return log_prob[:0].sum()
+    return losses.sapo_loss_fn(log_prob, old_log_prob, advantage, tau_positive, tau_negative, mask.bool())[0]
+
+
 def critic(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip: float) -> Tensor:
     if not mask.any():
         return value[:0].sum()

@@ -25,17 +25,27 @@ def jsd(student_hidden: Tensor, student_weight: Tensor, teacher_hidden: Tensor, 
                 label.flatten().long())
 
 
-def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage: Tensor, mask: Tensor,
-         clip_low: float, clip_high: float, kl_penalty: float, max_length: int, reduction: str) -> Tensor:
-    ppo = policy.LigerFusedLinearGRPOFunction.ppo_loss_fn
+def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, **options) -> Tensor:
+    function = policy.LigerFusedLinearGRPOFunction.ppo_loss_fn
     tokens, mask = log_prob.reshape(-1, 1), mask.long()
     scores = {"per_token_logps": tokens}
-    if "log_probs" in inspect.signature(ppo).parameters:  # older releases gather them themselves
+    if "log_probs" in inspect.signature(function).parameters:  # older releases gather them themselves
         scores = {"log_probs": tokens[..., None], "selected_token_ids": torch.zeros_like(tokens, dtype=torch.long)}
-    return ppo(**scores, attention_mask=mask.reshape(-1, 1), advantages=advantage.flatten(), full_attention_mask=mask,
-               ref_per_token_logps=ref_log_prob.reshape(-1, 1), old_per_token_logps=old_log_prob.reshape(-1, 1),
+    return function(**scores, attention_mask=mask.reshape(-1, 1), advantages=advantage.flatten(),
+                    full_attention_mask=mask, old_per_token_logps=old_log_prob.reshape(-1, 1), **options)[0]
+
+
+def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage: Tensor, mask: Tensor,
+         clip_low: float, clip_high: float, kl_penalty: float, max_length: int, reduction: str) -> Tensor:
+    return ppo(log_prob, old_log_prob, advantage, mask, ref_per_token_logps=ref_log_prob.reshape(-1, 1),
                epsilon_low=clip_low, epsilon_high=clip_high, beta=kl_penalty, max_completion_length=max_length,
-               loss_type={"token_mean": "bnpo", "seq_mean_token_sum_norm": "dr_grpo"}[reduction])[0]
+               loss_type={"token_mean": "bnpo", "seq_mean_token_sum_norm": "dr_grpo"}[reduction])
+
+
+def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_high: float,
+          total_tokens: int) -> Tensor:
+    return ppo(log_prob, old_log_prob, advantage, mask, epsilon_high=weight_high, beta=0.0, loss_type="cispo",
+               num_items_in_batch=max(total_tokens, 1))
 
 
 def linear_grpo(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, old_log_prob: Tensor,

@@ -24,17 +24,37 @@ def scaled(advantage: Tensor, mask: Tensor, reduction: str, max_length: int, tok
     return scale(*all_rows, reduction, micro_batch_size=len(advantage), max_seq_len=max_length)[: len(advantage)]
 
 
-def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
-        dual_clip, max_length: int, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+def policy(function, log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, max_length: int,
+           reduction: str, total_tokens: int, total_rows: int, world: int, **config) -> Tensor:
+    if not mask.numel():  # no worker has a micro-batch without sequences
+        return log_prob.sum()
     mask = mask.float()
-    config = SimpleNamespace(
-        policy_loss_type="regular" if dual_clip is None else "dual_clip", clip_ratio_c=dual_clip, use_tis=False,
-        eps_clip_low=clip_low, eps_clip_high=clip_high, loss_reduction=reduction, max_seq_len=max_length)
-    config.off_policy_correction = None
+    config = SimpleNamespace(loss_reduction=reduction, max_seq_len=max_length, use_tis=False, **config)
+    config.off_policy_correction = SimpleNamespace(tis_ratio_type=None) if "cispo" in vars(config) else None
     if scales_advantages:
         advantage = scaled(advantage, mask, reduction, max_length, total_tokens, total_rows)
-    loss = losses.ppo_policy_loss(log_prob, old_log_prob, advantage, config, mask)[0]
+    loss = function(log_prob, old_log_prob, advantage, config, mask)[0]
     return loss * world if scales_advantages else loss  # workers/worker.py:1244 of 0.4.0
+
+
+def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
+        dual_clip, max_length: int, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    return policy(losses.ppo_policy_loss, log_prob, old_log_prob, advantage, mask, max_length, reduction, total_tokens,
+                  total_rows, world, policy_loss_type="regular" if dual_clip is None else "dual_clip",
+                  clip_ratio_c=dual_clip, eps_clip_low=clip_low, eps_clip_high=clip_high)
+
+
+def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_low: float,
+          weight_high: float, max_length: int, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    bounds = SimpleNamespace(cispo_eps_clip_low=1 - weight_low, cispo_eps_clip_high=weight_high - 1, cispo_anchor="old")
+    return policy(losses.compute_policy_loss_cispo, log_prob, old_log_prob, advantage, mask, max_length, reduction,
+                  total_tokens, total_rows, world, cispo=bounds)
+
+
+def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, tau_positive: float,
+         tau_negative: float, max_length: int, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    return policy(losses.sapo_policy_loss, log_prob, old_log_prob, advantage, mask, max_length, reduction, total_tokens,
+                  total_rows, world, sapo=SimpleNamespace(tau_pos=tau_positive, tau_neg=tau_negative))
 
 
 def with_kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, kl_penalty: float, old_log_prob: Tensor,
