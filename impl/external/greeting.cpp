@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/external/greeting.h"
 
-#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -15,27 +14,6 @@ Json option_json(const OptionValue& value) {
   if (const double* number = std::get_if<double>(&value)) return *number;
   if (const std::string* word = std::get_if<std::string>(&value)) return *word;
   return nullptr;
-}
-
-std::string_view name_of(Option::Kind kind) {
-  switch (kind) {
-    case Option::Kind::real:
-      return "real";
-    case Option::Kind::integer:
-      return "integer";
-    case Option::Kind::flag:
-      return "flag";
-    case Option::Kind::choice:
-      return "choice";
-  }
-  return "?";
-}
-
-std::string_view name_of(Quantity quantity) {
-  static constexpr std::array<std::string_view, 11> kNames = {
-      "log_prob", "advantage", "logit", "hidden_state", "weight", "value",
-      "upstream", "label",     "mask",  "group",        "payload"};
-  return kNames[static_cast<std::size_t>(quantity)];
 }
 
 Json axes_json(const std::vector<Axis>& axes) {
@@ -67,7 +45,7 @@ TensorFile hello(const Subject& subject, const LossSignature& loss) {
   for (const Field& field : loss.fields) {
     fields.push_back({{"name", field.name},
                       {"role", name(field.role)},
-                      {"quantity", name_of(field.quantity)},
+                      {"quantity", name(field.quantity)},
                       {"axes", axes_json(field.axes)}});
   }
   for (const OutputField& output : loss.outputs) {
@@ -77,7 +55,7 @@ TensorFile hello(const Subject& subject, const LossSignature& loss) {
   }
   for (const Option& option : loss.options) {
     options.push_back({{"name", option.name},
-                       {"kind", name_of(option.kind)},
+                       {"kind", name(option.kind)},
                        {"standard", option_json(option.standard)}});
   }
   for (const Reduction reduction : loss.reductions) reductions.push_back(name(reduction));

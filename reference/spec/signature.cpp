@@ -17,6 +17,33 @@ std::string_view name(Role role) {
   return "?";
 }
 
+std::string_view name(Quantity quantity) {
+  switch (quantity) {
+    case Quantity::log_prob: return "log_prob";
+    case Quantity::advantage: return "advantage";
+    case Quantity::logit: return "logit";
+    case Quantity::hidden_state: return "hidden_state";
+    case Quantity::weight: return "weight";
+    case Quantity::value: return "value";
+    case Quantity::upstream: return "upstream";
+    case Quantity::label: return "label";
+    case Quantity::mask: return "mask";
+    case Quantity::group: return "group";
+    case Quantity::payload: return "payload";
+  }
+  return "?";
+}
+
+std::string_view name(Option::Kind kind) {
+  switch (kind) {
+    case Option::Kind::real: return "real";
+    case Option::Kind::integer: return "integer";
+    case Option::Kind::flag: return "flag";
+    case Option::Kind::choice: return "choice";
+  }
+  return "?";
+}
+
 namespace {
 
 template <class T>

@@ -62,6 +62,8 @@ enum class Quantity {
   payload,       ///< bytes of a message
 };
 
+std::string_view name(Quantity quantity);
+
 /// What an infinity at a valid position means (rule C3): the formula's limit is expected, it must
 /// show in the result, or it must be refused.
 enum class Infinity { legal, surfaces, refused };
@@ -100,6 +102,8 @@ struct Option {
   std::vector<std::string> choices = {};
   std::string doc = {};
 };
+
+std::string_view name(Option::Kind kind);
 
 /// A direction along which a failing case can be made tamer: `field` moves towards `towards`
 /// (another field, or 0 where empty). The distance is what a finding reports as its reach (E5).
