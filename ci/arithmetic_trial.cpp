@@ -253,6 +253,7 @@ bool ArithmeticTrial::fits() const { return ratio <= reference::kThreshold; }
 
 std::vector<ArithmeticTrial> try_arithmetic(const Brought& brought) {
   std::vector<ArithmeticTrial> trials;
+  if (brought.loss.advice) return trials;  // its bounds are none
   for (const Dtype dtype : brought.dtypes) trials.push_back(try_format(brought, dtype));
   return trials;
 }

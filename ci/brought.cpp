@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "ci/errors.h"
+#include "ci/own_loss.h"
 #include "ci/suggestion.h"
 #include "corpora/files.h"
 #include "impl/external/config.h"
@@ -56,10 +57,10 @@ void settle_reduction(const SubjectFile& file, const LossSignature& loss,
 }
 
 std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subject) {
-  const reference::Loss& loss = *reference::find_loss(subject.loss);
+  const LossSignature& signature = whole_signature(subject);
+  const auto session = std::make_shared<impl::Session>(subject, signature);
   auto brought = std::make_shared<Brought>();
-  brought->loss = loss;
-  const auto session = std::make_shared<impl::Session>(subject, loss.signature);
+  brought->loss = subject.own ? own_loss(subject, session) : *reference::find_loss(subject.loss);
   brought->file = file.name;
   const auto known = file.greetings.find(subject.name);
   try {
@@ -67,9 +68,9 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   } catch (const impl::SubjectError& error) {
     throw InputError(file.name + ": " + error.what());
   }
-  settle_reduction(file, loss.signature, brought->greeting, subject);
-  brought->fixed = fix_options(loss.signature, brought->greeting, subject);
-  brought->loss.signature = narrowed(loss.signature, subject);
+  settle_reduction(file, signature, brought->greeting, subject);
+  brought->fixed = fix_options(signature, brought->greeting, subject);
+  brought->loss.signature = narrowed(signature, subject);
   brought->implementation = brought_implementation(subject, brought->loss.signature, session);
   brought->implementation.source = brought->greeting.source;
   // No absolute path is written down.
@@ -106,6 +107,10 @@ bool one_per_sequence(const Tensor& tensor, const std::vector<bool>& valid, std:
 }
 
 }  // namespace
+
+const LossSignature& whole_signature(const impl::Subject& subject) {
+  return subject.own ? *subject.own : *reference::find_signature(subject.loss);
+}
 
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names) {

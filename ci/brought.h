@@ -32,6 +32,9 @@ struct Brought {
   std::vector<std::string> fixed;  ///< options that do not reach the function, nor are declared
 };
 
+/// The signature of the subject's loss, its own or the catalog's, whatever it narrows.
+const LossSignature& whole_signature(const impl::Subject& subject);
+
 /// Loads all subjects of the file, those named by `names` if any are. Throws InputError.
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names);

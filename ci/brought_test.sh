@@ -119,6 +119,38 @@ arithmetic() {
   grep -q 'advice' stdout && fail "a fault is explained away: $(cat stdout)"
 }
 
+# FUNCTION LINES...: a lossgate.toml for a loss with a signature of its own.
+bring_own() {
+  bring "$@"
+  sed -i '/^reductions/d; /^options/d; s/^loss = .*/signature = "reinforce.toml"/' lossgate.toml
+  cp "$source/ci/testdata/brought/reinforce.toml" .
+}
+
+own_loss() {
+  bring_own reinforce 'micro_batches = "sum"' 'ranks = "sum"' '[subject.contract]' 'masked = "any"'
+  expect 0 'the same function in f64 stands for a reference' check
+  gate 0 'green: 0 red findings' --cases 100
+  grep -Eq '^  reinforce +f64 +100 ' stdout || fail "not asked in f64: $(cat stdout)"
+  bring_own reinforce_by_micro_batch 'micro_batches = "mean"'
+  gate 1 'split_invariance VIOLATED by reinforce_by_micro_batch' --cases 60
+  bring_own reinforce_of_sizes 'micro_batches = "sum"'
+  gate 1 'finite_backward VIOLATED by reinforce_of_sizes'
+  grep -q 'inputs and loss are finite' stdout || fail "not what is wrong: $(cat stdout)"
+  local file
+  file=$(grep -l '^loss: reinforce' run/findings/*.case | head -n 1)
+  expect 1 'still fails' replay "$file" --config lossgate.toml
+  expect 0 'wrote' minimise "$file" --config lossgate.toml --out small.case
+  bring_own reinforce_by_products '[subject.contract]' 'masked = "any"'
+  gate 1 'masked_positions_inert VIOLATED by reinforce_by_products'
+  bring_own reinforce_with_cancellation
+  gate 0 'green: 0 red findings' --cases 60
+  grep -q '"note: advisory: differs from' run/run.json || fail "no advice: $(cat stdout)"
+  sed -i 's/role = "mask"/role = "veil"/' reinforce.toml
+  expect 2 "reinforce.toml:[0-9]+:[0-9]+: 'role' must be one of differentiable, constant, label, mask" check
+  sed -i 's/^signature.*/signature = "absent.toml"/' lossgate.toml
+  expect 2 'lossgate.toml:[0-9]+:[0-9]+: .*absent.toml' check
+}
+
 containment() {
   bring exits
   gate 1 'does_not_crash VIOLATED by exits' --cases 6

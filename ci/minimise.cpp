@@ -84,7 +84,8 @@ int run_minimise(const MinimiseOptions& options) {
     throw InputError(target.string() + " is there already; say --overwrite, or --out FILE");
   }
   const Selection selection = select(options.filters);
-  const Case c = corpora::read_case_file(options.file, reference::find_signature);
+  const Case c = corpora::read_case_file(
+      options.file, [&](std::string_view loss) { return selection.find_signature(loss); });
   const std::optional<Failure> failure = first_failure(selection, c);
   if (!failure) {
     fmt::print("nothing to minimise: {} holds\n", options.file);

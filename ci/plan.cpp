@@ -45,11 +45,12 @@ Plan::Plan(const PlanOptions& options) : options_(options), selection_(select(op
 void Plan::add_stored(const fs::path& file, const std::string& name) {
   PlannedCase planned;
   planned.file = name;
-  planned.c = corpora::read_case_file(file, reference::find_signature);
-  planned.loss = reference::find_loss(planned.c.spec.loss);
-  planned.dtype = float_dtype(planned.loss->signature, planned.c);
+  planned.c = corpora::read_case_file(
+      file, [&](std::string_view loss) { return selection_.find_signature(loss); });
+  planned.dtype = float_dtype(*selection_.find_signature(planned.c.spec.loss), planned.c);
   if (!selection_.has(planned.dtype)) return;
   if (selection_.brought.empty()) {
+    planned.loss = reference::find_loss(planned.c.spec.loss);
     planned.expected = expectations_of(planned.c, planned.file);
     if (selection_.has(*planned.loss)) stored_.push_back(std::move(planned));
     return;
@@ -58,13 +59,14 @@ void Plan::add_stored(const fs::path& file, const std::string& name) {
     const LossSignature& signature = brought->loss.signature;
     if (signature.id != planned.c.spec.loss) continue;
     if (brought->implementation.unsupported(planned.c)) continue;
-    const bool refused = reference::expected_refusal(*planned.loss, planned.c).has_value();
+    reference::Loss whole = brought->loss;
+    whole.signature = whole_signature(brought->subject);
+    const bool refused = reference::expected_refusal(whole, planned.c).has_value();
     if (refused && brought->implementation.contract.refuses_invalid) continue;
     planned.outside_contract = refused || !keeps_to_contract(signature, planned.c);
     planned.loss = &brought->loss;
     planned.only = &brought->implementation;
     stored_.push_back(planned);
-    planned.loss = reference::find_loss(planned.c.spec.loss);
   }
 }
 

@@ -30,9 +30,8 @@ constexpr std::string_view kDeterminism = "determinism";
 /// The subject as it would be asked under some contract.
 class Asked {
  public:
-  Asked(const Brought& brought, const impl::Subject& subject)
-      : loss_(*reference::find_loss(subject.loss)) {
-    loss_.signature = impl::narrowed(loss_.signature, subject);
+  Asked(const Brought& brought, const impl::Subject& subject) : loss_(brought.loss) {
+    loss_.signature = impl::narrowed(whole_signature(subject), subject);
     implementation_ =
         guarded(impl::brought_implementation(subject, loss_.signature, brought.session));
   }

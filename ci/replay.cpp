@@ -154,7 +154,8 @@ bool show_brought(const Case& c, const Selection& selection) {
 int run_replay(const ReplayOptions& options) {
   check_environment();
   const Selection selection = select(options.filters);
-  const Case c = corpora::read_case_file(options.file, reference::find_signature);
+  const Case c = corpora::read_case_file(
+      options.file, [&](std::string_view loss) { return selection.find_signature(loss); });
   const auto expected = expectations_of(c, options.file);
   const auto implementations = chosen(options, selection, c, expected);
   if (implementations.empty()) {

@@ -67,6 +67,13 @@ void select_known(const Filters& filters, Selection& selection) {
 
 }  // namespace
 
+const LossSignature* Selection::find_signature(std::string_view loss) const {
+  for (const auto& subject : brought) {
+    if (subject->subject.own && subject->subject.loss == loss) return subject->subject.own.get();
+  }
+  return reference::find_signature(loss);
+}
+
 bool Selection::has(Dtype dtype) const { return std::ranges::find(dtypes, dtype) != dtypes.end(); }
 
 bool Selection::has(const reference::Loss& loss) const {

@@ -31,6 +31,8 @@ struct Selection {
   std::vector<Dtype> dtypes;
   std::vector<std::shared_ptr<const Brought>> brought;
 
+  /// Of the catalog, or of a subject that brings its own; null where there is none.
+  const LossSignature* find_signature(std::string_view loss) const;
   bool has(Dtype dtype) const;
   bool has(const reference::Loss& loss) const;
   /// Names are unique within a loss.

@@ -47,6 +47,9 @@ void print_subject(const Brought& brought) {
   const LossSignature& signature = brought.loss.signature;
   fmt::print("{} computes {}\n  {}:{}: {}\n", brought.implementation.name, signature.id,
              greeting.source.file, greeting.source.line, greeting.code);
+  if (brought.subject.own) {
+    fmt::print("  the same function in f64 stands for a reference: what hangs on that is a note\n");
+  }
   for (const auto& [parameter, source] : greeting.arguments) {
     fmt::print("  {:<24}<- {}\n", parameter, source);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "properties/advice.h"
 #include "properties/checks.h"
 #include "properties/property.h"
 
@@ -89,17 +90,14 @@ const Property* find_property(std::string_view name) {
   return at == all.end() ? nullptr : &*at;
 }
 
-namespace {
-
-/// A case that a property makes of the given one may be beyond the implementation, which is no
-/// refusal of a legal input.
-Outcome asked(Outcome outcome) {
+Outcome Property::check(Evaluation& evaluation) const {
+  Outcome outcome = as_advised(*this, evaluation, ask(evaluation));
   const auto& violation = outcome.violation;
+  // A case that a property makes of the given one may be beyond the implementation, which is no
+  // refusal of a legal input.
   if (!violation || violation->place.output != impl::kNotComputed) return outcome;
   return skipped("unsupported: " + violation->detail);
 }
-
-}  // namespace
 
 std::vector<Outcome> check_all(Evaluation& evaluation,
                                const std::vector<const Property*>& properties, bool precedence) {
@@ -113,7 +111,7 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
     } else if (precedence && rank == Precedence::yields && !formula) {
       outcomes.push_back(skipped("not the formula"));
     } else {
-      outcomes.push_back(asked(property->check(evaluation)));
+      outcomes.push_back(property->check(evaluation));
     }
     const bool wrong = outcomes.back().verdict == Verdict::violated;
     finite &= rank != Precedence::finite || !wrong;

@@ -138,12 +138,12 @@ TEST(Catalog, EveryPropertyHasATrialOfItsOwn) {
 
 TEST(PathParity, ComparesLaterImplementationsWithTheFirstSoundOne) {
   CaseStudy study(grpo(), grpo_case(2, 3));
-  const auto parity = find_property("path_parity")->check;
+  const Property& parity = *find_property("path_parity");
   const auto with = [&](const char* name, Flaw flaw, double amount) {
     impl::Implementation fake = fake_grpo(flaw, amount);
     fake.name = name;
     Evaluation evaluation(study, fake);
-    return parity(evaluation);
+    return parity.check(evaluation);
   };
   EXPECT_EQ(with("faulty", Flaw::slope_biased, 1e-4).verdict, Verdict::vacuous);
   EXPECT_EQ(with("first", Flaw::none, 0).verdict, Verdict::vacuous);
@@ -262,7 +262,7 @@ TEST(Readme, NumbersEveryRuleAtALineStart) {
   }
   EXPECT_EQ(found,
             "A1 A2 A3 A4 A5 A6 A7 B1 B2 B3 B4 B5 B6 B7 B8 C1 C2 C3 C4 C5 C6 C7 C8 D1 D2 D3 "
-            "E1 E2 E3 E4 E5 E6 E7 F1 F2 F3 ");
+            "E1 E2 E3 E4 E5 E6 E7 E8 F1 F2 F3 ");
 }
 
 }  // namespace

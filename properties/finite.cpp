@@ -73,6 +73,40 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
   return asked > 0 ? held() : vacuous("no trigger");
 }
 
+bool has_finite_inputs(const CaseStudy& study) {
+  for (const auto& [name, tensor] : study.whole().batch.fields) {
+    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+      if (!std::isfinite(tensor.at(i))) return false;
+    }
+  }
+  return true;
+}
+
+/// Without a formula: of finite inputs, no finite loss has a gradient that is no number.
+std::optional<Violation> nan_gradient(Evaluation& evaluation) {
+  CaseStudy& study = evaluation.study();
+  if (unusable(evaluation) || !has_finite_inputs(study)) return std::nullopt;
+  const LossResult& actual = evaluation.actual();
+  const Tensor* loss = actual.find("loss");
+  if (!loss || !std::isfinite(loss->at(0))) return std::nullopt;
+  for (const OutputInfo& output : study.outputs()) {
+    const Tensor& tensor = *actual.find(output.name);
+    for (std::int64_t i = 0; output.kind == OutputKind::gradient && i < tensor.size(); ++i) {
+      if (!std::isnan(tensor.at(i))) continue;
+      Place place = place_of(study, output, i);
+      std::string cause =
+          place.valid ? "infinite slope" : cause_of(evaluation, output, i, place, true);
+      return Violation{.place = std::move(place),
+                       .actual = tensor.at(i),
+                       .expected = std::numeric_limits<reference::Real>::quiet_NaN(),
+                       .error_ratio = kInfinity,
+                       .detail = "inputs and loss are finite",
+                       .cause = std::move(cause)};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Outcome finite_forward(Evaluation& evaluation) {
@@ -81,18 +115,18 @@ Outcome finite_forward(Evaluation& evaluation) {
 }
 
 Outcome finite_backward(Evaluation& evaluation) {
-  return finite(evaluation, true,
-                [](const OutputInfo& output) { return output.kind == OutputKind::gradient; });
+  Outcome outcome = finite(evaluation, true, [](const OutputInfo& output) {
+    return output.kind == OutputKind::gradient;
+  });
+  if (outcome.violation || !evaluation.study().loss().advice) return outcome;
+  auto violation = nan_gradient(evaluation);
+  return violation ? violated(std::move(*violation)) : outcome;
 }
 
 Outcome finite_for_every_finite_input(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return *outcome;
   CaseStudy& study = evaluation.study();
-  for (const auto& [name, tensor] : study.whole().batch.fields) {
-    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
-      if (!std::isfinite(tensor.at(i))) return vacuous("no trigger");
-    }
-  }
+  if (!has_finite_inputs(study)) return vacuous("no trigger");
   for (const OutputInfo& output : study.outputs()) {
     const Tensor& tensor = *evaluation.actual().find(output.name);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {

@@ -28,8 +28,12 @@ struct Property {
   Tier tier = Tier::core;
   std::string statement;
   std::string rules;  ///< the numbered rules it rests on
-  Outcome (*check)(Evaluation&);
+  Outcome (*ask)(Evaluation&);
   Precedence precedence = Precedence::yields;
+
+  /// The outcome; what the implementation does not compute is skipped, and what hangs on advice
+  /// is a note (properties/advice.h).
+  Outcome check(Evaluation& evaluation) const;
 };
 
 /// All properties, in order of precedence.

@@ -67,6 +67,7 @@ const LossSignature* find_signature(std::string_view id) {
 
 void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithmetic,
               Sink<Tracked>& sink) {
+  if (loss.advice) return loss.advice->values(problem, arithmetic, sink);
   const ArithmeticScope scope(arithmetic);
   loss.evaluate(Inputs<Tracked>(problem, arithmetic.form), Outputs<Tracked>(problem, sink));
 }

@@ -10,6 +10,14 @@
 
 namespace lossgate::reference {
 
+/// What stands for a formula where there is none: values by somebody's word, with bounds that are
+/// rough. What hangs on them is advice.
+struct Advice {
+  std::function<void(const Problem&, const Arithmetic&, Sink<Tracked>&)> values;
+  /// Whether this arithmetic rounds so finely that a difference cannot be rounding.
+  bool (*judges)(const Arithmetic&) = nullptr;
+};
+
 /// One loss as the rest of the program sees it: data and two functions.
 struct Loss {
   LossSignature signature;
@@ -17,6 +25,7 @@ struct Loss {
   void (*evaluate)(const Inputs<Tracked>&, const Outputs<Tracked>&);
   /// The input at fault, where the loss itself asks more than its signature says.
   std::optional<Refusal> (*refuse)(const Case&);
+  std::optional<Advice> advice = {};  ///< in place of `evaluate`
 };
 
 const std::vector<Loss>& catalog();

@@ -58,6 +58,8 @@ constexpr std::pair<std::string_view, std::string_view> kCures[] = {
      "last"},
     {"non-finite slope behind a bound",
      "bound the argument before exp: a clip of the result leaves 0 x inf in the backward"},
+    {"infinite slope",
+     "keep away from where the slope is infinite: 0 for sqrt, log and norms, far out for exp"},
     {"overflow on a live path", "bound the argument of exp, or use the stable form"},
     {"empty divisor", "give the divisor a floor of 1 where nothing is valid"},
     {"empty row counted", "divide by the sequences that have a valid token"},
@@ -104,8 +106,10 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
   text += line("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
   if (!f.inputs.empty()) text += line("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));
   if (!f.actual.empty()) {
-    text +=
-        line("actual", fmt::format("{}, expected {}, allowed difference {}, error ratio {}",
+    const bool any = f.expected == "nan";
+    text += line("actual",
+                 any ? f.actual + ", expected a number"
+                     : fmt::format("{}, expected {}, allowed difference {}, error ratio {}",
                                    f.actual, f.expected, brief(f.allowed), brief(f.error_ratio)));
   }
   text += line("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));

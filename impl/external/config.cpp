@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <set>
 
+#include "corpora/files.h"
 #include "impl/external/config_arithmetic.h"
 #include "impl/external/config_reader.h"
+#include "impl/external/own_signature.h"
 
 namespace lossgate::impl {
 namespace {
@@ -191,20 +193,42 @@ void refuse_python(const Reader& reader) {
   }
 }
 
+/// The loss, in the catalog or by a signature of its own. The latter is asked in f64, too, where
+/// its splits and the like can be judged.
+const LossSignature* read_loss(const Reader& reader, const fs::path& folder, FindSignature find,
+                               Subject& subject) {
+  if (const toml::node* node = reader.find("signature")) {
+    if (reader.find("loss")) reader.fail(node->source(), "a loss has its name or a signature");
+    const std::string file = reader.text("signature");
+    try {
+      const auto bytes = corpora::read_file(folder / file);
+      subject.own = std::make_shared<LossSignature>(
+          parse_signature({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file, find));
+    } catch (const corpora::FormatError& error) {
+      reader.fail(node->source(), error.what());
+    }
+    subject.loss = subject.own->id;
+    subject.dtypes = {Dtype::f32, Dtype::f64};
+    return subject.own.get();
+  }
+  subject.loss = reader.required("loss", "\"grpo\"");
+  const LossSignature* loss = find(subject.loss);
+  if (loss) return loss;
+  reader.fail(reader.find("loss")->source(),
+              "there is no loss " + in_quotes(subject.loss) +
+                  "; see `lossgate list losses`, or write a signature = \"FILE.toml\"");
+}
+
 Subject read_subject(const toml::table& table, const std::string& file, const fs::path& folder,
                      FindSignature find) {
   const Reader reader(table, file, "[[subject]]");
-  reader.allow(
-      {"name",          "loss",    "entry",      "interpreter", "folder",  "path",   "environment",
-       "device",        "threads", "reductions", "options",     "outputs", "dtypes", "arguments",
-       "micro_batches", "ranks",   "arithmetic", "contract",    "seconds", "axes",   "megabytes"});
+  reader.allow({"name",          "loss",     "signature",   "entry",    "interpreter",
+                "folder",        "path",     "environment", "device",   "threads",
+                "reductions",    "options",  "outputs",     "dtypes",   "arguments",
+                "micro_batches", "ranks",    "arithmetic",  "contract", "seconds",
+                "axes",          "megabytes"});
   Subject subject;
-  subject.loss = reader.required("loss", "\"grpo\"");
-  const LossSignature* loss = find(subject.loss);
-  if (!loss) {
-    reader.fail(reader.find("loss")->source(),
-                "there is no loss " + in_quotes(subject.loss) + "; see `lossgate list losses`");
-  }
+  const LossSignature* loss = read_loss(reader, folder, find, subject);
   subject.entry = reader.required("entry", "\"py:FILE.py:FUNCTION\"");
   const std::size_t last = subject.entry.rfind(':');
   const bool library = subject.entry.starts_with("so:");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -28,6 +29,7 @@ enum class Combination {
 struct Subject {
   std::string name;
   std::string loss;
+  std::shared_ptr<const LossSignature> own;  ///< of a loss that is not in the catalog, else null
   /// py:FILE.py:FUNCTION, py:PACKAGE.MODULE:FUNCTION, so:LIBRARY.so:FUNCTION, or
   /// fd:REQUESTS:REPLIES for one that is served on two open descriptors.
   std::string entry;

@@ -130,3 +130,26 @@ def stores_few_bits(log_probs, old_log_probs, advantages, mask, clip_low=0.2, cl
 
 def off_by_a_thousandth(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
     return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) * 1.001
+
+
+def reinforce(log_prob, advantage, mask, strength, total_tokens):
+    valid = mask.bool()
+    log_prob, advantage = torch.where(valid, log_prob, 0.0), torch.where(valid, advantage, 0.0)
+    return (strength * log_prob.square() - advantage * log_prob).sum() / max(total_tokens, 1)
+
+
+def reinforce_by_micro_batch(log_prob, advantage, mask, strength):
+    return reinforce(log_prob, advantage, mask, strength, int(mask.sum()))
+
+
+def reinforce_of_sizes(log_prob, advantage, mask, strength, total_tokens):
+    size = torch.where(mask.bool(), log_prob, 0.0).square().sqrt()
+    return reinforce(-size, advantage, mask, strength, total_tokens)
+
+
+def reinforce_by_products(log_prob, advantage, mask, strength, total_tokens):
+    return ((strength * log_prob.square() - advantage * log_prob) * mask).sum() / max(total_tokens, 1)
+
+
+def reinforce_with_cancellation(log_prob, advantage, mask, strength, total_tokens):
+    return reinforce(log_prob + 1e5 - 1e5, advantage, mask, strength, total_tokens)

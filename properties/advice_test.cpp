@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/advice.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "properties/fake_grpo.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// GRPO, its values given as advice. `judges` is said of every arithmetic.
+reference::Loss advised_grpo(bool (*judges)(const Arithmetic&)) {
+  reference::Loss loss = grpo();
+  loss.advice = {.values =
+                     [](const reference::Problem& problem, const Arithmetic& arithmetic,
+                        reference::Sink<reference::Tracked>& sink) {
+                       reference::evaluate(grpo(), problem, arithmetic, sink);
+                     },
+                 .judges = judges};
+  return loss;
+}
+
+bool always(const Arithmetic&) { return true; }
+bool never(const Arithmetic&) { return false; }
+
+Outcome advised(const char* property, const impl::Implementation& fake, Case c,
+                bool (*judges)(const Arithmetic&)) {
+  const reference::Loss loss = advised_grpo(judges);
+  CaseStudy study(loss, std::move(c));
+  Evaluation evaluation(study, fake);
+  return find_property(property)->check(evaluation);
+}
+
+Case in_two_parts() {
+  Case c = grpo_case(2, 3);
+  mask_out(c, 1, 1);
+  c.split = {.world = 1, .parts = {{0, {0}}, {0, {1}}}};
+  return c;
+}
+
+TEST(RuleE8, DisagreementWithAdviceIsANote) {
+  const auto biased = fake_grpo(Flaw::slope_biased, 0.1);
+  const Outcome outcome = advised("reference_agreement", biased, grpo_case(2, 3), never);
+  EXPECT_EQ(outcome.verdict, Verdict::note);
+  EXPECT_TRUE(outcome.reason.starts_with("advisory: ")) << outcome.reason;
+  EXPECT_FALSE(outcome.violation);
+  EXPECT_EQ(advised("reference_agreement", biased, grpo_case(2, 3), always).verdict,
+            Verdict::skipped);
+  EXPECT_EQ(advised("reference_agreement", fake_grpo(), grpo_case(2, 3), never).verdict,
+            Verdict::held);
+}
+
+TEST(RuleE8, ASplitIsJudgedWhereRoundingIsFine) {
+  const auto means = fake_grpo(Flaw::mean_of_means);
+  EXPECT_EQ(advised("split_invariance", means, in_two_parts(), never).verdict, Verdict::note);
+  EXPECT_EQ(advised("split_invariance", means, in_two_parts(), always).verdict, Verdict::violated);
+  EXPECT_EQ(advised("split_invariance", fake_grpo(), in_two_parts(), always).verdict,
+            Verdict::held);
+}
+
+TEST(RuleE8, WhatNeedsNoReferenceIsAFinding) {
+  for (auto judges : {always, never}) {
+    EXPECT_EQ(
+        advised("masked_positions_inert", fake_grpo(Flaw::mask_multiplied), in_two_parts(), judges)
+            .verdict,
+        Verdict::violated);
+    EXPECT_EQ(
+        advised("empty_is_zero", fake_grpo(Flaw::empty_divided), in_two_parts(), judges).verdict,
+        Verdict::violated);
+  }
+}
+
+TEST(RuleE8, AFiniteLossOfFiniteInputsHasNoNanForAGradient) {
+  // As the same function in f64 would have it: the reference has no number there, either.
+  reference::Loss loss = advised_grpo(never);
+  loss.advice->values = [](const reference::Problem& problem, const Arithmetic&,
+                           reference::Sink<reference::Tracked>& sink) {
+    for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
+      for (std::int64_t i = 0; i < element_count(problem.outputs[o].extents); ++i) {
+        sink.entry(o, i, {std::nanl(""), 0.0, 0.0, 0.0});
+      }
+    }
+  };
+  Case c = grpo_case(1, 2);
+  c.spec.set("log_ratio_clamp", 20.0);
+  put(c, "advantage", 0, 0, 1.0);
+  put(c, "old_log_prob", 0, 0, -1000.0);
+  CaseStudy study(loss, c);
+  impl::Implementation fake = fake_grpo();
+  const Property& finite = *find_property("finite_backward");
+  Evaluation sound(study, fake);
+  EXPECT_FALSE(finite.check(sound).violation);
+  fake.evaluate = [whole = fake.evaluate](const LossSignature& signature, const Case& given) {
+    LossResult result = whole(signature, given);
+    for (Output& output : result.outputs) {
+      if (output.name == "gradient.log_prob") output.tensor.set(0, std::nan(""));
+    }
+    return result;
+  };
+  Evaluation broken(study, fake);
+  const Outcome outcome = finite.check(broken);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "infinite slope");
+  // The same beside an infinite loss is what overflow does.
+  fake.evaluate = [whole = fake.evaluate](const LossSignature& signature, const Case& given) {
+    LossResult result = whole(signature, given);
+    for (Output& output : result.outputs) {
+      if (output.name == "loss") output.tensor.set(0, HUGE_VAL);
+    }
+    return result;
+  };
+  Evaluation overflown(study, fake);
+  EXPECT_FALSE(finite.check(overflown).violation);
+}
+
+}  // namespace
+}  // namespace lossgate::properties
