@@ -21,9 +21,9 @@ struct ArithmeticTrial {
 };
 
 /// One trial for each format of fields that the subject is asked in; none where its loss has no
-/// formula. A format narrower than the
-/// fields' is proposed only where small changes of the fields leave most results as they are, bit
-/// for bit: a formula that is a little wrong would not. Throws ImplementationThrew, SubjectError.
+/// formula. A format narrower than the fields' is proposed only where small changes of the fields
+/// leave most results as they are, bit for bit: a formula that is a little wrong would not. Throws
+/// ImplementationThrew, SubjectError.
 std::vector<ArithmeticTrial> try_arithmetic(const Brought& brought);
 
 }  // namespace lossgate::ci

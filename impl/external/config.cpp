@@ -269,14 +269,7 @@ Subject read_subject(const toml::table& table, const std::string& file, const fs
 
 std::vector<Subject> parse_config(std::string_view text, const std::string& file,
                                   const fs::path& folder, FindSignature find) {
-  toml::table root;
-  try {
-    root = toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    const auto at = error.source().begin;
-    throw ConfigError(file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) +
-                      ": " + std::string(error.description()));
-  }
+  const toml::table root = parse_toml(text, file);
   const Reader reader(root, file, "the file");
   reader.allow({"subject"});
   const toml::array* tables = root["subject"].as_array();

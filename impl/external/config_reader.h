@@ -23,6 +23,17 @@ std::string listed(const Names& names) {
   return text;
 }
 
+/// The whole text. Throws ConfigError where it is no TOML.
+inline toml::table parse_toml(std::string_view text, const std::string& file) {
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    const auto at = error.source().begin;
+    throw ConfigError(file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) +
+                      ": " + std::string(error.description()));
+  }
+}
+
 /// One table of a lossgate.toml: reads keys by type, and says file, line and column of what is
 /// wrong in a ConfigError.
 class Reader {

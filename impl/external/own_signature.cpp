@@ -179,14 +179,7 @@ void read_roles(const Reader& reader, LossSignature& loss) {
 }  // namespace
 
 LossSignature parse_signature(std::string_view text, const std::string& file, FindSignature find) {
-  toml::table root;
-  try {
-    root = toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    const auto at = error.source().begin;
-    throw ConfigError(file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) +
-                      ": " + std::string(error.description()));
-  }
+  const toml::table root = parse_toml(text, file);
   const Reader reader(root, file, "a signature");
   reader.allow({"id", "title", "formula", "source", "reductions", "field", "option", "output",
                 "ignore_label", "advantage", "coefficient", "rows_permutable", "tokens_paddable",
