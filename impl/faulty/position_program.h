@@ -29,7 +29,6 @@ template <class Format>
 class PositionBatch {
  public:
   using V = typename Format::Value;
-  using Variable = Var<Format>;
 
   explicit PositionBatch(const MicroBatch& batch) : part_(batch.part) {}
 
