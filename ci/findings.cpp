@@ -13,13 +13,11 @@ namespace lossgate::ci {
 namespace {
 
 // The case by which to see it again, named after its hash.
-void attach_case(report::RecordedFinding& recorded, const PlannedCase& planned,
-                 std::int64_t ordinal) {
+void attach_case(report::RecordedFinding& recorded, const PlannedCase& planned) {
   Case c = planned.c;
   c.provenance.expect.clear();
   c.provenance.found_by = "lossgate gate";
   if (c.provenance.title.empty()) c.provenance.title = "a finding of the gate";
-  recorded.ordinal = ordinal;
   recorded.case_id = corpora::case_id(c);
   recorded.case_file = "findings/" + recorded.case_id + ".case";
   recorded.case_text = corpora::encode(c, planned.loss->signature);
@@ -48,18 +46,24 @@ void look_inside(report::RecordedFinding& recorded, const impl::Implementation& 
 
 }  // namespace
 
+report::RecordedFinding counted(const properties::Finding& finding, std::int64_t ordinal) {
+  report::RecordedFinding counted;
+  counted.fingerprint = finding.fingerprint;
+  counted.loss = finding.loss;
+  counted.implementation = finding.implementation;
+  counted.property = finding.property;
+  counted.dtype = finding.dtype;
+  counted.grade = name(finding.grade);
+  counted.cause = finding.violation.cause;
+  counted.ordinal = ordinal;
+  return counted;
+}
+
 report::RecordedFinding recorded(const properties::Finding& finding,
                                  const impl::Implementation& implementation,
                                  const PlannedCase& planned, std::int64_t ordinal) {
   const properties::Violation& violation = finding.violation;
-  report::RecordedFinding recorded;
-  recorded.fingerprint = finding.fingerprint;
-  recorded.loss = finding.loss;
-  recorded.implementation = finding.implementation;
-  recorded.property = finding.property;
-  recorded.dtype = finding.dtype;
-  recorded.grade = name(finding.grade);
-  recorded.cause = violation.cause;
+  report::RecordedFinding recorded = counted(finding, ordinal);
   recorded.reach = finding.reach;
   recorded.detail = violation.detail;
   recorded.source_file = implementation.source.file;
@@ -76,7 +80,7 @@ report::RecordedFinding recorded(const properties::Finding& finding,
   recorded.allowed = violation.allowed;
   recorded.half_width = violation.half_width;
   recorded.error_ratio = violation.error_ratio;
-  attach_case(recorded, planned, ordinal);
+  attach_case(recorded, planned);
   return recorded;
 }
 
@@ -92,12 +96,13 @@ report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_
   recorded.property = property;
   recorded.dtype = name(planned.dtype);
   recorded.grade = name(planned.benign ? properties::Grade::ordinary : properties::Grade::rare);
+  recorded.ordinal = ordinal;
   recorded.place = "the call";
   recorded.detail = cause;
   recorded.cause = cause.substr(0, cause.find_first_of(":;\n"));
   recorded.fingerprint =
       recorded.loss + "||" + implementation.name + "|" + property + "|" + recorded.cause + "|call";
-  attach_case(recorded, planned, ordinal);
+  attach_case(recorded, planned);
   return recorded;
 }
 

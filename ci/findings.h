@@ -11,6 +11,9 @@ report::RecordedFinding recorded(const properties::Finding& finding,
                                  const impl::Implementation& implementation,
                                  const PlannedCase& planned, std::int64_t ordinal);
 
+/// A finding that is only counted: one like it was shown on a case with a lower number.
+report::RecordedFinding counted(const properties::Finding& finding, std::int64_t ordinal);
+
 /// A finding that has no value to show: the call itself failed.
 report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_t ordinal,
                                          const impl::Implementation& implementation,

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <map>
 #include <optional>
-#include <set>
 #include <stdexcept>
 
 #include "ci/findings.h"
@@ -24,8 +23,8 @@ using properties::Verdict;
 
 constexpr std::int64_t kCasesPerTask = 32;
 
-/// Findings made of one kind of violation in one task; each costs some dozens of evaluations. All
-/// violations are counted.
+/// Findings named of one kind of violation in one task; each costs some evaluations. All violations
+/// are counted.
 constexpr int kFindingsPerKind = 4;
 
 /// What may be spent to make the case of a finding simple: it is a service, not the verdict.
@@ -40,8 +39,8 @@ bool skipped_by(const Task& task, std::int64_t ordinal, const std::string& imple
 
 class SoundTask {
  public:
-  SoundTask(const Plan& plan, const Task& task, const Announce& announce)
-      : plan_(plan), task_(task), announce_(announce) {
+  SoundTask(const Plan& plan, const Task& task, Shown& shown, const Announce& announce)
+      : plan_(plan), task_(task), shown_(shown), announce_(announce) {
     for (const impl::Implementation* implementation : plan.selection().implementations) {
       subjects_.push_back(guarded(*implementation));
     }
@@ -122,32 +121,39 @@ class SoundTask {
     if (++findings_[kind] > kFindingsPerKind) return;
     const bool benign =
         planned.benign || shown_by_benign(subject, planned, property, violation.cause);
-    const auto finding = make_finding(study, subject, property, violation, benign);
-    const auto simple = minimised(finding, subject, planned, property, ordinal);
-    add_finding(record_, simple ? *simple : recorded(finding, subject, planned, ordinal));
+    properties::Finding finding = name_finding(study, subject, property, violation, benign);
+    if (!first_of_its_kind(finding)) {
+      add_finding(record_, counted(finding, ordinal));
+      return;
+    }
+    announce_(ordinal, subject.name);
+    add_finding(record_, simplest(std::move(finding), subject, planned, property, ordinal));
   }
 
-  /// The finding on the simplest case that shows it, where this process has not shown one like it:
-  /// of findings alike the one with the lowest number is kept, and no process meets that later.
-  std::optional<report::RecordedFinding> minimised(const properties::Finding& finding,
-                                                   const impl::Implementation& subject,
-                                                   const PlannedCase& planned,
-                                                   const Property& property, std::int64_t ordinal) {
-    static std::set<std::string> shown;
-    if (!shown.insert(finding.fingerprint).second) return std::nullopt;
-    announce_(ordinal, subject.name);
-    const auto failure = fuzz::Failure::on(*planned.loss, subject, property, planned.c);
-    if (!failure) return std::nullopt;  // it takes a sibling, or is not the same again
+  /// Of findings alike the most ordinary is kept, and of those the one with the lowest number; no
+  /// process meets that after the others.
+  bool first_of_its_kind(const properties::Finding& finding) {
+    const auto [known, fresh] = shown_.try_emplace(finding.fingerprint, finding.grade);
+    if (!fresh && finding.grade >= known->second) return false;
+    known->second = finding.grade;
+    return true;
+  }
+
+  /// The finding, with its reach, on the simplest case that shows it.
+  report::RecordedFinding simplest(properties::Finding finding, const impl::Implementation& subject,
+                                   const PlannedCase& planned, const Property& property,
+                                   std::int64_t ordinal) {
     PlannedCase simple = planned;
-    simple.c = fuzz::minimise(*failure, planned.c, kEffort).c;
+    if (const auto failure = fuzz::Failure::on(*planned.loss, subject, property, planned.c)) {
+      simple.c = fuzz::minimise(*failure, planned.c, kEffort).c;
+    }  // else it takes a sibling, or is not the same again
     CaseStudy study(*simple.loss, simple.c);
     Evaluation evaluation(study, subject);
     const Outcome outcome = property.check(evaluation);
-    if (!outcome.violation) return std::nullopt;
-    auto there = make_finding(study, subject, property, *outcome.violation, false);
-    there.grade = finding.grade;
-    there.fingerprint = finding.fingerprint;
-    return recorded(there, subject, simple, ordinal);
+    if (!outcome.violation) return recorded(finding, subject, planned, ordinal);
+    finding.violation = *outcome.violation;
+    finding.reach = reach_of(study, subject, property, finding.violation);
+    return recorded(finding, subject, simple, ordinal);
   }
 
   /// Whether a benign case shows the same; asked once of each kind.
@@ -218,6 +224,7 @@ class SoundTask {
 
   const Plan& plan_;
   const Task& task_;
+  Shown& shown_;
   const Announce& announce_;
   std::vector<impl::Implementation> subjects_;
   report::RunRecord record_;
@@ -247,9 +254,10 @@ std::vector<Task> tasks_of(const Plan& plan) {
   return tasks;
 }
 
-report::RunRecord run_task(const Plan& plan, const Task& task, const Announce& announce) {
+report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown,
+                           const Announce& announce) {
   if (!task.variant.empty()) return run_variant(plan, task, announce);
-  return SoundTask(plan, task, announce).run();
+  return SoundTask(plan, task, shown, announce).run();
 }
 
 PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal) {

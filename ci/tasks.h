@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,9 +29,13 @@ std::vector<Task> tasks_of(const Plan& plan);
 /// Told before each call of an implementation under test: the case number and the name.
 using Announce = std::function<void(std::int64_t ordinal, const std::string& implementation)>;
 
-/// Does the task. Throws what the harness itself throws; what an implementation throws is a
+/// What a process has shown so far: the most ordinary grade of each fingerprint.
+using Shown = std::map<std::string, properties::Grade>;
+
+/// Does the task; a finding like one in `shown` is only counted. Throws what the harness itself throws; what an implementation throws is a
 /// finding.
-report::RunRecord run_task(const Plan& plan, const Task& task, const Announce& announce);
+report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown,
+                           const Announce& announce);
 
 /// The case number `ordinal` of the task, as it was drawn.
 PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal);

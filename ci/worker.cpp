@@ -42,13 +42,14 @@ int run_worker() {
   std::string line;
   if (!std::getline(std::cin, line)) return static_cast<int>(Exit::usage);
   const Plan plan(decode_plan(line));
+  Shown shown;
   while (std::getline(std::cin, line)) {
     try {
       check_environment();
-      const auto record = run_task(
-          plan, decode_task(line), [](std::int64_t ordinal, const std::string& implementation) {
-            reply("at " + std::to_string(ordinal) + " " + implementation + "\n");
-          });
+      const auto at = [](std::int64_t ordinal, const std::string& implementation) {
+        reply("at " + std::to_string(ordinal) + " " + implementation + "\n");
+      };
+      const auto record = run_task(plan, decode_task(line), shown, at);
       reply("done " + report::to_json(record, -1));
     } catch (const std::exception& error) {
       reply("failed " + one_line(error.what()) + "\n");

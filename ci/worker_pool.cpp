@@ -196,9 +196,10 @@ void run_tasks(const Plan& plan, std::vector<Task> tasks, const PoolOptions& opt
     Pool(plan, std::move(tasks), options, collect, tick).run(interrupted);
     return;
   }
+  Shown shown;
   for (const Task& task : tasks) {
     if (interrupted) return;
-    collect(run_task(plan, task, [&](std::int64_t, const std::string&) { tick(nullptr); }));
+    collect(run_task(plan, task, shown, [&](std::int64_t, const std::string&) { tick(nullptr); }));
     tick(&task);
   }
 }

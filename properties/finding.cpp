@@ -49,6 +49,7 @@ class Prober {
 
   /// Whether the same property is violated for the same cause.
   bool fails(const Case& c) const {
+    if (implementation_.unsupported && implementation_.unsupported(c)) return false;
     CaseStudy other(study_.loss(), c);
     Evaluation evaluation(other, implementation_);
     const Outcome outcome = property_.check(evaluation);
@@ -61,25 +62,6 @@ class Prober {
   const Property& property_;
   const std::string& cause_;
 };
-
-/// The first axis whose tame end holds, bisected (rule E5).
-std::string reach_of(const CaseStudy& study, const Prober& prober, Dtype dtype) {
-  for (const ReachAxis& axis : study.signature().reach) {
-    const Case& base = study.split();
-    if (!study.signature().find_field(axis.field) || distance(base, axis) == 0.0) continue;
-    if (prober.fails(tamed(base, axis, 0.0))) continue;
-    double holds = kFirstShare, fails = 1.0;
-    for (int i = 0; i < kHalvings; ++i) {
-      const double middle = std::sqrt(holds * fails);
-      (prober.fails(tamed(base, axis, middle)) ? fails : holds) = middle;
-    }
-    char text[96];
-    std::snprintf(text, sizeof text, "fails from %s %.4g in %s", axis.name.c_str(),
-                  distance(tamed(base, axis, fails), axis), std::string(name(dtype)).c_str());
-    return text;
-  }
-  return "";
-}
 
 /// The case with plain zeros where the mask silences non-finite data; nothing if there is none.
 std::optional<Case> with_plain_padding(const CaseStudy& study) {
@@ -97,19 +79,29 @@ Grade grade_of(const CaseStudy& study, const Prober& prober, bool benign) {
   return plain && !prober.fails(*plain) ? Grade::adversarial : Grade::rare;
 }
 
-/// Choices and flags that differ from the default, and which bounds are off.
-std::string option_class(const CaseStudy& study) {
-  const LossSpec& spec = study.whole().spec;
-  std::string text(name(spec.reduction));
+/// What an option's value says of the class of a case: choices and flags that differ from the
+/// default, and bounds that are off. Nothing of a number.
+std::string class_of(const Option& option, const OptionValue* value) {
+  if (!value || *value == option.standard) return "";
+  if (std::holds_alternative<None>(*value)) return ";" + option.name + "=none";
+  if (option.kind == Option::Kind::flag) return ";" + option.name;
+  if (option.kind != Option::Kind::choice) return "";
+  return ";" + option.name + "=" + std::get<std::string>(*value);
+}
+
+/// The reduction, and the class of each option without which the violation goes.
+std::string option_class(const CaseStudy& study, const Prober& prober) {
+  Case c = study.split();
+  std::string text(name(c.spec.reduction));
   for (const Option& option : study.signature().options) {
-    const OptionValue* value = spec.find(option.name);
-    if (!value || *value == option.standard) continue;
-    if (option.kind == Option::Kind::choice && std::holds_alternative<std::string>(*value)) {
-      text += ";" + option.name + "=" + std::get<std::string>(*value);
-    } else if (option.kind == Option::Kind::flag) {
-      text += ";" + option.name;
-    } else if (std::holds_alternative<None>(*value)) {
-      text += ";" + option.name + "=none";
+    const std::string needed = class_of(option, c.spec.find(option.name));
+    if (needed.empty()) continue;
+    Case plain = c;
+    plain.spec.set(option.name, option.standard);
+    if (prober.fails(plain)) {
+      c = std::move(plain);
+    } else {
+      text += needed;
     }
   }
   return text;
@@ -121,22 +113,49 @@ std::string kind_of_place(const Place& place) {
 
 }  // namespace
 
-Finding make_finding(CaseStudy& study, const impl::Implementation& implementation,
+Finding name_finding(CaseStudy& study, const impl::Implementation& implementation,
                      const Property& property, const Violation& violation, bool benign) {
   const Prober prober(study, implementation, property, violation.cause);
-  const Dtype dtype = float_dtype(study.signature(), study.whole());
   Finding finding{.property = property.name,
                   .implementation = implementation.name,
                   .loss = study.signature().id,
-                  .dtype = std::string(name(dtype)),
+                  .dtype = std::string(name(float_dtype(study.signature(), study.whole()))),
                   .violation = violation,
                   .reach = "",
                   .grade = grade_of(study, prober, benign),
                   .fingerprint = ""};
-  if (!study.refusal()) finding.reach = reach_of(study, prober, dtype);
-  finding.fingerprint = finding.loss + "|" + option_class(study) + "|" + finding.implementation +
-                        "|" + finding.property + "|" + violation.cause + "|" +
-                        kind_of_place(violation.place);
+  finding.fingerprint = finding.loss + "|" + option_class(study, prober) + "|" +
+                        finding.implementation + "|" + finding.property + "|" + violation.cause +
+                        "|" + kind_of_place(violation.place);
+  return finding;
+}
+
+std::string reach_of(CaseStudy& study, const impl::Implementation& implementation,
+                     const Property& property, const Violation& violation) {
+  if (study.refusal()) return "";
+  const Prober prober(study, implementation, property, violation.cause);
+  const Dtype dtype = float_dtype(study.signature(), study.whole());
+  for (const ReachAxis& axis : study.signature().reach) {
+    const Case& base = study.split();
+    if (!study.signature().find_field(axis.field) || distance(base, axis) == 0.0) continue;
+    if (prober.fails(tamed(base, axis, 0.0))) continue;
+    double holds = kFirstShare, fails = 1.0;
+    for (int i = 0; i < kHalvings; ++i) {
+      const double middle = std::sqrt(holds * fails);
+      (prober.fails(tamed(base, axis, middle)) ? fails : holds) = middle;
+    }
+    char text[96];
+    std::snprintf(text, sizeof text, "fails from %s %.4g in %s", axis.name.c_str(),
+                  distance(tamed(base, axis, fails), axis), std::string(name(dtype)).c_str());
+    return text;
+  }
+  return "";
+}
+
+Finding make_finding(CaseStudy& study, const impl::Implementation& implementation,
+                     const Property& property, const Violation& violation, bool benign) {
+  Finding finding = name_finding(study, implementation, property, violation, benign);
+  finding.reach = reach_of(study, implementation, property, violation);
   return finding;
 }
 

@@ -81,6 +81,27 @@ TEST(RuleE6, TwoCasesOfOneFaultHaveOneFingerprint) {
             "non-finite value behind a mask|gradient.log_prob@masked");
 }
 
+TEST(RuleE6, AnOptionThatTheFaultDoesNotNeedIsNoPartOfItsName) {
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  Case weighted = masked_overflow(400.0);
+  weighted.spec.set("kl_weighted", 1.0);
+  weighted.spec.set("dual_clip", 3.0);
+  EXPECT_EQ(finding("finite_backward", fake, masked_overflow(400.0)).fingerprint,
+            finding("finite_backward", fake, weighted).fingerprint);
+}
+
+TEST(RuleE6, AnOptionThatTheImplementationNeedsIsPartOfItsName) {
+  auto fake = fake_grpo(Flaw::mask_multiplied);
+  fake.unsupported = [](const Case& c) -> std::optional<std::string> {
+    if (c.spec.number("kl_weighted") == 1.0) return std::nullopt;
+    return "the KL term without a weight";
+  };
+  Case weighted = masked_overflow(400.0);
+  weighted.spec.set("kl_weighted", 1.0);
+  const std::string name = finding("finite_backward", fake, weighted).fingerprint;
+  EXPECT_NE(name.find(";kl_weighted"), std::string::npos) << name;
+}
+
 TEST(RuleE6, AnotherOptionPropertyOrCauseIsAnotherFingerprint) {
   const auto fake = fake_grpo(Flaw::mask_multiplied);
   Case sequence = masked_overflow(400.0);

@@ -45,9 +45,17 @@ const Property* find_property(std::string_view name);
 std::vector<Outcome> check_all(Evaluation& evaluation,
                                const std::vector<const Property*>& properties, bool precedence);
 
-/// Turns a violation into a finding: reach by bisection along the signature's reach axes with fresh
-/// evaluations, grade, fingerprint (rules E5, E6). `benign` says that the case came from the benign
-/// profile.
+/// A violation with its grade and its fingerprint (rules E5, E6), and no reach yet; a few
+/// evaluations. `benign` says that the case came from the benign profile.
+Finding name_finding(CaseStudy& study, const impl::Implementation& implementation,
+                     const Property& property, const Violation& violation, bool benign);
+
+/// How far a case must go to violate (rule E5): bisected along the first of the signature's reach
+/// axes whose tame end holds, some dozens of evaluations. Empty where there is none.
+std::string reach_of(CaseStudy& study, const impl::Implementation& implementation,
+                     const Property& property, const Violation& violation);
+
+/// The finding with all of it.
 Finding make_finding(CaseStudy& study, const impl::Implementation& implementation,
                      const Property& property, const Violation& violation, bool benign);
 
