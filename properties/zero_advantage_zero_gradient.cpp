@@ -23,13 +23,14 @@ Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
                              ++asked;
                              const double value = actual.find(output.name)->at(i);
                              if (violation || value == 0.0) return;
-                             violation =
-                                 Violation{.place = place_of(*study, output, i),
-                                           .actual = value,
-                                           .expected = 0.0L,
-                                           .error_ratio = HUGE_VAL,
-                                           .detail = "all advantages and coefficients are 0",
-                                           .cause = "zero times infinity"};
+                             violation = Violation{
+                                 .place = place_of(*study, output, i),
+                                 .actual = value,
+                                 .expected = 0.0L,
+                                 .error_ratio = HUGE_VAL,
+                                 .detail = "all advantages and coefficients are 0",
+                                 .cause = std::isfinite(value) ? "gradient without an advantage"
+                                                               : "zero times infinity"};
                            });
   if (violation) return violated(*violation);
   return asked > 0 ? held() : vacuous("no trigger");

@@ -63,6 +63,11 @@ constexpr std::pair<std::string_view, std::string_view> kCures[] = {
     {"overflow on a live path", "bound the argument of exp, or use the stable form"},
     {"empty divisor", "give the divisor a floor of 1 where nothing is valid"},
     {"empty row counted", "divide by the sequences that have a valid token"},
+    {"another formula",
+     "declare the loss, options and reduction that it has (lossgate identify names them), or mend "
+     "it"},
+    {"gradient without an advantage",
+     "multiply by the advantage last, and nothing by anything else"},
     {"dead signal", "look for detach, no_grad or a constant on the way to the loss"},
 };
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/another_formula.h"
+
+#include <cmath>
+
+#include "properties/agreement.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// Far beyond what rounding leaves on benign data, and below what a term, a factor or a divisor
+/// makes of it.
+constexpr long double kOrderOne = 1.0L / 1024;
+
+enum class Agreement { unknown, same, another };
+
+Agreement agreement_on(const reference::Loss& loss, const impl::Implementation& implementation,
+                       const Case& c) {
+  if (implementation.unsupported && implementation.unsupported(c)) return Agreement::unknown;
+  CaseStudy study(loss, c);
+  if (study.refusal()) return Agreement::unknown;
+  Evaluation evaluation(study, implementation);
+  const LossResult& actual = evaluation.actual();
+  if (actual.refusal || malformed(study, actual)) return Agreement::unknown;
+  Agreement agreement = Agreement::unknown;
+  study.for_each_expected(
+      evaluation.arithmetic(), false,
+      [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
+        const OutputInfo& output = study.outputs()[o];
+        if (output.kind == OutputKind::gradient) return;
+        const long double value = actual.find(output.name)->at(i), formula = expected.v;
+        const long double scale = std::fmax(std::fabs(value), std::fabs(formula));
+        if (!std::isfinite(scale) || scale == 0.0L) return;
+        const bool far = std::fabs(value - formula) > kOrderOne * scale + expected.err;
+        if (agreement != Agreement::another) agreement = far ? Agreement::another : Agreement::same;
+      });
+  return agreement;
+}
+
+}  // namespace
+
+bool computes_another_formula(const reference::Loss& loss,
+                              const impl::Implementation& implementation,
+                              const std::vector<Case>& benign) {
+  int same = 0, another = 0;
+  for (const Case& c : benign) {
+    const Agreement agreement = agreement_on(loss, implementation, c);
+    same += agreement == Agreement::same;
+    another += agreement == Agreement::another;
+  }
+  return another > same;
+}
+
+bool hangs_on_formula(const Property& property, const Violation& violation) {
+  if (property.precedence == Precedence::finite) return false;
+  if (property.precedence != Precedence::always) return true;
+  return property.name == "zero_advantage_zero_gradient" && std::isfinite(violation.actual);
+}
+
+void name_another_formula(Finding& finding, Reduction reduction) {
+  finding.violation.cause = "another formula";
+  finding.violation.detail = "ordinary data show it too, in the widest format that it takes";
+  finding.fingerprint = finding.loss + "|" + std::string(name(reduction)) + "|" +
+                        finding.implementation + "|" + finding.property + "|" +
+                        finding.violation.cause + "|";
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/another_formula.h"
+
+#include <gtest/gtest.h>
+
+#include "properties/fake_grpo.h"
+
+namespace lossgate::properties {
+namespace {
+
+std::vector<Case> benign() {
+  std::vector<Case> cases;
+  for (std::int64_t tokens : {2, 3, 5, 8}) cases.push_back(grpo_case(3, tokens, Dtype::f64));
+  return cases;
+}
+
+TEST(RuleE7, AFactorOrATermMakesAnotherFormula) {
+  EXPECT_TRUE(computes_another_formula(grpo(), fake_grpo(Flaw::value_biased, 0.1), benign()));
+  EXPECT_TRUE(computes_another_formula(grpo(), fake_grpo(Flaw::kl_biased, 0.5), benign()));
+}
+
+TEST(RuleE7, ABiasOfAThousandthOfThatAWrongGradientOrAFaultOfEdgesDoesNot) {
+  for (const auto& fake :
+       {fake_grpo(), fake_grpo(Flaw::value_biased, 1e-4), fake_grpo(Flaw::slope_biased, 0.5),
+        fake_grpo(Flaw::signal_dead), fake_grpo(Flaw::mask_multiplied)}) {
+    EXPECT_FALSE(computes_another_formula(grpo(), fake, benign()));
+  }
+}
+
+TEST(RuleE7, WithoutACaseThatItComputesNothingIsSaid) {
+  auto fake = fake_grpo(Flaw::value_biased, 0.1);
+  fake.unsupported = [](const Case&) { return std::optional<std::string>("this"); };
+  EXPECT_FALSE(computes_another_formula(grpo(), fake, benign()));
+  EXPECT_FALSE(computes_another_formula(grpo(), fake_grpo(Flaw::value_biased, 0.1), {}));
+}
+
+TEST(RuleE7, NonFiniteNumbersAndMaskedPositionsDoNotHangOnTheFormula) {
+  const Violation finite{.place = {}, .actual = 1.0, .detail = "", .cause = ""};
+  const Violation infinite{.place = {}, .actual = HUGE_VAL, .detail = "", .cause = ""};
+  const auto hangs = [](std::string_view property, const Violation& violation) {
+    return hangs_on_formula(*find_property(property), violation);
+  };
+  EXPECT_TRUE(hangs("reference_agreement", finite));
+  EXPECT_TRUE(hangs("gradient_matches_finite_difference", finite));
+  EXPECT_TRUE(hangs("zero_advantage_zero_gradient", finite));
+  EXPECT_FALSE(hangs("zero_advantage_zero_gradient", infinite));
+  EXPECT_FALSE(hangs("finite_backward", infinite));
+  EXPECT_FALSE(hangs("masked_positions_inert", finite));
+  EXPECT_FALSE(hangs("determinism", finite));
+}
+
+TEST(RuleE7, ItsDisagreementsHaveOneName) {
+  Finding loss;
+  loss.property = "reference_agreement";
+  loss.implementation = "mine";
+  loss.loss = "grpo";
+  Finding gradient = loss;
+  gradient.violation.place.output = "gradient.log_prob";
+  gradient.fingerprint = "grpo|token_mean;dual_clip=none|mine|reference_agreement|disagrees|x";
+  name_another_formula(loss, Reduction::token_mean);
+  name_another_formula(gradient, Reduction::token_mean);
+  EXPECT_EQ(loss.fingerprint, "grpo|token_mean|mine|reference_agreement|another formula|");
+  EXPECT_EQ(loss.fingerprint, gradient.fingerprint);
+}
+
+}  // namespace
+}  // namespace lossgate::properties
