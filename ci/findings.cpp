@@ -6,6 +6,7 @@
 
 #include "corpora/case_id.h"
 #include "corpora/text_codec.h"
+#include "impl/external/process.h"
 #include "report/finding_text.h"
 #include "report/value_text.h"
 
@@ -37,7 +38,12 @@ void look_inside(report::RecordedFinding& recorded, const impl::Implementation& 
   if (!implementation.origin || std::isfinite(actual)) return;
   Case whole = planned.c;
   whole.split = {};
-  const auto origin = implementation.origin(planned.loss->signature, whole);
+  std::optional<impl::Origin> origin;
+  try {
+    origin = implementation.origin(planned.loss->signature, whole);
+  } catch (const impl::ProcessEnded&) {  // the finding stands without it
+  } catch (const impl::ProcessHung&) {
+  }
   if (!origin) return;
   recorded.source_file = origin->source.file;
   recorded.source_line = origin->source.line;

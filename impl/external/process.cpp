@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -28,11 +27,6 @@ namespace {
 /// An answer beyond this is no answer.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;
 constexpr std::size_t kLastWords = 2000;
-
-double now() {
-  const auto since = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(since).count();
-}
 
 [[noreturn]] void fail(const std::string& what, int error) {
   throw ProcessEnded(what + ": " + std::generic_category().message(error));
@@ -136,7 +130,7 @@ Process::~Process() {
 }
 
 std::vector<std::byte> Process::ask(std::span<const std::byte> frame, double seconds) {
-  const double until = now() + seconds;
+  const Deadline until(pid_, seconds);
   send(frame, until);
   std::array<std::byte, 8> length;
   std::uint64_t size = 0;
@@ -158,10 +152,10 @@ std::vector<std::byte> Process::ask(std::span<const std::byte> frame, double sec
 }
 
 void Process::tell(std::span<const std::byte> frame, double seconds) {
-  send(frame, now() + seconds);
+  send(frame, Deadline(pid_, seconds));
 }
 
-void Process::send(std::span<const std::byte> frame, double until) {
+void Process::send(std::span<const std::byte> frame, const Deadline& until) {
   std::array<std::byte, 8> length;
   const std::uint64_t size = frame.size();
   std::memcpy(length.data(), &size, sizeof size);
@@ -169,7 +163,7 @@ void Process::send(std::span<const std::byte> frame, double until) {
   write(frame, until);
 }
 
-void Process::write(std::span<const std::byte> bytes, double until) {
+void Process::write(std::span<const std::byte> bytes, const Deadline& until) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(requests_, bytes.data(), bytes.size());
     if (written > 0) {
@@ -182,7 +176,7 @@ void Process::write(std::span<const std::byte> bytes, double until) {
   }
 }
 
-void Process::read(std::span<std::byte> bytes, double until) {
+void Process::read(std::span<std::byte> bytes, const Deadline& until) {
   while (!bytes.empty()) {
     wait(replies_, POLLIN, until);
     const ssize_t count = ::read(replies_, bytes.data(), bytes.size());
@@ -194,9 +188,9 @@ void Process::read(std::span<std::byte> bytes, double until) {
   }
 }
 
-void Process::wait(int descriptor, short events, double until) {
+void Process::wait(int descriptor, short events, const Deadline& until) {
   for (;;) {
-    const double left = until - now();
+    const double left = until.left();
     if (left <= 0.0) hung();
     pollfd one{descriptor, events, 0};
     const int ready = ::poll(&one, 1, static_cast<int>(std::min(left * 1000.0 + 1.0, 1e9)));

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "impl/external/deadline.h"
+
 namespace lossgate::impl {
 
 /// What is started: words[0] is looked up in PATH unless it has a slash.
@@ -40,18 +42,18 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Sends one frame and waits for its answer. Throws ProcessEnded, ProcessHung; afterwards the
-  /// process is gone.
+  /// Sends one frame and waits for its answer, so many seconds of the process's own time. Throws
+  /// ProcessEnded, ProcessHung; afterwards the process is gone.
   std::vector<std::byte> ask(std::span<const std::byte> frame, double seconds);
 
   /// Sends one frame that has no answer. Throws as `ask` does.
   void tell(std::span<const std::byte> frame, double seconds);
 
  private:
-  void send(std::span<const std::byte> frame, double until);
-  void write(std::span<const std::byte> bytes, double until);
-  void read(std::span<std::byte> bytes, double until);
-  void wait(int descriptor, short events, double until);
+  void send(std::span<const std::byte> frame, const Deadline& until);
+  void write(std::span<const std::byte> bytes, const Deadline& until);
+  void read(std::span<std::byte> bytes, const Deadline& until);
+  void wait(int descriptor, short events, const Deadline& until);
   [[noreturn]] void ended();
   [[noreturn]] void hung();
   std::string end(int patience_ms);
