@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <thread>
 
 #include "ci/errors.h"
 #include "ci/own_loss.h"
@@ -56,9 +57,9 @@ void settle_reduction(const SubjectFile& file, const LossSignature& loss,
                    "computes: reductions = [\"...\"], one of " + known);
 }
 
-std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subject) {
+std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subject,
+                                    const std::shared_ptr<impl::Session>& session) {
   const LossSignature& signature = whole_signature(subject);
-  const auto session = std::make_shared<impl::Session>(subject, signature);
   auto brought = std::make_shared<Brought>();
   brought->loss = subject.own ? own_loss(subject, session) : *reference::find_loss(subject.loss);
   brought->file = file.name;
@@ -122,10 +123,20 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
       throw InputError(unknown_name("subject", name, known));
     }
   }
+  std::erase_if(subjects, [&](const impl::Subject& subject) {
+    return !names.empty() && std::ranges::find(names, subject.name) == names.end();
+  });
+  std::vector<std::shared_ptr<impl::Session>> sessions;
+  for (const impl::Subject& subject : subjects) {
+    sessions.push_back(std::make_shared<impl::Session>(subject, whole_signature(subject)));
+  }
+  const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::shared_ptr<const Brought>> all;
-  for (impl::Subject& subject : subjects) {
-    const bool wanted = names.empty() || std::ranges::find(names, subject.name) != names.end();
-    if (wanted) all.push_back(load(file, std::move(subject)));
+  for (std::size_t i = 0, begun = 0; i < subjects.size(); ++i) {
+    for (; begun < std::min(sessions.size(), i + at_once); ++begun) {
+      if (!file.greetings.contains(subjects[begun].name)) sessions[begun]->begin();
+    }
+    all.push_back(load(file, std::move(subjects[i]), sessions[i]));
   }
   return all;
 }

@@ -154,6 +154,9 @@ int run_gate(const GateOptions& options) {
   for (const reference::Loss* loss : plan.selection().unasked) {
     fmt::print(stderr, "no implementation of {}: its cases are left out\n", loss->signature.id);
   }
+  if (options.pool.jobs > 0) {  // the workers have processes of their own
+    for (const auto& brought : plan.selection().brought) brought->session->rest();
+  }
   prepare_out(options.out);
   std::signal(SIGINT, [](int) { interrupted = true; });
   std::signal(SIGTERM, [](int) { interrupted = true; });

@@ -150,6 +150,14 @@ void Session::start() {
   }
 }
 
+void Session::begin() {
+  try {
+    start();
+  } catch (const std::exception&) {
+    process_.reset();
+  }
+}
+
 void Session::greet() {
   const auto frame = corpora::write_tensors(hello(subject_, loss_));
   const TensorFile answer = corpora::read_tensors(process_->ask(frame, kSecondsToStart), "answer");

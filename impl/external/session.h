@@ -17,8 +17,14 @@ class Session {
  public:
   Session(Subject subject, LossSignature loss);
 
+  /// Starts the process and does not wait for it; what goes wrong, `greeting` says.
+  void begin();
+
   /// Throws SubjectError where the subject cannot be loaded.
   const Greeting& greeting();
+
+  /// Ends the process, and gives back its memory until the subject is asked again.
+  void rest() { process_.reset(); }
 
   /// The same function as another loss, in the same process.
   void become(const LossSignature& loss);

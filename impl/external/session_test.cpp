@@ -104,6 +104,22 @@ TEST(Session, ReadsWhichOptionsOneParameterStandsFor) {
   EXPECT_EQ(session.greeting().tied, (Metadata{{"clip_high", "clip_low"}}));
 }
 
+TEST(Session, SaysAtItsGreetingWhatWentWrongAtItsBeginning) {
+  Subject subject;
+  subject.name = "mine";
+  subject.entry = "py:mine.py:loss";
+  subject.interpreter = "/no/such/interpreter";
+  Session session(subject, signature());
+  session.begin();
+  try {
+    session.greeting();
+    FAIL() << "it was loaded";
+  } catch (const SubjectError& error) {
+    EXPECT_TRUE(std::string(error.what()).find("/no/such/interpreter") != std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Session, RefusesASubjectThatCannotBeLoaded) {
   const Answered other({{"op", "trouble"}, {"message", "there is no file mine.py"}});
   Session session(other.subject(), signature());
