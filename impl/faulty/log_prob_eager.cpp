@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "impl/faulty/distributions.h"
+#include "impl/faulty/faulty_softmax.h"
 
 namespace lossgate::impl {
 namespace {
@@ -68,35 +68,9 @@ class EagerLogProb {
   }
 
   Row log_probs(const Row& logits) {
-    if (is(LogProbFault::logsumexp_without_max)) return shifted_by_log_of_powers(logits);
-    if (is(LogProbFault::online_max_first_tile)) return shifted_by_online_sum(logits);
+    if (is(LogProbFault::logsumexp_without_max)) return log_softmax_without_max(logits);
+    if (is(LogProbFault::online_max_first_tile)) return online_log_softmax(logits);
     return log_softmax(logits);
-  }
-
-  Row shifted_by_log_of_powers(const Row& logits) {
-    Row powers, result;
-    for (const Variable& x : logits) powers.push_back(exp(x));
-    const Variable log_sum = log(tape_.sum(powers));
-    for (const Variable& x : logits) result.push_back(x - log_sum);
-    return result;
-  }
-
-  /// One tile after the other, the sum rescaled whenever the maximum grows. The first maximum is
-  /// -infinity, which minus itself is no number.
-  Row shifted_by_online_sum(const Row& logits) {
-    constexpr std::size_t kTile = 2;
-    Variable largest = number(-HUGE_VAL), sum = number(0);
-    for (std::size_t begin = 0; begin < logits.size(); begin += kTile) {
-      const std::size_t end = std::min(begin + kTile, logits.size());
-      Variable grown = largest;
-      for (std::size_t v = begin; v < end; ++v) grown = maximum(grown, detach(logits[v]));
-      sum = sum * exp(largest - grown);
-      for (std::size_t v = begin; v < end; ++v) sum = sum + exp(logits[v] - grown);
-      largest = grown;
-    }
-    Row result;
-    for (const Variable& x : logits) result.push_back((x - largest) - log(sum));
-    return result;
   }
 
   /// An impossible token, or one whose probability underflows, adds nothing.

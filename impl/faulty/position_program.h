@@ -20,7 +20,9 @@ namespace lossgate::impl {
 struct PositionRules {
   std::string_view leaf;         ///< the differentiable field
   bool multiplies_mask = false;  ///< computes masked positions too, and multiplies them by 0
+  bool reads_masked = false;     ///< computes masked positions too, and adds what comes
   bool local_means = false;      ///< divides by what this micro-batch counts
+  bool counts_masked = false;    ///< divides a token mean by all positions
   bool divides_by_zero = false;  ///< where a mean counts nothing
 };
 
@@ -59,8 +61,9 @@ template <class V>
 V weight_of_row(const MicroBatch& batch, const PositionRules& rules, std::int64_t row) {
   const LossSpec& spec = batch.part.spec;
   const std::int64_t own = batch.positions.row_tokens[static_cast<std::size_t>(row)];
-  const Totals totals =
+  Totals totals =
       rules.local_means ? Totals{batch.positions.tokens, batch.positions.sequences} : batch.totals;
+  if (rules.counts_masked) totals.tokens = totals.rows * batch.part.shape[Axis::tokens];
   const bool nothing = spec.reduction == Reduction::sequence_mean ? own == 0 : totals.tokens == 0;
   if (rules.divides_by_zero && nothing && spec.reduction != Reduction::sum) {
     return std::numeric_limits<V>::infinity();
@@ -69,27 +72,42 @@ V weight_of_row(const MicroBatch& batch, const PositionRules& rules, std::int64_
 }
 
 /// A loss of one term a position, as a chain of tensor operations that is differentiated
-/// automatically: `term_of(leaf, position)` gives the term, a number on the leaf's tape.
+/// automatically: `term_of(row, position)` gives the term from the leaves of that position, numbers
+/// on one tape.
 template <class Format, class TermOf>
-LossResult run_by_position(MicroBatch& batch, const PositionRules& rules, TermOf&& term_of) {
+LossResult run_by_row(MicroBatch& batch, const PositionRules& rules, TermOf&& term_of) {
   using V = typename Format::Value;
-  const Extents positions{batch.part.shape[Axis::sequences], batch.part.shape[Axis::tokens]};
   const Tensor& field = batch.part.batch.at(rules.leaf);
+  const std::int64_t tokens = field.extents[1], positions = field.extents[0] * tokens;
   Tape<Format> tape;
-  std::vector<Var<Format>> leaves, terms, weighted;
-  for (std::int64_t at = 0; at < positions[0] * positions[1]; ++at) {
-    const bool valid = batch.positions.valid[static_cast<std::size_t>(at)] != 0;
-    const bool computes = valid || rules.multiplies_mask;
-    leaves.push_back(computes ? tape.variable(static_cast<V>(field.at(at))) : tape.constant(V(0)));
-    Var<Format> term = computes ? term_of(leaves.back(), at) : tape.constant(V(0));
+  std::vector<Var<Format>> terms, weighted;
+  std::vector<std::vector<Var<Format>>> rows(static_cast<std::size_t>(positions));
+  for (std::int64_t at = 0; at < positions; ++at) {
+    const auto i = static_cast<std::size_t>(at);
+    const std::int64_t width = field.size() / positions;
+    const bool valid = batch.positions.valid[i] != 0;
+    const bool computes = valid || rules.multiplies_mask || rules.reads_masked;
+    for (std::int64_t v = 0; computes && v < width; ++v) {
+      rows[i].push_back(tape.variable(static_cast<V>(field.at(at * width + v))));
+    }
+    Var<Format> term = computes ? term_of(rows[i], at) : tape.constant(V(0));
     if (rules.multiplies_mask) term = term * tape.constant(V(valid));
     terms.push_back(term);
-    weighted.push_back(term * tape.constant(weight_of_row<V>(batch, rules, at / positions[1])));
+    weighted.push_back(term * tape.constant(weight_of_row<V>(batch, rules, at / tokens)));
   }
   const Var<Format> loss = tape.sum(weighted);
   tape.backward(loss, static_cast<V>(batch.part.upstream));
-  return result_by_position(tape, loss, terms, leaves, positions,
-                            "gradient." + std::string(rules.leaf));
+  return result_by_row(tape, loss, terms, rows, field.extents,
+                       "gradient." + std::string(rules.leaf));
+}
+
+/// The same with one leaf a position: `term_of(leaf, position)`.
+template <class Format, class TermOf>
+LossResult run_by_position(MicroBatch& batch, const PositionRules& rules, TermOf&& term_of) {
+  return run_by_row<Format>(batch, rules,
+                            [&](const std::vector<Var<Format>>& row, std::int64_t at) {
+                              return term_of(row.front(), at);
+                            });
 }
 
 }  // namespace lossgate::impl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,26 +12,41 @@
 namespace lossgate::impl {
 
 /// What a program on a tape returns that has one term per position: the loss, the terms, and the
-/// gradient with respect to the leaf of each position, in the format of the tape's numbers.
+/// gradient with respect to the leaves of each position, in the format of the tape's numbers. The
+/// leaves are those of a field [sequences, tokens, ...]; none where the field was not read.
 template <class Format>
-LossResult result_by_position(const Tape<Format>& tape, Var<Format> loss,
-                              const std::vector<Var<Format>>& terms,
-                              const std::vector<Var<Format>>& leaves, const Extents& positions,
-                              std::string gradient_name) {
+LossResult result_by_row(const Tape<Format>& tape, Var<Format> loss,
+                         const std::vector<Var<Format>>& terms,
+                         const std::vector<std::vector<Var<Format>>>& rows, const Extents& field,
+                         std::string gradient_name) {
   const Dtype wide = sizeof(typename Format::Value) == 8 ? Dtype::f64 : Dtype::f32;
-  Tensor total = Tensor::zeros(wide, {}), per_token = Tensor::zeros(wide, positions),
-         gradient = Tensor::zeros(wide, positions);
+  Tensor total = Tensor::zeros(wide, {}), per_token = Tensor::zeros(wide, {field[0], field[1]}),
+         gradient = Tensor::zeros(wide, field);
   total.set(0, static_cast<double>(loss.value()));
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    const auto at = static_cast<std::int64_t>(i);
+    const auto at = static_cast<std::int64_t>(i), width = gradient.size() / per_token.size();
     per_token.set(at, static_cast<double>(terms[i].value()));
-    gradient.set(at, static_cast<double>(tape.gradient(leaves[i])));
+    for (std::size_t v = 0; v < rows[i].size(); ++v) {
+      gradient.set(at * width + static_cast<std::int64_t>(v),
+                   static_cast<double>(tape.gradient(rows[i][v])));
+    }
   }
   LossResult result;
   result.outputs.push_back({"loss", std::move(total)});
   result.outputs.push_back({"per_token", std::move(per_token)});
   result.outputs.push_back({std::move(gradient_name), std::move(gradient)});
   return result;
+}
+
+/// The same with one leaf per position.
+template <class Format>
+LossResult result_by_position(const Tape<Format>& tape, Var<Format> loss,
+                              const std::vector<Var<Format>>& terms,
+                              const std::vector<Var<Format>>& leaves, const Extents& positions,
+                              std::string gradient_name) {
+  std::vector<std::vector<Var<Format>>> rows;
+  for (const Var<Format>& leaf : leaves) rows.push_back({leaf});
+  return result_by_row(tape, loss, terms, rows, positions, std::move(gradient_name));
 }
 
 }  // namespace lossgate::impl

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "impl/faulty/distributions.h"
+
+/// Logarithms of a softmax as they must not be taken.
+namespace lossgate::impl {
+
+/// x - log sum exp(x): overflows where a logit does.
+template <class Format>
+VarRow<Format> log_softmax_without_max(const VarRow<Format>& row) {
+  Tape<Format>& tape = row.front().tape();
+  VarRow<Format> powers, result;
+  for (const Var<Format>& x : row) powers.push_back(exp(x));
+  const Var<Format> log_sum = log(tape.sum(powers));
+  for (const Var<Format>& x : row) result.push_back(x - log_sum);
+  return result;
+}
+
+/// One tile after the other, the sum rescaled whenever the maximum grows. The first maximum is
+/// -infinity, which minus itself is no number.
+template <class Format>
+VarRow<Format> online_log_softmax(const VarRow<Format>& row) {
+  constexpr std::size_t kTile = 2;
+  Tape<Format>& tape = row.front().tape();
+  Var<Format> largest = tape.constant(-HUGE_VAL), sum = tape.constant(0);
+  for (std::size_t begin = 0; begin < row.size(); begin += kTile) {
+    const std::size_t end = std::min(begin + kTile, row.size());
+    Var<Format> grown = largest;
+    for (std::size_t v = begin; v < end; ++v) grown = maximum(grown, detach(row[v]));
+    sum = sum * exp(largest - grown);
+    for (std::size_t v = begin; v < end; ++v) sum = sum + exp(row[v] - grown);
+    largest = grown;
+  }
+  VarRow<Format> result;
+  for (const Var<Format>& x : row) result.push_back((x - largest) - log(sum));
+  return result;
+}
+
+/// log(p + epsilon) of the probabilities themselves.
+template <class Format>
+VarRow<Format> log_of_softmax(const VarRow<Format>& row, typename Format::Value epsilon) {
+  const Var<Format> largest = detached_maximum(row);
+  Tape<Format>& tape = largest.tape();
+  VarRow<Format> powers, result;
+  for (const Var<Format>& x : row) powers.push_back(exp(x - largest));
+  const VarRow<Format> sums = tape.expand(tape.sum(powers), row.size());
+  for (std::size_t v = 0; v < row.size(); ++v) {
+    const Var<Format> p = powers[v] / sums[v];
+    result.push_back(log(epsilon == 0 ? p : p + tape.constant(epsilon)));
+  }
+  return result;
+}
+
+}  // namespace lossgate::impl
