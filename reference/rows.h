@@ -59,22 +59,48 @@ Row<S> read_logits(const FieldReader<S>& logits, std::int64_t s, std::int64_t t,
 inline constexpr const char* kShiftedForm = "(x - max) - log S";
 inline constexpr const char* kLogSumExpForm = "x - logsumexp(x)";
 
-/// log_softmax of a row: with m = max x and S = sum exp(x - m), either (x - m) - log S or
-/// x - (m + log S). An undeclared form is charged as the second, the wider.
+/// log sum exp(x) = shift + log_sum, with shift = max x and log_sum = log sum exp(x - max).
 template <class S>
-Row<S> log_softmax(const Row<S>& x, bool shifted_form) {
+struct LogSumExp {
+  S shift, log_sum;
+};
+
+template <class S>
+LogSumExp<S> log_sum_exp(const Row<S>& x) {
   S largest = x[0];
   for (Eigen::Index v = 1; v < x.size(); ++v) largest = maximum(largest, x[v]);
   const S shift = as_shift(largest);
   Sum<S> sum(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(exp(x[v] - shift));
-  const S log_sum = log(sum.value());
+  return {shift, log(sum.value())};
+}
+
+/// log_softmax of a row: either (x - max) - log S or x - (max + log S). An undeclared form is
+/// charged as the second, the wider.
+template <class S>
+Row<S> log_softmax(const Row<S>& x, const LogSumExp<S>& whole, bool shifted_form) {
   Row<S> result(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) {
-    result[v] = shifted_form ? (x[v] - shift) - log_sum : x[v] - (shift + log_sum);
+    result[v] =
+        shifted_form ? (x[v] - whole.shift) - whole.log_sum : x[v] - (whole.shift + whole.log_sum);
     result[v] = store(Stage::log_prob, result[v]);
   }
   return result;
+}
+
+template <class S>
+Row<S> log_softmax(const Row<S>& x, bool shifted_form) {
+  return log_softmax(x, log_sum_exp(x), shifted_form);
+}
+
+/// The wider charge of two forms of one value: for a form that is not declared.
+template <class S>
+S wider(const S& a, const S& /*b*/) {
+  return a;
+}
+
+inline Tracked wider(const Tracked& a, const Tracked& b) {
+  return {a.v, std::max(a.err, b.err), std::max(a.peak, b.peak), std::max(a.half, b.half)};
 }
 
 /// The gradient with respect to x of sum_v g_v log_softmax(x)_v: g - softmax(x) sum(g).

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 #include "reference/losses/divergence.h"
 #include "reference/losses/options.h"
+#include "reference/losses/row_terms.h"
 
 namespace lossgate::reference {
 
@@ -44,33 +47,21 @@ struct Jsd {
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const auto student = in.field("student_logits"), teacher = in.field("teacher_logits");
-    const auto per_token = out.writer("per_token"), gradient = out.gradient("student_logits");
     const std::int64_t vocab = in.extent(Axis::vocab);
-    const S temperature = in.option("temperature");
+    const S temperature = in.option("temperature"), upstream = in.upstream();
     const auto beta = static_cast<Real>(in.spec().number("beta"));
     const bool shifted = in.form(kShiftedForm);
-    Sum<S> loss = in.batch_sum();
-    for (std::int64_t s = 0; s < in.sequences(); ++s) {
-      for (std::int64_t t = 0; t < in.tokens(); ++t) {
-        if (!in.valid(s, t)) {
-          per_token(S(0), s, t);
-          for (std::int64_t v = 0; v < vocab; ++v) gradient(S(0), s, t, v);
-          continue;
-        }
-        const S weight = in.token_weight(s), scale = in.upstream() * weight;
-        const Row<S> p = log_softmax(read_logits(student, s, t, vocab, temperature), shifted);
-        const Row<S> q = log_softmax(read_logits(teacher, s, t, vocab, temperature), shifted);
-        Divergence<S> d = jensen_shannon(p, q, beta);
-        per_token(store(Stage::per_token, d.value), s, t);
-        loss.add(weight * d.value);
-        for (std::int64_t v = 0; v < vocab; ++v) d.slope[v] = scale * d.slope[v];
-        const Row<S> g = log_softmax_gradient(p, d.slope);
-        for (std::int64_t v = 0; v < vocab; ++v) {
-          gradient(store(Stage::gradient, g[v] / temperature), s, t, v);
-        }
-      }
-    }
-    out.loss(loss);
+    evaluate_by_row(
+        in, out, "student_logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
+          const Row<S> p = log_softmax(read_logits(student, s, t, vocab, temperature), shifted);
+          const Row<S> q = log_softmax(read_logits(teacher, s, t, vocab, temperature), shifted);
+          Divergence<S> d = jensen_shannon(p, q, beta);
+          const S scale = upstream * weight;
+          for (std::int64_t v = 0; v < vocab; ++v) d.slope[v] = scale * d.slope[v];
+          Row<S> gradient = log_softmax_gradient(p, d.slope);
+          for (std::int64_t v = 0; v < vocab; ++v) gradient[v] = gradient[v] / temperature;
+          return RowTerm<S>{d.value, weight * d.value, std::move(gradient)};
+        });
   }
 };
 
