@@ -10,6 +10,8 @@
 
 #include "impl/cuda/grpo_host.h"
 #include "impl/faulty/cispo.h"
+#include "impl/faulty/cross_entropy.h"
+#include "impl/faulty/entropy_bonus.h"
 #include "impl/faulty/grpo.h"
 #include "impl/faulty/jsd.h"
 #include "impl/faulty/kl_penalty.h"
@@ -42,6 +44,8 @@ std::vector<Implementation> built_in() {
   append(all, jsd_implementations());
   append(all, sparse_jsd_implementations());
   append(all, log_prob_implementations());
+  append(all, cross_entropy_implementations());
+  append(all, entropy_bonus_implementations());
   append(all, kl_penalty_implementations());
   append(all, value_clip_implementations());
   append(all, linear_grpo_implementations());

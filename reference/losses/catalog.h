@@ -3,6 +3,8 @@
 
 #include "reference/losses/advantage_scaling.h"
 #include "reference/losses/cispo.h"
+#include "reference/losses/cross_entropy.h"
+#include "reference/losses/entropy_bonus.h"
 #include "reference/losses/grpo.h"
 #include "reference/losses/jsd.h"
 #include "reference/losses/kl_penalty.h"
@@ -29,7 +31,8 @@ struct LossList {
   }
 };
 
-using Catalog = LossList<Grpo, Cispo, Sapo, KlPenalty, ValueClip, LogProb, Jsd, SparseJsd, LinearGrpo,
-                         LinearJsd, AdvantageScaling, PromptDedup, TeacherPayload>;
+using Catalog =
+    LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, LogProb, CrossEntropy, Jsd,
+             SparseJsd, LinearGrpo, LinearJsd, AdvantageScaling, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <utility>
+
+#include "reference/losses/options.h"
+#include "reference/losses/row_terms.h"
+#include "reference/products.h"
+
+namespace lossgate::reference {
+
+/// The entropy bonus of a policy: a loss that falls as the distribution widens.
+///
+/// Formula: x[s,t] = -coefficient H, H = -sum_v p[v] log p[v] with p = softmax(logits), reduced
+/// over
+///   valid positions.
+/// Shapes: logits [sequences, tokens, vocab], mask [sequences, tokens]. Units: nats.
+/// Gradient: for logits: coefficient p (log p + H); zero where masked.
+/// Error: a token of logit -infinity has probability exactly 0, and 0 log 0 = 0: it adds nothing,
+///   and its gradient is 0. logsumexp(x) - sum p x rounds at the size of a common offset.
+/// Source: Mnih et al. 2016 (arXiv:1602.01783) section 4; verl `compute_entropy_loss` and
+///   `entropy_from_logits`; TRL `entropy_from_logits`.
+struct EntropyBonus {
+  static constexpr const char* kDifferenceForm = "logsumexp(x) - sum p x";
+
+  static LossSignature signature() {
+    OutputField per_token = per_token_output();
+    per_token.range = [](const Case& c) {
+      const auto vocab = static_cast<double>(c.shape[Axis::vocab]);
+      return std::optional(std::pair(-c.spec.number("coefficient") * std::log(vocab), 0.0));
+    };
+    return {
+        .id = "entropy_bonus",
+        .title = "entropy bonus of a policy, from logits",
+        .formula = "-coefficient H, H = -sum p log p, p = softmax(x)",
+        .source = "arXiv:1602.01783 section 4; verl compute_entropy_loss; TRL entropy_from_logits",
+        .forms = {kShiftedForm, kDifferenceForm},
+        .options = {real_option("coefficient", 0.01, 0.0, 1.0, "weight of the entropy"),
+                    max_length_option()},
+        .fields = {logits_field("logits", Role::differentiable, "of the current policy"),
+                   mask_field()},
+        .outputs = {std::move(per_token)},
+        .reductions = kTokenReductions,
+        .reach = {{"|logit|", "logits", ""}},
+        .mask = "mask",
+    };
+  }
+
+  template <class S>
+  static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
+    const auto logits = in.field("logits");
+    const std::int64_t vocab = in.extent(Axis::vocab);
+    const S one = constant<S>(1.0L), coefficient = in.option("coefficient");
+    const bool shifted = in.form(kShiftedForm), difference = in.form(kDifferenceForm);
+    evaluate_by_row(in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
+      const Row<S> x = read_logits(logits, s, t, vocab, one);
+      const LogSumExp<S> whole = log_sum_exp(x);
+      const Row<S> l = log_softmax(x, whole, shifted);
+      const S scale = product(in.upstream(), weight, coefficient);
+      Entropy<S> h = shifted ? of_log_probs(l) : of_difference(x, l, whole);
+      if (!shifted && !difference) {
+        const Entropy<S> other = of_log_probs(l);
+        h.value = wider(h.value, other.value);
+        for (std::int64_t v = 0; v < vocab; ++v) h.slope[v] = wider(h.slope[v], other.slope[v]);
+      }
+      for (std::int64_t v = 0; v < vocab; ++v) h.slope[v] = -(scale * h.slope[v]);
+      return RowTerm<S>{-product(coefficient, h.value), -product(weight, coefficient, h.value),
+                        std::move(h.slope)};
+    });
+  }
+
+ private:
+  template <class S>
+  struct Entropy {
+    S value;
+    Row<S> slope;  ///< by each logit
+  };
+
+  /// -sum p l, whose derivative, term by term, is -(p l + p); of that, p sums away.
+  template <class S>
+  static Entropy<S> of_log_probs(const Row<S>& l) {
+    Sum<S> sum(l.size());
+    Row<S> g(l.size());
+    for (Eigen::Index v = 0; v < l.size(); ++v) {
+      const S p = exp(l[v]), term = weighed(p, l[v]);
+      sum.add(term);
+      g[v] = -(term + p);
+    }
+    return {-sum.value(), log_softmax_gradient(l, g)};
+  }
+
+  /// logsumexp(x) - sum p x. Of the derivative p (sum p x - x) + p - p the last two are one number,
+  /// rounded twice.
+  template <class S>
+  static Entropy<S> of_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole) {
+    Sum<S> sum(x.size());
+    Row<S> slope(x.size());
+    for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(weighed(exp(l[v]), x[v]));
+    const S mean = sum.value();
+    for (Eigen::Index v = 0; v < x.size(); ++v) {
+      const S p = exp(l[v]);
+      slope[v] = weighed(p, mean - x[v]) + (p - p);
+    }
+    return {store(Stage::log_prob, whole.shift + whole.log_sum) - mean, std::move(slope)};
+  }
+};
+
+}  // namespace lossgate::reference
