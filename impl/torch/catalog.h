@@ -13,6 +13,8 @@ Implementation sapo_implementation();
 Implementation kl_penalty_implementation();
 Implementation value_clip_implementation();
 Implementation log_prob_implementation();
+Implementation cross_entropy_implementation();
+Implementation entropy_bonus_implementation();
 Implementation jsd_implementation();
 Implementation sparse_jsd_implementation();
 Implementation linear_grpo_implementation();

@@ -38,6 +38,8 @@ def arguments(dtype=torch.float64):
         "kl_penalty": ([*log_probs, mask], [0], TOTALS),
         "value_clip": ([*log_probs, mask], [0], TOTALS),
         "log_prob": ([logits[0], label], [0], {}),
+        "cross_entropy": ([logits[0], label], [0], TOKENS),
+        "entropy_bonus": ([logits[0], mask], [0], TOTALS),
         "jsd": ([*logits, label], [0], TOKENS),
         "sparse_jsd": ([logits[0], tokens, support, label], [0], TOKENS),
         "linear_grpo": ([hidden[0], weight[0], random(V, dtype=dtype), label, *log_probs[1:],
@@ -61,6 +63,8 @@ VARIANTS = {
     "kl_penalty": [{"kl_weighted": True}, {"kl_estimator": "k1"}, {"kl_estimator": "k2"}],
     "value_clip": [{"value_clip": None}, {"clip_form": "interval"}],
     "log_prob": [{"temperature": 0.7}],
+    "cross_entropy": [{"label_smoothing": 0.3, "z_loss": 0.1}, {"label_smoothing": 1.0}],
+    "entropy_bonus": [{"coefficient": 0.5, "reduction": "sequence_mean"}],
     "jsd": DIVERGENCES,
     "sparse_jsd": [*DIVERGENCES, {"tail": False}, {"tail_floor": 0.9, "beta": 1.0}],
     "linear_jsd": DIVERGENCES,
@@ -128,6 +132,22 @@ class Operators(unittest.TestCase):
             terms = terms.masked_fill(label == -100, 0)
             torch.testing.assert_close(per_token, terms)
             torch.testing.assert_close(loss, terms.sum() / 5)
+
+    def test_cross_entropy_is_that_of_torch(self):
+        (logits, label), _, counts = arguments()["cross_entropy"]
+        for label_smoothing in (0.0, 0.3, 1.0):
+            loss, per_token = call("cross_entropy", (logits, label), counts, label_smoothing=label_smoothing)
+            expected = torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1), label.flatten(), reduction="none", label_smoothing=label_smoothing)
+            torch.testing.assert_close(per_token.flatten(), expected)
+            torch.testing.assert_close(loss, expected.sum() / 5)
+
+    def test_entropy_bonus_is_that_of_torch(self):
+        (logits, mask), _, counts = arguments()["entropy_bonus"]
+        expected = torch.distributions.Categorical(logits=logits).entropy().masked_fill(~mask, 0) * -0.01
+        loss, per_token = call("entropy_bonus", (logits, mask), counts)
+        torch.testing.assert_close(per_token, expected)
+        torch.testing.assert_close(loss, expected.sum() / 5)
 
     def test_sparse_jsd_with_one_token_and_no_tail_is_zero(self):
         (logits, tokens, support, label), _, counts = arguments()["sparse_jsd"]

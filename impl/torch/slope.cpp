@@ -9,6 +9,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+/// With axes of one entry added at the end.
+at::Tensor over_rows(at::Tensor x, std::int64_t axes) {
+  while (x.dim() < axes) x = x.unsqueeze(-1);
+  return x;
+}
+
 struct WithSlope : torch::autograd::Function<WithSlope> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const at::Tensor& value, const at::Tensor& slope) {
@@ -18,7 +24,8 @@ struct WithSlope : torch::autograd::Function<WithSlope> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list upstream) {
-    const at::Tensor gradient = upstream[0] * context->get_saved_variables()[0];
+    const at::Tensor slope = context->get_saved_variables()[0];
+    const at::Tensor gradient = over_rows(upstream[0], slope.dim()) * slope;
     return {gradient.to(context->saved_data["stored"].toScalarType()), {}, {}};
   }
 };
@@ -30,9 +37,7 @@ at::Tensor with_slope(const at::Tensor& input, const at::Tensor& value, const at
 }
 
 at::Tensor select(const at::Tensor& x, const at::Tensor& valid, at::ScalarType compute) {
-  at::Tensor rows = valid;
-  for (std::int64_t axis = valid.dim(); axis < x.dim(); ++axis) rows = rows.unsqueeze(-1);
-  return at::where(rows, x.to(compute), 0.0);
+  return at::where(over_rows(valid, x.dim()), x.to(compute), 0.0);
 }
 
 }  // namespace lossgate::impl

@@ -6,7 +6,7 @@
 namespace lossgate::impl {
 
 /// `value` as a function of `input` whose derivative, entry by entry, is `slope`: the backward is
-/// one product, rounded once to the input's format.
+/// one product, rounded once to the input's format. One value may belong to a row of the input.
 at::Tensor with_slope(const at::Tensor& input, const at::Tensor& value, const at::Tensor& slope);
 
 /// x in its compute format where `valid`, else 0: what a mask hides never meets arithmetic. A mask
