@@ -57,16 +57,19 @@ struct EntropyBonus {
       const Row<S> x = read_logits(logits, s, t, vocab, one);
       const LogSumExp<S> whole = log_sum_exp(x);
       const Row<S> l = log_softmax(x, whole, shifted);
-      const S scale = product(in.upstream(), weight, coefficient);
-      Entropy<S> h = shifted ? of_log_probs(l) : of_difference(x, l, whole);
+      const auto scaled = [&](const S& slope) {
+        return -product(in.upstream(), weight, coefficient, slope);
+      };
+      Entropy<S> h = shifted ? of_log_probs(l, scaled) : of_difference(x, l, whole, scaled);
       if (!shifted && !difference) {
-        const Entropy<S> other = of_log_probs(l);
+        const Entropy<S> other = of_log_probs(l, scaled);
         h.value = wider(h.value, other.value);
-        for (std::int64_t v = 0; v < vocab; ++v) h.slope[v] = wider(h.slope[v], other.slope[v]);
+        for (std::int64_t v = 0; v < vocab; ++v) {
+          h.gradient[v] = wider(h.gradient[v], other.gradient[v]);
+        }
       }
-      for (std::int64_t v = 0; v < vocab; ++v) h.slope[v] = -(scale * h.slope[v]);
       return RowTerm<S>{-product(coefficient, h.value), -product(weight, coefficient, h.value),
-                        std::move(h.slope)};
+                        std::move(h.gradient)};
     });
   }
 
@@ -74,35 +77,36 @@ struct EntropyBonus {
   template <class S>
   struct Entropy {
     S value;
-    Row<S> slope;  ///< by each logit
+    Row<S> gradient;  ///< by each logit, scaled
   };
 
   /// -sum p l, whose derivative, term by term, is -(p l + p); of that, p sums away.
-  template <class S>
-  static Entropy<S> of_log_probs(const Row<S>& l) {
+  template <class S, class Scaled>
+  static Entropy<S> of_log_probs(const Row<S>& l, const Scaled& scaled) {
     Sum<S> sum(l.size());
     Row<S> g(l.size());
     for (Eigen::Index v = 0; v < l.size(); ++v) {
       const S p = exp(l[v]), term = weighed(p, l[v]);
       sum.add(term);
-      g[v] = -(term + p);
+      g[v] = scaled(-(term + p));
     }
     return {-sum.value(), log_softmax_gradient(l, g)};
   }
 
   /// logsumexp(x) - sum p x. Of the derivative p (sum p x - x) + p - p the last two are one number,
   /// rounded twice.
-  template <class S>
-  static Entropy<S> of_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole) {
+  template <class S, class Scaled>
+  static Entropy<S> of_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
+                                  const Scaled& scaled) {
     Sum<S> sum(x.size());
-    Row<S> slope(x.size());
+    Row<S> gradient(x.size());
     for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(weighed(exp(l[v]), x[v]));
     const S mean = sum.value();
     for (Eigen::Index v = 0; v < x.size(); ++v) {
       const S p = exp(l[v]);
-      slope[v] = weighed(p, mean - x[v]) + (p - p);
+      gradient[v] = scaled(weighed(p, mean - x[v]) + (p - p));
     }
-    return {store(Stage::log_prob, whole.shift + whole.log_sum) - mean, std::move(slope)};
+    return {store(Stage::log_prob, whole.shift + whole.log_sum) - mean, std::move(gradient)};
   }
 };
 
