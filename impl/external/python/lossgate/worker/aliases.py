@@ -75,6 +75,9 @@ _ALIASES = {
     "temperature": "temp tau",
     "beta": "jsd_beta jsd_alpha",
     "num_items": "num_items_in_batch",
+    "label_smoothing": "smoothing label_smooth label_smoothing_factor",
+    "z_loss": "z_loss_coef z_loss_weight z_loss_multiplier lse_square_scale softmax_auxiliary_loss_multiplier",
+    "coefficient": "entropy_coef entropy_coeff ent_coef entropy_coefficient entropy_bonus coef coeff",
     "tail": "add_tail loss_add_tail with_tail",
     "normalisation": "normalization loss_reduction reduction",
     "total_tokens": "num_items_in_batch num_items batch_num_tokens global_valid_toks global_num_tokens "
