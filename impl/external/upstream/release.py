@@ -4,7 +4,7 @@
 A loss sits in a file that imports an inference engine, a cluster runtime and a tokenizer, none of which it
 uses. `load` executes that one file as it was shipped. What the file imports is real where it belongs to
 Python, to torch, or to `also`; everything else is a stand-in that can be called, subclassed, subscripted and
-used as a decorator, and is false when asked. The stand-ins are seen by the files of the release alone:
+used as a decorator, and is false when asked (but `is_torch_available()` is true). The stand-ins are seen by the files of the release alone:
 `sys.modules` gets only modules that were executed, so torch never meets one.
 """
 from __future__ import annotations
@@ -142,6 +142,9 @@ class Release:
         compiler, torch.compile = torch.compile, as_written
         try:
             exec(compile(file.read_bytes(), str(file), "exec"), found.__dict__)
+        except BaseException:
+            del self.modules[module], sys.modules[module]  # the next one to ask is not handed a half
+            raise
         finally:
             torch.compile = compiler
             self.loading.remove(module)
@@ -173,6 +176,7 @@ class Release:
         if names and names["__name__"] not in self.loading:
             raise ImportError(f"{name} is left out")  # a loss that asks when it is called needs a straight answer
         stand_in = StandIn(name if wanted else top)
+        stand_in.__dict__["is_torch_available"] = lambda: True
         for item in wanted or ():
             if f"{name}.{item}" in self.executed:
                 stand_in.__dict__[item] = self.load(f"{name}.{item}")

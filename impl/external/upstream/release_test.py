@@ -31,6 +31,7 @@ class Trainer(other.Base, nn.Module):
     def late(self):
         from cluster_runtime import missing
 """.replace("@torch_free", "@other.decorator"),
+    "toy/deep/broken.py": "from ..utils import is_torch_available\nif is_torch_available(): raise KeyError('broken')\n",
     "toy/deep/numbers.py": "import torch\nTWO = 2\n@torch.compile\ndef half(x): return x / 2\n",
 }
 
@@ -62,6 +63,13 @@ class ReleaseTest(unittest.TestCase):
     def test_an_import_of_a_running_loss_meets_no_stand_in(self):
         with self.assertRaisesRegex(ImportError, "cluster_runtime is left out"):
             object.__new__(self.loss.Trainer).late()
+
+    def test_a_file_that_fails_is_not_kept_and_torch_is_there_when_asked(self):
+        broken = Release("toy", ("toy.deep.broken",))
+        for _ in range(2):
+            with self.assertRaisesRegex(KeyError, "broken"):
+                broken.load("toy.deep.broken")
+        self.assertNotIn("toy.deep.broken", sys.modules)
 
     def test_leaves_the_compiler_as_it_was(self):
         self.assertEqual(torch.compile.__module__, "torch")
