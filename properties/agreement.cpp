@@ -36,6 +36,24 @@ bool acceptable_overflow(const OutputInfo& output, const Tracked& expected, doub
   return std::fabs(actual) >= largest && (!sign_known || !(towards + reach < largest));
 }
 
+/// What is allowed without a ratio, and what with one (rule B3).
+struct Allowance {
+  double exempt, scaled;
+};
+
+Allowance allowance(const Arithmetic& arithmetic, const OutputInfo& output, const Tracked& expected,
+                    bool exact) {
+  const double allowed = allowed_error(output, expected, exact);
+  if (!reference::narrows(arithmetic, output) || !std::isfinite(allowed) ||
+      expected.is_exact_zero()) {
+    return {expected.half, allowed};
+  }
+  const double scaled = exact ? 0.0 : expected.err;
+  const auto magnitude = static_cast<double>(std::fabs(expected.v));
+  return {expected.half + storage_error(output, magnitude + expected.half + kThreshold * scaled),
+          scaled};
+}
+
 /// Collects the entries of one comparison.
 class Judge {
  public:
@@ -89,14 +107,7 @@ class Judge {
         std::isfinite(actual) ? static_cast<double>(std::fabs(actual - expected.v)) : kInfinity;
     const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
     const double allowed = allowed_error(output, expected, exact);
-    // What is allowed beyond the half-width without a ratio, and what with one (rule B3).
-    double exempt = expected.half, scaled = allowed;
-    if (reference::narrows(comparison_.arithmetic, output) && std::isfinite(allowed) &&
-        !expected.is_exact_zero()) {
-      scaled = exact ? 0.0 : expected.err;
-      const auto magnitude = static_cast<double>(std::fabs(expected.v));
-      exempt += storage_error(output, magnitude + expected.half + kThreshold * scaled);
-    }
+    const auto [exempt, scaled] = allowance(comparison_.arithmetic, output, expected, exact);
     ++compared_;
     // An infinity that stands in the input is exact, and no moderate number is near it. One that
     // Real or double overflowed to has an infinite bound: nothing is said.
@@ -193,6 +204,12 @@ double allowed_error(const OutputInfo& output, const Tracked& expected, bool exa
   if (expected.is_exact_zero()) return 0.0;
   // At a kink the largest right answer is stored, too.
   return (exact ? 0.0 : expected.err) + storage_error(output, magnitude + expected.half);
+}
+
+double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,
+                        const Tracked& expected) {
+  const auto [exempt, scaled] = allowance(arithmetic, output, expected, false);
+  return exempt + kThreshold * scaled;
 }
 
 Outcome compare(const Comparison& comparison) {

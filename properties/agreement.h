@@ -28,6 +28,10 @@ bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
 double allowed_error(const OutputInfo& output, const reference::Tracked& expected,
                      bool exact = false);
 
+/// How far a stored entry of such an arithmetic may lie from the expectation before it is wrong.
+double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,
+                        const reference::Tracked& expected);
+
 /// What is compared with what.
 struct Comparison {
   CaseStudy& study;  ///< whose reference is expected
