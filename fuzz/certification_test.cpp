@@ -8,23 +8,17 @@
 #include <tuple>
 #include <vector>
 
+#include "fuzz/certified.h"
 #include "fuzz/draw_case.h"
-#include "properties/agreement.h"
-#include "reference/adversary.h"
 #include "reference/losses/catalog.h"
-#include "reference/precise.h"
 #include "reference/reference.h"
-#include "reference/textbook.h"
 
 /// The reference held against MPFR and its bounds against implementations that keep the declared
 /// arithmetic, on hostile cases of every loss of the catalog.
 namespace lossgate::fuzz {
 namespace {
 
-using reference::Adversary;
-using reference::Inputs;
 using reference::kThreshold;
-using reference::Outputs;
 using reference::Precise;
 using reference::Problem;
 using reference::Real;
@@ -34,56 +28,6 @@ using reference::Tracked;
 /// Under a sanitizer every case costs many times as much, and shows the same.
 constexpr int kCases = __has_feature(address_sanitizer) ? 100 : 2000;
 constexpr Dtype kFormats[] = {Dtype::f32, Dtype::f64, Dtype::bf16, Dtype::f16};
-
-template <class S>
-class Collected : public reference::Sink<S> {
- public:
-  explicit Collected(const Problem& problem) {
-    for (const OutputInfo& output : problem.outputs) {
-      values_.emplace_back(static_cast<std::size_t>(element_count(output.extents)));
-    }
-  }
-  void entry(std::size_t output, std::int64_t index, const S& value) override {
-    values_[output][static_cast<std::size_t>(index)] = value;
-  }
-  const std::vector<S>& operator[](std::size_t output) const { return values_[output]; }
-
- private:
-  std::vector<std::vector<S>> values_;
-};
-
-template <class L, class S>
-Collected<S> evaluated(const Problem& problem, std::string_view form) {
-  Collected<S> collected(problem);
-  L::template evaluate<S>(Inputs<S>(problem, form), Outputs<S>(problem, collected));
-  return collected;
-}
-
-/// The index-th way to compute in, or from, this format: orders of sums, stores, forms, exp.
-Arithmetic arithmetic_variant(const LossSignature& signature, Dtype dtype, int index) {
-  constexpr SumRule kOrders[] = {{0.0, SumOrder::pairwise, 1.0},
-                                 {0.0, SumOrder::lanes, 8.0},
-                                 {0.0, SumOrder::blocked, 16.0},
-                                 {0.0, SumOrder::sequential, 1.0}};
-  const bool widens = size_of(dtype) == 2 && index % 3 == 1;
-  const auto& forms = signature.forms;
-  Arithmetic a =
-      plain_arithmetic(widens ? Dtype::f32 : dtype,
-                       forms.empty() ? "" : forms[static_cast<std::size_t>(index) % forms.size()]);
-  const double roundoff = a.sum.roundoff;
-  a.sum = kOrders[index % 4];
-  a.sum.roundoff = size_of(dtype) == 2 && index % 3 == 2 ? unit_roundoff(Dtype::f32) : roundoff;
-  if (widens) {
-    const Store stored = {.roundoff = unit_roundoff(dtype), .eta = min_subnormal(dtype)};
-    a.stage(Stage::gradient) = stored;
-    // An arithmetic does not say that a store overflows, so nothing else is stored in f16.
-    for (Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token, Stage::accumulate}) {
-      if (dtype == Dtype::bf16) a.stage(stage) = stored;
-    }
-  }
-  if (index % 5 == 4) a.math.exp_slope = 2.0;
-  return a;
-}
 
 /// The largest error ratios of one loss in one format.
 struct Worst {
@@ -105,22 +49,13 @@ class Certificate {
   testing::AssertionResult check() {
     const auto exact = evaluated<L, Precise>(problem_, arithmetic_.form);
     if (auto result = check_real(exact); !result) return result;
-    const reference::ArithmeticScope scope(arithmetic_);
-    // Every fourth subject leaves its form undeclared.
-    const bool undeclared = index_ % 4 == 3;
-    const auto tracked = evaluated<L, Tracked>(problem_, undeclared ? "" : arithmetic_.form);
-    const auto textbook = evaluated<L, Textbook>(problem_, arithmetic_.form);
-    Adversary::turn = index_ % 2 == 0 ? 1.0L : -1.0L;
-    const auto adversary = evaluated<L, Adversary>(problem_, arithmetic_.form);
+    auto result = testing::AssertionSuccess();
     ++worst_.cases;
-    for (std::size_t o = 0; o < problem_.outputs.size(); ++o) {
-      for (std::size_t i = 0; i < tracked[o].size(); ++i) {
-        at_ = {o, i};
-        auto result = judge(tracked[o][i], exact[o][i], textbook[o][i], adversary[o][i]);
-        if (!result) return result;
-      }
-    }
-    return testing::AssertionSuccess();
+    worst_.skipped += for_each_certified<L>(problem_, arithmetic_, exact, index_,
+                                            [&](const CertifiedEntry& entry) {
+                                              if (result) result = judge(entry);
+                                            });
+    return result;
   }
 
  private:
@@ -159,52 +94,32 @@ class Certificate {
     return testing::AssertionSuccess();
   }
 
-  testing::AssertionResult judge(const Tracked& x, const Precise& exact, const Textbook& textbook,
-                                 const Adversary& adversary) {
-    const auto largest = static_cast<double>(std::fabs(x.v)) + x.half;
-    const double stored = x.is_exact_zero() ? 0.0 : properties::storage_error(output(), largest);
-    const bool judged = std::isfinite(x.v) && std::isfinite(x.err) &&
-                        properties::must_be_finite(arithmetic_, output(), x);
-    if (!judged) {
-      ++worst_.skipped;
-      return testing::AssertionSuccess();
-    }
+  testing::AssertionResult judge(const CertifiedEntry& entry) {
+    at_ = {entry.output, static_cast<std::size_t>(entry.index)};
     ++worst_.entries;
-    const double allowed = x.err + stored;
-    const double own = static_cast<double>(reference::distance(Precise(x.v), exact) - x.half);
-    // Between undecided branches the truth is an interval around the reference.
-    const Precise centre = x.half > 0.0 ? Precise(x.v) : exact;
-    // A half-width has 53 bits only.
-    const double share = x.half > 0.0 ? 1.0 : 0.01;
-    if (allowed == 0.0 ? own > 0.0 : own > share * allowed) {
-      return failure() << "the reference " << x.v << " is uncertain: MPFR " << exact.number()
+    const Tracked& x = entry.expected;
+    const double allowed = entry.allowed();
+    if (!entry.reference_is_certain()) {
+      return failure() << "the reference " << x.v << " is uncertain: MPFR " << entry.exact.number()
                        << ", allowed " << allowed;
     }
-    if (allowed > 0.0) worst_.reference = std::max(worst_.reference, own / allowed);
-
-    const double book = round_to(output().dtype, textbook.v);
-    const Real foe = adversary.v + (adversary.v < adversary.truth ? -stored : stored);
-    for (const auto& [who, actual] :
-         {std::pair("textbook", Real{book}), std::pair("adversary", foe)}) {
-      const bool is_book = actual == Real{book};
-      const double excess =
-          std::isfinite(actual)
-              ? static_cast<double>(reference::distance(Precise(actual), centre) - x.half)
-              : std::numeric_limits<double>::infinity();
-      const double ratio = excess <= 0.0 ? 0.0 : excess / allowed;
-      const double halved = excess <= 0.0 ? 0.0 : excess / (x.err / 2 + stored);
+    if (allowed > 0.0) worst_.reference = std::max(worst_.reference, entry.own / allowed);
+    const double halved = x.err / 2 + entry.stored;
+    for (const bool is_book : {true, false}) {
+      const Real actual = is_book ? entry.textbook : entry.adversary;
+      const double ratio = entry.ratio(actual);
       double& worst = is_book ? worst_.textbook : worst_.adversary;
       double& worst_halved = is_book ? worst_.halved_textbook : worst_.halved_adversary;
       worst = std::max(worst, ratio);
-      worst_halved = std::max(worst_halved, halved);
+      worst_halved = std::max(worst_halved, entry.ratio(actual, halved));
       if (is_book && x.err > 0.0) {
         double& tight = worst_.by_output[output().name];
         tight = std::max(tight, ratio);
       }
       if (ratio > kThreshold) {
-        return failure() << who << " " << actual << ", MPFR " << exact.number() << ", reference "
-                         << x.v << ", ratio " << ratio << ", err " << x.err << ", half " << x.half
-                         << ", peak " << x.peak;
+        return failure() << (is_book ? "textbook " : "adversary ") << actual << ", MPFR "
+                         << entry.exact.number() << ", reference " << x.v << ", ratio " << ratio
+                         << ", err " << x.err << ", half " << x.half << ", peak " << x.peak;
       }
     }
     return testing::AssertionSuccess();
