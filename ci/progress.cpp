@@ -9,9 +9,10 @@
 
 namespace lossgate::ci {
 
-Progress::Progress(std::int64_t cases, std::int64_t variants)
+Progress::Progress(std::int64_t cases, std::int64_t variants, std::string noun)
     : cases_(cases),
       variants_(variants),
+      noun_(std::move(noun)),
       terminal_(::isatty(STDERR_FILENO) != 0),
       start_(Clock::now()),
       shown_(start_) {}
@@ -20,10 +21,10 @@ std::string Progress::line() const {
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
   std::string text;
   if (variants_ > 0) text = fmt::format("faulty variants {}/{}, ", variants_done_, variants_);
-  text += fmt::format("cases {}/{}", cases_done_, cases_);
+  text += fmt::format("{} {}/{}", noun_, cases_done_, cases_);
   if (cases_done_ == 0 || elapsed <= 0.0) return text;
   const double rate = static_cast<double>(cases_done_) / elapsed;
-  return text + fmt::format(", {:.0f} a second, {} left", rate,
+  return text + fmt::format(", {:.{}f} a second, {} left", rate, rate < 10.0 ? 1 : 0,
                             duration_text(static_cast<double>(cases_ - cases_done_) / rate));
 }
 

@@ -11,7 +11,8 @@ namespace lossgate::ci {
 /// line every ten seconds in a log. Writes to standard error.
 class Progress {
  public:
-  Progress(std::int64_t cases, std::int64_t variants);
+  /// `noun` is what the cases are called.
+  Progress(std::int64_t cases, std::int64_t variants, std::string noun = "cases");
 
   void add_cases(std::int64_t count) { cases_done_ += count; }
   void add_variant() { variants_done_ += 1; }
@@ -23,6 +24,7 @@ class Progress {
   std::string line() const;
 
   std::int64_t cases_, variants_, cases_done_ = 0, variants_done_ = 0;
+  std::string noun_;
   bool terminal_;
   Clock::time_point start_, shown_;
 };
