@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Measures what verdicts are worth, and writes ci/EVIDENCE.md:
+#   ci/evidence.sh [--quick | --full] [--seed N] [KIND...]
+# KIND is one of bounds, null_answers, recall, sensitivity; all without it. --quick, the default, takes a few minutes on two
+# cores; --full takes a night, and goes on where it was when it is stopped. What was measured before by this command
+# stays on the page.
+# LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
+# LOSSGATE_EVIDENCE  where records are kept; else run/evidence
+set -euo pipefail
+cd "$(dirname "$0")/.."
+records=${LOSSGATE_EVIDENCE:-run/evidence}
+python=.venv/bin/python
+
+stop() {
+  echo "evidence: $*" >&2
+  exit 2
+}
+
+effort=--quick
+kinds=()
+seed=()
+while (($#)); do
+  case $1 in
+    --quick | --full) effort=$1 ;;
+    --seed) seed=(--seed "${2:?--seed takes a number}"); shift ;;
+    -*) stop "unknown flag $1; there are --quick, --full and --seed N" ;;
+    *) kinds+=("$1") ;;
+  esac
+  shift
+done
+
+build=${LOSSGATE_BUILD:-}
+if [[ ! $build ]]; then
+  preset=default
+  [[ ${LOSSGATE_TORCH:-ON} == OFF ]] && preset=no-torch
+  ./ci/setup.sh
+  cmake --preset "$preset" --log-level=WARNING >/dev/null
+  cmake --build --preset "$preset" --target lossgate_evidence_command lossgate
+  build=build/$preset
+fi
+[[ -x $python ]] || python=python3
+
+"$build/bin/lossgate_evidence" "$effort" "${seed[@]}" --out "$records" "${kinds[@]}"
+"$python" ci/evidence/page.py "$records" >"$records/EVIDENCE.md.new"
+mv "$records/EVIDENCE.md.new" ci/EVIDENCE.md
+echo "evidence: the page is ci/EVIDENCE.md"

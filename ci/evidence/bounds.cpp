@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "ci/evidence/subjects.h"
+#include "ci/selection.h"
+#include "fuzz/certified.h"
+#include "reference/losses/catalog.h"
+
+/// Whether the truth, by MPFR, is inside the bounds, and how close implementations come to them.
+namespace lossgate::ci::evidence {
+namespace {
+
+using fuzz::CertifiedEntry;
+using nlohmann::json;
+using reference::kThreshold;
+
+/// Shares of the allowed error, in steps of a quarter of a power of two: medians of parts of a run
+/// cannot be put together, counts can.
+class Shares {
+ public:
+  void add(double share) {
+    ++total_;
+    largest_ = std::max(largest_, share);
+    if (share > 0.0) ++steps_[static_cast<int>(std::ceil(4.0 * std::log2(share)))];
+  }
+
+  json text() const {
+    json steps = json::object();
+    for (const auto& [step, count] : steps_) steps[std::to_string(step)] = count;
+    return {{"values", total_}, {"largest", largest_}, {"steps", steps}};
+  }
+
+ private:
+  std::int64_t total_ = 0;
+  double largest_ = 0.0;
+  std::map<int, std::int64_t> steps_;
+};
+
+struct Counted {
+  std::int64_t cases = 0, values = 0, beyond_range = 0;
+  std::int64_t uncertain = 0, outside = 0;
+  double reference = 0.0, adversary = 0.0, halved = 0.0;
+  std::map<std::string, Shares> shares;  ///< of a textbook evaluation, by profile and output
+
+  void add(const CertifiedEntry& entry, const OutputInfo& output, fuzz::Profile profile) {
+    ++values;
+    const double allowed = entry.allowed();
+    uncertain += !entry.reference_is_certain();
+    if (allowed > 0.0) reference = std::max(reference, entry.own / allowed);
+    const double book = entry.ratio(entry.textbook), foe = entry.ratio(entry.adversary);
+    outside += book > kThreshold || foe > kThreshold;
+    adversary = std::max(adversary, foe);
+    const double half = entry.expected.err / 2 + entry.stored;
+    halved = std::max(halved, entry.ratio(entry.adversary, half));
+    // What is an exact zero for everybody says nothing of a bound.
+    if (entry.expected.err > 0.0) {
+      shares[std::string(fuzz::name(profile)) + "/" + output.name].add(book);
+    }
+  }
+
+  json text() const {
+    json by_output = json::object();
+    for (const auto& [name, own] : shares) by_output[name] = own.text();
+    return {{"cases", cases},
+            {"values", values},
+            {"beyond_range", beyond_range},
+            {"uncertain", uncertain},
+            {"outside", outside},
+            {"reference", reference},
+            {"adversary", adversary},
+            {"adversary_at_half_the_error", halved},
+            {"textbook", by_output}};
+  }
+};
+
+/// Cases [begin, end) of the loss in that dtype, each with another arithmetic.
+template <class L>
+json certify(Dtype dtype, std::uint64_t seed, std::int64_t begin, std::int64_t end) {
+  const reference::Loss& loss = *reference::find_loss(L::signature().id);
+  Counted counted;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const auto profile = i % 2 == 0 ? fuzz::Profile::benign : fuzz::Profile::hostile;
+    const Case c = drawn(loss, dtype, profile, seed, i);
+    if (reference::expected_refusal(loss, c)) continue;
+    // Not in step with the profiles, so that each meets every arithmetic.
+    const auto variant = static_cast<int>(i / 2);
+    const Arithmetic arithmetic = fuzz::arithmetic_variant(loss.signature, dtype, variant);
+    const reference::Problem problem(loss.signature, c);
+    const auto exact = fuzz::evaluated<L, reference::Precise>(problem, arithmetic.form);
+    ++counted.cases;
+    counted.beyond_range += fuzz::for_each_certified<L>(
+        problem, arithmetic, exact, variant, [&](const CertifiedEntry& entry) {
+          counted.add(entry, problem.outputs[entry.output], profile);
+        });
+  }
+  json text = counted.text();
+  text["loss"] = loss.signature.id;
+  text["dtype"] = name(dtype);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Unit> bounds(const Effort& effort) {
+  constexpr std::int64_t kEach = 500;
+  const std::int64_t cases = effort.of(100, 25000);
+  std::vector<Unit> units;
+  reference::Catalog::for_each([&]<class L>() {
+    const std::string id = L::signature().id;
+    for (const Dtype dtype : dtypes_of(L::signature())) {
+      for (std::int64_t begin = 0; begin < cases; begin += kEach) {
+        const std::int64_t end = std::min(begin + kEach, cases);
+        units.push_back({id + "/" + std::string(name(dtype)) + "/" + std::to_string(begin),
+                         [=, seed = effort.seed] { return certify<L>(dtype, seed, begin, end); }});
+      }
+    }
+  });
+  return units;
+}
+
+}  // namespace lossgate::ci::evidence

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/evidence/kind.h"
+
+namespace lossgate::ci::evidence {
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {
+      {"bounds",
+       "The reference and two evaluations in a declared arithmetic against MPFR with 256 bits: is "
+       "the truth inside the bounds, and how wide are they?",
+       bounds},
+      {"null_answers",
+       "Answers that say nothing of the input, given in place of a sound implementation's: does a "
+       "gate accept one?",
+       null_answers},
+      {"recall",
+       "Implementations that are wrong on purpose: how many hostile cases, and how much time, "
+       "until "
+       "a gate notices, and what benign cases show.",
+       recall},
+      {"sensitivity",
+       "Faults of any size put into a sound implementation's answer: the smallest that is noticed, "
+       "and the smallest that the bounds imply.",
+       sensitivity},
+  };
+  return all;
+}
+
+}  // namespace lossgate::ci::evidence

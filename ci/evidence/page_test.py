@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page is made of records alone, and says where a goal is missed."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import sections
+from figure import table
+from page import page, read_records
+
+
+def record(kind: str, *units: dict) -> dict:
+    return {"kind": kind, "statement": f"What {kind} is.", "commit": "abc1234", "command": f"ci/evidence.sh {kind}",
+            "seed": 1, "effort": "quick", "instruction_set": "avx2", "torch": "loaded", "seconds": 2.0,
+            "units": {str(i): unit for i, unit in enumerate(units)}}
+
+
+def null_unit(**changed: object) -> dict:
+    return {"loss": "grpo", "dtype": "f32", "implementation": "eager", "answer": "zeros", "cases": 100,
+            "accepted": False, "caught": {"case": 1}, "violated": 90, "right": 5, "refused": 0,
+            "unseen": {"held": 5}, **changed}
+
+
+def kill(case: int, cause: str = "mean of means") -> dict:
+    return {"cases": case, "seconds": 0.1, "cause": cause}
+
+
+def variant(name: str, windows: list, **changed: object) -> dict:
+    return {"loss": "grpo", "variant": name, "fault": "mean of means", "windows": windows, "budget_seconds": 60.0,
+            "hostile": kill(20), "benign_cases": 100, "benign": None, "twin_cases": 10, "twin_violated": 0, **changed}
+
+
+def figure(section: tuple, start: str) -> sections.Figure:
+    return next(f for f in section[0] if f.name.startswith(start))
+
+
+class Page(unittest.TestCase):
+    def test_a_null_answer_that_is_accepted_is_named(self) -> None:
+        self.assertTrue(sections.null_answers([null_unit()])[0][0].met)
+        figures, body = sections.null_answers([null_unit(), null_unit(accepted=True, caught=None, answer="ones")])
+        self.assertFalse(figures[0].met)
+        self.assertIn("1 of 2", figures[0].measured)
+        self.assertTrue(any("accepted: ones" in line for line in body))
+
+    def test_an_answer_that_is_always_right_is_left_out(self) -> None:
+        figures, body = sections.null_answers([null_unit(), null_unit(right=100, caught=None)])
+        self.assertIn("0 of 1", figures[0].measured)
+        self.assertTrue(any("Left out" in line for line in body))
+
+    def test_recall_counts_seeds_and_names_who_was_missed(self) -> None:
+        section = sections.recall([variant("seen", [kill(1), kill(2)]), variant("slow", [None, kill(8)]),
+                                   variant("never", [None, None], hostile=None)])
+        self.assertIn("1 of 3", figure(section, "faulty variants noticed").measured)
+        self.assertIn("3 of 6", figure(section, "the same").measured)
+        self.assertIn("1 of 2", figure(section, "of those not within").measured)
+        self.assertFalse(figure(section, "of those not within").met)
+        text = "\n".join(section[1])
+        self.assertLess(text.index("`never`"), text.index("`slow`"))
+        self.assertNotIn("`seen`", text)
+
+    def test_a_twin_that_is_accused_misses_the_goal(self) -> None:
+        self.assertTrue(figure(sections.recall([variant("a", [kill(1)])]), "cases on which").met)
+        self.assertFalse(figure(sections.recall([variant("a", [kill(1)], twin_violated=1)]), "cases on which").met)
+
+    def test_a_cause_is_right_where_it_is_the_registered_class(self) -> None:
+        section = sections.cause([variant("a", [kill(1), kill(1, "dead signal"), None])])
+        self.assertIn("1 of 2", section[0][0].measured)
+
+    def test_the_median_of_steps_is_that_of_the_values(self) -> None:
+        self.assertEqual(sections.step_median(sections.Counter({-4: 1, 0: 1, 4: 1}), 3), 1.0)
+        self.assertEqual(sections.step_median(sections.Counter({4: 1}), 3), 0.0)
+        self.assertEqual(sections.step_median(sections.Counter({4: 2}), 3), 2.0)
+
+    def test_bounds_put_parts_of_a_run_together(self) -> None:
+        part = {"loss": "grpo", "dtype": "f32", "cases": 1, "values": 10, "outside": 0, "uncertain": 0,
+                "reference": 1e-9, "adversary": 0.5,
+                "textbook": {"benign/loss": {"values": 2, "largest": 0.1, "steps": {"-40": 2}}}}
+        loose = figure(sections.bounds([part, part]), "outputs whose benign median")
+        self.assertEqual(loose.measured, "1 of 1")
+        other = {**part, "textbook": {"benign/loss": {"values": 9, "largest": 0.5, "steps": {"-4": 9}}}}
+        self.assertEqual(figure(sections.bounds([part, other]), "outputs whose benign median").measured, "0 of 1")
+
+    def test_sensitivity_holds_the_worst_loss_against_the_goal(self) -> None:
+        def unit(noticed: float) -> dict:
+            fault = {"faults": 10, "missed": 0, "without_digit": 0, "smallest_noticed": noticed,
+                     "smallest_implied": 2.0**-20, "ratio": {"median": 1.0, "p95": 1.1, "largest": 1.2}}
+            return {"loss": "grpo", "dtype": "f32", "implementation": "eager", "cases": 10,
+                    "faults": {"the loss": fault}}
+        self.assertTrue(sections.sensitivity([unit(2.0**-20)])[0][0].met)
+        self.assertFalse(sections.sensitivity([unit(2.0**-20), unit(2.0**-19)])[0][0].met)
+
+    def test_every_section_says_where_its_figures_are_from(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "null_answers.json").write_text(json.dumps(record("null_answers", null_unit())))
+            text = page(read_records(Path(folder)))
+        self.assertIn("`ci/evidence.sh null_answers`, commit abc1234, seed 1", text)
+        self.assertIn("Not measured here: bounds, recall", text)
+
+    def test_a_cell_does_not_end_at_a_bar(self) -> None:
+        self.assertEqual(table(("a",), [("x|y",)])[-1], "| x\\|y |")
+
+
+if __name__ == "__main__":
+    unittest.main()

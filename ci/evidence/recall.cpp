@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "ci/evidence/subjects.h"
+#include "ci/selection.h"
+#include "impl/catalog.h"
+#include "properties/sibling.h"
+
+/// How soon each implementation that is wrong on purpose is noticed.
+namespace lossgate::ci::evidence {
+namespace {
+
+using nlohmann::json;
+using properties::CaseStudy;
+using properties::Evaluation;
+using properties::Outcome;
+
+/// Cases after which a fault is called rare.
+constexpr std::int64_t kWindow = 8;
+
+double thread_seconds() {
+  std::timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+const impl::Implementation* twin_of(const impl::Implementation& variant) {
+  const auto& all = impl::catalog();
+  const auto at = std::ranges::find_if(all, [&](const impl::Implementation& other) {
+    return other.loss == variant.loss && other.name == variant.fault->twin;
+  });
+  return at == all.end() ? nullptr : &*at;
+}
+
+/// What the first case that showed the fault was, and what it cost.
+struct Kill {
+  std::int64_t cases = 0;  ///< that were asked, this one included
+  double seconds = 0.0;
+  std::string property, cause, dtype;
+
+  json text() const {
+    return {{"cases", cases},
+            {"seconds", seconds},
+            {"property", property},
+            {"cause", cause},
+            {"dtype", dtype}};
+  }
+};
+
+class Hunt {
+ public:
+  Hunt(const impl::Implementation& variant, const Effort& effort)
+      : variant_(variant),
+        twin_(twin_of(variant)),
+        loss_(*reference::find_loss(variant.loss)),
+        dtypes_(dtypes_of(loss_.signature)),
+        properties_(asked_properties()),
+        effort_(effort) {}
+
+  json run() {
+    json windows = json::array();
+    const std::int64_t count = effort_.of(10, 200);
+    for (std::int64_t i = 0; i < count; ++i) {
+      // The first window is that of the gate's own seed.
+      const auto seed = effort_.seed + static_cast<std::uint64_t>(i);
+      const auto kill = first_kill(fuzz::Profile::hostile, seed, kWindow, kNoLimit);
+      windows.push_back(kill ? kill->text() : json());
+    }
+    const double budget = effort_.quick ? 2.0 : 60.0;
+    const auto kill = first_kill(fuzz::Profile::hostile, effort_.seed, kForever, budget);
+    const auto plain =
+        first_kill(fuzz::Profile::benign, effort_.seed, effort_.of(100, 2000), kNoLimit);
+    return {{"loss", variant_.loss},
+            {"variant", variant_.name},
+            {"fault", variant_.fault->cause},
+            {"windows", windows},
+            {"budget_seconds", budget},
+            {"hostile", kill ? kill->text() : json()},
+            {"benign_cases", effort_.of(100, 2000)},
+            {"benign", plain ? plain->text() : json()},
+            {"twin", twin_ ? json(twin_->name) : json()},
+            {"twin_cases", twin_cases_},
+            {"twin_violated", twin_violated_}};
+  }
+
+ private:
+  static constexpr double kNoLimit = 1e9;
+  static constexpr std::int64_t kForever = std::int64_t{1} << 40;
+  /// Draws that no case of comes from, in a row, after which there will be none.
+  static constexpr std::int64_t kPatience = 1000;
+
+  /// Draws of all dtypes in turn; those that are not for the variant are not counted.
+  std::optional<Kill> first_kill(fuzz::Profile profile, std::uint64_t seed, std::int64_t cases,
+                                 double seconds) {
+    const double start = thread_seconds();
+    std::int64_t asked = 0, unasked = 0;
+    for (std::int64_t draw = 0; asked < cases && unasked < kPatience; ++draw) {
+      const auto each = static_cast<std::int64_t>(dtypes_.size());
+      const Dtype dtype = dtypes_[static_cast<std::size_t>(draw % each)];
+      const Case c = drawn(loss_, dtype, profile, seed, draw / each);
+      if (variant_.unsupported(c)) {
+        ++unasked;
+        continue;
+      }
+      unasked = 0;
+      ++asked;
+      CaseStudy study(loss_, c);
+      if (auto kill = shown(study)) {
+        kill->cases = asked;
+        kill->seconds = thread_seconds() - start;
+        kill->dtype = name(dtype);
+        return kill;
+      }
+      if (thread_seconds() - start > seconds) break;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Kill> shown(CaseStudy& study) {
+    if (twin_) properties::give_sibling(study, *twin_);
+    Evaluation evaluation(study, variant_);
+    const auto outcomes = properties::check_all(evaluation, properties_, true);
+    if (twin_ && !twin_->unsupported(study.split())) ask_twin(study);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (!outcomes[i].violation) continue;
+      Kill kill;
+      kill.property = properties_[i]->name;
+      kill.cause = outcomes[i].violation->cause;
+      return kill;
+    }
+    return std::nullopt;
+  }
+
+  /// The twin meets the same cases: what it violates is a false alarm.
+  void ask_twin(CaseStudy& study) {
+    ++twin_cases_;
+    Evaluation evaluation(study, *twin_);
+    const auto outcomes = properties::check_all(evaluation, properties_, true);
+    twin_violated_ += std::ranges::any_of(
+        outcomes, [](const Outcome& outcome) { return outcome.violation.has_value(); });
+  }
+
+  const impl::Implementation& variant_;
+  const impl::Implementation* twin_;
+  const reference::Loss& loss_;
+  std::vector<Dtype> dtypes_;
+  std::vector<const properties::Property*> properties_;
+  const Effort& effort_;
+  std::int64_t twin_cases_ = 0, twin_violated_ = 0;
+};
+
+}  // namespace
+
+std::vector<Unit> recall(const Effort& effort) {
+  std::vector<Unit> units;
+  for (const impl::Implementation& variant : impl::catalog()) {
+    if (!variant.fault) continue;
+    units.push_back({variant.loss + "/" + variant.name,
+                     [&variant, effort] { return Hunt(variant, effort).run(); }});
+  }
+  return units;
+}
+
+}  // namespace lossgate::ci::evidence
