@@ -41,4 +41,8 @@ bool comes_from_behind_mask(Evaluation& evaluation, const OutputInfo& output, st
   return tensor && index < tensor->size() && std::isfinite(tensor->at(index));
 }
 
+const char* cause_of_data(const Violation& violation) {
+  return std::isfinite(violation.actual) ? "masked data leaks" : "non-finite value behind a mask";
+}
+
 }  // namespace lossgate::properties

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "properties/evaluation.h"
+#include "properties/verdict.h"
 
 /// What lies where the mask says that nothing counts. A cause is named by experiment: does the
 /// violation vanish once plain zeros lie there?
@@ -20,5 +21,8 @@ std::optional<Case> zeroed_behind_mask(
 
 /// Whether it is data behind the mask that makes this entry of the whole case's result non-finite.
 bool comes_from_behind_mask(Evaluation& evaluation, const OutputInfo& output, std::int64_t index);
+
+/// The class of a violation that data behind the mask makes.
+const char* cause_of_data(const Violation& violation);
 
 }  // namespace lossgate::properties

@@ -60,7 +60,8 @@ const std::vector<Trial>& trials() {
          put(c, "advantage", 0, 0, -1.0);
        },
        "non-finite slope behind a bound"},
-      {"masked_positions_inert", Flaw::mask_multiplied, 0, unclamped, "masked data leaks"},
+      {"masked_positions_inert", Flaw::mask_multiplied, 0, unclamped,
+       "non-finite value behind a mask"},
       {"masked_positions_inert", Flaw::masked_data_read, 0, nullptr, "masked data leaks"},
       {"masked_positions_inert", Flaw::masked_gradient, 0, nullptr,
        "gradient at a masked position"},

@@ -28,11 +28,6 @@ std::optional<Violation> something(CaseStudy& study, const LossResult& actual) {
   return std::nullopt;
 }
 
-/// What data did behind a mask, where zeros there make everything right.
-const char* cause_of_data(const Violation& violation) {
-  return std::isfinite(violation.actual) ? "masked data leaks" : "non-finite value behind a mask";
-}
-
 /// The same, with the cause named: it is no divisor where zeros behind the mask give zeros.
 std::optional<Violation> something_of_empty(Evaluation& evaluation, CaseStudy& empty) {
   auto violation = something(empty, evaluation.actual(kAllMasked));

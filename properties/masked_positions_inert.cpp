@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <limits>
 
 #include "properties/agreement.h"
+#include "properties/behind_mask.h"
 #include "properties/checks.h"
 
 namespace lossgate::properties {
@@ -23,7 +25,8 @@ std::optional<Violation> moving_gradient(CaseStudy& study, const LossResult& act
                        .expected = 0.0L,
                        .error_ratio = std::numeric_limits<double>::infinity(),
                        .detail = "the gradient at a masked position is not 0",
-                       .cause = "gradient at a masked position"};
+                       .cause = std::isfinite(gradient.at(i)) ? "gradient at a masked position"
+                                                              : "non-finite value behind a mask"};
     }
   }
   return std::nullopt;
@@ -51,7 +54,7 @@ Outcome masked_positions_inert(Evaluation& evaluation) {
     if (violation->detail.empty()) {
       violation->detail = "other finite data at masked positions changes the result";
     }
-    if (violation->cause.empty()) violation->cause = "masked data leaks";
+    if (violation->cause.empty()) violation->cause = cause_of_data(*violation);
     return violated(*violation);
   }
   if (!study.transformed(kMaskedNonFinite)) return held();  // the contract rules it out
@@ -63,7 +66,7 @@ Outcome masked_positions_inert(Evaluation& evaluation) {
   if (violation->detail.empty()) {
     violation->detail = "non-finite data or illegal labels at masked positions change the result";
   }
-  if (violation->cause.empty()) violation->cause = "masked data leaks";
+  if (violation->cause.empty()) violation->cause = cause_of_data(*violation);
   return violated(*violation);
 }
 

@@ -110,7 +110,7 @@ std::vector<Implementation> cispo_implementations() {
   all.push_back(faulty("mask_multiply", CispoFault::mask_multiply,
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/pull/6693",
-                        .cause = "mask after a non-finite value",
+                        .cause = "non-finite value behind a mask",
                         .trigger = "an infinity or NaN at a masked position",
                         .killers = {"finite_forward", "masked_positions_inert"}}));
   all.push_back(faulty("mean_of_micro_batch_means", CispoFault::mean_of_micro_batch_means,

@@ -57,7 +57,7 @@ void add_overflow_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("unclamped_exp_mask_multiply", GrpoFault::unclamped_exp_mask_multiply,
                        {.twin = "eager",
                         .thread = "https://github.com/NVIDIA-NeMo/RL/pull/4120",
-                        .cause = "mask after a non-finite value",
+                        .cause = "non-finite value behind a mask",
                         .trigger = "a log-ratio above 88.7 (f32), masked or clipped",
                         .killers = {"finite_backward", "masked_positions_inert"}}));
   all.push_back(faulty("nan_to_num_gradient", GrpoFault::nan_to_num_gradient,

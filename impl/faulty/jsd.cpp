@@ -46,7 +46,7 @@ void add_value_faults(std::vector<Implementation>& all) {
         faulty(loss, "masked_multiply", {.fault = JsdFault::masked_multiply},
                {.twin = "eager",
                 .thread = "https://github.com/huggingface/trl/pull/5407",
-                .cause = "mask after a non-finite value",
+                .cause = "non-finite value behind a mask",
                 .trigger = "an infinity or NaN at a masked position",
                 .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
   }

@@ -46,7 +46,7 @@ void add_overflow_faults(std::vector<Implementation>& all) {
       faulty("k3_unclamped_mask_multiply", {.fault = KlFault::k3_unclamped_mask_multiply},
              {.twin = "eager",
               .thread = "https://github.com/NVIDIA-NeMo/RL/pull/4120",
-              .cause = "mask after a non-finite value",
+              .cause = "non-finite value behind a mask",
               .trigger = "an infinity or NaN at a masked position",
               .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
   all.push_back(

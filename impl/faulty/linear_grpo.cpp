@@ -51,7 +51,7 @@ void add_objective_faults(std::vector<Implementation>& all) {
                        {.objective = {.fault = GrpoFault::unclamped_exp_mask_multiply}},
                        {.twin = "eager",
                         .thread = kLiger,
-                        .cause = "mask after a non-finite value",
+                        .cause = "non-finite value behind a mask",
                         .trigger = "a masked position with an infinity, a NaN, or a log-ratio "
                                    "above 88.7 (f32)",
                         .killers = {"finite_backward", "masked_positions_inert"}}));
@@ -108,7 +108,7 @@ void add_layer_faults(std::vector<Implementation>& all) {
                        {.fault = LinearGrpoFault::scores_masked_positions},
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/pull/5407",
-                        .cause = "mask after a non-finite value",
+                        .cause = "non-finite value behind a mask",
                         .trigger = "an infinity or NaN in the hidden states of a masked position",
                         .killers = {"masked_positions_inert"}}));
 }

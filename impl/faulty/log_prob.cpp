@@ -64,7 +64,7 @@ std::vector<Implementation> log_prob_implementations() {
       faulty("ignored_label_reads_logit", LogProbFault::ignored_label_reads_logit,
              {.twin = "eager",
               .thread = "https://github.com/NVIDIA-NeMo/RL/pull/4120",
-              .cause = "mask after a non-finite value",
+              .cause = "non-finite value behind a mask",
               .trigger = "an infinity or NaN at a position of label -100",
               .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
   return all;

@@ -117,7 +117,7 @@ std::vector<Implementation> sapo_implementations() {
       faulty("mask_multiply", SapoFault::mask_multiply,
              {.twin = "eager",
               .thread = "https://github.com/huggingface/trl/pull/6693",
-              .cause = "mask after a non-finite value",
+              .cause = "non-finite value behind a mask",
               .trigger = "an infinity or NaN at a masked position",
               .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
   all.push_back(faulty("mean_of_micro_batch_means", SapoFault::mean_of_micro_batch_means,

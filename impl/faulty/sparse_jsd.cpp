@@ -39,7 +39,7 @@ std::vector<Implementation> sparse_jsd_implementations() {
                        SparseJsdFault::mask_multiplied_after_divergence,
                        {.twin = "eager",
                         .thread = kServerTeacher,
-                        .cause = "mask after a non-finite value",
+                        .cause = "non-finite value behind a mask",
                         .trigger = "an infinity or NaN at a masked position",
                         .killers = {"finite_forward", "finite_backward"}}));
   all.push_back(faulty("padding_replaced_by_zero_and_counted",

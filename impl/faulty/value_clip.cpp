@@ -64,7 +64,7 @@ void add_value_faults(std::vector<Implementation>& all) {
       faulty("masked_multiply", ValueClipFault::masked_multiply,
              {.twin = "eager",
               .thread = "https://github.com/huggingface/trl/pull/6693",
-              .cause = "mask after a non-finite value",
+              .cause = "non-finite value behind a mask",
               .trigger = "an infinity or NaN at a masked position",
               .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
 }
