@@ -88,7 +88,7 @@ const std::vector<Trial>& trials() {
       {"reference_agreement", Flaw::legal_refused, 0, nullptr, "legal input refused"},
       {"reference_agreement", Flaw::output_missing, 0, nullptr, "malformed result"},
       {"reference_agreement", Flaw::dtype_changed, 0, nullptr, "malformed result"},
-      {"split_invariance", Flaw::mean_of_means, 0, nullptr, "reduction over the wrong scope"},
+      {"split_invariance", Flaw::mean_of_means, 0, nullptr, "mean of means"},
       {"padding_invariance", Flaw::padding_counted, 0, nullptr, "padding counted"},
       {"permutation_invariance", Flaw::row_reads_neighbour, 0, nullptr, "a row reads another row"},
       {"inputs_not_mutated", Flaw::input_overwritten, 0, nullptr, "input overwritten"},

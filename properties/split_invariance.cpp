@@ -6,6 +6,7 @@
 
 #include "properties/agreement.h"
 #include "properties/checks.h"
+#include "properties/split_cause.h"
 
 namespace lossgate::properties {
 namespace {
@@ -56,7 +57,7 @@ Outcome split_invariance(Evaluation& evaluation) {
   if (outcome.violation && outcome.violation->detail.empty()) {
     outcome.violation->detail =
         "the split batch does not give what the whole batch gives" + bias(evaluation);
-    outcome.violation->cause = "reduction over the wrong scope";
+    outcome.violation->cause = cause_of_split(evaluation, outcome.violation->place);
   }
   return outcome;
 }

@@ -80,9 +80,8 @@ Implementation faulty(std::string name, ScalingFault fault, std::string cause, s
 
 std::vector<Implementation> advantage_scaling_implementations() {
   std::vector<Implementation> all = {implementation("eager", ScalingFault::none)};
-  all.push_back(faulty("counts_of_micro_batch", ScalingFault::local_counts,
-                       "reduction over the wrong scope", "two micro-batches with valid tokens",
-                       {"split_invariance"}));
+  all.push_back(faulty("counts_of_micro_batch", ScalingFault::local_counts, "mean of means",
+                       "two micro-batches with valid tokens", {"split_invariance"}));
   all.push_back(faulty("divisor_without_floor", ScalingFault::no_floor, "empty divisor",
                        "a fully masked mini-batch", {"empty_is_zero"}));
   all.push_back(faulty("scaled_twice", ScalingFault::scaled_twice, "count used twice",

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/split_cause.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "properties/agreement.h"
+
+namespace lossgate::properties {
+namespace {
+
+using Rows = std::vector<std::int64_t>;
+
+constexpr const char* kScope = "reduction over the wrong scope";
+constexpr const char* kMeans = "mean of means";
+constexpr const char* kRanks = "rank average";
+
+/// These sequences alone, as a whole batch.
+Case batch_of(const LossSignature& signature, const Case& whole, const Rows& rows) {
+  Case c = whole;
+  c.split = {};
+  c.shape[Axis::sequences] = static_cast<std::int64_t>(rows.size());
+  for (const Field& field : signature.fields) {
+    if (field.axes.empty() || field.axes.front() != Axis::sequences) continue;
+    const Tensor& from = whole.batch.at(field.name);
+    Tensor& to = c.batch.at(field.name);
+    to = Tensor::zeros(from.dtype, c.shape.of(field.axes));
+    const auto sequences = static_cast<std::size_t>(whole.shape[Axis::sequences]);
+    const std::size_t each = from.bytes.size() / std::max<std::size_t>(sequences, 1);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(to.bytes.data() + i * each,
+                  from.bytes.data() + static_cast<std::size_t>(rows[i]) * each, each);
+    }
+  }
+  return c;
+}
+
+class Experiments {
+ public:
+  Experiments(Evaluation& evaluation, const Place& place)
+      : evaluation_(evaluation), place_(place), split_(evaluation.study().split()) {
+    everything_.resize(static_cast<std::size_t>(split_.shape[Axis::sequences]));
+    std::iota(everything_.begin(), everything_.end(), 0);
+    whole_ = entry_of(evaluation.actual(), everything_);
+    given_ = entry_of(evaluation.actual(kSplit), everything_);
+  }
+
+  std::string cause() {
+    std::vector<Rows> parts, ranks(static_cast<std::size_t>(split_.split.world));
+    for (const Split::Part& part : split_.split.parts) {
+      parts.push_back(part.sequences);
+      Rows& own = ranks[static_cast<std::size_t>(part.rank)];
+      own.insert(own.end(), part.sequences.begin(), part.sequences.end());
+    }
+    if (const std::optional<double> wrong = wrong_on_one_rank()) {
+      return is_mean_of(parts, *wrong) ? kMeans : kScope;
+    }
+    // Where the whole is a multiple, or one rank has all tokens, its own count is the right one.
+    const double world = split_.split.world;
+    const bool multiple = explains(whole_ / world, given_) || explains(whole_ * world, given_);
+    return !multiple && is_mean_of(ranks, given_) ? kMeans : kRanks;
+  }
+
+ private:
+  /// The entry at fault as the result for these sequences has it: 0 where they have no part in it,
+  /// NaN where there is no such output.
+  double entry_of(const LossResult& result, const Rows& rows) const {
+    const Tensor* tensor = result.refusal ? nullptr : result.find(place_.output);
+    if (!tensor) return std::numeric_limits<double>::quiet_NaN();
+    if (place_.sequence < 0) return tensor->at(place_.index);
+    const auto at = std::ranges::find(rows, place_.sequence);
+    if (at == rows.end()) return 0.0;
+    const std::int64_t each = tensor->size() / static_cast<std::int64_t>(rows.size());
+    return tensor->at(place_.index + (at - rows.begin() - place_.sequence) * each);
+  }
+
+  /// The entry with the same parts on one rank, where that is no more the whole batch's.
+  std::optional<double> wrong_on_one_rank() {
+    if (split_.split.world == 1) return given_;
+    Case c = split_;
+    c.split.world = 1;
+    for (Split::Part& part : c.split.parts) part.rank = 0;
+    CaseStudy study(evaluation_.study().loss(), c);
+    const LossResult result = evaluation_.call(c);
+    if (malformed(study, result)) return std::nullopt;
+    const Outcome outcome = compare(
+        {.study = study, .arithmetic = evaluation_.arithmetic(), .actual = result, .split = true});
+    if (!outcome.violation) return std::nullopt;
+    return entry_of(result, everything_);
+  }
+
+  /// Whether the entry is the mean of what the batches give by themselves, those without a token
+  /// counted or not, or the sum where nobody divides.
+  bool is_mean_of(const std::vector<Rows>& batches, double entry) {
+    double sum = 0.0, live = 0.0;
+    for (const Rows& rows : batches) {
+      const Case c = batch_of(evaluation_.signature(), split_, rows);
+      const std::vector<bool> valid = valid_positions(evaluation_.signature(), c);
+      if (std::ranges::find(valid, true) == valid.end()) continue;
+      sum += entry_of(evaluation_.call(c), rows);
+      live += 1.0;
+    }
+    const auto all = static_cast<double>(batches.size());
+    return live > 1.0 &&
+           (explains(sum / all, entry) || explains(sum / live, entry) || explains(sum, entry));
+  }
+
+  /// Far nearer to what was given than the whole batch's is.
+  bool explains(double value, double entry) const {
+    return std::fabs(value - entry) <= std::fabs(whole_ - entry) / 64.0;
+  }
+
+  Evaluation& evaluation_;
+  const Place& place_;
+  const Case& split_;
+  Rows everything_;
+  double whole_ = 0.0, given_ = 0.0;
+};
+
+}  // namespace
+
+std::string cause_of_split(Evaluation& evaluation, const Place& place) {
+  return Experiments(evaluation, place).cause();
+}
+
+}  // namespace lossgate::properties

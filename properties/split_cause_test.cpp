@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/split_cause.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "properties/fake_grpo.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// Ragged rows, in micro-batches of which some are on another rank.
+Case split_case(int world) {
+  Case c = grpo_case(5, 4);
+  for (std::int64_t s = 0; s < 4; ++s) {
+    for (std::int64_t t = 0; t < s; ++t) mask_out(c, s, t);
+  }
+  c.split = {.world = world,
+             .parts = {{0, {4}}, {world - 1, {}}, {world - 1, {0, 1, 3}}, {0, {2}}}};
+  return c;
+}
+
+/// A sound implementation whose results are changed once they are put together.
+template <class Change>
+impl::Implementation changed(Change change) {
+  impl::Implementation fake = fake_grpo();
+  fake.evaluate = [change, sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+    return change(signature, c, sound);
+  };
+  return fake;
+}
+
+LossResult scaled(LossResult result, double factor) {
+  for (Output& output : result.outputs) {
+    if (output.name == "per_token") continue;
+    for (std::int64_t i = 0; i < output.tensor.size(); ++i) {
+      output.tensor.set(i, output.tensor.at(i) * factor);
+    }
+  }
+  return result;
+}
+
+std::string cause(const impl::Implementation& implementation, const Case& c) {
+  const Outcome outcome = check("split_invariance", implementation, c);
+  return outcome.violation ? outcome.violation->cause : std::string(name(outcome.verdict));
+}
+
+TEST(SplitCause, IsTheMeanOfMeansOfPartsWhateverTheRanks) {
+  EXPECT_EQ(cause(fake_grpo(Flaw::mean_of_means), split_case(1)), "mean of means");
+  EXPECT_EQ(cause(fake_grpo(Flaw::mean_of_means), split_case(2)), "mean of means");
+}
+
+TEST(SplitCause, IsTheRanksWhereThePartsOfOneRankAreRight) {
+  const auto averaged = [](double power) {
+    return changed([power](const LossSignature& signature, const Case& c, const auto& sound) {
+      return scaled(sound(signature, c), std::pow(c.split.world, power));
+    });
+  };
+  EXPECT_EQ(cause(averaged(-1.0), split_case(2)), "rank average");
+  EXPECT_EQ(cause(averaged(1.0), split_case(2)), "rank average");
+  EXPECT_EQ(cause(averaged(-1.0), split_case(1)), "held");
+}
+
+TEST(SplitCause, StaysOpenWhereNoExperimentExplainsTheLoss) {
+  const auto last_part_lost =
+      changed([](const LossSignature& signature, const Case& c, const auto& sound) {
+        Case part = c;
+        if (!part.split.whole()) {
+          for (const std::int64_t row : part.split.parts.back().sequences) {
+            for (std::int64_t t = 0; t < 4; ++t) mask_out(part, row, t);
+          }
+        }
+        return sound(signature, part);
+      });
+  EXPECT_EQ(cause(last_part_lost, split_case(1)), "reduction over the wrong scope");
+}
+
+TEST(SplitCause, IsSeenInTheGradientsWhereTheLossIsNone) {
+  Case c = split_case(2);
+  c.spec.reduction = Reduction::token_mean;
+  const auto right_loss = [](const impl::Implementation& wrong) {
+    return changed([wrong](const LossSignature& signature, const Case& given, const auto& sound) {
+      LossResult result = wrong.evaluate(signature, given);
+      result.outputs.front() = sound(signature, given).outputs.front();
+      return result;
+    });
+  };
+  EXPECT_EQ(cause(right_loss(fake_grpo(Flaw::mean_of_means)), c), "mean of means");
+}
+
+TEST(SplitCause, IsTheMeanOfMeansWhereARankHasNoPart) {
+  Case c = split_case(2);
+  c.split.world = 3;
+  EXPECT_EQ(cause(fake_grpo(Flaw::mean_of_means), c), "mean of means");
+  const auto by_rank =
+      changed([](const LossSignature& signature, const Case& given, const auto& sound) {
+        if (given.split.world == 1) return sound(signature, given);
+        // Each rank divides by its own tokens, and ranks are averaged.
+        LossResult result = sound(signature, given);
+        std::map<int, std::int64_t> tokens;
+        std::int64_t all = 0;
+        std::map<std::int64_t, int> rank_of;
+        const auto valid = valid_positions(signature, given);
+        for (const Split::Part& part : given.split.parts) {
+          for (const std::int64_t row : part.sequences) {
+            rank_of[row] = part.rank;
+            for (std::int64_t t = 0; t < 4; ++t) {
+              const bool counts = valid[static_cast<std::size_t>(4 * row + t)];
+              tokens[part.rank] += counts, all += counts;
+            }
+          }
+        }
+        double loss = 0.0;
+        const Tensor per_token = *result.find("per_token");
+        for (Output& output : result.outputs) {
+          if (output.name != "gradient.log_prob") continue;
+          for (const auto& [row, rank] : rank_of) {
+            const double weight = 1.0 / (static_cast<double>(tokens[rank]) * given.split.world);
+            for (std::int64_t i = 4 * row; i < 4 * row + 4; ++i) {
+              loss += weight * per_token.at(i);
+              output.tensor.set(i, output.tensor.at(i) * static_cast<double>(all) * weight);
+            }
+          }
+        }
+        result.outputs.front().tensor.set(0, loss);
+        return result;
+      });
+  EXPECT_EQ(cause(by_rank, c), "mean of means");
+}
+
+}  // namespace
+}  // namespace lossgate::properties
