@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures what verdicts are worth, and writes ci/EVIDENCE.md:
 #   ci/evidence.sh [--quick | --full] [--seed N] [KIND...]
-# KIND is one of bounds, null_answers, recall, sensitivity; all without it. --quick, the default, takes a few minutes on two
-# cores; --full takes a night, and goes on where it was when it is stopped. What was measured before by this command
+# KIND is one of bias, bounds, null_answers, recall, sensitivity, baselines; all without it. --quick, the default, takes
+# a few minutes on two cores; --full takes a night, and goes on where it was when it is stopped. What was measured before by this command
 # stays on the page.
 # LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
 # LOSSGATE_EVIDENCE  where records are kept; else run/evidence
@@ -17,6 +17,19 @@ stop() {
   exit 2
 }
 
+# What people use today needs torch, and Hypothesis, which .venv does not hold.
+baselines() {
+  local packages=$records/python
+  if [[ ! -d $packages/hypothesis ]]; then
+    "$python" -m pip --disable-pip-version-check install --quiet --no-compile --target "$packages" \
+      -r ci/evidence/baselines/requirements.txt
+  fi
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$packages "$python" ci/evidence/baselines/measure.py --out "$records" \
+    --evidence "$build/bin/lossgate_evidence" --commit "$(git describe --always --dirty --tags)" \
+    --command "ci/evidence.sh $effort baselines" "$effort" "${seed[@]}"
+}
+
+all=(bias bounds null_answers recall sensitivity baselines)
 effort=--quick
 kinds=()
 seed=()
@@ -30,18 +43,26 @@ while (($#)); do
   shift
 done
 
+((${#kinds[@]})) || kinds=("${all[@]}")
+counted=()
+for kind in "${kinds[@]}"; do
+  [[ " ${all[*]} " == *" $kind "* ]] || stop "unknown kind of evidence '$kind'; there are ${all[*]}"
+  [[ $kind == baselines ]] || counted+=("$kind")
+done
+
 build=${LOSSGATE_BUILD:-}
 if [[ ! $build ]]; then
   preset=default
   [[ ${LOSSGATE_TORCH:-ON} == OFF ]] && preset=no-torch
   ./ci/setup.sh
   cmake --preset "$preset" --log-level=WARNING >/dev/null
-  cmake --build --preset "$preset" --target lossgate_evidence_command lossgate
+  cmake --build --preset "$preset" --target lossgate_evidence_command
   build=build/$preset
 fi
 [[ -x $python ]] || python=python3
 
-"$build/bin/lossgate_evidence" "$effort" "${seed[@]}" --out "$records" "${kinds[@]}"
+((${#counted[@]})) && "$build/bin/lossgate_evidence" "$effort" "${seed[@]}" --out "$records" "${counted[@]}"
+[[ " ${kinds[*]} " == *" baselines "* ]] && baselines
 "$python" ci/evidence/page.py "$records" >"$records/EVIDENCE.md.new"
 mv "$records/EVIDENCE.md.new" ci/EVIDENCE.md
 echo "evidence: the page is ci/EVIDENCE.md"

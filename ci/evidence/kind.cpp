@@ -5,10 +5,19 @@ namespace lossgate::ci::evidence {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
+      {"bias",
+       "The mean of signed error ratios over many benign cases: what systematic error, too small "
+       "for "
+       "any one case, would it show?",
+       bias},
       {"bounds",
        "The reference and two evaluations in a declared arithmetic against MPFR with 256 bits: is "
        "the truth inside the bounds, and how wide are they?",
        bounds},
+      {"gated",
+       "Losses that are brought, under hostile cases until a gate notices something: those of "
+       "--config.",
+       gated},
       {"null_answers",
        "Answers that say nothing of the input, given in place of a sound implementation's: does a "
        "gate accept one?",

@@ -13,6 +13,7 @@ namespace lossgate::ci::evidence {
 struct Effort {
   std::uint64_t seed = 1;
   bool quick = true;
+  std::string config = {};  ///< a lossgate.toml, for the kind that asks what is brought
 
   std::int64_t of(std::int64_t few, std::int64_t many) const { return quick ? few : many; }
 };
@@ -31,7 +32,9 @@ struct Kind {
   std::vector<Unit> (*units)(const Effort&);
 };
 
+std::vector<Unit> bias(const Effort& effort);
 std::vector<Unit> bounds(const Effort& effort);
+std::vector<Unit> gated(const Effort& effort);
 std::vector<Unit> null_answers(const Effort& effort);
 std::vector<Unit> recall(const Effort& effort);
 std::vector<Unit> sensitivity(const Effort& effort);

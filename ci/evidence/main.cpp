@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", effort.seed, "of the drawn cases");
   app.add_option("--jobs", jobs, "threads")->check(CLI::Range(1, 256));
   app.add_option("--out", out, "folder of the records");
+  app.add_option("--config", effort.config, "a lossgate.toml, for the kind `gated`");
   app.add_option("KIND", names, "of evidence; all without it");
   CLI11_PARSE(app, argc, argv);
   effort.quick = !full;

@@ -28,6 +28,8 @@ SECTIONS = (
     Section("Cause", "recall", sections.cause,
             "What the first finding calls the fault: is it the class with which the variant is registered?"),
     Section("Sensitivity", "sensitivity", sections.sensitivity),
+    Section("Bias", "bias", sections.bias),
+    Section("Baselines", "baselines", sections.baselines),
 )
 
 PREFACE = """\

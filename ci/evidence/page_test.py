@@ -96,6 +96,27 @@ class Page(unittest.TestCase):
         self.assertTrue(sections.sensitivity([unit(2.0**-20)])[0][0].met)
         self.assertFalse(sections.sensitivity([unit(2.0**-20), unit(2.0**-19)])[0][0].met)
 
+    def test_a_bias_is_seen_where_it_moves_the_mean_by_six_deviations(self) -> None:
+        def unit(moved: float) -> dict:
+            text = {"cases": 100, "mean": 0.01, "deviation_of_mean": 0.01, "mean_of_biased": 0.01 + moved, "gain": 1e5}
+            return {"loss": "grpo", "dtype": "f32", "implementation": "eager", "bias": 1e-7,
+                    "outputs": {"the loss": text, "gradients": {"cases": 0}}}
+        self.assertTrue(figure(sections.bias([unit(0.07)]), "losses of which").met)
+        self.assertFalse(figure(sections.bias([unit(0.07), unit(0.05)]), "losses of which").met)
+
+    def test_a_baseline_has_recall_and_false_alarms_side_by_side(self) -> None:
+        def unit(oracle: str, sound: bool, alarm: bool, seconds: float) -> dict:
+            return {"oracle": oracle, "loss": "a", "sound": sound, "alarm": alarm, "cases": 100, "seconds": seconds,
+                    "why": "not close" if alarm else ""}
+        figures, body = sections.baselines([
+            unit("Hypothesis", False, True, 1.0), unit("Hypothesis", True, True, 10.0),
+            unit("lossgate", False, True, 1.0), unit("lossgate", True, False, 0.4)])
+        self.assertTrue(figures[0].met)
+        self.assertEqual(figures[1].measured, "25.0 x")
+        row = next(line for line in body if line.startswith("| Hypothesis"))
+        self.assertIn("1 of 1 = 100 %", row)
+        self.assertIn("1 not close", row)
+
     def test_every_section_says_where_its_figures_are_from(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "null_answers.json").write_text(json.dumps(record("null_answers", null_unit())))

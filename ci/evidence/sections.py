@@ -154,6 +154,67 @@ def cause(units: list[dict]) -> Section:
     return figures, body
 
 
+SURE = 6.0  # standard deviations of a mean
+
+
+def bias(units: list[dict]) -> Section:
+    """Put in: how far a systematic error moves the mean of signed error ratios, in deviations of that mean."""
+    def moved(text: dict) -> float:
+        return (text["mean_of_biased"] - text["mean"]) / max(text["deviation_of_mean"], 1e-300)
+
+    def noticed(text: dict) -> float:
+        return (SURE * text["deviation_of_mean"] + abs(text["mean"])) / text["gain"]
+
+    figures, rows = [], []
+    size = units[0]["bias"] if units else 0.0
+    for output in ("the loss", "gradients"):
+        of = [u["outputs"][output] for u in units if u["dtype"] == "f32" and "gain" in u["outputs"][output]]
+        seen = sum(moved(text) >= SURE for text in of)
+        figures.append(Figure(f"losses of which a systematic {size:g} in {output} is seen, f32, over many cases", "all",
+                              most(seen, len(of)), seen == len(of)))
+    for u in units:
+        for output, text in u["outputs"].items():
+            if "gain" in text:
+                offset = text["mean"] / max(text["deviation_of_mean"], 1e-300)
+                rows.append((u["loss"], u["dtype"], u["implementation"], output, f"{text['cases']:,}",
+                             f"{text['mean']:+.2g}", f"{offset:+.1f}", f"{moved(text):.1f}", f"{noticed(text):.2g}"))
+    body = [f"A case is one observation of the mean of its signed error ratios. A systematic error is seen where it moves "
+            f"the mean by {SURE:g} of its standard deviations or more; sound code has a small offset of its own, which is "
+            f"why this gives advice and no verdict.", "",
+            *table(("loss", "dtype", "implementation", "output", "cases", "mean ratio", "in deviations",
+                    f"moved by {size:g}, in deviations", "beyond its own offset from"), rows)]
+    return figures, body
+
+
+def baselines(units: list[dict]) -> Section:
+    rows, rates = [], {}
+    for oracle in dict.fromkeys(u["oracle"] for u in units):
+        of = [u for u in units if u["oracle"] == oracle]
+        faulty, sound = [u for u in of if not u["sound"]], [u for u in of if u["sound"]]
+        # Of sound ones: a faulty one ends at its first alarm.
+        rates[oracle] = sum(u["cases"] for u in sound) / max(sum(u["seconds"] for u in sound), 1e-9)
+        why = Counter(u["why"] for u in sound if u["alarm"])
+        rows.append((oracle, most(sum(u["alarm"] for u in faulty), len(faulty)), few(sum(why.values()), len(sound)),
+                     f"{rates[oracle]:,.0f}", ", ".join(f"{n} {text}" for text, n in why.most_common(2))))
+    ours = [name for name in rates if name.startswith("lossgate")]
+    theirs = [name for name in rates if name.startswith("Hypothesis")]
+    figures = []
+    for name in ours:
+        of = [u for u in units if u["oracle"] == name]
+        alarms = sum(u["alarm"] for u in of if u["sound"])
+        figures.append(Figure("sound Python twins accused by a gate", "0", few(alarms, sum(u["sound"] for u in of)),
+                              alarms == 0))
+        if theirs:
+            ratio = rates[name] / rates[theirs[0]]
+            figures.append(Figure("cases per second through Python, beside the Hypothesis harness", ">= 20 x",
+                                  f"{ratio:.1f} x", ratio >= 20))
+    losses = len({u["loss"] for u in units})
+    return figures, [f"{losses} losses of impl/external/python/given_faulty_losses.py, and the same written soundly "
+                     "(ci/evidence/baselines). Rates per second and core, where nothing stops early.", "",
+                     *table(("what is asked", "faulty ones noticed", "sound ones accused", "cases a second",
+                             "accused for"), rows)]
+
+
 def sensitivity(units: list[dict]) -> Section:
     units = [u for u in units if u["cases"]]
     figures, body = [], []

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes FOLDER/baselines.json: what is used today, and the gate, over losses that are wrong on purpose and over their
+sound twins.
+
+  measure.py --out FOLDER --evidence COMMAND --commit COMMIT --command TEXT [--full] [--seed N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Callable, Iterator
+
+HERE = Path(__file__).resolve().parent
+FAULTY = HERE.parents[2] / "impl" / "external" / "python"
+sys.path[:0] = [str(HERE), str(FAULTY)]
+
+import torch
+
+import given_faulty_losses
+import sound_twins
+from fields import draw_benign, evaluate, fields_of
+from oracles import ORACLES, Subject
+from ours import Asked, gate
+
+STATEMENT = ("What people use to test a loss today, and the gate, over the same faulty losses in Python and over their "
+             "sound twins.")
+
+
+def computes_any_shape(function: Callable) -> bool:
+    try:
+        evaluate(function, draw_benign(fields_of(function), torch.Generator().manual_seed(0)), torch.float32)
+    except RuntimeError:
+        return False
+    return True
+
+
+def pairs(every: int) -> Iterator[tuple[Callable, Callable]]:
+    """A faulty loss and its twin; every so many of those that compute any shape."""
+    numbered = 0
+    for given in given_faulty_losses.FAULTY:
+        twin = getattr(sound_twins, given.function.__name__)
+        if list(inspect.signature(twin).parameters) != list(inspect.signature(given.function).parameters):
+            raise TypeError(f"{given.function.__name__} and its twin take other parameters")
+        if not computes_any_shape(given.function):
+            continue
+        if numbered % every == 0:
+            yield given.function, twin
+        numbered += 1
+
+
+class Record:
+    """FOLDER/baselines.json: what is in it is not asked again, unless commit, seed or effort are others."""
+
+    def __init__(self, folder: Path, given: argparse.Namespace) -> None:
+        self.file = folder / "baselines.json"
+        self.content = {"schema": 1, "kind": "baselines", "statement": STATEMENT, "commit": given.commit,
+                        "command": given.command, "seed": given.seed, "effort": "full" if given.full else "quick",
+                        "instruction_set": torch.backends.cpu.get_cpu_capability().lower(), "torch": "loaded",
+                        "seconds": 0.0, "units": {}}
+        before = json.loads(self.file.read_text(encoding="utf-8")) if self.file.exists() else {}
+        if all(before.get(key) == self.content[key] for key in ("schema", "kind", "commit", "seed", "effort")):
+            self.content.update(units=before["units"], seconds=before["seconds"])
+
+    def __contains__(self, unit: str) -> bool:
+        return unit in self.content["units"]
+
+    def add(self, units: dict[str, dict]) -> None:
+        self.content["units"].update(units)
+        self.content["seconds"] = sum(unit["seconds"] for unit in self.content["units"].values())
+        fresh = self.file.with_suffix(".new")
+        fresh.write_text(json.dumps(self.content, indent=1) + "\n", encoding="utf-8")
+        fresh.replace(self.file)
+
+
+def ask_oracles(record: Record, asked: list[tuple[Callable, Callable]], seeds: list[int]) -> None:
+    for number, (name, oracle) in enumerate(ORACLES.items()):
+        print(f"baselines: {name}, {number + 1} of {len(ORACLES)}", file=sys.stderr, flush=True)
+        for seed in seeds:
+            units = {}
+            for faulty, twin in asked:
+                for function, kind in ((faulty, "faulty"), (twin, "sound")):
+                    key = f"{name}/{faulty.__name__}/{kind}/{seed}"
+                    if key in record:
+                        continue
+                    start = time.monotonic()
+                    answer = oracle(Subject(faulty.__name__, function, twin, fields_of(faulty)), seed)
+                    units[key] = {"oracle": name, "loss": faulty.__name__, "sound": kind == "sound",
+                                  "alarm": answer.alarm, "cases": answer.cases, "seconds": time.monotonic() - start,
+                                  "why": answer.why}
+            record.add(units)
+
+
+def ask_gate(command: Path, folder: Path, asked: list[tuple[Callable, Callable]], effort: list[str]) -> dict[str, dict]:
+    print("baselines: lossgate", file=sys.stderr, flush=True)
+    subjects = []
+    for faulty, _ in asked:
+        fields = fields_of(faulty)
+        subjects += [Asked(f"faulty_{faulty.__name__}", "given_faulty_losses", faulty.__name__, fields),
+                     Asked(f"sound_{faulty.__name__}", "sound_twins", faulty.__name__, fields)]
+    units = {}
+    for name, gated in gate(command, folder, subjects, [HERE, FAULTY], effort).items():
+        kind, loss = name.split("_", 1)
+        units[f"lossgate/{loss}/{kind}"] = {"oracle": "lossgate, hostile cases, without a formula", "loss": loss,
+                                            "sound": kind == "sound", **gated._asdict()}
+    return units
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--evidence", type=Path, required=True)
+    parser.add_argument("--commit", required=True)
+    parser.add_argument("--command", required=True)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--quick", dest="full", action="store_false")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    given.out.mkdir(parents=True, exist_ok=True)
+    record = Record(given.out, given)
+    asked = list(pairs(every=1 if given.full else 3))
+    ask_oracles(record, asked, [given.seed + i for i in range(20 if given.full else 1)])
+    effort = ["--full" if given.full else "--quick", "--seed", str(given.seed)]
+    record.add(ask_gate(given.evidence.resolve(), given.out / "baselines", asked, effort))
+    print(record.file)
+
+
+if __name__ == "__main__":
+    main()
