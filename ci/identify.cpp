@@ -84,7 +84,7 @@ std::vector<Match> matches_of(const IdentifyOptions& options, std::string& compl
     if (!session) {
       session = std::make_shared<impl::Session>(subject, loss.signature);
     } else {
-      session->become(loss.signature);
+      session->become(subject, loss.signature);
     }
     try {
       impl::Subject asked = subject;

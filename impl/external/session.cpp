@@ -190,7 +190,8 @@ const Greeting& Session::greeting() {
   return *greeting_;
 }
 
-void Session::become(const LossSignature& loss) {
+void Session::become(const Subject& subject, const LossSignature& loss) {
+  subject_ = subject;
   loss_ = loss;
   greeting_.reset();
 }

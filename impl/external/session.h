@@ -26,8 +26,8 @@ class Session {
   /// Ends the process, and gives back its memory until the subject is asked again.
   void rest() { process_.reset(); }
 
-  /// The same function as another loss, in the same process.
-  void become(const LossSignature& loss);
+  /// The same function as another loss, or with other arguments, in the same process.
+  void become(const Subject& subject, const LossSignature& loss);
 
   /// The outputs of one micro-batch, its loss multiplied by `share` before the backward. What the
   /// function raises is a Refusal. Throws ProcessEnded, ProcessHung, SubjectError.
