@@ -1,80 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/candidates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
-#include "fuzz/draw_case.h"
+#include "report/value_text.h"
 
 namespace lossgate::ci {
 namespace {
 
-constexpr int kCases = 8, kHostileCases = 32;
-constexpr std::uint64_t kSeed = 20;
 /// Beyond this many choices the last options keep their defaults.
-constexpr std::size_t kMostCandidates = 20000;
+constexpr std::size_t kMostCombinations = 4000;
 
-/// Values of every output entry: what the formula gives, in the order of outputs_of.
-using Values = std::vector<std::vector<double>>;
-
-struct Kept : reference::Sink<reference::Tracked> {
-  Values values;
-  void entry(std::size_t output, std::int64_t index, const reference::Tracked& value) override {
-    values[output][static_cast<std::size_t>(index)] = static_cast<double>(value.v);
-  }
-};
-
-Values formula(const reference::Loss& loss, const LossSignature& signature, const Case& c) {
-  reference::Loss bare = loss;
-  bare.signature = signature;
-  const reference::Problem problem(bare.signature, c);
-  Kept kept;
-  for (const OutputInfo& output : problem.outputs) {
-    kept.values.emplace_back(static_cast<std::size_t>(element_count(output.extents)), 0.0);
-  }
-  reference::evaluate(bare, problem, reference::real_arithmetic(), kept);
-  return kept.values;
-}
-
-Values values_of(const LossResult& result, const std::vector<OutputInfo>& outputs) {
-  Values values;
-  for (const OutputInfo& output : outputs) {
-    const Tensor& tensor = *result.find(output.name);
-    std::vector<double>& entries = values.emplace_back();
-    for (std::int64_t i = 0; i < tensor.size(); ++i) entries.push_back(tensor.at(i));
-  }
-  return values;
-}
-
-double largest(const std::vector<double>& entries) {
-  double most = 0.0;
-  for (const double entry : entries) most = std::max(most, std::fabs(entry));
-  return most;
-}
-
-/// The factor between two results, NaN where there is none. Where all is 0 it is any.
-double factor_of(const Values& actual, const Values& expected, double tolerance) {
-  double factor = 0.0;
-  for (std::size_t o = 0; o < actual.size(); ++o) {
-    for (std::size_t i = 0; i < actual[o].size() && factor == 0.0; ++i) {
-      if (std::fabs(expected[o][i]) > 0.01 * largest(expected[o])) {
-        factor = actual[o][i] / expected[o][i];
-      }
-    }
-  }
-  for (std::size_t o = 0; o < actual.size(); ++o) {
-    const double scale = std::max(largest(actual[o]), largest(expected[o]) * std::fabs(factor));
-    for (std::size_t i = 0; i < actual[o].size(); ++i) {
-      const double difference = actual[o][i] - factor * expected[o][i];
-      if (!(std::fabs(difference) <= tolerance * scale)) return std::nan("");
-    }
-  }
-  return factor;
-}
-
-/// The values that an option may have had when the function was written.
-std::vector<OptionValue> choices_of(const LossSignature& loss, const Option& option) {
+std::vector<OptionValue> likely_values(const LossSignature& loss, const Option& option) {
   std::vector<OptionValue> values;
   if (option.nullable) values.emplace_back(None{});
   switch (option.kind) {
@@ -90,90 +30,81 @@ std::vector<OptionValue> choices_of(const LossSignature& loss, const Option& opt
   }
 }
 
-/// The function as it is called on one case: its answer, or nothing where it refuses.
-struct Probe {
-  Case c;
-  std::optional<Values> actual;
-  double positions_per_token = 1.0;
-};
-
-std::vector<Probe> probe(const reference::Loss& loss, const impl::Subject& subject,
-                         const std::shared_ptr<impl::Session>& session, Dtype dtype,
-                         fuzz::Profile profile) {
-  // Nothing lies on an edge, and masked positions hold zeros.
-  impl::Subject plain = subject;
-  plain.masked = Masked::zero;
-  plain.dtypes = {dtype};
-  const LossSignature signature = impl::narrowed(loss.signature, plain);
-  const auto function = impl::brought_implementation(plain, signature, session);
-  std::vector<Probe> probes;
-  const int count = profile == fuzz::Profile::benign ? kCases : kHostileCases;
-  for (int i = 0; i < count; ++i) {
-    fuzz::Choices choices(
-        fuzz::case_seed(kSeed, loss.signature.id, dtype, static_cast<std::uint64_t>(i)));
-    Probe one{.c = fuzz::draw_case(signature, dtype, profile, choices), .actual = {}};
-    one.c.split = {};
-    one.c.upstream = 1.0;
-    const auto valid = valid_positions(signature, one.c);
-    const auto tokens = std::ranges::count(valid, true);
-    if (tokens == 0) continue;
-    one.positions_per_token = static_cast<double>(valid.size()) / static_cast<double>(tokens);
-    const LossResult result = function.evaluate(signature, one.c);
-    if (!result.refusal) one.actual = values_of(result, outputs_of(signature, one.c));
-    probes.push_back(std::move(one));
-  }
-  return probes;
+void offer(Nearest& best, const OptionValue& other, const Distance& distance) {
+  if (const double away = distance(other); away < best.distance) best = {other, away};
 }
 
-Likeness like(const Candidate& candidate, const LossSignature& signature,
-              const std::vector<Probe>& probes, double tolerance) {
-  Likeness likeness{.candidate = candidate};
-  std::vector<double> factors, by_positions;
-  for (const Probe& probe : probes) {
-    Case c = probe.c;
-    c.spec.reduction = candidate.reduction;
-    for (const auto& [name, value] : candidate.options) c.spec.set(name, value);
-    ++likeness.cases;
-    if (!probe.actual) continue;
-    const double factor =
-        factor_of(*probe.actual, formula(*candidate.loss, signature, c), tolerance);
-    likeness.equal += std::fabs(factor - 1.0) <= tolerance;
-    factors.push_back(factor);
-    by_positions.push_back(factor * probe.positions_per_token);
+/// The numbers that a search begins with, by size where the range spans orders of magnitude.
+std::vector<double> spread(const Option& option) {
+  constexpr int kSteps = 24;
+  const bool by_size = option.low > 0.0 && option.high > 10.0 * option.low;
+  std::vector<double> numbers;
+  for (int i = 0; i <= kSteps; ++i) {
+    const double share = static_cast<double>(i) / kSteps;
+    double number = by_size ? option.low * std::pow(option.high / option.low, share)
+                            : option.low + (option.high - option.low) * share;
+    if (option.kind == Option::Kind::integer) number = std::round(number);
+    if (numbers.empty() || number > numbers.back()) numbers.push_back(number);
   }
-  const auto constant = [&](const std::vector<double>& all) {
-    return !all.empty() && static_cast<int>(all.size()) == likeness.cases &&
-           std::ranges::all_of(all, [&](double f) {
-             return std::fabs(f - all[0]) <= tolerance * std::fabs(all[0]);
-           });
+  return numbers;
+}
+
+/// Between two numbers by golden sections, until they are `apart` from each other.
+void refine(const Option& option, double low, double high, double apart, Nearest& best,
+            const Distance& distance) {
+  const double kGolden = (std::sqrt(5.0) - 1.0) / 2.0;
+  const bool whole = option.kind == Option::Kind::integer;
+  const auto within = [&](double share) {
+    const double number = low + (high - low) * share;
+    return whole ? std::round(number) : number;
   };
-  if (constant(factors)) {
-    likeness.factor = factors[0];
-  } else if (constant(by_positions)) {
-    likeness.factor = by_positions[0];
-    likeness.by_positions = true;
+  const auto at = [&](double number) {
+    const double away = distance(number);
+    if (away < best.distance) best = {number, away};
+    return away;
+  };
+  double left = within(1.0 - kGolden), right = within(kGolden);
+  double at_left = at(left), at_right = at(right);
+  while (high - low > (whole ? 3.0 : apart)) {
+    if (at_left <= at_right) {
+      high = right, right = left, at_right = at_left;
+      at_left = at(left = within(1.0 - kGolden));
+    } else {
+      low = left, left = right, at_left = at_right;
+      at_right = at(right = within(kGolden));
+    }
   }
-  return likeness;
+  for (double number = low; whole && number <= high; ++number) offer(best, number, distance);
+}
+
+/// As few digits as do no harm.
+void shorten(Nearest& best, const Distance& distance) {
+  const double* number = std::get_if<double>(&best.value);
+  if (!number) return;
+  for (int digits = 1; digits <= 6; ++digits) {
+    const double rounded = to_digits(*number, digits);
+    const double away = distance(rounded);
+    if (away <= best.distance + 1e-9) {
+      best = {rounded, away};
+      return;
+    }
+  }
 }
 
 }  // namespace
 
-std::vector<Candidate> candidates(const reference::Loss& loss, const impl::Greeting& greeting) {
-  std::vector<Candidate> all;
-  const auto& reductions = loss.signature.reductions;
-  for (const Reduction reduction : reductions) {
-    all.push_back({.loss = &loss, .reduction = reduction, .options = {}});
-    if (greeting.reduction) break;
-  }
-  for (const Option& option : loss.signature.options) {
-    if (std::ranges::find(greeting.options, option.name) != greeting.options.end()) continue;
-    std::vector<OptionValue> values = choices_of(loss.signature, option);
-    if (all.size() * values.size() > kMostCandidates) values.resize(1);
-    std::vector<Candidate> more;
+std::vector<OptionValues> combinations(const LossSignature& loss,
+                                       const std::vector<std::string>& options) {
+  std::vector<OptionValues> all(1);
+  for (const Option& option : loss.options) {
+    if (std::ranges::find(options, option.name) == options.end()) continue;
+    std::vector<OptionValue> values = likely_values(loss, option);
+    if (all.size() * values.size() > kMostCombinations) values = {option.standard};
+    std::vector<OptionValues> more;
     for (const OptionValue& value : values) {
-      for (Candidate candidate : all) {
-        candidate.options.emplace_back(option.name, value);
-        more.push_back(std::move(candidate));
+      for (OptionValues combination : all) {
+        combination.emplace_back(option.name, value);
+        more.push_back(std::move(combination));
       }
     }
     all = std::move(more);
@@ -181,33 +112,86 @@ std::vector<Candidate> candidates(const reference::Loss& loss, const impl::Greet
   return all;
 }
 
-std::vector<Likeness> compare(const std::vector<Candidate>& all, const impl::Subject& subject,
-                              const std::shared_ptr<impl::Session>& session, Dtype dtype) {
-  if (all.empty()) return {};
-  const reference::Loss& loss = *all.front().loss;
-  const auto probes = probe(loss, subject, session, dtype, fuzz::Profile::benign);
-  const LossSignature signature = impl::narrowed(loss.signature, subject);
-  const double tolerance = dtype == Dtype::f64 ? 1e-9 : 1e-4;
-  std::vector<Likeness> likenesses;
-  for (const Candidate& candidate : all) {
-    likenesses.push_back(like(candidate, signature, probes, tolerance));
-    likenesses.back().place = static_cast<int>(likenesses.size());
-  }
-  const auto rank = [](const Likeness& a) {
-    return std::tuple(-a.equal, a.factor == 0.0, -a.hostile, a.place);
-  };
-  std::ranges::sort(likenesses, {}, rank);
-  // Only on edges do clamps and bounds show.
-  const auto even = std::ranges::find_if(
-      likenesses, [&](const Likeness& a) { return a.equal != likenesses.front().equal; });
-  if (even - likenesses.begin() > 1 && likenesses.front().equal > 0) {
-    const auto edges = probe(loss, subject, session, dtype, fuzz::Profile::hostile);
-    for (auto likeness = likenesses.begin(); likeness != even; ++likeness) {
-      likeness->hostile = like(likeness->candidate, signature, edges, tolerance).equal;
+std::vector<OptionValue> alternatives(const Option& option, const OptionValue& value) {
+  std::vector<OptionValue> others;
+  if (option.nullable) others.emplace_back(None{});
+  for (const std::string& choice : option.choices) others.emplace_back(choice);
+  if (option.kind == Option::Kind::flag) others = {OptionValue(0.0), OptionValue(1.0)};
+  if (option.kind == Option::Kind::real || option.kind == Option::Kind::integer) {
+    const double* standard = std::get_if<double>(&option.standard);
+    const double middle = standard && *standard != 0.0 ? *standard : 2.0 * option.low;
+    for (const double factor : {1.0, 0.5, 2.0}) {
+      const double number = std::clamp(middle * factor, option.low, option.high);
+      others.emplace_back(option.kind == Option::Kind::integer ? std::round(number) : number);
     }
-    std::ranges::sort(likenesses, {}, rank);
   }
-  return likenesses;
+  std::vector<OptionValue> distinct;
+  for (OptionValue& other : others) {
+    if (other != value && std::ranges::find(distinct, other) == distinct.end()) {
+      distinct.push_back(std::move(other));
+    }
+  }
+  return distinct;
+}
+
+Nearest nearest_value(const Option& option, const OptionValue& value, const Distance& distance) {
+  Nearest best{value, distance(value)};
+  if (option.nullable) offer(best, None{}, distance);
+  if (option.kind == Option::Kind::choice || option.kind == Option::Kind::flag) {
+    for (const OptionValue& other : alternatives(option, value)) offer(best, other, distance);
+    return best;
+  }
+  const std::vector<double> numbers = spread(option);
+  std::size_t nearest = 0;
+  double least = std::numeric_limits<double>::infinity(), most = 0.0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double away = distance(numbers[i]);
+    if (away < least) nearest = i, least = away;
+    most = std::max(most, away);
+  }
+  if (least < best.distance) best = {numbers[nearest], least};
+  if (most - least <= 1e-12) return best;  // these answers do not depend on it
+  const double low = numbers[nearest > 0 ? nearest - 1 : 0];
+  const double high = numbers[std::min(nearest + 1, numbers.size() - 1)];
+  refine(option, low, high, 0.02 * (high - low), best, distance);
+  return best;
+}
+
+Nearest polished(const Option& option, const Nearest& rough, const Distance& distance) {
+  const double* number = std::get_if<double>(&rough.value);
+  if (!number || option.kind == Option::Kind::flag) return rough;
+  Nearest best = rough;
+  const double middle = *number, reach = 0.05 * std::max(std::fabs(middle), 1e-3);
+  if (option.kind == Option::Kind::real) {
+    refine(option, std::max(option.low, middle - reach), std::min(option.high, middle + reach),
+           1e-12 * std::max(std::fabs(middle), 1e-3), best, distance);
+  }
+  shorten(best, distance);
+  return best;
+}
+
+std::string text_of(const OptionValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return report::decimal(*number);
+  if (const std::string* word = std::get_if<std::string>(&value)) return *word;
+  return "none";
+}
+
+double to_digits(double number, int digits) {
+  return std::stod(fmt::format("{:.{}g}", number, digits));
+}
+
+const OptionValue* find_value(const OptionValues& values, const std::string& option) {
+  const auto found = std::ranges::find(values, option, &OptionValues::value_type::first);
+  return found == values.end() ? nullptr : &found->second;
+}
+
+void set_value(OptionValues& values, const std::string& option, OptionValue value) {
+  const auto found = std::ranges::find(values, option, &OptionValues::value_type::first);
+  if (found != values.end()) {
+    found->second = std::move(value);
+  } else {
+    values.emplace_back(option, std::move(value));
+  }
 }
 
 }  // namespace lossgate::ci

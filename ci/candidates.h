@@ -1,41 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "impl/external/session.h"
-#include "reference/reference.h"
+#include "ci/likeness.h"
 
 namespace lossgate::ci {
 
-/// What a function may be: a loss of the catalog with one choice of everything that it cannot be
-/// told.
-struct Candidate {
-  const reference::Loss* loss = nullptr;
-  Reduction reduction = Reduction::none;
-  std::vector<std::pair<std::string, OptionValue>> options;  ///< that do not reach it
+/// Every combination of the values that these options are likely to have had when the function was
+/// written; the plainest, which leave terms and clamps away, come first.
+std::vector<OptionValues> combinations(const LossSignature& loss,
+                                       const std::vector<std::string>& options);
+
+/// Other values of an option, far enough from `value` to show: each choice, the other state of a
+/// flag, none, numbers on both sides.
+std::vector<OptionValue> alternatives(const Option& option, const OptionValue& value);
+
+using Distance = std::function<double(const OptionValue&)>;
+
+struct Nearest {
+  OptionValue value;
+  double distance;
 };
 
-/// How a candidate compares with the function on cases without an edge.
-struct Likeness {
-  Candidate candidate;
-  int place = 0;        ///< among the candidates
-  int cases = 0;        ///< compared
-  int equal = 0;        ///< of these, loss and all gradients
-  int hostile = 0;      ///< cases on an edge that are equal, where only they can tell
-  double factor = 0.0;  ///< function = factor x candidate on every case; 0 where there is none
-  bool by_positions = false;  ///< the factor is that of all positions for the valid ones
-};
+/// Where the option has to stand for `distance` to be least, roughly: the best of all choices, or
+/// of none and numbers all over its range.
+Nearest nearest_value(const Option& option, const OptionValue& value, const Distance& distance);
 
-/// Every choice of the options and the reduction that do not reach the function; the plainest,
-/// which leave terms and clamps away, come first.
-std::vector<Candidate> candidates(const reference::Loss& loss, const impl::Greeting& greeting);
+/// The same number to as many digits as matter, and no more.
+Nearest polished(const Option& option, const Nearest& rough, const Distance& distance);
 
-/// Compares all of them, on a few benign cases in the dtype, and those that benign cases cannot
-/// tell apart on hostile ones; the likest come first.
-std::vector<Likeness> compare(const std::vector<Candidate>& all, const impl::Subject& subject,
-                              const std::shared_ptr<impl::Session>& session, Dtype dtype);
+/// As a lossgate.toml has it, without quotes.
+std::string text_of(const OptionValue& value);
+
+/// The nearest number of so many significant digits.
+double to_digits(double number, int digits);
+
+/// The value of an option among these, or null.
+const OptionValue* find_value(const OptionValues& values, const std::string& option);
+void set_value(OptionValues& values, const std::string& option, OptionValue value);
 
 }  // namespace lossgate::ci

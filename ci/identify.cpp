@@ -7,12 +7,16 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <tuple>
 
 #include "ci/candidates.h"
 #include "ci/errors.h"
+#include "ci/recognition.h"
 #include "ci/selection.h"
 #include "ci/suggestion.h"
-#include "report/value_text.h"
+#include "impl/external/process.h"
+#include "impl/external/session.h"
 
 namespace lossgate::ci {
 namespace {
@@ -30,77 +34,106 @@ impl::Subject subject_of(const IdentifyOptions& options) {
   subject.entry = (options.entry.starts_with("py:") ? "" : "py:") + options.entry;
   subject.interpreter = options.interpreter;
   subject.folder = fs::current_path();
+  subject.seconds = 60.0;  // the first call may import what the rest needs
   return subject;
 }
 
+/// The function in its process, which stays while it is asked as one loss after the other.
+class BroughtFunction : public Function {
+ public:
+  explicit BroughtFunction(const impl::Subject& subject)
+      : session_(std::make_shared<impl::Session>(subject, LossSignature{})) {}
+
+  impl::Greeting bind(const impl::Subject& subject, const LossSignature& loss) override {
+    session_->become(subject, loss);
+    return session_->greeting();
+  }
+
+  LossResult answer(const impl::Subject& subject, const LossSignature& narrowed,
+                    const Case& c) override {
+    return impl::brought_implementation(subject, narrowed, session_).evaluate(narrowed, c);
+  }
+
+ private:
+  std::shared_ptr<impl::Session> session_;
+};
+
 std::string value_text(const OptionValue& value, bool quoted) {
-  const std::string quote = quoted ? "\"" : "";
-  if (const double* number = std::get_if<double>(&value)) return report::decimal(*number);
-  if (const std::string* word = std::get_if<std::string>(&value)) return quote + *word + quote;
-  return quote + "none" + quote;
+  const char* quote = quoted && !std::holds_alternative<double>(value) ? "\"" : "";
+  return quote + text_of(value) + quote;
 }
 
-std::string options_text(const Candidate& candidate, const char* equals, bool quoted) {
+std::string options_text(const OptionValues& options, const char* equals, bool quoted) {
   std::string text;
-  for (const auto& [name, value] : candidate.options) {
+  for (const auto& [name, value] : options) {
     text += (text.empty() ? "" : ", ") + name + equals + value_text(value, quoted);
   }
   return text;
 }
 
-std::string name_of(const Candidate& candidate) {
-  return fmt::format("{}({})", candidate.loss->signature.id, name(candidate.reduction));
-}
-
-/// A loss whose every needed parameter has a source, and how its candidates compare.
-struct Match {
-  const reference::Loss* loss;
-  impl::Greeting greeting;
-  std::vector<Likeness> likenesses;
-
-  int equal() const { return likenesses.empty() ? 0 : likenesses.front().equal; }
-  bool whole() const { return equal() > 0 && equal() == likenesses.front().cases; }
-};
-
-/// In f64, where a slip in the formula stands far above rounding, else in f32.
-std::vector<Likeness> liken(const reference::Loss& loss, const impl::Subject& subject,
-                            const std::shared_ptr<impl::Session>& session) {
-  const auto all = candidates(loss, session->greeting());
-  auto likenesses = compare(all, subject, session, Dtype::f64);
-  const bool answered = !likenesses.empty() && likenesses.front().equal > 0;
-  return answered ? likenesses : compare(all, subject, session, Dtype::f32);
-}
-
-std::vector<Match> matches_of(const IdentifyOptions& options, std::string& complaint) {
-  const impl::Subject subject = subject_of(options);
-  std::vector<Match> matches;
-  std::shared_ptr<impl::Session> session;
-  for (const reference::Loss& loss : reference::catalog()) {
-    const auto& reductions = loss.signature.reductions;
-    const bool wanted =
-        options.losses.empty() ||
-        std::ranges::find(options.losses, loss.signature.id) != options.losses.end();
-    if (!wanted || reductions.empty() || reductions.front() == Reduction::none) continue;
-    if (!session) {
-      session = std::make_shared<impl::Session>(subject, loss.signature);
-    } else {
-      session->become(subject, loss.signature);
-    }
-    try {
-      impl::Subject asked = subject;
-      asked.loss = loss.signature.id;
-      const impl::Greeting greeting = session->greeting();
-      matches.push_back({&loss, greeting, liken(loss, asked, session)});
-    } catch (const impl::SubjectError& error) {
-      complaint = error.what();  // its parameters are not those of this loss, or it is not there
-    } catch (const impl::ProcessEnded& error) {
-      complaint = std::string("the function ") + error.what();
-    }
+std::string reductions_text(const std::vector<Reduction>& reductions, const char* quote) {
+  std::string text;
+  for (const Reduction reduction : reductions) {
+    text += (text.empty() ? "" : ", ") + (quote + std::string(name(reduction)) + quote);
   }
-  const auto rank = [](const Match& match) { return std::pair(-match.equal(), match.loss); };
-  std::ranges::sort(matches, {}, rank);
-  return matches;
+  return text;
 }
+
+/// The likest first; where several are the loss, that which says most of the parameters.
+auto rank(const Recognition& a) {
+  const int reductions = static_cast<int>(a.subject.reductions.size());
+  const int arguments = a.whole() ? static_cast<int>(a.greeting.arguments.size()) : 0;
+  const double share = static_cast<double>(a.likeness.equal) / std::max(a.likeness.cases, 1);
+  return std::tuple(-reductions, -arguments, a.likeness.factor == 0.0, -share, a.remarks.empty(),
+                    a.likeness.distance, a.loss);
+}
+
+class Search {
+ public:
+  explicit Search(const IdentifyOptions& options)
+      : options_(options), subject_(subject_of(options)), function_(subject_) {}
+
+  /// As its parameters say; in other ways where no loss is found like that.
+  std::vector<Recognition> run() {
+    auto found = through(false);
+    if (found.empty() || found.front().whole()) return found;
+    return through(true);
+  }
+
+  const std::string& complaint() const { return complaint_; }
+
+ private:
+  bool wanted(const reference::Loss& loss) const {
+    const auto& reductions = loss.signature.reductions;
+    const auto& only = options_.losses;
+    if (reductions.empty() || reductions.front() == Reduction::none) return false;
+    return only.empty() || std::ranges::find(only, loss.signature.id) != only.end();
+  }
+
+  std::vector<Recognition> through(bool thorough) {
+    std::vector<Recognition> found;
+    for (const reference::Loss& loss : reference::catalog()) {
+      if (!wanted(loss)) continue;
+      try {
+        found.push_back(recognise(function_, loss, subject_, thorough));
+      } catch (const impl::SubjectError& error) {
+        // Its parameters are not those of this loss, or it is not there.
+        if (complaint_.empty()) complaint_ = error.what();
+      } catch (const impl::ProcessEnded& error) {
+        complaint_ = std::string("the function ") + error.what();
+      } catch (const impl::ProcessHung& error) {
+        complaint_ = std::string("the function ") + error.what();
+      }
+    }
+    std::ranges::sort(found, {}, rank);
+    return found;
+  }
+
+  const IdentifyOptions& options_;
+  impl::Subject subject_;
+  BroughtFunction function_;
+  std::string complaint_;
+};
 
 void print_function(const impl::Greeting& greeting) {
   fmt::print("{}:{}: {}\n", greeting.source.file, greeting.source.line, greeting.code);
@@ -109,57 +142,71 @@ void print_function(const impl::Greeting& greeting) {
   }
 }
 
-void print_nearest(const Match& match) {
-  const Likeness& nearest = match.likenesses.front();
-  const std::string name = name_of(nearest.candidate);
-  if (nearest.by_positions) {
+void print_choices(OptionValues options, const std::vector<std::string>& remarks) {
+  for (auto& [name, value] : options) {
+    if (double* number = std::get_if<double>(&value)) *number = to_digits(*number, 6);
+  }
+  if (!options.empty()) fmt::print("  with {}\n", options_text(options, " ", false));
+  for (const std::string& remark : remarks) fmt::print("  {}\n", remark);
+}
+
+void print_nearest(const Recognition& nearest) {
+  const Likeness& likeness = nearest.likeness;
+  const std::string name = fmt::format("{}({})", nearest.loss->signature.id,
+                                       lossgate::name(likeness.candidate.reduction));
+  if (likeness.cases == 0) {
+    fmt::print("  no answer as {}: {}\n", nearest.loss->signature.id, nearest.refusal);
+    return;
+  }
+  if (likeness.by_positions) {
     fmt::print(
         "  = {:.6g} x {} x valid / all positions on all cases: it divides by all positions, "
         "padding included\n",
-        nearest.factor, name);
-  } else if (nearest.factor != 0.0) {
+        likeness.factor, name);
+  } else if (std::fabs(likeness.factor + 1.0) < 1e-6) {
+    fmt::print("  = -1 x {} on all {} cases: the sign is the other\n", name, likeness.cases);
+  } else if (likeness.factor != 0.0) {
     fmt::print("  = {:.6g} x {} on all {} cases: a constant factor, or another divisor\n",
-               nearest.factor, name, nearest.cases);
+               likeness.factor, name, likeness.cases);
   } else {
-    fmt::print("  nearest {}: equal on {} of {} cases\n", name, nearest.equal, nearest.cases);
+    fmt::print("  nearest {}: equal on {} of {} cases\n", name, likeness.equal, likeness.cases);
   }
-  if (!nearest.candidate.options.empty()) {
-    fmt::print("  with {}\n", options_text(nearest.candidate, " ", false));
-  }
+  print_choices(likeness.candidate.options, nearest.remarks);
 }
 
-void print_match(const Match& match) {
-  const Likeness& best = match.likenesses.front();
-  fmt::print("  = {}: loss and gradients equal on {} of {} cases\n", name_of(best.candidate),
-             best.equal, best.cases);
-  if (!best.candidate.options.empty()) {
-    fmt::print("  with {}\n", options_text(best.candidate, " ", false));
-  }
-  const auto also = std::ranges::count_if(match.likenesses, [&](const Likeness& other) {
-    return other.equal == best.equal && other.hostile == best.hostile;
-  });
-  if (also > 1) {
-    fmt::print("  {} other choices are equal on these cases; the plainest is taken\n", also - 1);
-  }
+void print_match(const Recognition& match) {
+  fmt::print("  = {}({}): loss and gradients equal on {} of {} cases\n", match.loss->signature.id,
+             reductions_text(match.subject.reductions, ""), match.likeness.equal,
+             match.likeness.cases);
+  print_choices(match.likeness.candidate.options, match.remarks);
 }
 
-std::string config_text(const IdentifyOptions& options, const Match& match) {
-  const Likeness& best = match.likenesses.front();
-  const impl::Subject subject = subject_of(options);
+std::string config_text(const IdentifyOptions& options, const Recognition& match) {
+  const impl::Subject& subject = match.subject;
   std::string text = "# Written by `lossgate identify " + options.entry + "`.\n[[subject]]\n";
   text += fmt::format("name = \"{}\"\nloss = \"{}\"\nentry = \"{}\"\ninterpreter = \"{}\"\n",
                       subject.name, match.loss->signature.id, subject.entry, options.interpreter);
-  if (!match.greeting.reduction) {
-    text += fmt::format("reductions = [\"{}\"]\n", name(best.candidate.reduction));
+  std::string arguments, axes;
+  for (const auto& [parameter, source] : subject.arguments) {
+    arguments += fmt::format("{}{} = \"{}\"", arguments.empty() ? "" : ", ", parameter, source);
   }
-  if (!best.candidate.options.empty()) {
-    text += "options = { " + options_text(best.candidate, " = ", true) + " }\n";
+  for (const auto& [axis, extent] : subject.axes) {
+    axes += fmt::format("{}{} = {}", axes.empty() ? "" : ", ", name(axis), extent);
+  }
+  if (!arguments.empty()) text += "arguments = { " + arguments + " }\n";
+  text += "reductions = [" + reductions_text(subject.reductions, "\"") + "]\n";
+  if (!axes.empty()) text += "axes = { " + axes + " }\n";
+  if (!subject.options.empty()) {
+    text += "options = { " + options_text(subject.options, " = ", true) + " }\n";
   }
   const bool told = !match.greeting.facts.empty();
   text += fmt::format(
       "micro_batches = \"{}\"  # what the trainer does with the losses of "
       "micro-batches: sum, mean, token_weighted, none (not asked)\n",
       told ? "sum" : "none");
+  if (subject.contract.empty_rows == EmptyRows::counted) {
+    text += "[subject.contract]\nempty_rows = \"counted\"\n";
+  }
   return text;
 }
 
@@ -175,20 +222,18 @@ int run_identify(const IdentifyOptions& options) {
   if (!options.overwrite && fs::exists(options.out)) {
     throw InputError(options.out + " is there already; name another with --out, or --overwrite");
   }
-  std::string complaint;
-  const auto matches = matches_of(options, complaint);
-  if (matches.empty()) throw InputError(complaint);
-  print_function(matches.front().greeting);
-  if (!matches.front().whole()) {
+  Search search(options);
+  const auto found = search.run();
+  if (found.empty()) throw InputError(search.complaint());
+  print_function(found.front().greeting);
+  if (!found.front().whole()) {
     fmt::print("no loss of the catalog, as it stands\n");
-    for (const Match& match : matches) {
-      if (!match.likenesses.empty()) print_nearest(match);
-    }
+    for (const Recognition& nearest : found) print_nearest(nearest);
     return static_cast<int>(Exit::red);
   }
-  print_match(matches.front());
+  print_match(found.front());
   std::ofstream file(options.out);
-  file << config_text(options, matches.front());
+  file << config_text(options, found.front());
   if (!file.flush()) throw MachineError(options.out + " cannot be written");
   fmt::print("wrote {0}; next: lossgate gate --config {0}\n", options.out);
   return static_cast<int>(Exit::green);

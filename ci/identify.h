@@ -14,10 +14,9 @@ struct IdentifyOptions {
   bool overwrite = false;
 };
 
-/// The verb `identify`: calls the function as every loss whose fields its parameters can take, on
-/// cases without an edge, and compares loss and gradients with every choice of the options that do
-/// not reach it. Prints what it is or what it is nearest to, and writes a lossgate.toml. Exit
-/// status 1 where it is none of the catalog's losses.
+/// The verb `identify`: asks the function as every loss whose fields its parameters can take, see
+/// recognise(). Prints what it is or what it is nearest to, and writes a lossgate.toml. Exit status
+/// 1 where it is none of the catalog's losses.
 int run_identify(const IdentifyOptions& options);
 
 }  // namespace lossgate::ci

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/recognition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "ci/candidates.h"
+#include "ci/explanation.h"
+#include "ci/settling.h"
+#include "ci/solution.h"
+#include "impl/external/process.h"
+
+namespace lossgate::ci {
+namespace {
+
+/// In f64, where a slip in the formula stands far above rounding. A function that does not take it,
+/// or rounds to f32 inside, is asked in f32.
+Interview in_its_format(Function& function, const reference::Loss& loss,
+                        const impl::Subject& subject) {
+  Interview wide = interview(function, loss, subject, Dtype::f64);
+  std::optional<Interview> narrow;
+  const auto rounds = [&] {
+    return !wide.whole() && (wide.answered == 0 || wide.best().distance < kRounding);
+  };
+  if (rounds()) narrow = interview(function, loss, subject, Dtype::f32);
+  if (narrow && narrow->whole()) {
+    solve_untold(*narrow);
+    return *std::move(narrow);
+  }
+  solve_untold(wide);
+  if (!rounds()) return wide;
+  if (!narrow) narrow = interview(function, loss, subject, Dtype::f32);
+  solve_untold(*narrow);
+  return narrow->whole() || wide.answered == 0 ? *std::move(narrow) : std::move(wide);
+}
+
+/// Other ways to ask, the likelier first: each changes one thing.
+std::vector<impl::Subject> other_ways(const Interview& interview) {
+  std::vector<impl::Subject> ways;
+  const LossSignature& loss = interview.loss->signature;
+  const bool refuses = !interview.refusal.empty() || interview.answered == 0;
+  const auto add = [&](auto change) { change(ways.emplace_back(interview.subject)); };
+  for (const auto& [parameter, source] : interview.greeting.arguments) {
+    const auto convert = [&](const std::string& to) {
+      add([&](impl::Subject& subject) { subject.arguments.emplace_back(parameter, source + to); });
+    };
+    if (!source.starts_with("field:") || source.find(" as ") != std::string::npos) continue;
+    const Field* field = loss.find_field(source.substr(6));
+    if (field->name == loss.advantage) convert(" as rows");
+    if (field->role == Role::mask && parameter.find("pad") != std::string::npos) {
+      convert(" as padding");
+    }
+    if (field->role == Role::mask && refuses) convert(" as float");
+    if (field->role == Role::label && refuses) convert(" as int64");
+  }
+  if (const auto explanation = explain(interview); explanation && !explanation->told.empty()) {
+    add([&](impl::Subject& subject) {
+      for (const auto& [name, value] : explanation->told) set_value(subject.options, name, value);
+    });
+  }
+  for (const auto& [name, value] : interview.subject.options) {
+    for (const OptionValue& other : alternatives(*loss.find_option(name), value)) {
+      if (interview.answered > 0) break;
+      add([&](impl::Subject& subject) { set_value(subject.options, name, other); });
+    }
+  }
+  // A support of one token; the tile of a kernel.
+  for (const auto& [axis, extent] : {std::pair(Axis::support, 1), std::pair(Axis::responses, 1),
+                                     std::pair(Axis::vocab, 128), std::pair(Axis::hidden, 128)}) {
+    const bool has = std::ranges::any_of(loss.fields, [&](const Field& field) {
+      return std::ranges::find(field.axes, axis) != field.axes.end();
+    });
+    const bool pinned = interview.formula.signature().pinned_extent(axis).has_value();
+    if (!has || pinned || (extent > 1 && !refuses)) continue;
+    add([&](impl::Subject& subject) { subject.axes.emplace_back(axis, extent); });
+  }
+  return ways;
+}
+
+/// The share of answers that are the loss's.
+auto merit(const Interview& interview) {
+  if (interview.likenesses.empty()) return std::tuple(interview.answered > 0, 0.0);
+  const Likeness& best = interview.best();
+  return std::tuple(true, static_cast<double>(best.equal) / std::max(best.cases, 1));
+}
+
+/// From one way to the next as long as more answers are the loss's.
+Interview in_some_way(Function& function, Interview best) {
+  for (bool better = true; better && !best.whole();) {
+    better = false;
+    for (const impl::Subject& way : other_ways(best)) {
+      try {
+        Interview other = in_its_format(function, *best.loss, way);
+        if (merit(other) <= merit(best) && !other.whole()) continue;
+        best = std::move(other);
+        better = true;
+        if (best.whole()) return best;
+      } catch (const impl::SubjectError&) {  // it cannot be asked in this way
+      } catch (const impl::ProcessEnded&) {
+      } catch (const impl::ProcessHung&) {
+      }
+    }
+  }
+  return best;
+}
+
+/// Fields that the loss needs, whatever its options are, and that the function does not take.
+std::vector<std::string> missing_fields(const Interview& interview) {
+  std::vector<std::string> missing;
+  const LossSignature& loss = interview.loss->signature;
+  for (const Field& field : loss.fields) {
+    const std::string source = "field:" + field.name;
+    const bool taken = std::ranges::any_of(interview.greeting.arguments, [&](const auto& argument) {
+      return argument.second == source || argument.second.starts_with(source + " ");
+    });
+    if (taken) continue;
+    OptionValues plain;
+    for (const Option& option : loss.options) {
+      plain.emplace_back(option.name, option.name == loss.coefficient ? 0.0 : option.standard);
+    }
+    const auto matters = [&](const Probe& probe) {
+      Case moved = probe.c;
+      Tensor& tensor = moved.batch.at(field.name);
+      if (!is_float(tensor.dtype)) return true;
+      for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) * 0.5 - 0.25);
+      const Candidate candidate{.reduction = loss.reductions.front(), .options = plain};
+      return Formula::differ(interview.formula.values(probe.c, candidate),
+                             interview.formula.values(moved, candidate));
+    };
+    if (std::ranges::any_of(interview.answers.front().probes, matters)) {
+      missing.push_back(field.name);
+    }
+  }
+  return missing;
+}
+
+void say_what_differs(const Interview& interview, Recognition& result) {
+  if (!interview.refusal.empty()) result.remarks.push_back("it raised " + interview.refusal);
+  const auto explanation = explain(interview);
+  if (!explanation) return;
+  result.remarks.push_back(explanation->text);
+  result.likeness.candidate = explanation->candidate;
+  std::erase_if(result.likeness.candidate.options, [&](const auto& option) {
+    return find_value(interview.subject.options, option.first) != nullptr;
+  });
+}
+
+void say_where_it_holds(const Interview& interview, const std::vector<std::string>& told,
+                        Recognition& result) {
+  for (const auto& [option, value] : result.subject.options) {
+    if (std::ranges::find(told, option) == told.end()) continue;
+    result.remarks.push_back(fmt::format("right only where {} is {}", option, text_of(value)));
+  }
+  for (const auto& [axis, extent] : result.subject.axes) {
+    result.remarks.push_back(fmt::format("right only where {} is {}", name(axis), extent));
+  }
+  for (const Answers& answers : interview.answers) {
+    const auto& whole = interview.best().whole;
+    const bool right = std::ranges::find(whole, answers.reduction) != whole.end();
+    if (right || !interview.greeting.reduction) continue;
+    result.remarks.push_back(fmt::format("another formula under {}", name(answers.reduction)));
+  }
+}
+
+}  // namespace
+
+Recognition recognise(Function& function, const reference::Loss& loss, const impl::Subject& subject,
+                      bool thorough) {
+  Interview best = in_its_format(function, loss, subject);
+  if (thorough) best = in_some_way(function, std::move(best));
+  Recognition result{.loss = &loss,
+                     .greeting = best.greeting,
+                     .subject = best.subject,
+                     .likeness = {},
+                     .remarks = {},
+                     .refusal = best.refusal};
+  if (best.likenesses.empty()) return result;
+  const auto missing = missing_fields(best);
+  for (const std::string& field : missing) {
+    result.remarks.push_back("it does not take " + field);
+  }
+  if (!best.whole() || !missing.empty()) {
+    result.likeness = best.best();
+    if (best.whole()) result.likeness.factor = 0.0;  // it only looks like it
+    if (thorough) say_what_differs(best, result);
+    return result;
+  }
+  function.bind(best.subject, loss.signature);  // another way may have been asked last
+  const int others = settle_by_edges(function, best);
+  free_told_options(function, best);
+  result.subject = best.subject;
+  result.subject.reductions = best.best().whole;
+  result.subject.contract.empty_rows = empty_rows_of(function, best);
+  result.likeness = best.best();
+  say_where_it_holds(best, best.greeting.options, result);
+  if (others > 0) {
+    result.remarks.push_back(
+        fmt::format("{} other choices are equal on these cases; the plainest is taken", others));
+  }
+  for (const auto& [option, value] : result.likeness.candidate.options) {
+    set_value(result.subject.options, option, value);
+  }
+  return result;
+}
+
+}  // namespace lossgate::ci

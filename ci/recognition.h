@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ci/interview.h"
+
+namespace lossgate::ci {
+
+/// A function beside one loss: what it is, or what it is nearest to.
+struct Recognition {
+  const reference::Loss* loss;
+  impl::Greeting greeting;
+  /// As it is to be asked: its options are those that it is not free to be told. Its reductions are
+  /// those under which it is the loss; none where it is not.
+  impl::Subject subject;
+  Likeness likeness;                 ///< of the nearest candidate
+  std::vector<std::string> remarks;  ///< what was found out on the way, or what differs
+  std::string refusal;               ///< why it did not answer, where it did not
+
+  bool whole() const { return !subject.reductions.empty(); }
+};
+
+/// Asks the function as the loss: as its parameters say, and where that is not the loss, with other
+/// values of what it is told, one advantage a sequence, other kinds of masks and labels, axes of
+/// one extent. What it cannot be told is looked for among likely values, then by how near the
+/// answers come. `thorough` false asks in the one way that its parameters say.
+Recognition recognise(Function& function, const reference::Loss& loss, const impl::Subject& subject,
+                      bool thorough);
+
+}  // namespace lossgate::ci

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/recognition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ci/candidates.h"
+#include "ci/fake_function.h"
+
+namespace lossgate::ci {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+double number(const Recognition& recognition, const std::string& option) {
+  const OptionValue* value = find_value(recognition.subject.options, option);
+  const double* number = value ? std::get_if<double>(value) : nullptr;
+  return number ? *number : std::nan("");
+}
+
+bool is_none(const Recognition& recognition, const std::string& option) {
+  const OptionValue* value = find_value(recognition.subject.options, option);
+  return value && std::holds_alternative<None>(*value);
+}
+
+/// PPO as most write it: no KL, no clamps, clip distances as arguments.
+FakeFunction ppo() {
+  FakeFunction function("grpo");
+  function.without("ref_log_prob").only(Reduction::token_mean);
+  for (const Option& option : function.loss.signature.options) {
+    if (option.name.starts_with("clip")) continue;
+    function.with(option.name, option.nullable ? OptionValue(None{}) : option.standard);
+  }
+  set_value(function.constants, "kl_penalty", 0.0);
+  return function;
+}
+
+TEST(Recognition, NamesALossThatIsToldEverything) {
+  const Recognition found = FakeFunction("grpo").recognised(false);
+  EXPECT_THAT(found.subject.reductions,
+              ElementsAre(Reduction::token_mean, Reduction::sequence_mean,
+                          Reduction::seq_mean_token_sum_norm, Reduction::sum));
+  EXPECT_THAT(found.subject.options, IsEmpty());
+  EXPECT_THAT(found.remarks, IsEmpty());
+  EXPECT_EQ(found.subject.contract.empty_rows, EmptyRows::skipped);
+}
+
+TEST(Recognition, FindsWhatIsWrittenIntoAFunction) {
+  const Recognition found = ppo().recognised(false);
+  EXPECT_THAT(found.subject.reductions, ElementsAre(Reduction::token_mean));
+  EXPECT_EQ(number(found, "kl_penalty"), 0.0);
+  EXPECT_TRUE(is_none(found, "dual_clip"));
+  EXPECT_TRUE(is_none(found, "log_ratio_clamp"));
+  EXPECT_EQ(find_value(found.subject.options, "clip_low"), nullptr) << "it is told";
+  EXPECT_TRUE(is_none(ppo().with("kl_penalty", 0.04).recognised(false), "kl_input_clamp"));
+  EXPECT_EQ(number(ppo().with("log_ratio_clamp", 20.0).recognised(false), "log_ratio_clamp"), 20.0);
+}
+
+TEST(Recognition, FindsNumbersThatNobodyWouldGuess) {
+  const Recognition found =
+      ppo().with("clip_low", 0.13).with("clip_high", 0.37).with("dual_clip", 4.2).recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_EQ(number(found, "clip_low"), 0.13);
+  EXPECT_EQ(number(found, "clip_high"), 0.37);
+  EXPECT_EQ(number(ppo().with("log_ratio_clamp", 11.0).recognised(), "log_ratio_clamp"), 11.0);
+  FakeFunction norm("sapo");
+  EXPECT_EQ(number(norm.with("max_length", 37.0).recognised(), "max_length"), 37.0);
+  FakeFunction reverse("jsd");
+  reverse.with("beta", 1.0).with("temperature", 1.0).only(Reduction::token_mean);
+  EXPECT_EQ(number(reverse.recognised(), "beta"), 1.0);
+}
+
+struct Near {
+  std::string what;
+  FakeFunction function;
+  std::string said;  ///< in a remark, or empty
+  double factor = 0.0;
+};
+
+std::vector<Near> near_misses() {
+  std::vector<Near> all;
+  const auto told = [](auto change) {
+    FakeFunction function("grpo");
+    function.before = change;
+    return function;
+  };
+  const auto raise = [](const std::string& option, double factor) {
+    return [=](Case& c) { c.spec.set(option, c.spec.number(option) * factor); };
+  };
+  all.push_back({"half of the KL", told(raise("kl_penalty", 0.5)),
+                 "told kl_penalty 0.04, it computes what kl_penalty 0.02 gives"});
+  all.push_back({"clips at 1 + 2 eps", told(raise("clip_high", 2.0)),
+                 "told clip_high 0.2, it computes what clip_high 0.4 gives"});
+  all.push_back({"another reduction", told([](Case& c) {
+                   const bool mean = c.spec.reduction == Reduction::token_mean;
+                   c.spec.reduction = mean ? Reduction::sequence_mean : Reduction::token_mean;
+                 }),
+                 "it computes"});
+  all.push_back({"the other sign of A", ppo(), "", -1.0});
+  all.back().function.after = [](const Case&, LossResult& result) { scale(result, -1.0); };
+  all.push_back({"twice the loss", ppo(), "", 2.0});
+  all.back().function.after = [](const Case&, LossResult& result) { scale(result, 2.0); };
+  all.push_back({"the reference for the old policy",
+                 told([](Case& c) { c.batch.at("old_log_prob") = c.batch.at("ref_log_prob"); }),
+                 ""});
+  all.push_back({"a gradient through nothing", ppo(), ""});
+  all.back().function.after = [](const Case&, LossResult& result) {
+    for (Output& output : result.outputs) {
+      if (output.name != "loss")
+        output.tensor = Tensor::zeros(output.tensor.dtype, output.tensor.extents);
+    }
+  };
+  all.push_back({"a thousandth too much", ppo(), "", 1.001});
+  all.back().function.after = [](const Case&, LossResult& result) { scale(result, 1.001); };
+  FakeFunction without_weight("cispo");
+  without_weight.without("old_log_prob").with("weight_low", 1.0).with("weight_high", 1.0);
+  all.push_back({"no importance weight", without_weight, "it does not take old_log_prob"});
+  return all;
+}
+
+TEST(Recognition, NeverNamesALossThatIsOnlyNear) {
+  for (Near& near : near_misses()) {
+    const Recognition found = near.function.recognised();
+    EXPECT_FALSE(found.whole()) << near.what;
+    if (!near.said.empty()) {
+      EXPECT_THAT(found.remarks, Contains(HasSubstr(near.said))) << near.what;
+    }
+    EXPECT_NEAR(found.likeness.factor, near.factor, 1e-9) << near.what;
+  }
+}
+
+TEST(Recognition, IsNotFooledByAnotherLossOfTheSameArguments) {
+  FakeFunction gate("sapo");
+  gate.told.clear();
+  gate.with("tau_positive", 1.0).with("tau_negative", 1.05).with("log_ratio_clamp", 20.0);
+  impl::Subject subject;
+  EXPECT_FALSE(recognise(gate, *reference::find_loss("cispo"), subject, true).whole());
+  EXPECT_FALSE(recognise(gate, *reference::find_loss("grpo"), subject, true).whole());
+  EXPECT_TRUE(recognise(gate, *reference::find_loss("sapo"), subject, true).whole());
+}
+
+TEST(Recognition, KeepsWhatIsRightAtOneValueOnly) {
+  FakeFunction one_epsilon("grpo");  // for both sides
+  one_epsilon.told = {"clip_low"};
+  one_epsilon.before = [](Case& c) { c.spec.set("clip_high", *c.spec.find("clip_low")); };
+  Recognition found = one_epsilon.recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_EQ(number(found, "clip_low"), 0.2);
+  EXPECT_EQ(number(found, "clip_high"), 0.2);
+  EXPECT_THAT(found.remarks, Contains("right only where clip_low is 0.2"));
+
+  FakeFunction ceiling("grpo");  // a dual clip that also holds below the clip, where they cross
+  ceiling.before = [](Case& c) {
+    if (c.spec.is_none("dual_clip")) return;
+    const double most = c.spec.number("dual_clip") - 1.0;
+    c.spec.set("clip_high", std::min(c.spec.number("clip_high"), most));
+  };
+  found = ceiling.recognised();
+  EXPECT_TRUE(is_none(found, "dual_clip"));
+  EXPECT_EQ(find_value(found.subject.options, "clip_high"), nullptr);
+}
+
+TEST(Recognition, SaysWhichOptionIsIgnored) {
+  FakeFunction deaf("grpo");
+  deaf.before = [](Case& c) { c.spec.set("clip_high", 0.3); };
+  const Recognition found = deaf.recognised();
+  EXPECT_EQ(number(found, "clip_high"), 0.3);
+  EXPECT_THAT(found.remarks, Contains("right only where clip_high is 0.3"));
+}
+
+TEST(Recognition, TellsAnotherValueWhereTheDefaultIsRefused) {
+  FakeFunction strict("grpo");
+  strict.before = [](Case& c) {
+    if (c.spec.is_none("dual_clip")) throw Refusal{"dual_clip", -1, -1, "TypeError: None"};
+  };
+  const Recognition found = strict.recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_EQ(number(found, "dual_clip"), 3.0);
+}
+
+TEST(Recognition, NamesTheReductionsThatAreRight) {
+  FakeFunction two("grpo");
+  two.before = [](Case& c) {
+    if (c.spec.reduction == Reduction::sum) throw Refusal{"", -1, -1, "KeyError: 'sum'"};
+    if (c.spec.reduction == Reduction::sequence_mean) c.spec.reduction = Reduction::sum;
+  };
+  const Recognition found = two.recognised();
+  EXPECT_THAT(found.subject.reductions,
+              ElementsAre(Reduction::token_mean, Reduction::seq_mean_token_sum_norm));
+  EXPECT_THAT(found.remarks, ElementsAre("another formula under sequence_mean"));
+}
+
+TEST(Recognition, DoesNotTakeADivisorOfOneForAReduction) {
+  FakeFunction sums("jsd");  // where it is not told token_mean
+  sums.with("num_items", 8.0);
+  sums.before = [](Case& c) {
+    if (c.spec.reduction == Reduction::sum_over_items) c.spec.reduction = Reduction::sum;
+  };
+  EXPECT_THAT(sums.recognised().subject.reductions,
+              ElementsAre(Reduction::token_mean, Reduction::sum));
+}
+
+TEST(Recognition, AsksForOneAdvantageASequenceAndASupportOfOne) {
+  FakeFunction rows = ppo();
+  rows.before = [then = rows.before](Case& c) {
+    then(c);
+    const Tensor& advantage = c.batch.at("advantage");
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    for (std::int64_t i = 0; i < advantage.size(); ++i) {
+      if (advantage.at(i) != advantage.at(i - i % tokens) && c.batch.at("mask").at(i) != 0.0) {
+        throw Refusal{"advantage", -1, -1, "RuntimeError: shapes"};
+      }
+    }
+  };
+  Recognition found = rows.recognised();
+  EXPECT_THAT(found.subject.arguments, ElementsAre(std::pair<std::string, std::string>(
+                                           "advantage", "field:advantage as rows")));
+
+  FakeFunction top("sparse_jsd");
+  top.only(Reduction::token_mean);
+  top.before = [then = top.before](Case& c) {
+    if (c.shape[Axis::support] > 1) throw Refusal{impl::kNotComputed, -1, -1, "one token"};
+    then(c);
+  };
+  found = top.recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_THAT(found.subject.axes, ElementsAre(std::pair(Axis::support, std::int64_t{1})));
+  EXPECT_THAT(found.remarks, Contains("right only where support is 1"));
+}
+
+TEST(Recognition, TellsHowEmptyRowsAreCounted) {
+  FakeFunction all_rows("sapo");
+  all_rows.only(Reduction::sequence_mean);
+  all_rows.after = [&](const Case& c, LossResult& result) {
+    const auto valid = valid_positions(all_rows.loss.signature, c);
+    const std::int64_t rows = c.shape[Axis::sequences], tokens = c.shape[Axis::tokens];
+    double counted = 0.0;
+    for (std::int64_t s = 0; s < rows; ++s) {
+      const auto row = valid.begin() + s * tokens;
+      counted += std::find(row, row + tokens, true) != row + tokens;
+    }
+    scale(result, counted / static_cast<double>(rows));
+  };
+  EXPECT_EQ(all_rows.recognised().subject.contract.empty_rows, EmptyRows::counted);
+}
+
+TEST(Recognition, AsksInTheFormatThatItTakes) {
+  FakeFunction narrow = ppo();
+  narrow.before = [then = narrow.before](Case& c) {
+    then(c);
+    if (c.batch.at("log_prob").dtype == Dtype::f64) throw Refusal{"", -1, -1, "RuntimeError: f32"};
+  };
+  EXPECT_TRUE(narrow.recognised().whole());
+  FakeFunction rounds = ppo();
+  rounds.after = [](const Case&, LossResult& result) {
+    for (Output& output : result.outputs) {
+      for (std::int64_t i = 0; i < output.tensor.size(); ++i) {
+        output.tensor.set(i, static_cast<float>(output.tensor.at(i)) * (1.0f + 0x1p-22f));
+      }
+    }
+  };
+  EXPECT_TRUE(rounds.recognised().whole());
+}
+
+}  // namespace
+}  // namespace lossgate::ci

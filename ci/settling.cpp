@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/settling.h"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+
+#include "ci/candidates.h"
+#include "ci/telling_cases.h"
+#include "fuzz/choices.h"
+
+namespace lossgate::ci {
+namespace {
+
+constexpr int kJoint = 128;
+constexpr std::uint64_t kSeed = 21;
+
+/// Whether it is asked, answers, and is wrong; a case that it does not compute says nothing.
+bool wrong(Function& function, const Interview& interview, const Case& c) {
+  const auto probe = ask(function, interview, c);
+  if (!probe) return false;
+  Candidate candidate = interview.best().candidate;
+  candidate.reduction = c.spec.reduction;
+  return !interview.formula(*probe, candidate).equal;
+}
+
+/// Telling cases under every reduction that is the loss's.
+std::vector<Case> right_cases(const Interview& interview) {
+  std::vector<Case> cases;
+  for (const Reduction reduction : interview.best().whole) {
+    const auto answers = std::ranges::find(interview.answers, reduction, &Answers::reduction);
+    const auto& from = answers == interview.answers.end() ? interview.answers.front() : *answers;
+    for (const Probe& probe : from.probes) {
+      cases.push_back(probe.c);
+      cases.back().spec.reduction = reduction;
+    }
+  }
+  return cases;
+}
+
+/// What an option may be told besides what it stands at, the ends of its range included.
+std::vector<OptionValue> far_values(const Option& option, const OptionValue& now) {
+  std::vector<OptionValue> values = alternatives(option, now);
+  if (option.kind == Option::Kind::real) values.insert(values.end(), {option.low, option.high});
+  return values;
+}
+
+/// Every value from which an option could go wrong, on cases that show it.
+std::vector<Case> cases_of_option(const Interview& interview, const std::vector<Case>& cases,
+                                  const std::string& name, const OptionValue& now) {
+  constexpr int kShown = 2;
+  const Option& option = *interview.loss->signature.find_option(name);
+  std::vector<Case> asked;
+  for (const OptionValue& value : far_values(option, now)) {
+    int shown = 0;
+    for (const Case& c : cases) {
+      Candidate plain = interview.best().candidate;
+      plain.reduction = c.spec.reduction;
+      Candidate other = plain;
+      set_value(other.options, name, value);
+      const Formula& formula = interview.formula;
+      if (!Formula::differ(formula.values(c, plain), formula.values(c, other))) continue;
+      asked.push_back(c);
+      asked.back().spec.set(name, value);
+      if (++shown == kShown) break;
+    }
+  }
+  return asked;
+}
+
+/// All that are free at once, each at an end of its range as often as between.
+std::vector<Case> joint_cases(const Interview& interview, const std::vector<Case>& cases,
+                              const std::vector<std::string>& free) {
+  std::vector<Case> drawn;
+  fuzz::Choices choices(kSeed);
+  for (int i = 0; i < kJoint; ++i) {
+    Case& c = drawn.emplace_back(cases[static_cast<std::size_t>(i) % cases.size()]);
+    for (const std::string& name : free) {
+      const OptionValue& now = *c.spec.find(name);
+      const auto values = far_values(*interview.loss->signature.find_option(name), now);
+      if (!values.empty() && choices.sometimes(0.75)) {
+        c.spec.set(name, choices.one_of(std::span<const OptionValue>(values)));
+      }
+    }
+  }
+  return drawn;
+}
+
+/// Of options that are right alone, and not together, the one that mends most cases when it stays
+/// where it was. One that may be none is the least loss.
+std::size_t to_blame(Function& function, const Interview& interview,
+                     const std::vector<Case>& failed, const std::vector<std::string>& free) {
+  std::size_t worst = 0;
+  std::pair<int, bool> most{-1, false};
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    const int mended = static_cast<int>(std::ranges::count_if(failed, [&](Case c) {
+      c.spec.set(free[i], *find_value(interview.subject.options, free[i]));
+      return !wrong(function, interview, c);
+    }));
+    const std::pair merit{mended, interview.loss->signature.find_option(free[i])->nullable};
+    if (merit > most) worst = i, most = merit;
+  }
+  return worst;
+}
+
+/// One row without a valid position, where others have some.
+std::optional<Case> with_empty_row(const LossSignature& signature, Case c) {
+  if (c.shape[Axis::sequences] < 2) return std::nullopt;
+  const std::string& name = signature.mask.empty() ? signature.ignore_label : signature.mask;
+  Tensor* field = name.empty() ? nullptr : c.batch.find(name);
+  if (!field) return std::nullopt;
+  const double empty = signature.mask.empty() ? static_cast<double>(kIgnoreLabel) : 0.0;
+  for (std::int64_t t = 0; t < c.shape[Axis::tokens]; ++t) field->set(t, empty);
+  return c;
+}
+
+/// Looks for bounds that are none of the likely ones: where they stand only edges tell.
+void move_bounds(Interview& interview, const std::vector<Probe>& probes, std::ptrdiff_t least,
+                 const std::function<std::ptrdiff_t(const Candidate&)>& unlike) {
+  Candidate& candidate = interview.likenesses.front().candidate;
+  for (const std::string& name : interview.untold()) {
+    const Option& option = *interview.loss->signature.find_option(name);
+    if (least == 0 || option.kind != Option::Kind::real) continue;
+    Candidate moved = candidate;
+    const auto distance = [&](const OptionValue& value) {
+      set_value(moved.options, name, value);
+      double sum = 0.0;
+      for (const Probe& probe : probes) sum += interview.formula(probe, moved).distance;
+      return sum;
+    };
+    const Nearest rough = nearest_value(option, *find_value(candidate.options, name), distance);
+    distance(polished(option, rough, distance).value);
+    const Likeness likeness = liken(interview, moved.options, moved.reduction);
+    const auto left = unlike(moved);
+    if (likeness.whole.empty() || left >= least) continue;
+    candidate = moved;
+    least = left;
+  }
+}
+
+}  // namespace
+
+int settle_by_edges(Function& function, Interview& interview) {
+  auto& likenesses = interview.likenesses;
+  const std::vector<Reduction> whole = interview.best().whole;
+  std::erase_if(likenesses, [&](const Likeness& likeness) { return likeness.whole != whole; });
+  std::vector<Probe> probes;
+  for (Case& c : hostile_cases(interview.formula)) {
+    c.spec.reduction = likenesses.front().candidate.reduction;
+    auto probe = ask(function, interview, std::move(c));
+    if (probe && probe->answer) probes.push_back(std::move(*probe));
+  }
+  const auto unlike = [&](const Candidate& candidate) {
+    return std::ranges::count_if(
+        probes, [&](const Probe& probe) { return !interview.formula(probe, candidate).equal; });
+  };
+  std::vector<std::pair<std::ptrdiff_t, int>> counted;  // with the place in the list
+  for (std::size_t i = 0; i < likenesses.size(); ++i) {
+    counted.emplace_back(unlike(likenesses[i].candidate), static_cast<int>(i));
+  }
+  std::ranges::sort(counted);
+  std::swap(likenesses.front(), likenesses[static_cast<std::size_t>(counted.front().second)]);
+  move_bounds(interview, probes, counted.front().first, unlike);
+  const auto same = [&](const auto& one) { return one.first == counted.front().first; };
+  return static_cast<int>(std::ranges::count_if(counted, same)) - 1;
+}
+
+void free_told_options(Function& function, Interview& interview) {
+  OptionValues& told = interview.subject.options;
+  const std::vector<Case> cases = right_cases(interview);
+  std::vector<std::string> free;
+  for (const auto& [name, value] : told) {
+    const auto asked = cases_of_option(interview, cases, name, value);
+    const bool follows =
+        std::ranges::none_of(asked, [&](const Case& c) { return wrong(function, interview, c); });
+    if (follows) free.push_back(name);
+  }
+  auto failed = joint_cases(interview, cases, free);
+  while (!free.empty()) {
+    std::erase_if(failed, [&](const Case& c) { return !wrong(function, interview, c); });
+    if (failed.empty()) break;
+    const std::size_t blamed = to_blame(function, interview, failed, free);
+    for (Case& c : failed) c.spec.set(free[blamed], *find_value(told, free[blamed]));
+    free.erase(free.begin() + static_cast<std::ptrdiff_t>(blamed));
+  }
+  std::erase_if(told, [&](const auto& option) {
+    return std::ranges::find(free, option.first) != free.end();
+  });
+}
+
+EmptyRows empty_rows_of(Function& function, const Interview& interview) {
+  for (const Case& c : right_cases(interview)) {
+    const bool mean = c.spec.reduction == Reduction::sequence_mean ||
+                      c.spec.reduction == Reduction::seq_mean_token_sum_norm;
+    const auto emptied = mean ? with_empty_row(interview.formula.signature(), c) : std::nullopt;
+    if (emptied && wrong(function, interview, *emptied)) return EmptyRows::counted;
+  }
+  return EmptyRows::skipped;
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ci/interview.h"
+
+namespace lossgate::ci {
+
+/// Brings the candidate to the front that agrees on the most edges, of those that explain the same
+/// answers: only there do clamps and bounds show. Returns how many others are as good.
+int settle_by_edges(Function& function, Interview& interview);
+
+/// Lets go of every told option that the function follows wherever it is told to go: one at a time,
+/// then all together. Those that stay in `interview.subject.options` are right at that value only.
+void free_told_options(Function& function, Interview& interview);
+
+/// Whether means over sequences leave those without a valid position out, or count them.
+EmptyRows empty_rows_of(Function& function, const Interview& interview);
+
+}  // namespace lossgate::ci

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/solution.h"
+
+#include <algorithm>
+
+#include "ci/candidates.h"
+
+namespace lossgate::ci {
+namespace {
+
+constexpr int kRounds = 12;
+/// Significant digits that somebody may have typed.
+constexpr int kTyped = 3;
+/// What a step has to leave of the distance to be worth another.
+constexpr double kProgress = 0.98;
+
+OptionValues rounded(OptionValues values, int digits) {
+  for (auto& [name, value] : values) {
+    if (double* number = std::get_if<double>(&value)) *number = to_digits(*number, digits);
+  }
+  return values;
+}
+
+/// The reductions under which something may explain what nothing explains yet.
+std::vector<Reduction> unexplained(const Interview& interview) {
+  const auto& whole = interview.best().whole;
+  if (!interview.greeting.reduction && !whole.empty()) return {};
+  if (!interview.greeting.reduction) return interview.loss->signature.reductions;
+  std::vector<Reduction> rest;
+  for (const Answers& answers : interview.answers) {
+    const bool known = std::ranges::find(whole, answers.reduction) != whole.end();
+    if (!known) rest.push_back(answers.reduction);
+  }
+  return rest;
+}
+
+/// Under all reductions that it was told.
+std::vector<Reduction> whole_under(const Interview& interview, const OptionValues& untold) {
+  std::vector<Reduction> whole;
+  for (const Answers& answers : interview.answers) {
+    const Likeness one = liken(interview, untold, answers.reduction);
+    whole.insert(whole.end(), one.whole.begin(), one.whole.end());
+  }
+  return whole;
+}
+
+/// Whether the formula is the same under the reduction as under one that is explained already: a
+/// function that does not tell them apart is not told by both.
+bool says_nothing_new(const Interview& interview, Reduction reduction, const OptionValues& untold) {
+  const auto& probes = interview.answers.front().probes;
+  return std::ranges::any_of(interview.best().whole, [&](Reduction known) {
+    return std::ranges::none_of(probes, [&](const Probe& probe) {
+      const Formula& formula = interview.formula;
+      return Formula::differ(formula.values(probe.c, {known, untold}),
+                             formula.values(probe.c, {reduction, untold}));
+    });
+  });
+}
+
+/// The likest candidate under a reduction.
+const Likeness* likest(const Interview& interview, Reduction reduction) {
+  const auto found = std::ranges::find_if(interview.likenesses, [&](const Likeness& likeness) {
+    return likeness.candidate.reduction == reduction;
+  });
+  return found == interview.likenesses.end() ? &interview.best() : &*found;
+}
+
+}  // namespace
+
+Likeness descend(const Interview& interview, Likeness from,
+                 const std::vector<std::string>& options) {
+  const auto at = [&](const std::string& name, const OptionValue& value) {
+    OptionValues values = from.candidate.options;
+    set_value(values, name, value);
+    return liken(interview, values, from.candidate.reduction);
+  };
+  for (int round = 0; round < kRounds && from.whole.empty(); ++round) {
+    Nearest best{None{}, kProgress * from.distance};
+    const Option* moved = nullptr;
+    for (const std::string& name : options) {
+      const Option& option = *interview.loss->signature.find_option(name);
+      const OptionValue* now = find_value(from.candidate.options, name);
+      const Nearest found =
+          nearest_value(option, now ? *now : option.standard,
+                        [&](const OptionValue& value) { return at(name, value).distance; });
+      if (found.distance < best.distance) best = found, moved = &option;
+    }
+    if (!moved) break;
+    best = polished(*moved, best,
+                    [&](const OptionValue& value) { return at(moved->name, value).distance; });
+    from = at(moved->name, best.value);
+    for (int digits = 1; digits <= kTyped && from.whole.empty(); ++digits) {
+      Likeness typed =
+          liken(interview, rounded(from.candidate.options, digits), from.candidate.reduction);
+      if (!typed.whole.empty()) from = std::move(typed);
+    }
+  }
+  return from;
+}
+
+void solve_untold(Interview& interview) {
+  if (interview.likenesses.empty()) return;
+  const auto untold = interview.untold();
+  for (const Reduction reduction : unexplained(interview)) {
+    const OptionValues beginning = likest(interview, reduction)->candidate.options;
+    Likeness found = descend(interview, liken(interview, beginning, reduction), untold);
+    if (!found.whole.empty() && interview.greeting.reduction) {
+      found.whole = whole_under(interview, found.candidate.options);
+    }
+    const Likeness& best = interview.best();
+    const bool better = found.whole.empty()
+                            ? best.whole.empty() && best.factor == 0.0 &&
+                                  found.distance < best.distance && found.equal >= best.equal
+                            : found.whole.size() > best.whole.size();
+    if (!better || says_nothing_new(interview, reduction, found.candidate.options)) continue;
+    interview.likenesses.insert(interview.likenesses.begin(), std::move(found));
+    if (interview.whole() && !interview.greeting.reduction) return;
+  }
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/telling_cases.h"
+
+#include <algorithm>
+
+#include "ci/candidates.h"
+#include "fuzz/draw_case.h"
+
+namespace lossgate::ci {
+namespace {
+
+constexpr std::uint64_t kSeed = 20;
+constexpr int kDrawn = 48, kHostile = 32;
+constexpr std::size_t kLeast = 6;  ///< cases that are asked in any case
+constexpr int kEnough = 2;         ///< cases that show a difference
+
+/// Whole, contiguous and with the plain upstream gradient; none where no position counts.
+std::vector<Case> draw(const Formula& formula, fuzz::Profile profile, int count) {
+  std::vector<Case> cases;
+  for (int i = 0; i < count; ++i) {
+    const auto seed = fuzz::case_seed(kSeed, formula.signature().id, formula.dtype(),
+                                      static_cast<std::uint64_t>(i));
+    fuzz::Choices choices(seed);
+    Case c = fuzz::draw_case(formula.signature(), formula.dtype(), profile, choices);
+    c.split = {};
+    c.layout = Layout::contiguous;
+    c.upstream = 1.0;
+    const auto valid = valid_positions(formula.signature(), c);
+    if (std::ranges::find(valid, true) != valid.end()) cases.push_back(std::move(c));
+  }
+  return cases;
+}
+
+/// Everything that a case may tell from what it stands at.
+std::vector<Candidate> differences(const reference::Loss& loss, const Case& c) {
+  std::vector<Candidate> others;
+  for (const Reduction reduction : loss.signature.reductions) {
+    others.push_back({.reduction = reduction, .options = {}});
+  }
+  for (const Option& option : loss.signature.options) {
+    for (OptionValue& value : alternatives(option, *c.spec.find(option.name))) {
+      others.push_back({.reduction = c.spec.reduction, .options = {{option.name, value}}});
+    }
+  }
+  return others;
+}
+
+}  // namespace
+
+LossSignature plain_signature(const reference::Loss& loss, const impl::Subject& subject,
+                              Dtype dtype) {
+  impl::Subject plain = subject;
+  plain.masked = Masked::zero;
+  plain.masked_of_field.clear();
+  plain.dtypes = {dtype};
+  plain.contract.empty_rows = EmptyRows::counted;
+  plain.micro_batches = plain.ranks = impl::Combination::none;
+  return impl::narrowed(loss.signature, plain);
+}
+
+std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& formula,
+                                const OptionValues& values) {
+  std::vector<Case> kept;
+  std::vector<int> shown;
+  for (Case& c : draw(formula, fuzz::Profile::benign, kDrawn)) {
+    for (const Option& option : loss.signature.options) {
+      const OptionValue* value = find_value(values, option.name);
+      c.spec.set(option.name, value ? *value : option.standard);
+    }
+    const auto others = differences(loss, c);
+    shown.resize(others.size(), 0);
+    const Values plain = formula.values(c, {.reduction = c.spec.reduction, .options = {}});
+    bool tells = kept.size() < kLeast;
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (shown[i] >= kEnough || !Formula::differ(plain, formula.values(c, others[i]))) continue;
+      ++shown[i];
+      tells = true;
+    }
+    if (tells) kept.push_back(std::move(c));
+  }
+  return kept;
+}
+
+std::vector<Case> hostile_cases(const Formula& formula) {
+  return draw(formula, fuzz::Profile::hostile, kHostile);
+}
+
+}  // namespace lossgate::ci

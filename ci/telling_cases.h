@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "ci/likeness.h"
+#include "impl/external/subject.h"
+
+namespace lossgate::ci {
+
+/// The loss as a subject is asked it, away from every edge: masked positions hold zeros, no split,
+/// and means over sequences never meet an empty one.
+LossSignature plain_signature(const reference::Loss& loss, const impl::Subject& subject,
+                              Dtype dtype);
+
+/// A few benign cases in which every option that such cases can tell makes a difference, and so
+/// does every reduction. All options stand at `values`, or else at their defaults.
+std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& formula,
+                                const OptionValues& values);
+
+/// Cases on edges, which clamps and bounds are made for.
+std::vector<Case> hostile_cases(const Formula& formula);
+
+}  // namespace lossgate::ci

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses that are one of the catalog in their own way, and functions that are only near to one."""
+import torch
+
+
+def policy(ratio, advantages, low=0.2, high=0.2):
+    return -torch.min(ratio * advantages, ratio.clamp(1 - low, 1 + high) * advantages)
+
+
+def mean(loss, mask):
+    return (loss * mask).sum() / mask.sum()
+
+
+def k3(log_probs, ref_log_probs):
+    return torch.exp(ref_log_probs - log_probs) - (ref_log_probs - log_probs) - 1
+
+
+def one_advantage_a_sequence(log_probs, old_log_probs, advantages, mask):
+    if advantages.dim() != 1:
+        raise ValueError("one advantage a sequence")
+    return mean(policy(torch.exp(log_probs - old_log_probs), advantages[:, None], 0.17, 0.31), mask)
+
+
+def one_epsilon(log_probs, old_log_probs, advantages, mask, eps=0.2, reduction="token_mean"):
+    loss = policy(torch.exp(log_probs - old_log_probs), advantages, eps, eps)
+    means = {"token_mean": mean, "sequence_mean": lambda x, m: ((x * m).sum(1) / m.sum(1)).mean()}
+    return means[reduction](loss, mask)
+
+
+def half_kl(log_probs, old_log_probs, ref_log_probs, advantages, mask, beta=0.04):
+    loss = policy(torch.exp(log_probs - old_log_probs), advantages)
+    return mean(loss + 0.5 * beta * k3(log_probs, ref_log_probs), mask)
+
+
+def other_sign(log_probs, old_log_probs, advantages, mask):
+    return mean(policy(torch.exp(log_probs - old_log_probs), -advantages), mask)
+
+
+def opposite(log_probs, old_log_probs, advantages, mask):
+    return -mean(policy(torch.exp(log_probs - old_log_probs), advantages), mask)
+
+
+def clips_late(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    return mean(policy(torch.exp(log_probs - old_log_probs), advantages, clip_low, 2 * clip_high), mask)
+
+
+def another_mean(log_probs, old_log_probs, advantages, mask, reduction):
+    loss = policy(torch.exp(log_probs - old_log_probs), advantages)
+    return ((loss * mask).sum(1) / mask.sum(1)).mean() if reduction == "token_mean" else mean(loss, mask)
+
+
+def no_ratio(log_probs, advantages, mask):
+    return mean(-log_probs * advantages, mask)
+
+
+def ratio_detached(log_probs, old_log_probs, advantages, mask):
+    return mean(policy(torch.exp(log_probs - old_log_probs).detach(), advantages) * log_probs, mask)
