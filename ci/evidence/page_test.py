@@ -80,7 +80,7 @@ class Page(unittest.TestCase):
 
     def test_bounds_put_parts_of_a_run_together(self) -> None:
         part = {"loss": "grpo", "dtype": "f32", "cases": 1, "values": 10, "outside": 0, "uncertain": 0,
-                "reference": 1e-9, "adversary": 0.5,
+                "reference": 1e-9, "adversary": 0.5, "adversary_at_half_the_error": 2.5,
                 "textbook": {"benign/loss": {"values": 2, "largest": 0.1, "steps": {"-40": 2}}}}
         loose = figure(sections.bounds([part, part]), "outputs whose benign median")
         self.assertEqual(loose.measured, "1 of 1")

@@ -40,6 +40,16 @@ double loss_of(const reference::Loss& loss, const Case& c, const Arithmetic& ari
   return value;
 }
 
+/// The least error that is stored as one which is not accepted: results are numbers of their
+/// format, and what is less than half a step beyond the last of them that is accepted is rounded
+/// back.
+double first_beyond(Dtype dtype, const Tracked& expected, double accepted) {
+  const auto magnitude = static_cast<double>(std::fabs(expected.v));
+  const double step =
+      std::max(2.0 * unit_roundoff(dtype) * std::exp2(std::ilogb(magnitude)), min_subnormal(dtype));
+  return std::max(accepted, (std::floor(accepted / step) + 0.5) * step);
+}
+
 /// Lets the position no longer count; false where the loss has no way to say so.
 bool silence(const LossSignature& signature, Case& c, std::int64_t index) {
   if (!signature.mask.empty()) {
@@ -73,7 +83,8 @@ double Pushed::implied(const std::vector<Push>& pushes) const {
           if (push.output != o || push.index != index) continue;
           if (!properties::must_be_finite(arithmetic_, output(o), expected)) continue;
           const double accepted = properties::largest_accepted(arithmetic_, output(o), expected);
-          least = std::min(least, accepted / std::fabs(push.amount));
+          const double stored = first_beyond(output(o).dtype, expected, accepted);
+          least = std::min(least, stored / std::fabs(push.amount));
         }
       });
   return least;

@@ -50,6 +50,9 @@ def bounds(units: list[dict]) -> Section:
         Figure("values outside the bound", "0", few(outside, values), outside == 0),
         Figure("values for which the reference is not certain", "0", few(uncertain, values), uncertain == 0),
         Figure("values of a loss and dtype, at least", ">= 10^6", f"{least or 0:,}", (least or 0) >= 10**6),
+        Figure("worst share of an adversary within its arithmetic, were errors half as large", "> 2, an alarm",
+               f"{max((u['adversary_at_half_the_error'] for u in units), default=0.0):.2f}",
+               any(u["adversary_at_half_the_error"] > 2 for u in units)),
         Figure("outputs whose benign median is below 1/100 of the bound", "0",
                f"{len(loose)} of {sum(len(r[7].split('; ')) for r in rows if r[7])}", not loose),
     ]
@@ -238,5 +241,5 @@ def sensitivity(units: list[dict]) -> Section:
             rows.append((loss, *cells))
         body += [f"### {fault}", "", *table(("loss", *dtypes), rows), ""]
     return figures, ["A cell: relative size of the smallest fault that was noticed (beside the smallest that the bounds "
-                     "imply; median and 95th percentile of that quotient, case by case).", "", *body]
+                     "imply for a stored number; median and 95th percentile of that quotient, case by case).", "", *body]
 
