@@ -111,11 +111,12 @@ bool spoil_extent(const LossSignature& signature, Case& c, std::uint64_t /*pick*
   return false;
 }
 
-/// A numeric option below or above its range, or no number; an integer that is none.
+/// A numeric option below or above its range, or no number; an integer that is none. Where a range
+/// has one value, a subject computes that and is not told.
 bool spoil_option(const LossSignature& signature, Case& c, std::uint64_t pick) {
   std::vector<const Option*> numeric;
   for (const Option& option : signature.options) {
-    if (option.kind != Option::Kind::choice) numeric.push_back(&option);
+    if (option.kind != Option::Kind::choice && option.low < option.high) numeric.push_back(&option);
   }
   if (numeric.empty()) return false;
   const Option& option = *any_of(numeric, pick >> 8);

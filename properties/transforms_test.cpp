@@ -326,6 +326,20 @@ TEST(Invalid, IsAlwaysRefusedAndInMoreThanOneWay) {
   EXPECT_GE(arguments.size(), 3u);
 }
 
+TEST(Invalid, SpoilsNoOptionThatHasOneValue) {
+  std::mt19937_64 random(6);
+  LossSignature narrowed = grpo().signature;
+  for (Option& option : narrowed.options) option.high = option.low;
+  for (int i = 0; i < 100; ++i) {
+    const Case c = random_grpo_case(random);
+    const auto invalid = kInvalid.apply(narrowed, c, c);
+    ASSERT_TRUE(invalid);
+    for (const auto& [name, value] : c.spec.options) {
+      EXPECT_TRUE(same(*invalid->c.spec.find(name), value)) << name;
+    }
+  }
+}
+
 TEST(OnPolicy, MakesEveryPairEqualBitForBit) {
   const Case c = apply(kOnPolicy, ragged_case())->c;
   EXPECT_TRUE(c.batch.at("old_log_prob") == c.batch.at("log_prob"));
