@@ -4,7 +4,8 @@
 # losses, and writes a page with one column per release:
 #   ci/upstream.sh PROJECT==VERSION... [-- FLAGS OF lossgate gate]
 # PROJECT is a name on the package index, and a file in impl/external/upstream or its line "# projects";
-# liger-kernel+triton is liger-kernel with the subjects of another file.
+# liger-kernel+triton is liger-kernel with the subjects of another file. What the interpreter has in that version,
+# torch above all, is not installed.
 # LOSSGATE           the command; else the one in build
 # LOSSGATE_PYTHON    an interpreter with torch and numpy; else that of .venv
 # LOSSGATE_RELEASES  where releases are kept
@@ -36,6 +37,12 @@ subjects_of() {
   [[ $file ]] || file=$adapters/$1.toml
   [[ -f $file ]] || stop "no adapter for $1; there are $(cd "$adapters" && echo *.toml)"
   echo "$file"
+}
+
+# PROJECT==VERSION: whether the interpreter has it already, as it has torch.
+in_interpreter() {
+  "$python" -c 'import importlib.metadata as m, sys; sys.exit(m.version(sys.argv[1]) != sys.argv[2])' \
+    "${1%%==*}" "${1##*==}" 2>/dev/null
 }
 
 # PROJECT==VERSION FOLDER: a folder is complete or absent.
@@ -74,6 +81,7 @@ for spec in "${specs[@]}"; do
   results=$out/$project-$version
   path=()
   for package in "$distribution==$version" $(sed -n 's/^# needs //p' "$file"); do
+    in_interpreter "$package" && continue
     path+=("$releases/${package/==/-}")
     install_release "$package" "${path[-1]}"
   done
