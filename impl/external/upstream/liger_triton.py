@@ -11,7 +11,9 @@ from release import Release, file_of
 from torch import Tensor
 
 JSD, PRIMITIVE = "liger_kernel.ops.jsd", "liger_kernel.ops.backends._triton.jsd"
-release = Release("liger-kernel", (JSD, PRIMITIVE, "liger_kernel.ops.utils", "liger_kernel.utils"))
+CROSS_ENTROPY = "liger_kernel.ops.cross_entropy"
+MODULES = (JSD, PRIMITIVE, CROSS_ENTROPY, "liger_kernel.ops.utils", "liger_kernel.utils")
+release = Release("liger-kernel", MODULES, also=("packaging",))
 kernels = release.load(JSD)
 if file_of(PRIMITIVE):  # 0.8 looks its kernels up by device; there is one for this
     kernels.dispatch = lambda name, *arguments, **choice: release.load(PRIMITIVE).jsd_loss_and_grad_triton(*arguments)
@@ -21,3 +23,10 @@ def jsd(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: flo
     student = F.log_softmax(student_logits.flatten(0, 1) / temperature, dim=-1)
     teacher = F.log_softmax(teacher_logits.flatten(0, 1) / temperature, dim=-1)
     return kernels.LigerJSDFunction.apply(student, teacher, label.flatten().long(), beta, -100)
+
+
+def cross_entropy(logits: Tensor, label: Tensor, label_smoothing: float, z_loss: float, reduction: str) -> Tensor:
+    loss = release.load(CROSS_ENTROPY).LigerCrossEntropyFunction
+    rows = logits.flatten(0, 1).clone()  # the gradient is written over them
+    return loss.apply(rows, label.flatten().long(), None, -100, z_loss, label_smoothing,
+                      {"token_mean": "mean", "sum": "sum"}[reduction], None, False)[0]

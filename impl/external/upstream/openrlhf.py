@@ -29,14 +29,18 @@ def gspo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor
     return loss(log_prob, old_log_prob, advantage, mask.bool(), **step)[0]
 
 
+def aggregated(terms: Tensor, mask: Tensor, total_tokens, total_sequences, micro_batches, world) -> Tensor:
+    if not hasattr(losses, "aggregate_loss"):  # below 0.10.3: openrlhf/trainer/ray/ppo_actor.py:307
+        return utils.masked_mean(terms, mask.bool())
+    step = normalisers(losses.aggregate_loss, total_tokens, total_sequences, micro_batches, world)
+    return losses.aggregate_loss(terms, mask.bool(), **step)
+
+
 def kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, kl_estimator: str, kl_straight_through: float,
        total_tokens, total_sequences, micro_batches, world) -> Tensor:
     straight = told(utils.compute_approx_kl, unbiased_gradient=bool(kl_straight_through))
     value = utils.compute_approx_kl(log_prob, ref_log_prob, kl_estimator=kl_estimator, **straight)
-    if not hasattr(losses, "aggregate_loss"):  # below 0.10.3: openrlhf/trainer/ray/ppo_actor.py:307
-        return utils.masked_mean(value, mask.bool())
-    step = normalisers(losses.aggregate_loss, total_tokens, total_sequences, micro_batches, world)
-    return losses.aggregate_loss(value, mask.bool(), **step)
+    return aggregated(value, mask, total_tokens, total_sequences, micro_batches, world)
 
 
 def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip, reduction: str,
@@ -53,3 +57,9 @@ def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_wei
     taken = utils.log_probs_from_logits(logits[valid], label[valid].long(), temperature)
     entropy = utils.compute_entropy(logits[valid] / temperature)
     return (log_prob_weight[valid] * taken + entropy_weight[valid] * entropy).sum()
+
+
+def entropy(logits: Tensor, mask: Tensor, coefficient: float, total_tokens, total_sequences, micro_batches,
+            world) -> Tensor:
+    value = utils.compute_entropy(logits)  # openrlhf/trainer/ray/ppo_actor.py:347 of 0.11.2
+    return -coefficient * aggregated(value, mask, total_tokens, total_sequences, micro_batches, world)

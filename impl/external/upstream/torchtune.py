@@ -7,7 +7,8 @@ from release import Release
 from torch import Tensor
 
 PPO, REWARDS, KD = "torchtune.rlhf.loss.ppo", "torchtune.rlhf.rewards", "torchtune.modules.loss.kd_losses"
-release = Release("torchtune", (PPO, REWARDS, KD))
+CHUNKED = "torchtune.modules.loss.ce_chunked_output_loss"
+release = Release("torchtune", (PPO, REWARDS, KD, CHUNKED))
 ppo_losses, distillation = release.load(PPO), release.load(KD)
 ppo_losses.rlhf.__dict__["masked_mean"] = release.load(REWARDS).masked_mean  # as torchtune.rlhf exports it
 
@@ -40,3 +41,9 @@ def chunked_reverse_kl(student_logits: Tensor, teacher_logits: Tensor, label: Te
     chunks = min(2, label.shape[1])
     loss = distiller("ReverseKLWithChunkedOutputLoss", chunks)
     return loss(list(student_logits.chunk(chunks, 1)), list(teacher_logits.chunk(chunks, 1)), label.long().contiguous())
+
+
+def cross_entropy(logits: Tensor, label: Tensor) -> Tensor:
+    chunks = min(8, label.shape[1])
+    loss = release.load(CHUNKED).CEWithChunkedOutputLoss(chunks)
+    return loss(list(logits.chunk(chunks, 1)), label.long())

@@ -74,14 +74,16 @@ PLAIN = dict(top_entropy_quantile=1.0, off_policy_mask_threshold=None, use_vllm=
              vllm_importance_sampling_correction=False, _entropy_bonus_enabled=False, model=SimpleNamespace(training=True))
 
 
-def grpo_trainer(log_prob: Tensor, micro_batches: int, world: int):
-    """A trainer whose model gives these log-probs."""
+def grpo_trainer(log_prob: Tensor, micro_batches: int, world: int, entropy=None):
+    """A trainer whose model gives these log-probs and entropies."""
     made = trainer("_compute_loss", GRPO)
     self = object.__new__(made)
     self.__dict__.update(PLAIN, current_gradient_accumulation_steps=micro_batches)
-    self.accelerator = SimpleNamespace(num_processes=world, gather=lambda x: x, reduce=lambda x, reduction: x)
+    self.accelerator = SimpleNamespace(num_processes=world, sync_gradients=True, gather=lambda x: x,
+                                       reduce=lambda x, reduction: x)
     self._metrics = defaultdict(lambda: defaultdict(list))
-    scores = (log_prob, torch.zeros_like(log_prob), None)  # the third is the router's loss, where there is one
+    entropy = torch.zeros_like(log_prob) if entropy is None else entropy
+    scores = (log_prob, entropy, None)  # the third is the router's loss, where there is one
     scores = scores if "aux_loss_enabled" in made._compute_loss.__code__.co_names else scores[:2]
     self._get_per_token_logps_and_entropies = lambda *arguments, **named: scores
     return self
@@ -121,3 +123,15 @@ def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor
     self.beta, self.loss_type, self.importance_sampling_level = 0.0, "sapo", "token"
     self.args = SimpleNamespace(sapo_temperature_pos=tau_positive, sapo_temperature_neg=tau_negative)
     return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens))
+
+
+def entropy_bonus(logits: Tensor, mask: Tensor, coefficient: float, total_tokens: int, micro_batches: int,
+                  world: int) -> Tensor:
+    none = torch.zeros_like(logits[..., 0])  # without an advantage the policy's loss is 0
+    entropy = release.load(SCORES).entropy_from_logits(logits)
+    self = grpo_trainer(none, micro_batches, world, entropy)
+    self.beta, self.loss_type, self.importance_sampling_level = 0.0, "dapo", "token"
+    self.epsilon_low, self.epsilon_high, self.use_adaptive_entropy = 0.2, 0.2, False
+    self._entropy_bonus_enabled, self.entropy_coef = True, coefficient
+    self.args = SimpleNamespace(delta=None, use_bias_correction_kl=False, steps_per_generation=micro_batches)
+    return self._compute_loss(None, inputs(none, none, mask, total_tokens))

@@ -9,6 +9,7 @@ from torch import Tensor
 
 release = Release("verl", ("verl.trainer.ppo.core_algos", "verl.utils.torch_functional"))
 losses = release.load("verl.trainer.ppo.core_algos")
+functional = release.load("verl.utils.torch_functional")
 MODES = {"token_mean": "token-mean", "sequence_mean": "seq-mean-token-mean",
          "seq_mean_token_sum_norm": "seq-mean-token-sum"}
 
@@ -63,3 +64,12 @@ def value_loss(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, 
     loss = losses.compute_value_loss
     step = counts(loss, total_tokens, total_rows, world)
     return loss(value, return_, old_value, mask.long(), value_clip, MODES[reduction], **step)[0]
+
+
+def entropy(logits: Tensor, mask: Tensor, coefficient: float, reduction: str, total_tokens: int, total_rows: int,
+            world: int) -> Tensor:
+    """The body of compute_entropy_loss, which the workers have a copy of (verl/workers/utils/losses.py:124 of 0.9.1)
+    since it hands no counts on."""
+    value = functional.entropy_from_logits(logits)
+    step = counts(losses.agg_loss, total_tokens, total_rows, world)
+    return -coefficient * losses.agg_loss(value, mask.long(), MODES[reduction], **step)
