@@ -23,7 +23,7 @@ std::string_view words(Masked masked) {
     case Masked::anything:
       return "anything";
     case Masked::minus_infinity:
-      return "finite numbers and -inf";
+      return "numbers of a healthy run and -inf";
     case Masked::finite:
       return "finite numbers";
     case Masked::ordinary:

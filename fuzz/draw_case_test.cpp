@@ -200,7 +200,7 @@ TEST(DrawCase, LeavesAtMaskedPositionsWhatTheContractLetsACallerLeave) {
   });
   EXPECT_GT(lowest, 10);
   for_each_masked_value(padded_with(Masked::minus_infinity), [&](double x) {
-    ASSERT_LT(x, HUGE_VAL);
+    ASSERT_LE(x, 1e4);
     infinite += x == -HUGE_VAL;
   });
   EXPECT_GT(infinite, 100);

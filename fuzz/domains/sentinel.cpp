@@ -56,8 +56,7 @@ bool allowed(Masked masked, Sentinel sentinel) {
     case Masked::zero:
       return sentinel == Sentinel::zero;
     case Masked::minus_infinity:
-      if (sentinel == Sentinel::minus_infinity) return true;
-      [[fallthrough]];
+      return sentinel == Sentinel::minus_infinity || allowed(Masked::ordinary, sentinel);
     case Masked::finite:
       break;
     case Masked::ordinary:
@@ -159,10 +158,10 @@ void place_sentinels(const Column& column, std::span<const std::uint8_t> valid, 
       place(common == Sentinel::mixed ? draw() : common, tensor, i, choices);
     });
   }
-  if (masked != Masked::ordinary) return;
+  if (masked == Masked::anything) return;
   const Quantity quantity = column.field->quantity;
   for_each_masked(tensor, valid,
-                  [&](std::int64_t i) { tensor.set(i, ordinary(quantity, tensor.at(i))); });
+                  [&](std::int64_t i) { tensor.set(i, kept(masked, quantity, tensor.at(i))); });
 }
 
 void place_label_sentinels(const Column& column, std::span<const std::uint8_t> valid,

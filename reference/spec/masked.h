@@ -31,7 +31,7 @@ inline bool keeps_to(Masked masked, Quantity quantity, double value) {
     case Masked::anything:
       return true;
     case Masked::minus_infinity:
-      return std::isfinite(value) || value == -HUGE_VAL;
+      return is_ordinary(quantity, value) || value == -HUGE_VAL;
     case Masked::finite:
       return std::isfinite(value);
     case Masked::ordinary:
@@ -45,7 +45,8 @@ inline bool keeps_to(Masked masked, Quantity quantity, double value) {
 /// The number itself where it keeps to the contract, else one that does.
 inline double kept(Masked masked, Quantity quantity, double value) {
   if (keeps_to(masked, quantity, value)) return value;
-  return masked == Masked::ordinary ? ordinary(quantity, value) : 0.0;
+  const bool numbers = masked == Masked::ordinary || masked == Masked::minus_infinity;
+  return numbers ? ordinary(quantity, value) : 0.0;
 }
 
 }  // namespace lossgate

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 namespace lossgate {
 namespace {
@@ -32,22 +33,33 @@ TEST(Ordinary, LogProbsAreNotPositiveBesideTheMarkerOfAnInvalidOne) {
   EXPECT_EQ(ordinary(Quantity::advantage, 1e9), kLargestOrdinary);
 }
 
+TEST(Masked, MinusInfinityComesBesidesTheNumbersOfAHealthyRun) {
+  const auto keeps = [](double value) {
+    return keeps_to(Masked::minus_infinity, Quantity::log_prob, value);
+  };
+  for (const double value : {-kInfinity, -1e4, -3.0, 0.0, 1.0}) EXPECT_TRUE(keeps(value)) << value;
+  for (const double value : {100.0, -3.4e38, kInfinity, kNan}) EXPECT_FALSE(keeps(value)) << value;
+}
+
 TEST(Masked, EachClassHoldsWhatTheNextOneHolds) {
   const double values[] = {0.0, -0.0, 1.0, -1e4, 1e4, 3.4e38, -kInfinity, kInfinity, kNan};
-  const Masked classes[] = {Masked::zero, Masked::ordinary, Masked::finite, Masked::minus_infinity,
-                            Masked::anything};
-  int last = 0;
-  for (const Masked masked : classes) {
-    int count = 0;
-    for (const double value : values) {
-      const bool keeps = keeps_to(masked, Quantity::logit, value);
-      const double other = kept(masked, Quantity::logit, value);
-      EXPECT_TRUE(keeps_to(masked, Quantity::logit, other)) << value;
-      if (keeps) EXPECT_TRUE(other == value || std::isnan(value));
-      count += keeps;
+  const std::vector<Masked> chains[] = {
+      {Masked::zero, Masked::ordinary, Masked::finite, Masked::anything},
+      {Masked::zero, Masked::ordinary, Masked::minus_infinity, Masked::anything}};
+  for (const auto& chain : chains) {
+    int last = 0;
+    for (const Masked masked : chain) {
+      int count = 0;
+      for (const double value : values) {
+        const bool keeps = keeps_to(masked, Quantity::logit, value);
+        const double other = kept(masked, Quantity::logit, value);
+        EXPECT_TRUE(keeps_to(masked, Quantity::logit, other)) << value;
+        if (keeps) EXPECT_TRUE(other == value || std::isnan(value));
+        count += keeps;
+      }
+      EXPECT_GT(count, last);
+      last = count;
     }
-    EXPECT_GT(count, last);
-    last = count;
   }
 }
 

@@ -69,7 +69,8 @@ std::string_view name(Quantity quantity);
 enum class Infinity { legal, surfaces, refused };
 
 /// What a caller leaves at masked positions (rule C4): the sentinel contract of a field. Ordinary
-/// numbers are those of a healthy run, see reference/spec/masked.h.
+/// numbers are those of a healthy run, see reference/spec/masked.h; -inf comes besides those, as
+/// whoever pads with it leaves what a model gave elsewhere.
 enum class Masked { anything, minus_infinity, finite, ordinary, zero };
 
 struct Field {
