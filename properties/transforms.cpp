@@ -75,7 +75,7 @@ std::optional<Transformed> masked_finite(const LossSignature& signature, const C
   return rewrite_masked(signature, whole, free, [](const Field& field, Dtype dtype, Index at) {
     if (!is_float(dtype)) return field.quantity == Quantity::label ? 0.0 : 1.0;
     const double value = kValues[static_cast<std::size_t>(at) % kValues.size()];
-    return field.masked == Masked::ordinary ? ordinary(field.quantity, value) : value;
+    return kept(field.masked, field.quantity, value);
   });
 }
 

@@ -120,20 +120,23 @@ TEST(Transforms, OfMaskedDataPutTenThousandOfEitherSign) {
 
 TEST(Transforms, OfMaskedDataStayOrdinaryWhereTheContractSaysSo) {
   LossSignature signature = grpo().signature;
-  for (Field& field : signature.fields) field.masked = Masked::ordinary;
   Case c = grpo_case(2, 8);
   for (std::int64_t t = 0; t < 8; ++t) mask_out(c, 1, t);
-  const Case other = kMaskedFinite.apply(signature, c, c)->c;
-  std::set<double> log_probs, advantages;
-  for (std::int64_t t = 0; t < 8; ++t) {
-    log_probs.insert(get(other, "log_prob", 1, t));
-    advantages.insert(get(other, "advantage", 1, t));
+  for (const Masked contract : {Masked::ordinary, Masked::minus_infinity}) {
+    for (Field& field : signature.fields) field.masked = contract;
+    const Case other = kMaskedFinite.apply(signature, c, c)->c;
+    std::set<double> log_probs, advantages;
+    for (std::int64_t t = 0; t < 8; ++t) {
+      log_probs.insert(get(other, "log_prob", 1, t));
+      advantages.insert(get(other, "advantage", 1, t));
+    }
+    EXPECT_EQ(*log_probs.begin(), -1e4);
+    EXPECT_EQ(*log_probs.rbegin(), 1.0);
+    EXPECT_TRUE(log_probs.contains(-700.0));
+    EXPECT_EQ(*advantages.rbegin(), 1e4);
+    const bool infinite = contract == Masked::minus_infinity;
+    EXPECT_EQ(kMaskedNonFinite.apply(signature, c, c).has_value(), infinite);
   }
-  EXPECT_EQ(*log_probs.begin(), -1e4);
-  EXPECT_EQ(*log_probs.rbegin(), 1.0);
-  EXPECT_TRUE(log_probs.contains(-700.0));
-  EXPECT_EQ(*advantages.rbegin(), 1e4);
-  EXPECT_FALSE(kMaskedNonFinite.apply(signature, c, c));
 }
 
 /// The entry of the base at (s, t) must be found at index_of in the transformed tensor.
@@ -227,6 +230,7 @@ TEST(AllMasked, LeavesBehindTheMaskWhatTheContractAllows) {
     EXPECT_EQ(get(masked(Masked::anything), "log_prob", 0, 0), -2e4);
     EXPECT_EQ(get(masked(Masked::finite), "advantage", 0, 0), get(c, "advantage", 0, 0));
     EXPECT_EQ(get(masked(Masked::ordinary), "log_prob", 0, 0), -1e4);
+    EXPECT_EQ(get(masked(Masked::minus_infinity), "log_prob", 0, 0), -1e4);
     EXPECT_EQ(get(masked(Masked::ordinary), "advantage", 0, 0), 1e4);
     EXPECT_EQ(get(masked(Masked::ordinary), "old_log_prob", 0, 0), -5.0);
     EXPECT_EQ(get(masked(Masked::zero), "old_log_prob", 0, 0), 0.0);
