@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 packages=(clang-19 libclang-rt-19-dev lld-19 cmake ninja-build ccache
   libeigen3-dev libmpfrc++-dev libboost-dev
-  libgtest-dev librapidcheck-dev libbenchmark-dev
+  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
   libcli11-dev nlohmann-json3-dev libfmt-dev libtomlplusplus-dev)
 [[ ${LOSSGATE_TORCH:-ON} == OFF ]] || packages+=(python3-venv ca-certificates)
 
