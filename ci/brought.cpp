@@ -84,6 +84,19 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   return brought;
 }
 
+/// In as few processes as serve them.
+std::vector<std::shared_ptr<impl::Session>> sessions_of(
+    const std::vector<impl::Subject>& subjects) {
+  std::vector<std::shared_ptr<impl::Host>> hosts;
+  std::vector<std::shared_ptr<impl::Session>> sessions;
+  for (const impl::Subject& subject : subjects) {
+    auto host = std::ranges::find_if(hosts, [&](const auto& one) { return one->serves(subject); });
+    if (host == hosts.end()) host = hosts.insert(host, std::make_shared<impl::Host>(subject));
+    sessions.push_back(std::make_shared<impl::Session>(subject, whole_signature(subject), *host));
+  }
+  return sessions;
+}
+
 /// Whether some sequences have no valid position, but not all of them.
 bool has_empty_rows(const std::vector<bool>& valid, std::int64_t sequences) {
   if (sequences <= 0 || std::ranges::find(valid, true) == valid.end()) return false;
@@ -126,10 +139,7 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
   std::erase_if(subjects, [&](const impl::Subject& subject) {
     return !names.empty() && std::ranges::find(names, subject.name) == names.end();
   });
-  std::vector<std::shared_ptr<impl::Session>> sessions;
-  for (const impl::Subject& subject : subjects) {
-    sessions.push_back(std::make_shared<impl::Session>(subject, whole_signature(subject)));
-  }
+  const std::vector<std::shared_ptr<impl::Session>> sessions = sessions_of(subjects);
   const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::shared_ptr<const Brought>> all;
   for (std::size_t i = 0, begun = 0; i < subjects.size(); ++i) {

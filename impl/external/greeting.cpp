@@ -66,6 +66,7 @@ TensorFile hello(const Subject& subject, const LossSignature& loss) {
   return {.tensors = {},
           .metadata = {{"op", "hello"},
                        {"protocol", "1"},
+                       {"subject", subject.name},
                        {"entry", subject.entry},
                        {"path", path.dump()},
                        {"device", subject.device},

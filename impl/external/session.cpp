@@ -5,12 +5,10 @@
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "corpora/format_error.h"
 #include "corpora/safetensors.h"
 #include "impl/external/named_argument.h"
-#include "impl/external/worker_source.h"
 
 namespace lossgate::impl {
 namespace {
@@ -20,9 +18,7 @@ using corpora::TensorFile;
 
 /// A subject that ends, or hangs, more often than this is not asked any more. An interpreter takes
 /// seconds to start, a library a few milliseconds.
-constexpr int kMostStarts = 50, kMostLibraryStarts = 5000, kMostHangs = 50;
-/// To import torch from a cold disk takes its time.
-constexpr double kSecondsToStart = 180.0;
+constexpr int kMostEnds = 50, kMostLibraryEnds = 5000, kMostHangs = 50;
 
 std::string number_text(double value) {
   std::array<char, 32> text;
@@ -35,7 +31,7 @@ std::string option_text(const OptionValue& value) {
   return "none";
 }
 
-TensorFile request(const MicroBatch& batch, double share, bool explain) {
+TensorFile request(const Subject& subject, const MicroBatch& batch, double share, bool explain) {
   const Case& part = batch.part;
   TensorFile frame;
   const auto say = [&](std::string key, std::string text) {
@@ -43,6 +39,7 @@ TensorFile request(const MicroBatch& batch, double share, bool explain) {
   };
   const auto count = [&](const char* key, std::int64_t value) { say(key, std::to_string(value)); };
   say("op", "step");
+  say("subject", subject.name);
   say("reduction", std::string(name(part.spec.reduction)));
   for (const auto& [option, value] : part.spec.options) {
     say("option." + option, option_text(value));
@@ -118,73 +115,50 @@ LossResult result_of(const TensorFile& answer, const MicroBatch& batch, double s
 
 }  // namespace
 
-Session::Session(Subject subject, LossSignature loss)
-    : subject_(std::move(subject)), loss_(std::move(loss)) {}
+Session::Session(Subject subject, LossSignature loss, std::shared_ptr<Host> host)
+    : subject_(std::move(subject)), loss_(std::move(loss)), host_(std::move(host)) {}
 
-void Session::start() {
-  if (process_) return;
-  const int most = subject_.entry.starts_with("so:") ? kMostLibraryStarts : kMostStarts;
-  if (++starts_ > most || hangs_ > kMostHangs) {
-    throw SubjectError(subject_.name + " ended too often");
-  }
-  if (subject_.entry.starts_with("fd:")) {
-    int requests = -1, replies = -1;
-    if (std::sscanf(subject_.entry.c_str(), "fd:%d:%d", &requests, &replies) != 2) {
-      throw SubjectError(subject_.name + ": the entry must be fd:REQUESTS:REPLIES");
-    }
-    process_ = std::make_unique<Process>(requests, replies);
-  } else if (subject_.entry.starts_with("so:")) {
-    process_ = std::make_unique<Process>(Command{.words = {"/proc/self/exe", "library-worker"},
-                                                 .folder = subject_.folder.string(),
-                                                 .environment = subject_.environment});
-  } else {
-    Command command{.words = {subject_.interpreter, "-c", std::string(worker_boot())},
-                    .folder = subject_.folder.string(),
-                    .environment = subject_.environment,
-                    .megabytes = subject_.megabytes};
-    process_ = std::make_unique<Process>(command);
-    Json modules = Json::object();
-    for (const auto& [name, text] : worker_modules()) modules[std::string(name)] = text;
-    const std::string frame = modules.dump();
-    process_->tell(std::as_bytes(std::span(frame)), kSecondsToStart);
-  }
-}
+Session::Session(Subject subject, LossSignature loss)
+    : Session(subject, std::move(loss), std::make_shared<Host>(subject)) {}
 
 void Session::begin() {
   try {
-    start();
+    host_->start();
   } catch (const std::exception&) {
-    process_.reset();
+    host_->end();
   }
 }
 
 void Session::greet() {
+  const int most = subject_.entry.starts_with("so:") ? kMostLibraryEnds : kMostEnds;
+  if (ends_ >= most || hangs_ > kMostHangs) throw SubjectError(subject_.name + " ended too often");
+  host_->start();
   const auto frame = corpora::write_tensors(hello(subject_, loss_));
-  const TensorFile answer = corpora::read_tensors(process_->ask(frame, kSecondsToStart), "answer");
+  const TensorFile answer = corpora::read_tensors(host_->ask(frame, kSecondsToStart), "answer");
   if (text_of(answer, "op") != "hello") {
     throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
   }
   greeting_ = greeting_of(answer);
+  greeted_ = host_->running();
 }
 
 const Greeting& Session::greeting() {
-  if (greeting_ && process_) return *greeting_;
+  if (greeting_ && greeted_ == host_->running()) return *greeting_;
   try {
-    start();
     greet();
   } catch (const ProcessEnded& error) {
-    process_.reset();
+    host_->end();
     const bool library = subject_.entry.starts_with("so:");
     throw SubjectError(subject_.name + ": " + (library ? subject_.entry : subject_.interpreter) +
                        " " + error.what());
   } catch (const ProcessHung&) {
-    process_.reset();
+    host_->end();
     throw SubjectError(subject_.name + ": it was not loaded within three minutes");
   } catch (const corpora::FormatError& error) {
-    process_.reset();
+    host_->end();
     throw SubjectError(subject_.name + ": " + error.what());
   } catch (const Json::exception& error) {
-    process_.reset();
+    host_->end();
     throw SubjectError(subject_.name + ": its answer is not understood: " + error.what());
   }
   return *greeting_;
@@ -196,32 +170,36 @@ void Session::become(const Subject& subject, const LossSignature& loss) {
   greeting_.reset();
 }
 
+void Session::end() {
+  ++ends_;
+  host_->end();
+}
+
 LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* origin) {
   greeting();
   try {
-    const auto frame = corpora::write_tensors(request(batch, share, origin != nullptr));
-    const TensorFile answer =
-        corpora::read_tensors(process_->ask(frame, subject_.seconds), "answer");
+    const auto frame = corpora::write_tensors(request(subject_, batch, share, origin != nullptr));
+    const TensorFile answer = corpora::read_tensors(host_->ask(frame, subject_.seconds), "answer");
     const std::string op = text_of(answer, "op");
     if (op == "trouble") throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
     if (op == "raised") refuse(answer, loss_, *greeting_);
     if (op == "damaged") throw ProcessEnded(text_of(answer, "message"));
     if (origin && !*origin) *origin = origin_of(answer);
     // What was raised is an answer still; the next call needs a process whose device works.
-    if (text_of(answer, "device_lost") == "1") process_.reset();
+    if (text_of(answer, "device_lost") == "1") host_->end();
     return result_of(answer, batch, share);
   } catch (const ProcessEnded&) {
-    process_.reset();
+    end();
     throw;
   } catch (const ProcessHung&) {
     ++hangs_;
-    process_.reset();
+    end();
     throw;
   } catch (const corpora::FormatError& error) {
-    process_.reset();
+    end();
     throw ProcessEnded(std::string("answered garbage: ") + error.what());
   } catch (const Json::exception& error) {
-    process_.reset();
+    end();
     throw ProcessEnded(std::string("answered garbage: ") + error.what());
   }
 }

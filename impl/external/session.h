@@ -5,16 +5,18 @@
 #include <optional>
 
 #include "impl/external/greeting.h"
-#include "impl/external/process.h"
+#include "impl/external/host.h"
 #include "impl/external/subject.h"
 #include "impl/trainer.h"
 
 namespace lossgate::impl {
 
-/// The conversation with one subject (see PROTOCOL.md). Its process is started when it is first
-/// needed, and again after it has ended.
+/// The conversation with one subject (see PROTOCOL.md), in a process that may be that of others
+/// too.
 class Session {
  public:
+  Session(Subject subject, LossSignature loss, std::shared_ptr<Host> host);
+  /// In a process of its own.
   Session(Subject subject, LossSignature loss);
 
   /// Starts the process and does not wait for it; what goes wrong, `greeting` says.
@@ -23,8 +25,8 @@ class Session {
   /// Throws SubjectError where the subject cannot be loaded.
   const Greeting& greeting();
 
-  /// Ends the process, and gives back its memory until the subject is asked again.
-  void rest() { process_.reset(); }
+  /// Ends the process, and gives back its memory until a subject is asked again.
+  void rest() { host_->end(); }
 
   /// The same function as another loss, or with other arguments, in the same process.
   void become(const Subject& subject, const LossSignature& loss);
@@ -39,15 +41,16 @@ class Session {
   }
 
  private:
-  void start();
   void greet();
+  void end();
   LossResult ask(MicroBatch& batch, double share, std::optional<Origin>* origin);
 
   Subject subject_;
   LossSignature loss_;
-  std::unique_ptr<Process> process_;
+  std::shared_ptr<Host> host_;
   std::optional<Greeting> greeting_;
-  int starts_ = 0, hangs_ = 0;
+  int greeted_ = 0;  ///< the process of the host that gave the greeting
+  int ends_ = 0, hangs_ = 0;
 };
 
 /// The subject as an implementation of the narrowed loss. A crash is thrown as ProcessEnded or

@@ -73,6 +73,35 @@ class Contained(unittest.TestCase):
         self.assertIn("printed while importing", printed)
         self.assertIn("printed while called", printed)
 
+    def test_several_subjects_of_one_file(self) -> None:
+        self.write("mine.py", '''
+            print("executed")
+            def loss(log_prob, mask): return (log_prob * mask).sum()
+            def twice(log_prob, mask): return 2 * (log_prob * mask).sum()
+            ''')
+        process = self.start()
+        for name in ("loss", "twice"):
+            process.ask(talk.hello("grpo", f"py:mine.py:{name}", ["."], subject=name))
+
+        def loss_of(subject: str) -> float:
+            return process.ask(talk.step("grpo", subject=subject), batch())[1]["loss"].item()
+
+        first = loss_of("loss")
+        self.assertEqual([loss_of(name) for name in ("twice", "loss", "twice")], [2 * first, first, 2 * first])
+        metadata, _ = process.ask(talk.hello("grpo", "py:mine.py:no_such", ["."], subject="twice"))
+        self.assertEqual(metadata["op"], "trouble")
+        self.assertEqual(process.ask(talk.step("grpo", subject="twice"), batch())[0]["op"], "trouble")
+        self.assertEqual(loss_of("loss"), first)
+        self.assertEqual(process.close()[1].count("executed"), 1)
+
+    def test_a_file_that_was_written_into_is_executed_again(self) -> None:
+        process = self.start()
+        for factor in (1, 30):
+            self.write("mine.py", f"def loss(log_prob, mask): return {factor} * (log_prob * mask).sum()\n")
+            process.ask(talk.hello("grpo", "py:mine.py:loss", ["."]))
+            loss = process.ask(talk.step("grpo"), batch())[1]["loss"].item()
+            self.assertEqual(loss, factor * (batch()["log_prob"] * batch()["mask"]).sum().item())
+
     def test_subjects_that_cannot_be_had(self) -> None:
         self.write("fine.py", "def loss(log_prob, mask): return log_prob.sum()\nnumber = 3\n")
         self.write("broken.py", "def loss(:\n")

@@ -206,12 +206,11 @@ class Results(unittest.TestCase):
 
     def test_an_exception_that_takes_the_device_with_it_says_so(self) -> None:
         def subject(log_prob, mask): raise RuntimeError("device-side assert triggered")
-        answering, _ = asked(subject)
         frame = talk.write_frame(talk.step("grpo"), batch())[8:]
-        for device, runs, wanted in ((None, False, None), (torch.device("cpu"), True, None),
-                                     (torch.device("cpu"), False, "1")):
-            answering._device = device
-            with mock.patch("lossgate.worker.conversation.works", lambda _: runs):
+        for device, runs, wanted in (("cpu", False, None), ("named", True, None), ("named", False, "1")):
+            with mock.patch("lossgate.worker.conversation.usable_device", lambda _: torch.device("cpu")), \
+                    mock.patch("lossgate.worker.conversation.works", lambda _: runs):
+                answering, _ = asked(subject, device=device)
                 metadata, _ = talk.read_document(answering.answer(frame)[8:])
             self.assertEqual((metadata["op"], metadata.get("device_lost")), ("raised", wanted))
 

@@ -10,7 +10,7 @@ import platform
 import re
 import sys
 import traceback
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from lossgate.worker.binding import Binding
 from lossgate.worker.frames import Encoder, header_end, no_twice, parse_header
@@ -32,8 +32,17 @@ _IDENTITY = re.compile(rb'"id":"([^"\\]*)"')
 _METADATA = re.compile(rb'\{"__metadata__":(\{"[^{}]*"\})([,}])')
 
 
+class Bound(NamedTuple):
+    """A subject that a hello has named, as the loss that it is asked for."""
+
+    name: str
+    binding: Binding
+    loss: Loss
+    device: Any
+
+
 class Worker:
-    """Answers requests; knows one subject at a time."""
+    """Answers requests."""
 
     def __init__(self, entry: Any = None, contained: bool = False) -> None:
         self._entry = entry  # a live callable, or the text of an entry
@@ -41,9 +50,7 @@ class Worker:
         self._encoder = Encoder()
         self._plans: dict = {}
         self._fields: dict = {}
-        self._binding: Optional[Binding] = None
-        self._loss: Optional[Loss] = None
-        self._device: Any = None
+        self._subjects: dict[str, Bound] = {}
         self._process = os.getpid()
 
     def answer(self, frame: bytes) -> bytes:
@@ -56,7 +63,7 @@ class Worker:
             if match is not None:
                 identity = match.group(1).decode()
                 key = header[:match.start()] + header[match.end():]
-            plan, size = self._plans.get(key, (None, 0))
+            bound, plan, size = self._plans.get(key, (None, None, 0))
             if plan is None or len(frame) - end != size:
                 size = len(frame) - end
                 metadata, table = self._read(header, size)
@@ -66,17 +73,17 @@ class Worker:
                     return self._hello(metadata)
                 if operation != "step":
                     raise Trouble(f"unknown op {operation!r}; protocol {PROTOCOL} has hello and step")
-                if self._binding is None:
+                bound = self._subjects.get(metadata.get("subject", ""))
+                if bound is None:
                     raise Trouble("a step came before a successful hello")
-                fields = self._fields.get((table, size)) or self._lay_out(table, size)
                 try:
-                    plan = StepPlan(metadata, fields, self._binding)
+                    plan = StepPlan(metadata, self._laid_out(bound, table, size), bound.binding)
                 except Trouble:
                     raise
                 except Exception as error:  # the constructor of a subject that is a class
-                    return self._raised(identity, error)
-                remember(self._plans, key, (plan, size))
-            return self._step(plan, identity, memoryview(frame)[end:])
+                    return self._raised(bound, identity, error)
+                remember(self._plans, key, (bound, plan, size))
+            return self._step(bound, plan, identity, memoryview(frame)[end:])
         except Trouble as error:
             message = one_line(error)
         except Exception as error:  # nothing may end the conversation without a word
@@ -96,18 +103,20 @@ class Worker:
                 pass
         return parse_header(header, size)[0], header
 
-    def _lay_out(self, table: bytes, size: int) -> FieldsPlan:
-        return remember(self._fields, (table, size), FieldsPlan(parse_header(table, size)[1], self._loss))
+    def _laid_out(self, bound: Bound, table: bytes, size: int) -> FieldsPlan:
+        key = (bound.name, table, size)
+        return self._fields.get(key) or remember(self._fields, key, FieldsPlan(parse_header(table, size)[1], bound.loss))
 
     def _hello(self, metadata: dict) -> bytes:
         self._plans.clear()
         self._fields.clear()
-        self._binding = None
+        told = metadata.get("subject", "")
+        self._subjects.pop(told, None)
         if metadata.get("protocol") != str(PROTOCOL):
             raise Trouble(f"protocol {metadata.get('protocol')!r} is not spoken here; this worker speaks {PROTOCOL}")
         check_torch()
         torch.set_num_threads(max(1, int(metadata.get("threads", "1"))))
-        self._device = None if metadata.get("device", "cpu") == "cpu" else usable_device(metadata["device"])
+        device = None if metadata.get("device", "cpu") == "cpu" else usable_device(metadata["device"])
         paths = [os.path.abspath(folder) for folder in json.loads(metadata.get("path", "[]"))]
         for folder in reversed(paths):
             if folder not in sys.path:
@@ -120,7 +129,7 @@ class Worker:
             name = getattr(entry, "__name__", type(entry).__name__)
         subject = Subject(entry, name, paths)
         binding = Binding(subject, loss, json.loads(metadata.get("arguments", "{}")))
-        self._loss, self._binding = loss, binding
+        self._subjects[told] = Bound(told, binding, loss, device)
         text = lambda value: json.dumps(value)
         reply = [("protocol", str(PROTOCOL)),
                  ("versions", text({"python": platform.python_version(), "torch": torch.__version__, **versions})),
@@ -135,19 +144,19 @@ class Worker:
             gc.freeze()  # what was imported stays; looking through it again and again would cost time
         return self._encoder.frame("hello", None, tuple(reply), [])
 
-    def _step(self, plan: StepPlan, identity: Optional[str], data: memoryview) -> bytes:
+    def _step(self, bound: Bound, plan: StepPlan, identity: Optional[str], data: memoryview) -> bytes:
         torch.set_grad_enabled(True)
         inputs = None
         try:
-            inputs = Inputs(plan, data, self._device)
-            subject = self._binding.subject.name
-            loss, holder = loss_of(inputs.call(), subject, self._loss.outputs, bool(inputs.leaves))
+            inputs = Inputs(plan, data, bound.device)
+            subject = bound.binding.subject.name
+            loss, holder = loss_of(inputs.call(), subject, bound.loss.outputs, bool(inputs.leaves))
             gradients = ()
             if inputs.leaves:
                 gradients = gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream)
             tensors = [] if loss is None else [("loss", sendable(loss))]
             if holder is not loss:
-                for name in self._loss.outputs:
+                for name in bound.loss.outputs:
                     value = returned(holder, name)
                     if value is not None:
                         tensors.append((name, sendable(value)))
@@ -159,7 +168,7 @@ class Worker:
                     tensors.append((f"gradient.{name}", gradient))
             metadata = [("mutated", _names(inputs.mutated())), ("without_gradient", _names(without))]
             if plan.explain and not all(finite(tensor) for _, tensor in tensors):
-                guilt = self._guilt(plan, data)
+                guilt = self._guilt(bound, plan, data)
                 if guilt is not None:
                     metadata.append(("guilty", guilt))
             reply = self._encoder.frame("result", identity, tuple(metadata), tensors)
@@ -167,20 +176,21 @@ class Worker:
             self._same_process()
             if isinstance(error, KeyboardInterrupt) and not self._contained:
                 raise
-            return self._raised(identity, error)
+            return self._raised(bound, identity, error)
         self._same_process()
         return reply
 
-    def _guilt(self, plan: StepPlan, data: memoryview) -> Optional[str]:
+    @staticmethod
+    def _guilt(bound: Bound, plan: StepPlan, data: memoryview) -> Optional[str]:
+        subject = bound.binding.subject
         try:
-            guilt = find_guilt(Inputs(plan, data, self._device), self._loss.outputs, self._binding.subject.name,
-                               plan.upstream)
+            guilt = find_guilt(Inputs(plan, data, bound.device), bound.loss.outputs, subject.name, plan.upstream)
         except Exception as error:
             print(f"the guilty line was not found: {type(error).__name__}: {error}", file=sys.stderr)
             return None
         if guilt is None:
             return None
-        file = self._binding.subject.shown(guilt.place.file)
+        file = subject.shown(guilt.place.file)
         code = source_line(guilt.place.file, guilt.place.line)
         where = f"{os.path.basename(file)}:{guilt.place.line}"
         return json.dumps({"pass": guilt.stage, "file": file, "line": guilt.place.line, "code": code,
@@ -190,8 +200,8 @@ class Worker:
         if os.getpid() != self._process:  # a child that the subject forked and let return
             os._exit(0)
 
-    def _raised(self, identity: Optional[str], error: BaseException) -> bytes:
-        subject = self._binding.subject
+    def _raised(self, bound: Bound, identity: Optional[str], error: BaseException) -> bytes:
+        subject = bound.binding.subject
         file, line = subject.file, subject.line
         if not isinstance(error, BadResult):
             frames = [(frame.f_code.co_filename, number) for frame, number in traceback.walk_tb(error.__traceback__)]
@@ -201,7 +211,7 @@ class Worker:
                 file, line = (innermost or theirs)[-1]
         metadata = [("type", type(error).__name__), ("message", one_line(error)), ("file", subject.shown(file)),
                     ("line", str(line)), ("code", source_line(file, line))]
-        if self._device is not None and not isinstance(error, BadResult) and not works(self._device):
+        if bound.device is not None and not isinstance(error, BadResult) and not works(bound.device):
             metadata.append(("device_lost", "1"))
         return self._encoder.frame("raised", identity, tuple(metadata), [])
 

@@ -32,6 +32,32 @@ def _import_error(what: str, error: BaseException) -> Trouble:
     return Trouble(text)
 
 
+_executed: dict = {}  # path and what it looked like, to the module
+
+
+def _execute(place: str, file: str, paths: list[str]) -> Any:
+    """The module in a file. The subjects of one file share it, as long as nobody has written into the file."""
+    state = os.stat(file)
+    key = (file, state.st_mtime_ns, state.st_size)
+    if key in _executed:
+        return _executed[key]
+    if os.path.dirname(file) not in sys.path:
+        sys.path.insert(len(paths), os.path.dirname(file))
+    stem = os.path.splitext(os.path.basename(file))[0]
+    if stem in sys.modules or stem in getattr(sys, "stdlib_module_names", ()) or not stem.isidentifier():
+        stem = f"brought_{re.sub(r'[^0-9A-Za-z_]', '_', stem)}"  # stands in for nobody's module
+    spec = importlib.util.spec_from_file_location(stem, file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[stem] = module  # dataclasses and pickle look there
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        sys.modules.pop(stem, None)
+        raise _import_error(place, error) from None
+    _executed[key] = module
+    return module
+
+
 def load(entry: str, paths: list[str]) -> tuple[Any, str, dict]:
     """The object that an entry names, its name, and the versions to report."""
     kind, _, rest = entry.partition(":")
@@ -44,20 +70,7 @@ def load(entry: str, paths: list[str]) -> tuple[Any, str, dict]:
                      if os.path.isfile(path)), None)
         if file is None:
             raise Trouble(f"there is no file {place} in {os.path.abspath(paths[0] if paths else os.curdir)}")
-        file = os.path.abspath(file)
-        if os.path.dirname(file) not in sys.path:
-            sys.path.insert(len(paths), os.path.dirname(file))
-        stem = os.path.splitext(os.path.basename(file))[0]
-        if stem in sys.modules or stem in getattr(sys, "stdlib_module_names", ()) or not stem.isidentifier():
-            stem = f"brought_{re.sub(r'[^0-9A-Za-z_]', '_', stem)}"  # stands in for nobody's module
-        spec = importlib.util.spec_from_file_location(stem, file)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[stem] = module  # dataclasses and pickle look there
-        try:
-            spec.loader.exec_module(module)
-        except BaseException as error:
-            sys.modules.pop(stem, None)
-            raise _import_error(place, error) from None
+        module = _execute(place, os.path.abspath(file), paths)
     else:
         try:
             module = importlib.import_module(place)

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/external/host.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <tuple>
+
+#include "impl/external/worker_source.h"
+
+namespace lossgate::impl {
+namespace {
+
+std::unique_ptr<Process> listener(const Subject& subject) {
+  int requests = -1, replies = -1;
+  if (std::sscanf(subject.entry.c_str(), "fd:%d:%d", &requests, &replies) != 2) {
+    throw SubjectError(subject.name + ": the entry must be fd:REQUESTS:REPLIES");
+  }
+  return std::make_unique<Process>(requests, replies);
+}
+
+std::unique_ptr<Process> library(const Subject& subject) {
+  return std::make_unique<Process>(Command{.words = {"/proc/self/exe", "library-worker"},
+                                           .folder = subject.folder.string(),
+                                           .environment = subject.environment});
+}
+
+std::unique_ptr<Process> interpreter(const Subject& subject) {
+  auto process = std::make_unique<Process>(
+      Command{.words = {subject.interpreter, "-c", std::string(worker_boot())},
+              .folder = subject.folder.string(),
+              .environment = subject.environment,
+              .megabytes = subject.megabytes});
+  nlohmann::json modules = nlohmann::json::object();
+  for (const auto& [name, text] : worker_modules()) modules[std::string(name)] = text;
+  const std::string frame = modules.dump();
+  process->tell(std::as_bytes(std::span(frame)), kSecondsToStart);
+  return process;
+}
+
+/// What an interpreter was started for.
+auto surroundings(const Subject& subject) {
+  return std::tie(subject.interpreter, subject.folder, subject.path, subject.environment,
+                  subject.device, subject.threads, subject.megabytes);
+}
+
+}  // namespace
+
+Host::Host(const Subject& subject) : subject_(subject) {}
+
+bool Host::serves(const Subject& subject) const {
+  if (!subject_.entry.starts_with("py:") || !subject.entry.starts_with("py:")) return false;
+  return surroundings(subject_) == surroundings(subject);
+}
+
+void Host::start() {
+  if (process_) return;
+  ++starts_;
+  const bool listens = subject_.entry.starts_with("fd:");
+  const bool loaded = subject_.entry.starts_with("so:");
+  process_ = listens ? listener(subject_) : loaded ? library(subject_) : interpreter(subject_);
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "impl/external/process.h"
+#include "impl/external/subject.h"
+
+namespace lossgate::impl {
+
+/// A process in which subjects are asked. It is started when it is first needed, and again after it
+/// has ended.
+class Host {
+ public:
+  /// Of the subject, and of every other that it `serves`.
+  explicit Host(const Subject& subject);
+
+  /// Whether the process is the one that this subject asks for. Interpreters take seconds to import
+  /// torch, so subjects share one; libraries are loaded in no time and get one each.
+  bool serves(const Subject& subject) const;
+
+  /// Starts the process, if it does not run, without waiting for it. Throws ProcessEnded,
+  /// ProcessHung, SubjectError.
+  void start();
+
+  /// Ends the process, and gives back its memory.
+  void end() { process_.reset(); }
+
+  /// Counts the processes: what one was told, the next one does not know. 0: none runs.
+  int running() const { return process_ ? starts_ : 0; }
+
+  /// Sends one frame to the running process and waits for its answer, so many seconds of its own
+  /// time. Throws ProcessEnded, ProcessHung.
+  std::vector<std::byte> ask(std::span<const std::byte> frame, double seconds) {
+    return process_->ask(frame, seconds);
+  }
+
+ private:
+  Subject subject_;
+  std::unique_ptr<Process> process_;
+  int starts_ = 0;
+};
+
+/// To import torch from a cold disk takes its time.
+constexpr double kSecondsToStart = 180.0;
+
+}  // namespace lossgate::impl

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/external/host.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace lossgate::impl {
+namespace {
+
+Subject subject_with(const std::function<void(Subject&)>& change) {
+  Subject subject;
+  subject.name = "mine";
+  subject.entry = "py:mine.py:loss";
+  subject.folder = "/";
+  change(subject);
+  return subject;
+}
+
+TEST(Host, ServesSubjectsThatDifferInWhatTheyAreAsked) {
+  const Host host(subject_with([](Subject&) {}));
+  EXPECT_TRUE(host.serves(subject_with([](Subject& subject) {
+    subject.name = "other";
+    subject.entry = "py:other.py:loss";
+    subject.loss = "grpo";
+    subject.seconds = 1.0;
+    subject.arguments = {{"lp", "field:log_prob"}};
+  })));
+}
+
+TEST(Host, ServesNobodyWhoAsksForAnotherProcess) {
+  const std::vector<std::function<void(Subject&)>> changes = {
+      [](Subject& subject) { subject.interpreter = "python3.9"; },
+      [](Subject& subject) { subject.folder = "/tmp"; },
+      [](Subject& subject) { subject.path = {"release"}; },
+      [](Subject& subject) {
+        subject.environment = {{"TRITON_INTERPRET", "1"}};
+      },
+      [](Subject& subject) { subject.device = "cuda"; },
+      [](Subject& subject) { subject.threads = 2; },
+      [](Subject& subject) { subject.megabytes = 4000; },
+      [](Subject& subject) { subject.entry = "so:libmine.so:loss"; },
+  };
+  const Host host(subject_with([](Subject&) {}));
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    EXPECT_FALSE(host.serves(subject_with(changes[i]))) << "change " << i;
+  }
+}
+
+TEST(Host, KeepsALibraryByItself) {
+  const Subject library =
+      subject_with([](Subject& subject) { subject.entry = "so:libmine.so:loss"; });
+  EXPECT_FALSE(Host(library).serves(library));
+}
+
+TEST(Host, CountsItsProcesses) {
+  const std::filesystem::path program =
+      std::filesystem::path(::testing::TempDir()) / "lossgate_host_test_listens";
+  std::ofstream(program) << "#!/bin/sh\nexec cat >/dev/null\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  Host host(subject_with([&](Subject& subject) { subject.interpreter = program.string(); }));
+  EXPECT_EQ(host.running(), 0);
+  host.start();
+  host.start();
+  EXPECT_EQ(host.running(), 1);
+  host.end();
+  EXPECT_EQ(host.running(), 0);
+  host.start();
+  EXPECT_EQ(host.running(), 2);
+  std::filesystem::remove(program);
+}
+
+}  // namespace
+}  // namespace lossgate::impl
