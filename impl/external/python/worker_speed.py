@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast losses run through the worker, beside the function and its backward alone.
 
-    python worker_speed.py
+    LOSSGATE_PROGRAM=build/default/bin/lossgate OMP_NUM_THREADS=1 .venv/bin/python impl/external/python/worker_speed.py
+
+A gate asks for 300 cases and its steps are recorded; then the same steps are done by the function alone and by the
+worker in turn. What counts is processor time, so others may use the machine meanwhile.
 """
 
 from __future__ import annotations
 
-import os
-import struct
+import statistics
+import tempfile
 import time
-from typing import Callable
+from typing import Callable, Iterable
+from unittest import mock
 
 import torch
 
 import given_conversation as talk
+from lossgate import live
+from lossgate.worker.conversation import Worker
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-SEQUENCES, TOKENS = 4, 32
+ROUNDS = 7
+CLIP = ["clip_low", "clip_high"]
+LOSSES: dict[str, tuple[list, dict]] = {  # options that reach the function, and those that it has none of
+    "nothing": ([], {}),
+    "ppo": (CLIP, {"kl_penalty": 0, "dual_clip": None, "log_ratio_clamp": None}),
+    "grpo": ([*CLIP, "kl_penalty"], {"dual_clip": None}),
+}
 
 
 def nothing(log_prob, old_log_prob, ref_log_prob, advantage, mask):
@@ -41,63 +52,55 @@ def grpo(log_prob, old_log_prob, ref_log_prob, advantage, mask, clip_low=0.2, cl
     return (per_token * keep).sum() / keep.sum().clamp(min=1)
 
 
-def tensors() -> dict:
-    torch.manual_seed(1)
-    result = {name: torch.randn(SEQUENCES, TOKENS) * 0.1
-              for name in ("log_prob", "old_log_prob", "ref_log_prob", "advantage")}
-    result["mask"] = (torch.rand(SEQUENCES, TOKENS) > 0.3).to(torch.uint8)
-    return result
+def recorded(loss: Callable, options: dict) -> list[bytes]:
+    """The frames of a conversation: a hello, then steps."""
+    frames: list[bytes] = []
+    answer = Worker.answer
+
+    def remembering(worker: Worker, frame: bytes) -> bytes:
+        frames.append(bytes(frame))
+        return answer(worker, frame)
+
+    question = live.Question("grpo", loss.__name__, options, ["token_mean"])
+    with mock.patch.object(Worker, "answer", remembering), tempfile.TemporaryDirectory() as folder:
+        live.ask(loss, question, folder, ["--cases", "300"])
+    return frames
 
 
-def seconds(run: Callable, count: int, times: int = 15) -> float:
-    """Per call, the best of several rounds: the machine may be busy."""
-    best = float("inf")
-    for _ in range(times):
-        start = time.perf_counter()
-        for index in range(count):
-            run(index)
-        best = min(best, (time.perf_counter() - start) / count)
-    return best
-
-
-def alone(loss: Callable) -> float:
-    given = {**tensors(), "mask": tensors()["mask"].bool()}
+def arguments_of(loss: Callable, frame: bytes, options: list) -> dict:
+    metadata, tensors = talk.read_document(frame)
     names = loss.__code__.co_varnames[:loss.__code__.co_argcount]
-    given = {name: given[name] for name in names if name in given}
-
-    def run(_: int) -> None:
-        log_prob = given["log_prob"].clone().requires_grad_()
-        loss(**{**given, "log_prob": log_prob}).backward()
-
-    return seconds(run, 300)
+    tensors = {**tensors, "mask": tensors["mask"].bool()}
+    given = {name: tensors[name] for name in names if name in tensors}
+    return {**given, **{name: float(metadata[f"option.{name}"]) for name in options}}
 
 
-def through(loss: Callable, fresh: bool) -> float:
-    """`fresh`: every step has options that were never seen before."""
-    process = talk.Process(folder=HERE)
-    said, _ = process.ask(talk.hello("grpo", f"py:worker_speed.py:{loss.__name__}", ["."]))
-    assert said["op"] == "hello", said
-    rounds, count = 10, 300
-    frames = [talk.write_frame(talk.step("grpo", str(index),
-                                         option__clip_low=0.1 + (index * 1e-6 if fresh else 0)), tensors())
-              for index in range(rounds * count if fresh else count)]
-    request, reply = process.process.stdin.fileno(), process.process.stdout.fileno()
-    sent = iter(frames)
+def alone(loss: Callable, given: dict) -> None:
+    log_prob = given["log_prob"].clone().requires_grad_()
+    torch.autograd.grad(loss(**{**given, "log_prob": log_prob}), [log_prob])
 
-    def run(index: int) -> None:
-        os.write(request, next(sent) if fresh else frames[index])
-        got = os.read(reply, 1 << 16)
-        assert len(got) == 8 + struct.unpack("<Q", got[:8])[0]
 
-    result = seconds(run, count, rounds)
-    process.close()
-    return result
+def seconds(work: Callable, items: Iterable) -> float:
+    start = time.process_time()
+    for item in items:
+        work(item)
+    return time.process_time() - start
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    print("steps a second of processor time, and the worker's share of the function's own speed (medians)")
+    for name, (options, fixed) in LOSSES.items():
+        loss = globals()[name]
+        hello, *steps = recorded(loss, fixed)
+        given = [arguments_of(loss, step, options) for step in steps]
+        worker = Worker(loss, contained=True)
+        worker.answer(hello)
+        rounds = [(seconds(lambda one: alone(loss, one), given), seconds(worker.answer, steps)) for _ in range(ROUNDS)]
+        own, through = (len(steps) / statistics.median(column) for column in zip(*rounds))
+        share = statistics.median(first / second for first, second in rounds)
+        print(f"{name:8} {len(steps):6} steps   alone {own:7.0f}   through the worker {through:7.0f} ({share:.0%})")
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
-    print(f"steps per second on [{SEQUENCES}, {TOKENS}] f32, and their share of the function's own speed")
-    for subject in (nothing, ppo, grpo):
-        own, repeated, new = alone(subject), through(subject, False), through(subject, True)
-        print(f"{subject.__name__:8} alone {1 / own:7.0f}   equal options {1 / repeated:6.0f} ({own / repeated:.0%})"
-              f"   new options in each step {1 / new:6.0f} ({own / new:.0%})")
+    main()

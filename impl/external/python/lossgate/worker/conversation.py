@@ -13,7 +13,7 @@ import traceback
 from typing import Any, NamedTuple, Optional
 
 from lossgate.worker.binding import Binding
-from lossgate.worker.frames import Encoder, header_end, no_twice, parse_header
+from lossgate.worker.frames import Encoder, header_end, parse_header, read_json
 from lossgate.worker.guilty import find_guilt
 from lossgate.worker.inputs import Inputs
 from lossgate.worker.loading import load
@@ -96,7 +96,7 @@ class Worker:
         match = _METADATA.match(header)
         if match is not None:
             try:
-                metadata = json.loads(match.group(1), object_pairs_hook=no_twice)
+                metadata = read_json(match.group(1).decode("utf-8"))
                 if b'"__metadata__"' not in header[match.end():]:
                     return metadata, b"{" + header[match.end():] if match.group(2) == b"," else b"{}"
             except ValueError:  # a brace inside a string

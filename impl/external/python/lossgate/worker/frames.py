@@ -38,10 +38,14 @@ def no_twice(pairs: list) -> dict:
     return result
 
 
+# A decoder costs more to make than a header to read.
+read_json = json.JSONDecoder(object_pairs_hook=no_twice).decode
+
+
 def parse_header(header: bytes, data_size: int) -> tuple[dict, list[Entry]]:
     """Metadata and tensors of a safetensors header, strictly; entries in the order of the data."""
     try:
-        document = json.loads(header.decode("utf-8"), object_pairs_hook=no_twice)
+        document = read_json(header.decode("utf-8"))
         metadata = document.pop("__metadata__", {})
         if not all(isinstance(value, str) for value in metadata.values()):
             raise Trouble("metadata of a frame must be strings")

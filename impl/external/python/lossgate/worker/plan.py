@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple, Optional
 
@@ -61,6 +62,7 @@ class Place(NamedTuple):
     offset: int
 
 
+@functools.lru_cache(maxsize=1024)
 def _place(shape: tuple, layout: str) -> Optional[Place]:
     if not shape or layout == "contiguous":
         return None
