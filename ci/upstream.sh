@@ -99,7 +99,7 @@ for spec in "${specs[@]}"; do
 done
 
 if ((${#columns[@]})); then
-  "$python" "$adapters/flips.py" "${columns[@]}" >"$out/page.md"
+  "$python" "$adapters/flips.py" regressions/upstream/JUDGED.md "${columns[@]}" >"$out/page.md"
   say "the page is $out/page.md"
 fi
 exit "$worst"

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a Markdown page from the runs of several releases, one column each: when did a verdict flip?
 
-    flips.py NAME=FOLDER ...
+    flips.py JUDGED.md NAME=FOLDER ...
 
-FOLDER holds the run.json of a gate and files.txt, the hashes of what was executed.
+JUDGED.md says what was judged of earlier findings. NAME is a project and a version; FOLDER holds the run.json of a gate
+and files.txt, the hashes of what was executed.
 """
 from __future__ import annotations
 
 import json
 import sys
 from pathlib import Path
+
+from judged import NEW, Judged
 
 ORDER = ("violated", "held", "note", "vacuous", "skipped")
 
@@ -33,21 +36,26 @@ def faults(run: dict) -> dict[tuple[str, str, str], int]:
     return counts
 
 
-def table(names: list[str], runs: list[dict]) -> list[str]:
+def table(names: list[str], runs: list[dict], judged: Judged) -> list[str]:
     """One row for each fault that any release shows. A property that another fault violates may hold otherwise, so
     what flips is a cause."""
     columns = [(asked(run), faults(run)) for run in runs]
     rows = {key: None for _, found in columns for key in found}
-    lines = ["| subject | property | cause | " + " | ".join(names) + " | |", "|---" * (len(names) + 4) + "|"]
+    lines = ["| subject | property | cause | " + " | ".join(names) + " | | judged |",
+             "|---" * (len(names) + 5) + "|"]
+    unjudged = 0
     for row in rows:
         counts = [found.get(row, 0) if row[:2] in verdicts else None for verdicts, found in columns]
         shown = ["-" if count is None else f"**violated** ({count})" if count else "no" for count in counts]
         flips = [f"{'comes' if after else 'goes'} with {name}" for name, before, after
                  in zip(names[1:], counts, counts[1:]) if None not in (before, after) and bool(before) != bool(after)]
-        lines.append(f"| {' | '.join([*row, *shown, ', '.join(flips)])} |")
+        judgement = judged.judgement(*row)
+        unjudged += judgement == NEW
+        lines.append(f"| {' | '.join([*row, *shown, ', '.join(flips), judgement])} |")
     broken = {row[:2] for row in rows}
     quiet = {key for verdicts, _ in columns for key in verdicts} - broken
-    return [*lines, "", f"{len(quiet)} pairs of subject and property are violated in none of these releases."]
+    return [f"{len(rows)} faults, {unjudged} of them new: nobody has judged them yet.", "", *lines, "",
+            f"{len(quiet)} pairs of subject and property are violated in none of these releases."]
 
 
 def findings(name: str, folder: Path, run: dict) -> list[str]:
@@ -63,9 +71,10 @@ def findings(name: str, folder: Path, run: dict) -> list[str]:
 
 
 def main() -> int:
-    names, folders = zip(*(argument.split("=", 1) for argument in sys.argv[1:]))
+    judged = Judged.read(Path(sys.argv[1]))
+    names, folders = zip(*(argument.split("=", 1) for argument in sys.argv[2:]))
     runs = [json.loads((Path(folder) / "run.json").read_text()) for folder in folders]
-    print("\n".join(["# Verdicts by release", "", *table(list(names), runs), ""]))
+    print("\n".join(["# Verdicts by release", "", *table(list(names), runs, judged), ""]))
     for name, folder, run in zip(names, folders, runs):
         print("\n".join(findings(name, Path(folder), run)))
     return 0

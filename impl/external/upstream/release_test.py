@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 from flips import table
+from judged import Judged
 from release import Release, StandIn, file_of, hashes, told
 from select_release import selected
 
@@ -109,15 +110,48 @@ def run(held: int, **findings: int) -> dict:
                                           for cause, count in findings.items()]}
 
 
+JUDGED = """Some text.
+
+| subject | property | cause | seen in | judgement | why |
+|---|---|---|---|---|---|
+| a, b | p, q | empty, scope | toy 1.0 | genuine | 0 / 0 |
+| c | p | overflow | toy 2.0 | contract | exp |
+"""
+
+
+class JudgedTest(unittest.TestCase):
+    def test_a_row_stands_for_each_of_its_names(self):
+        judged = Judged(JUDGED)
+        self.assertEqual(judged.judgement("b", "q", "scope"), "genuine")
+        self.assertEqual(judged.judgement("c", "p", "overflow"), "contract")
+
+    def test_what_no_row_has_is_new(self):
+        judged = Judged(JUDGED)
+        for row in (("d", "q", "scope"), ("c", "p", "empty"), ("a", "p", "overflow")):
+            self.assertEqual(judged.judgement(*row), "**new**")
+
+    def test_a_page_without_the_table_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "no table with the columns subject, property"):
+            Judged("| a | b |\n|---|---|\n")
+
+    def test_the_list_that_is_kept_can_be_read(self):
+        kept = Path(__file__).parents[3] / "regressions" / "upstream" / "JUDGED.md"
+        judgements = {row.judgement for row in Judged.read(kept).rows}
+        self.assertLessEqual(judgements, {"genuine", "genuine, small", "genuine, far", "contract"})
+        self.assertTrue(judgements)
+
+
 class FlipsTest(unittest.TestCase):
     def test_a_cause_flips_although_another_stays(self):
-        rows = table(["1", "2", "3"], [run(1, empty=2, overflow=3), run(4, empty=2), run(4, empty=2)])
-        self.assertIn("| a | p | overflow | **violated** (3) | no | no | goes with 2 |", rows)
-        self.assertIn("| a | p | empty | **violated** (2) | **violated** (2) | **violated** (2) |  |", rows)
+        runs = [run(1, empty=2, overflow=3), run(4, empty=2), run(4, empty=2)]
+        rows = table(["1", "2", "3"], runs, Judged(JUDGED))
+        self.assertIn("| a | p | overflow | **violated** (3) | no | no | goes with 2 | **new** |", rows)
+        self.assertIn("| a | p | empty | **violated** (2) | **violated** (2) | **violated** (2) |  | genuine |", rows)
+        self.assertIn("2 faults, 1 of them new: nobody has judged them yet.", rows)
 
     def test_a_subject_that_a_release_lacks_does_not_flip(self):
-        rows = table(["1", "2"], [{"cells": [], "findings": []}, run(1, empty=1)])
-        self.assertIn("| a | p | empty | - | **violated** (1) |  |", rows)
+        rows = table(["1", "2"], [{"cells": [], "findings": []}, run(1, empty=1)], Judged(JUDGED))
+        self.assertIn("| a | p | empty | - | **violated** (1) |  | genuine |", rows)
 
 
 if __name__ == "__main__":
