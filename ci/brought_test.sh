@@ -41,6 +41,9 @@ verdicts() {
   expect 1 'still fails' $repro
   bring sound 'micro_batches = "mean"'
   gate 1 'split_invariance VIOLATED' --cases 100
+  bring unbounded 'device = ["cpu", "cpu:0"]'
+  gate 1 'VIOLATED by unbounded@cpu '
+  grep -q 'on cpu:0 the same' stdout || fail "nothing of the other device: $(cat stdout)"
 }
 
 contract() {

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "ci/arithmetic_trial.h"
+#include "ci/devices.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/out_folder.h"
@@ -168,6 +169,7 @@ int run_gate(const GateOptions& options) {
   record.interrupted = interrupted;
   put_in_order(record);
   count_relaxed(record);
+  compare_devices(record);
   judge(record, policy);
   write_out(options.out, record);
 

@@ -6,6 +6,7 @@
 
 #include "corpora/files.h"
 #include "impl/external/config_arithmetic.h"
+#include "impl/external/config_axes.h"
 #include "impl/external/config_reader.h"
 #include "impl/external/own_signature.h"
 
@@ -143,45 +144,6 @@ void read_names(const Reader& reader, const LossSignature& loss, Subject& subjec
   }
 }
 
-/// Work on larger cases is slow, and shows nothing else.
-constexpr std::int64_t kMostPinned = 4096;
-
-/// Axes with one extent. Sequences and tokens are not among them: what is asked splits and pads
-/// those. Nor are bytes: a message is as long as what it says.
-void read_axes(const Reader& reader, const LossSignature& loss, Subject& subject) {
-  const toml::table* table = reader.table("axes");
-  if (!table) return;
-  std::vector<Axis> known;
-  std::vector<std::string_view> names;
-  for (const Axis axis : {Axis::vocab, Axis::hidden, Axis::support, Axis::responses}) {
-    const bool has = std::ranges::any_of(loss.fields, [&](const Field& field) {
-      return std::ranges::find(field.axes, axis) != field.axes.end();
-    });
-    if (!has) continue;
-    known.push_back(axis);
-    names.push_back(name(axis));
-  }
-  std::int64_t product = 1;
-  for (const auto& [key, value] : *table) {
-    const auto at = std::ranges::find(names, key.str());
-    if (at == names.end()) {
-      reader.fail(key.source(), loss.id + " has no axis " + in_quotes(key.str()) +
-                                    " that may be pinned; it has " +
-                                    (names.empty() ? "none" : listed(names)));
-    }
-    const Axis axis = known[static_cast<std::size_t>(at - names.begin())];
-    const std::int64_t least = axis == Axis::vocab ? 2 : 1;
-    const auto extent = value.value_exact<std::int64_t>();
-    if (!extent || *extent < least || *extent > kMostPinned / product) {
-      reader.fail(value.source(), in_quotes(key.str()) + " must be a whole number from " +
-                                      std::to_string(least) + " to " + std::to_string(kMostPinned) +
-                                      (table->size() > 1 ? ", as the product of all axes" : ""));
-    }
-    product *= *extent;
-    subject.axes.emplace_back(axis, *extent);
-  }
-}
-
 /// Keys that mean nothing to a function which is called as it is, in host memory.
 void refuse_python(const Reader& reader) {
   for (const char* key : {"interpreter", "path", "device", "threads", "arguments"}) {
@@ -219,8 +181,26 @@ const LossSignature* read_loss(const Reader& reader, const fs::path& folder, Fin
                   "; see `lossgate list losses`, or write a signature = \"FILE.toml\"");
 }
 
-Subject read_subject(const toml::table& table, const std::string& file, const fs::path& folder,
-                     FindSignature find) {
+/// One subject for each of its devices.
+std::vector<Subject> read_devices(const Reader& reader, Subject subject) {
+  const toml::node* node = reader.find("device");
+  if (!node || !node->is_array()) {
+    subject.device = reader.text("device", subject.device);
+    return {subject};
+  }
+  const std::vector<std::string> devices = reader.texts("device");
+  if (devices.empty()) reader.fail(node->source(), "'device' has none in its list");
+  std::vector<Subject> subjects;
+  for (const std::string& device : devices) {
+    subjects.push_back(subject);
+    subjects.back().device = device;
+    subjects.back().name = on_device(subject.name, device);
+  }
+  return subjects;
+}
+
+std::vector<Subject> read_subject(const toml::table& table, const std::string& file,
+                                  const fs::path& folder, FindSignature find) {
   const Reader reader(table, file, "[[subject]]");
   reader.allow({"name",          "loss",     "signature",   "entry",    "interpreter",
                 "folder",        "path",     "environment", "device",   "threads",
@@ -244,7 +224,6 @@ Subject read_subject(const toml::table& table, const std::string& file, const fs
   subject.folder = folder / reader.text("folder");
   subject.path = reader.texts("path");
   subject.environment = pairs(reader, "environment");
-  subject.device = reader.text("device", subject.device);
   subject.threads = static_cast<int>(reader.value<std::int64_t>("threads", 1, "a number"));
   subject.arguments = pairs(reader, "arguments");
   subject.micro_batches = combination(reader, "micro_batches");
@@ -255,17 +234,21 @@ Subject read_subject(const toml::table& table, const std::string& file, const fs
     reader.fail(reader.find("megabytes")->source(), "'megabytes' must not be negative");
   read_names(reader, *loss, subject);
   read_options(reader, *loss, subject);
-  read_axes(reader, *loss, subject);
+  subject.axes = read_axes(reader, *loss);
   if (const toml::table* arithmetic = reader.table("arithmetic")) {
     subject.arithmetic = read_arithmetic(*arithmetic, file, *loss);
   }
   if (const toml::table* contract = reader.table("contract")) {
     read_contract(*contract, file, *loss, subject);
   }
-  return subject;
+  return read_devices(reader, std::move(subject));
 }
 
 }  // namespace
+
+std::string on_device(const std::string& name, const std::string& device) {
+  return name + "@" + device;
+}
 
 std::vector<Subject> parse_config(std::string_view text, const std::string& file,
                                   const fs::path& folder, FindSignature find) {
@@ -279,9 +262,11 @@ std::vector<Subject> parse_config(std::string_view text, const std::string& file
   std::vector<Subject> subjects;
   std::set<std::string> names;
   for (const toml::node& node : *tables) {
-    subjects.push_back(read_subject(*node.as_table(), file, folder, find));
-    if (!names.insert(subjects.back().name).second) {
-      reader.fail(node.source(), "two subjects are called " + in_quotes(subjects.back().name));
+    for (Subject& subject : read_subject(*node.as_table(), file, folder, find)) {
+      if (!names.insert(subject.name).second) {
+        reader.fail(node.source(), "two subjects are called " + in_quotes(subject.name));
+      }
+      subjects.push_back(std::move(subject));
     }
   }
   return subjects;

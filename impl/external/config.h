@@ -19,7 +19,10 @@ struct ConfigError : std::runtime_error {
 /// Looks a loss up by its id; null where there is none.
 using FindSignature = const LossSignature* (*)(std::string_view id);
 
-/// The subjects of a lossgate.toml, in its order. `file` is how messages call it, relative paths
+/// How a subject is called where it is asked on several devices.
+std::string on_device(const std::string& name, const std::string& device);
+
+/// The subjects of a lossgate.toml, in its order; one with several devices is a subject for each. `file` is how messages call it, relative paths
 /// begin at `folder`. Throws ConfigError.
 ///
 ///   [[subject]]

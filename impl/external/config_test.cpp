@@ -65,6 +65,16 @@ TEST(Config, TakesAFunctionOfASharedLibrary) {
   EXPECT_EQ(subject.name, "toy_loss");
 }
 
+TEST(Config, MakesASubjectForEachDevice) {
+  const auto subjects = parse(kHead + "name = 'ours'\ndevice = ['cuda', 'cpu']\nthreads = 2\n");
+  ASSERT_EQ(subjects.size(), 2U);
+  EXPECT_EQ(subjects[0].name, "ours@cuda");
+  EXPECT_EQ(subjects[0].device, "cuda");
+  EXPECT_EQ(subjects[1].name, "ours@cpu");
+  EXPECT_EQ(subjects[1].device, "cpu");
+  EXPECT_EQ(subjects[1].threads, 2);
+}
+
 TEST(Config, ReadsEverythingThatItMayHold) {
   const Subject subject = parse(kHead + R"(
 name = "ours"
