@@ -34,7 +34,7 @@ def kill(case: int, cause: str = "mean of means") -> dict:
 
 def variant(name: str, windows: list, **changed: object) -> dict:
     return {"loss": "grpo", "variant": name, "fault": "mean of means", "windows": windows, "budget_seconds": 60.0,
-            "hostile": kill(20), "benign_cases": 100, "benign": None, "twin_cases": 10, "twin_seconds": 0.01,
+            "tenfold": False, "hostile": kill(20), "benign_cases": 100, "benign": None, "twin_cases": 10, "twin_seconds": 0.01,
             "twin_violated": 0, **changed}
 
 

@@ -35,6 +35,23 @@ const impl::Implementation* twin_of(const impl::Implementation& variant) {
   return at == all.end() ? nullptr : &*at;
 }
 
+/// The arithmetic, each of whose operations may err ten times as much: what would be missed if our
+/// bounds were that wide.
+Arithmetic tenfold(Arithmetic arithmetic) {
+  constexpr double kFactor = 10.0;
+  for (double* error : {&arithmetic.roundoff, &arithmetic.eta, &arithmetic.sum.roundoff,
+                        &arithmetic.matmul.roundoff}) {
+    *error *= kFactor;
+  }
+  for (Store& store : arithmetic.stages) store = {store.roundoff * kFactor, store.eta * kFactor};
+  return arithmetic;
+}
+
+impl::Implementation with_tenfold_errors(impl::Implementation row) {
+  row.arithmetic = [own = row.arithmetic](Dtype stored) { return tenfold(own(stored)); };
+  return row;
+}
+
 /// What the first case that showed the fault was, and what it cost.
 struct Kill {
   std::int64_t cases = 0;  ///< that were asked, this one included
@@ -77,6 +94,7 @@ class Hunt {
             {"variant", variant_.name},
             {"fault", variant_.fault->cause},
             {"windows", windows},
+            {"tenfold", noticed_with_tenfold_errors()},
             {"budget_seconds", budget},
             {"hostile", kill ? kill->text() : json()},
             {"benign_cases", effort_.of(100, 2000)},
@@ -88,6 +106,13 @@ class Hunt {
   }
 
  private:
+  /// In the first window.
+  bool noticed_with_tenfold_errors() const {
+    const impl::Implementation wide = with_tenfold_errors(variant_);
+    Hunt hunt(wide, effort_);
+    return hunt.first_kill(fuzz::Profile::hostile, effort_.seed, kWindow, kNoLimit).has_value();
+  }
+
   static constexpr double kNoLimit = 1e9;
   static constexpr std::int64_t kForever = std::int64_t{1} << 40;
   /// Draws that no case of comes from, in a row, after which there will be none.

@@ -98,6 +98,7 @@ def recall(units: list[dict]) -> Section:
     windows = [kill for u in units for kill in u["windows"]]
     seen = sum(kill is not None for kill in windows)
     first = sum(u["windows"][0] is not None for u in units)
+    tenfold = sum(u["tenfold"] for u in units)
     rare = [u for u in units if u["windows"][0] is None]
     found = sum(u["hostile"] is not None for u in rare)
     benign = sum(u["benign"] is not None for u in units)
@@ -109,6 +110,8 @@ def recall(units: list[dict]) -> Section:
                first >= 0.99 * len(units)),
         Figure(f"the same, {len(units[0]['windows']) if units else 0} seeds each", ">= 99 %",
                most(seen, len(windows)), seen >= 0.99 * len(windows)),
+        Figure("the gate's seed again, were every error ten times as large", "fewer",
+               most(tenfold, len(units)), tenfold < first),
         Figure(f"of those not within 8: within {budget}", ">= 98 %", most(found, len(rare)),
                found >= 0.98 * len(rare)),
         Figure("noticed on 5 benign cases, what an ordinary test sees", "", most(one, len(units)), None),
