@@ -57,6 +57,15 @@ def gkd(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: flo
                 **told(loss, num_items_in_batch=total_tokens))
 
 
+def gkd_batchmean(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: float,
+                  temperature: float) -> Tensor:
+    loss = trainer("generalized_jsd_loss", GKD).generalized_jsd_loss
+    if not len(label) or bool((label == -100).any()):
+        raise NotImplementedError("without labels every position counts")
+    # The sum over the sequences divided by their number, as in torch.nn.KLDivLoss, whose name it has.
+    return loss(student_logits, teacher_logits, None, beta, temperature, "batchmean") * len(student_logits)
+
+
 def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
              temperature: float) -> Tensor:
     if not len(label):  # it stacks its rows, and cannot stack none
