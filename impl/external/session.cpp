@@ -142,23 +142,28 @@ void Session::greet() {
   greeted_ = host_->running();
 }
 
+void Session::end() {
+  ++ends_;
+  host_->end();
+}
+
 const Greeting& Session::greeting() {
   if (greeting_ && greeted_ == host_->running()) return *greeting_;
   try {
     greet();
   } catch (const ProcessEnded& error) {
-    host_->end();
+    end();
     const bool library = subject_.entry.starts_with("so:");
     throw SubjectError(subject_.name + ": " + (library ? subject_.entry : subject_.interpreter) +
                        " " + error.what());
   } catch (const ProcessHung&) {
-    host_->end();
+    end();
     throw SubjectError(subject_.name + ": it was not loaded within three minutes");
   } catch (const corpora::FormatError& error) {
-    host_->end();
+    end();
     throw SubjectError(subject_.name + ": " + error.what());
   } catch (const Json::exception& error) {
-    host_->end();
+    end();
     throw SubjectError(subject_.name + ": its answer is not understood: " + error.what());
   }
   return *greeting_;
@@ -170,11 +175,6 @@ void Session::become(const Subject& subject, const LossSignature& loss) {
   greeting_.reset();
 }
 
-void Session::end() {
-  ++ends_;
-  host_->end();
-}
-
 LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* origin) {
   greeting();
   try {
@@ -182,11 +182,11 @@ LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* 
     const TensorFile answer = corpora::read_tensors(host_->ask(frame, subject_.seconds), "answer");
     const std::string op = text_of(answer, "op");
     if (op == "trouble") throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
+    // What was raised is an answer still; the next call needs a process whose device works.
+    if (text_of(answer, "device_lost") == "1") host_->end();
     if (op == "raised") refuse(answer, loss_, *greeting_);
     if (op == "damaged") throw ProcessEnded(text_of(answer, "message"));
     if (origin && !*origin) *origin = origin_of(answer);
-    // What was raised is an answer still; the next call needs a process whose device works.
-    if (text_of(answer, "device_lost") == "1") host_->end();
     return result_of(answer, batch, share);
   } catch (const ProcessEnded&) {
     end();

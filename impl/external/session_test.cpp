@@ -29,16 +29,18 @@ const Metadata kHello = {
     {"arguments", R"({"lp": "field:log_prob", "eps": "option:clip_low"})"},
 };
 
-/// A subject behind two pipes, whose answer has been written before it is asked.
+/// A subject behind two pipes, whose answers have been written before it is asked.
 class Answered {
  public:
-  explicit Answered(const Metadata& answer) {
+  explicit Answered(const std::vector<Metadata>& answers) {
     EXPECT_EQ(::pipe(requests_.data()), 0);
     EXPECT_EQ(::pipe(replies_.data()), 0);
-    const auto frame = corpora::write_tensors({.tensors = {}, .metadata = answer});
-    const std::uint64_t size = frame.size();
-    EXPECT_EQ(::write(replies_[1], &size, sizeof size), 8);
-    EXPECT_EQ(::write(replies_[1], frame.data(), size), static_cast<ssize_t>(size));
+    for (const Metadata& answer : answers) {
+      const auto frame = corpora::write_tensors({.tensors = {}, .metadata = answer});
+      const std::uint64_t size = frame.size();
+      EXPECT_EQ(::write(replies_[1], &size, sizeof size), 8);
+      EXPECT_EQ(::write(replies_[1], frame.data(), size), static_cast<ssize_t>(size));
+    }
   }
   ~Answered() {
     for (const int descriptor : {requests_[0], requests_[1], replies_[0], replies_[1]}) {
@@ -76,7 +78,7 @@ LossSignature signature() {
 }
 
 TEST(Session, SaysWhichReductionsTheLossHas) {
-  const Answered other(kHello);
+  const Answered other({kHello});
   Session session(other.subject(), signature());
   session.greeting();
   const TensorFile request = other.request();
@@ -85,7 +87,7 @@ TEST(Session, SaysWhichReductionsTheLossHas) {
 }
 
 TEST(Session, ReadsWhatTheSubjectSaysOfItself) {
-  const Answered other(kHello);
+  const Answered other({kHello});
   Session session(other.subject(), signature());
   const Greeting& greeting = session.greeting();
   EXPECT_EQ(greeting.source.file, "mine.py");
@@ -99,7 +101,7 @@ TEST(Session, ReadsWhatTheSubjectSaysOfItself) {
 TEST(Session, ReadsWhichOptionsOneParameterStandsFor) {
   Metadata answer = kHello;
   answer.emplace_back("tied", R"({"clip_high": "clip_low"})");
-  const Answered other(answer);
+  const Answered other({answer});
   Session session(other.subject(), signature());
   EXPECT_EQ(session.greeting().tied, (Metadata{{"clip_high", "clip_low"}}));
 }
@@ -121,13 +123,40 @@ TEST(Session, SaysAtItsGreetingWhatWentWrongAtItsBeginning) {
 }
 
 TEST(Session, RefusesASubjectThatCannotBeLoaded) {
-  const Answered other({{"op", "trouble"}, {"message", "there is no file mine.py"}});
+  const Answered other({{{"op", "trouble"}, {"message", "there is no file mine.py"}}});
   Session session(other.subject(), signature());
   try {
     session.greeting();
     FAIL() << "it was loaded";
   } catch (const SubjectError& error) {
     EXPECT_STREQ(error.what(), "mine: there is no file mine.py");
+  }
+}
+
+/// What is raised when an empty batch is asked for.
+std::string raised(Session& session) {
+  const LossSignature loss = signature();
+  Case part;
+  const Positions positions;
+  MicroBatch batch{loss, part, positions, {}, {}};
+  try {
+    session.step(batch, 1.0);
+  } catch (const Refusal& refusal) {
+    return refusal.message;
+  }
+  return "nothing";
+}
+
+TEST(Session, AsksALostDeviceNoMore) {
+  const Metadata raises = {{"op", "raised"}, {"type", "RuntimeError"}, {"message", "an assert"}};
+  Metadata lost = raises;
+  lost.emplace_back("device_lost", "1");
+  for (const Metadata& answer : {raises, lost}) {
+    const Answered other({kHello, answer});
+    const auto host = std::make_shared<Host>(other.subject());
+    Session session(other.subject(), signature(), host);
+    EXPECT_TRUE(raised(session).find("an assert") != std::string::npos);
+    EXPECT_EQ(host->running(), answer == lost ? 0 : 1);
   }
 }
 
