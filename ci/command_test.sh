@@ -201,6 +201,7 @@ listing() {
   expect 0 'old_log_prob' describe grpo
   expect 0 'gradient' describe finite_backward
   expect 0 'usual fix' describe does_not_hang
+  expect 0 'usual fix' describe 'mean of means'
   expect 0 '\*\*B4\.\*\*' describe B4
   expect 0 'twin of fake_exact' describe fake_doubled
 }

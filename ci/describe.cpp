@@ -7,6 +7,7 @@
 #include "ci/tasks.h"
 #include "ci/verbs.h"
 #include "impl/catalog.h"
+#include "properties/causes.h"
 #include "report/finding_text.h"
 #include "report/value_text.h"
 
@@ -88,6 +89,14 @@ void describe_implementation(const impl::Implementation& i) {
       fmt::join(i.fault->killers, ", "));
 }
 
+void describe_cause(const properties::Cause& cause) {
+  fmt::print("{}\n", cause.name);
+  for (const std::string& line : report::wrapped(std::string(cause.statement), 96)) {
+    fmt::print("  {}\n", line);
+  }
+  if (!cause.repair.empty()) fmt::print("  usual fix   {}\n", cause.repair);
+}
+
 bool describe_any(const std::string& name) {
   if (const LossSignature* signature = reference::find_signature(name)) {
     describe_loss(*signature);
@@ -102,6 +111,10 @@ bool describe_any(const std::string& name) {
   for (const report::PropertyEntry& property : run_properties()) {
     if (property.name != name) continue;
     describe_property(property, "");
+    return true;
+  }
+  if (const properties::Cause* cause = properties::find_cause(name)) {
+    describe_cause(*cause);
     return true;
   }
   if (const auto rule = find_rule(rules_text(), name)) {
@@ -129,8 +142,10 @@ int run_describe(const std::string& name) {
     known.insert(known.end(), names.begin(), names.end());
   }
   for (const report::PropertyEntry& property : run_properties()) known.push_back(property.name);
+  for (const properties::Cause& cause : properties::causes()) known.emplace_back(cause.name);
   const std::string meant = nearest(name, known);
-  throw InputError("'" + name.substr(0, 64) + "' is no loss, property, rule or implementation" +
+  throw InputError("'" + name.substr(0, 64) +
+                   "' is no loss, property, cause, rule or implementation" +
                    (meant.empty() ? "; see lossgate list" : "; did you mean '" + meant + "'?"));
 }
 

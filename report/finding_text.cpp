@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "properties/causes.h"
 #include "properties/property.h"
 #include "report/value_text.h"
 
@@ -51,26 +52,6 @@ constexpr std::pair<std::string_view, std::string_view> kFixes[] = {
     {"does_not_hang", "bound every loop by the input's size"},
 };
 
-/// Where the cause says more than the property.
-constexpr std::pair<std::string_view, std::string_view> kCures[] = {
-    {"non-finite value behind a mask",
-     "select valid positions (where, not a product) before the first operation, not after the "
-     "last"},
-    {"non-finite slope behind a bound",
-     "bound the argument before exp: a clip of the result leaves 0 x inf in the backward"},
-    {"infinite slope",
-     "keep away from where the slope is infinite: 0 for sqrt, log and norms, far out for exp"},
-    {"overflow on a live path", "bound the argument of exp, or use the stable form"},
-    {"empty divisor", "give the divisor a floor of 1 where nothing is valid"},
-    {"empty row counted", "divide by the sequences that have a valid token"},
-    {"another formula",
-     "declare the loss, options and reduction that it has (lossgate identify names them), or mend "
-     "it"},
-    {"gradient without an advantage",
-     "multiply by the advantage last, and nothing by anything else"},
-    {"dead signal", "look for detach, no_grad or a constant on the way to the loss"},
-};
-
 std::string_view found(std::span<const std::pair<std::string_view, std::string_view>> table,
                        std::string_view key) {
   for (const auto& [name, fix] : table) {
@@ -82,7 +63,8 @@ std::string_view found(std::span<const std::pair<std::string_view, std::string_v
 }  // namespace
 
 std::string_view usual_fix(std::string_view property, std::string_view cause) {
-  if (const std::string_view cure = found(kCures, cause); !cure.empty()) return cure;
+  const properties::Cause* named = properties::find_cause(cause);
+  if (named && !named->repair.empty()) return named->repair;
   if (const std::string_view fix = found(kFixes, property); !fix.empty()) return fix;
   return "replay the case and compare each stage with the reference";
 }

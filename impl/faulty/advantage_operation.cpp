@@ -84,7 +84,7 @@ std::vector<Implementation> advantage_scaling_implementations() {
                        "two micro-batches with valid tokens", {"split_invariance"}));
   all.push_back(faulty("divisor_without_floor", ScalingFault::no_floor, "empty divisor",
                        "a fully masked mini-batch", {"empty_is_zero"}));
-  all.push_back(faulty("scaled_twice", ScalingFault::scaled_twice, "count used twice",
+  all.push_back(faulty("scaled_twice", ScalingFault::scaled_twice, "scaled twice",
                        "a critic that runs the normalisation again", {"reference_agreement"}));
   all.push_back(faulty("padding_counted", ScalingFault::padding_counted, "padding counted",
                        "a masked position", {"reference_agreement", "padding_invariance"}));

@@ -55,7 +55,7 @@ void add_softmax_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("probability_in_bf16", CrossEntropyFault::probability_in_bf16,
                        {.twin = "eager",
                         .thread = "https://github.com/linkedin/Liger-Kernel/commit/be1cdc17",
-                        .cause = "cancellation",
+                        .cause = "narrow arithmetic",
                         .trigger = "a likely taken token: p is rounded before it meets the 1",
                         .killers = {"reference_agreement"}}));
 }
@@ -71,32 +71,32 @@ void add_term_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("smoothing_over_others", CrossEntropyFault::smoothing_over_others,
                        {.twin = "eager",
                         .thread = "https://arxiv.org/abs/1512.00567",
-                        .cause = "biased weight",
+                        .cause = "option misread",
                         .trigger = "smoothing: the other V - 1 tokens share all of it",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("smoothing_of_ignored", CrossEntropyFault::smoothing_of_ignored,
                        {.twin = "eager",
                         .thread = "https://github.com/pytorch/pytorch/issues/73205",
-                        .cause = "padding counted",
+                        .cause = "masked data leaks",
                         .trigger = "smoothing, and a label of -100",
                         .killers = {"masked_positions_inert", "reference_agreement"}}));
   all.push_back(faulty("z_loss_without_gradient", CrossEntropyFault::z_loss_without_gradient,
                        {.twin = "eager",
                         .thread = "https://github.com/allenai/OLMo-core/pull/702",
-                        .cause = "gradient stopped",
+                        .cause = "dead signal",
                         .trigger = "a z-loss: it is in the loss and not in the gradient",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("z_loss_of_ignored", CrossEntropyFault::z_loss_of_ignored,
                        {.twin = "eager",
                         .thread = "https://github.com/allenai/OLMo-core/pull/702",
-                        .cause = "padding counted",
+                        .cause = "masked data leaks",
                         .trigger = "a z-loss, and a label of -100",
                         .killers = {"masked_positions_inert", "reference_agreement"}}));
   all.push_back(faulty("terms_in_bf16", CrossEntropyFault::terms_in_bf16,
                        {.twin = "eager",
                         .thread = "https://github.com/linkedin/Liger-Kernel/blob/main/src/"
                                   "liger_kernel/ops/cross_entropy.py",
-                        .cause = "narrow accumulation",
+                        .cause = "narrow arithmetic",
                         .trigger = "valid tokens: their costs are stored before they are summed",
                         .killers = {"reference_agreement"}}));
 }
@@ -113,20 +113,20 @@ void add_position_faults(std::vector<Implementation>& all) {
                        CrossEntropyFault::ignored_label_as_first_token,
                        {.twin = "eager",
                         .thread = "https://github.com/voidism/DiffCSE/issues/25",
-                        .cause = "padding counted",
+                        .cause = "masked data leaks",
                         .trigger = "a label of -100",
                         .killers = {"masked_positions_inert", "reference_agreement"}}));
   all.push_back(
       faulty("mask_multiply", CrossEntropyFault::mask_multiply,
              {.twin = "eager",
               .thread = "https://github.com/NVIDIA-NeMo/RL/pull/4120",
-              .cause = "mask after a non-finite value",
+              .cause = "non-finite value behind a mask",
               .trigger = "an infinity or NaN at a position of label -100",
               .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
   all.push_back(faulty("mean_over_all_positions", CrossEntropyFault::mean_over_all_positions,
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/pull/4105",
-                        .cause = "wrong divisor",
+                        .cause = "padding counted",
                         .trigger = "a token mean, and a label of -100",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("mean_over_no_token", CrossEntropyFault::mean_over_no_token,

@@ -148,7 +148,7 @@ void add_entropy_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("normaliser_detached", EntropyFault::normaliser_detached,
                        {.twin = "eager",
                         .thread = "https://github.com/ByteDance-Seed/VeOmni/pull/720",
-                        .cause = "gradient stopped",
+                        .cause = "dead signal",
                         .trigger = "any: the gradient p (log p + 1) has the entropy missing",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("wrong_sign", EntropyFault::wrong_sign,
@@ -171,13 +171,13 @@ std::vector<Implementation> entropy_bonus_implementations() {
       faulty("mask_multiply", EntropyFault::mask_multiply,
              {.twin = "eager",
               .thread = "https://github.com/NovaSky-AI/SkyRL/pull/2259",
-              .cause = "mask after a non-finite value",
+              .cause = "non-finite value behind a mask",
               .trigger = "an infinity or NaN at a masked position",
               .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
   all.push_back(faulty("mean_over_all_positions", EntropyFault::mean_over_all_positions,
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/pull/4105",
-                        .cause = "wrong divisor",
+                        .cause = "padding counted",
                         .trigger = "a token mean, and a masked position",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("mean_over_no_token", EntropyFault::mean_over_no_token,

@@ -81,21 +81,21 @@ void add_overflow_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("output_clamp_only", GrpoFault::output_clamp_only,
                        {.twin = "eager",
                         .thread = "https://github.com/OpenRLHF/OpenRLHF/pull/1335",
-                        .cause = "clamp after exp",
+                        .cause = "dead clamp",
                         .trigger = "k3 with ref_log_prob - log_prob above 88.7 (f32)",
                         .killers = {"finite_backward"}}));
   all.push_back(faulty("clamp_in_caller_only", GrpoFault::clamp_in_caller_only,
                        {.twin = "eager",
                         .thread = "https://github.com/linkedin/Liger-Kernel/blob/main/src/"
                                   "liger_kernel/chunked_loss/grpo_loss.py",
-                        .cause = "clamp of a copy",
+                        .cause = "dead clamp",
                         .trigger = "a valid log-ratio above the clamp",
                         .killers = {"finite_backward", "reference_agreement"}}));
   all.push_back(faulty("token_clamp_not_sequence", GrpoFault::token_clamp_not_sequence,
                        {.twin = "eager",
                         .thread = "https://github.com/OpenRLHF/OpenRLHF/blob/main/openrlhf/models/"
                                   "loss.py",
-                        .cause = "clamp on one path only",
+                        .cause = "dead clamp",
                         .trigger = "sequence level with a mean log-ratio above the clamp",
                         .killers = {"finite_backward", "reference_agreement"}}));
   const Step in_f16 = [](MicroBatch& micro_batch) { return eager_grpo_in_f16(micro_batch, {}); };
@@ -107,7 +107,7 @@ void add_overflow_faults(std::vector<Implementation>& all) {
   all.push_back(
       with_fault(std::move(f16), {.twin = "eager",
                                   .thread = "https://github.com/OpenRLHF/OpenRLHF/pull/1335",
-                                  .cause = "clamp wider than the format",
+                                  .cause = "narrow arithmetic",
                                   .trigger = "f16 with a log-ratio above 11.09",
                                   .killers = {"finite_backward", "reference_agreement"}}));
 }
@@ -129,7 +129,7 @@ void add_signal_faults(std::vector<Implementation>& all) {
   all.push_back(with_fault(grpo_with_gradient_error(1e-6),
                            {.twin = "eager",
                             .thread = "https://github.com/NovaSky-AI/SkyRL/pull/925",
-                            .cause = "biased weight",
+                            .cause = "backward is not the derivative",
                             .trigger = "f32, |log-ratio| <= 1: the smallest bias that must show",
                             .killers = {"reference_agreement"}}));
 }
@@ -181,7 +181,7 @@ void add_reduction_faults(std::vector<Implementation>& all) {
                        {.twin = "eager",
                         .thread = "https://github.com/NovaSky-AI/SkyRL/blob/main/skyrl/backends/"
                                   "skyrl_train/utils/ppo_utils.py",
-                        .cause = "padding counted",
+                        .cause = "masked data leaks",
                         .trigger = "a masked position whose advantage is not 0",
                         .killers = {"masked_positions_inert"}}));
 }

@@ -54,7 +54,7 @@ void add_value_faults(std::vector<Implementation>& all) {
                        {.fault = JsdFault::temperature_forgotten_in_gradient},
                        {.twin = "eager",
                         .thread = "https://arxiv.org/abs/1503.02531",
-                        .cause = "biased weight",
+                        .cause = "option misread",
                         .trigger = "a temperature other than 1",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("linear_jsd", "weight_gradient_accumulated_in_bf16",
@@ -62,7 +62,7 @@ void add_value_faults(std::vector<Implementation>& all) {
                        {.twin = "eager",
                         .thread = "https://github.com/linkedin/Liger-Kernel/blob/main/src/"
                                   "liger_kernel/chunked_loss/jsd_loss.py",
-                        .cause = "narrow accumulation",
+                        .cause = "narrow arithmetic",
                         .trigger = "valid tokens whose gradients differ",
                         .killers = {"reference_agreement"}}));
 }

@@ -39,7 +39,7 @@ void add_overflow_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("k3_output_clamp_only", {.fault = KlFault::k3_output_clamp_only},
                        {.twin = "eager",
                         .thread = "https://github.com/OpenRLHF/OpenRLHF/pull/1335",
-                        .cause = "clamp after exp",
+                        .cause = "dead clamp",
                         .trigger = "k3 with ref_log_prob - log_prob above 88.7 (f32)",
                         .killers = {"finite_backward"}}));
   all.push_back(
@@ -54,7 +54,7 @@ void add_overflow_faults(std::vector<Implementation>& all) {
              {.twin = "eager",
               .thread = "https://github.com/volcengine/verl/blob/main/verl/trainer/ppo/"
                         "core_algos.py",
-              .cause = "infinity minus infinity",
+              .cause = "overflow of a square or sum",
               .trigger = "kl_straight_through with |log_prob - ref_log_prob| above 2.6e19 (f32)",
               .killers = {"finite_forward"}}));
 }

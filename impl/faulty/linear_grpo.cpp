@@ -66,13 +66,13 @@ void add_objective_faults(std::vector<Implementation>& all) {
                        {.objective = {.fault = GrpoFault::clamp_in_caller_only}},
                        {.twin = "eager",
                         .thread = kLiger,
-                        .cause = "clamp of a copy",
+                        .cause = "dead clamp",
                         .trigger = "a valid log-ratio above the clamp",
                         .killers = {"reference_agreement"}}));
   Implementation f16 = faulty("f16_exp_under_clamp_20", {.objective_in_f16 = true},
                               {.twin = "eager",
                                .thread = "https://github.com/OpenRLHF/OpenRLHF/pull/1335",
-                               .cause = "clamp wider than the format",
+                               .cause = "narrow arithmetic",
                                .trigger = "f16 with a log-ratio above 11.09",
                                .killers = {"finite_backward"}});
   f16.unsupported = [](const Case& c) -> std::optional<std::string> {
@@ -96,7 +96,7 @@ void add_layer_faults(std::vector<Implementation>& all) {
       faulty("weight_gradient_in_bf16", {.fault = LinearGrpoFault::weight_gradient_in_16_bits},
              {.twin = "eager",
               .thread = "https://github.com/linkedin/Liger-Kernel/pull/1391",
-              .cause = "narrow accumulation",
+              .cause = "narrow arithmetic",
               .trigger = "16-bit fields and sequences whose gradients differ",
               .killers = {"reference_agreement"}});
   narrow.unsupported = [](const Case& c) -> std::optional<std::string> {
@@ -108,7 +108,7 @@ void add_layer_faults(std::vector<Implementation>& all) {
                        {.fault = LinearGrpoFault::scores_masked_positions},
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/pull/5407",
-                        .cause = "non-finite value behind a mask",
+                        .cause = "value repaired, gradient not",
                         .trigger = "an infinity or NaN in the hidden states of a masked position",
                         .killers = {"masked_positions_inert"}}));
 }

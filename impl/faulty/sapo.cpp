@@ -83,14 +83,14 @@ void add_gate_faults(std::vector<Implementation>& all) {
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/blob/main/trl/trainer/"
                                   "grpo_trainer.py",
-                        .cause = "zero times infinity",
+                        .cause = "clamp after exp",
                         .trigger = "no clamp, and a log-ratio above 88.7 (f32)",
                         .killers = {"finite_backward"}}));
   all.push_back(faulty("clamp_forgotten", SapoFault::clamp_forgotten,
                        {.twin = "eager",
                         .thread = "https://github.com/verl-project/verl/blob/main/verl/trainer/ppo/"
                                   "core_algos.py",
-                        .cause = "clamp on one path only",
+                        .cause = "dead clamp",
                         .trigger = "a log-ratio below minus the clamp",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("one_tau", SapoFault::one_tau,
@@ -102,7 +102,7 @@ void add_gate_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("scale_without_tau", SapoFault::scale_without_tau,
                        {.twin = "eager",
                         .thread = kPaper,
-                        .cause = "biased weight",
+                        .cause = "option misread",
                         .trigger = "a tau that is not 1",
                         .killers = {"reference_agreement"}}));
 }

@@ -46,7 +46,7 @@ std::vector<Implementation> sparse_jsd_implementations() {
                        SparseJsdFault::padding_replaced_by_zero_and_counted,
                        {.twin = "eager",
                         .thread = kServerTeacher,
-                        .cause = "padding counted",
+                        .cause = "masked data leaks",
                         .trigger = "a masked position",
                         .killers = {"reference_agreement", "padding_invariance"}}));
   all.push_back(faulty("nan_to_num_at_valid", SparseJsdFault::nan_to_num_at_valid,
@@ -58,7 +58,7 @@ std::vector<Implementation> sparse_jsd_implementations() {
   all.push_back(faulty("sentinel_compared_in_bf16", SparseJsdFault::sentinel_compared_in_bf16,
                        {.twin = "eager",
                         .thread = kServerTeacher,
-                        .cause = "padding counted",
+                        .cause = "sentinel compared",
                         .trigger = "padding that is not -infinity",
                         .killers = {"reference_agreement", "masked_positions_inert"}}));
   return all;

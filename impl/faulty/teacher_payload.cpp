@@ -140,22 +140,22 @@ std::vector<Implementation> teacher_payload_implementations() {
   using enum PayloadFault;
   return {
       implementation("eager", none),
-      faulty("merged_where_present", merged_where_present, "pairing by position",
+      faulty("merged_where_present", merged_where_present, "invalid input accepted",
              "an optional array that only some responses have", "error_on_invalid"),
       faulty("prompt_unchecked", prompt_unchecked, "invalid input accepted",
              "a prompt as long as its sequence", "error_on_invalid"),
-      faulty("json_lacks_actual", json_lacks_actual, "path lacks a term",
+      faulty("json_lacks_actual", json_lacks_actual, "legal input refused",
              "the JSON form with the sampled tokens' log-probs", "reference_agreement"),
-      faulty("nan_becomes_minus_inf", nan_becomes_minus_inf, "laundering", "a NaN in the payload",
-             "error_on_invalid"),
+      faulty("nan_becomes_minus_inf", nan_becomes_minus_inf, "invalid input accepted",
+             "a NaN in the payload", "error_on_invalid"),
       faulty("truncated_base64_accepted", truncated_base64_accepted, "invalid input accepted",
              "a base64 text that is cut off", "error_on_invalid"),
-      faulty("message_padding_read", message_padding_read, "padding counted",
+      faulty("message_padding_read", message_padding_read, "masked data leaks",
              "a binary response of ragged completions with data behind their ends",
              "reference_agreement"),
       faulty("lengths_unchecked", lengths_unchecked, "invalid input accepted",
              "a token with fewer ids than log-probs", "error_on_invalid"),
-      faulty("padding_is_zero", padding_is_zero, "sentinel is a legal value",
+      faulty("padding_is_zero", padding_is_zero, "option misread",
              "a ragged batch, padded with minus infinity", "reference_agreement"),
   };
 }

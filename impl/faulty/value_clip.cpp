@@ -35,7 +35,7 @@ void add_value_faults(std::vector<Implementation>& all) {
              {.twin = "eager",
               .thread = "https://github.com/volcengine/verl/blob/main/verl/trainer/ppo/"
                         "core_algos.py",
-              .cause = "overflow of an intermediate",
+              .cause = "overflow of a square or sum",
               .trigger = "|value - return| between 1.84e19 and 2.61e19 (f32), 256 and 361 (f16)",
               .killers = {"finite_forward"}});
   // As a trainer that computes in the fields' format; in f32 16-bit squares do not overflow.
@@ -51,7 +51,7 @@ void add_value_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("minimum_of_squares", ValueClipFault::minimum_of_squares,
                        {.twin = "eager",
                         .thread = kFormula,
-                        .cause = "wrong branch",
+                        .cause = "option misread",
                         .trigger = "a prediction outside the clip range",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("clip_gradient_leaks", ValueClipFault::clip_gradient_leaks,

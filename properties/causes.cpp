@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/causes.h"
+
+#include <algorithm>
+
+namespace lossgate::properties {
+
+const std::vector<Cause>& causes() {
+  static const std::vector<Cause> all = {
+      // What is masked.
+      {"non-finite value behind a mask",
+       "A value at a masked position is no number before the mask is applied to it.",
+       "select valid positions (where, not a product) before the first operation, not after the "
+       "last"},
+      {"value repaired, gradient not",
+       "The loss is mended where it was no number; the operation behind it still has an infinite "
+       "slope, and zero times that is NaN.",
+       "a second where, around the operation's argument: nan_to_num and where mend values only"},
+      {"masked data leaks", "Numbers at masked positions reach the result.",
+       "select with where before the first operation, and add nothing for a masked position"},
+      {"gradient at a masked position",
+       "The loss does not depend on a masked position, its gradient is not 0 there.",
+       "zero the rows of masked positions in the backward, too"},
+      {"sentinel compared",
+       "Masked positions are found by the number that should stand there, not by the mask.",
+       "decide by mask or label; a sentinel is rounded by a cast and differs from caller to "
+       "caller"},
+
+      // Overflow and underflow.
+      {"clamp after exp",
+       "What bounds the result comes after exp has overflowed: the slope 0 of a bound meets an "
+       "infinite one.",
+       "bound the argument before exp: a clip of the result leaves 0 x inf in the backward"},
+      {"dead clamp", "A limit that the options set has no effect.",
+       "apply the limit to the value that the loss uses, on every path"},
+      {"exp of an unshifted logit", "exp is taken of logits as they are.",
+       "subtract the row's maximum first, as logsumexp does"},
+      {"logarithm of an underflow", "log is taken of a probability that has become 0.",
+       "stay with log-probs: log_softmax, not log(softmax); logaddexp for a mixture"},
+      {"zero times infinity",
+       "An impossible token's probability 0 meets its infinite logarithm, or a zero advantage an "
+       "infinite weight.",
+       "select: where the factor is 0 the term is 0, and its gradient"},
+      {"infinity minus infinity", "A maximum of logits that are all -inf is subtracted from them.",
+       "rescale by the running maximum only where it is finite"},
+      {"overflow of a square or sum",
+       "A square or a sum overflows on the way to a number that fits.",
+       "scale before squaring: (d / 2) d, not d d / 2"},
+      {"infinite slope", "The gradient of a finite loss is no number.",
+       "keep away from where the slope is infinite: 0 for sqrt, log and norms, far out for exp"},
+      {"unbounded exponent", "Finite inputs overflow.",
+       "clamp what the exponential and the products are given"},
+
+      // Counts.
+      {"empty divisor", "Where nothing counts, the sum is divided by a count of 0.",
+       "give the divisor a floor of 1 where nothing is valid"},
+      {"padding counted", "The divisor counts masked positions.",
+       "count valid positions, never positions"},
+      {"empty row counted", "A sequence without a valid position is counted.",
+       "divide by the sequences that have a valid token"},
+      {"wrong divisor", "Terms are divided by another count than the reduction says.",
+       "divide by what the reduction counts: valid tokens, sequences, or the given number"},
+      {"scaled twice", "A count divides the terms twice.",
+       "normalise once; scale a copy, as an in-place normalisation runs twice"},
+      {"mean of means",
+       "Each micro-batch, rank or buffer is divided by its own count, and the means are put "
+       "together.",
+       "divide by the whole step's token count and sum over micro-batches and ranks"},
+      {"rank average",
+       "The average that the all-reduce takes over ranks is not undone, or is twice.",
+       "multiply by the number of ranks once, or all-reduce sums"},
+      {"remainder dropped", "Sequences that do not fill a micro-batch are lost.",
+       "deal out all sequences; the last micro-batch may be smaller"},
+      {"pairing by position", "A sequence gets what belongs to another one.",
+       "look rows up by their own data, never by their place in the batch"},
+
+      // Formula and signal.
+      {"wrong sign", "What is wrong is right with the other sign.", "negate it"},
+      {"option misread", "An option is ignored, applied twice, or means something else.",
+       "compare how the formula in the signature uses that option"},
+      {"dead signal", "A term of the loss, or all of it, has no gradient.",
+       "look for detach, no_grad or a constant on the way to the loss"},
+      {"gradient through a clamp", "A gradient flows where a clamp or clip holds.",
+       "the slope beyond a bound is 0: clamp the variable itself, not a detached copy"},
+      {"gradient through what is constant",
+       "The gradient includes a factor that the formula takes for a constant.",
+       "detach the weight"},
+      {"gradient filtered",
+       "Small entries of a gradient are left out: a trade-off of some kernels, which they declare.",
+       "turn the filter off, or declare a gradient stored no finer"},
+      {"gradient without an advantage", "With all advantages 0 there is a gradient.",
+       "multiply by the advantage last, and nothing by anything else"},
+
+      // Rounding.
+      {"narrow arithmetic",
+       "An operation, a stored intermediate or a sum has a narrower format than declared; to "
+       "accumulate in it is a trade-off where it is declared.",
+       "widen before the first operation and accumulate in f32, or declare the stage"},
+      {"cancellation", "Nearly equal numbers are subtracted where a stable form exists.",
+       "use the stable form: expm1(x) - x, not exp(x) - x - 1"},
+      {"epsilon in a logarithm", "A constant is added to a probability before its logarithm.",
+       "use log_softmax; it needs none"},
+
+      // What must not be accepted.
+      {"laundering", "A NaN or infinity at a valid position becomes a plausible number.",
+       "no nan_to_num at valid positions: raise, or let the NaN show"},
+      {"invalid input accepted", "Invalid input is computed with.",
+       "check labels, masks and options before they are read"},
+      {"refusal names another argument", "The refusal blames an argument that is right.",
+       "name the argument that failed the check"},
+      {"legal input refused", "Legal input is refused.", "compute it, or declare what is not"},
+
+      // The program around the formula.
+      {"a row reads another row", "A sequence's result depends on the others' order.",
+       "index rows by their own data, never by their place in the batch"},
+      {"order of operations varies", "The same input gives other bits.",
+       "no atomics or uninitialised memory in the reduction"},
+      {"input overwritten", "An input changes during the call.",
+       "scale a copy: an in-place normalisation runs twice"},
+      {"malformed result", "An output is missing, or has another shape or dtype.",
+       "return every output that the loss has, in the fields' dtype"},
+      {"another formula", "Ordinary data in a wide format show another loss.",
+       "declare the loss, options and reduction that it has (lossgate identify names them), or "
+       "mend "
+       "it"},
+
+      // What was seen, where no experiment says why.
+      {"overflow on a live path", "A value is no number where the formula's fits.",
+       "bound the argument of exp, or use the stable form", true},
+      {"non-finite slope behind a bound", "The loss is finite, its gradient is not.",
+       "bound the argument before exp: a clip of the result leaves 0 x inf in the backward", true},
+      {"not finite", "A value is no number where the formula's is one.",
+       "bound the argument of exp, or use the stable form", true},
+      {"disagrees with the formula", "A value differs by more than its arithmetic can.", "", true},
+      {"backward is not the derivative", "The forward is right and its gradient is not.",
+       "derive the backward again from the forward", true},
+      {"paths drift apart", "Two paths to the same numbers differ.",
+       "compare both paths with the reference; the farther one is wrong", true},
+      {"reduction over the wrong scope", "A split batch does not give what the whole gives.",
+       "divide by the whole step's token count and sum over micro-batches and ranks", true},
+  };
+  return all;
+}
+
+const Cause* find_cause(std::string_view name) {
+  const auto& all = causes();
+  const auto at = std::ranges::find(all, name, &Cause::name);
+  return at == all.end() ? nullptr : &*at;
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+/// The one list of what a finding may be called. A cause is a thing that an experiment on the
+/// implementation can tell from the others; ways to spoil a formula that nobody can tell apart from
+/// outside, or that one repair mends, are one cause.
+namespace lossgate::properties {
+
+struct Cause {
+  std::string_view name;
+  std::string_view statement;  ///< one sentence
+  std::string_view repair;     ///< what usually mends it; empty where the property says more
+  /// Whether it says what was seen and not why: all that is left where no experiment fits.
+  bool symptom = false;
+};
+
+const std::vector<Cause>& causes();
+const Cause* find_cause(std::string_view name);
+
+}  // namespace lossgate::properties
