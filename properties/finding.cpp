@@ -5,6 +5,7 @@
 
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
+#include "properties/diagnosis.h"
 #include "properties/property.h"
 
 namespace lossgate::properties {
@@ -123,7 +124,8 @@ Finding name_finding(CaseStudy& study, const impl::Implementation& implementatio
                   .violation = violation,
                   .reach = "",
                   .grade = grade_of(study, prober, benign),
-                  .fingerprint = ""};
+                  .fingerprint = "",
+                  .diagnosis = {.cause = violation.cause, .confidence = 0.0, .because = ""}};
   finding.fingerprint = finding.loss + "|" + option_class(study, prober) + "|" +
                         finding.implementation + "|" + finding.property + "|" + violation.cause +
                         "|" + kind_of_place(violation.place);
@@ -156,6 +158,7 @@ Finding make_finding(CaseStudy& study, const impl::Implementation& implementatio
                      const Property& property, const Violation& violation, bool benign) {
   Finding finding = name_finding(study, implementation, property, violation, benign);
   finding.reach = reach_of(study, implementation, property, violation);
+  finding.diagnosis = diagnose(study, implementation, property, violation);
   return finding;
 }
 

@@ -69,6 +69,13 @@ inline constexpr Grade kAllGrades[] = {Grade::ordinary, Grade::rare, Grade::adve
 std::string_view name(Grade grade);
 std::optional<Grade> parse_grade(std::string_view text);
 
+/// What experiments on the implementation say of a violation (rule G1).
+struct Diagnosis {
+  std::string cause;        ///< a name of properties/causes.h
+  double confidence = 0.0;  ///< 0: no more than what the property saw
+  std::string because;      ///< what the experiment showed; empty where none did
+};
+
 /// A violation with everything that is needed to show, to weigh and to wave it through.
 struct Finding {
   std::string property;
@@ -79,6 +86,7 @@ struct Finding {
   std::string reach;  ///< "fails from log-ratio 88.73", empty where no axis tames it
   Grade grade = Grade::rare;
   std::string fingerprint;  ///< rule E6: never a case id
+  Diagnosis diagnosis = {};
 };
 
 }  // namespace lossgate::properties

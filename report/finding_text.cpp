@@ -69,6 +69,11 @@ std::string_view usual_fix(std::string_view property, std::string_view cause) {
   return "replay the case and compare each stage with the reference";
 }
 
+std::string because_text(const properties::Diagnosis& diagnosis) {
+  if (diagnosis.because.empty()) return "";
+  return fmt::format("{} (confidence {:.2g})", diagnosis.because, diagnosis.confidence);
+}
+
 std::string repro_line(const RecordedFinding& finding, std::string_view folder) {
   if (finding.case_file.empty()) return finding.repro;
   const std::string path =

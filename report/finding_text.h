@@ -14,6 +14,9 @@ namespace lossgate::report {
 std::string finding_text(const RecordedFinding& finding, std::string_view statement,
                          std::string_view folder);
 
+/// What the experiment showed that named the cause, and how sure that is; empty where none did.
+std::string because_text(const properties::Diagnosis& diagnosis);
+
 /// What usually mends a violation: of its cause where that says more than the property.
 std::string_view usual_fix(std::string_view property, std::string_view cause = "");
 

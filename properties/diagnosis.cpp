@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/diagnosis.h"
+
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "properties/probes.h"
+#include "reference/spec/formats.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// What kind of experiment can say more than the violation itself.
+enum class Symptom { settled, not_finite, behind_mask, miscounted, differs, split };
+
+Symptom symptom_of(const Property& property, const Violation& violation) {
+  static constexpr std::pair<Symptom, std::string_view> kSymptoms[] = {
+      {Symptom::not_finite, "overflow on a live path"},
+      {Symptom::not_finite, "non-finite slope behind a bound"},
+      {Symptom::not_finite, "zero times infinity"},
+      {Symptom::not_finite, "not finite"},
+      {Symptom::behind_mask, "non-finite value behind a mask"},
+      {Symptom::behind_mask, "masked data leaks"},
+      {Symptom::behind_mask, "gradient at a masked position"},
+      {Symptom::miscounted, "empty row counted"},
+      {Symptom::miscounted, "padding counted"},
+      {Symptom::miscounted, "empty divisor"},
+      {Symptom::differs, "disagrees with the formula"},
+      {Symptom::differs, "dead signal"},
+      {Symptom::differs, "cancellation"},
+      {Symptom::differs, "paths drift apart"},
+      {Symptom::differs, "backward is not the derivative"},
+      {Symptom::differs, "gradient without an advantage"},
+  };
+  if (property.name == "split_invariance") return Symptom::split;
+  for (const auto& [symptom, cause] : kSymptoms) {
+    if (violation.cause == cause) return symptom;
+  }
+  return Symptom::settled;
+}
+
+struct Probe {
+  std::initializer_list<Symptom> symptoms;
+  Opinion (*ask)(Suspect&);
+};
+
+/// In order: of two opinions of one confidence the earlier stands.
+const Probe kProbes[] = {
+    {{Symptom::split}, probe_split},
+    {{Symptom::differs}, probe_rows},
+    {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs}, probe_masked_terms},
+    {{Symptom::behind_mask}, probe_behind_mask},
+    {{Symptom::miscounted, Symptom::differs}, probe_sign},
+    {{Symptom::miscounted, Symptom::differs}, probe_weights},
+    {{Symptom::not_finite, Symptom::differs}, probe_empty},
+    {{Symptom::not_finite, Symptom::differs}, probe_dead_clamp},
+    {{Symptom::differs}, probe_options},
+    {{Symptom::differs}, probe_rounding},
+    {{Symptom::differs}, probe_gradient},
+    {{Symptom::differs}, probe_needed_options},
+    {{Symptom::differs}, probe_constant_in_logarithm},
+    {{Symptom::differs}, probe_filtered_gradient},
+    {{Symptom::not_finite, Symptom::differs}, probe_logits},
+    {{Symptom::not_finite}, probe_exponents},
+};
+
+/// The specification with each of the other reductions that the loss has, as such or by an option.
+std::vector<LossSpec> other_reductions(const LossSignature& signature, const LossSpec& spec) {
+  std::vector<LossSpec> specs;
+  for (const Reduction reduction : signature.reductions) {
+    if (reduction == spec.reduction) continue;
+    specs.push_back(spec);
+    specs.back().reduction = reduction;
+  }
+  for (const Option& option : signature.options) {
+    for (const std::string& choice : option.choices) {
+      if (!parse_reduction(choice) || spec.choice(option.name) == choice) continue;
+      specs.push_back(spec);
+      specs.back().set(option.name, choice);
+    }
+  }
+  return specs;
+}
+
+/// From here on no other probe is asked.
+constexpr double kSure = 0.9;
+
+}  // namespace
+
+std::optional<Case> Suspect::plain_case(Plain plain) const {
+  const auto supported = [&](const std::optional<Case>& c) {
+    return c && !(implementation().unsupported && implementation().unsupported(*c));
+  };
+  if (!plain.dtype) {
+    plain.dtype = kWidestFormat;
+    auto wide = properties::plain_case(signature(), given(), plain);
+    if (supported(wide)) return wide;
+    plain.dtype = std::nullopt;
+  }
+  auto c = properties::plain_case(signature(), given(), plain);
+  return supported(c) ? c : std::nullopt;
+}
+
+const std::optional<Reading>& Suspect::plain() {
+  if (plain_) return *plain_;
+  plain_.emplace();
+  std::optional<Reading>& reading = *plain_;
+  auto c = plain_case();
+  if (!c) return *plain_ = as_given();
+  reading = read(c);
+  for (const LossSpec& spec : other_reductions(signature(), c->spec)) {
+    if (!reading || !reading->right()) break;
+    c->spec = spec;
+    if (auto other = read(c); other && !other->right()) reading = std::move(other);
+  }
+  if (reading && !reading->right() && !signature().coefficient.empty()) {
+    c = reading->given();
+    c->spec.set(signature().coefficient, 0.0);
+    if (auto alone = read(c); alone && !alone->right()) reading = std::move(alone);
+  }
+  return *plain_;
+}
+
+const std::optional<Reading>& Suspect::as_given() {
+  if (!as_given_) as_given_ = read(given());
+  return *as_given_;
+}
+
+Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
+                   const Property& property, const Violation& violation) {
+  Diagnosis best{.cause = violation.cause, .confidence = 0.0, .because = ""};
+  if (study.refusal() || study.loss().advice) return best;
+  const Symptom symptom = symptom_of(property, violation);
+  Suspect suspect(study, implementation, violation);
+  for (const Probe& probe : kProbes) {
+    bool asked = false;
+    for (const Symptom each : probe.symptoms) asked |= each == symptom;
+    if (!asked) continue;
+    Opinion opinion = probe.ask(suspect);
+    if (opinion && opinion->confidence > best.confidence) best = std::move(*opinion);
+    if (best.confidence >= kSure) break;
+  }
+  return best;
+}
+
+}  // namespace lossgate::properties

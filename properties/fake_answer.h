@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "properties/evaluation.h"
+#include "properties/verdict.h"
+
+/// For the tests of this folder: an implementation of any loss that answers what the formula gives,
+/// wrong in one way.
+namespace lossgate::properties {
+
+/// Of what is asked, before the formula is; and of what it gives for the case as it was asked.
+using ChangeCase = std::function<void(Case&)>;
+using ChangeAnswer = std::function<void(const Case&, LossResult&)>;
+
+impl::Implementation answering(const std::string& loss, ChangeCase asked,
+                               ChangeAnswer answered = nullptr);
+
+/// Ordinary numbers, some positions masked, the standard options.
+Case ordinary_case(const std::string& loss, Dtype dtype = Dtype::f64);
+
+/// The first violation of the case, property by property as a gate asks, with its diagnosis.
+Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c);
+
+}  // namespace lossgate::properties

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/fake_answer.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "properties/diagnosis.h"
+#include "properties/plain_case.h"
+
+namespace lossgate::properties {
+namespace {
+
+using reference::Tracked;
+
+/// What the formula gives for a case, in its outputs' formats.
+LossResult formula(const reference::Loss& loss, const Case& c) {
+  LossResult result;
+  if (auto refusal = reference::expected_refusal(loss, c)) {
+    result.refusal = std::move(refusal);
+    return result;
+  }
+  CaseStudy study(loss, c);
+  for (const OutputInfo& output : study.outputs()) {
+    result.outputs.push_back({output.name, Tensor::zeros(output.dtype, output.extents)});
+  }
+  study.for_each_expected(plain_arithmetic(Dtype::f64, ""), false,
+                          [&](std::size_t o, std::int64_t i, const Tracked& x) {
+                            result.outputs[o].tensor.set(i, static_cast<double>(x.v));
+                          });
+  return result;
+}
+
+}  // namespace
+
+impl::Implementation answering(const std::string& loss, ChangeCase asked, ChangeAnswer answered) {
+  impl::Implementation fake;
+  fake.name = "answering";
+  fake.loss = loss;
+  fake.unsupported = [](const Case&) { return std::nullopt; };
+  fake.arithmetic = [loss](Dtype stored) {
+    const auto& forms = reference::find_signature(loss)->forms;
+    return plain_arithmetic(stored == Dtype::f64 ? Dtype::f64 : Dtype::f32,
+                            forms.empty() ? "" : forms.front());
+  };
+  fake.evaluate = [asked = std::move(asked), answered = std::move(answered), loss](
+                      const LossSignature&, const Case& c) {
+    Case put = c;
+    if (asked) asked(put);
+    LossResult result = formula(*reference::find_loss(loss), put);
+    if (answered && !result.refusal) answered(c, result);
+    return result;
+  };
+  return fake;
+}
+
+Case ordinary_case(const std::string& loss, Dtype dtype) {
+  const LossSignature& signature = *reference::find_signature(loss);
+  Case c;
+  c.spec = standard_spec(signature);
+  for (const Field& field : signature.fields) {
+    for (const Axis axis : field.axes) c.shape[axis] = 5;
+  }
+  for (const Field& field : signature.fields) {
+    c.batch.fields.emplace_back(
+        field.name,
+        Tensor::zeros(field.dtypes.empty() ? dtype : field.dtypes.front(), c.shape.of(field.axes)));
+  }
+  return plain_case(signature, c).value();
+}
+
+Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c) {
+  CaseStudy study(*reference::find_loss(implementation.loss), c);
+  Evaluation evaluation(study, implementation);
+  std::vector<const Property*> properties;
+  for (const Property& property : catalog()) properties.push_back(&property);
+  const auto outcomes = check_all(evaluation, properties, true);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (!outcomes[i].violation || properties[i]->tier == Tier::hardening) continue;
+    return diagnose(study, implementation, *properties[i], *outcomes[i].violation);
+  }
+  return {.cause = "held", .confidence = 0.0, .because = ""};
+}
+
+TEST(FakeAnswer, IsSoundWhereNothingIsChanged) {
+  for (const char* loss : {"grpo", "cispo", "value_clip", "cross_entropy", "jsd", "log_prob"}) {
+    for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::bf16}) {
+      EXPECT_EQ(diagnosed(answering(loss, nullptr), ordinary_case(loss, dtype)).cause, "held")
+          << loss;
+    }
+  }
+}
+
+}  // namespace lossgate::properties

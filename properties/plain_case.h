@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "reference/spec/case.h"
+
+/// Cases that a probe makes to try one thing by itself.
+namespace lossgate::properties {
+
+/// What is in a plain case beside ordinary numbers.
+struct Plain {
+  std::optional<Dtype> dtype = std::nullopt;  ///< of the fields; that of the given case otherwise
+  bool padding = true;                        ///< ragged sequences
+  bool empty_row = false;                     ///< one of them without a position that counts
+  double spread = 2.0;                        ///< largest distance of a log-prob from its twin
+  double logit_spread = 2.0;                  ///< half the distance of the largest logit apart
+};
+
+/// A case with the options and the reduction of `like`, of four sequences and ordinary numbers: no
+/// infinity, no overflow, no split, zeros where masked, an upstream gradient of 1. Nothing where
+/// the loss has a field for which no ordinary number is known.
+std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
+                               const Plain& plain = {});
+
+}  // namespace lossgate::properties

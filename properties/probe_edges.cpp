@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "properties/behind_mask.h"
+#include "properties/case_facts.h"
+#include "properties/probes.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// Below the largest logit of a row: a probability that every format has, and one that none has.
+constexpr double kLikely = 10.0, kImpossible = 2000.0;
+/// A log-ratio whose exponential every format has, the share of a format's largest exponent that
+/// leaves room for what else a term is multiplied by, and a log-ratio beyond any exponent.
+constexpr double kTameExponent = 10.0, kWithinFormat = 0.75, kBeyondExponents = 1048576.0;
+
+/// The case at fault, with zeros behind the mask where that does not mend it.
+std::optional<Reading> wrong_as_given(Suspect& suspect) {
+  std::optional<Reading> reading = suspect.as_given();
+  if (reading && reading->right()) {
+    const auto silent = kZeroAdvantage.apply(suspect.signature(), suspect.given(), suspect.given());
+    reading = silent ? suspect.read(silent->c) : std::nullopt;
+  }
+  if (!reading || reading->right()) return std::nullopt;
+  if (const auto plain = zeroed_behind_mask(reading->study(), reading->given())) {
+    auto without = suspect.read(*plain);
+    if (without && !without->right()) return without;
+  }
+  return reading;
+}
+
+/// A limit that ordinary numbers exceed, and a distance at which the widest format overflows not.
+constexpr double kLimit = 2.0, kFarthest = 300.0;
+
+bool is_logit(const Field& field) {
+  return field.quantity == Quantity::logit && !field.axes.empty() &&
+         field.axes.back() == Axis::vocab;
+}
+
+/// The case with each row of logits changed: `change` gets its entries' values.
+std::optional<Case> with_rows(const LossSignature& signature, Case c,
+                              const std::function<void(std::vector<double>&)>& change) {
+  bool any = false;
+  for (const Field& field : signature.fields) {
+    if (!is_logit(field)) continue;
+    any = true;
+    Tensor& tensor = c.batch.at(field.name);
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    for (std::int64_t from = 0; from + vocab <= tensor.size() && vocab > 0; from += vocab) {
+      std::vector<double> row;
+      for (std::int64_t v = 0; v < vocab; ++v) row.push_back(tensor.at(from + v));
+      change(row);
+      for (std::int64_t v = 0; v < vocab; ++v) {
+        tensor.set(from + v, row[static_cast<std::size_t>(v)]);
+      }
+    }
+  }
+  return any ? std::optional(std::move(c)) : std::nullopt;
+}
+
+/// The largest finite logit of a row, 0 where there is none.
+double top(const std::vector<double>& row) {
+  double largest = -HUGE_VAL;
+  for (const double x : row) {
+    if (std::isfinite(x)) largest = std::max(largest, x);
+  }
+  return std::isfinite(largest) ? largest : 0.0;
+}
+
+void shift(std::vector<double>& row) {
+  const double largest = top(row);
+  for (double& x : row) x -= largest;
+}
+
+/// Impossible tokens become as good as impossible ones.
+void without_infinities(std::vector<double>& row) {
+  const double least = top(row) - kImpossible;
+  for (double& x : row) {
+    if (x == -HUGE_VAL) x = least;
+  }
+}
+
+void squeeze(std::vector<double>& row) {
+  const double largest = top(row);
+  for (double& x : row) x = std::max(x, largest - kLikely);
+}
+
+/// The likeliest token comes first, and whatever names a token follows.
+Case likeliest_first(const LossSignature& signature, const Case& c) {
+  Case result = c;
+  const auto leader = std::ranges::find_if(signature.fields, is_logit);
+  const std::int64_t vocab = c.shape[Axis::vocab];
+  const Tensor& logits = c.batch.at(leader->name);
+  for (std::int64_t position = 0; (position + 1) * vocab <= logits.size(); ++position) {
+    std::int64_t first = 0;
+    for (std::int64_t v = 0; v < vocab; ++v) {
+      if (logits.at(position * vocab + v) > logits.at(position * vocab + first)) first = v;
+    }
+    for (const Field& field : signature.fields) {
+      if (!is_positional(field)) continue;
+      Tensor& tensor = result.batch.at(field.name);
+      const std::int64_t each = entries_per_position(c, tensor);
+      if (is_logit(field)) {
+        const double a = tensor.at(position * vocab), b = tensor.at(position * vocab + first);
+        tensor.set(position * vocab, b);
+        tensor.set(position * vocab + first, a);
+      } else if (field.quantity == Quantity::label) {
+        for (std::int64_t i = position * each; i < (position + 1) * each; ++i) {
+          const std::int64_t token = tensor.integer_at(i);
+          if (token == 0 || token == first) tensor.set(i, static_cast<double>(first - token));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+/// The case with no number farther from its twin, or from 0, than this.
+Case within(const LossSignature& signature, Case c, double largest) {
+  const Case given = c;
+  for (const ReachAxis& axis : signature.reach) {
+    const Field* field = signature.find_field(axis.field);
+    if (!field || field->quantity == Quantity::logit) continue;
+    Tensor& tensor = c.batch.at(axis.field);
+    const Tensor* twin = axis.towards.empty() ? nullptr : &given.batch.at(axis.towards);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const double centre = twin ? twin->at(i) : 0.0, distance = tensor.at(i) - centre;
+      if (std::fabs(distance) > largest) tensor.set(i, centre + std::copysign(largest, distance));
+    }
+  }
+  return c;
+}
+
+/// The first field of a reach axis that is no logit.
+const Field* reach_field(const LossSignature& signature) {
+  for (const ReachAxis& axis : signature.reach) {
+    const Field* field = signature.find_field(axis.field);
+    if (field && field->quantity != Quantity::logit) return field;
+  }
+  return nullptr;
+}
+
+/// Whether what is wrong about the given case is right, or finite at least where it was not, once
+/// no number is farther than this.
+bool mended_within(const Suspect& suspect, const Reading& wrong, double largest) {
+  const auto reading = suspect.read(within(suspect.signature(), wrong.given(), largest));
+  return reading && (wrong.finite() ? reading->right() : reading->finite());
+}
+
+}  // namespace
+
+/// Far beyond a limit the answer is that without it.
+Opinion probe_dead_clamp(Suspect& suspect) {
+  const auto wrong = wrong_as_given(suspect);
+  if (!wrong) return std::nullopt;
+  for (const Option& option : suspect.signature().options) {
+    if (!option.nullable || option.kind != Option::Kind::real) continue;
+    const double limit = std::max(option.low, std::min(option.high, kLimit));
+    auto c = suspect.plain_case({.spread = std::min(kFarthest, 16.0 * limit)});
+    if (c) c->spec.set(option.name, limit);
+    const auto far = suspect.read(c);
+    if (!far || far->right()) continue;
+    Case without = far->given();
+    without.spec.set(option.name, None{});
+    if (!far->answers(without)) continue;
+    const LossSpec& spec = suspect.given().spec;
+    const double own = spec.is_none(option.name) ? kTameExponent : spec.number(option.name);
+    const bool tied = mended_within(suspect, *wrong, std::min(own, kTameExponent));
+    return Diagnosis{"dead clamp", tied ? 0.95 : 0.7,
+                     "beyond " + option.name + " the answer is that without it"};
+  }
+  return std::nullopt;
+}
+
+Opinion probe_logits(Suspect& suspect) {
+  const LossSignature& signature = suspect.signature();
+  if (std::ranges::none_of(signature.fields, is_logit)) return std::nullopt;
+  const auto wrong = wrong_as_given(suspect);
+  if (!wrong) return std::nullopt;
+  const auto mended_by = [&](const std::function<void(std::vector<double>&)>& change) {
+    const auto c = with_rows(signature, wrong->given(), change);
+    const auto reading = c ? suspect.read(*c) : std::nullopt;
+    return reading && reading->right();
+  };
+  if (mended_by(shift)) {
+    return Diagnosis{"exp of an unshifted logit", 0.95,
+                     "right where the largest logit of each row is subtracted before the call"};
+  }
+  if (mended_by(without_infinities)) {
+    if (wrong->forward_finite()) {
+      return Diagnosis{"value repaired, gradient not", 0.9,
+                       "impossible tokens leave the loss finite, and the gradient not"};
+    }
+    const auto rotated = suspect.read(likeliest_first(signature, wrong->given()));
+    if (rotated && rotated->right()) {
+      return Diagnosis{"infinity minus infinity", 0.95,
+                       "right where the likeliest token comes first in the vocabulary"};
+    }
+    return Diagnosis{"zero times infinity", 0.9,
+                     "right where an impossible token is as good as impossible"};
+  }
+  if (mended_by(squeeze)) {
+    return Diagnosis{"logarithm of an underflow", wrong->finite() ? 0.7 : 0.9,
+                     "right where no probability underflows"};
+  }
+  return std::nullopt;
+}
+
+Opinion probe_exponents(Suspect& suspect) {
+  const LossSignature& signature = suspect.signature();
+  const Field* field = reach_field(signature);
+  if (!field) return std::nullopt;
+  const auto wrong = wrong_as_given(suspect);
+  if (!wrong || wrong->finite()) return std::nullopt;
+  const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
+  if (!right_within(kTameExponent)) return std::nullopt;
+  const double exponent = std::log(max_finite(wrong->arithmetic().compute));
+  if (field->quantity != Quantity::value && !right_within(kWithinFormat * exponent)) {
+    return Diagnosis{"narrow arithmetic", 0.95,
+                     "it overflows at log-ratios whose exponential the declared format has"};
+  }
+  if (field->quantity == Quantity::value || right_within(kBeyondExponents)) {
+    return Diagnosis{"overflow of a square or sum", 0.9,
+                     "right where no difference is larger than any exponent"};
+  }
+  return Diagnosis{"clamp after exp", wrong->forward_finite() ? 0.9 : 0.7,
+                   "right where no log-ratio overflows exp"};
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "properties/agreement.h"
+#include "properties/probes.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// No kernel gives up entries that are larger beside the largest one.
+constexpr double kFilter = 256.0;
+
+template <class Wanted>
+bool all_wrong(const Reading& reading, Wanted&& wanted) {
+  return std::ranges::all_of(reading.entries(),
+                             [&](const ReadEntry& e) { return !e.wrong() || wanted(e); });
+}
+
+/// Whether the gradient is the formula's without one of its terms, and which option scales it.
+std::string lacking_term(const Suspect& suspect, const Reading& reading) {
+  for (const Option& option : suspect.signature().options) {
+    if (option.kind != Option::Kind::real || option.low != 0.0 || option.nullable) continue;
+    if (reading.given().spec.number(option.name) == 0.0) continue;
+    Case without = reading.given();
+    without.spec.set(option.name, 0.0);
+    if (reading.answers(without, true)) return option.name;
+  }
+  return "";
+}
+
+/// Whether a softmax's gradient sums to 0 in the formula and not in the answer: its normaliser was
+/// taken for a constant.
+bool lacks_normaliser(const Suspect& suspect, const Reading& reading) {
+  for (std::size_t o = 0; o < reading.outputs().size(); ++o) {
+    const OutputInfo& output = reading.outputs()[o];
+    const Field* field = output.kind == OutputKind::gradient
+                             ? suspect.signature().find_field(output.field)
+                             : nullptr;
+    if (!field || field->quantity != Quantity::logit || output.extents.empty()) continue;
+    struct Sums {
+      double actual = 0.0, expected = 0.0, size = 0.0, accepted = 0.0;
+    };
+    std::map<std::int64_t, Sums> rows;
+    for (const ReadEntry& e : reading.entries()) {
+      if (e.output != o) continue;
+      Sums& row = rows[e.index / output.extents.back()];
+      row.actual += e.actual, row.expected += e.expected;
+      row.size += std::fabs(e.expected), row.accepted += e.accepted;
+    }
+    const double share = 1.0 / 64;
+    for (const auto& [row, sums] : rows) {
+      if (std::fabs(sums.expected) <= sums.accepted && std::fabs(sums.actual) > share * sums.size &&
+          sums.size > 0.0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Whether the wrong gradient is the slope of the loss that comes with it, as differences show.
+bool is_slope_of_its_loss(const Suspect& suspect, const Reading& reading) {
+  // Literals are powers of two, so that steps are exact in every format.
+  const double step = 1.0 / 1024;
+  int tried = 0;
+  for (const ReadEntry& e : reading.entries()) {
+    if (!e.wrong() || tried == 3) continue;
+    const OutputInfo& output = reading.outputs()[e.output];
+    double ends[2];
+    for (const int side : {0, 1}) {
+      Case c = reading.given();
+      Tensor& field = c.batch.at(output.field);
+      field.set(e.index, field.at(e.index) + (side == 0 ? -step : step));
+      const auto moved = suspect.read(c);
+      const Tensor* loss = moved ? moved->result().find("loss") : nullptr;
+      if (!loss) return false;
+      ends[side] = loss->at(0);
+    }
+    const double slope = (ends[1] - ends[0]) / (2.0 * step);
+    if (!(std::fabs(slope - e.actual) < std::fabs(slope - e.expected) / 8.0)) return false;
+    ++tried;
+  }
+  return tried > 0;
+}
+
+}  // namespace
+
+/// The forward is right and the gradient is not.
+Opinion probe_gradient(Suspect& suspect) {
+  const auto& plain = suspect.plain();
+  if (!plain || !plain->wrong_in_gradients_alone() || !plain->finite()) return std::nullopt;
+  if (all_wrong(*plain, [](const ReadEntry& e) { return e.actual == 0.0; })) {
+    return Diagnosis{"dead signal", 0.95,
+                     "the forward is right, what is wrong of the gradient is 0"};
+  }
+  if (const std::string option = lacking_term(suspect, *plain); !option.empty()) {
+    return Diagnosis{"dead signal", 0.95,
+                     "the gradient is that without the term that " + option + " scales"};
+  }
+  if (is_slope_of_its_loss(suspect, *plain)) {
+    return Diagnosis{"gradient through what is constant", 0.95,
+                     "the gradient is the slope of the loss, part of which is a constant"};
+  }
+  if (all_wrong(*plain, [](const ReadEntry& e) { return e.exact_zero; })) {
+    return Diagnosis{"gradient through a clamp", 0.95,
+                     "it is wrong where the formula's is exactly 0, and right elsewhere"};
+  }
+  if (lacks_normaliser(suspect, *plain)) {
+    return Diagnosis{"dead signal", 0.9, "it does not sum to 0 over the vocabulary"};
+  }
+  return Diagnosis{"backward is not the derivative", 0.6, "the forward is right"};
+}
+
+/// Where all is right on plain cases: do entries below some size alone lack?
+Opinion probe_filtered_gradient(Suspect& suspect) {
+  const auto& given = suspect.as_given();
+  if (!given || !given->wrong_in_gradients_alone() || !given->finite()) return std::nullopt;
+  if (!all_wrong(*given, [](const ReadEntry& e) { return e.actual == 0.0; })) return std::nullopt;
+  std::map<std::size_t, std::array<double, 3>>
+      outputs;  // largest lost, smallest kept, largest kept
+  for (const ReadEntry& e : given->entries()) {
+    if (given->kind(e) != OutputKind::gradient) continue;
+    auto& [lost, least, most] =
+        outputs.try_emplace(e.output, std::array{0.0, HUGE_VAL, 0.0}).first->second;
+    const double size = std::fabs(e.expected);
+    if (e.wrong()) lost = std::max(lost, size);
+    if (e.actual != 0.0) least = std::min(least, size), most = std::max(most, size);
+  }
+  const bool filtered = std::ranges::all_of(outputs, [](const auto& each) {
+    const auto& [lost, least, most] = each.second;
+    return lost < least && lost * kFilter <= most;
+  });
+  if (!filtered) return std::nullopt;
+  return Diagnosis{"gradient filtered", 0.8, "entries are 0 below a size, and right above it"};
+}
+
+}  // namespace lossgate::properties

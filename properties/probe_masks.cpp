@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "properties/agreement.h"
+#include "properties/behind_mask.h"
+#include "properties/case_facts.h"
+#include "properties/probes.h"
+#include "reference/spec/masked.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// The case with this number at every entry of float fields that the mask silences, where callers
+/// may leave it.
+std::optional<Case> filled_behind_mask(const LossSignature& signature, Case c, double filler) {
+  if (!has_positions(signature)) return std::nullopt;
+  const std::vector<bool> valid = valid_positions(signature, c);
+  bool changed = false;
+  for (const Field& field : signature.fields) {
+    Tensor& tensor = c.batch.at(field.name);
+    if (!is_positional(field) || !is_float(tensor.dtype)) continue;
+    const std::int64_t each = entries_per_position(c, tensor);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (valid[static_cast<std::size_t>(i / each)]) continue;
+      // Not one number for all: a difference or a softmax of equal ones says nothing.
+      const double own =
+          std::isfinite(filler) ? filler * (1.0 + 0.125 * static_cast<double>(i % 5)) : filler;
+      if (!keeps_to(field.masked, field.quantity, own)) continue;
+      tensor.set(i, own);
+      changed = true;
+    }
+  }
+  return changed ? std::optional(std::move(c)) : std::nullopt;
+}
+
+/// Which outputs are different, by more than the sign of a zero.
+std::set<OutputKind> different_outputs(const Reading& a, const Reading& b) {
+  std::set<OutputKind> kinds;
+  for (const OutputInfo& output : a.outputs()) {
+    const Tensor* first = a.result().find(output.name);
+    const Tensor* second = b.result().find(output.name);
+    for (std::int64_t i = 0; first && second && i < first->size(); ++i) {
+      const double x = first->at(i), y = second->at(i);
+      if (x != y && !(std::isnan(x) && std::isnan(y))) kinds.insert(output.kind);
+    }
+  }
+  return kinds;
+}
+
+bool moves_masked_gradient(const Reading& reading) {
+  return std::ranges::any_of(reading.entries(), [&](const ReadEntry& e) {
+    const OutputInfo& output = reading.outputs()[e.output];
+    if (output.kind != OutputKind::gradient || e.actual == 0.0) return false;
+    return !place_of(reading.study(), output, e.index).valid;
+  });
+}
+
+/// Every term in the loss: a term that is off would hide what it does.
+LossSpec with_all_terms(const LossSignature& signature, LossSpec spec) {
+  for (const Option& option : signature.options) {
+    const bool off = option.kind == Option::Kind::real && option.low == 0.0 && !option.nullable &&
+                     spec.find(option.name) && spec.number(option.name) == 0.0;
+    if (off) spec.set(option.name, 0.25 * std::min(option.high, 1.0));
+  }
+  return spec;
+}
+
+/// Finite data behind the mask: does it matter, and to what?
+Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c) {
+  const auto other = filled_behind_mask(suspect.signature(), *c, 0.75);
+  const auto zeros = suspect.read(*c);
+  const auto numbers = other ? suspect.read(*other) : std::nullopt;
+  if (!zeros || !numbers || (zeros->right() && numbers->right())) return std::nullopt;
+  if (const auto marked = filled_behind_mask(suspect.signature(), *c, -HUGE_VAL)) {
+    const auto reading = suspect.read(*marked);
+    if (reading && reading->right()) {
+      return Diagnosis{"sentinel compared", 0.95,
+                       "masked positions count unless they hold minus infinity"};
+    }
+  }
+  const std::set<OutputKind> moved = different_outputs(*zeros, *numbers);
+  if (moved.contains(OutputKind::loss) || moved.contains(OutputKind::value)) {
+    return Diagnosis{"masked data leaks", 0.95, "other numbers behind the mask change the result"};
+  }
+  if (numbers->forward_right() &&
+      (moves_masked_gradient(*zeros) || moves_masked_gradient(*numbers))) {
+    return Diagnosis{"gradient at a masked position", 0.95, "it is there with plain numbers, too"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Opinion probe_masked_terms(Suspect& suspect) {
+  auto c = suspect.plain_case();
+  if (!c) return std::nullopt;
+  if (auto opinion = finite_behind_mask(suspect, c)) return opinion;
+  c->spec = with_all_terms(suspect.signature(), c->spec);
+  return finite_behind_mask(suspect, c);
+}
+
+/// Data behind the mask that is not finite, or from which nothing finite comes: does the forward
+/// show it?
+Opinion probe_behind_mask(Suspect& suspect) {
+  if (suspect.violation().cause != "non-finite value behind a mask") return std::nullopt;
+  const auto c = suspect.plain_case();
+  if (!c) return std::nullopt;
+  bool forward = false, backward = false;
+  for (const double filler :
+       {HUGE_VAL, -HUGE_VAL, std::nan(""), kLargestOrdinary, -kLargestOrdinary}) {
+    const auto filled = filled_behind_mask(suspect.signature(), *c, filler);
+    const auto reading = filled ? suspect.read(*filled) : std::nullopt;
+    if (!reading) continue;
+    forward |= !reading->forward_finite();
+    backward |= !reading->finite();
+  }
+  if (forward) {
+    return Diagnosis{"non-finite value behind a mask", 0.95, "it reaches the loss"};
+  }
+  if (!backward) return std::nullopt;
+  return Diagnosis{"value repaired, gradient not", 0.95,
+                   "whatever stands behind the mask the loss is finite, and the gradient is not"};
+}
+
+namespace {
+
+/// Whether some sequence of the given case, or all of it, has nothing that counts.
+bool has_empty_sequence(const Suspect& suspect) {
+  const std::vector<bool> valid = valid_positions(suspect.signature(), suspect.given());
+  const std::int64_t tokens = std::max<std::int64_t>(suspect.given().shape[Axis::tokens], 1);
+  for (auto row = valid.begin(); valid.end() - row >= tokens; row += tokens) {
+    if (std::find(row, row + tokens, true) == row + tokens) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+/// Batches and sequences of which nothing counts, with zeros behind the mask.
+Opinion probe_empty(Suspect& suspect) {
+  if (suspect.implementation().contract.empty != Empty::zero || !has_empty_sequence(suspect)) {
+    return std::nullopt;
+  }
+  const LossSignature& signature = suspect.signature();
+  const auto c = suspect.plain_case();
+  const auto plain = c ? suspect.read(*c) : std::nullopt;
+  if (!plain || !plain->finite()) return std::nullopt;
+  const auto not_finite = [&](const std::optional<Case>& empty) {
+    const auto reading = empty ? suspect.read(*empty) : std::nullopt;
+    return reading && !reading->finite();
+  };
+  std::optional<Case> row, batch;
+  if (allows_empty_rows(signature, c->spec)) row = suspect.plain_case({.empty_row = true});
+  if (auto all = kAllMasked.apply(signature, *c, *c)) batch = std::move(all->c);
+  if (batch) batch = zeroed_behind_mask(plain->study(), *batch).value_or(*batch);
+  if (!not_finite(row) && !not_finite(batch)) return std::nullopt;
+  return Diagnosis{"empty divisor", 0.95, "where nothing counts, zeros give no number"};
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "properties/probes.h"
+#include "properties/weights.h"
+
+namespace lossgate::properties {
+namespace {
+
+constexpr const char* kMisread = "option misread";
+
+bool is_limit(const Option& option) { return option.nullable && option.kind == Option::Kind::real; }
+
+const double* number_of(const LossSpec& spec, const Option& option) {
+  const OptionValue* value = spec.find(option.name);
+  return value ? std::get_if<double>(value) : nullptr;
+}
+
+/// What an option may have been taken for.
+std::vector<OptionValue> other_values(const LossSignature& signature, const LossSpec& spec,
+                                      const Option& option) {
+  std::vector<OptionValue> values = {option.standard};
+  if (option.nullable) values.emplace_back(None{});
+  for (const std::string& choice : option.choices) values.emplace_back(choice);
+  if (option.kind == Option::Kind::flag) {
+    values.emplace_back(0.0);
+    values.emplace_back(1.0);
+  }
+  if (const double* own = number_of(spec, option); own && option.kind != Option::Kind::flag) {
+    for (const double value : {0.0, 1.0, 1.0 / *own, *own * *own, 1.0 - *own, option.low}) {
+      values.emplace_back(value);
+    }
+    for (const Option& other : signature.options) {
+      if (const double* number = number_of(spec, other)) values.emplace_back(*number);
+    }
+  }
+  const OptionValue* given = spec.find(option.name);
+  std::erase_if(values, [&](const OptionValue& value) { return given && value == *given; });
+  return values;
+}
+
+/// Whether the answer is that of the formula with bounds taken around 1, or as distances from it.
+bool reads_bounds_around_one(const LossSignature& signature, const Reading& reading) {
+  std::vector<const Option*> bounds;
+  for (const Option& option : signature.options) {
+    const bool bound = option.name.ends_with("_low") || option.name.ends_with("_high");
+    if (bound && number_of(reading.given().spec, option)) bounds.push_back(&option);
+  }
+  for (const double sign : {1.0, -1.0}) {
+    Case c = reading.given();
+    for (const Option* option : bounds) {
+      const double own = *number_of(reading.given().spec, *option);
+      const bool low = option->name.ends_with("_low");
+      c.spec.set(option->name,
+                 sign > 0.0 ? (low ? 1.0 - own : 1.0 + own) : (low ? 1.0 - own : own - 1.0));
+    }
+    if (!bounds.empty() && reading.answers(c)) return true;
+  }
+  return false;
+}
+
+/// The option whose value, square or inverse all that is wrong is a multiple by.
+std::string factor_option(const LossSignature& signature, const Reading& reading) {
+  const RowFactors factors = row_factors(reading);
+  if (factors.empty()) return "";
+  for (const Option& option : signature.options) {
+    const double* own = number_of(reading.given().spec, option);
+    if (!own || *own == 0.0 || option.kind != Option::Kind::real) continue;
+    for (const double factor : {*own, 1.0 / *own, *own * *own, 1.0 / (*own * *own)}) {
+      const auto is_it = [&](const auto& each) { return each.second.is(factor); };
+      if (factor != 1.0 && std::ranges::all_of(factors, is_it)) return option.name;
+    }
+  }
+  return "";
+}
+
+std::int64_t numbers_in(const Reading& reading) {
+  return std::ranges::count_if(reading.entries(),
+                               [](const ReadEntry& e) { return e.expected != 0.0; });
+}
+
+}  // namespace
+
+/// The answer is what the formula gives for another value of an option.
+Opinion probe_options(Suspect& suspect) {
+  const auto& plain = suspect.plain();
+  if (!plain || plain->right() || !plain->finite()) return std::nullopt;
+  const LossSignature& signature = suspect.signature();
+  for (const Option& option : signature.options) {
+    for (const OptionValue& value : other_values(signature, plain->given().spec, option)) {
+      Case other = plain->given();
+      other.spec.set(option.name, value);
+      if (!plain->answers(other)) continue;
+      const bool off = is_limit(option) && std::holds_alternative<None>(value);
+      return Diagnosis{off ? "dead clamp" : kMisread, 0.95,
+                       "the answer is that of another value of " + option.name};
+    }
+  }
+  if (reads_bounds_around_one(signature, *plain)) {
+    return Diagnosis{kMisread, 0.95, "bounds of a weight are taken for distances from 1"};
+  }
+  if (const std::string option = factor_option(signature, *plain); !option.empty()) {
+    return Diagnosis{kMisread, 0.9, "what is wrong is off by a power of " + option};
+  }
+  return std::nullopt;
+}
+
+/// What is wrong is right once one option, or all numbers among them, stand elsewhere.
+Opinion probe_needed_options(Suspect& suspect) {
+  const auto& plain = suspect.plain();
+  if (!plain || plain->right() || !plain->finite()) return std::nullopt;
+  const LossSignature& signature = suspect.signature();
+  // An option that makes everything 0 says nothing.
+  const auto right = [&](const Case& c) {
+    const auto reading = suspect.read(c);
+    return reading && reading->right() && 2 * numbers_in(*reading) > numbers_in(*plain);
+  };
+  Case ones = plain->given();
+  for (const Option& option : signature.options) {
+    if (option.name == signature.coefficient) continue;
+    std::vector<OptionValue> neutral = {option.standard};
+    if (option.nullable) neutral.insert(neutral.begin(), None{});
+    if (option.kind == Option::Kind::real) {
+      for (const double value : {0.0, 1.0}) {
+        if (value < option.low || value > option.high) continue;
+        neutral.emplace_back(value);
+        if (value == 1.0 && !option.nullable) ones.spec.set(option.name, value);
+      }
+    }
+    for (const OptionValue& value : neutral) {
+      Case other = plain->given();
+      other.spec.set(option.name, value);
+      if (other.spec == plain->given().spec || !right(other)) continue;
+      return Diagnosis{kMisread, 0.7, "right where " + option.name + " stands elsewhere"};
+    }
+  }
+  if (ones.spec == plain->given().spec || !right(ones)) return std::nullopt;
+  return Diagnosis{kMisread, 0.7, "right where numbers among the options are 1"};
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "properties/probes.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// A larger relative deviation is no constant beside a probability.
+constexpr double kLargestConstant = 1.0 / 16;
+/// Distances of log-probs at which roundings show: ordinary ones, and such as cancel.
+constexpr double kSpreads[] = {2.0, 1.0 / 16};
+/// An error that changes by more of itself where inputs move by a few per cent is no function of
+/// them.
+constexpr double kErratic = 0.25;
+/// How much a constant beside a probability gains where the probability vanishes.
+constexpr double kGain = 1024.0;
+constexpr double kPeaked = 40.0;
+
+/// How far the forward is off, as a share of its numbers: at worst.
+double deviation(const Reading& reading) {
+  double worst = 0.0;
+  for (const ReadEntry& e : reading.entries()) {
+    if (reading.kind(e) == OutputKind::gradient || !e.wrong()) continue;
+    worst = std::max(worst, e.distance() / std::fabs(e.expected));
+  }
+  return worst;
+}
+
+/// The errors of the numbers that are wrong, by their places.
+std::map<std::pair<std::size_t, std::int64_t>, double> errors_of(const Reading& reading) {
+  std::map<std::pair<std::size_t, std::int64_t>, double> errors;
+  for (const ReadEntry& e : reading.entries()) {
+    if (e.wrong()) errors[{e.output, e.index}] = e.actual - e.expected;
+  }
+  return errors;
+}
+
+/// Whether errors are other ones as soon as all inputs move a little. What a wrong formula gives
+/// moves as little as they do.
+bool is_erratic(const Suspect& suspect, const Reading& reading) {
+  const auto errors = errors_of(reading);
+  int erratic = 0, asked = 0;
+  for (const double factor : {1.0 + 1.0 / 64, 1.0 - 3.0 / 128, 1.0 + 5.0 / 128}) {
+    Case c = reading.given();
+    for (const Field& field : suspect.signature().fields) {
+      Tensor& tensor = c.batch.at(field.name);
+      if (!is_float(tensor.dtype)) continue;
+      for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, factor * tensor.at(i));
+    }
+    const auto moved = suspect.read(c);
+    if (!moved) continue;
+    for (const ReadEntry& e : moved->entries()) {
+      const auto before = errors.find({e.output, e.index});
+      if (before == errors.end()) continue;
+      const double change = std::fabs(e.actual - e.expected - before->second);
+      erratic += change > kErratic * std::fabs(before->second);
+      ++asked;
+    }
+  }
+  return 2 * erratic > asked;
+}
+
+bool has_probabilities(const LossSignature& signature) {
+  return std::ranges::any_of(signature.fields, [](const Field& field) {
+    return field.quantity == Quantity::logit && field.role == Role::differentiable;
+  });
+}
+
+/// Answers to plain cases that are wrong: in the widest format and in that of the given case, of
+/// numbers near each other and of others.
+std::vector<Reading> wrong_readings(const Suspect& suspect) {
+  std::vector<Reading> wrong;
+  for (const double spread : kSpreads) {
+    for (const auto& c : {suspect.plain_case({.spread = spread}),
+                          plain_case(suspect.signature(), suspect.given(), {.spread = spread})}) {
+      auto reading = suspect.read(c);
+      if (reading && !reading->right() && reading->finite()) wrong.push_back(std::move(*reading));
+    }
+  }
+  return wrong;
+}
+
+Opinion opinion_of(const Reading& reading) {
+  Arithmetic widest = reading.arithmetic();
+  widest.form.clear();
+  if (!reading.arithmetic().form.empty() && reading.answers_under(widest)) {
+    return Diagnosis{"cancellation", 0.9, "a worse form than the declared one gives such numbers"};
+  }
+  return Diagnosis{"narrow arithmetic", 0.9,
+                   "errors are other ones as soon as inputs move by a hundredth"};
+}
+
+}  // namespace
+
+/// Errors that no function of the inputs has.
+Opinion probe_rounding(Suspect& suspect) {
+  for (const Reading& reading : wrong_readings(suspect)) {
+    if (is_erratic(suspect, reading)) return opinion_of(reading);
+  }
+  return std::nullopt;
+}
+
+Opinion probe_constant_in_logarithm(Suspect& suspect) {
+  if (!has_probabilities(suspect.signature())) return std::nullopt;
+  const auto wide = suspect.read(suspect.plain_case());
+  const double off = wide ? deviation(*wide) : 0.0;
+  if (off == 0.0 || off > kLargestConstant) return std::nullopt;
+  const auto far = suspect.read(suspect.plain_case({.logit_spread = kPeaked}));
+  if (!far || !(deviation(*far) > kGain * off)) return std::nullopt;
+  return Diagnosis{"epsilon in a logarithm", 0.7,
+                   "what is off grows as probabilities vanish, and not with their size"};
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "properties/agreement.h"
+#include "properties/probes.h"
+
+namespace lossgate::properties {
+namespace {
+
+enum class Likeness { none, of_zeros, of_numbers };
+
+/// Whether the sequence's entries of one output are those that another one should have.
+Likeness has_entries_of_another(const Reading& reading, std::size_t output, std::int64_t sequence) {
+  const Extents& extents = reading.outputs()[output].extents;
+  const std::int64_t each = element_count(extents) / std::max<std::int64_t>(extents.front(), 1);
+  std::vector<const ReadEntry*> at(static_cast<std::size_t>(element_count(extents)), nullptr);
+  for (const ReadEntry& entry : reading.entries()) {
+    if (entry.output == output) at[static_cast<std::size_t>(entry.index)] = &entry;
+  }
+  Likeness likeness = Likeness::none;
+  for (std::int64_t other = 0; other < extents.front(); ++other) {
+    if (other == sequence) continue;
+    bool same = true, zeros = true;
+    for (std::int64_t i = 0; i < each && same; ++i) {
+      const ReadEntry* here = at[static_cast<std::size_t>(sequence * each + i)];
+      const ReadEntry* there = at[static_cast<std::size_t>(other * each + i)];
+      same = here && there &&
+             std::fabs(here->actual - there->expected) <= here->accepted + there->accepted;
+      zeros &= same && there->expected == 0.0;
+    }
+    if (same && !zeros) return Likeness::of_numbers;
+    if (same) likeness = Likeness::of_zeros;
+  }
+  return likeness;
+}
+
+}  // namespace
+
+/// Some sequence has another one's numbers, and no other entry is wrong.
+Opinion other_row(const Reading& reading) {
+  bool numbers = false;
+  for (const ReadEntry& entry : reading.entries()) {
+    if (!entry.wrong()) continue;
+    const OutputInfo& output = reading.outputs()[entry.output];
+    if (output.axes.empty() || output.axes.front() != Axis::sequences) return std::nullopt;
+    const Place place = place_of(reading.study(), output, entry.index);
+    const Likeness likeness = has_entries_of_another(reading, entry.output, place.sequence);
+    if (likeness == Likeness::none) return std::nullopt;
+    numbers |= likeness == Likeness::of_numbers;
+  }
+  if (!numbers) return std::nullopt;
+  return Diagnosis{"pairing by position", 0.95, "a sequence has the numbers of another one"};
+}
+
+Opinion probe_rows(Suspect& suspect) {
+  for (const auto* reading : {&suspect.as_given(), &suspect.plain()}) {
+    if (!*reading) continue;
+    if (auto opinion = other_row(**reading)) return opinion;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "properties/suspect.h"
+
+/// One function a hypothesis, or a few that one experiment tells apart. Each says nothing where its
+/// experiment does not show what it looks for.
+namespace lossgate::properties {
+
+using Opinion = std::optional<Diagnosis>;
+
+/// Of an answer, whatever the case: sequences have each other's numbers.
+Opinion other_row(const Reading& reading);
+
+// An answer that differs from the formula on plain cases.
+Opinion probe_rounding(Suspect& suspect);
+Opinion probe_constant_in_logarithm(Suspect& suspect);
+Opinion probe_sign(Suspect& suspect);
+Opinion probe_masked_terms(Suspect& suspect);
+Opinion probe_gradient(Suspect& suspect);
+Opinion probe_filtered_gradient(Suspect& suspect);
+Opinion probe_weights(Suspect& suspect);
+Opinion probe_options(Suspect& suspect);
+Opinion probe_needed_options(Suspect& suspect);
+Opinion probe_rows(Suspect& suspect);
+
+// An answer that differs, or is not finite, on edges alone.
+Opinion probe_dead_clamp(Suspect& suspect);
+Opinion probe_empty(Suspect& suspect);
+Opinion probe_logits(Suspect& suspect);
+Opinion probe_exponents(Suspect& suspect);
+
+// What stands behind a mask, and splits.
+Opinion probe_behind_mask(Suspect& suspect);
+Opinion probe_split(Suspect& suspect);
+
+}  // namespace lossgate::properties

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/reading.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "properties/agreement.h"
+
+namespace lossgate::properties {
+namespace {
+
+using reference::Tracked;
+
+/// Every entry that a reading can speak of.
+std::vector<ReadEntry> entries_of(CaseStudy& study, const Arithmetic& arithmetic,
+                                  const LossResult& result) {
+  std::vector<ReadEntry> entries;
+  study.for_each_expected(arithmetic, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
+    const OutputInfo& output = study.outputs()[o];
+    const auto expected = static_cast<double>(x.v);
+    const double accepted = largest_accepted(arithmetic, output, x);
+    const double actual = result.find(output.name)->at(i);
+    if (std::isnan(expected) || !std::isfinite(accepted)) return;
+    const bool infinite = !std::isfinite(expected) || !std::isfinite(actual);
+    // An infinity is right where it is the formula's, or where the format cannot hold what is.
+    if (infinite && (expected == actual || !must_be_finite(arithmetic, output, x))) return;
+    entries.push_back({o, i, actual, expected, accepted, x.is_exact_zero()});
+  });
+  return entries;
+}
+
+}  // namespace
+
+double ReadEntry::distance() const { return std::fabs(actual - expected); }
+
+bool ReadEntry::wrong() const { return !(distance() <= accepted); }
+
+std::optional<Reading> Reading::of(const reference::Loss& loss,
+                                   const impl::Implementation& implementation, const Case& c) {
+  try {
+    if (implementation.unsupported && implementation.unsupported(c)) return std::nullopt;
+    Reading reading;
+    reading.loss_ = &loss;
+    reading.given_ = std::make_shared<Case>(c);
+    reading.study_ = std::make_shared<CaseStudy>(loss, c);
+    if (reading.study_->refusal()) return std::nullopt;
+    reading.arithmetic_ = implementation.arithmetic(float_dtype(loss.signature, c));
+    if (!reference::unsuitable_for(reading.arithmetic_).empty()) return std::nullopt;
+    reading.result_ = implementation.evaluate(loss.signature, c);
+    if (malformed(*reading.study_, reading.result_)) return std::nullopt;
+    reading.entries_ = entries_of(*reading.study_, reading.arithmetic_, reading.result_);
+    return reading;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+bool Reading::right() const { return std::ranges::none_of(entries_, &ReadEntry::wrong); }
+
+bool Reading::finite() const {
+  return std::ranges::all_of(entries_, [](const ReadEntry& e) { return std::isfinite(e.actual); });
+}
+
+bool Reading::forward_right() const {
+  return std::ranges::none_of(
+      entries_, [&](const ReadEntry& e) { return kind(e) != OutputKind::gradient && e.wrong(); });
+}
+
+bool Reading::forward_finite() const {
+  return std::ranges::all_of(entries_, [&](const ReadEntry& e) {
+    return kind(e) == OutputKind::gradient || std::isfinite(e.actual);
+  });
+}
+
+bool Reading::answers(const Case& other, bool gradients_alone) const {
+  CaseStudy study(*loss_, other);
+  if (study.refusal() || study.outputs().size() != outputs().size()) return false;
+  const auto entries = entries_of(study, arithmetic_, result_);
+  return std::ranges::none_of(entries, [&](const ReadEntry& e) {
+    return (!gradients_alone || kind(e) == OutputKind::gradient) && e.wrong();
+  });
+}
+
+bool Reading::answers_under(const Arithmetic& arithmetic) const {
+  const auto entries = entries_of(*study_, arithmetic, result_);
+  return std::ranges::none_of(entries, &ReadEntry::wrong);
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "properties/evaluation.h"
+
+namespace lossgate::properties {
+
+/// One entry of an answer beside the formula's.
+struct ReadEntry {
+  std::size_t output = 0;
+  std::int64_t index = 0;
+  double actual = 0.0;
+  double expected = 0.0;
+  double accepted = 0.0;  ///< the largest distance that is right
+  bool exact_zero = false;
+
+  double distance() const;
+  bool wrong() const;  ///< not within what is accepted, or not finite
+};
+
+/// An implementation's answer to one case, entry by entry. Entries of which nothing is known are
+/// left out. A probe reads only finite expectations.
+class Reading {
+ public:
+  /// Nothing where the case is refused, not computed, or answered by nothing that can be compared.
+  static std::optional<Reading> of(const reference::Loss& loss,
+                                   const impl::Implementation& implementation, const Case& c);
+
+  const Case& given() const { return *given_; }
+  const std::vector<OutputInfo>& outputs() const { return study_->outputs(); }
+  CaseStudy& study() const { return *study_; }
+  const LossResult& result() const { return result_; }
+  const Arithmetic& arithmetic() const { return arithmetic_; }
+  const std::vector<ReadEntry>& entries() const { return entries_; }
+  OutputKind kind(const ReadEntry& entry) const { return outputs()[entry.output].kind; }
+
+  bool right() const;   ///< no entry is wrong
+  bool finite() const;  ///< every entry that must be finite is
+  bool forward_right() const;
+  bool forward_finite() const;
+  bool wrong_in_gradients_alone() const { return !right() && forward_right(); }
+
+  /// Whether the answer is what the formula gives to another case of the same shape, within what is
+  /// accepted there: of all outputs, or of gradients alone.
+  bool answers(const Case& other, bool gradients_alone = false) const;
+  /// The same under another arithmetic.
+  bool answers_under(const Arithmetic& arithmetic) const;
+
+ private:
+  std::shared_ptr<Case> given_;
+  std::shared_ptr<CaseStudy> study_;
+  const reference::Loss* loss_ = nullptr;
+  Arithmetic arithmetic_;
+  LossResult result_;
+  std::vector<ReadEntry> entries_;
+};
+
+}  // namespace lossgate::properties

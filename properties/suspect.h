@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "properties/diagnosis.h"
+#include "properties/plain_case.h"
+#include "properties/reading.h"
+
+namespace lossgate::properties {
+
+/// An implementation and the violation that is to be explained: what probes experiment on.
+class Suspect {
+ public:
+  Suspect(CaseStudy& study, const impl::Implementation& implementation, const Violation& violation)
+      : study_(study), implementation_(implementation), violation_(violation) {}
+
+  const reference::Loss& loss() const { return study_.loss(); }
+  const LossSignature& signature() const { return loss().signature; }
+  const impl::Implementation& implementation() const { return implementation_; }
+  const Violation& violation() const { return violation_; }
+  const Case& given() const { return study_.whole(); }
+
+  std::optional<Reading> read(const std::optional<Case>& c) const {
+    return c ? Reading::of(loss(), implementation(), *c) : std::nullopt;
+  }
+  /// A plain case in the widest format that is computed.
+  std::optional<Case> plain_case(Plain plain = {}) const;
+  /// What is answered to a plain case, a wrong answer where there is one: to that with the options
+  /// of the given case, without the other terms where that is wrong, too, or to that of another
+  /// reduction. To the given case where there is no plain one.
+  const std::optional<Reading>& plain();
+  /// What is answered to the given case.
+  const std::optional<Reading>& as_given();
+
+ private:
+  CaseStudy& study_;
+  const impl::Implementation& implementation_;
+  const Violation& violation_;
+  std::optional<std::optional<Reading>> plain_, as_given_;
+};
+
+}  // namespace lossgate::properties

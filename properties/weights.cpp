@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "properties/agreement.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// An entry says something of its factor where it is this many times what may be wrong with it.
+constexpr double kClear = 32.0;
+/// Quotients of counts differ by more.
+constexpr double kSame = 1.0 / 4096;
+
+std::vector<std::int64_t> all_rows(const CaseStudy& study) {
+  std::vector<std::int64_t> rows(
+      static_cast<std::size_t>(std::max<std::int64_t>(study.whole().shape[Axis::sequences], 0)));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+}  // namespace
+
+BatchCounts::BatchCounts(const CaseStudy& study) : BatchCounts(study, all_rows(study)) {}
+
+BatchCounts::BatchCounts(const CaseStudy& study, const std::vector<std::int64_t>& chosen)
+    : rows(static_cast<double>(chosen.size())),
+      columns(static_cast<double>(study.whole().shape[Axis::tokens])),
+      row_tokens(static_cast<std::size_t>(study.whole().shape[Axis::sequences]), 0.0) {
+  for (const std::int64_t row : chosen) {
+    double& own = row_tokens[static_cast<std::size_t>(row)];
+    for (std::int64_t t = 0; t < study.whole().shape[Axis::tokens]; ++t) own += study.valid(row, t);
+    tokens += own;
+    sequences += own > 0.0;
+  }
+}
+
+Reduction declared_reduction(const LossSpec& spec) {
+  if (spec.reduction != Reduction::none) return spec.reduction;
+  for (const auto& [option, value] : spec.options) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (const auto reduction = text ? parse_reduction(*text) : std::nullopt) return *reduction;
+  }
+  return Reduction::none;
+}
+
+double token_weight(const LossSpec& spec, Reduction reduction, const BatchCounts& counts,
+                    std::size_t row) {
+  const auto number = [&](const char* option) {
+    const OptionValue* value = spec.find(option);
+    return value && std::holds_alternative<double>(*value) ? std::get<double>(*value)
+                                                           : std::nan("");
+  };
+  switch (reduction) {
+    case Reduction::token_mean:
+      return 1.0 / counts.tokens;
+    case Reduction::sequence_mean:
+      return 1.0 / (counts.sequences * counts.row_tokens[row]);
+    case Reduction::seq_mean_token_sum_norm:
+      return 1.0 / (counts.sequences * number("max_length"));
+    case Reduction::sum_over_items:
+      return 1.0 / number("num_items");
+    default:
+      return 1.0;
+  }
+}
+
+bool RowFactor::is(double predicted) const {
+  return std::fabs(value - predicted) <= error + kSame * std::fabs(value);
+}
+
+RowFactors row_factors(const Reading& reading) {
+  std::set<std::size_t> asked;
+  bool rows = false;
+  const auto has_rows = [&](std::size_t output) {
+    const auto& axes = reading.outputs()[output].axes;
+    return !axes.empty() && axes.front() == Axis::sequences;
+  };
+  for (const ReadEntry& entry : reading.entries()) {
+    if (entry.wrong()) asked.insert(entry.output), rows |= has_rows(entry.output);
+  }
+  RowFactors clearest;
+  const auto row_of = [&](const ReadEntry& entry) {
+    const Place place = place_of(reading.study(), reading.outputs()[entry.output], entry.index);
+    return static_cast<std::size_t>(std::max<std::int64_t>(place.sequence, 0));
+  };
+  const auto speaks = [&](const ReadEntry& entry) {
+    return asked.contains(entry.output) && has_rows(entry.output) == rows;
+  };
+  for (const ReadEntry& entry : reading.entries()) {
+    const double size = std::fabs(entry.expected);
+    if (!speaks(entry) || !(size > kClear * entry.accepted)) continue;
+    const RowFactor factor{entry.actual / entry.expected, 2.0 * entry.accepted / size};
+    const auto [known, fresh] = clearest.try_emplace(row_of(entry), factor);
+    if (!fresh && factor.error < known->second.error) known->second = factor;
+  }
+  for (const ReadEntry& entry : reading.entries()) {
+    const auto factor = clearest.find(row_of(entry));
+    if (!speaks(entry) || factor == clearest.end()) continue;
+    const double slack = entry.accepted * (2.0 + std::fabs(factor->second.value)) +
+                         (factor->second.error + kSame) * std::fabs(entry.expected);
+    if (!(std::fabs(entry.actual - factor->second.value * entry.expected) <= slack)) return {};
+  }
+  if (rows || clearest.empty()) return clearest;
+  // The loss speaks for every sequence.
+  const RowFactor common = clearest.begin()->second;
+  const BatchCounts counts(reading.study());
+  for (std::size_t row = 0; row < counts.row_tokens.size(); ++row) {
+    if (counts.row_tokens[row] > 0.0) clearest[row] = common;
+  }
+  return clearest;
+}
+
+}  // namespace lossgate::properties
