@@ -60,7 +60,7 @@ report::RecordedFinding counted(const properties::Finding& finding, std::int64_t
   counted.property = finding.property;
   counted.dtype = finding.dtype;
   counted.grade = name(finding.grade);
-  counted.cause = finding.violation.cause;
+  counted.cause = finding.diagnosis.cause;
   counted.ordinal = ordinal;
   return counted;
 }
@@ -72,6 +72,9 @@ report::RecordedFinding recorded(const properties::Finding& finding,
   report::RecordedFinding recorded = counted(finding, ordinal);
   recorded.reach = finding.reach;
   recorded.detail = violation.detail;
+  if (const std::string because = report::because_text(finding.diagnosis); !because.empty()) {
+    recorded.detail += (recorded.detail.empty() ? "" : "; ") + because;
+  }
   recorded.source_file = implementation.source.file;
   recorded.source_line = implementation.source.line;
   recorded.source_flags = implementation.source.flags;

@@ -12,6 +12,7 @@
 #include "corpora/case_id.h"
 #include "corpora/files.h"
 #include "impl/catalog.h"
+#include "report/finding_text.h"
 #include "report/value_text.h"
 
 namespace lossgate::ci {
@@ -59,8 +60,9 @@ void print_violation(const LossSignature& signature, const Case& c, const Answer
     line("bound", fmt::format("{} (error ratio {})", report::brief(violation.allowed),
                               report::brief(violation.error_ratio)));
   }
-  line("cause", violation.cause);
+  line("cause", answer.finding ? answer.finding->diagnosis.cause : violation.cause);
   if (answer.finding) {
+    line("", report::because_text(answer.finding->diagnosis));
     line("grade", std::string(name(answer.finding->grade)) +
                       (answer.finding->reach.empty() ? "" : "; " + answer.finding->reach));
   }

@@ -11,6 +11,7 @@
 #include "corpora/case_id.h"
 #include "fuzz/minimise.h"
 #include "properties/another_formula.h"
+#include "properties/diagnosis.h"
 
 namespace lossgate::ci {
 namespace {
@@ -131,6 +132,7 @@ class SoundTask {
       return;
     }
     announce_(ordinal, subject.name);
+    finding.diagnosis = properties::diagnose(study, subject, property, violation);
     PlannedCase simple = planned;
     make_simple(finding, subject, simple, property);
     if (another) name_another_formula(finding, planned.c.spec.reduction);

@@ -7,6 +7,7 @@
 #include "ci/evidence/subjects.h"
 #include "ci/selection.h"
 #include "impl/catalog.h"
+#include "properties/diagnosis.h"
 #include "properties/sibling.h"
 
 /// How soon each implementation that is wrong on purpose is noticed.
@@ -154,7 +155,8 @@ class Hunt {
       if (!outcomes[i].violation) continue;
       Kill kill;
       kill.property = properties_[i]->name;
-      kill.cause = outcomes[i].violation->cause;
+      kill.cause =
+          properties::diagnose(study, variant_, *properties_[i], *outcomes[i].violation).cause;
       return kill;
     }
     return std::nullopt;
