@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "report/finding_text.h"
+#include "report/plain_text.h"
 
 namespace lossgate::report {
 namespace {
@@ -114,28 +115,13 @@ Suite whole(const RunRecord& record) {
 
 std::string xml_escaped(std::string_view text) {
   std::string escaped;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\n':
-        escaped += "\n";
-        break;
-      default:
-        escaped += static_cast<unsigned char>(letter) < 0x20 ? '?' : letter;
-    }
+  while (true) {
+    const std::size_t end = text.find('\n');
+    escaped += html(text.substr(0, end));
+    if (end == std::string_view::npos) return escaped;
+    escaped += '\n';
+    text.remove_prefix(end + 1);
   }
-  return escaped;
 }
 
 std::string junit(const RunRecord& record) {

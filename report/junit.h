@@ -12,7 +12,8 @@ namespace lossgate::report {
 /// their fingerprints; a property that never applied is skipped.
 std::string junit(const RunRecord& record);
 
-/// Text made fit for XML 1.0: special characters escaped, control characters replaced.
+/// Text made fit for XML 1.0, line by line: special characters escaped, others than XML may hold
+/// written by number.
 std::string xml_escaped(std::string_view text);
 
 }  // namespace lossgate::report

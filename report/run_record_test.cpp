@@ -9,54 +9,12 @@
 
 #include "report/board.h"
 #include "report/finding_text.h"
+#include "report/given_record.h"
 #include "report/junit.h"
 #include "report/record_file.h"
 
 namespace lossgate::report {
 namespace {
-
-RecordedFinding finding_of(const std::string& fingerprint, const std::string& grade,
-                           std::int64_t ordinal) {
-  RecordedFinding finding;
-  finding.fingerprint = fingerprint;
-  finding.loss = "grpo";
-  finding.implementation = "one";
-  finding.property = "finite_backward";
-  finding.dtype = "f32";
-  finding.grade = grade;
-  finding.ordinal = ordinal;
-  finding.state = "red";
-  finding.place = "gradient.log_prob[0, 1]";
-  finding.detail = "it is <not> \"finite\" & \x01";
-  finding.source_file = "impl/one.cpp";
-  finding.inputs = {"log_prob -1 (0xbf800000)"};
-  finding.actual = "nan (0x7fc00000)";
-  finding.expected = "0";
-  finding.error_ratio = INFINITY;
-  finding.cause = "unbounded exponent";
-  finding.reach = "fails from log-ratio 88.73 in f32";
-  finding.case_file = "findings/0123456789abcdef.case";
-  return finding;
-}
-
-RunRecord record_of() {
-  RunRecord record;
-  record.version = "0.1.0";
-  record.request.profile = "hostile";
-  record.cases_planned = record.cases_run = 3;
-  record.properties = {{"finite_backward", "core", "Gradients are finite."}};
-  record.subjects.emplace_back();
-  record.subjects[0].loss = "grpo";
-  record.subjects[0].name = "one";
-  Cell& row = cell(record, "grpo", "one", "f32", "finite_backward");
-  tally(row, properties::held(), 0);
-  tally(row, properties::vacuous("no trigger"), 1);
-  properties::Violation violation;
-  violation.error_ratio = INFINITY;
-  tally(row, properties::violated(violation), 2);
-  add_finding(record, finding_of("f", "rare", 2));
-  return record;
-}
 
 TEST(RunRecord, CountsVerdictsWithTheirReasons) {
   const RunRecord record = record_of();
@@ -129,7 +87,26 @@ TEST(RecordFile, NamesTheKeyThatIsWrong) {
             "run.json: cases_run: expected an integer");
   EXPECT_EQ(error_of("\"held\": 1", "\"held\": true"),
             "run.json: cells[0].verdicts.held: expected an integer");
-  EXPECT_EQ(error_of("{", "["), "run.json: the file: expected JSON, whole");
+  EXPECT_EQ(error_of("{", "["),
+            "run.json: line 2, column 10: expected JSON, as the gate writes it");
+}
+
+TEST(RecordFile, SaysWhereARecordWasCut) {
+  const std::string text = to_json(record_of());
+  for (std::size_t length = 0; length < text.size() - 2;
+       ++length) {  // the brace and the line's end
+    const std::string_view cut = std::string_view(text).substr(0, length);
+    try {
+      from_json(cut, "run.json");
+      ADD_FAILURE() << "read " << length << " bytes as a record";
+    } catch (const RecordError& error) {
+      const auto line = std::ranges::count(cut, '\n') + 1;
+      EXPECT_TRUE(std::string(error.what())
+                      .starts_with("run.json: line " + std::to_string(line) + ", column "))
+          << error.what() << " at " << length;
+      EXPECT_NE(std::string(error.what()).find("it was cut"), std::string::npos) << length;
+    }
+  }
 }
 
 TEST(FindingText, HasAtMostTwelveLines) {

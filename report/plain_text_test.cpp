@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/plain_text.h"
+
+#include <gtest/gtest.h>
+
+#include "report/given_record.h"
+
+namespace lossgate::report {
+namespace {
+
+TEST(PlainText, ShowsWhatCannotBeSeenByNumber) {
+  EXPECT_EQ(plain("a\xE2\x80\xAE"
+                  "b"),
+            "a{202e}b");
+  EXPECT_EQ(plain(std::string_view("a\0b\x1b", 4)), "a{0000}b{001b}");
+  EXPECT_EQ(plain("two\nlines\tand\xE2\x80\xA8more"), "two lines and more");
+}
+
+TEST(PlainText, LeavesLettersOfAllWritings) {
+  EXPECT_EQ(plain("π ≤ 3.15, 损失 🔥"), "π ≤ 3.15, 损失 🔥");
+}
+
+TEST(PlainText, ReplacesWhatIsNotUtf8) {
+  EXPECT_EQ(plain("a\xFF"
+                  "b"),
+            "a\xEF\xBF\xBD"
+            "b");
+  EXPECT_EQ(plain("\xC0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD") << "longer than it need be";
+  EXPECT_EQ(plain("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD") << "half a pair";
+  EXPECT_EQ(plain("\xE2\x82"), "\xEF\xBF\xBD\xEF\xBF\xBD") << "cut";
+}
+
+TEST(PlainText, CutsWhatIsTooLongBetweenCharacters) {
+  EXPECT_EQ(plain("ππππ", 3), "ππ ... (8 bytes)");
+  EXPECT_LT(plain(std::string(std::size_t{1} << 20, 'x')).size(), kLongestText + 40);
+}
+
+TEST(PlainText, IsNoMarkup) {
+  for (const std::string& text : hostile_texts()) {
+    EXPECT_EQ(html(text).find_first_of("<>\"'"), std::string::npos);
+    EXPECT_EQ(markdown_text(text).find_first_of("<>`*_[]|@\n"), std::string::npos);
+  }
+  EXPECT_EQ(html("a & <b>"), "a &amp; &lt;b&gt;");
+  EXPECT_EQ(markdown_text("a_b|c"), "a&#95;b&#124;c");
+}
+
+TEST(PlainText, GroupsDigits) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(1627), "1,627");
+  EXPECT_EQ(grouped(-1234567), "-1,234,567");
+  EXPECT_EQ(grouped(-123), "-123");
+  EXPECT_EQ(counted(1, "case"), "1 case");
+  EXPECT_EQ(counted(2000, "case"), "2,000 cases");
+}
+
+}  // namespace
+}  // namespace lossgate::report
