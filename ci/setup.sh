@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 packages=(clang-19 libclang-rt-19-dev lld-19 cmake ninja-build ccache
   libeigen3-dev libmpfrc++-dev libboost-dev
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
-  libcli11-dev nlohmann-json3-dev libfmt-dev libtomlplusplus-dev)
+  libcli11-dev nlohmann-json3-dev libfmt-dev libtomlplusplus-dev
+  libjs-d3)
 [[ ${LOSSGATE_TORCH:-ON} == OFF ]] || packages+=(python3-venv ca-certificates)
 
 say() { echo "setup: $*"; }

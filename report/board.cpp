@@ -134,13 +134,6 @@ std::string kill_matrix(const RunRecord& record, const Painter& paint) {
   return text;
 }
 
-std::string_view statement_of(const RunRecord& record, const std::string& property) {
-  for (const PropertyEntry& p : record.properties) {
-    if (p.name == property) return p.statement;
-  }
-  return "";
-}
-
 // What is red first, since it must not hide behind what is tolerated; of each, every property of
 // every implementation once before any of them a second time.
 std::vector<const RecordedFinding*> in_order_of_show(const RunRecord& record) {

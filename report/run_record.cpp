@@ -163,6 +163,13 @@ void count_relaxed(RunRecord& record) {
   }
 }
 
+std::string_view statement_of(const RunRecord& record, std::string_view property) {
+  for (const PropertyEntry& p : record.properties) {
+    if (p.name == property) return p.statement;
+  }
+  return "";
+}
+
 std::array<std::int64_t, 5> verdict_counts(const RunRecord& record) {
   std::array<std::int64_t, 5> counts{};
   for (const Cell& c : record.cells) {

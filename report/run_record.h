@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "properties/verdict.h"
@@ -153,6 +154,9 @@ void put_in_order(RunRecord& record);
 
 /// Counts for each subject what its contract has left out, now that all is asked.
 void count_relaxed(RunRecord& record);
+
+/// The sentence of a property; empty where the run had none of that name.
+std::string_view statement_of(const RunRecord& record, std::string_view property);
 
 /// Of value verdicts over sound implementations: how many, by verdict.
 std::array<std::int64_t, 5> verdict_counts(const RunRecord& record);

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "report/finding_text.h"
+#include "report/page/parts.h"
+#include "report/plain_text.h"
+#include "report/value_text.h"
+
+namespace lossgate::report {
+namespace {
+
+/// Drawings are left out where a page would become too long to send around.
+constexpr std::size_t kRoomForDrawings = std::size_t{600} << 10;
+constexpr std::size_t kOpen = 3;  ///< cards that are open at first
+
+int rank_of(const RecordedFinding& finding) {
+  constexpr std::string_view kStates[] = {"red", "expired waiver", "tolerated", "known", "waived"};
+  return static_cast<int>(std::ranges::find(kStates, finding.state) - kStates);
+}
+
+std::string pair(const char* label, const std::string& text, const char* attributes = "") {
+  return text.empty() ? "" : fmt::format("<dt>{}<dd{}>{}", label, attributes, text);
+}
+
+// The line where to look, as short as it can be in a headline.
+std::string short_place(const RecordedFinding& f) {
+  if (f.source_file.empty()) return html(f.place, 80);
+  const std::string name = f.source_file.substr(f.source_file.rfind('/') + 1);
+  return html(fmt::format("{}:{}", name, f.source_line), 80);
+}
+
+std::string summary_of(const RecordedFinding& f, bool fresh) {
+  return fmt::format(
+      "<summary><span class=\"state {}\">{}</span> <span class=\"what\"><b>{}</b> {}</span> "
+      "<span class=\"quiet\">{}</span> <span class=\"quiet end\">{} · {} · {} · "
+      "{}{}</span></summary>",
+      f.red() ? "red" : "calm", html(f.state), html(f.property), html(f.implementation),
+      short_place(f), html(f.loss), html(f.dtype), html(f.grade), counted(f.count, "case"),
+      fresh ? " · <strong>new</strong>" : "");
+}
+
+std::string numbers_of(const RecordedFinding& f) {
+  if (f.actual.empty()) return "";
+  const bool any = f.expected == "nan";
+  std::string text = fmt::format(
+      "<table class=\"numbers\"><tr><th scope=\"row\">actual<td class=\"bad\">{}<tr><th "
+      "scope=\"row\">expected<td>{}",
+      html(f.actual), any ? "a number" : html(f.expected));
+  if (!any) {
+    text += fmt::format("<tr><th scope=\"row\">allowed difference<td>{}", brief(f.allowed));
+    if (f.half_width > 0.0) {
+      text += fmt::format("<tr><th scope=\"row\">half width<td>{}", brief(f.half_width));
+    }
+    text += fmt::format("<tr><th scope=\"row\">error ratio<td>{}", brief(f.error_ratio));
+  }
+  return text + "</table>";
+}
+
+std::string body_of(const RecordedFinding& f, std::string_view statement,
+                    const std::string& drawn) {
+  std::string inputs;
+  for (const std::string& input : f.inputs) {
+    inputs += (inputs.empty() ? "" : "<br>") + html(input);
+  }
+  std::string source;
+  if (!f.source_file.empty()) {
+    source = fmt::format("<code>{}:{}</code>", html(f.source_file), f.source_line);
+    if (!f.source_text.empty()) source += "<pre>" + html(f.source_text) + "</pre>";
+  }
+  std::string text = "<p class=\"statement\">" + html(statement) + "</p>";
+  text += "<div class=\"sides\"><dl>";
+  text += pair("line", source);
+  text += pair("place", html(f.place + (f.detail.empty() ? "" : ": " + f.detail)));
+  text += pair("inputs", inputs, " class=\"mono\"");
+  text += pair("grade", html(f.grade + (f.reach.empty() ? "" : "; " + f.reach)));
+  text += pair("cause", html(f.cause));
+  text += pair("usual fix", html(usual_fix(f.property, f.cause)));
+  text += pair("state", html(f.state_reason));
+  text += "</dl><div>" + numbers_of(f) + "</div></div>" + drawn;
+  text += "<p class=\"repro\"><code>" + html(repro_line(f, "")) + "</code></p>";
+  if (f.red()) {
+    text += fmt::format(
+        "<p class=\"accept quiet\">to accept: <code>{} | reason | issue | expires "
+        "YYYY-MM-DD</code></p>",
+        html(f.fingerprint));
+  }
+  return text;
+}
+
+std::string toolbar() {
+  std::string text =
+      "<form class=\"toolbar\" id=\"toolbar\" hidden role=\"search\" aria-label=\"Filter the "
+      "findings\"><label>Search <input type=\"search\" id=\"search\" autocomplete=\"off\"></label>";
+  for (const char* key : {"state", "property", "implementation", "loss", "grade"}) {
+    text += fmt::format(
+        "<label>{0} <select id=\"by-{0}\"><option value=\"\">all</option></select>"
+        "</label>",
+        key);
+  }
+  return text +
+         "<label>order <select id=\"order\"><option value=\"\">red first</option><option "
+         "value=\"ratio\">error ratio</option><option value=\"count\">cases</option><option "
+         "value=\"property\">property</option><option value=\"implementation\">implementation"
+         "</option></select></label><output id=\"shown\" for=\"search\"></output></form>\n";
+}
+
+}  // namespace
+
+std::vector<const RecordedFinding*> cards(const RunRecord& record) {
+  std::vector<const RecordedFinding*> ordered;
+  for (const RecordedFinding& finding : record.findings) ordered.push_back(&finding);
+  std::ranges::sort(ordered, {},
+                    [](const RecordedFinding* f) { return std::pair(rank_of(*f), f); });
+  return ordered;
+}
+
+std::string findings_part(const PageSource& source) {
+  const RunRecord& record = source.record();
+  if (record.findings.empty()) return "<p>Nothing violated a property.</p>\n";
+  const std::vector<std::string> fresh = fresh_fingerprints(source);
+  const std::set<std::string> is_fresh(fresh.begin(), fresh.end());
+  std::string text = toolbar() + "<div id=\"cards\">\n";
+  std::size_t drawn = 0, number = 0;
+  for (const RecordedFinding* f : cards(record)) {
+    const auto stored = source.cases.find(f->case_file);
+    std::string picture;
+    if (stored != source.cases.end()) {
+      picture = drawing(stored->second, *f);
+      if (drawn + picture.size() > kRoomForDrawings) {
+        picture =
+            "<p class=\"quiet\">Not drawn, for the length of the page: " + html(f->case_file) +
+            "</p>";
+      }
+      drawn += picture.size();
+    }
+    text += fmt::format(
+        "<details class=\"finding\" id=\"f-{}\"{}>{}<div class=\"body\">{}</div>"
+        "</details>\n",
+        anchor(f->fingerprint), number++ < kOpen && f->red() ? " open" : "",
+        summary_of(*f, is_fresh.contains(f->fingerprint)),
+        body_of(*f, statement_of(record, f->property), picture));
+  }
+  return text + "</div>\n<p><button type=\"button\" id=\"more\" hidden>Show more</button></p>\n";
+}
+
+}  // namespace lossgate::report

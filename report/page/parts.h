@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/page/page.h"
+
+/// The parts of a page, each a piece of HTML that is empty where the record has nothing for it.
+namespace lossgate::report {
+
+std::string verdict_part(const PageSource& source);   ///< the first screen
+std::string board_part(const RunRecord& record);      ///< implementation x property
+std::string findings_part(const PageSource& source);  ///< one card each
+std::string releases_part(const PageSource& source);  ///< runs side by side
+std::string kills_part(const RunRecord& record);      ///< the faulty variants
+std::string ratios_part(const RunRecord& record);     ///< error ratios by loss and dtype
+std::string run_part(const RunRecord& record);        ///< request, environment, regressions, time
+
+/// The findings in the order of their cards: red ones first, what nobody has to look at last.
+std::vector<const RecordedFinding*> cards(const RunRecord& record);
+
+/// Findings of the last run that the run before it lacks; empty where there is none before.
+std::vector<std::string> fresh_fingerprints(const PageSource& source);
+
+/// The case of a finding as tables, one per field: values shaded by magnitude, masked positions
+/// hatched, the place of the violation marked.
+std::string drawing(const StoredCase& stored, const RecordedFinding& finding);
+
+/// What the script draws, sorts and filters by, as JSON that may stand in a script element.
+std::string page_data(const PageSource& source);
+
+/// A heading with a link to itself.
+std::string heading(const std::string& id, const std::string& title);
+
+}  // namespace lossgate::report

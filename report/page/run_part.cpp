@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/page/parts.h"
+#include "report/plain_text.h"
+
+namespace lossgate::report {
+namespace {
+
+std::string pair(const char* label, const std::string& text) {
+  return text.empty() ? "" : fmt::format("<dt>{}<dd>{}", label, text);
+}
+
+std::string joined(const std::vector<std::string>& items, const char* none = "",
+                   const char* between = ", ") {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : between) + html(item);
+  return text.empty() ? none : text;
+}
+
+std::string request(const RunRecord& record) {
+  const Request& r = record.request;
+  return "<h3>Asked for</h3><dl>" + pair("profile", html(r.profile)) +
+         pair("seed", std::to_string(r.seed)) +
+         pair("cases", grouped(r.cases) + " for each loss and dtype") +
+         pair("losses", joined(r.losses, "all")) +
+         pair("implementations", joined(r.implementations, "all")) +
+         pair("properties", joined(r.properties, "all")) + pair("dtypes", joined(r.dtypes, "all")) +
+         pair("hardening", r.hardening ? "asked as well" : "not asked") +
+         pair("stored cases", joined(r.corpora)) + pair("red from grade", html(r.fail_on)) +
+         "</dl>";
+}
+
+std::string environment(const RunRecord& record) {
+  const Environment& e = record.environment;
+  return "<h3>Environment</h3><dl>" +
+         pair("lossgate", html(record.version + ", " + record.commit)) +
+         pair("machine", html(e.architecture + ", " + e.instruction_set)) +
+         pair("compiler", html(e.compiler)) + pair("threads per call", std::to_string(e.threads)) +
+         pair("rounding", html(e.rounding)) +
+         pair("subnormals", e.flush_to_zero || e.denormals_are_zero ? "flushed to zero" : "kept") +
+         pair("reference", fmt::format("{} binary digits", e.real_digits)) +
+         pair("LibTorch", html(e.torch)) + pair("dtypes", joined(e.dtypes, "", "<br>")) + "</dl>";
+}
+
+std::string glossary(const RunRecord& record) {
+  std::string text = "<h3>Properties</h3><dl class=\"glossary\">";
+  for (const PropertyEntry& p : record.properties) {
+    text += fmt::format("<dt id=\"p-{}\">{}<dd>{} <span class=\"quiet\">{}</span>", anchor(p.name),
+                        html(p.name), html(p.statement), html(p.tier));
+  }
+  return text + "</dl>";
+}
+
+std::string regressions(const RunRecord& record) {
+  if (record.expectations.empty()) return "";
+  const auto met = std::ranges::count_if(record.expectations, &Expectation::met);
+  std::string text = fmt::format(
+      "<h3>Regressions</h3><details><summary>{} of {} stored cases show what they say</summary>"
+      "<ul>",
+      grouped(met), grouped(std::ssize(record.expectations)));
+  for (const Expectation& e : record.expectations) {
+    text += fmt::format("<li{}>{}: {} {} {}", e.met ? "" : " class=\"bad\"", html(e.file),
+                        html(e.implementation), html(e.property), html(e.verdict));
+  }
+  return text + "</ul></details>";
+}
+
+std::string time(const RunRecord& record) {
+  if (record.timings.empty()) return "";
+  std::string text =
+      "<h3>Time</h3><p>Checks included; no measure of speed.</p><figure class=\"chart\" "
+      "id=\"chart-time\" hidden></figure><details><summary>By implementation and dtype</summary>"
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Time\"><table "
+      "class=\"counts\"><thead><tr><th scope=\"col\">Implementation<th scope=\"col\">loss<th "
+      "scope=\"col\">dtype<th scope=\"col\">cases<th scope=\"col\">calls<th scope=\"col\">seconds"
+      "</thead>";
+  for (const Timing& t : record.timings) {
+    text += fmt::format("<tr><th scope=\"row\">{}<td>{}<td>{}<td>{}<td>{}<td>{:.2f}",
+                        html(t.implementation), html(t.loss), html(t.dtype), grouped(t.cases),
+                        grouped(t.calls), t.seconds);
+  }
+  return text + "</table></div></details>";
+}
+
+std::string idle(const RunRecord& record) {
+  if (record.idle_waivers.empty()) return "";
+  std::string text = "<h3>Waivers that nothing needs any more</h3><ul>";
+  for (const std::string& pattern : record.idle_waivers)
+    text += "<li><code>" + html(pattern) + "</code>";
+  return text + "</ul>";
+}
+
+}  // namespace
+
+std::string run_part(const RunRecord& record) {
+  return "<div class=\"sides\"><div>" + request(record) + "</div><div>" + environment(record) +
+         "</div></div>\n" + glossary(record) + regressions(record) + idle(record) + time(record) +
+         "\n";
+}
+
+}  // namespace lossgate::report

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "report/board.h"
+#include "report/page/parts.h"
+#include "report/plain_text.h"
+
+namespace lossgate::report {
+namespace {
+
+struct Tone {
+  const char* name;
+  const char* mark;
+};
+
+Tone tone_of(const RunRecord& record) {
+  switch (exit_status(record)) {
+    case 0:
+      return {"green", "✓"};
+    case 1:
+      return {"red", "✗"};
+    default:
+      return {"open", "?"};
+  }
+}
+
+// What was asked and what came of it, in one sentence.
+std::string lead(const RunRecord& record) {
+  std::set<std::string> losses, asked, wrong;
+  for (const Subject& s : record.subjects) {
+    if (s.faulty()) continue;
+    losses.insert(s.loss);
+    asked.insert(s.loss + "|" + s.name);
+  }
+  for (const RecordedFinding& f : record.findings) {
+    if (f.red()) wrong.insert(f.loss + "|" + f.implementation);
+  }
+  const std::string all =
+      fmt::format("{} of {}", counted(std::ssize(asked), "implementation"),
+                  losses.size() == 1 ? "one loss" : grouped(std::ssize(losses)) + " losses");
+  const std::string properties = grouped(std::ssize(record.properties)) + " properties";
+  const std::string cases = counted(record.cases_run, "case");
+  if (wrong.empty()) {
+    return fmt::format("None of {} violates any of {} on {}.", all, properties, cases);
+  }
+  return fmt::format("{} of {} violate{} at least one of {}, on {}.", grouped(std::ssize(wrong)),
+                     all, wrong.size() == 1 ? "s" : "", properties, cases);
+}
+
+std::string plain_list(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += "<li><code>" + html(item) + "</code>";
+  return "<ul class=\"fingerprints\">" + text + "</ul>";
+}
+
+// What is new: since the run before, since the baseline, or all of it.
+std::string news(const PageSource& source) {
+  const RunRecord& record = source.record();
+  if (source.runs.size() > 1) {
+    const Run& before = source.runs[source.runs.size() - 2];
+    std::set<std::string> now;
+    for (const RecordedFinding& f : record.findings) now.insert(f.fingerprint);
+    std::vector<std::string> gone;
+    for (const RecordedFinding& f : before.record.findings) {
+      if (!now.contains(f.fingerprint)) gone.push_back(f.fingerprint);
+    }
+    const auto fresh = std::ssize(fresh_fingerprints(source));
+    std::string text =
+        fmt::format("<p class=\"news\"><strong>{} new</strong> since {}, {} gone.</p>",
+                    grouped(fresh), html(before.name), grouped(std::ssize(gone)));
+    if (!gone.empty()) {
+      text += "<details><summary>What is gone</summary>" + plain_list(gone) + "</details>";
+    }
+    return text;
+  }
+  const auto known = std::ranges::count(record.findings, "known", &RecordedFinding::state);
+  if (known == 0 && record.vanished.empty()) {
+    return "<p class=\"news\">No baseline was given: nothing is accepted as it is.</p>";
+  }
+  const auto fresh = std::ranges::count_if(record.findings, &RecordedFinding::red);
+  std::string text = fmt::format(
+      "<p class=\"news\"><strong>{} new</strong> since the baseline; {} known, {} "
+      "vanished.</p>",
+      grouped(fresh), grouped(known), grouped(std::ssize(record.vanished)));
+  if (!record.vanished.empty()) {
+    text +=
+        "<details><summary>What vanished</summary>" + plain_list(record.vanished) + "</details>";
+  }
+  return text;
+}
+
+std::string devices(const RunRecord& record) {
+  std::set<std::string> others;
+  for (const Subject& s : record.subjects) {
+    if (s.device != "cpu" && !s.device.empty()) others.insert(s.device);
+  }
+  std::string text;
+  for (const std::string& device : others) text += (text.empty() ? "" : ", ") + html(device);
+  return text.empty() ? "not run" : text;
+}
+
+std::string fact(const char* name, const std::string& value, const char* tone = "") {
+  return fmt::format("<div class=\"fact{}\"><dt>{}</dt><dd>{}</dd></div>", tone, name, value);
+}
+
+std::string facts(const RunRecord& record) {
+  const Environment& e = record.environment;
+  std::int64_t relaxed = 0, variants = 0, survivors = 0;
+  for (const Subject& s : record.subjects) {
+    if (s.faulty()) {
+      variants += 1;
+      survivors += std::ranges::any_of(record.kills, [&](const Kill& k) {
+        return k.loss == s.loss && k.implementation == s.name && !k.killed;
+      });
+    } else {
+      relaxed += s.relaxed_by_contract;
+    }
+  }
+  const bool whole = record.cases_run == record.cases_planned;
+  std::string text = "<dl class=\"facts\">";
+  text += fact(
+      "Cases",
+      whole ? grouped(record.cases_run)
+            : fmt::format("{} of {}", grouped(record.cases_run), grouped(record.cases_planned)),
+      whole ? "" : " bad");
+  text += fact("Profile", html(record.request.profile));
+  text += fact("Seed", std::to_string(record.request.seed));
+  text += fact("Time", fmt::format("{:.1f} s", record.seconds));
+  if (variants > 0) {
+    text += fact("Faulty variants caught",
+                 fmt::format("{} of {}", grouped(variants - survivors), grouped(variants)),
+                 survivors ? " bad" : "");
+  }
+  text += fact("Relaxed by contract", grouped(relaxed));
+  text += fact("GPU", devices(record));
+  text += fact("Machine", html(e.architecture + ", " + e.instruction_set));
+  text += fact("Commit", "<code>" + html(record.commit) + "</code>");
+  return text + "</dl>\n";
+}
+
+}  // namespace
+
+std::vector<std::string> fresh_fingerprints(const PageSource& source) {
+  if (source.runs.size() < 2) return {};
+  std::set<std::string> before;
+  for (const RecordedFinding& f : source.runs[source.runs.size() - 2].record.findings) {
+    before.insert(f.fingerprint);
+  }
+  std::vector<std::string> fresh;
+  for (const RecordedFinding& f : source.record().findings) {
+    if (!before.contains(f.fingerprint)) fresh.push_back(f.fingerprint);
+  }
+  return fresh;
+}
+
+std::string verdict_part(const PageSource& source) {
+  const RunRecord& record = source.record();
+  const Tone tone = tone_of(record);
+  std::string verdict = verdict_line(record);
+  verdict[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(verdict[0])));
+  std::string text = fmt::format(
+      "<header class=\"verdict {}\"><div class=\"inner\">\n<p class=\"brand\"><b>lossgate</b> "
+      "{}</p>\n"
+      "<h1><span class=\"mark\" aria-hidden=\"true\">{}</span> {}</h1>\n<p class=\"lead\">{}</p>\n",
+      tone.name, html(source.runs.back().name), tone.mark, html(verdict), lead(record));
+  text += news(source);
+  for (const std::string& trouble : record.troubles) {
+    text += "<p class=\"trouble\">Trouble: " + html(trouble) + "</p>";
+  }
+  return text + "\n" + facts(record) + "</div></header>\n";
+}
+
+}  // namespace lossgate::report

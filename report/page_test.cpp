@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page/page.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "report/given_record.h"
+#include "report/record_file.h"
+
+namespace lossgate::report {
+namespace {
+
+PageSource source_of(RunRecord record) {
+  PageSource source;
+  source.runs.push_back({"run", std::move(record)});
+  return source;
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// The page without what stands in its style and script elements.
+std::string markup_of(const std::string& page) {
+  std::string markup;
+  std::size_t at = 0;
+  for (std::size_t next = 0; (next = page.find("<s", at)) != std::string::npos;) {
+    const std::string_view rest = std::string_view(page).substr(next);
+    const std::string end = rest.starts_with("<script")  ? "</script>"
+                            : rest.starts_with("<style") ? "</style>"
+                                                         : "";
+    markup += page.substr(at, next + 2 - at);
+    at = next + 2;
+    if (end.empty()) continue;
+    const std::size_t inside = page.find('>', next);
+    markup += page.substr(at, inside + 1 - at);
+    at = page.find(end, inside);
+  }
+  return markup + page.substr(at);
+}
+
+/// Every tag and every attribute's name.
+std::set<std::string> names_in(const std::string& markup) {
+  std::set<std::string> names;
+  for (std::size_t at = markup.find('<'); at != std::string::npos; at = markup.find('<', at)) {
+    const std::size_t end = markup.find('>', at);
+    std::string name;
+    bool quoted = false;
+    for (; ++at < end + 1;) {
+      const char c = markup[at];
+      if (c == '"') quoted = !quoted;
+      if (quoted) continue;
+      if (c == ' ' || c == '>' || c == '=') {
+        if (!name.empty() && name[0] != '/' && name != "\"") names.insert(name);
+        name.clear();
+      } else if (c != '"') {
+        name += c;
+      }
+    }
+  }
+  return names;
+}
+
+TEST(Page, HoldsHostileTextsAsText) {
+  RunRecord plain_one = record_of();
+  fill_with(plain_one, "plain");
+  const std::set<std::string> known = names_in(markup_of(page(source_of(plain_one))));
+  ASSERT_TRUE(known.contains("details") && known.contains("class") && !known.contains("onclick"));
+  for (const std::string& text : hostile_texts()) {
+    RunRecord record = record_of();
+    fill_with(record, text);
+    PageSource source;
+    source.runs.push_back({text, record});
+    source.runs.push_back({text, record});
+    const std::string html = page(source);
+    const std::string markup = markup_of(html);
+    EXPECT_EQ(std::ranges::count(names_in(markup), "script"), 1);
+    for (const std::string& name : names_in(markup)) {
+      EXPECT_TRUE(known.contains(name) || name == "strong")
+          << name << " from " << text.substr(0, 80);
+    }
+    EXPECT_LT(html.size(), std::size_t{2} << 20);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Page, LetsInNoScriptButItsOwn) {
+  const std::string html = page(source_of(record_of()));
+  EXPECT_TRUE(has(html, "default-src 'none'; script-src 'sha256-"));
+  EXPECT_FALSE(has(markup_of(html), "unsafe"));
+  EXPECT_FALSE(has(markup_of(html), "http:"));
+  EXPECT_FALSE(has(markup_of(html), "https:"));
+}
+
+TEST(Page, SaysTheVerdictWithoutAScript) {
+  RunRecord record = record_of();
+  const std::string red = markup_of(page(source_of(record)));
+  EXPECT_TRUE(has(red, "<header class=\"verdict red\">"));
+  EXPECT_TRUE(has(red, "Red: 1 red finding</h1>"));
+  EXPECT_TRUE(has(
+      red, "1 of 1 implementation of one loss violates at least one of 1 properties, on 3 cases."));
+  EXPECT_TRUE(has(red, "it is &lt;not&gt; &quot;finite&quot; &amp; {0001}"));
+  EXPECT_TRUE(has(red, "lossgate replay findings/0123456789abcdef.case --impl one"));
+  EXPECT_TRUE(has(red, "<dt>GPU</dt><dd>not run</dd>"));
+  record.findings.clear();
+  EXPECT_TRUE(has(page(source_of(record)), "<header class=\"verdict green\">"));
+  record.cases_run = 2;
+  EXPECT_TRUE(has(page(source_of(record)), "<header class=\"verdict open\">"));
+}
+
+TEST(Page, IsTheSameForTheSameRecord) {
+  const RunRecord record = record_of(20);
+  const RunRecord again = from_json(to_json(record), "run.json");
+  EXPECT_EQ(page(source_of(record)), page(source_of(again)));
+}
+
+TEST(Page, HasItsDataAsJson) {
+  RunRecord record = record_of();
+  fill_with(record, "</script> \xE2\x80\xA8 & \xFF");
+  const std::string html = page(source_of(record));
+  const std::string begin = "<script type=\"application/json\" id=\"data\">";
+  const std::size_t at = html.find(begin) + begin.size();
+  const std::string text = html.substr(at, html.find("</script>", at) - at);
+  EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c >= 32 && c < 127; }));
+  EXPECT_EQ(nlohmann::json::parse(text)["findings"].size(), 1U);
+}
+
+TEST(Page, SaysWhatIsNewSinceTheRunBefore) {
+  PageSource source;
+  source.runs.push_back({"first", record_of()});
+  source.runs.push_back({"second", record_of()});
+  source.runs[1].record.findings = {finding_of("g", "rare", 1)};
+  const std::string html = page(source);
+  EXPECT_TRUE(has(html, "<strong>1 new</strong> since first, 1 gone."));
+  EXPECT_TRUE(has(html, "<strong>new</strong></span></summary>"));
+}
+
+TEST(Page, MarksTheFlipBetweenRuns) {
+  PageSource source;
+  source.runs.push_back({"1.0", record_of()});
+  source.runs.push_back({"1.1", record_of()});
+  EXPECT_TRUE(has(page(source), "0 verdicts flipped"));
+  const auto violated = static_cast<std::size_t>(properties::Verdict::violated);
+  source.runs[1].record.cells[0].verdicts[violated] = 0;
+  const std::string html = page(source);
+  EXPECT_TRUE(has(html, "One verdict flipped"));
+  EXPECT_TRUE(has(html, "<td class=\"h flip\">"));
+}
+
+TEST(Page, StaysBelowTwoMegabytesForAThousandFindings) {
+  EXPECT_LT(page(source_of(record_of(1000))).size(), 2'000'000U);
+}
+
+}  // namespace
+}  // namespace lossgate::report
