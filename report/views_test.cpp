@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/given_record.h"
+#include "report/junit.h"
+#include "report/sarif.h"
+#include "report/summary.h"
+
+namespace lossgate::report {
+namespace {
+
+using Json = nlohmann::json;
+
+PageSource source_of(RunRecord record) {
+  PageSource source;
+  source.runs.push_back({"run", std::move(record)});
+  return source;
+}
+
+TEST(Sarif, HasARuleForEachPropertyAndALineForEachFinding) {
+  RunRecord record = record_of(3);
+  record.findings[1].state = "known";
+  record.findings[2].state = "tolerated";
+  const Json run = Json::parse(sarif(record))["runs"][0];
+  EXPECT_EQ(run["tool"]["driver"]["rules"][0]["id"], "finite_backward");
+  EXPECT_NE(run["tool"]["driver"]["rules"][0]["help"]["text"].get<std::string>().find("Usual fix"),
+            std::string::npos);
+  ASSERT_EQ(run["results"].size(), 3U);
+  const Json& first = run["results"][0];
+  EXPECT_EQ(first["level"], "error");
+  EXPECT_EQ(first["ruleIndex"], 0);
+  const Json& place = first["locations"][0]["physicalLocation"];
+  EXPECT_EQ(place["artifactLocation"]["uri"], "impl/one.cpp");
+  EXPECT_EQ(place["region"]["startLine"], 100);
+  EXPECT_TRUE(run["results"][1].contains("suppressions"));
+  EXPECT_EQ(run["results"][2]["level"], "note");
+  EXPECT_NE(first["partialFingerprints"], run["results"][1]["partialFingerprints"]);
+}
+
+TEST(Sarif, NamesFilesFromTheFolderOfTheGate) {
+  const auto uri_of = [](const std::string& file, const std::string& flags) {
+    RunRecord record = record_of();
+    record.findings[0].source_file = file;
+    record.findings[0].source_flags = flags;
+    return Json::parse(sarif(record))["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+                                     ["artifactLocation"]["uri"]
+                                         .get<std::string>();
+  };
+  EXPECT_EQ(uri_of("losses.py", "--config lossgate.toml"), "losses.py");
+  EXPECT_EQ(uri_of("losses.py", "--config train/lossgate.toml"), "train/losses.py");
+  EXPECT_EQ(uri_of("trl/x.py", "--config ../elsewhere/lossgate.toml"), "trl/x.py");
+  EXPECT_EQ(uri_of("my losses#1.py", ""), "my%20losses%231.py");
+}
+
+TEST(Sarif, IsJsonWhateverTheTexts) {
+  for (const std::string& text : hostile_texts()) {
+    RunRecord record = record_of();
+    fill_with(record, text);
+    EXPECT_TRUE(Json::accept(sarif(record)));
+  }
+}
+
+TEST(Junit, HoldsWhateverTheTexts) {
+  for (const std::string& text : hostile_texts()) {
+    RunRecord record = record_of();
+    fill_with(record, text);
+    const std::string xml = junit(record);
+    EXPECT_EQ(xml.find('\0'), std::string::npos);
+    EXPECT_EQ(xml.find('\x1b'), std::string::npos);
+    EXPECT_EQ(xml.find('\xFF'), std::string::npos);
+  }
+}
+
+TEST(Summary, StaysWithinItsBound) {
+  EXPECT_LT(summary(source_of(record_of(10))).size(), 16'000U);
+  const std::string text = summary(source_of(record_of(1000)));
+  EXPECT_LE(text.size(), kLongestSummary);
+  EXPECT_GT(text.size(), kLongestSummary / 2);
+  EXPECT_NE(text.find(" more in report.html\n"), std::string::npos);
+  for (const std::string& hostile : hostile_texts()) {
+    RunRecord record = record_of();
+    fill_with(record, hostile);
+    record.findings[0].state = "red";
+    EXPECT_LE(summary(source_of(record)).size(), kLongestSummary);
+  }
+}
+
+TEST(Summary, ShowsNewFindingsFirst) {
+  PageSource source = source_of(record_of(2));
+  source.runs.push_back({"next", record_of(3)});
+  const std::string text = summary(source);
+  const std::size_t fresh = text.find("**new: ");
+  ASSERT_NE(fresh, std::string::npos);
+  EXPECT_EQ(text.find("** violated by"), text.find("** violated by", fresh)) << text;
+}
+
+}  // namespace
+}  // namespace lossgate::report
