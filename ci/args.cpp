@@ -31,6 +31,7 @@ struct Flags {
   ReplayOptions replay;
   MinimiseOptions minimise;
   BaselineOptions baseline;
+  ReportOptions report;
   IdentifyOptions identify;
   InitOptions init;
   std::string list, describe, profile = "hostile", fail_on = "rare";
@@ -107,7 +108,8 @@ void add_gate(CLI::App& verb, Flags& flags) {
   verb.add_option("--timeout", gate.pool.timeout_s, "Seconds for one implementation on one case")
       ->check(CLI::Range(0.1, 86400.0).description(""))
       ->type_name("SECONDS");
-  verb.add_option("--out", gate.out, "Folder for run.json, junit.xml and the findings' cases");
+  verb.add_option("--out", gate.out,
+                  "Folder for run.json, report.html, the other views and the findings' cases");
   add_names(verb, "--loss", gate.plan.filters.losses, "Only these losses");
   add_configs(verb, flags.configs);
   add_filters(verb, gate.plan.filters);
@@ -193,6 +195,12 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
                             [&] { return run_baseline(flags.baseline); });
   baseline->add_option("record", flags.baseline.record, "The run.json, run/run.json unless said");
   baseline->add_option("--out", flags.baseline.out, "File to write, for gate --baseline");
+  CLI::App* report = verb("report", "Show runs as a page, and as SARIF, JUnit XML and Markdown",
+                          [&] { return run_report(flags.report); });
+  report->add_option("runs", flags.report.runs, "run.json files or their folders, the newest last")
+      ->required();
+  report->add_option("--out", flags.report.out,
+                     "Folder to write to, that of the last run unless said");
   verb("worker", "", run_worker)->group("");  // for gate alone
   verb("library-worker", "", impl::serve_library)->group("");
 }
@@ -217,7 +225,7 @@ int parse_and_run(const std::vector<Word>& words) {
   if (!words.empty() && !words[0].text.starts_with("-")) {
     std::vector<std::string> verbs = {"gate",     "replay",   "minimise", "list",
                                       "describe", "identify", "check",    "init",
-                                      "baseline", "worker",   "library-worker"};
+                                      "baseline", "report",   "worker",   "library-worker"};
     if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
       verbs.resize(verbs.size() - 2);
       throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));

@@ -48,7 +48,7 @@ comparable() {
 
 help() {
   local verb
-  for verb in '' gate replay minimise list describe identify check init baseline; do
+  for verb in '' gate replay minimise list describe identify check init baseline report; do
     expect 0 '' $verb --help
     diff "$source/ci/testdata/help${verb:+_$verb}.txt" stdout || fail "help of '$verb' has changed"
   done
@@ -191,6 +191,31 @@ acceptance() {
   expect 2 'newer.json: schema: expected version 1, not 2' baseline newer.json
   head -c 1000 first/run.json >short.json
   expect 2 'short.json' baseline short.json
+}
+
+reports() {
+  gate 1 'results: first/run.json, first/report.html, first/report.sarif, first/junit.xml, first/summary.md' \
+    --impl fake_wrong --out first
+  gate 0 'green' --impl fake_exact --out second
+  cp -r first again
+  expect 0 'red: [1-9].* red' report again
+  diff first/report.sarif again/report.sarif || fail 'the record of the gate gives another SARIF'
+  diff first/summary.md again/summary.md || fail 'the record of the gate gives another summary'
+  expect 0 'results: page/report.html' report again first/run.json --out page
+  expect 0 '' report again first/run.json --out twice
+  diff -r page twice || fail 'the same records give other pages'
+  grep -q 'since again, 0 gone' page/report.html || fail 'the page does not compare'
+  grep -q 'class="grid"' page/report.html || fail 'no case is drawn'
+  sed 's/"schema": 1/"schema": 2/' first/run.json >newer.json
+  expect 2 'newer.json: schema: expected version 1, not 2' report newer.json
+  local length
+  for length in 0 1 2 100 1000 5000 "$(($(stat -c %s first/run.json) - 3))"; do
+    head -c "$length" first/run.json >short.json
+    expect 2 'short.json: line [0-9]+, column [0-9]+: expected more' report short.json --out cut
+  done
+  [[ ! -e cut ]] || fail 'something was written of a record that was cut'
+  expect 2 'nothere/run.json: cannot be opened' report nothere/run.json
+  expect 3 'nothing can be written there' report first --out first/run.json
 }
 
 listing() {

@@ -175,7 +175,7 @@ int run_gate(const GateOptions& options) {
 
   fmt::print("{}", report::board(record, {.colour = on_terminal(), .folder = options.out}));
   if (!interrupted) advise(plan, record);
-  fmt::print("results: {0}/run.json, {0}/junit.xml\n", options.out);
+  fmt::print("results: {}/run.json, {}\n", options.out, views_in(options.out));
   if (interrupted) return static_cast<int>(Exit::interrupted);
   return report::exit_status(record);
 }

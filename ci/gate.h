@@ -17,8 +17,8 @@ struct GateOptions {
   std::string waivers, baseline;  ///< files; empty: none
 };
 
-/// The verb `gate`: cases x implementations x properties, judged; writes run.json, junit.xml and
-/// the cases of findings to `out`, shows the board. Returns the exit status.
+/// The verb `gate`: cases x implementations x properties, judged; writes run.json, its
+/// views and the cases of findings to `out`, shows the board. Returns the exit status.
 int run_gate(const GateOptions& options);
 
 }  // namespace lossgate::ci

@@ -10,8 +10,11 @@
 
 #include "ci/errors.h"
 #include "corpora/files.h"
+#include "reference/reference.h"
 #include "report/junit.h"
 #include "report/record_file.h"
+#include "report/sarif.h"
+#include "report/summary.h"
 
 namespace lossgate::ci {
 namespace {
@@ -32,8 +35,20 @@ bool is_finding(const fs::path& file) {
          std::ranges::all_of(stem, [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
+struct View {
+  const char* file;
+  std::string (*text)(const report::PageSource&);
+};
+
+constexpr View kViews[] = {
+    {"report.html", report::page},
+    {"report.sarif", [](const report::PageSource& s) { return report::sarif(s.record()); }},
+    {"junit.xml", [](const report::PageSource& s) { return report::junit(s.record()); }},
+    {"summary.md", report::summary}};
+
 void remove_earlier(const fs::path& folder) {
-  for (const char* name : {"run.json", "junit.xml"}) fs::remove(folder / name);
+  fs::remove(folder / "run.json");
+  for (const View& view : kViews) fs::remove(folder / view.file);
   if (!fs::is_directory(folder / "findings")) return;
   std::vector<fs::path> findings;
   for (const auto& entry : fs::directory_iterator(folder / "findings")) {
@@ -62,7 +77,7 @@ void prepare_out(const fs::path& folder) {
   }
 }
 
-void write_out(const fs::path& folder, report::RunRecord& record) {
+void write_out(const fs::path& folder, report::RunRecord record) {
   try {
     for (report::RecordedFinding& finding : record.findings) {
       if (!finding.case_text.empty()) {
@@ -70,11 +85,50 @@ void write_out(const fs::path& folder, report::RunRecord& record) {
       }
       finding.case_text.clear();
     }
-    corpora::write_file(folder / "junit.xml", report::junit(record));
     corpora::write_file(folder / "run.json", report::to_json(record));
   } catch (const fs::filesystem_error& error) {
     fail(folder, error.code().message());
   }
+  report::PageSource source;
+  source.cases = stored_cases(folder, record);
+  source.runs.push_back({run_name(folder), std::move(record)});
+  write_views(folder, source);
+}
+
+std::string run_name(const fs::path& folder) {
+  return fs::absolute(folder / "run.json").lexically_normal().parent_path().filename().string();
+}
+
+std::map<std::string, report::StoredCase> stored_cases(const fs::path& folder,
+                                                       const report::RunRecord& record) {
+  std::map<std::string, report::StoredCase> cases;
+  for (const report::RecordedFinding& finding : record.findings) {
+    if (finding.case_file.empty() || !is_finding(finding.case_file)) continue;
+    const LossSignature* signature = reference::find_signature(finding.loss);
+    if (!signature) continue;
+    try {
+      cases[finding.case_file] = {signature, corpora::read_case_file(folder / finding.case_file,
+                                                                     reference::find_signature)};
+    } catch (const corpora::FormatError&) {  // the finding is shown without it
+    }
+  }
+  return cases;
+}
+
+void write_views(const fs::path& folder, const report::PageSource& source) {
+  try {
+    for (const View& view : kViews) corpora::write_file(folder / view.file, view.text(source));
+  } catch (const fs::filesystem_error& error) {
+    fail(folder, error.code().message());
+  }
+}
+
+std::string views_in(const fs::path& folder) {
+  std::string list;
+  for (const View& view : kViews) {
+    list += (list.empty() ? "" : ", ") + (folder / view.file).string();
+  }
+  return list;
 }
 
 }  // namespace lossgate::ci

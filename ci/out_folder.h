@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
 
-#include "report/run_record.h"
+#include "report/page/page.h"
 
 namespace lossgate::ci {
 
@@ -11,7 +13,21 @@ namespace lossgate::ci {
 /// left. Throws MachineError, before a run is spent in vain.
 void prepare_out(const std::filesystem::path& folder);
 
-/// Writes the cases of the findings, run.json and junit.xml. Throws MachineError.
-void write_out(const std::filesystem::path& folder, report::RunRecord& record);
+/// Writes the cases of the findings, run.json and its views. Throws MachineError.
+void write_out(const std::filesystem::path& folder, report::RunRecord record);
+
+/// What a page calls the run in this folder: the folder's own name, and nothing of where it lies.
+std::string run_name(const std::filesystem::path& folder);
+
+/// The cases that the findings of a record name and that lie beside it, of losses in the catalog; a
+/// file that is not there, or cannot be read, is none.
+std::map<std::string, report::StoredCase> stored_cases(const std::filesystem::path& folder,
+                                                       const report::RunRecord& record);
+
+/// Writes report.html, report.sarif, junit.xml and summary.md. Throws MachineError.
+void write_views(const std::filesystem::path& folder, const report::PageSource& source);
+
+/// "run/report.html, run/report.sarif, ...".
+std::string views_in(const std::filesystem::path& folder);
 
 }  // namespace lossgate::ci

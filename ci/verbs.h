@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ci/selection.h"
 
@@ -42,5 +43,14 @@ struct BaselineOptions {
 
 /// The verb `baseline`: the findings of a record as a file for --baseline.
 int run_baseline(const BaselineOptions& options);
+
+struct ReportOptions {
+  std::vector<std::string> runs;  ///< run.json files or their folders; the last is shown
+  std::string out;                ///< a folder; empty: that of the last run
+};
+
+/// The verb `report`: everything that people, reviewers and machines read, from records. Exit
+/// status 0 whatever the records say.
+int run_report(const ReportOptions& options);
 
 }  // namespace lossgate::ci
