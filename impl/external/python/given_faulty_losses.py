@@ -159,6 +159,15 @@ def row_without_a_token(log_prob, advantage, mask):
     return rows_.mean()
 
 
+@given("grpo", policy(mask=torch.tensor([[1, 1, 1], [0, 0, 0]], dtype=torch.uint8)), "forward",
+       "0 (sum) / 0 (sum) = nan")
+def row_without_a_token_twice(log_prob, old_log_prob, advantage, mask):
+    lengths = mask.sum(dim=-1)
+    weight = ((log_prob - old_log_prob) * mask).sum(dim=-1) / lengths  # guilty
+    per_token = weight.exp().unsqueeze(-1) * mask * advantage
+    return ((per_token * mask).sum(dim=-1) / lengths).mean()
+
+
 @given("grpo", policy(log_prob={(0, 2): -200.0}), "forward", "log(0 (exp)) = -inf")
 def log_of_an_underflow(log_prob, mask):
     p = torch.exp(log_prob)

@@ -74,6 +74,11 @@ class Operation:
     def bears(self, which: int, at: int, operands: list) -> bool:
         return not bool(torch.isfinite(self.again(operands)[which].reshape(-1)[at]))
 
+    def bears_the_same(self, which: int, at: int, operands: list) -> bool:
+        """A NaN for a NaN: where sound operands give an infinity, one that is unsound brought the NaN."""
+        found = self.again(operands)[which].reshape(-1)[at]
+        return bool(found.isnan() if self.results[which].reshape(-1)[at].isnan() else ~torch.isfinite(found))
+
     def responsible(self, which: int, at: int) -> list[tuple[int, int]]:
         """The non-finite operand elements without which this result would be finite; none where it is born here."""
         bad = [bad_elements(operand) for operand in self.operands]
@@ -81,7 +86,7 @@ class Operation:
             return []
         healthy = [self._mended(operand, elements) for operand, elements in zip(self.operands, bad)]
         try:
-            if self.bears(which, at, healthy):
+            if self.bears_the_same(which, at, healthy):
                 return []
             found = []
             for index, (operand, elements) in enumerate(zip(self.operands, bad)):
