@@ -60,6 +60,8 @@ def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor
 def with_kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, kl_penalty: float, old_log_prob: Tensor,
             advantage: Tensor, clip_low: float, clip_high: float, dual_clip, max_length: int, reduction: str,
             total_tokens: int, total_rows: int, rank_rows: int, world: int) -> Tensor:
+    if not mask.numel():  # as above
+        return log_prob.sum()
     policy = ppo(log_prob, old_log_prob, advantage, mask, clip_low, clip_high, dual_clip, max_length, reduction,
                  total_tokens, total_rows, world)
     kl = losses.compute_approx_kl(log_prob, ref_log_prob, mask.float(), "k3")
