@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Liger Kernel, chunked losses in PyTorch and kernels in Triton, which its interpreter runs on a CPU."""
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from fault import Release, Seen, fault, leaf, not_finite, shown, slope
+from release import file_of
+from torch import Tensor
+
+CHUNKED = "liger_kernel.chunked_loss."
+NEWEST = "liger-kernel==0.8.5"
+
+
+def chunked(name: str) -> object:
+    bases = (CHUNKED + "fused_linear_ppo", CHUNKED + "fused_linear_distillation")
+    return Release("liger-kernel", (CHUNKED + name, *bases)).load(CHUNKED + name)
+
+
+def grpo(log_prob: Tensor, mask: list) -> Tensor:
+    """The loss of one sequence with advantage 1, whose old log-probs are 0."""
+    zero, kept = torch.zeros(1, len(mask)), torch.tensor([mask])
+    return chunked("grpo_loss").LigerFusedLinearGRPOFunction.ppo_loss_fn(
+        per_token_logps=log_prob[None], attention_mask=kept, advantages=torch.ones(1), full_attention_mask=kept,
+        old_per_token_logps=zero, ref_per_token_logps=zero, beta=0.0, loss_type="bnpo")[0]
+
+
+def linear_grpo(hidden: Tensor, mask: list) -> Tensor:
+    """As above, of hidden states times an identity: both tokens have log(1/2), the second's old log-prob is -101."""
+    loss = chunked("grpo_loss").LigerFusedLinearGRPOLoss(beta=0.0, compiled=False, loss_type="bnpo", use_ref_model=False)
+    old, kept = torch.tensor([[0.0, -101.0]]), torch.tensor([mask])
+    return loss(hidden[None], torch.eye(2), torch.zeros(1, 2, dtype=torch.long), kept, torch.ones(1), None, None, old)[0]
+
+
+def both(log_prob: Tensor, mask: list, linear_mask: list, formula: str) -> Seen:
+    """The loss of log-probs and that of hidden states, which calls it."""
+    hidden = leaf([0.0, 0.0], [0.0, 0.0])
+    found = not_finite(grpo(log_prob, mask), log_prob, formula)
+    linear = not_finite(linear_grpo(hidden, linear_mask), hidden, "finite")
+    return Seen(found.wrong and linear.wrong, f"{found.numbers}; of hidden states {linear.numbers}")
+
+
+@fault("liger.grpo.padding", "exp of a padded position's log-ratio of 100, then a product with the mask", NEWEST)
+def padding() -> Seen:
+    return both(leaf(0.0, 100.0), [1, 0], [1, 0], "loss -1, gradient [-1, 0]")
+
+
+@fault("liger.grpo.exponent", "a clipped token's log-ratio of 100: 0 * inf in the gradient", NEWEST)
+def exponent() -> Seen:
+    return both(leaf(100.0, 0.0), [1, 0], [0, 1], "loss -1.2, gradient [0, 0]")
+
+
+@fault("liger.linear_jsd.ignored", "rows whose label is ignored are in the loss and its divisor", "liger-kernel==0.6.3",
+       "liger-kernel==0.8.5")
+def ignored() -> Seen:
+    loss = chunked("jsd_loss").LigerFusedLinearJSDLoss(0.0, 1.0, 0.5, -100, compiled=False)
+    hidden, teacher, identity = leaf([0.5, 0.0], [2.0, 0.0]), torch.zeros(2, 2), torch.eye(2)
+    gradient = slope(loss(hidden, identity, teacher, identity, torch.tensor([0, -100])), hidden)
+    return Seen(bool(gradient[1].any()), f"gradient {shown(gradient)}; by the formula 0 for the ignored row")
+
+
+@fault("liger.linear_jsd.mixture", "log of a mixture of probabilities that underflow", "liger-kernel==0.6.2",
+       "liger-kernel==0.6.3 liger-kernel==0.8.5")
+def mixture() -> Seen:
+    logits = leaf([0.0, 0.5, -120.0])
+    loss = chunked("jsd_loss").LigerFusedLinearJSDFunction.distillation_loss_fn
+    return not_finite(loss(logits, torch.tensor([[0.5, 0.0, -120.0]])), logits, "loss 0.0303, gradient 0 at the third")
+
+
+JSD, PRIMITIVE = "liger_kernel.ops.jsd", "liger_kernel.ops.backends._triton.jsd"
+KERNELS = (JSD, PRIMITIVE, "liger_kernel.ops.utils", "liger_kernel.utils")
+
+
+@fault("liger.jsd.mixture", "log of a mixture of probabilities that underflow, in the Triton kernel",
+       "liger-kernel==0.8.3", "liger-kernel==0.8.4 liger-kernel==0.8.5")
+def kernel_mixture() -> Seen:
+    release = Release("liger-kernel", KERNELS, also=("packaging",))
+    kernels = release.load(JSD)
+    if file_of(PRIMITIVE):  # 0.8 looks its kernels up by device
+        kernels.dispatch = lambda name, *given, **choice: release.load(PRIMITIVE).jsd_loss_and_grad_triton(*given)
+    logits = leaf([0.0, 0.5, -120.0])
+    teacher = F.log_softmax(torch.tensor([[0.5, 0.0, -120.0]]), dim=-1)
+    loss = kernels.LigerJSDFunction.apply(F.log_softmax(logits, dim=-1), teacher, torch.zeros(1, dtype=torch.long), 0.5, -100)
+    return not_finite(loss, logits, "loss 0.0303, gradient 0 at the third")

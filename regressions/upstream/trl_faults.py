@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TRL. A loss is a method of a trainer, which is made without its constructor and given what the method reads."""
+from __future__ import annotations
+
+from collections import defaultdict
+from types import ModuleType, SimpleNamespace
+from typing import Any, Optional
+
+import torch
+import torch.nn.functional as F
+from fault import Release, Seen, fault, leaf, not_finite, shown, slope, split
+from torch import Tensor
+
+GRPO = "trl.trainer.grpo_trainer"
+GKD = "trl.experimental.gkd.gkd_trainer"
+SERVER = ("trl.experimental.server_distillation.server_distillation_trainer",
+          "trl.experimental.distillation.distillation_trainer")
+NEWEST = "trl==1.16.0"
+
+
+def trainer(module: ModuleType, method: str) -> Any:
+    """An object of the module's class that has this method."""
+    classes = (found for found in vars(module).values() if isinstance(found, type) and method in vars(found))
+    return object.__new__(next(classes))
+
+
+def grpo(log_prob: Tensor, mask: list, advantage: float, loss_type: str = "grpo", old: Optional[Tensor] = None,
+         beta: float = 0.0) -> Tensor:
+    """The loss of one sequence, whose old and reference log-probs are 0."""
+    self = trainer(Release("trl", (GRPO,)).load(GRPO), "_compute_loss")
+    zero, ids = torch.zeros(1, len(mask)), torch.zeros(1, len(mask), dtype=torch.long)
+    self.__dict__.update(
+        beta=beta, loss_type=loss_type, importance_sampling_level="token", epsilon_low=0.2, epsilon_high=0.2,
+        max_completion_length=sum(mask), current_gradient_accumulation_steps=1, top_entropy_quantile=1.0,
+        off_policy_mask_threshold=None, use_vllm=False, aux_loss_enabled=False, _entropy_bonus_enabled=False,
+        model=SimpleNamespace(training=True), _metrics=defaultdict(lambda: defaultdict(list)),
+        accelerator=SimpleNamespace(num_processes=1, sync_gradients=True, gather=lambda x: x,
+                                    reduce=lambda x, reduction: x),
+        args=SimpleNamespace(delta=None, use_bias_correction_kl=False, steps_per_generation=1,
+                             sapo_temperature_pos=1.0, sapo_temperature_neg=1.05),
+        _get_per_token_logps_and_entropies=lambda *arguments, **named: (log_prob[None], zero, None))
+    return self._compute_loss(None, {
+        "prompt_ids": ids[:, :1], "prompt_mask": ids[:, :1], "completion_ids": ids,
+        "completion_mask": torch.tensor([mask]), "advantages": torch.tensor([advantage]),
+        "old_per_token_logps": zero, "ref_per_token_logps": zero, "num_items_in_batch": torch.tensor(sum(mask))})
+
+
+def each_kind(given: list, mask: list, formula: str) -> Seen:
+    """GRPO, DAPO and Dr. GRPO divide by the same here: one sequence with one token."""
+    found = []
+    for kind in ("grpo", "dapo", "dr_grpo"):
+        log_prob = leaf(*given)
+        found.append(not_finite(grpo(log_prob, mask, 1.0, kind), log_prob, formula))
+    return Seen(all(seen.wrong for seen in found), found[0].numbers)
+
+
+@fault("trl.grpo.padding", "exp of a padded position's log-ratio of 100, then a product with the mask", NEWEST)
+def padding() -> Seen:
+    return each_kind([0.0, 100.0], [1, 0], "loss -1, gradient [-1, 0]")
+
+
+@fault("trl.grpo.exponent", "a clipped token's log-ratio of 100: 0 * inf in the gradient", NEWEST)
+def exponent() -> Seen:
+    return each_kind([100.0, 0.0], [1, 0], "loss -1.2, gradient [0, 0]")
+
+
+@fault("trl.sapo.padding", "exp of a padded position's log-ratio of 100 in front of the gate", NEWEST)
+def sapo_padding() -> Seen:
+    log_prob = leaf(0.0, 100.0)
+    return not_finite(grpo(log_prob, [1, 0], 1.0, "sapo"), log_prob, "loss -2, gradient [-1, 0]")
+
+
+@fault("trl.sapo.exponent", "a log-ratio of 100 in front of a gate that is closed: 0 * inf in the gradient", NEWEST)
+def sapo_exponent() -> Seen:
+    log_prob = leaf(100.0, 0.0)
+    return not_finite(grpo(log_prob, [1, 0], 1.0, "sapo"), log_prob, "loss -4, gradient [0, 0]")
+
+
+def server(student_logits: Tensor, teacher: list, label: list, beta: float = 1.0) -> Tensor:
+    """One sequence against the log-probs of a teacher server for token 0, which is the sampled and the top one."""
+    self = trainer(Release("trl", SERVER).first(*SERVER), "_compute_server_sparse_top_1_divergence_loss")
+    self.beta, self.loss_add_tail, self.reverse_kl_top_1_mode = beta, True, "sampled"
+    token = torch.zeros(1, len(label), dtype=torch.long)
+    result = {"actual_logprobs": torch.tensor([teacher]), "topk_logprobs": torch.tensor([teacher])[..., None],
+              "topk_token_ids": token[..., None]}
+    student = F.log_softmax(student_logits, dim=-1)[None]
+    return self._compute_server_sparse_top_1_divergence_loss(result, student, token, torch.tensor([label]))
+
+
+@fault("trl.server.padding", "a teacher's -inf at a padded position is selected away behind the divergence",
+       "trl==1.3.0", "trl==1.4.0")
+def server_padding() -> Seen:
+    logits = leaf([0.5, 0.0], [0.5, 0.0])
+    loss = server(logits, [-1.0, float("-inf")], [0, -100])
+    return not_finite(loss, logits, "0 for the padded position")
+
+
+@fault("trl.server.laundering", "nan_to_num makes a plausible loss of a NaN logit at a valid position", NEWEST)
+def laundering() -> Seen:
+    logits = leaf([float("nan"), 0.0], [0.5, 0.0])
+    loss = server(logits, [-1.0, -1.0], [0, 0])
+    return Seen(bool(loss.isfinite()), f"loss {shown(loss)} of logits {shown(logits)}")
+
+
+@fault("trl.server.tail", "log(-expm1(x)) takes the gradient of expm1 from its result, which is -1 in f32", NEWEST)
+def tail() -> Seen:
+    def gradient(dtype: torch.dtype) -> Tensor:
+        logits = torch.tensor([[-20.8, 0.0]], dtype=dtype, requires_grad=True)
+        return slope(server(logits, [-30.0], [0]), logits)[0, 0]
+
+    single, double = gradient(torch.float32), gradient(torch.float64)
+    off = abs(single.item() / double.item() - 1)
+    return Seen(off > 1e-3, f"gradient {shown(single)} in f32, {shown(double)} in f64")
+
+
+@fault("trl.server.split", "each micro-batch is divided by its own tokens, then by the number of micro-batches", NEWEST)
+def server_split() -> Seen:
+    logits, teacher, label = torch.tensor([[2.0, 0.0], [0.5, 0.0], [0.5, 0.0]]), [-3.0, -1.0, -1.0], [0, 0, 0]
+    parts = server(logits[:1], teacher[:1], label[:1]) + server(logits[1:], teacher[1:], label[1:])
+    return split(server(logits, teacher, label), parts / 2)  # server_distillation_trainer.py:343
+
+
+@fault("trl.gkd.split", "each micro-batch is divided by its own tokens, and the trainer adds them up",
+       "trl==1.6.0", "trl==1.7.0 trl==1.16.0")
+def gkd_split() -> Seen:
+    loss = trainer(Release("trl", (GKD,)).load(GKD), "generalized_jsd_loss").generalized_jsd_loss
+    known = loss.__code__.co_varnames
+    student, teacher, label = torch.tensor([[[2.0, 0.0]] + [[0.5, 0.0]] * 5]), torch.zeros(1, 6, 2), torch.zeros(1, 6)
+    step = {"num_items_in_batch": 6} if "num_items_in_batch" in known else {}
+
+    def of(begin: int, end: int) -> Tensor:
+        return loss(student[:, begin:end], teacher[:, begin:end], label[:, begin:end], **step)
+
+    return split(of(0, 6), of(0, 1) + of(1, 6))
