@@ -99,8 +99,11 @@ def _custom_guilt(node: Any, passage: Passage, outgoing: int, at: int, tracer: T
     inner.names.update({place_key(tensor): "upstream" for tensor in passage.incoming if tensor is not None})
     for tensor in getattr(node, "saved_tensors", ()):
         if isinstance(tensor, torch.Tensor):
-            label = tracer.label(tracer.producers.get(place_key(tensor)) or tracer.names.get(place_key(tensor)))
-            inner.names[place_key(tensor)] = label or "saved"
+            key = place_key(tensor)
+            label = tracer.label(tracer.producers.get(key) or tracer.names.get(key))
+            inner.names[key] = label or "saved"
+            if key in tracer.producers and bool(tensor.isnan().any()):  # a gradient that was made ahead, in forward
+                inner.producers[key] = tracer.producers[key]
     try:
         with inner:
             result = node.apply(*passage.incoming)
