@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ci/variant.h"
 #include "corpora/case_id.h"
 #include "corpora/text_codec.h"
 #include "impl/external/process.h"
+#include "regressions/replay.h"
 #include "report/finding_text.h"
 #include "report/value_text.h"
 
@@ -50,6 +52,41 @@ void look_inside(report::RecordedFinding& recorded, const impl::Implementation& 
   recorded.source_text = origin->text;
 }
 
+// torch.allclose(actual, expected) as it is called by default, which takes no NaN and has one
+// infinity equal to itself.
+bool allclose(double actual, reference::Real expected) {
+  constexpr reference::Real kRelative = 1e-5L, kAbsolute = 1e-8L;
+  const auto value = static_cast<reference::Real>(actual);
+  if (!std::isfinite(value) || !std::isfinite(expected)) return value == expected;
+  return std::fabs(value - expected) <= kAbsolute + kRelative * std::fabs(expected);
+}
+
+/// What the implementation gives on the undivided case, where that is little enough to look at.
+void keep_outputs(report::RecordedFinding& recorded, const impl::Implementation& implementation,
+                  const PlannedCase& planned) {
+  constexpr std::int64_t kMostEntries = 128;
+  std::int64_t entries = 0;
+  for (const OutputInfo& info : outputs_of(planned.loss->signature, planned.c)) {
+    entries += element_count(info.extents);
+  }
+  if (entries > kMostEntries) return;
+  Case whole = planned.c;
+  whole.split = {};
+  LossResult result;
+  try {
+    result = implementation.evaluate(planned.loss->signature, whole);
+  } catch (const ImplementationThrew&) {  // the finding stands without it
+  }
+  for (const Output& output : result.outputs) {
+    auto& kept = recorded.outputs.emplace_back();
+    kept.name = output.name;
+    kept.extents = output.tensor.extents;
+    for (std::int64_t i = 0; i < output.tensor.size(); ++i) {
+      kept.values.push_back(output.tensor.at(i));
+    }
+  }
+}
+
 }  // namespace
 
 report::RecordedFinding counted(const properties::Finding& finding, std::int64_t ordinal) {
@@ -84,7 +121,11 @@ report::RecordedFinding recorded(const properties::Finding& finding,
     recorded.actual =
         report::with_bits(output_dtype(planned, violation.place.output), violation.actual);
     recorded.expected = report::decimal(violation.expected);
+    const Dtype dtype = output_dtype(planned, violation.place.output);
+    recorded.ulp_error = regressions::ulp_error(dtype, violation.actual, violation.expected);
+    recorded.allclose = allclose(violation.actual, violation.expected);
     look_inside(recorded, implementation, planned, violation.actual);
+    keep_outputs(recorded, implementation, planned);
   }
   recorded.allowed = violation.allowed;
   recorded.half_width = violation.half_width;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "ci/findings.h"
+#include "ci/traits.h"
 #include "ci/variant.h"
 #include "corpora/case_id.h"
 #include "fuzz/minimise.h"
@@ -49,6 +50,9 @@ class SoundTask {
     for (std::int64_t ordinal = task_.begin; ordinal < task_.end; ++ordinal) {
       const PlannedCase planned = plan_.at(ordinal);
       CaseStudy study(*planned.loss, planned.c);
+      for (const Trait& trait : traits_of(planned.loss->signature, planned.c)) {
+        cover(record_, planned.c.spec.loss, trait.name, trait.shown);
+      }
       for (const impl::Implementation& subject : subjects_) {
         if (subject.loss != planned.c.spec.loss) continue;
         if (planned.only && planned.only->name != subject.name) continue;

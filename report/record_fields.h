@@ -7,6 +7,12 @@
 /// file.
 namespace lossgate::report {
 
+/// A key that records made before it was added lack; its member is then as it was made.
+struct Later {
+  const char* key;
+  operator const char*() const { return key; }  // NOLINT: it is one
+};
+
 template <class Visit>
 void fields(Request& r, Visit&& visit) {
   visit("profile", r.profile);
@@ -73,6 +79,7 @@ void fields(Cell& c, Visit&& visit) {
   visit("worst_ratio", c.worst_ratio);
   visit("worst_ordinal", c.worst_ordinal);
   visit("worst_case", c.worst_case);
+  visit(Later{"ratios"}, c.ratios);
 }
 
 template <class Visit>
@@ -107,6 +114,20 @@ void fields(Expectation& e, Visit&& visit) {
 }
 
 template <class Visit>
+void fields(RecordedOutput& o, Visit&& visit) {
+  visit("name", o.name);
+  visit("extents", o.extents);
+  visit("values", o.values);
+}
+
+template <class Visit>
+void fields(Coverage& c, Visit&& visit) {
+  visit("loss", c.loss);
+  visit("trait", c.trait);
+  visit("cases", c.cases);
+}
+
+template <class Visit>
 void fields(RecordedFinding& f, Visit&& visit) {
   visit("fingerprint", f.fingerprint);
   visit("loss", f.loss);
@@ -136,6 +157,9 @@ void fields(RecordedFinding& f, Visit&& visit) {
   visit("state", f.state);
   visit("state_reason", f.state_reason);
   visit("case_text", f.case_text);
+  visit(Later{"ulp_error"}, f.ulp_error);
+  visit(Later{"allclose"}, f.allclose);
+  visit(Later{"outputs"}, f.outputs);
 }
 
 template <class Visit>
@@ -159,6 +183,7 @@ void fields(RunRecord& r, Visit&& visit) {
   visit("vanished", r.vanished);
   visit("idle_waivers", r.idle_waivers);
   visit("seconds", r.seconds);
+  visit(Later{"coverage"}, r.coverage);
 }
 
 }  // namespace lossgate::report

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <type_traits>
 
 #include "report/record_fields.h"
 
@@ -114,9 +115,11 @@ struct Reader {
   template <Struct T>
   void read(const Json& json, T& value, const std::string& path) const {
     if (!json.is_object()) fail(path.empty() ? "the file" : path, "an object");
-    fields(value, [&](const char* key, auto& member) {
+    fields(value, [&](auto name, auto& member) {
+      const char* key = name;
       const std::string inner = path.empty() ? key : path + "." + key;
       const auto found = json.find(key);
+      if (found == json.end() && std::is_same_v<decltype(name), Later>) return;
       if (found == json.end()) fail(inner, "this key");
       read(*found, member, inner);
     });

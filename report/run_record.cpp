@@ -2,6 +2,7 @@
 #include "report/run_record.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -14,6 +15,7 @@ auto key_of(const Cell& c) { return std::tie(c.loss, c.implementation, c.dtype, 
 auto key_of(const Timing& t) { return std::tie(t.loss, t.implementation, t.dtype); }
 auto key_of(const Kill& k) { return std::tie(k.loss, k.implementation, k.property); }
 auto key_of(const Expectation& e) { return std::tie(e.file, e.implementation, e.property); }
+auto key_of(const Coverage& c) { return std::tie(c.loss, c.trait); }
 auto key_of(const RecordedFinding& f) { return std::tie(f.fingerprint); }
 
 void keep_worst(Cell& into, double ratio, std::int64_t ordinal, const std::string& id) {
@@ -29,6 +31,7 @@ void add(Cell& into, const Cell& part) {
   into.cases += part.cases;
   for (std::size_t i = 0; i < into.verdicts.size(); ++i) into.verdicts[i] += part.verdicts[i];
   for (const auto& [reason, count] : part.reasons) into.reasons[reason] += count;
+  for (const auto& [decade, count] : part.ratios) into.ratios[decade] += count;
   into.compared += part.compared;
   into.no_digit += part.no_digit;
   keep_worst(into, part.worst_ratio, part.worst_ordinal, part.worst_case);
@@ -39,6 +42,8 @@ void add(Timing& into, const Timing& part) {
   into.calls += part.calls;
   into.seconds += part.seconds;
 }
+
+void add(Coverage& into, const Coverage& part) { into.cases += part.cases; }
 
 // The plainest case is kept, and of those the first.
 void add(RecordedFinding& into, const RecordedFinding& part) {
@@ -77,6 +82,13 @@ std::size_t dtype_rank(const std::string& dtype) {
   return dtype.empty() ? 0 : static_cast<std::size_t>(parse_dtype(dtype).value_or(Dtype::boolean));
 }
 
+// "1e-3" holds ratios from there up to 1e-2; all below 1e-6 are as good as none.
+std::string decade_of(double ratio) {
+  if (std::isinf(ratio)) return "inf";
+  if (ratio < 1e-6) return "0";
+  return "1e" + std::to_string(static_cast<int>(std::floor(std::log10(ratio))));
+}
+
 }  // namespace
 
 Cell& cell(RunRecord& record, const std::string& loss, const std::string& implementation,
@@ -100,7 +112,13 @@ void tally(Cell& cell, const properties::Outcome& outcome, std::int64_t ordinal)
   cell.no_digit += outcome.no_digit;
   const bool number = outcome.worst_ratio == outcome.worst_ratio;
   const double ratio = number ? outcome.worst_ratio : std::numeric_limits<double>::infinity();
-  if (outcome.compared > 0 || outcome.violation) keep_worst(cell, ratio, ordinal, {});
+  if (outcome.compared == 0 && !outcome.violation) return;
+  keep_worst(cell, ratio, ordinal, {});
+  cell.ratios[decade_of(ratio)] += 1;
+}
+
+void cover(RunRecord& record, const std::string& loss, const std::string& trait, bool shown) {
+  merge_rows(record.coverage, {Coverage{.loss = loss, .trait = trait, .cases = shown ? 1 : 0}});
 }
 
 void add_finding(RunRecord& record, RecordedFinding finding) {
@@ -115,6 +133,7 @@ void merge(RunRecord& whole, const RunRecord& part) {
   merge_rows(whole.kills, part.kills);
   merge_rows(whole.expectations, part.expectations);
   merge_rows(whole.findings, part.findings);
+  merge_rows(whole.coverage, part.coverage);
 }
 
 void put_in_order(RunRecord& record) {
@@ -139,6 +158,10 @@ void put_in_order(RunRecord& record) {
           [&](const Expectation& e) { return std::tuple(e.file, e.implementation, property(e)); });
   sort_by(record.findings, [&](const RecordedFinding& f) {
     return std::tuple(subject(f), property(f), f.ordinal, f.fingerprint);
+  });
+  sort_by(record.coverage, [&](const Coverage& c) {
+    const auto loss = rank(record.subjects, [&](const Subject& s) { return s.loss == c.loss; });
+    return std::tuple(loss, c.loss, c.trait);
   });
   std::sort(record.troubles.begin(), record.troubles.end());
 }

@@ -69,6 +69,8 @@ struct Cell {
   double worst_ratio = 0.0;
   std::int64_t worst_ordinal = -1;  ///< place of that case in the run
   std::string worst_case;           ///< its id
+  /// How many cases came how close to their bounds: by the decade of their largest error ratio.
+  std::map<std::string, std::int64_t> ratios;
 };
 
 struct Timing {
@@ -92,6 +94,19 @@ struct Expectation {
   bool met = false;
 };
 
+/// What an implementation gave on the case of a finding, undivided.
+struct RecordedOutput {
+  std::string name;
+  std::vector<std::int64_t> extents;
+  std::vector<double> values;
+};
+
+/// How many cases of a loss showed something that losses fail at.
+struct Coverage {
+  std::string loss, trait;
+  std::int64_t cases = 0;
+};
+
 struct RecordedFinding {
   std::string fingerprint, loss, implementation, property, dtype, grade, cause, reach, detail;
   std::string source_file;
@@ -109,6 +124,9 @@ struct RecordedFinding {
   std::string state;      ///< "red", "tolerated", "waived", "known", "expired waiver"
   std::string state_reason;
   std::string case_text;  ///< on its way to the file; not in the final record
+  double ulp_error = 0.0;
+  bool allclose = false;  ///< torch.allclose accepts the value, as it is called by default
+  std::vector<RecordedOutput> outputs;  ///< of small cases
 
   bool red() const { return state == "red" || state == "expired waiver"; }
 };
@@ -131,6 +149,7 @@ struct RunRecord {
   std::vector<std::string> vanished;      ///< baseline entries that this run did not find
   std::vector<std::string> idle_waivers;  ///< patterns that no finding of this run matched
   double seconds = 0.0;
+  std::vector<Coverage> coverage;
 
   /// A run that stopped early or lost cases proves nothing.
   bool complete() const { return !interrupted && troubles.empty() && cases_run == cases_planned; }
@@ -139,6 +158,9 @@ struct RunRecord {
 /// The cell, made where it is missing.
 Cell& cell(RunRecord& record, const std::string& loss, const std::string& implementation,
            const std::string& dtype, const std::string& property);
+
+/// Counts a case, if it shows the trait; a trait that no case shows has a row as well.
+void cover(RunRecord& record, const std::string& loss, const std::string& trait, bool shown);
 
 /// Counts one outcome.
 void tally(Cell& cell, const properties::Outcome& outcome, std::int64_t ordinal);

@@ -59,6 +59,47 @@ TEST(RecordFile, ReadsBackWhatItWrote) {
   EXPECT_EQ(to_json(from_json(to_json(record, -1), "run.json")), text);
 }
 
+TEST(RunRecord, CountsHowCloseCasesCameToTheirBounds) {
+  RunRecord record;
+  for (const double ratio : {0.0, 0.5, 0.25, 0.002, 3.0, std::nan("")}) {
+    properties::Outcome outcome;
+    outcome.compared = 1;
+    outcome.worst_ratio = ratio;
+    tally(cell(record, "grpo", "one", "f32", "p"), outcome, 0);
+  }
+  tally(cell(record, "grpo", "one", "f32", "p"), properties::held(), 1);  // nothing compared
+  EXPECT_EQ(record.cells[0].ratios,
+            (std::map<std::string, std::int64_t>{
+                {"0", 1}, {"1e-1", 2}, {"1e-3", 1}, {"1e0", 1}, {"inf", 1}}));
+}
+
+TEST(RunRecord, CountsCoverageOverItsParts) {
+  RunRecord a, b;
+  cover(a, "grpo", "masked: NaN", true);
+  cover(b, "grpo", "masked: NaN", true);
+  cover(b, "grpo", "upstream: 0", false);
+  merge(a, b);
+  ASSERT_EQ(a.coverage.size(), 2U);
+  EXPECT_EQ(a.coverage[0].cases, 2);
+  EXPECT_EQ(a.coverage[1].cases, 0);
+}
+
+TEST(RecordFile, ReadsRecordsThatLackWhatWasAddedLater) {
+  RunRecord record = record_of();
+  record.findings[0].ulp_error = 2.0;
+  record.findings[0].outputs = {{"gradient.log_prob", {1}, {NAN}}};
+  std::string text = to_json(record);
+  EXPECT_EQ(to_json(from_json(text, "run.json")), text);
+  for (const char* key : {"ratios", "ulp_error", "allclose", "outputs", "coverage"}) {
+    const std::string quoted = "\"" + std::string(key) + "\"";
+    ASSERT_NE(text.find(quoted), std::string::npos) << key;
+    text.replace(text.find(quoted), quoted.size(), "\"other_" + std::string(key) + "\"");
+  }
+  const RunRecord old = from_json(text, "run.json");
+  EXPECT_EQ(old.findings[0].ulp_error, 0.0);
+  EXPECT_TRUE(old.findings[0].outputs.empty() && old.cells[0].ratios.empty());
+}
+
 TEST(RecordFile, RefusesAnotherSchema) {
   RunRecord record = record_of();
   record.schema = kSchemaVersion + 1;
