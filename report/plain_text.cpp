@@ -61,6 +61,11 @@ std::string plain(std::string_view text, std::size_t most) {
   std::string result;
   std::string_view rest = text;
   while (!rest.empty() && result.size() < most) {
+    if (rest[0] >= ' ' && rest[0] <= '~') {  // as nearly all are
+      result += rest[0];
+      rest.remove_prefix(1);
+      continue;
+    }
     const std::string_view before = rest;
     const std::uint32_t c = take(rest);
     if (c == kNoCharacter) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "report/page/parts.h"
 #include "report/plain_text.h"
@@ -51,14 +52,16 @@ NamedPlace read_place(std::string_view text) {
   return place;
 }
 
-/// How a field lies on paper: its last axis across, all others down.
+/// How a field, or its gradient, lies on paper: the last axis across, all others down.
 struct Sheet {
+  std::string title, kind;
   const Field& field;
   const Tensor& tensor;
   std::int64_t rows = 1, columns = 1;
   bool has_sequences = false, has_tokens = false;
 
-  Sheet(const Field& f, const Tensor& t) : field(f), tensor(t) {
+  Sheet(std::string heading, std::string what, const Field& f, const Tensor& t)
+      : title(std::move(heading)), kind(std::move(what)), field(f), tensor(t) {
     for (const Axis axis : field.axes) {
       has_sequences = has_sequences || axis == Axis::sequences;
       has_tokens = has_tokens || axis == Axis::tokens;
@@ -88,7 +91,7 @@ struct Sheet {
 class Drawing {
  public:
   Drawing(const StoredCase& stored, const RecordedFinding& finding)
-      : stored_(stored), place_(read_place(finding.place)) {
+      : stored_(stored), finding_(finding), place_(read_place(finding.place)) {
     valid_ = valid_positions(*stored.signature, stored.c);
   }
 
@@ -96,7 +99,11 @@ class Drawing {
     std::string fields;
     for (const Field& field : stored_.signature->fields) {
       const Tensor* tensor = stored_.c.batch.find(field.name);
-      if (tensor && field.quantity != Quantity::payload) fields += figure({field, *tensor});
+      if (!tensor || field.quantity == Quantity::payload) continue;
+      fields += figure({field.name, std::string(name(field.role)), field, *tensor});
+      if (const auto gradient = gradient_of(field, *tensor)) {
+        fields += figure({"gradient." + field.name, "as computed", field, *gradient});
+      }
     }
     return fmt::format(
         "<div class=\"drawing\"><p class=\"quiet\">The case: {}</p><div class=\"fields\">{}</div>"
@@ -105,6 +112,21 @@ class Drawing {
   }
 
  private:
+  // As the implementation gave it on the undivided case, where the record has it.
+  std::optional<Tensor> gradient_of(const Field& field, const Tensor& tensor) const {
+    const auto found =
+        std::ranges::find(finding_.outputs, "gradient." + field.name, &RecordedOutput::name);
+    if (found == finding_.outputs.end() || found->extents != tensor.extents ||
+        std::ssize(found->values) != tensor.size() || !is_float(tensor.dtype)) {
+      return std::nullopt;
+    }
+    Tensor gradient = Tensor::zeros(tensor.dtype, tensor.extents);
+    for (std::int64_t i = 0; i < gradient.size(); ++i) {
+      gradient.set(i, found->values[static_cast<std::size_t>(i)]);
+    }
+    return gradient;
+  }
+
   std::string figure(const Sheet& sheet) const {
     const std::int64_t rows = std::min(sheet.rows, kMostRows);
     const std::int64_t columns = std::min(sheet.columns, kMostColumns);
@@ -119,7 +141,7 @@ class Drawing {
     return fmt::format(
         "<figure><figcaption>{} <span class=\"quiet\">{}, {}{}</span></figcaption>"
         "<table class=\"grid\">{}</table></figure>",
-        report::html(sheet.field.name), name(sheet.field.role), name(sheet.tensor.dtype),
+        report::html(sheet.title), sheet.kind, name(sheet.tensor.dtype),
         cut ? fmt::format(", {} x {} of {} x {}", rows, columns, sheet.rows, sheet.columns)
         : sheet.tensor.size() == 0 ? ", empty"
                                    : "",
@@ -136,6 +158,7 @@ class Drawing {
   // Whether the finding speaks of this entry: by name, or by its position.
   bool marked(const Sheet& sheet, const std::vector<std::int64_t>& at) const {
     if (place_.output == "gradient." + sheet.field.name) return at == place_.coordinates;
+    if (sheet.title != sheet.field.name) return false;  // another field's gradient
     const std::int64_t sequence = sheet.along(Axis::sequences, at);
     const std::int64_t token = sheet.along(Axis::tokens, at);
     return place_.sequence >= 0 && place_.token >= 0 && sequence == place_.sequence &&
@@ -171,6 +194,7 @@ class Drawing {
   }
 
   const StoredCase& stored_;
+  const RecordedFinding& finding_;
   NamedPlace place_;
   std::vector<bool> valid_;
 };

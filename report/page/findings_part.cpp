@@ -13,7 +13,8 @@ namespace lossgate::report {
 namespace {
 
 /// Drawings are left out where a page would become too long to send around.
-constexpr std::size_t kRoomForDrawings = std::size_t{600} << 10;
+constexpr std::size_t kRoom = std::size_t{1600} << 10,
+                      kLeastRoomForDrawings = std::size_t{100} << 10;
 constexpr std::size_t kOpen = 3;  ///< cards that are open at first
 
 int rank_of(const RecordedFinding& finding) {
@@ -55,12 +56,15 @@ std::string numbers_of(const RecordedFinding& f) {
       text += fmt::format("<tr><th scope=\"row\">half width<td>{}", brief(f.half_width));
     }
     text += fmt::format("<tr><th scope=\"row\">error ratio<td>{}", brief(f.error_ratio));
+    if (f.ulp_error > 0.0) {
+      text += fmt::format("<tr><th scope=\"row\">ulp error<td>{}", brief(f.ulp_error));
+    }
+    if (f.allclose) text += "<tr><th scope=\"row\">torch.allclose<td>would pass this";
   }
   return text + "</table>";
 }
 
-std::string body_of(const RecordedFinding& f, std::string_view statement,
-                    const std::string& drawn) {
+std::string facts_of(const RecordedFinding& f, std::string_view statement) {
   std::string inputs;
   for (const std::string& input : f.inputs) {
     inputs += (inputs.empty() ? "" : "<br>") + html(input);
@@ -79,8 +83,11 @@ std::string body_of(const RecordedFinding& f, std::string_view statement,
   text += pair("cause", html(f.cause));
   text += pair("usual fix", html(usual_fix(f.property, f.cause)));
   text += pair("state", html(f.state_reason));
-  text += "</dl><div>" + numbers_of(f) + "</div></div>" + drawn;
-  text += "<p class=\"repro\"><code>" + html(repro_line(f, "")) + "</code></p>";
+  return text + "</dl><div>" + numbers_of(f) + "</div></div>";
+}
+
+std::string commands_of(const RecordedFinding& f) {
+  std::string text = "<p class=\"repro\"><code>" + html(repro_line(f, "")) + "</code></p>";
   if (f.red()) {
     text += fmt::format(
         "<p class=\"accept quiet\">to accept: <code>{} | reason | issue | expires "
@@ -122,26 +129,33 @@ std::string findings_part(const PageSource& source) {
   if (record.findings.empty()) return "<p>Nothing violated a property.</p>\n";
   const std::vector<std::string> fresh = fresh_fingerprints(source);
   const std::set<std::string> is_fresh(fresh.begin(), fresh.end());
+  const std::vector<const RecordedFinding*> findings = cards(record);
+  std::vector<std::pair<std::string, std::string>> texts;  // before and after the drawing
+  std::size_t length = 0;
+  for (const RecordedFinding* f : findings) {
+    const bool open = texts.size() < kOpen && f->red();
+    texts.emplace_back(
+        fmt::format("<details class=\"finding\" id=\"f-{}\"{}>{}<div class=\"body\">{}",
+                    anchor(f->fingerprint), open ? " open" : "",
+                    summary_of(*f, is_fresh.contains(f->fingerprint)),
+                    facts_of(*f, statement_of(record, f->property))),
+        commands_of(*f) + "</div></details>\n");
+    length += texts.back().first.size() + texts.back().second.size();
+  }
+  std::size_t room = std::max(kLeastRoomForDrawings, kRoom - std::min(kRoom, length));
   std::string text = toolbar() + "<div id=\"cards\">\n";
-  std::size_t drawn = 0, number = 0;
-  for (const RecordedFinding* f : cards(record)) {
-    const auto stored = source.cases.find(f->case_file);
-    std::string picture;
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    text += texts[i].first;
+    const auto stored = source.cases.find(findings[i]->case_file);
     if (stored != source.cases.end()) {
-      picture = drawing(stored->second, *f);
-      if (drawn + picture.size() > kRoomForDrawings) {
-        picture =
-            "<p class=\"quiet\">Not drawn, for the length of the page: " + html(f->case_file) +
-            "</p>";
-      }
-      drawn += picture.size();
+      const std::string picture = drawing(stored->second, *findings[i]);
+      const bool fits = picture.size() <= room;
+      room -= fits ? picture.size() : 0;
+      text += fits ? picture
+                   : "<p class=\"quiet\">Not drawn, for the length of the page: " +
+                         html(findings[i]->case_file) + "</p>";
     }
-    text += fmt::format(
-        "<details class=\"finding\" id=\"f-{}\"{}>{}<div class=\"body\">{}</div>"
-        "</details>\n",
-        anchor(f->fingerprint), number++ < kOpen && f->red() ? " open" : "",
-        summary_of(*f, is_fresh.contains(f->fingerprint)),
-        body_of(*f, statement_of(record, f->property), picture));
+    text += texts[i].second;
   }
   return text + "</div>\n<p><button type=\"button\" id=\"more\" hidden>Show more</button></p>\n";
 }

@@ -63,6 +63,7 @@ std::string page(const PageSource& source) {
                                    {"releases", "Side by side", releases_part(source)},
                                    {"variants", "Faulty variants", kills_part(record)},
                                    {"ratios", "Error ratios", ratios_part(record)},
+                                   {"coverage", "Coverage", coverage_part(record)},
                                    {"run", "The run", run_part(record)}};
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -13,7 +13,7 @@
   const columns = {state: STATE, property: PROPERTY, implementation: IMPLEMENTATION, loss: LOSS, grade: GRADE};
   const list = byId("cards");
   let shown = PAGE;
-  let visible = [];  // cards that are not hidden
+  let visible = [];  // cards in the document
   let order = [];    // of all cards, by number
 
   const cards = list ? Array.from(list.children) : [];
@@ -29,16 +29,14 @@
       terms.every((term) => wordsOf(i).includes(term)));
   }
 
+  // Only what is shown is in the document: a layout never sees thousands of cards.
   function show() {
     const found = matches();
-    const next = found.slice(0, shown).map((i) => cards[i]);
-    const kept = new Set(next);
-    for (const card of visible) if (!kept.has(card)) card.hidden = true;
-    for (const card of next) card.hidden = false;
-    visible = next;
-    byId("shown").value = `${next.length.toLocaleString("en")} of ${found.length.toLocaleString("en")} shown` +
+    visible = found.slice(0, shown).map((i) => cards[i]);
+    list.replaceChildren(...visible);
+    byId("shown").value = `${visible.length.toLocaleString("en")} of ${found.length.toLocaleString("en")} shown` +
       (found.length < cards.length ? `, ${cards.length.toLocaleString("en")} in all` : "");
-    byId("more").hidden = next.length === found.length;
+    byId("more").hidden = visible.length === found.length;
   }
 
   function sort() {
@@ -53,16 +51,10 @@
     }
   }
 
-  // Only what is shown is moved: thousands of cards stay where they are.
-  function arrange() {
-    show();
-    visible.forEach((card) => list.append(card));
-  }
-
   function refresh() {
     shown = PAGE;
     sort();
-    arrange();
+    show();
   }
 
   function prepareCards() {
@@ -71,19 +63,19 @@
       if (key !== "state") values.sort();
       for (const value of values) byId("by-" + key).add(new Option(value, value));
     }
-    for (const card of cards) card.hidden = true;
     byId("toolbar").hidden = false;
     byId("toolbar").addEventListener("input", refresh);
     byId("toolbar").addEventListener("submit", (event) => event.preventDefault());
-    byId("more").addEventListener("click", () => { shown += PAGE; arrange(); });
+    byId("more").addEventListener("click", () => { shown += PAGE; show(); });
     refresh();
   }
 
   // ---- links into what is folded ----
   function unfold() {
-    const target = location.hash.length > 1 && byId(decodeURIComponent(location.hash.slice(1)));
+    const id = decodeURIComponent(location.hash.slice(1));
+    const target = id && (byId(id) || cards.find((card) => card.id === id));
     if (!target) return;
-    target.hidden = false;
+    if (!target.isConnected) list.prepend(target);
     for (let at = target; at; at = at.parentElement) if (at.localName === "details") at.open = true;
     if (target.localName === "details") target.scrollIntoView();
   }

@@ -15,6 +15,7 @@ std::string findings_part(const PageSource& source);  ///< one card each
 std::string releases_part(const PageSource& source);  ///< runs side by side
 std::string kills_part(const RunRecord& record);      ///< the faulty variants
 std::string ratios_part(const RunRecord& record);     ///< error ratios by loss and dtype
+std::string coverage_part(const RunRecord& record);   ///< which hostile values met which losses
 std::string run_part(const RunRecord& record);        ///< request, environment, regressions, time
 
 /// The findings in the order of their cards: red ones first, what nobody has to look at last.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -27,6 +29,37 @@ std::vector<const Cell*> worst_cells(const RunRecord& record) {
   return worst;
 }
 
+constexpr const char* kDecades[] = {"0",    "1e-6", "1e-5", "1e-4",
+                                    "1e-3", "1e-2", "1e-1", "beyond 1"};
+
+// Cases by the decade of their error ratio, for each loss and dtype.
+std::string distribution(const RunRecord& record) {
+  std::map<std::string, std::array<std::int64_t, std::size(kDecades)>> rows;
+  std::vector<std::string> order;
+  for (const Cell& c : record.cells) {
+    const std::string name = "<th scope=\"row\">" + html(c.loss) + "<td>" + html(c.dtype);
+    for (const auto& [decade, count] : c.ratios) {
+      if (!rows.contains(name)) order.push_back(name);
+      const auto at = std::ranges::find(kDecades, decade) - kDecades;
+      rows[name][static_cast<std::size_t>(std::min(at, std::ssize(kDecades) - 1))] += count;
+    }
+  }
+  if (rows.empty()) return "";
+  std::string text =
+      "<details><summary>How many comparisons came how close to the bound</summary><div "
+      "class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Comparisons by decade\"><table "
+      "class=\"counts\"><thead><tr><th scope=\"col\">Loss<th scope=\"col\">dtype";
+  for (const char* decade : kDecades) {
+    text += fmt::format("<th scope=\"col\">{}{}", decade[0] == '1' ? "from " : "", decade);
+  }
+  text += "</thead>";
+  for (const std::string& name : order) {
+    text += "<tr>" + name;
+    for (const std::int64_t count : rows[name]) text += "<td>" + (count ? grouped(count) : "");
+  }
+  return text + "</table></div></details>\n";
+}
+
 }  // namespace
 
 std::string ratios_part(const RunRecord& record) {
@@ -48,7 +81,7 @@ std::string ratios_part(const RunRecord& record) {
                         brief(c->worst_ratio), html(c->implementation), html(c->property),
                         html(c->worst_case));
   }
-  return text + "</table></div></details>\n";
+  return text + "</table></div></details>\n" + distribution(record);
 }
 
 }  // namespace lossgate::report
