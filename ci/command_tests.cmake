@@ -47,6 +47,14 @@ foreach(test IN ITEMS plugin command annotate)
     ENVIRONMENT "LOSSGATE_PROGRAM=$<TARGET_FILE:lossgate>;PYTHONPATH=${python};PYTHONDONTWRITEBYTECODE=1")
 endforeach()
 
+# The page in a browser, with a Python that has playwright.
+set(LOSSGATE_BROWSER_PYTHON python3 CACHE STRING "A Python with playwright and axe-playwright-python")
+add_test(NAME python.page
+  COMMAND ${LOSSGATE_BROWSER_PYTHON} ${PROJECT_SOURCE_DIR}/report/page_test.py)
+set_tests_properties(python.page PROPERTIES TIMEOUT 900 RUN_SERIAL ON
+  SKIP_REGULAR_EXPRESSION "^left out: "
+  ENVIRONMENT "LOSSGATE_PROGRAM=$<TARGET_FILE:lossgate_fake>;PYTHONDONTWRITEBYTECODE=1")
+
 # Losses in a shared library.
 foreach(test IN ITEMS verdicts containment mistakes documentation throwing)
   add_test(NAME library.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/library_test.sh ${test}
