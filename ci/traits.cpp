@@ -80,7 +80,8 @@ std::vector<Trait> traits_of(const LossSignature& signature, const Case& c) {
   const auto all = std::ssize(positions);
   const Sight sight = look(signature, c, positions);
   const auto empty_part = [](const Split::Part& part) { return part.sequences.empty(); };
-  return {{"batch: empty", all == 0},
+  const bool empty = c.shape[Axis::sequences] == 0 || c.shape[Axis::tokens] == 0;
+  return {{"batch: empty", empty},
           {"batch: nothing valid", all > 0 && valid == 0},
           {"batch: one position", all == 1},
           {"batch: some masked", valid > 0 && valid < all},

@@ -64,6 +64,21 @@ TEST(Traits, SeeRowsSplitsAndEmptyBatches) {
   c.batch.at("mask").set(2, 0.0);
   c.batch.at("mask").set(3, 0.0);
   EXPECT_TRUE(shown_by(c).contains("batch: nothing valid"));
+  EXPECT_FALSE(shown_by(c).contains("batch: empty"));
+  c = plain_case(*reference::find_signature("grpo"));
+  c.shape[Axis::tokens] = 0;
+  for (auto& [name, tensor] : c.batch.fields) {
+    const Field& field = *reference::find_signature("grpo")->find_field(name);
+    tensor = Tensor::zeros(tensor.dtype, c.shape.of(field.axes));
+  }
+  EXPECT_TRUE(shown_by(c).contains("batch: empty"));
+}
+
+TEST(Traits, CallNoLossEmptyThatHasNoTokens) {
+  const LossSignature& signature = *reference::find_signature("prompt_dedup");
+  for (const Trait& trait : traits_of(signature, plain_case(signature))) {
+    EXPECT_FALSE(trait.name == "batch: empty" && trait.shown);
+  }
 }
 
 }  // namespace

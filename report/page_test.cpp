@@ -105,6 +105,9 @@ TEST(Page, SaysTheVerdictWithoutAScript) {
   EXPECT_TRUE(has(red, "it is &lt;not&gt; &quot;finite&quot; &amp; {0001}"));
   EXPECT_TRUE(has(red, "lossgate replay findings/0123456789abcdef.case --impl one"));
   EXPECT_TRUE(has(red, "<dt>GPU</dt><dd>not run</dd>"));
+  EXPECT_FALSE(has(red, "torch.allclose"));
+  record.findings[0].allclose = true;
+  EXPECT_TRUE(has(page(source_of(record)), "passes the value of 1 finding of these"));
   record.findings.clear();
   EXPECT_TRUE(has(page(source_of(record)), "<header class=\"verdict green\">"));
   record.cases_run = 2;
@@ -148,6 +151,41 @@ TEST(Page, MarksTheFlipBetweenRuns) {
   const std::string html = page(source);
   EXPECT_TRUE(has(html, "One verdict flipped"));
   EXPECT_TRUE(has(html, "<td class=\"h flip\">"));
+}
+
+TEST(Page, DrawsTheCaseOfAFindingWithItsGradient) {
+  LossSignature signature;
+  signature.id = "grpo";
+  signature.mask = "mask";
+  signature.fields = {{.name = "log_prob",
+                       .role = Role::differentiable,
+                       .quantity = Quantity::log_prob,
+                       .axes = {Axis::sequences, Axis::tokens}},
+                      {.name = "mask",
+                       .role = Role::mask,
+                       .quantity = Quantity::mask,
+                       .axes = {Axis::sequences, Axis::tokens},
+                       .dtypes = {Dtype::u8}}};
+  StoredCase stored{&signature, {}};
+  stored.c.shape[Axis::sequences] = 1;
+  stored.c.shape[Axis::tokens] = 2;
+  stored.c.batch.fields = {{"log_prob", Tensor::zeros(Dtype::f32, {1, 2})},
+                           {"mask", Tensor::zeros(Dtype::u8, {1, 2})}};
+  stored.c.batch.at("log_prob").set(0, -100.0);
+  stored.c.batch.at("mask").set(0, 1.0);
+  PageSource source = source_of(record_of());
+  RecordedFinding& finding = source.runs[0].record.findings[0];
+  finding.outputs = {{"gradient.log_prob", {1, 2}, {0.5, NAN}}};
+  source.cases[finding.case_file] = stored;
+  const std::string html = page(source);
+  EXPECT_TRUE(has(html, "<td class=\"b4\" title=\"[0, 0] -100 (0xc2c80000)\">-100"));
+  EXPECT_TRUE(has(html,
+                  "<td class=\"z m x\" title=\"[0, 1] 0 (0x00000000), masked, the place of the "
+                  "finding\">0"));
+  EXPECT_TRUE(has(html, "gradient.log_prob <span class=\"quiet\">as computed, f32"));
+  EXPECT_TRUE(has(html, "<td class=\"q m x\" title=\"[0, 1] nan "));
+  finding.outputs[0].extents = {2, 1};  // not that field's
+  EXPECT_FALSE(has(page(source), "as computed"));
 }
 
 TEST(Page, StaysBelowTwoMegabytesForAThousandFindings) {

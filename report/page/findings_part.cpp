@@ -64,6 +64,16 @@ std::string numbers_of(const RecordedFinding& f) {
   return text + "</table>";
 }
 
+// What a test with the usual tolerance would have said.
+std::string accepted_by_allclose(const RunRecord& record) {
+  const auto accepted = std::ranges::count_if(record.findings, &RecordedFinding::allclose);
+  if (accepted == 0) return "";
+  return fmt::format(
+      "<p><code>torch.allclose</code>, as it is called by default, passes the value of {} of "
+      "these.</p>\n",
+      counted(accepted, "finding"));
+}
+
 std::string facts_of(const RecordedFinding& f, std::string_view statement) {
   std::string inputs;
   for (const std::string& input : f.inputs) {
@@ -143,7 +153,7 @@ std::string findings_part(const PageSource& source) {
     length += texts.back().first.size() + texts.back().second.size();
   }
   std::size_t room = std::max(kLeastRoomForDrawings, kRoom - std::min(kRoom, length));
-  std::string text = toolbar() + "<div id=\"cards\">\n";
+  std::string text = accepted_by_allclose(record) + toolbar() + "<div id=\"cards\">\n";
   for (std::size_t i = 0; i < findings.size(); ++i) {
     text += texts[i].first;
     const auto stored = source.cases.find(findings[i]->case_file);
