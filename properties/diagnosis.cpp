@@ -56,8 +56,9 @@ const Probe kProbes[] = {
     {{Symptom::miscounted, Symptom::differs}, probe_weights},
     {{Symptom::not_finite, Symptom::differs}, probe_empty},
     {{Symptom::not_finite, Symptom::differs}, probe_dead_clamp},
+    {{Symptom::differs}, probe_dead_gradient},
     {{Symptom::differs}, probe_options},
-    {{Symptom::differs}, probe_rounding},
+    {{Symptom::miscounted, Symptom::differs}, probe_rounding},
     {{Symptom::differs}, probe_gradient},
     {{Symptom::differs}, probe_needed_options},
     {{Symptom::differs}, probe_constant_in_logarithm},
@@ -83,6 +84,9 @@ std::vector<LossSpec> other_reductions(const LossSignature& signature, const Los
   }
   return specs;
 }
+
+/// A log-ratio that no bound of a weight is beyond.
+constexpr double kBeyondBounds = 24.0;
 
 /// From here on no other probe is asked.
 constexpr double kSure = 0.9;
@@ -110,6 +114,11 @@ const std::optional<Reading>& Suspect::plain() {
   auto c = plain_case();
   if (!c) return *plain_ = as_given();
   reading = read(c);
+  // Bounds that ordinary numbers keep.
+  if (reading && reading->right()) {
+    auto far = read(plain_case({.spread = kBeyondBounds}));
+    if (far && far->finite() && !far->right()) reading = std::move(far);
+  }
   for (const LossSpec& spec : other_reductions(signature(), c->spec)) {
     if (!reading || !reading->right()) break;
     c->spec = spec;

@@ -260,12 +260,33 @@ TEST(Diagnosis, NamesTheOverflow) {
   const auto square = answering("value_clip", nullptr, [](const Case& x, LossResult& result) {
     for (std::int64_t i = 0; i < x.batch.at("value").size(); ++i) {
       const double d = x.batch.at("value").at(i) - x.batch.at("return").at(i);
-      if (std::fabs(d) > 1e100) output(result, "loss").set(0, HUGE_VAL);
+      if (std::isfinite(d) && std::fabs(d) > 1.4e154) output(result, "loss").set(0, HUGE_VAL);
     }
   });
   Case far = ordinary_case("value_clip");
-  far.batch.at("value").set(0, 1e101);
+  far.batch.at("value").set(0, 1.5e154);
   EXPECT_EQ(cause(square, far), "overflow of a square or sum");
+}
+
+TEST(Diagnosis, TellsANarrowFormatByWhereItOverflows) {
+  const auto in_f16 = answering("cispo", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor &p = c.batch.at("log_prob"), &old = c.batch.at("old_log_prob");
+    for (std::int64_t i = 0; i < p.size(); ++i) {
+      if (p.at(i) - old.at(i) > 11.09) output(result, "gradient.log_prob").set(i, kNan);
+    }
+  });
+  Case c = ordinary_case("cispo", Dtype::f32);
+  c.batch.at("old_log_prob").set(0, c.batch.at("log_prob").at(0) - 15.0);
+  EXPECT_EQ(cause(in_f16, c), "narrow arithmetic");
+}
+
+TEST(Diagnosis, TakesNoFormulaThatMovesFarForRounding) {
+  Case cold = ordinary_case("jsd");
+  cold.spec.set("temperature", 0.1);
+  const auto dead = answering("jsd", nullptr, [](const Case&, LossResult& result) {
+    change_each(output(result, "gradient.student_logits"), [](double) { return 0.0; });
+  });
+  EXPECT_EQ(cause(dead, cold), "dead signal");
 }
 
 TEST(Diagnosis, NamesTheEmptyDivisor) {

@@ -62,7 +62,7 @@ double number(const Field& field, std::size_t ordinal, std::int64_t at, const Sh
     case Quantity::logit:
       return plain.logit_spread * (2.0 * u - 1.0);
     case Quantity::value:
-      return 3.0 * u - 1.5;
+      return plain.spread * (1.5 * u - 0.75);
     case Quantity::hidden_state:
     case Quantity::weight:
       return 2.0 * u - 1.0;

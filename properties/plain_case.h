@@ -13,8 +13,8 @@ struct Plain {
   std::optional<Dtype> dtype = std::nullopt;  ///< of the fields; that of the given case otherwise
   bool padding = true;                        ///< ragged sequences
   bool empty_row = false;                     ///< one of them without a position that counts
-  double spread = 2.0;                        ///< largest distance of a log-prob from its twin
-  double logit_spread = 2.0;                  ///< half the distance of the largest logit apart
+  double spread = 2.0;        ///< largest distance of a log-prob, or a value, from its twin
+  double logit_spread = 2.0;  ///< half the distance of the largest logit apart
 };
 
 /// A case with the options and the reduction of `like`, of four sequences and ordinary numbers: no

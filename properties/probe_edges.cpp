@@ -14,9 +14,11 @@ namespace {
 
 /// Below the largest logit of a row: a probability that every format has, and one that none has.
 constexpr double kLikely = 10.0, kImpossible = 2000.0;
-/// A log-ratio whose exponential every format has, the share of a format's largest exponent that
-/// leaves room for what else a term is multiplied by, and a log-ratio beyond any exponent.
-constexpr double kTameExponent = 10.0, kWithinFormat = 0.75, kBeyondExponents = 1048576.0;
+/// A log-ratio whose exponential every format has, the shares of what a format's largest
+/// number is the exponential or the square of that leave room for what else a term meets, and a
+/// log-ratio beyond any exponent.
+constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kSquareWithinFormat = 0.125,
+                 kBeyondExponents = 1048576.0;
 
 /// The case at fault, with zeros behind the mask where that does not mend it.
 std::optional<Reading> wrong_as_given(Suspect& suspect) {
@@ -204,7 +206,7 @@ Opinion probe_logits(Suspect& suspect) {
                      "right where an impossible token is as good as impossible"};
   }
   if (mended_by(squeeze)) {
-    return Diagnosis{"logarithm of an underflow", wrong->finite() ? 0.7 : 0.9,
+    return Diagnosis{"logarithm of an underflow", wrong->finite() ? 0.5 : 0.9,
                      "right where no probability underflows"};
   }
   return std::nullopt;
@@ -218,12 +220,15 @@ Opinion probe_exponents(Suspect& suspect) {
   if (!wrong || wrong->finite()) return std::nullopt;
   const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
   if (!right_within(kTameExponent)) return std::nullopt;
-  const double exponent = std::log(max_finite(wrong->arithmetic().compute));
-  if (field->quantity != Quantity::value && !right_within(kWithinFormat * exponent)) {
-    return Diagnosis{"narrow arithmetic", 0.95,
-                     "it overflows at log-ratios whose exponential the declared format has"};
+  const bool squares = field->quantity == Quantity::value;
+  const double largest = max_finite(wrong->arithmetic().compute);
+  if (!right_within(squares ? kSquareWithinFormat * std::sqrt(largest)
+                            : kExponentWithinFormat * std::log(largest))) {
+    return Diagnosis{
+        "narrow arithmetic", 0.95,
+        "it overflows where the declared format has room for squares and exponentials"};
   }
-  if (field->quantity == Quantity::value || right_within(kBeyondExponents)) {
+  if (squares || right_within(kBeyondExponents)) {
     return Diagnosis{"overflow of a square or sum", 0.9,
                      "right where no difference is larger than any exponent"};
   }

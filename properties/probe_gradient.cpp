@@ -89,14 +89,20 @@ bool is_slope_of_its_loss(const Suspect& suspect, const Reading& reading) {
 
 }  // namespace
 
+/// The forward is right, and what is wrong of the gradient is 0.
+Opinion probe_dead_gradient(Suspect& suspect) {
+  const auto& plain = suspect.plain();
+  if (!plain || !plain->wrong_in_gradients_alone() ||
+      !all_wrong(*plain, [](const ReadEntry& e) { return e.actual == 0.0; })) {
+    return std::nullopt;
+  }
+  return Diagnosis{"dead signal", 0.95, "the forward is right, what is wrong of the gradient is 0"};
+}
+
 /// The forward is right and the gradient is not.
 Opinion probe_gradient(Suspect& suspect) {
   const auto& plain = suspect.plain();
   if (!plain || !plain->wrong_in_gradients_alone() || !plain->finite()) return std::nullopt;
-  if (all_wrong(*plain, [](const ReadEntry& e) { return e.actual == 0.0; })) {
-    return Diagnosis{"dead signal", 0.95,
-                     "the forward is right, what is wrong of the gradient is 0"};
-  }
   if (const std::string option = lacking_term(suspect, *plain); !option.empty()) {
     return Diagnosis{"dead signal", 0.95,
                      "the gradient is that without the term that " + option + " scales"};

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "properties/agreement.h"
@@ -14,21 +15,26 @@
 namespace lossgate::properties {
 namespace {
 
-/// The case with this number at every entry of float fields that the mask silences, where callers
-/// may leave it.
-std::optional<Case> filled_behind_mask(const LossSignature& signature, Case c, double filler) {
+/// The case with this number at every entry of float fields, or of one alone, that the mask
+/// silences, where callers may leave it.
+std::optional<Case> filled_behind_mask(const LossSignature& signature, Case c, double filler,
+                                       std::string_view alone = "") {
   if (!has_positions(signature)) return std::nullopt;
   const std::vector<bool> valid = valid_positions(signature, c);
   bool changed = false;
+  std::int64_t ordinal = 0;
   for (const Field& field : signature.fields) {
     Tensor& tensor = c.batch.at(field.name);
+    ++ordinal;
     if (!is_positional(field) || !is_float(tensor.dtype)) continue;
+    if (!alone.empty() && field.name != alone) continue;
     const std::int64_t each = entries_per_position(c, tensor);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       if (valid[static_cast<std::size_t>(i / each)]) continue;
       // Not one number for all: a difference or a softmax of equal ones says nothing.
-      const double own =
-          std::isfinite(filler) ? filler * (1.0 + 0.125 * static_cast<double>(i % 5)) : filler;
+      const double own = std::isfinite(filler)
+                             ? filler * (1.0 + 0.125 * static_cast<double>((i + 2 * ordinal) % 5))
+                             : filler;
       if (!keeps_to(field.masked, field.quantity, own)) continue;
       tensor.set(i, own);
       changed = true;
@@ -69,18 +75,40 @@ LossSpec with_all_terms(const LossSignature& signature, LossSpec spec) {
   return spec;
 }
 
+/// Whether minus infinity behind the mask, in all fields or in one, makes the answer right.
+bool right_with_sentinel(const Suspect& suspect, const Case& c) {
+  std::vector<std::string_view> fields = {""};
+  for (const Field& field : suspect.signature().fields) fields.push_back(field.name);
+  return std::ranges::any_of(fields, [&](std::string_view field) {
+    const auto reading = suspect.read(filled_behind_mask(suspect.signature(), c, -HUGE_VAL, field));
+    return reading && reading->right();
+  });
+}
+
+/// Where no plain case can be made: is every wrong number one that the formula has as a filler, and
+/// the answer's are no filler?
+Opinion data_for_filler(Suspect& suspect) {
+  const auto& given = suspect.as_given();
+  if (!given || given->right()) return std::nullopt;
+  std::set<double> fillers, numbers;
+  for (const ReadEntry& e : given->entries()) {
+    if (!e.wrong()) continue;
+    fillers.insert(e.expected);
+    numbers.insert(e.actual);
+  }
+  if (fillers.size() > 2 || numbers.size() <= fillers.size()) return std::nullopt;
+  return Diagnosis{"masked data leaks", 0.7, "there is data where the formula has a filler"};
+}
+
 /// Finite data behind the mask: does it matter, and to what?
 Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c) {
   const auto other = filled_behind_mask(suspect.signature(), *c, 0.75);
   const auto zeros = suspect.read(*c);
   const auto numbers = other ? suspect.read(*other) : std::nullopt;
   if (!zeros || !numbers || (zeros->right() && numbers->right())) return std::nullopt;
-  if (const auto marked = filled_behind_mask(suspect.signature(), *c, -HUGE_VAL)) {
-    const auto reading = suspect.read(*marked);
-    if (reading && reading->right()) {
-      return Diagnosis{"sentinel compared", 0.95,
-                       "masked positions count unless they hold minus infinity"};
-    }
+  if (!zeros->right() && right_with_sentinel(suspect, *c)) {
+    return Diagnosis{"sentinel compared", 0.95,
+                     "masked positions count unless they hold minus infinity"};
   }
   const std::set<OutputKind> moved = different_outputs(*zeros, *numbers);
   if (moved.contains(OutputKind::loss) || moved.contains(OutputKind::value)) {
@@ -97,7 +125,7 @@ Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c)
 
 Opinion probe_masked_terms(Suspect& suspect) {
   auto c = suspect.plain_case();
-  if (!c) return std::nullopt;
+  if (!c) return data_for_filler(suspect);
   if (auto opinion = finite_behind_mask(suspect, c)) return opinion;
   c->spec = with_all_terms(suspect.signature(), c->spec);
   return finite_behind_mask(suspect, c);

@@ -30,10 +30,11 @@ std::vector<OptionValue> other_values(const LossSignature& signature, const Loss
     values.emplace_back(0.0);
     values.emplace_back(1.0);
   }
+  if (option.kind == Option::Kind::real || option.kind == Option::Kind::integer) {
+    for (const double value : {0.0, 1.0, option.low}) values.emplace_back(value);
+  }
   if (const double* own = number_of(spec, option); own && option.kind != Option::Kind::flag) {
-    for (const double value : {0.0, 1.0, 1.0 / *own, *own * *own, 1.0 - *own, option.low}) {
-      values.emplace_back(value);
-    }
+    for (const double value : {1.0 / *own, *own * *own, 1.0 - *own}) values.emplace_back(value);
     for (const Option& other : signature.options) {
       if (const double* number = number_of(spec, other)) values.emplace_back(*number);
     }

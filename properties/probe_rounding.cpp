@@ -31,19 +31,19 @@ double deviation(const Reading& reading) {
   return worst;
 }
 
-/// The errors of the numbers that are wrong, by their places.
-std::map<std::pair<std::size_t, std::int64_t>, double> errors_of(const Reading& reading) {
-  std::map<std::pair<std::size_t, std::int64_t>, double> errors;
+/// The numbers that are wrong, by their places.
+std::map<std::pair<std::size_t, std::int64_t>, ReadEntry> wrong_entries(const Reading& reading) {
+  std::map<std::pair<std::size_t, std::int64_t>, ReadEntry> wrong;
   for (const ReadEntry& e : reading.entries()) {
-    if (e.wrong()) errors[{e.output, e.index}] = e.actual - e.expected;
+    if (e.wrong()) wrong[{e.output, e.index}] = e;
   }
-  return errors;
+  return wrong;
 }
 
 /// Whether errors are other ones as soon as all inputs move a little. What a wrong formula gives
 /// moves as little as they do.
 bool is_erratic(const Suspect& suspect, const Reading& reading) {
-  const auto errors = errors_of(reading);
+  const auto wrong = wrong_entries(reading);
   int erratic = 0, asked = 0;
   for (const double factor : {1.0 + 1.0 / 64, 1.0 - 3.0 / 128, 1.0 + 5.0 / 128}) {
     Case c = reading.given();
@@ -55,10 +55,13 @@ bool is_erratic(const Suspect& suspect, const Reading& reading) {
     const auto moved = suspect.read(c);
     if (!moved) continue;
     for (const ReadEntry& e : moved->entries()) {
-      const auto before = errors.find({e.output, e.index});
-      if (before == errors.end()) continue;
-      const double change = std::fabs(e.actual - e.expected - before->second);
-      erratic += change > kErratic * std::fabs(before->second);
+      const auto known = wrong.find({e.output, e.index});
+      if (known == wrong.end()) continue;
+      const ReadEntry& before = known->second;
+      // Where the formula itself moves far, nothing can be said.
+      if (std::fabs(e.expected - before.expected) > kErratic * std::fabs(before.expected)) continue;
+      const double error = before.actual - before.expected;
+      erratic += std::fabs(e.actual - e.expected - error) > kErratic * std::fabs(error);
       ++asked;
     }
   }

@@ -17,6 +17,7 @@ Opinion probe_rounding(Suspect& suspect);
 Opinion probe_constant_in_logarithm(Suspect& suspect);
 Opinion probe_sign(Suspect& suspect);
 Opinion probe_masked_terms(Suspect& suspect);
+Opinion probe_dead_gradient(Suspect& suspect);
 Opinion probe_gradient(Suspect& suspect);
 Opinion probe_filtered_gradient(Suspect& suspect);
 Opinion probe_weights(Suspect& suspect);

@@ -20,12 +20,16 @@ std::vector<ReadEntry> entries_of(CaseStudy& study, const Arithmetic& arithmetic
   study.for_each_expected(arithmetic, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
     const OutputInfo& output = study.outputs()[o];
     const auto expected = static_cast<double>(x.v);
-    const double accepted = largest_accepted(arithmetic, output, x);
     const double actual = result.find(output.name)->at(i);
+    // An infinity that was put in is exact: a number is wrong there.
+    const bool exact = std::isinf(expected) && std::isfinite(x.err) && std::isfinite(x.half);
+    const double accepted = exact ? 0.0 : largest_accepted(arithmetic, output, x);
     if (std::isnan(expected) || !std::isfinite(accepted)) return;
+    // Another one is right where it is the formula's, or where the format cannot hold what is.
     const bool infinite = !std::isfinite(expected) || !std::isfinite(actual);
-    // An infinity is right where it is the formula's, or where the format cannot hold what is.
-    if (infinite && (expected == actual || !must_be_finite(arithmetic, output, x))) return;
+    if (infinite && expected == actual) return;
+    const bool surprising = exact && std::isfinite(actual);
+    if (infinite && !surprising && !must_be_finite(arithmetic, output, x)) return;
     entries.push_back({o, i, actual, expected, accepted, x.is_exact_zero()});
   });
   return entries;
