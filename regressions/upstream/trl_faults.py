@@ -132,3 +132,13 @@ def gkd_split() -> Seen:
         return loss(student[:, begin:end], teacher[:, begin:end], label[:, begin:end], **step)
 
     return split(of(0, 6), of(0, 1) + of(1, 6))
+
+
+@fault("trl.gkd.batchmean", "without labels batchmean divides by sequences x tokens, not by the sequences",
+       "trl==0.23.1", "trl==0.24.0")
+def gkd_batchmean() -> Seen:
+    module = "trl.trainer.gkd_trainer"
+    loss = trainer(Release("trl", (module,)).load(module), "generalized_jsd_loss").generalized_jsd_loss
+    student, teacher = torch.tensor([[[2.0, 0.0], [0.5, 0.0], [0.5, 0.0]]]), torch.zeros(1, 3, 2)
+    mean, whole = loss(student, teacher), loss(student, teacher, reduction="sum")
+    return Seen(bool((mean - whole).abs() > 1e-3), f"{shown(mean)} for one sequence whose sum is {shown(whole)}")

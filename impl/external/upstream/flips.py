@@ -28,10 +28,12 @@ def asked(run: dict) -> dict[tuple[str, str], str]:
 
 
 def faults(run: dict) -> dict[tuple[str, str, str], int]:
-    """In how many cases each (subject, property, cause) was seen."""
+    """In how many cases each (subject, property, cause) was seen. The cause is what the property saw, which the
+    fingerprint has: what experiments name beside it may be another for each case."""
     counts: dict = {}
     for finding in run["findings"]:
-        key = finding["implementation"], finding["property"], finding["cause"]
+        _, _, subject, named, cause, _ = finding["fingerprint"].split("|")
+        key = subject, named, cause
         counts[key] = counts.get(key, 0) + finding["count"]
     return counts
 

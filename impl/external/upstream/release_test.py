@@ -106,7 +106,7 @@ class SelectionTest(unittest.TestCase):
 
 def run(held: int, **findings: int) -> dict:
     cell = {"implementation": "a", "property": "p", "verdicts": {"held": held, "violated": sum(findings.values())}}
-    return {"cells": [cell], "findings": [{"implementation": "a", "property": "p", "cause": cause, "count": count}
+    return {"cells": [cell], "findings": [{"fingerprint": f"toy|sum|a|p|{cause}|loss", "count": count}
                                           for cause, count in findings.items()]}
 
 
