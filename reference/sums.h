@@ -35,8 +35,12 @@ class Sum {
   explicit Sum(std::int64_t /*extent*/) {}
   void add(const S& term) { total_ = total_ + term; }
   S value() const { return total_; }
-  /// The sum when `parts` partial results are accumulated one after the other.
-  S accumulated(std::int64_t /*parts*/) const { return total_; }
+  /// The sum when `parts` partial results are accumulated one after the other, each of which may
+  /// be scaled by any of the factors last.
+  template <class... Factors>
+  S accumulated(std::int64_t /*parts*/, const Factors&... /*factors*/) const {
+    return total_;
+  }
   /// The sum where its terms, all multiples of the factors, may be added before they are multiplied
   /// by any of these.
   template <class... Factors>
@@ -54,7 +58,10 @@ class Sum<Real> {
   explicit Sum(std::int64_t /*extent*/) {}
   void add(Real term) { total_.add(term); }
   Real value() const { return total_.value(); }
-  Real accumulated(std::int64_t /*parts*/) const { return value(); }
+  template <class... Factors>
+  Real accumulated(std::int64_t /*parts*/, const Factors&... /*factors*/) const {
+    return value();
+  }
   template <class... Factors>
   Real scaled(const Factors&... /*factors*/) const {
     return value();
@@ -101,8 +108,10 @@ class Sum<Tracked> {
     return tracking::scaled_last(value(), std::max(positive_, negative_) + half_, factors...);
   }
 
-  Tracked accumulated(std::int64_t parts) const {
-    const Tracked whole = value();
+  template <class... Factors>
+  Tracked accumulated(std::int64_t parts, const Factors&... factors) const {
+    Tracked whole = value();
+    if constexpr (sizeof...(factors) > 0) whole = scaled(factors...);
     if (parts <= 1 || terms_ == 0.0) return whole;
     const Store& rule = tracking::current->stage(Stage::accumulate);
     const double steps = static_cast<double>(parts) + 1.0;  // and the average over ranks, undone

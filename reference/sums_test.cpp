@@ -205,6 +205,8 @@ TEST_F(TrackedSum, MayBeScaledLast) {
   EXPECT_LT(sum.scaled(four).peak, 2.1e38);
   EXPECT_GT(sum.scaled(half, four).peak, 3.9e38);
   EXPECT_GE(sum.scaled(half, four).err, sum.value().err + 4.0 * tracking::current->eta);
+  EXPECT_EQ(sum.accumulated(1, half, four).err, sum.scaled(half, four).err);
+  EXPECT_EQ(sum.accumulated(1, half, four).peak, sum.scaled(half, four).peak);
 }
 
 TEST_F(TrackedSum, MayBeAddedUpByAnotherRule) {

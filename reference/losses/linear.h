@@ -49,6 +49,8 @@ S dot(std::int64_t n, const S& start, Left&& left, Right&& right) {
 
 /// The output layer: logits[v] = (sum_h hidden[h] weight[v, h] + bias[v]) / temperature, and the
 /// gradients that flow back through it. Weight and bias gradients are summed over all positions.
+/// An implementation may make all of them in its forward, for an upstream of 1, and scale them when
+/// the upstream gradient comes.
 template <class S>
 class OutputLayer {
  public:
@@ -88,8 +90,10 @@ class OutputLayer {
             const typename Outputs<S>::Writer& write_hidden) {
     Row<S> g(vocab_);
     const bool plain = value_of(temperature_) == 1;
+    const S upstream = in_.upstream();
     for (std::int64_t v = 0; v < vocab_; ++v) {
-      g[v] = store(Stage::logits, plain ? by_logit[v] : by_logit[v] / temperature_);
+      const S x = plain ? by_logit[v] : by_logit[v] / temperature_;
+      g[v] = store(Stage::logits, weighted_within(x, upstream, S(1)));
       bias_sums_[static_cast<std::size_t>(v)].add(g[v]);
     }
     for (std::int64_t h = 0; h < width_; ++h) {
@@ -99,7 +103,7 @@ class OutputLayer {
         sum.add(multiplied(g[v], weight_(v, h)));
         weight_sums_[static_cast<std::size_t>(v * width_ + h)].add(multiplied(g[v], x));
       }
-      write_hidden(store(Stage::gradient, sum.value()), s, t, h);
+      write_hidden(store(Stage::gradient, sum.scaled(upstream)), s, t, h);
     }
   }
 
@@ -107,7 +111,7 @@ class OutputLayer {
     for (std::int64_t v = 0; v < vocab_; ++v) {
       for (std::int64_t h = 0; h < width_; ++h) {
         const auto& sum = weight_sums_[static_cast<std::size_t>(v * width_ + h)];
-        write(store(Stage::gradient, sum.accumulated(in_.problem().parts)), v, h);
+        write(store(Stage::gradient, sum.accumulated(in_.problem().parts, in_.upstream())), v, h);
       }
     }
   }
@@ -115,7 +119,7 @@ class OutputLayer {
   void write_bias_gradient(const typename Outputs<S>::Writer& write) const {
     for (std::int64_t v = 0; v < vocab_; ++v) {
       const auto& sum = bias_sums_[static_cast<std::size_t>(v)];
-      write(store(Stage::gradient, sum.accumulated(in_.problem().parts)), v);
+      write(store(Stage::gradient, sum.accumulated(in_.problem().parts, in_.upstream())), v);
     }
   }
 
