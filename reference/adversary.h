@@ -155,7 +155,8 @@ class Sum<Adversary> {
     return value();
   }
 
-  Adversary accumulated(std::int64_t parts) const {
+  template <class... Factors>
+  Adversary accumulated(std::int64_t parts, const Factors&... /*factors*/) const {
     const Adversary whole = value();
     if (parts <= 1 || terms_ == 0.0) return whole;
     const Store& rule = tracking::current->stage(Stage::accumulate);

@@ -146,8 +146,8 @@ class Outputs {
 
   class Writer {
    public:
-    Writer(Sink<S>* sink, std::size_t output, const Extents* extents)
-        : sink_(sink), output_(output), extents_(extents) {}
+    Writer(Sink<S>* sink, std::size_t output, const Extents* extents, int world)
+        : sink_(sink), output_(output), extents_(extents), world_(world) {}
 
     template <class... Index>
     void operator()(const S& value, Index... index) const {
@@ -155,22 +155,24 @@ class Outputs {
       std::int64_t at = 0;
       std::size_t axis = 0;
       ((at = at * (*extents_)[axis++] + index), ...);
-      sink_->entry(output_, at, value);
+      sink_->entry(output_, at, averaged_over_ranks(value, world_));
     }
 
    private:
     Sink<S>* sink_;
     std::size_t output_;
     const Extents* extents_;
+    int world_;
   };
 
   /// What is written to an output that the signature does not have is dropped: an implementation
   /// may return less than the loss has.
   Writer writer(std::string_view output) const {
     for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
-      if (problem_.outputs[i].name == output) return {&sink_, i, &problem_.outputs[i].extents};
+      const OutputInfo& info = problem_.outputs[i];
+      if (info.name == output) return {&sink_, i, &info.extents, problem_.c.split.world};
     }
-    return {nullptr, 0, nullptr};
+    return {nullptr, 0, nullptr, 1};
   }
 
   Writer gradient(std::string_view field) const { return writer("gradient." + std::string(field)); }

@@ -154,5 +154,13 @@ TEST_F(Products, BehindAZeroTheUndefinedMayShowOrNot) {
   EXPECT_EQ(silenced(zero, undefined).peak, kInfinity);
 }
 
+TEST_F(Products, MayBeOneRanksAlone) {
+  const Tracked large{1.5e38L, 0.0, 1.5e38, 0.0}, small{1e38L, 0.0, 1e38, 0.0};
+  EXPECT_EQ(averaged_over_ranks(large, 1).peak, 1.5e38);
+  EXPECT_EQ(averaged_over_ranks(large, 3).peak, 3.0 * 1.5e38);
+  EXPECT_EQ(averaged_over_ranks(small, 3).peak, 1e38);
+  EXPECT_TRUE(averaged_over_ranks(Tracked{}, 3).is_exact_zero());
+}
+
 }  // namespace
 }  // namespace lossgate::reference

@@ -89,7 +89,8 @@ class Sum<Textbook> {
     return value();
   }
 
-  Textbook accumulated(std::int64_t parts) const {
+  template <class... Factors>
+  Textbook accumulated(std::int64_t parts, const Factors&... /*factors*/) const {
     if (parts <= 1) return value();
     const Dtype format = format_of(tracking::current->stage(Stage::accumulate).roundoff);
     double sum = 0.0;
