@@ -73,6 +73,18 @@ def row_without_a_token(log_prob, advantage, mask):
     return rows.sum() / (lengths > 0).sum().clamp(min=1)
 
 
+def row_without_a_token_twice(log_prob, old_log_prob, advantage, mask):
+    lengths = mask.sum(dim=-1)
+    weight = (kept(log_prob, mask) - kept(old_log_prob, mask)).sum(dim=-1) / lengths.clamp(min=1)
+    per_token = weight.clamp(-20, 20).exp().unsqueeze(-1) * kept(advantage, mask)
+    rows = kept(per_token, mask).sum(dim=-1) / lengths.clamp(min=1)
+    return rows.sum() / (lengths > 0).sum().clamp(min=1)
+
+
+def own_function_differentiates_ahead(log_prob, old_log_prob, mask):
+    return -kept(ratio_of(log_prob, old_log_prob, mask).clamp(max=2.0), mask).sum()
+
+
 def log_of_an_underflow(log_prob, mask):
     return mean(-kept(log_prob, mask), mask)
 

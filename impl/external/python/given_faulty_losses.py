@@ -326,19 +326,19 @@ def own_function_backward(log_prob, old_log_prob, advantage, mask):
 
 class _GradientAhead(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, d: torch.Tensor) -> torch.Tensor:
-        slope, loss = torch.func.grad_and_value(lambda x: -x.exp().clamp(max=2.0).sum())(d)  # guilty
+    def forward(ctx: Any, d: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        slope, loss = torch.func.grad_and_value(lambda x: -(x.exp().clamp(max=2.0) * mask).sum())(d)  # guilty
         ctx.save_for_backward(slope)
         return loss
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        return ctx.saved_tensors[0] * gradient
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple:
+        return ctx.saved_tensors[0] * gradient, None
 
 
 @given("grpo", policy(log_prob={(0, 1): 100.0}), "backward", "exp(100.5 (sub)) = inf")
-def own_function_differentiates_ahead(log_prob, old_log_prob):
-    return _GradientAhead.apply(log_prob - old_log_prob)
+def own_function_differentiates_ahead(log_prob, old_log_prob, mask):
+    return _GradientAhead.apply(log_prob - old_log_prob, mask)
 
 
 class _LogMean(torch.autograd.Function):
