@@ -97,16 +97,6 @@ std::vector<std::shared_ptr<impl::Session>> sessions_of(
   return sessions;
 }
 
-/// Whether some sequences have no valid position, but not all of them.
-bool has_empty_rows(const std::vector<bool>& valid, std::int64_t sequences) {
-  if (sequences <= 0 || std::ranges::find(valid, true) == valid.end()) return false;
-  const auto tokens = static_cast<std::ptrdiff_t>(valid.size()) / sequences;
-  for (auto row = valid.begin(); row != valid.end(); row += tokens) {
-    if (std::find(row, row + tokens, true) == row + tokens) return true;
-  }
-  return false;
-}
-
 /// Whether the valid positions of each sequence have one value.
 bool one_per_sequence(const Tensor& tensor, const std::vector<bool>& valid, std::int64_t tokens) {
   std::int64_t first = -1;  // valid position of the row
@@ -159,7 +149,9 @@ SubjectFile read_subject_file(const std::string& path) {
 
 bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
   const std::vector<bool> valid = valid_positions(narrowed, c);
-  if (!allows_empty_rows(narrowed, c.spec) && has_empty_rows(valid, c.shape[Axis::sequences])) {
+  const bool any = std::ranges::find(valid, true) != valid.end();
+  if (any && !allows_empty_rows(narrowed, c.spec) &&
+      has_empty_sequence(valid, c.shape[Axis::sequences])) {
     return false;
   }
   for (const auto& [axis, extent] : narrowed.pinned) {

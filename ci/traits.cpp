@@ -46,15 +46,6 @@ Sight look(const LossSignature& signature, const Case& c, const std::vector<bool
   return sight;
 }
 
-bool has_empty_row(const Case& c, const std::vector<bool>& positions) {
-  const std::int64_t tokens = c.shape[Axis::tokens];
-  for (std::int64_t at = 0; tokens > 0 && at + tokens <= std::ssize(positions); at += tokens) {
-    const auto row = positions.begin() + at;
-    if (std::none_of(row, row + tokens, [](bool valid) { return valid; })) return true;
-  }
-  return false;
-}
-
 bool on_policy(const LossSignature& signature, const Case& c) {
   return std::ranges::any_of(signature.on_policy, [&](const auto& pair) {
     const Tensor* one = c.batch.find(pair.first);
@@ -85,7 +76,8 @@ std::vector<Trait> traits_of(const LossSignature& signature, const Case& c) {
           {"batch: nothing valid", all > 0 && valid == 0},
           {"batch: one position", all == 1},
           {"batch: some masked", valid > 0 && valid < all},
-          {"batch: a sequence without a valid token", valid > 0 && has_empty_row(c, positions)},
+          {"batch: a sequence without a valid token",
+           valid > 0 && has_empty_sequence(positions, c.shape[Axis::sequences])},
           {"batch: on-policy", on_policy(signature, c)},
           {"batch: all advantages 0", no_advantage(signature, c)},
           {"batch: not contiguous", c.layout != Layout::contiguous},

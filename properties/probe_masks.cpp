@@ -154,23 +154,12 @@ Opinion probe_behind_mask(Suspect& suspect) {
                    "whatever stands behind the mask the loss is finite, and the gradient is not"};
 }
 
-namespace {
-
-/// Whether some sequence of the given case, or all of it, has nothing that counts.
-bool has_empty_sequence(const Suspect& suspect) {
-  const std::vector<bool> valid = valid_positions(suspect.signature(), suspect.given());
-  const std::int64_t tokens = std::max<std::int64_t>(suspect.given().shape[Axis::tokens], 1);
-  for (auto row = valid.begin(); valid.end() - row >= tokens; row += tokens) {
-    if (std::find(row, row + tokens, true) == row + tokens) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
 /// Batches and sequences of which nothing counts, with zeros behind the mask.
 Opinion probe_empty(Suspect& suspect) {
-  if (suspect.implementation().contract.empty != Empty::zero || !has_empty_sequence(suspect)) {
+  const Case& given = suspect.given();
+  if (suspect.implementation().contract.empty != Empty::zero ||
+      !has_empty_sequence(valid_positions(suspect.signature(), given),
+                          given.shape[Axis::sequences])) {
     return std::nullopt;
   }
   const LossSignature& signature = suspect.signature();

@@ -3,10 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "reference/spec/signature.h"
 
 namespace lossgate {
+
+/// Whether some sequence has no valid position, or all of them; `valid` is [sequences, tokens].
+inline bool has_empty_sequence(const std::vector<bool>& valid, std::int64_t sequences) {
+  if (valid.empty() || sequences <= 0) return false;
+  const auto tokens = static_cast<std::ptrdiff_t>(valid.size()) / sequences;
+  for (auto row = valid.begin(); row != valid.end(); row += tokens) {
+    if (std::find(row, row + tokens, true) == row + tokens) return true;
+  }
+  return false;
+}
 
 /// No log-prob, logit, advantage, value or hidden state of a healthy run is larger.
 inline constexpr double kLargestOrdinary = 1e4;
