@@ -148,11 +148,43 @@ arithmetic() {
   grep -q 'advice' stdout && fail "a fault is explained away: $(cat stdout)"
 }
 
-# FUNCTION LINES...: a lossgate.toml for a loss with a signature of its own.
-bring_own() {
+# SIGNATURE FUNCTION LINES...: a lossgate.toml for a loss with a signature of its own.
+bring_signed() {
+  local signature=$1
+  shift
   bring "$@"
-  sed -i '/^reductions/d; /^options/d; s/^loss = .*/signature = "reinforce.toml"/' lossgate.toml
-  cp "$source/ci/testdata/brought/reinforce.toml" .
+  sed -i "/^reductions/d; /^options/d; s/^loss = .*/signature = \"$signature.toml\"/" lossgate.toml
+  cp "$source/ci/testdata/brought/$signature.toml" .
+}
+
+bring_own() { bring_signed reinforce "$@"; }
+
+# The only valid row is a difference of equals: what rounding leaves there is no fault, in any format.
+difference_of_equals() {
+  bring_signed divergence divergence_from_mixture
+  local dtype
+  for dtype in f32 f64; do
+    cat > equals.case <<END
+lossgate-case: 1
+loss: divergence
+reduction: sum
+shape: sequences 2, tokens 1, vocab 3
+split: whole
+layout: contiguous
+upstream: 1
+field student_logits $dtype
+  0 0 0
+  0 0 0
+field teacher_logits $dtype
+  -1 0 0
+  0 0 0
+field label i32
+  0
+  0
+END
+    expect 0 'holds' replay equals.case --config lossgate.toml
+  done
+  gate 0 'green: 0 red findings' --cases 60
 }
 
 own_loss() {

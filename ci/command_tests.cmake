@@ -14,7 +14,7 @@ endforeach()
 # Losses that a user brings, with the Python that ci/setup.sh gives torch.
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
-  foreach(test IN ITEMS verdicts contract identify near_misses proposals arithmetic own_loss
+  foreach(test IN ITEMS verdicts contract identify near_misses proposals arithmetic own_loss difference_of_equals
       containment mistakes)
     add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/brought_test.sh ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/brought_test)

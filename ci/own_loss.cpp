@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "ci/variant.h"
 
@@ -33,6 +34,44 @@ double largest(const Tensor& tensor) {
   return most;
 }
 
+/// By how much numbers of a field differ that are the same to half of the digits. Logs are rounded
+/// at the scale of the numbers they are differences of, 1, where they are 0 themselves.
+double nudge_of(const Field& field, const Tensor& tensor) {
+  const bool is_log = field.quantity == Quantity::log_prob || field.quantity == Quantity::logit;
+  return std::max(largest(tensor), is_log ? 1.0 : 0.0);
+}
+
+/// The case with each number of the case's format moved by up to `relative` of its field's scale,
+/// to either side.
+Case nudged(const LossSignature& loss, Case c, double relative) {
+  std::mt19937_64 bits;  // the same for each case: what the function says is reproducible
+  std::uniform_real_distribution<double> part(-1.0, 1.0);
+  for (const Field& field : loss.fields) {
+    Tensor& tensor = c.batch.at(field.name);
+    if (!is_float(tensor.dtype) || !field.dtypes.empty()) continue;
+    const double most = relative * nudge_of(field, tensor);
+    for (std::int64_t i = 0; i < tensor.size(); ++i)
+      tensor.set(i, tensor.at(i) + most * part(bits));
+  }
+  return c;
+}
+
+/// The largest difference of two results that are both numbers.
+double largest_difference(const Tensor& one, const Tensor& other) {
+  double most = 0.0;
+  for (std::int64_t i = 0; i < one.size(); ++i) {
+    const double difference = std::fabs(one.at(i) - other.at(i));
+    if (std::isfinite(difference)) most = std::max(most, difference);
+  }
+  return most;
+}
+
+/// The output of that name, where the function gave one of that shape.
+const Tensor* given(const LossResult& result, const OutputInfo& output) {
+  const Tensor* tensor = result.refusal ? nullptr : result.find(output.name);
+  return tensor && tensor->extents == output.extents ? tensor : nullptr;
+}
+
 /// Nothing is said where the function refuses, or returns no number.
 Tracked said(const Tensor* tensor, std::int64_t at, double error) {
   const double value = tensor ? tensor->at(at) : std::numeric_limits<double>::quiet_NaN();
@@ -52,13 +91,17 @@ reference::Loss own_loss(const impl::Subject& subject, std::shared_ptr<impl::Ses
                        }};
   const auto values = [function](const reference::Problem& problem, const Arithmetic& arithmetic,
                                  reference::Sink<Tracked>& sink) {
-    const LossResult result =
-        function.evaluate(problem.signature, in_double(problem.signature, problem.c));
+    const double half = std::sqrt(arithmetic.roundoff);
+    const Case wide = in_double(problem.signature, problem.c);
+    const LossResult result = function.evaluate(problem.signature, wide);
+    const LossResult moved =
+        function.evaluate(problem.signature, nudged(problem.signature, wide, half));
     for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
       const OutputInfo& output = problem.outputs[o];
-      const Tensor* tensor = result.refusal ? nullptr : result.find(output.name);
-      if (tensor && tensor->extents != output.extents) tensor = nullptr;
-      const double error = tensor ? std::sqrt(arithmetic.roundoff) * largest(*tensor) : 0.0;
+      const Tensor* tensor = given(result, output);
+      const Tensor* beside = given(moved, output);
+      double error = tensor ? half * largest(*tensor) : 0.0;
+      if (tensor && beside) error = std::max(error, largest_difference(*tensor, *beside));
       for (std::int64_t i = 0; i < element_count(output.extents); ++i) {
         sink.entry(o, i, said(tensor, i, error));
       }

@@ -153,3 +153,12 @@ def reinforce_by_products(log_prob, advantage, mask, strength, total_tokens):
 
 def reinforce_with_cancellation(log_prob, advantage, mask, strength, total_tokens):
     return reinforce(log_prob + 1e5 - 1e5, advantage, mask, strength, total_tokens)
+
+
+def divergence_from_mixture(student_logits, teacher_logits, label):
+    """Of equal distributions it is a difference of equals, whose rounding is not 0."""
+    valid = (label != -100).unsqueeze(-1)
+    student, teacher = (torch.where(valid, x, torch.zeros_like(x)).log_softmax(-1).clamp(min=-1e4)
+                        for x in (student_logits, teacher_logits))
+    mixture = torch.logaddexp(student, teacher) - 0.6931471805599453
+    return torch.where(valid, student.exp() * (student - mixture), 0.0).sum()
