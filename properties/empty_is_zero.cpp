@@ -39,6 +39,15 @@ std::optional<Violation> something_of_empty(Evaluation& evaluation, CaseStudy& e
   return violation;
 }
 
+/// Whether it was no number before the row was empty either, and rightly so: what overflows in a
+/// term of another row is not for this property to say.
+bool was_there_before(Evaluation& evaluation, const Violation& violation) {
+  if (std::isfinite(violation.actual)) return false;
+  const Tensor* before = evaluation.actual().find(violation.place.output);
+  const std::int64_t at = violation.place.index;
+  return before && at < before->size() && !std::isfinite(before->at(at));
+}
+
 }  // namespace
 
 /// Whether zeros behind the mask, once the row is empty, make everything right.
@@ -65,7 +74,7 @@ Outcome empty_is_zero(Evaluation& evaluation) {
   if (auto violation = malformed(*row, actual)) return violated(*violation);
   Outcome outcome =
       compare({.study = *row, .arithmetic = evaluation.arithmetic(), .actual = actual});
-  if (outcome.violation) {
+  if (outcome.violation && !was_there_before(evaluation, *outcome.violation)) {
     outcome.violation->detail = "an empty row changes what the others contribute";
     outcome.violation->cause =
         comes_from_data(evaluation, *row) ? cause_of_data(*outcome.violation) : "empty row counted";

@@ -197,6 +197,29 @@ TEST(RuleC6, WhatAnEmptyRowsDataDoesIsNotBlamedOnItsCount) {
   EXPECT_EQ(outcome.violation->cause, "non-finite value behind a mask");
 }
 
+TEST(RuleC6, WhatOverflowsInAnotherRowIsNotBlamedOnAnEmptyOne) {
+  impl::Implementation fake = fake_grpo();
+  fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = sound(signature, c);
+    for (auto& [name, tensor] : result.outputs) {  // as where a square comes first
+      if (name == "loss" && std::fabs(tensor.at(0)) > 1e37) tensor.set(0, HUGE_VAL);
+    }
+    return result;
+  };
+  Case c = grpo_case(2, 1);
+  c.spec.set("log_ratio_clamp", None{});
+  put(c, "advantage", 0, 0, -1e38);
+  put(c, "advantage", 1, 0, -1e38);
+  for (std::int64_t s = 0; s < 2; ++s) put_log_ratio(c, s, 0, 0.0);
+  EXPECT_EQ(check("finite_forward", fake, c).verdict, Verdict::violated);
+  for (std::int64_t s = 0; s < 2; ++s) {
+    Case beyond = c;  // the mean is beyond the largest number, the other row alone is not
+    put_log_ratio(beyond, s, 0, 4.0);
+    EXPECT_EQ(check("finite_forward", fake, beyond).verdict, Verdict::held);
+    EXPECT_EQ(check("empty_is_zero", fake, beyond).verdict, Verdict::held);
+  }
+}
+
 TEST(RuleC7, EveryKindOfInvalidInputIsRefusedByItsName) {
   std::vector<std::pair<std::string, Case>> invalid(5, {"", grpo_case(2, 3)});
   invalid[0].first = "mask", put(invalid[0].second, "mask", 1, 1, 2.0);
