@@ -78,7 +78,8 @@ struct CertifiedEntry {
   const reference::Precise& exact;
   double stored;              ///< error of the last store
   double own;                 ///< of the reference, beyond the half-width
-  reference::Real textbook;   ///< one that rounds as hardware does
+  reference::Real computed;   ///< by one that rounds as hardware does, before its last store
+  reference::Real textbook;   ///< the same, stored
   reference::Real adversary;  ///< one that errs by all that is allowed
 
   double allowed() const { return expected.err + stored; }
@@ -136,6 +137,7 @@ std::int64_t for_each_certified(const reference::Problem& problem, const Arithme
                            .exact = exact[o][i],
                            .stored = stored,
                            .own = static_cast<double>(distance(Precise(x.v), exact[o][i]) - x.half),
+                           .computed = textbook[o][i].v,
                            .textbook = round_to(output.dtype, textbook[o][i].v),
                            .adversary = foe.v + (foe.v < foe.truth ? -stored : stored)});
     }

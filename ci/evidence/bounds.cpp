@@ -16,8 +16,8 @@ using fuzz::CertifiedEntry;
 using nlohmann::json;
 using reference::kThreshold;
 
-/// Shares of the allowed error, in steps of a quarter of a power of two: medians of parts of a run
-/// cannot be put together, counts can.
+/// Shares of the bound, in steps of a quarter of a power of two: medians of parts of a run cannot
+/// be put together, counts can. The last store is left out, whose error is everybody's.
 class Shares {
  public:
   void add(double share) {
@@ -56,7 +56,8 @@ struct Counted {
     halved = std::max(halved, entry.ratio(entry.adversary, half));
     // What is an exact zero for everybody says nothing of a bound.
     if (entry.expected.err > 0.0) {
-      shares[std::string(fuzz::name(profile)) + "/" + output.name].add(book);
+      shares[std::string(fuzz::name(profile)) + "/" + output.name].add(
+          entry.ratio(entry.computed, entry.expected.err));
     }
   }
 

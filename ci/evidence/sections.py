@@ -12,14 +12,12 @@ from proportion import few, most, percent
 Section = tuple[list[Figure], list[str]]
 
 
-def step_median(steps: Counter, values: int) -> float:
-    """The median of what was counted in quarters of a power of two; what is not counted there is 0."""
-    below = values - sum(steps.values())
+def step_median(steps: Counter) -> float:
+    """The median of what was counted in quarters of a power of two."""
+    below = 0
     for step in sorted(steps):
-        if 2 * below >= values:
-            break
         below += steps[step]
-        if 2 * below >= values:
+        if 2 * below >= sum(steps.values()):
             return 2.0 ** (step / 4)
     return 0.0
 
@@ -38,7 +36,7 @@ def bounds(units: list[dict]) -> Section:
             steps = Counter()
             for part in parts:
                 steps.update({int(step): n for step, n in part["steps"].items()})
-            middle = step_median(steps, sum(part["values"] for part in parts))
+            middle = step_median(steps)
             medians.setdefault(key.split("/")[0], []).append((key.split("/")[1], middle))
         loose += [(loss, dtype, name, middle) for name, middle in medians.get("benign", ()) if middle < 0.01]
         largest = max((part["largest"] for u in of for part in u["textbook"].values()), default=0.0)
@@ -57,8 +55,8 @@ def bounds(units: list[dict]) -> Section:
                f"{len(loose)} of {sum(len(r[7].split('; ')) for r in rows if r[7])}", not loose),
     ]
     body = ["Largest: of a textbook evaluation, of an adversary that errs by all that each operation may, and of the "
-            "reference itself, as shares of the allowed error; a share of 2 is a violation. Medians are the textbook's; "
-            "0 is a value that more than half of the time is the correctly rounded one.", ""]
+            "reference itself, as shares of the allowed error; a share of 2 is a violation. Medians are of the textbook's "
+            "error before its last store, as a share of the bound of that, where it has an error at all.", ""]
     body += table(("loss", "dtype", "values", "outside", "textbook", "adversary", "reference", "benign medians",
                    "hostile medians"), rows)
     body += ["", *[f"* below 1/100: {name} of {loss} in {dtype}, {middle:.2g}" for loss, dtype, name, middle in loose]]
