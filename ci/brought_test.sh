@@ -44,6 +44,9 @@ verdicts() {
   bring unbounded 'device = ["cpu", "cpu:0"]'
   gate 1 'VIOLATED by unbounded@cpu '
   grep -q 'on cpu:0 the same' stdout || fail "nothing of the other device: $(cat stdout)"
+  bring sound 'most_cases = 5'
+  gate 0 'green: 0 red findings' --cases 60
+  grep -Eq '^  sound +f32 +5 ' stdout || fail "asked more than it may be: $(cat stdout)"
 }
 
 contract() {

@@ -81,22 +81,31 @@ void Plan::add_streams() {
   for (const auto& brought : selection_.brought) {
     for (const Dtype dtype : brought->dtypes) {
       if (!selection_.has(dtype)) continue;
-      streams_.push_back({&brought->loss, dtype, &brought->implementation});
+      streams_.push_back(
+          {&brought->loss, dtype, &brought->implementation, brought->subject.most_cases});
     }
   }
 }
 
+std::int64_t Plan::cases_of(const Stream& stream) const {
+  return stream.most_cases > 0 ? std::min(options_.cases, stream.most_cases) : options_.cases;
+}
+
 std::int64_t Plan::size() const {
-  return static_cast<std::int64_t>(stored_.size()) +
-         static_cast<std::int64_t>(streams_.size()) * options_.cases;
+  auto size = static_cast<std::int64_t>(stored_.size());
+  for (const Stream& stream : streams_) size += cases_of(stream);
+  return size;
 }
 
 PlannedCase Plan::at(std::int64_t ordinal) const {
   const auto stored = static_cast<std::int64_t>(stored_.size());
   if (ordinal < stored) return stored_[static_cast<std::size_t>(ordinal)];
-  const std::int64_t at = ordinal - stored;
-  return drawn(streams_.at(static_cast<std::size_t>(at / options_.cases)), options_.profile,
-               at % options_.cases);
+  std::int64_t index = ordinal - stored;
+  for (const Stream& stream : streams_) {
+    if (index < cases_of(stream)) return drawn(stream, options_.profile, index);
+    index -= cases_of(stream);
+  }
+  throw std::out_of_range("no such case in the plan");
 }
 
 std::int64_t Plan::hostile_draws(const impl::Implementation& variant) const {

@@ -60,7 +60,9 @@ class Plan {
     const reference::Loss* loss;
     Dtype dtype;
     const impl::Implementation* only = nullptr;
+    std::int64_t most_cases = 0;  ///< that its subject is drawn; 0: no limit
   };
+  std::int64_t cases_of(const Stream& stream) const;
   void add_stored(const std::filesystem::path& file, const std::string& name);
   void add_streams();
   PlannedCase drawn(const Stream& stream, fuzz::Profile profile, std::int64_t index) const;

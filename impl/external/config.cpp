@@ -199,14 +199,23 @@ std::vector<Subject> read_devices(const Reader& reader, Subject subject) {
   return subjects;
 }
 
+/// 0, which is none, where there is no such key.
+std::int64_t limit(const Reader& reader, std::string_view key) {
+  const auto most = reader.value<std::int64_t>(key, 0, "a whole number");
+  if (most < 0) {
+    reader.fail(reader.find(key)->source(), "'" + std::string(key) + "' must not be negative");
+  }
+  return most;
+}
+
 std::vector<Subject> read_subject(const toml::table& table, const std::string& file,
                                   const fs::path& folder, FindSignature find) {
   const Reader reader(table, file, "[[subject]]");
-  reader.allow({"name",          "loss",     "signature",   "entry",    "interpreter",
-                "folder",        "path",     "environment", "device",   "threads",
-                "reductions",    "options",  "outputs",     "dtypes",   "arguments",
-                "micro_batches", "ranks",    "arithmetic",  "contract", "seconds",
-                "axes",          "megabytes"});
+  reader.allow({"name",          "loss",      "signature",   "entry",    "interpreter",
+                "folder",        "path",      "environment", "device",   "threads",
+                "reductions",    "options",   "outputs",     "dtypes",   "arguments",
+                "micro_batches", "ranks",     "arithmetic",  "contract", "seconds",
+                "axes",          "megabytes", "most_cases"});
   Subject subject;
   const LossSignature* loss = read_loss(reader, folder, find, subject);
   subject.entry = reader.required("entry", "\"py:FILE.py:FUNCTION\"");
@@ -229,9 +238,8 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
   subject.micro_batches = combination(reader, "micro_batches");
   subject.ranks = combination(reader, "ranks");
   subject.seconds = reader.value<double>("seconds", subject.seconds, "a number of seconds");
-  subject.megabytes = reader.value<std::int64_t>("megabytes", 0, "a whole number");
-  if (subject.megabytes < 0)
-    reader.fail(reader.find("megabytes")->source(), "'megabytes' must not be negative");
+  subject.megabytes = limit(reader, "megabytes");
+  subject.most_cases = limit(reader, "most_cases");
   read_names(reader, *loss, subject);
   read_options(reader, *loss, subject);
   subject.axes = read_axes(reader, *loss);

@@ -92,6 +92,8 @@ arguments = { lp = "field:x" }
 micro_batches = "mean"
 ranks = "token_weighted"
 seconds = 2.5
+megabytes = 900
+most_cases = 30
 [subject.arithmetic]
 compute = "f32"
 form = "short"
@@ -118,6 +120,8 @@ empty_rows = "counted"
   EXPECT_EQ(subject.dtypes, (std::vector{Dtype::bf16, Dtype::f64}));
   EXPECT_EQ(subject.micro_batches, Combination::mean);
   EXPECT_EQ(subject.ranks, Combination::token_weighted);
+  EXPECT_EQ(subject.megabytes, 900);
+  EXPECT_EQ(subject.most_cases, 30);
   const DeclaredArithmetic arithmetic = {
       .compute = Dtype::f32,
       .form = "short",
@@ -178,6 +182,7 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "axes = { vocab = 151936 }\n", "from 2 to 4096"},
       {kHead + "axes = { hidden = 64, vocab = 100 }\n",
        "from 2 to 4096, as the product of all axes"},
+      {kHead + "most_cases = -1\n", "4:14: 'most_cases' must not be negative"},
       {kHead + "path = 'vendor'\n", "must be a list of strings"},
       {kHead + kHead, "two subjects are called 'loss'"},
   };

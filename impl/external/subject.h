@@ -52,6 +52,7 @@ struct Subject {
   std::map<std::string, Masked> masked_of_field;  ///< where a field differs
   double seconds = 20.0;                          ///< for one call
   std::int64_t megabytes = 0;                     ///< of memory for its process; 0: no limit
+  std::int64_t most_cases = 0;                    ///< drawn for each dtype; 0: what the gate asks
 };
 
 /// The loss as the subject computes it: options that it fixes have one value, reductions are those
