@@ -15,15 +15,16 @@ bool anything_counts(const CaseStudy& study) {
 std::optional<Case> zeroed_behind_mask(const CaseStudy& study, Case c,
                                        const std::function<bool(const Field&, double)>& wanted) {
   const std::vector<bool> valid = valid_positions(study.signature(), c);
+  const bool nothing_counts = !valid.empty() && std::ranges::find(valid, true) == valid.end();
   bool changed = false;
   for (const Field& field : study.signature().fields) {
-    if (!is_positional(field)) continue;
+    if (!nothing_counts && !is_positional(field)) continue;
     Tensor& tensor = c.batch.at(field.name);
     if (!is_float(tensor.dtype)) continue;
-    const std::int64_t each = entries_per_position(c, tensor);
+    const std::int64_t each = nothing_counts ? 1 : entries_per_position(c, tensor);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       const double value = tensor.at(i);
-      if (value == 0.0 || valid[static_cast<std::size_t>(i / each)]) continue;
+      if (value == 0.0 || (!nothing_counts && valid[static_cast<std::size_t>(i / each)])) continue;
       if (wanted && !wanted(field, value)) continue;
       tensor.set(i, 0.0);
       changed = true;

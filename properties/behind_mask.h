@@ -14,7 +14,8 @@ namespace lossgate::properties {
 bool anything_counts(const CaseStudy& study);
 
 /// The case, which may be the study's whole or its split, with 0 for each value of a float field
-/// at a masked position that `wanted` selects; nothing where that changes nothing.
+/// at a masked position that `wanted` selects; where no position counts, weights and biases are
+/// behind the mask as well. Nothing where that changes nothing.
 std::optional<Case> zeroed_behind_mask(
     const CaseStudy& study, Case c,
     const std::function<bool(const Field&, double)>& wanted = nullptr);
