@@ -42,6 +42,19 @@ bool comes_from_behind_mask(Evaluation& evaluation, const OutputInfo& output, st
   return tensor && index < tensor->size() && std::isfinite(tensor->at(index));
 }
 
+const char* cause_of_no_number(Evaluation& evaluation, const CaseStudy& study,
+                               const char* otherwise) {
+  if (anything_counts(study)) return otherwise;
+  const std::optional<Case> plain = zeroed_behind_mask(study, study.whole());
+  const LossResult result = evaluation.call(plain.value_or(study.whole()));
+  for (const Output& output : result.outputs) {
+    for (std::int64_t i = 0; i < output.tensor.size(); ++i) {
+      if (!std::isfinite(output.tensor.at(i))) return "empty divisor";
+    }
+  }
+  return otherwise;
+}
+
 const char* cause_of_data(const Violation& violation) {
   return std::isfinite(violation.actual) ? "masked data leaks" : "non-finite value behind a mask";
 }

@@ -23,6 +23,11 @@ std::optional<Case> zeroed_behind_mask(
 /// Whether it is data behind the mask that makes this entry of the whole case's result non-finite.
 bool comes_from_behind_mask(Evaluation& evaluation, const OutputInfo& output, std::int64_t index);
 
+/// The class of a violation that is no number: "empty divisor" where nothing counts in the study
+/// and zeros do not help, else `otherwise`.
+const char* cause_of_no_number(Evaluation& evaluation, const CaseStudy& study,
+                               const char* otherwise);
+
 /// The class of a violation that data behind the mask makes.
 const char* cause_of_data(const Violation& violation);
 

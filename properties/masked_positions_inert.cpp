@@ -10,7 +10,8 @@ namespace lossgate::properties {
 namespace {
 
 /// A gradient at a masked position that is not exactly 0.
-std::optional<Violation> moving_gradient(CaseStudy& study, const LossResult& actual) {
+std::optional<Violation> moving_gradient(Evaluation& evaluation, const LossResult& actual) {
+  CaseStudy& study = evaluation.study();
   for (const OutputInfo& output : study.outputs()) {
     const bool positional = output.axes.size() >= 2 && output.axes[0] == Axis::sequences &&
                             output.axes[1] == Axis::tokens;
@@ -20,13 +21,15 @@ std::optional<Violation> moving_gradient(CaseStudy& study, const LossResult& act
       if (gradient.at(i) == 0.0) continue;
       Place place = place_of(study, output, i);
       if (place.valid) continue;
-      return Violation{.place = std::move(place),
-                       .actual = gradient.at(i),
-                       .expected = 0.0L,
-                       .error_ratio = std::numeric_limits<double>::infinity(),
-                       .detail = "the gradient at a masked position is not 0",
-                       .cause = std::isfinite(gradient.at(i)) ? "gradient at a masked position"
-                                                              : "non-finite value behind a mask"};
+      return Violation{
+          .place = std::move(place),
+          .actual = gradient.at(i),
+          .expected = 0.0L,
+          .error_ratio = std::numeric_limits<double>::infinity(),
+          .detail = "the gradient at a masked position is not 0",
+          .cause = std::isfinite(gradient.at(i))
+                       ? "gradient at a masked position"
+                       : cause_of_no_number(evaluation, study, "non-finite value behind a mask")};
     }
   }
   return std::nullopt;
@@ -37,7 +40,7 @@ std::optional<Violation> leak(Evaluation& evaluation, const Transform& transform
   const LossResult& other = evaluation.actual(transform);
   auto violation = malformed(study, other);
   if (!violation) violation = first_difference(study, evaluation.actual(), other);
-  if (!violation) violation = moving_gradient(study, other);
+  if (!violation) violation = moving_gradient(evaluation, other);
   return violation;
 }
 
@@ -49,7 +52,8 @@ Outcome masked_positions_inert(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return *outcome;
   CaseStudy& study = evaluation.study();
   if (!study.transformed(kMaskedFinite)) return vacuous("no trigger");
-  if (auto violation = moving_gradient(study, evaluation.actual())) return violated(*violation);
+  if (auto violation = moving_gradient(evaluation, evaluation.actual()))
+    return violated(*violation);
   if (auto violation = leak(evaluation, kMaskedFinite)) {
     if (violation->detail.empty()) {
       violation->detail = "other finite data at masked positions changes the result";

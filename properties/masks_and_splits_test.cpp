@@ -197,6 +197,26 @@ TEST(RuleC6, WhatAnEmptyRowsDataDoesIsNotBlamedOnItsCount) {
   EXPECT_EQ(outcome.violation->cause, "non-finite value behind a mask");
 }
 
+TEST(RuleC6, AGradientOfNothingByNothingIsAnEmptyDivisorForEveryProperty) {
+  impl::Implementation fake = fake_grpo();
+  fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = sound(signature, c);
+    const std::vector<bool> valid = valid_positions(signature, c);
+    const bool empty = std::ranges::find(valid, true) == valid.end();
+    for (auto& [name, tensor] : result.outputs) {
+      for (std::int64_t i = 0; empty && i < tensor.size(); ++i) tensor.set(i, std::nan(""));
+    }
+    return result;
+  };
+  Case empty = grpo_case(2, 3);
+  for (std::int64_t i = 0; i < 6; ++i) empty.batch.at("mask").set(i, 0.0);
+  for (const char* property : {"masked_positions_inert", "zero_advantage_zero_gradient"}) {
+    const Outcome outcome = check(property, fake, empty);
+    ASSERT_TRUE(outcome.violation) << property;
+    EXPECT_EQ(outcome.violation->cause, "empty divisor") << property;
+  }
+}
+
 TEST(RuleC6, WhatOverflowsInAnotherRowIsNotBlamedOnAnEmptyOne) {
   impl::Implementation fake = fake_grpo();
   fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& c) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "properties/agreement.h"
+#include "properties/behind_mask.h"
 #include "properties/checks.h"
 
 namespace lossgate::properties {
@@ -23,15 +24,17 @@ Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
                              ++asked;
                              const double value = actual.find(output.name)->at(i);
                              if (violation || value == 0.0) return;
-                             violation = Violation{
-                                 .place = place_of(*study, output, i),
-                                 .actual = value,
-                                 .expected = 0.0L,
-                                 .error_ratio = HUGE_VAL,
-                                 .detail = "all advantages and coefficients are 0",
-                                 .cause = std::isfinite(value) ? "gradient without an advantage"
-                                                               : "zero times infinity"};
+                             violation =
+                                 Violation{.place = place_of(*study, output, i),
+                                           .actual = value,
+                                           .expected = 0.0L,
+                                           .error_ratio = HUGE_VAL,
+                                           .detail = "all advantages and coefficients are 0",
+                                           .cause = "gradient without an advantage"};
                            });
+  if (violation && !std::isfinite(violation->actual)) {
+    violation->cause = cause_of_no_number(evaluation, *study, "zero times infinity");
+  }
   if (violation) return violated(*violation);
   return asked > 0 ? held() : vacuous("no trigger");
 }
