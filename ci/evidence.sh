@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures what verdicts are worth, and writes ci/EVIDENCE.md:
 #   ci/evidence.sh [--quick | --full] [--seed N] [KIND...]
-# KIND is one of bias, bounds, null_answers, recall, sensitivity, baselines; all without it. --quick, the default, takes
-# a few minutes on two cores; --full takes a night, and goes on where it was when it is stopped. What was measured before by this command
-# stays on the page.
+# KIND is one of bias, bounds, null_answers, recall, sensitivity, baselines, mutation; without it all, and mutation in
+# --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on where it was
+# when it is stopped. What was measured before by this command stays on the page.
 # LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
 # LOSSGATE_EVIDENCE  where records are kept; else run/evidence
 set -euo pipefail
@@ -29,7 +29,24 @@ baselines() {
     --command "ci/evidence.sh $effort baselines" "$effort" "${seed[@]}"
 }
 
-all=(bias bounds null_answers recall sensitivity baselines)
+# Changes a clone of the last commit in many places, compiles all changes at once, and wakes one after the other.
+mutation() {
+  local python=/usr/bin/python3 field=$records/mutation commit count=400
+  commit=$(git describe --always --tags)
+  "$python" -c 'import clang.cindex' 2>/dev/null || stop "mutation needs the package python3-clang-19"
+  if [[ ! -e $field/build/mutants.json || $(git -C "$field/tree" rev-parse HEAD) != "$(git rev-parse HEAD)" ]]; then
+    rm -rf "$field"
+    git clone --quiet . "$field/tree"
+    field=$(realpath "$field")
+    cmake --preset no-torch -S "$field/tree" -B "$field/build" --log-level=WARNING -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+      -DCMAKE_CXX_FLAGS="-include $field/tree/ci/mutants/mutant.h" >/dev/null
+    "$python" ci/mutants/plant.py "$field/tree" "$field/build" "$count" "${seed[1]:-1}"
+  fi
+  cmake --build "$field/build" --target reference_test properties_test
+  "$python" ci/mutants/measure.py "$field/build" "$records" --commit "$commit" --command "ci/evidence.sh mutation"
+}
+
+all=(bias bounds null_answers recall sensitivity baselines mutation)
 effort=--quick
 kinds=()
 seed=()
@@ -43,15 +60,18 @@ while (($#)); do
   shift
 done
 
-((${#kinds[@]})) || kinds=("${all[@]}")
+if ((${#kinds[@]} == 0)); then
+  kinds=("${all[@]}")
+  [[ $effort == --quick ]] && unset 'kinds[-1]'
+fi
 counted=()
 for kind in "${kinds[@]}"; do
   [[ " ${all[*]} " == *" $kind "* ]] || stop "unknown kind of evidence '$kind'; there are ${all[*]}"
-  [[ $kind == baselines ]] || counted+=("$kind")
+  [[ $kind == baselines || $kind == mutation ]] || counted+=("$kind")
 done
 
 build=${LOSSGATE_BUILD:-}
-if [[ ! $build ]]; then
+if [[ ! $build && ${kinds[*]} != mutation ]]; then
   preset=default
   [[ ${LOSSGATE_TORCH:-ON} == OFF ]] && preset=no-torch
   ./ci/setup.sh
@@ -63,6 +83,7 @@ fi
 
 ((${#counted[@]})) && "$build/bin/lossgate_evidence" "$effort" "${seed[@]}" --out "$records" "${counted[@]}"
 [[ " ${kinds[*]} " == *" baselines "* ]] && baselines
+[[ " ${kinds[*]} " == *" mutation "* ]] && mutation
 "$python" ci/evidence/page.py "$records" >"$records/EVIDENCE.md.new"
 mv "$records/EVIDENCE.md.new" ci/EVIDENCE.md
 echo "evidence: the page is ci/EVIDENCE.md"

@@ -10,6 +10,7 @@ from typing import Callable, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import mutation
 import sections
 from figure import Figure, table
 
@@ -30,6 +31,7 @@ SECTIONS = (
     Section("Sensitivity", "sensitivity", sections.sensitivity),
     Section("Bias", "bias", sections.bias),
     Section("Baselines", "baselines", sections.baselines),
+    Section("Mutation", "mutation", mutation.section),
 )
 
 PREFACE = """\

@@ -8,9 +8,11 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import mutation
 import sections
 from figure import table
 from page import page, read_records
@@ -117,6 +119,20 @@ class Page(unittest.TestCase):
         row = next(line for line in body if line.startswith("| Hypothesis"))
         self.assertIn("1 of 1 = 100 %", row)
         self.assertIn("1 not close", row)
+
+    def test_a_change_that_no_test_notices_is_shown_with_its_reason(self) -> None:
+        def mutant(number: int, killed_by: object) -> dict:
+            return {"number": number, "file": "reference/sums.h", "line": number, "kind": "comparison",
+                    "change": "< is <=", "code": f"if (n < {number}) {{", "killed_by": killed_by}
+
+        units = [mutant(1, "reference_test: Sums.Grow"), mutant(2, "properties_test: time"), mutant(3, None), mutant(4, None)]
+        reasons = mutation.reasons("# why\nreference/sums.h | < is <= | if (n < 3) { | n is never 3\n")
+        with mock.patch.object(mutation, "reasons", lambda _: reasons):
+            figures, body = mutation.section(units)
+        self.assertEqual([figure.met for figure in figures], [False, False, False])
+        self.assertTrue(figures[0].measured.startswith("2 of 4"), figures[0])
+        self.assertIn("| reference/sums.h:3 | `< is <=` | `if (n < 3) {` | n is never 3 |", body)
+        self.assertIn("| reference/sums.h:4 | `< is <=` | `if (n < 4) {` | **unexplained** |", body)
 
     def test_every_section_says_where_its_figures_are_from(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

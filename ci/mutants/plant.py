@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes mutants into a copy of the project, all of them at once; a variable of the environment wakes one.
+
+    plant.py TREE BUILD COUNT SEED
+
+TREE is a clone that may be written into, BUILD a build folder of it that has been configured. A change that clang does not
+accept (it must be known at compile time, the types do not have the other operation) is taken out and said. The mutants that stay are
+listed in BUILD/mutants.json.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from edits import rewritten
+from points import Point, commands, points
+
+ERROR = re.compile(r"^(\S+?):(\d+):\d+: (?:fatal )?error: ", re.MULTILINE)
+NOTE = re.compile(r"^(\S+?):(\d+):\d+: (?:error|note): ", re.MULTILINE)
+HEADER = "ci/mutants/mutant.h"
+# What a verdict hangs on: the reference, its error analysis, the properties, the comparators.
+PARTS = ("reference", "properties")
+TESTS = re.compile(r"(_test|_benchmark)\.cpp$|/(given|fake|worked)_|/(textbook|adversary|precise)\.h$")
+
+
+def sources(root: Path) -> tuple[set[str], set[str]]:
+    """The files that mutants are planted in, and those that are compiled."""
+    files = {str(file.relative_to(root)) for part in PARTS for file in (root / part).rglob("*.[ch]*")
+             if file.suffix in (".h", ".cpp")}
+    wanted = {file for file in files if not TESTS.search(file)}
+    return wanted, {file for file in wanted if file.endswith(".cpp")}
+
+
+class Field:
+    """The tree, as it was and as it is now."""
+
+    def __init__(self, root: Path, build: Path, chosen: list[Point]) -> None:
+        self.root, self.build = root, build
+        self.living = dict(enumerate(chosen, start=1))
+        self.rejected: dict[str, int] = {}
+        self.texts = {file: (root / file).read_bytes() for file in {point.file for point in chosen}}
+
+    def write(self) -> None:
+        for file, text in self.texts.items():
+            edits = [(number, edit) for number, point in self.living.items() if point.file == file for edit in point.edits]
+            new = rewritten(text, edits)
+            if (self.root / file).read_bytes() != new:
+                (self.root / file).write_bytes(new)
+
+    def _complaints(self, item: tuple[str, list[str]]) -> set[tuple[str, int]]:
+        file, words = item
+        done = subprocess.run(["clang++-19", *words, file, "-fsyntax-only", "-include", str(self.root / HEADER),
+                               "-ferror-limit=0", "-w"], capture_output=True, text=True, cwd=self.build)
+        places = set()
+        if done.returncode:
+            for path, line in NOTE.findall(done.stderr):
+                resolved = (self.build / path).resolve()
+                if resolved.is_relative_to(self.root):
+                    places.add((str(resolved.relative_to(self.root)), int(line)))
+            if not places:
+                raise SystemExit(f"{file} does not compile:\n{done.stderr[:3000]}")
+        return places
+
+    def weed(self, compiled: set[str]) -> None:
+        """Takes out what does not compile, until everything does."""
+        pending = list(commands(self.root, self.build, compiled))
+        while pending:
+            self.write()
+            with ThreadPoolExecutor(2) as pool:
+                complaints = list(pool.map(self._complaints, pending))
+            pending = [item for item, places in zip(pending, complaints) if places]
+            bad = set().union(*complaints)
+            gone = [number for number, point in self.living.items() if (point.file, point.line) in bad]
+            if bad and not gone:
+                # An error may be told where something else begins: its neighbours are taken out too.
+                gone = [number for number, point in self.living.items()
+                        if any(point.file == file and abs(point.line - line) <= 3 for file, line in bad)]
+                if not gone:
+                    raise SystemExit(f"nothing planted explains the errors at {sorted(bad)[:5]}")
+            for number in gone:
+                kind = self.living.pop(number).kind
+                self.rejected[kind] = self.rejected.get(kind, 0) + 1
+            print(f"{len(gone)} changes do not compile, {len(self.living)} are left", flush=True)
+
+
+def main(tree: str, build_folder: str, count: int, seed: int) -> None:
+    root, build = Path(tree).resolve(), Path(build_folder).resolve()
+    wanted, compiled = sources(root)
+    found = points(root, build, wanted, compiled)
+    print(f"{len(found)} places in {len({point.file for point in found})} files", flush=True)
+    chosen = random.Random(seed).sample(found, min(count, len(found)))
+    field = Field(root, build, sorted(chosen))
+    field.weed(compiled)
+    listed = [{"number": number, "file": point.file, "line": point.line, "kind": point.kind, "change": point.change,
+               "code": field.texts[point.file].decode().splitlines()[point.line - 1].strip()}
+              for number, point in sorted(field.living.items())]
+    record = {"places": len(found), "planted": listed, "rejected": field.rejected, "seed": seed}
+    (build / "mutants.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
