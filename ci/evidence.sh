@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures what verdicts are worth, and writes ci/EVIDENCE.md:
 #   ci/evidence.sh [--quick | --full] [--seed N] [KIND...]
-# KIND is one of bias, bounds, null_answers, recall, sensitivity, baselines, mutation; without it all, and mutation in
-# --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on where it was
-# when it is stopped. What was measured before by this command stays on the page.
+# KIND is one of bias, bounds, null_answers, recall, sensitivity, baselines, witnesses, mutation; without it all, the
+# last two in --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on
+# where it was when it is stopped. What was measured before by this command stays on the page.
 # LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
 # LOSSGATE_EVIDENCE  where records are kept; else run/evidence
 set -euo pipefail
@@ -29,6 +29,12 @@ baselines() {
     --command "ci/evidence.sh $effort baselines" "$effort" "${seed[@]}"
 }
 
+# Installs the releases that it asks.
+witnesses() {
+  "$python" ci/evidence/ask_releases.py --out "$records" --lossgate "$build/bin/lossgate" \
+    --commit "$(git describe --always --dirty --tags)" --command "ci/evidence.sh $effort witnesses" "$effort" "${seed[@]}"
+}
+
 # Changes a clone of the last commit in many places, compiles all changes at once, and wakes one after the other.
 mutation() {
   local python=/usr/bin/python3 field=$records/mutation commit count=400
@@ -39,14 +45,16 @@ mutation() {
     git clone --quiet . "$field/tree"
     field=$(realpath "$field")
     cmake --preset no-torch -S "$field/tree" -B "$field/build" --log-level=WARNING -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
-      -DCMAKE_CXX_FLAGS="-include $field/tree/ci/mutants/mutant.h" >/dev/null
+      -DCMAKE_CXX_FLAGS="-include $PWD/ci/mutants/mutant.h" >/dev/null
     "$python" ci/mutants/plant.py "$field/tree" "$field/build" "$count" "${seed[1]:-1}"
   fi
   cmake --build "$field/build" --target reference_test properties_test
   "$python" ci/mutants/measure.py "$field/build" "$records" --commit "$commit" --command "ci/evidence.sh mutation"
 }
 
-all=(bias bounds null_answers recall sensitivity baselines mutation)
+counts=(bias bounds null_answers recall sensitivity)  # in one program of ours
+long=(witnesses mutation)
+all=("${counts[@]}" baselines "${long[@]}")
 effort=--quick
 kinds=()
 seed=()
@@ -61,13 +69,13 @@ while (($#)); do
 done
 
 if ((${#kinds[@]} == 0)); then
-  kinds=("${all[@]}")
-  [[ $effort == --quick ]] && unset 'kinds[-1]'
+  kinds=("${counts[@]}" baselines)
+  [[ $effort == --full ]] && kinds+=("${long[@]}")
 fi
 counted=()
 for kind in "${kinds[@]}"; do
   [[ " ${all[*]} " == *" $kind "* ]] || stop "unknown kind of evidence '$kind'; there are ${all[*]}"
-  [[ $kind == baselines || $kind == mutation ]] || counted+=("$kind")
+  [[ " ${counts[*]} " == *" $kind "* ]] && counted+=("$kind")
 done
 
 build=${LOSSGATE_BUILD:-}
@@ -76,14 +84,15 @@ if [[ ! $build && ${kinds[*]} != mutation ]]; then
   [[ ${LOSSGATE_TORCH:-ON} == OFF ]] && preset=no-torch
   ./ci/setup.sh
   cmake --preset "$preset" --log-level=WARNING >/dev/null
-  cmake --build --preset "$preset" --target lossgate_evidence_command
+  cmake --build --preset "$preset" --target lossgate_evidence_command lossgate
   build=build/$preset
 fi
 [[ -x $python ]] || python=python3
 
 ((${#counted[@]})) && "$build/bin/lossgate_evidence" "$effort" "${seed[@]}" --out "$records" "${counted[@]}"
-[[ " ${kinds[*]} " == *" baselines "* ]] && baselines
-[[ " ${kinds[*]} " == *" mutation "* ]] && mutation
+for kind in baselines "${long[@]}"; do
+  [[ " ${kinds[*]} " == *" $kind "* ]] && "$kind"
+done
 "$python" ci/evidence/page.py "$records" >"$records/EVIDENCE.md.new"
 mv "$records/EVIDENCE.md.new" ci/EVIDENCE.md
 echo "evidence: the page is ci/EVIDENCE.md"

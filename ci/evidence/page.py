@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import mutation
 import sections
+import witnesses
 from figure import Figure, table
 
 
@@ -31,6 +32,7 @@ SECTIONS = (
     Section("Sensitivity", "sensitivity", sections.sensitivity),
     Section("Bias", "bias", sections.bias),
     Section("Baselines", "baselines", sections.baselines),
+    Section("Witnesses", "witnesses", witnesses.section),
     Section("Mutation", "mutation", mutation.section),
 )
 

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import mutation
 import sections
+import witnesses
 from figure import table
 from page import page, read_records
 
@@ -133,6 +134,17 @@ class Page(unittest.TestCase):
         self.assertTrue(figures[0].measured.startswith("2 of 4"), figures[0])
         self.assertIn("| reference/sums.h:3 | `< is <=` | `if (n < 3) {` | n is never 3 |", body)
         self.assertIn("| reference/sums.h:4 | `< is <=` | `if (n < 4) {` | **unexplained** |", body)
+
+    def test_a_formula_has_witnesses_where_two_projects_agree(self) -> None:
+        def unit(release: str, held: int, violated: int, loss: str = "grpo") -> dict:
+            return {"release": release, "subject": "f", "loss": loss, "dtype": "f32", "cases": 40, "worst_ratio": 0.5,
+                    "verdicts": {"held": held, "violated": violated, "vacuous": 40 - held - violated}}
+        enough = [unit("trl==1.0", 40, 0), unit("verl==0.9", 39, 0)]
+        self.assertTrue(witnesses.section(enough)[0][0].met)
+        for second in (unit("trl==0.9", 40, 0), unit("verl==0.9", 39, 1), unit("verl==0.9", 0, 0)):
+            self.assertFalse(witnesses.section([enough[0], second])[0][0].met, second)
+        # Another file of the same project is no other project.
+        self.assertFalse(witnesses.section([unit("liger==1", 1, 0), unit("liger+triton==1", 1, 0)])[0][0].met)
 
     def test_every_section_says_where_its_figures_are_from(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -3,7 +3,7 @@
 
     plant.py TREE BUILD COUNT SEED
 
-TREE is a clone that may be written into, BUILD a build folder of it that has been configured. A change that clang does not
+TREE is a clone that may be written into, BUILD a build folder of it that has been configured with `-include mutant.h`. A change that clang does not
 accept (it must be known at compile time, the types do not have the other operation) is taken out and said. The mutants that stay are
 listed in BUILD/mutants.json.
 """
@@ -23,7 +23,6 @@ from points import Point, commands, points
 
 ERROR = re.compile(r"^(\S+?):(\d+):\d+: (?:fatal )?error: ", re.MULTILINE)
 NOTE = re.compile(r"^(\S+?):(\d+):\d+: (?:error|note): ", re.MULTILINE)
-HEADER = "ci/mutants/mutant.h"
 # What a verdict hangs on: the reference, its error analysis, the properties, the comparators.
 PARTS = ("reference", "properties")
 TESTS = re.compile(r"(_test|_benchmark)\.cpp$|/(given|fake|worked)_|/(textbook|adversary|precise)\.h$")
@@ -55,8 +54,8 @@ class Field:
 
     def _complaints(self, item: tuple[str, list[str]]) -> set[tuple[str, int]]:
         file, words = item
-        done = subprocess.run(["clang++-19", *words, file, "-fsyntax-only", "-include", str(self.root / HEADER),
-                               "-ferror-limit=0", "-w"], capture_output=True, text=True, cwd=self.build)
+        done = subprocess.run(["clang++-19", *words, file, "-fsyntax-only", "-ferror-limit=0", "-w"], capture_output=True,
+                              text=True, cwd=self.build)
         places = set()
         if done.returncode:
             for path, line in NOTE.findall(done.stderr):
