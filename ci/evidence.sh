@@ -25,7 +25,7 @@ baselines() {
       -r ci/evidence/baselines/requirements.txt
   fi
   PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$packages "$python" ci/evidence/baselines/measure.py --out "$records" \
-    --evidence "$build/bin/lossgate_evidence" --commit "$(git describe --always --dirty --tags)" \
+    --evidence "$build/bin/lossgate_evidence" --lossgate "$build/bin/lossgate" --commit "$(git describe --always --dirty --tags)" \
     --command "ci/evidence.sh $effort baselines" "$effort" "${seed[@]}"
 }
 

@@ -114,9 +114,10 @@ class Page(unittest.TestCase):
                     "why": "not close" if alarm else ""}
         figures, body = sections.baselines([
             unit("Hypothesis", False, True, 1.0), unit("Hypothesis", True, True, 10.0),
-            unit("lossgate", False, True, 1.0), unit("lossgate", True, False, 0.4)])
+            unit("lossgate", False, True, 1.0), unit("lossgate", True, False, 0.4),
+            unit("lossgate, a compiled loss", True, False, 0.1)])
         self.assertTrue(figures[0].met)
-        self.assertEqual(figures[1].measured, "25.0 x")
+        self.assertEqual([figure.measured for figure in figures[1:]], ["25.0 x", "100.0 x"])
         row = next(line for line in body if line.startswith("| Hypothesis"))
         self.assertIn("1 of 1 = 100 %", row)
         self.assertIn("1 not close", row)

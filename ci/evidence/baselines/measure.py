@@ -2,7 +2,7 @@
 """Writes FOLDER/baselines.json: what is used today, and the gate, over losses that are wrong on purpose and over their
 sound twins.
 
-  measure.py --out FOLDER --evidence COMMAND --commit COMMIT --command TEXT [--full] [--seed N]
+  measure.py --out FOLDER --evidence COMMAND --lossgate COMMAND --commit COMMIT --command TEXT [--full] [--seed N]
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import given_faulty_losses
 import sound_twins
 from fields import draw_benign, evaluate, fields_of
 from oracles import ORACLES, Subject
-from ours import Asked, gate
+from ours import Asked, gate, gate_compiled
 
 STATEMENT = ("What people use to test a loss today, and the gate, over the same faulty losses in Python and over their "
              "sound twins.")
@@ -115,6 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--evidence", type=Path, required=True)
+    parser.add_argument("--lossgate", type=Path, required=True)
     parser.add_argument("--commit", required=True)
     parser.add_argument("--command", required=True)
     parser.add_argument("--full", action="store_true")
@@ -129,6 +130,9 @@ def main() -> None:
     ask_oracles(record, asked, [given.seed + i for i in range(20 if given.full else 1)])
     effort = ["--full" if given.full else "--quick", "--seed", str(given.seed)]
     record.add(ask_gate(given.evidence.resolve(), given.out / "baselines", asked, effort))
+    cases, seconds = gate_compiled(given.lossgate.resolve(), given.out / "baselines", 20000 if given.full else 3000, given.seed)
+    record.add({"compiled": {"oracle": "lossgate, the questions of the Hypothesis harness, a compiled loss", "loss": "grpo",
+                             "sound": True, "alarm": False, "cases": cases, "seconds": seconds, "why": ""}})
     print(record.file)
 
 

@@ -52,6 +52,19 @@ def subject(asked: Asked, paths: list[Path]) -> str:
                       "[subject.contract]", 'masked = "any"']) + "\n"
 
 
+def gate_compiled(command: Path, folder: Path, cases: int, seed: int) -> tuple[int, float]:
+    """Cases and seconds of a compiled loss in the gate's own process, asked no more than the Hypothesis harness asks:
+    finite numbers, agreement with what is expected, 0 at masked positions."""
+    nothing_stored = folder / "no_cases"
+    nothing_stored.mkdir(parents=True, exist_ok=True)
+    subprocess.run([str(command), "gate", "--loss", "grpo", "--impl", "host", "--dtype", "f32", "--jobs", "0", "--cases",
+                    str(cases), "--seed", str(seed), "--corpus", str(nothing_stored), "--out", str(folder / "compiled"),
+                    "--property", "finite_forward", "finite_backward", "reference_agreement"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    record = json.loads((folder / "compiled" / "run.json").read_text(encoding="utf-8"))
+    return record["cases_run"], record["seconds"]
+
+
 def gate(command: Path, folder: Path, subjects: list[Asked], paths: list[Path], effort: list[str]) -> dict[str, Gated]:
     """By name, what hostile cases showed until the first violation."""
     folder.mkdir(parents=True, exist_ok=True)
