@@ -3,11 +3,7 @@
 
 #include <cmath>
 
-#ifdef __CUDACC__
-#define LOSSGATE_HOST_DEVICE __host__ __device__
-#else
-#define LOSSGATE_HOST_DEVICE
-#endif
+#include "impl/cuda/host_device.h"
 
 /// The arithmetic of clipped policy losses, one token at a time, for host and device. F is float or
 /// double; 16-bit inputs are widened before they come here.
