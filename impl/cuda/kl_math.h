@@ -41,18 +41,22 @@ LOSSGATE_HOST_DEVICE inline PlainKl<F> plain_kl(KlKind kind, F x) {
   return {grown - x, -grown};
 }
 
-/// The logarithm of an estimate that is too large for the format.
-template <class F>
-LOSSGATE_HOST_DEVICE inline F log_of_large_kl(KlKind kind, F x) {
-  using std::fabs;
-  using std::log;
-  if (kind == KlKind::k3 && x > F(0)) return x;
-  return kind == KlKind::k2 ? F(2) * log(fabs(x)) - log(F(2)) : log(fabs(x));
-}
-
 template <class F>
 LOSSGATE_HOST_DEVICE inline bool is_infinite(F x) {
   return x == x && x - x != F(0);
+}
+
+/// weight * |y|, where y, an estimate at x or its derivative, is too large for the format.
+template <class F>
+LOSSGATE_HOST_DEVICE inline F weighted_by_large(const ImportanceWeight<F>& weight, KlKind kind,
+                                                F x) {
+  using std::exp;
+  using std::fabs;
+  if (kind != KlKind::k2 || is_infinite(x)) return exp(weight.log_value + fabs(x));
+  // Not by logarithms: the roundoff of a large one is as much larger in its exp.
+  if (weight.value >= std::numeric_limits<F>::min()) return (weight.value * (F(0.5) * x)) * x;
+  const F root = exp(F(0.25) * weight.log_value);
+  return ((root * (F(0.5) * x)) * root) * ((root * x) * root);
 }
 
 /// weight * y, where y is an estimate at x or its derivative, also where one factor overflows and
@@ -63,7 +67,7 @@ LOSSGATE_HOST_DEVICE inline F weighted_by(const ImportanceWeight<F>& weight, F y
   using std::exp;
   if (y != y) return y;
   if (is_infinite(y)) {
-    const F size = exp(weight.log_value + log_of_large_kl(kind, x));
+    const F size = weighted_by_large(weight, kind, x);
     return y < F(0) ? -size : size;
   }
   if (!is_infinite(weight.value)) return scaled(y, weight.value);

@@ -84,6 +84,18 @@ TEST(KlTerm, KnowsAProductOfAVanishingWeightAndAnOverflowingEstimate) {
   EXPECT_EQ(kl_term(0.0f, 300.0f, weight_of(-200.0f), options).log_weight_slope, 0.0f);
 }
 
+TEST(KlTerm, KeepsTheDigitsOfAVanishingWeightTimesAnOverflowingSquare) {
+  const KlOptions<float> options{.kind = KlKind::k2, .weighted = true};
+  for (float log_ratio : {-70.0f, -80.0f, -100.0f, -170.0f}) {
+    const float x = 0x1p83f * std::exp(-0.4f * (log_ratio + 80.0f));
+    const double square = 0.5 * static_cast<double>(x) * static_cast<double>(x);
+    const double expected = std::exp(static_cast<double>(log_ratio)) * square;
+    EXPECT_FLOAT_EQ(kl_term(0.0f, x, weight_of(log_ratio), options).value,
+                    static_cast<float>(expected))
+        << log_ratio;
+  }
+}
+
 TEST(KlTerm, HandsNanOnWhateverTheWeight) {
   const KlOptions<float> options{.weighted = true};
   EXPECT_TRUE(std::isnan(kl_term(0.0f, kNan, weight_of(-200.0f), options).value));
