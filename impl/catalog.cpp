@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "impl/cuda/grpo_host.h"
+#include "impl/cuda/kernels.h"
 #include "impl/faulty/cispo.h"
 #include "impl/faulty/cross_entropy.h"
 #include "impl/faulty/entropy_bonus.h"
@@ -37,6 +38,7 @@ void append(std::vector<Implementation>& all, std::vector<Implementation> more) 
 std::vector<Implementation> built_in() {
   std::vector<Implementation> all;
   all.push_back(grpo_host());
+  append(all, grpo_kernels());
   append(all, eager_grpo_implementations());
   append(all, faulty_grpo_implementations());
   append(all, cispo_implementations());

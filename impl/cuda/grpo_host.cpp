@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "impl/cuda/grpo_math.h"
+#include "impl/cuda/grpo_options.h"
 #include "impl/cuda/host_fields.h"
 #include "impl/pairwise_sum.h"
 #include "impl/token_weight.h"
@@ -14,23 +14,6 @@
 namespace lossgate::impl {
 namespace {
 
-template <class F>
-GrpoOptions<F> read_options(const LossSpec& spec) {
-  GrpoOptions<F> options;
-  options.clip.low = static_cast<F>(1.0 - spec.number("clip_low"));
-  options.clip.high = static_cast<F>(1.0 + spec.number("clip_high"));
-  options.clip.dual = limit_option<F>(spec, "dual_clip");
-  options.log_ratio = limit_option<F>(spec, "log_ratio_clamp");
-  options.kl_penalty = static_cast<F>(spec.number("kl_penalty"));
-  const std::string& kind = spec.choice("kl_estimator");
-  options.kl.kind = kind == "k1" ? KlKind::k1 : kind == "k2" ? KlKind::k2 : KlKind::k3;
-  options.kl.input = limit_option<F>(spec, "kl_input_clamp");
-  options.kl.output = limit_option<F>(spec, "kl_output_clamp");
-  options.kl.weighted = spec.number("kl_weighted") != 0.0;
-  options.sequence_level = spec.choice("level") == "sequence";
-  return options;
-}
-
 /// One micro-batch. Masked positions are neither read nor computed.
 template <class F>
 class GrpoLoop {
@@ -38,7 +21,7 @@ class GrpoLoop {
   explicit GrpoLoop(MicroBatch& micro_batch)
       : batch_(micro_batch),
         spec_(micro_batch.part.spec),
-        options_(read_options<F>(spec_)),
+        options_(read_grpo_options<F>(spec_)),
         log_prob_(micro_batch.part.batch.at("log_prob")),
         old_log_prob_(micro_batch.part.batch.at("old_log_prob")),
         ref_log_prob_(micro_batch.part.batch.at("ref_log_prob")),

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/cuda/host_arrays.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "impl/token_weight.h"
+
+namespace lossgate::impl {
+namespace {
+
+constexpr std::byte kGuard{0xff};
+constexpr std::int64_t kPadding = 3;  ///< elements; rows no longer lie on 16-byte borders
+
+std::int64_t row_width(const Extents& extents) {
+  std::int64_t width = 1;
+  for (std::size_t axis = 2; axis < extents.size(); ++axis) width *= extents[axis];
+  return width;
+}
+
+}  // namespace
+
+LaidOut::LaidOut(Dtype dtype, Extents extents, Layout layout)
+    : dtype_(dtype),
+      extents_(std::move(extents)),
+      width_(row_width(extents_)),
+      first_(layout == Layout::offset),
+      sequence_stride_(width_ * extents_[1]),
+      token_stride_(width_) {
+  std::int64_t count = element_count(extents_) + first_;
+  if (layout == Layout::padded_rows && extents_.size() == 2) {
+    sequence_stride_ += kPadding;
+    count = extents_[0] * sequence_stride_;
+  } else if (layout == Layout::padded_rows) {
+    token_stride_ += kPadding;
+    sequence_stride_ = token_stride_ * extents_[1];
+    count = extents_[0] * sequence_stride_;
+  } else if (layout == Layout::transposed) {
+    sequence_stride_ = width_;
+    token_stride_ = width_ * extents_[0];
+  }
+  buffer_.assign(static_cast<std::size_t>(count) * size_of(dtype), kGuard);
+}
+
+LaidOut::LaidOut(const Tensor& tensor, Layout layout)
+    : LaidOut(tensor.dtype, tensor.extents, layout) {
+  const std::size_t bytes = static_cast<std::size_t>(width_) * size_of(dtype_);
+  for_each_row([&](std::size_t here, std::size_t there) {
+    std::memcpy(buffer_.data() + here, tensor.bytes.data() + there, bytes);
+  });
+}
+
+template <class F>
+void LaidOut::for_each_row(F&& f) const {
+  const auto size = static_cast<std::int64_t>(size_of(dtype_));
+  for (std::int64_t s = 0; s < extents_[0]; ++s) {
+    for (std::int64_t t = 0; t < extents_[1]; ++t) {
+      const std::int64_t here = first_ + s * sequence_stride_ + t * token_stride_;
+      const std::int64_t there = (s * extents_[1] + t) * width_;
+      if (width_ > 0)
+        f(static_cast<std::size_t>(here * size), static_cast<std::size_t>(there * size));
+    }
+  }
+}
+
+Tensor LaidOut::gathered() const {
+  Tensor dense = Tensor::zeros(dtype_, extents_);
+  const std::size_t bytes = static_cast<std::size_t>(width_) * size_of(dtype_);
+  std::vector<std::byte> rest = buffer_;
+  for_each_row([&](std::size_t here, std::size_t there) {
+    std::memcpy(dense.bytes.data() + there, buffer_.data() + here, bytes);
+    std::memset(rest.data() + here, static_cast<int>(kGuard), bytes);
+  });
+  if (std::ranges::any_of(rest, [](std::byte b) { return b != kGuard; })) {
+    throw BlockFault("a block wrote beside its array");
+  }
+  return dense;
+}
+
+HostArrays::HostArrays(MicroBatch& micro_batch) : batch_(micro_batch) {}
+
+LaidOut& HostArrays::laid_out(std::string_view name) {
+  return arrays_.emplace_back(batch_.part.batch.at(name), layout());
+}
+
+LaidOut& HostArrays::created(std::string name, Dtype dtype, Extents extents) {
+  LaidOut& array = arrays_.emplace_back(dtype, std::move(extents), layout());
+  if (!name.empty()) outputs_.emplace_back(std::move(name), &array);
+  return array;
+}
+
+Labels HostArrays::labels(std::string_view name) {
+  if (batch_.part.batch.at(name).dtype == Dtype::i32) {
+    return {.narrow = field<std::int32_t>(name), .wide = {}};
+  }
+  return {.narrow = {}, .wide = field<std::int64_t>(name)};
+}
+
+TokenArrays HostArrays::tokens() {
+  const LossSignature& signature = batch_.signature;
+  TokenArrays tokens;
+  tokens.sequences = extent(Axis::sequences);
+  tokens.tokens = extent(Axis::tokens);
+  if (!signature.mask.empty()) tokens.validity.mask = field<std::uint8_t>(signature.mask);
+  if (!signature.ignore_label.empty()) tokens.validity.labels = labels(signature.ignore_label);
+  tokens.weighing.by_sequence = spec().reduction == Reduction::sequence_mean;
+  tokens.weighing.sequences = batch_.totals.sequences;
+  // Of a sequence that counts; those without a valid position weigh nothing anyway.
+  const bool any = batch_.totals.tokens > 0;
+  tokens.weighing.constant = any ? token_weight<float>(spec(), batch_.totals, 1) : 0.0f;
+  row_tokens_.assign(static_cast<std::size_t>(tokens.sequences), -1);
+  tokens.row_tokens = row_tokens_.data();
+  tokens.upstream = static_cast<float>(batch_.part.upstream);
+  const Extents positions = {tokens.sequences, tokens.tokens};
+  tokens.weighted = output<float>("", Dtype::f32, positions);
+  return tokens;
+}
+
+LossResult HostArrays::result(float loss) const {
+  LossResult result;
+  if (spec().reduction != Reduction::none) {
+    Tensor total = Tensor::zeros(Dtype::f32, {});
+    total.set(0, static_cast<double>(loss));
+    result.outputs.push_back({"loss", std::move(total)});
+  }
+  for (const LaidOut& array : arrays_) {
+    Tensor dense = array.gathered();
+    for (const auto& [name, output] : outputs_) {
+      if (output == &array) result.outputs.push_back({name, std::move(dense)});
+    }
+  }
+  return result;
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "impl/cuda/device_block.cuh"
+#include "impl/cuda/launch.h"
+#include "reference/spec/result.h"
+
+namespace lossgate::impl {
+
+/// The dynamic shared memory of the running block.
+__device__ inline unsigned char* shared_memory() {
+  extern __shared__ __align__(16) unsigned char memory[];
+  return memory;
+}
+
+/// Of a BlockReduction: 32 floats, 32 counts.
+inline constexpr std::size_t kReductionBytes =
+    kWarpThreads * (sizeof(float) + sizeof(std::int64_t));
+
+/// An error of the launch, or one that somebody else's kernel left behind: both name the kernel at
+/// which they were noticed.
+inline void require_success(cudaError_t error, const char* kernel) {
+  if (error == cudaSuccess) return;
+  throw Refusal{.argument = kernel, .message = cudaGetErrorString(error)};
+}
+
+/// One block for each of `count` pieces of work, on the caller's stream; waits for nothing.
+template <class... Parameters, class... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), std::int64_t count, int threads,
+            std::size_t shared_bytes, Stream stream, const Arguments&... arguments) {
+  if (count == 0) return;
+  require_success(cudaPeekAtLastError(), name);
+  if (count > 0x7fffffff) {
+    throw Refusal{.argument = name, .message = "needs more blocks than a grid may have"};
+  }
+  kernel<<<static_cast<unsigned>(count), static_cast<unsigned>(threads), shared_bytes, stream>>>(
+      arguments...);
+  require_success(cudaGetLastError(), name);
+}
+
+/// Where blocks take single positions: the first kernel of such a loss.
+void launch_count(const TokenArrays& batch, Stream stream);
+
+/// The last kernel of every loss.
+void launch_sum(const TokenArrays& batch, float* loss, Stream stream);
+
+}  // namespace lossgate::impl

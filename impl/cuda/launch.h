@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "impl/cuda/grpo_block.h"
+
+struct CUstream_st;
+
+/// Starts a loss's kernels on a stream and waits for nothing: all can be captured in a graph.
+/// Arrays lie in the memory of the current device and have been checked. Each is there for float,
+/// Bf16 and F16; a Refusal names the kernel that the driver would not start.
+namespace lossgate::impl {
+
+using Stream = CUstream_st*;
+
+template <class LogProb, class Stored>
+void launch_grpo(const GrpoArrays<LogProb, Stored>& arrays, float* loss, Stream stream);
+
+}  // namespace lossgate::impl
