@@ -5,6 +5,7 @@
 
 #include "impl/faulty/eager.h"
 #include "impl/faulty/sparse_jsd_eager.h"
+#include "impl/validate_teacher.h"
 
 namespace lossgate::impl {
 namespace {

@@ -20,8 +20,4 @@ enum class SparseJsdFault {
 /// log(1 - exp(L)), by log1p where exp(L) is small and by expm1 where it is not.
 LossResult eager_sparse_jsd(MicroBatch& micro_batch, SparseJsdFault fault);
 
-/// require_valid, but where beta > 0 what the teacher says must be finite at every position that
-/// counts; where beta = 0 a missing token is -infinity.
-void require_valid_sparse_jsd(const LossSignature& signature, const Case& c);
-
 }  // namespace lossgate::impl

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "impl/faulty/sparse_jsd_eager.h"
+#include "impl/validate_teacher.h"
 
 /// The padding sentinel of a teacher server, as in huggingface/trl#5594, in cases written by hand.
 namespace lossgate::impl {
