@@ -13,7 +13,7 @@ read -r -d '' table <<'EOT' || true
 reference/spec   | |
 reference        | reference/spec/ | Eigen/ immintrin.h mpreal.h nlohmann/
 impl             | reference/spec/ | nlohmann/ POSIX
-impl/cuda        | reference/spec/ impl/ | cuda
+impl/cuda        | reference/spec/ impl/ | cuda sys/mman.h
 impl/external    | reference/spec/ impl/ corpora/ | toml++/ nlohmann/ POSIX
 impl/external/c  | reference/spec/ impl/ corpora/ | stdint.h nlohmann/ POSIX
 impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX

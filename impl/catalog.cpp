@@ -39,6 +39,11 @@ std::vector<Implementation> built_in() {
   std::vector<Implementation> all;
   all.push_back(grpo_host());
   append(all, grpo_kernels());
+  append(all, value_clip_kernels());
+  append(all, log_prob_kernels());
+  append(all, jsd_kernels());
+  append(all, sparse_jsd_kernels());
+  append(all, linear_grpo_kernels());
   append(all, eager_grpo_implementations());
   append(all, faulty_grpo_implementations());
   append(all, cispo_implementations());

@@ -5,7 +5,7 @@ namespace lossgate::impl {
 namespace {
 
 template <class LogProb, class Stored>
-__global__ void __launch_bounds__(kLargestBlock)
+__global__ void __launch_bounds__(kLargestBlock, 1)
     grpo_kernel(const __grid_constant__ GrpoArrays<LogProb, Stored> arrays) {
   DeviceBlock block(shared_memory());
   GrpoSequence<DeviceBlock, LogProb, Stored>(block, arrays, blockIdx.x).run();

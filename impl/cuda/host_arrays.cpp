@@ -90,6 +90,13 @@ LaidOut& HostArrays::created(std::string name, Dtype dtype, Extents extents) {
   return array;
 }
 
+Strided<const float> HostArrays::widened_field(std::string_view name) {
+  const Tensor& stored = batch_.part.batch.at(name);
+  Tensor wide = Tensor::zeros(Dtype::f32, stored.extents);
+  for (std::int64_t i = 0; i < wide.size(); ++i) wide.set(i, stored.at(i));
+  return arrays_.emplace_back(wide, layout()).as<const float>();
+}
+
 Labels HostArrays::labels(std::string_view name) {
   if (batch_.part.batch.at(name).dtype == Dtype::i32) {
     return {.narrow = field<std::int32_t>(name), .wide = {}};

@@ -52,6 +52,8 @@ class HostArrays {
   Strided<const T> field(std::string_view name) {
     return laid_out(name).as<const T>();
   }
+  /// A field in f32, whatever it is stored in.
+  Strided<const float> widened_field(std::string_view name);
   Labels labels(std::string_view name);
 
   /// An output of the result, or memory that is gone after the call where it has no name.

@@ -30,5 +30,10 @@ std::vector<Implementation> kernel_implementations(const KernelProgram& program,
                                                    const KernelSteps& steps);
 
 std::vector<Implementation> grpo_kernels();
+std::vector<Implementation> value_clip_kernels();
+std::vector<Implementation> log_prob_kernels();
+std::vector<Implementation> jsd_kernels();
+std::vector<Implementation> sparse_jsd_kernels();
+std::vector<Implementation> linear_grpo_kernels();
 
 }  // namespace lossgate::impl

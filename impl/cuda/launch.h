@@ -2,6 +2,11 @@
 #pragma once
 
 #include "impl/cuda/grpo_block.h"
+#include "impl/cuda/jsd_block.h"
+#include "impl/cuda/log_prob_block.h"
+#include "impl/cuda/logits_grpo_block.h"
+#include "impl/cuda/sparse_jsd_block.h"
+#include "impl/cuda/value_block.h"
 
 struct CUstream_st;
 
@@ -14,5 +19,20 @@ using Stream = CUstream_st*;
 
 template <class LogProb, class Stored>
 void launch_grpo(const GrpoArrays<LogProb, Stored>& arrays, float* loss, Stream stream);
+
+template <class Stored>
+void launch_value_clip(const ValueArrays<Stored>& arrays, float* loss, Stream stream);
+
+template <class Stored>
+void launch_log_prob(const LogProbArrays<Stored>& arrays, float* loss, Stream stream);
+
+template <class Stored>
+void launch_logits_grpo(const LogitsGrpoArrays<Stored>& arrays, float* loss, Stream stream);
+
+template <class Stored>
+void launch_jsd(const JsdArrays<Stored>& arrays, float* loss, Stream stream);
+
+template <class Stored>
+void launch_sparse_jsd(const SparseJsdArrays<Stored>& arrays, float* loss, Stream stream);
 
 }  // namespace lossgate::impl

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/cuda/divergence_options.h"
+#include "impl/cuda/host_arrays.h"
+#include "impl/cuda/jsd_block.h"
+#include "impl/cuda/kernels.h"
+
+namespace lossgate::impl {
+namespace {
+
+template <class Form>
+LossResult jsd_step(MicroBatch& micro_batch) {
+  const Tensor& like = micro_batch.part.batch.at("student_logits");
+  return with_storage(like.dtype, [&]<class Stored>() {
+    HostArrays host(micro_batch);
+    JsdArrays<Stored> arrays;
+    arrays.batch = host.tokens();
+    arrays.options = read_divergence_options(host.spec());
+    arrays.vocab = host.extent(Axis::vocab);
+    arrays.temperature = static_cast<float>(host.spec().number("temperature"));
+    arrays.student = host.field<Stored>("student_logits");
+    arrays.teacher = host.field<Stored>("teacher_logits");
+    const Extents positions = {arrays.batch.sequences, arrays.batch.tokens};
+    arrays.batch.per_token = host.output<float>("per_token", Dtype::f32, positions);
+    arrays.gradient = host.output<Stored>("gradient.student_logits", like.dtype, like.extents);
+    count_rows<Form>(arrays.batch);
+    run_rows<Form>(arrays.batch, arrays.vocab, [&](auto& block, std::int64_t position) {
+      JsdRow(block, arrays, position).run();
+    });
+    return host.result(loss_of<Form>(arrays.batch));
+  });
+}
+
+}  // namespace
+
+std::vector<Implementation> jsd_kernels() {
+  return kernel_implementations({.loss = "jsd",
+                                 .source = {"impl/cuda/jsd_block.h", 1},
+                                 .form = "(x - max) - log S",
+                                 .sums = SumOrder::online},
+                                {jsd_step<SteppedForm>, jsd_step<LoopForm>});
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/cuda/launch.cuh"
+
+namespace lossgate::impl {
+namespace {
+
+template <class Stored>
+__global__ void __launch_bounds__(kLargestBlock)
+    sparse_jsd_kernel(const __grid_constant__ SparseJsdArrays<Stored> arrays) {
+  DeviceBlock block(shared_memory());
+  SparseJsdRow<DeviceBlock, Stored>(block, arrays, blockIdx.x).run();
+}
+
+}  // namespace
+
+template <class Stored>
+void launch_sparse_jsd(const SparseJsdArrays<Stored>& arrays, float* loss, Stream stream) {
+  launch_count(arrays.batch, stream);
+  launch("sparse_jsd", sparse_jsd_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
+         block_threads(arrays.vocab), kReductionBytes + sparse_jsd_bytes(arrays.support), stream,
+         arrays);
+  launch_sum(arrays.batch, loss, stream);
+}
+
+template void launch_sparse_jsd(const SparseJsdArrays<float>&, float*, Stream);
+template void launch_sparse_jsd(const SparseJsdArrays<Bf16>&, float*, Stream);
+template void launch_sparse_jsd(const SparseJsdArrays<F16>&, float*, Stream);
+
+}  // namespace lossgate::impl
