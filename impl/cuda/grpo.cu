@@ -14,16 +14,16 @@ __global__ void __launch_bounds__(kLargestBlock, 1)
 }  // namespace
 
 template <class LogProb, class Stored>
-void launch_grpo(const GrpoArrays<LogProb, Stored>& arrays, float* loss, Stream stream) {
-  launch("grpo", grpo_kernel<LogProb, Stored>, arrays.batch.sequences,
-         block_threads(arrays.batch.tokens), kReductionBytes, stream, arrays);
+void launch(const GrpoArrays<LogProb, Stored>& arrays, float* loss, Stream stream) {
+  start("grpo", grpo_kernel<LogProb, Stored>, arrays.batch.sequences,
+        block_threads(arrays.batch.tokens), kReductionBytes, stream, arrays);
   launch_sum(arrays.batch, loss, stream);
 }
 
-template void launch_grpo(const GrpoArrays<float, float>&, float*, Stream);
-template void launch_grpo(const GrpoArrays<Bf16, Bf16>&, float*, Stream);
-template void launch_grpo(const GrpoArrays<F16, F16>&, float*, Stream);
-template void launch_grpo(const GrpoArrays<float, Bf16>&, float*, Stream);
-template void launch_grpo(const GrpoArrays<float, F16>&, float*, Stream);
+template void launch(const GrpoArrays<float, float>&, float*, Stream);
+template void launch(const GrpoArrays<Bf16, Bf16>&, float*, Stream);
+template void launch(const GrpoArrays<F16, F16>&, float*, Stream);
+template void launch(const GrpoArrays<float, Bf16>&, float*, Stream);
+template void launch(const GrpoArrays<float, F16>&, float*, Stream);
 
 }  // namespace lossgate::impl

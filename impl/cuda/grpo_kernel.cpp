@@ -2,7 +2,7 @@
 #include "impl/cuda/grpo_block.h"
 #include "impl/cuda/grpo_options.h"
 #include "impl/cuda/host_arrays.h"
-#include "impl/cuda/kernels.h"
+#include "impl/cuda/kernel_forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -11,7 +11,7 @@ template <class Form>
 LossResult grpo_step(MicroBatch& micro_batch) {
   const Tensor& like = micro_batch.part.batch.at("log_prob");
   return with_storage(like.dtype, [&]<class Stored>() {
-    HostArrays host(micro_batch);
+    HostArrays host(micro_batch, Form::memory());
     GrpoArrays<Stored, Stored> arrays;
     arrays.batch = host.tokens();
     arrays.options = read_grpo_options<float>(host.spec());
@@ -21,10 +21,7 @@ LossResult grpo_step(MicroBatch& micro_batch) {
     arrays.advantage = host.field<Stored>("advantage");
     arrays.batch.per_token = host.output<float>("per_token", Dtype::f32, like.extents);
     arrays.gradient = host.output<Stored>("gradient.log_prob", like.dtype, like.extents);
-    Form::run(
-        arrays.batch.sequences, block_threads(arrays.batch.tokens),
-        [&](auto& block, std::int64_t sequence) { GrpoSequence(block, arrays, sequence).run(); });
-    return host.result(loss_of<Form>(arrays.batch));
+    return host.result(Form::loss(arrays));
   });
 }
 
@@ -33,7 +30,7 @@ LossResult grpo_step(MicroBatch& micro_batch) {
 std::vector<Implementation> grpo_kernels() {
   return kernel_implementations(
       {.loss = "grpo", .source = {"impl/cuda/grpo_block.h", 1}, .form = "expm1(x) - x, closed"},
-      {grpo_step<SteppedForm>, grpo_step<LoopForm>});
+      [](auto form, MicroBatch& batch) { return grpo_step<decltype(form)>(batch); });
 }
 
 }  // namespace lossgate::impl

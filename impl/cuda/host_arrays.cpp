@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "impl/cuda/stepped_block.h"
 #include "impl/token_weight.h"
 
 namespace lossgate::impl {
@@ -21,13 +22,17 @@ std::int64_t row_width(const Extents& extents) {
 
 }  // namespace
 
-LaidOut::LaidOut(Dtype dtype, Extents extents, Layout layout)
+const KernelMemory kHostMemory = {[](std::size_t bytes) { return new std::byte[bytes]; },
+                                  [](std::byte* memory) { delete[] memory; }};
+
+LaidOut::LaidOut(Dtype dtype, Extents extents, Layout layout, const KernelMemory& memory)
     : dtype_(dtype),
       extents_(std::move(extents)),
       width_(row_width(extents_)),
       first_(layout == Layout::offset),
       sequence_stride_(width_ * extents_[1]),
-      token_stride_(width_) {
+      token_stride_(width_),
+      buffer_(nullptr, memory.release) {
   std::int64_t count = element_count(extents_) + first_;
   if (layout == Layout::padded_rows && extents_.size() == 2) {
     sequence_stride_ += kPadding;
@@ -40,14 +45,16 @@ LaidOut::LaidOut(Dtype dtype, Extents extents, Layout layout)
     sequence_stride_ = width_;
     token_stride_ = width_ * extents_[0];
   }
-  buffer_.assign(static_cast<std::size_t>(count) * size_of(dtype), kGuard);
+  bytes_ = static_cast<std::size_t>(count) * size_of(dtype);
+  buffer_.reset(memory.allocate(bytes_));
+  std::fill_n(buffer_.get(), bytes_, kGuard);
 }
 
-LaidOut::LaidOut(const Tensor& tensor, Layout layout)
-    : LaidOut(tensor.dtype, tensor.extents, layout) {
+LaidOut::LaidOut(const Tensor& tensor, Layout layout, const KernelMemory& memory)
+    : LaidOut(tensor.dtype, tensor.extents, layout, memory) {
   const std::size_t bytes = static_cast<std::size_t>(width_) * size_of(dtype_);
   for_each_row([&](std::size_t here, std::size_t there) {
-    std::memcpy(buffer_.data() + here, tensor.bytes.data() + there, bytes);
+    std::memcpy(buffer_.get() + here, tensor.bytes.data() + there, bytes);
   });
 }
 
@@ -67,9 +74,9 @@ void LaidOut::for_each_row(F&& f) const {
 Tensor LaidOut::gathered() const {
   Tensor dense = Tensor::zeros(dtype_, extents_);
   const std::size_t bytes = static_cast<std::size_t>(width_) * size_of(dtype_);
-  std::vector<std::byte> rest = buffer_;
+  std::vector<std::byte> rest(buffer_.get(), buffer_.get() + bytes_);
   for_each_row([&](std::size_t here, std::size_t there) {
-    std::memcpy(dense.bytes.data() + there, buffer_.data() + here, bytes);
+    std::memcpy(dense.bytes.data() + there, buffer_.get() + here, bytes);
     std::memset(rest.data() + here, static_cast<int>(kGuard), bytes);
   });
   if (std::ranges::any_of(rest, [](std::byte b) { return b != kGuard; })) {
@@ -78,14 +85,15 @@ Tensor LaidOut::gathered() const {
   return dense;
 }
 
-HostArrays::HostArrays(MicroBatch& micro_batch) : batch_(micro_batch) {}
+HostArrays::HostArrays(MicroBatch& micro_batch, const KernelMemory& memory)
+    : batch_(micro_batch), memory_(memory) {}
 
 LaidOut& HostArrays::laid_out(std::string_view name) {
-  return arrays_.emplace_back(batch_.part.batch.at(name), layout());
+  return arrays_.emplace_back(batch_.part.batch.at(name), layout(), memory_);
 }
 
 LaidOut& HostArrays::created(std::string name, Dtype dtype, Extents extents) {
-  LaidOut& array = arrays_.emplace_back(dtype, std::move(extents), layout());
+  LaidOut& array = arrays_.emplace_back(dtype, std::move(extents), layout(), memory_);
   if (!name.empty()) outputs_.emplace_back(std::move(name), &array);
   return array;
 }
@@ -94,7 +102,7 @@ Strided<const float> HostArrays::widened_field(std::string_view name) {
   const Tensor& stored = batch_.part.batch.at(name);
   Tensor wide = Tensor::zeros(Dtype::f32, stored.extents);
   for (std::int64_t i = 0; i < wide.size(); ++i) wide.set(i, stored.at(i));
-  return arrays_.emplace_back(wide, layout()).as<const float>();
+  return arrays_.emplace_back(wide, layout(), memory_).as<const float>();
 }
 
 Labels HostArrays::labels(std::string_view name) {
@@ -116,8 +124,10 @@ TokenArrays HostArrays::tokens() {
   // Of a sequence that counts; those without a valid position weigh nothing anyway.
   const bool any = batch_.totals.tokens > 0;
   tokens.weighing.constant = any ? token_weight<float>(spec(), batch_.totals, 1) : 0.0f;
-  row_tokens_.assign(static_cast<std::size_t>(tokens.sequences), -1);
-  tokens.row_tokens = row_tokens_.data();
+  tokens.row_tokens =
+      arrays_.emplace_back(Dtype::i64, Extents{1, tokens.sequences}, Layout::contiguous, memory_)
+          .as<std::int64_t>()
+          .data;
   tokens.upstream = static_cast<float>(batch_.part.upstream);
   const Extents positions = {tokens.sequences, tokens.tokens};
   tokens.weighted = output<float>("", Dtype::f32, positions);

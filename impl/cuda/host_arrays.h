@@ -1,29 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "impl/cuda/loop_block.h"
 #include "impl/cuda/positions_block.h"
-#include "impl/cuda/stepped_block.h"
 #include "impl/trainer.h"
 
 /// A micro-batch in the memory of the host as a kernel would find it in a device's.
 namespace lossgate::impl {
 
+/// Where arrays lie: in the host's memory, or where a device sees them, too.
+struct KernelMemory {
+  std::byte* (*allocate)(std::size_t bytes);
+  void (*release)(std::byte* memory);
+};
+
+extern const KernelMemory kHostMemory;
+
 /// The bytes of one array, laid out as the case says. What lies between its rows and beside them is
 /// NaN, or -1, for whoever reads it, and must be the same afterwards.
 class LaidOut {
  public:
-  LaidOut(Dtype dtype, Extents extents, Layout layout);
-  LaidOut(const Tensor& tensor, Layout layout);
+  LaidOut(Dtype dtype, Extents extents, Layout layout, const KernelMemory& memory);
+  LaidOut(const Tensor& tensor, Layout layout, const KernelMemory& memory);
 
   template <class T>
   Strided<T> as() {
-    return {reinterpret_cast<T*>(buffer_.data()) + first_, sequence_stride_, token_stride_};
+    return {reinterpret_cast<T*>(buffer_.get()) + first_, sequence_stride_, token_stride_};
   }
 
   /// The elements, densely. Throws BlockFault where anything beside them was written.
@@ -36,13 +44,14 @@ class LaidOut {
   Dtype dtype_;
   Extents extents_;
   std::int64_t width_, first_, sequence_stride_, token_stride_;
-  std::vector<std::byte> buffer_;
+  std::size_t bytes_;
+  std::unique_ptr<std::byte[], void (*)(std::byte*)> buffer_;
 };
 
 /// The arrays of one call. Inputs are the fields of the micro-batch, outputs go into its result.
 class HostArrays {
  public:
-  explicit HostArrays(MicroBatch& micro_batch);
+  HostArrays(MicroBatch& micro_batch, const KernelMemory& memory);
 
   const LossSpec& spec() const { return batch_.part.spec; }
   std::int64_t extent(Axis axis) const { return batch_.part.shape[axis]; }
@@ -74,55 +83,10 @@ class HostArrays {
   LaidOut& created(std::string name, Dtype dtype, Extents extents);
 
   MicroBatch& batch_;
-  std::vector<std::int64_t> row_tokens_;
+  const KernelMemory& memory_;
   std::deque<LaidOut> arrays_;  // addresses stay
   std::vector<std::pair<std::string, const LaidOut*>> outputs_;
 };
-
-/// How the host runs blocks: thread by thread, in an order that changes from block to block, under
-/// watch.
-struct SteppedForm {
-  template <class F>
-  static void run(std::int64_t blocks, int threads, F&& f) {
-    for (std::int64_t i = 0; i < blocks; ++i) {
-      constexpr ThreadOrder kOrders[] = {ThreadOrder::shuffled, ThreadOrder::backwards,
-                                         ThreadOrder::forwards};
-      SteppedBlock block(threads, kOrders[i % 3]);
-      f(block, i);
-    }
-  }
-};
-
-/// As fast as a loop can.
-struct LoopForm {
-  template <class F>
-  static void run(std::int64_t blocks, int, F&& f) {
-    LoopBlock block;
-    for (std::int64_t i = 0; i < blocks; ++i) f(block, i);
-  }
-};
-
-/// The first kernel where blocks take single positions.
-template <class Form>
-void count_rows(const TokenArrays& batch) {
-  Form::run(batch.sequences, block_threads(batch.tokens),
-            [&](auto& block, std::int64_t sequence) { count_sequence(block, batch, sequence); });
-}
-
-/// The last kernel of every loss.
-template <class Form>
-float loss_of(const TokenArrays& batch) {
-  float loss = 0.0f;
-  Form::run(1, block_threads(batch.sequences * batch.tokens),
-            [&](auto& block, std::int64_t) { sum_terms(block, batch, &loss); });
-  return loss;
-}
-
-/// f(block, position) for every position, by blocks for rows of n elements.
-template <class Form, class F>
-void run_rows(const TokenArrays& batch, std::int64_t n, F&& f) {
-  Form::run(batch.sequences * batch.tokens, block_threads(n), f);
-}
 
 /// Calls f.operator()<Stored>() for the format of the fields.
 template <class F>

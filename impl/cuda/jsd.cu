@@ -14,15 +14,15 @@ __global__ void __launch_bounds__(kLargestBlock)
 }  // namespace
 
 template <class Stored>
-void launch_jsd(const JsdArrays<Stored>& arrays, float* loss, Stream stream) {
+void launch(const JsdArrays<Stored>& arrays, float* loss, Stream stream) {
   launch_count(arrays.batch, stream);
-  launch("jsd", jsd_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
-         block_threads(arrays.vocab), kReductionBytes, stream, arrays);
+  start("jsd", jsd_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
+        block_threads(arrays.vocab), kReductionBytes, stream, arrays);
   launch_sum(arrays.batch, loss, stream);
 }
 
-template void launch_jsd(const JsdArrays<float>&, float*, Stream);
-template void launch_jsd(const JsdArrays<Bf16>&, float*, Stream);
-template void launch_jsd(const JsdArrays<F16>&, float*, Stream);
+template void launch(const JsdArrays<float>&, float*, Stream);
+template void launch(const JsdArrays<Bf16>&, float*, Stream);
+template void launch(const JsdArrays<F16>&, float*, Stream);
 
 }  // namespace lossgate::impl

@@ -2,7 +2,7 @@
 #include "impl/cuda/divergence_options.h"
 #include "impl/cuda/host_arrays.h"
 #include "impl/cuda/jsd_block.h"
-#include "impl/cuda/kernels.h"
+#include "impl/cuda/kernel_forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -11,7 +11,7 @@ template <class Form>
 LossResult jsd_step(MicroBatch& micro_batch) {
   const Tensor& like = micro_batch.part.batch.at("student_logits");
   return with_storage(like.dtype, [&]<class Stored>() {
-    HostArrays host(micro_batch);
+    HostArrays host(micro_batch, Form::memory());
     JsdArrays<Stored> arrays;
     arrays.batch = host.tokens();
     arrays.options = read_divergence_options(host.spec());
@@ -22,22 +22,19 @@ LossResult jsd_step(MicroBatch& micro_batch) {
     const Extents positions = {arrays.batch.sequences, arrays.batch.tokens};
     arrays.batch.per_token = host.output<float>("per_token", Dtype::f32, positions);
     arrays.gradient = host.output<Stored>("gradient.student_logits", like.dtype, like.extents);
-    count_rows<Form>(arrays.batch);
-    run_rows<Form>(arrays.batch, arrays.vocab, [&](auto& block, std::int64_t position) {
-      JsdRow(block, arrays, position).run();
-    });
-    return host.result(loss_of<Form>(arrays.batch));
+    return host.result(Form::loss(arrays));
   });
 }
 
 }  // namespace
 
 std::vector<Implementation> jsd_kernels() {
-  return kernel_implementations({.loss = "jsd",
-                                 .source = {"impl/cuda/jsd_block.h", 1},
-                                 .form = "(x - max) - log S",
-                                 .sums = SumOrder::online},
-                                {jsd_step<SteppedForm>, jsd_step<LoopForm>});
+  return kernel_implementations(
+      {.loss = "jsd",
+       .source = {"impl/cuda/jsd_block.h", 1},
+       .form = "(x - max) - log S",
+       .sums = SumOrder::online},
+      [](auto form, MicroBatch& batch) { return jsd_step<decltype(form)>(batch); });
 }
 
 }  // namespace lossgate::impl

@@ -1,33 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "impl/implementation.h"
-#include "impl/trainer.h"
 
-/// The kernels' block programs on the host. `kernel` steps through the threads of each block as a
-/// GPU would run them; `kernel_loop` runs the same program as a loop of one thread.
+/// The kernels as implementations. `kernel` steps through the threads of each block on the host, as
+/// a GPU would run them; `kernel_loop` runs the same program as a loop of one thread; `kernel_gpu`
+/// is there in a build with CUDA on a machine with a GPU.
 namespace lossgate::impl {
-
-/// A program's two forms of one step.
-struct KernelSteps {
-  Step stepped, loop;
-};
-
-struct KernelProgram {
-  std::string_view loss;
-  Source source;
-  std::string_view form = "";       ///< of the loss's forms
-  SumOrder sums = SumOrder::lanes;  ///< online where a softmax is taken as the row is read
-  const Trainer trainer = {};
-};
-
-/// Both forms, which compute in f32 whatever is stored.
-std::vector<Implementation> kernel_implementations(const KernelProgram& program,
-                                                   const KernelSteps& steps);
 
 std::vector<Implementation> grpo_kernels();
 std::vector<Implementation> value_clip_kernels();

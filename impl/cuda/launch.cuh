@@ -26,8 +26,8 @@ inline void require_success(cudaError_t error, const char* kernel) {
 
 /// One block for each of `count` pieces of work, on the caller's stream; waits for nothing.
 template <class... Parameters, class... Arguments>
-void launch(const char* name, void (*kernel)(Parameters...), std::int64_t count, int threads,
-            std::size_t shared_bytes, Stream stream, const Arguments&... arguments) {
+void start(const char* name, void (*kernel)(Parameters...), std::int64_t count, int threads,
+           std::size_t shared_bytes, Stream stream, const Arguments&... arguments) {
   if (count == 0) return;
   require_success(cudaPeekAtLastError(), name);
   if (count > 0x7fffffff) {

@@ -18,21 +18,21 @@ namespace lossgate::impl {
 using Stream = CUstream_st*;
 
 template <class LogProb, class Stored>
-void launch_grpo(const GrpoArrays<LogProb, Stored>& arrays, float* loss, Stream stream);
+void launch(const GrpoArrays<LogProb, Stored>& arrays, float* loss, Stream stream);
 
 template <class Stored>
-void launch_value_clip(const ValueArrays<Stored>& arrays, float* loss, Stream stream);
+void launch(const ValueArrays<Stored>& arrays, float* loss, Stream stream);
 
 template <class Stored>
-void launch_log_prob(const LogProbArrays<Stored>& arrays, float* loss, Stream stream);
+void launch(const LogProbArrays<Stored>& arrays, float* loss, Stream stream);
 
 template <class Stored>
-void launch_logits_grpo(const LogitsGrpoArrays<Stored>& arrays, float* loss, Stream stream);
+void launch(const LogitsGrpoArrays<Stored>& arrays, float* loss, Stream stream);
 
 template <class Stored>
-void launch_jsd(const JsdArrays<Stored>& arrays, float* loss, Stream stream);
+void launch(const JsdArrays<Stored>& arrays, float* loss, Stream stream);
 
 template <class Stored>
-void launch_sparse_jsd(const SparseJsdArrays<Stored>& arrays, float* loss, Stream stream);
+void launch(const SparseJsdArrays<Stored>& arrays, float* loss, Stream stream);
 
 }  // namespace lossgate::impl

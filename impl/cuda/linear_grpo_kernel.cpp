@@ -4,7 +4,7 @@
 
 #include "impl/cuda/grpo_options.h"
 #include "impl/cuda/host_arrays.h"
-#include "impl/cuda/kernels.h"
+#include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/logits_grpo_block.h"
 #include "impl/pairwise_sum.h"
 
@@ -69,7 +69,8 @@ class OutputLayer {
     for (std::size_t i = 0; i < positions_; ++i) {
       const auto position = static_cast<std::int64_t>(i);
       if (batch_.positions.valid[i] == 0) continue;
-      f(i, at(LoopBlock{}, rows, position / tokens, position % tokens));
+      f(i, rows.data + position / tokens * rows.sequence_stride +
+               position % tokens * rows.token_stride);
     }
   }
 
@@ -87,8 +88,8 @@ class OutputLayer {
 };
 
 template <class Form>
-LossResult run(MicroBatch& micro_batch) {
-  HostArrays host(micro_batch);
+LossResult linear_grpo_step(MicroBatch& micro_batch) {
+  HostArrays host(micro_batch, Form::memory());
   LogitsGrpoArrays<float> arrays;
   TokenArrays& batch = arrays.grpo.batch;
   batch = host.tokens();
@@ -116,24 +117,7 @@ LossResult run(MicroBatch& micro_batch) {
 
   const OutputLayer layer(micro_batch);
   layer.forward(arrays.gradient);
-  const auto each_row = [&](auto&& work) {
-    run_rows<Form>(batch, arrays.vocab, [&](auto& block, std::int64_t position) {
-      LogitsGrpoRow row(block, arrays, position);
-      work(row);
-    });
-  };
-  if (arrays.grpo.options.sequence_level) {
-    each_row([](auto& row) { row.take_log_prob(); });
-    Form::run(batch.sequences, block_threads(batch.tokens),
-              [&](auto& block, std::int64_t sequence) {
-                GrpoSequence(block, arrays.grpo, sequence).run();
-              });
-    each_row([](auto& row) { row.write_logits_gradient(); });
-  } else {
-    count_rows<Form>(batch);
-    each_row([](auto& row) { row.run(); });
-  }
-  LossResult result = host.result(loss_of<Form>(batch));
+  LossResult result = host.result(Form::loss(arrays));
   layer.backward(arrays.gradient, result);
   return result;
 }
@@ -141,11 +125,12 @@ LossResult run(MicroBatch& micro_batch) {
 }  // namespace
 
 std::vector<Implementation> linear_grpo_kernels() {
-  return kernel_implementations({.loss = "linear_grpo",
-                                 .source = {"impl/cuda/logits_grpo_block.h", 1},
-                                 .form = "expm1(x) - x, closed with (x - max) - log S",
-                                 .sums = SumOrder::online},
-                                {run<SteppedForm>, run<LoopForm>});
+  return kernel_implementations(
+      {.loss = "linear_grpo",
+       .source = {"impl/cuda/logits_grpo_block.h", 1},
+       .form = "expm1(x) - x, closed with (x - max) - log S",
+       .sums = SumOrder::online},
+      [](auto form, MicroBatch& batch) { return linear_grpo_step<decltype(form)>(batch); });
 }
 
 }  // namespace lossgate::impl

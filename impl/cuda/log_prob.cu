@@ -14,14 +14,14 @@ __global__ void __launch_bounds__(kLargestBlock)
 }  // namespace
 
 template <class Stored>
-void launch_log_prob(const LogProbArrays<Stored>& arrays, float* loss, Stream stream) {
-  launch("log_prob", log_prob_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
-         block_threads(arrays.vocab), kReductionBytes, stream, arrays);
+void launch(const LogProbArrays<Stored>& arrays, float* loss, Stream stream) {
+  start("log_prob", log_prob_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
+        block_threads(arrays.vocab), kReductionBytes, stream, arrays);
   launch_sum(arrays.batch, loss, stream);
 }
 
-template void launch_log_prob(const LogProbArrays<float>&, float*, Stream);
-template void launch_log_prob(const LogProbArrays<Bf16>&, float*, Stream);
-template void launch_log_prob(const LogProbArrays<F16>&, float*, Stream);
+template void launch(const LogProbArrays<float>&, float*, Stream);
+template void launch(const LogProbArrays<Bf16>&, float*, Stream);
+template void launch(const LogProbArrays<F16>&, float*, Stream);
 
 }  // namespace lossgate::impl

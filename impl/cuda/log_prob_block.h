@@ -46,7 +46,7 @@ LOSSGATE_BLOCK_PROGRAM void log_prob_row(Block& block, const LogProbArrays<Store
   BlockReduction<Block> reduction(block);
   const Stored* const row = at(block, arrays.logits, sequence, token);
   const std::int64_t label = label_at(block, arrays.labels, sequence, token);
-  const float taken_logit = widened(row[label]);
+  const float taken_logit = logit_of(row, arrays.vocab, label);
   const Softmax softmax = softmax_of<true>(block, reduction, row, arrays.vocab, arrays.temperature);
   const float taken = log_prob_of(softmax, taken_logit), entropy = softmax.entropy;
   const float w = widened(*at(block, arrays.log_prob_weight, sequence, token)),

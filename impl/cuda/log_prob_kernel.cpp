@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/cuda/host_arrays.h"
-#include "impl/cuda/kernels.h"
+#include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/log_prob_block.h"
 
 namespace lossgate::impl {
@@ -10,7 +10,7 @@ template <class Form>
 LossResult log_prob_step(MicroBatch& micro_batch) {
   const Tensor& like = micro_batch.part.batch.at("logits");
   return with_storage(like.dtype, [&]<class Stored>() {
-    HostArrays host(micro_batch);
+    HostArrays host(micro_batch, Form::memory());
     LogProbArrays<Stored> arrays;
     arrays.batch = host.tokens();
     arrays.vocab = host.extent(Axis::vocab);
@@ -23,21 +23,19 @@ LossResult log_prob_step(MicroBatch& micro_batch) {
     arrays.batch.per_token = host.output<float>("log_prob", Dtype::f32, positions);
     arrays.entropy = host.output<float>("entropy", Dtype::f32, positions);
     arrays.gradient = host.output<Stored>("gradient.logits", like.dtype, like.extents);
-    run_rows<Form>(arrays.batch, arrays.vocab, [&](auto& block, std::int64_t position) {
-      log_prob_row(block, arrays, position);
-    });
-    return host.result(loss_of<Form>(arrays.batch));
+    return host.result(Form::loss(arrays));
   });
 }
 
 }  // namespace
 
 std::vector<Implementation> log_prob_kernels() {
-  return kernel_implementations({.loss = "log_prob",
-                                 .source = {"impl/cuda/log_prob_block.h", 1},
-                                 .form = "(x - max) - log S",
-                                 .sums = SumOrder::online},
-                                {log_prob_step<SteppedForm>, log_prob_step<LoopForm>});
+  return kernel_implementations(
+      {.loss = "log_prob",
+       .source = {"impl/cuda/log_prob_block.h", 1},
+       .form = "(x - max) - log S",
+       .sums = SumOrder::online},
+      [](auto form, MicroBatch& batch) { return log_prob_step<decltype(form)>(batch); });
 }
 
 }  // namespace lossgate::impl

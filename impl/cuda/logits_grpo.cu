@@ -31,11 +31,11 @@ __global__ void __launch_bounds__(kLargestBlock)
 }  // namespace
 
 template <class Stored>
-void launch_logits_grpo(const LogitsGrpoArrays<Stored>& arrays, float* loss, Stream stream) {
+void launch(const LogitsGrpoArrays<Stored>& arrays, float* loss, Stream stream) {
   const TokenArrays& batch = arrays.grpo.batch;
   const auto launch_rows = [&](const char* name, auto kernel) {
-    launch(name, kernel, batch.sequences * batch.tokens, block_threads(arrays.vocab),
-           kReductionBytes, stream, arrays);
+    start(name, kernel, batch.sequences * batch.tokens, block_threads(arrays.vocab),
+          kReductionBytes, stream, arrays);
   };
   if (!arrays.grpo.options.sequence_level) {
     launch_count(batch, stream);
@@ -43,12 +43,12 @@ void launch_logits_grpo(const LogitsGrpoArrays<Stored>& arrays, float* loss, Str
     return launch_sum(batch, loss, stream);
   }
   launch_rows("taken_log_prob", taken_log_prob_kernel<Stored>);
-  launch_grpo(arrays.grpo, loss, stream);
+  launch(arrays.grpo, loss, stream);
   launch_rows("logits_gradient", logits_gradient_kernel<Stored>);
 }
 
-template void launch_logits_grpo(const LogitsGrpoArrays<float>&, float*, Stream);
-template void launch_logits_grpo(const LogitsGrpoArrays<Bf16>&, float*, Stream);
-template void launch_logits_grpo(const LogitsGrpoArrays<F16>&, float*, Stream);
+template void launch(const LogitsGrpoArrays<float>&, float*, Stream);
+template void launch(const LogitsGrpoArrays<Bf16>&, float*, Stream);
+template void launch(const LogitsGrpoArrays<F16>&, float*, Stream);
 
 }  // namespace lossgate::impl

@@ -82,7 +82,7 @@ class LogitsGrpoRow {
   /// The taken logit is read before anything is written over it.
   LOSSGATE_BLOCK_PROGRAM Softmax softmax_of_row() {
     BlockReduction<Block> reduction(block_);
-    const float logit = widened(row_[label_]);
+    const float logit = logit_of(row_, arrays_.vocab, label_);
     const Softmax softmax = softmax_of(block_, reduction, row_, arrays_.vocab, arrays_.temperature);
     taken_ = log_prob_of(softmax, logit);
     return softmax;

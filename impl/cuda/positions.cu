@@ -19,13 +19,13 @@ __global__ void __launch_bounds__(kLargestBlock)
 }  // namespace
 
 void launch_count(const TokenArrays& batch, Stream stream) {
-  launch("count", count_kernel, batch.sequences, block_threads(batch.tokens), kReductionBytes,
-         stream, batch);
+  start("count", count_kernel, batch.sequences, block_threads(batch.tokens), kReductionBytes,
+        stream, batch);
 }
 
 void launch_sum(const TokenArrays& batch, float* loss, Stream stream) {
-  launch("sum", sum_kernel, 1, block_threads(batch.sequences * batch.tokens), kReductionBytes,
-         stream, batch, loss);
+  start("sum", sum_kernel, 1, block_threads(batch.sequences * batch.tokens), kReductionBytes,
+        stream, batch, loss);
 }
 
 }  // namespace lossgate::impl

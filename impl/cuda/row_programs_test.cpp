@@ -218,6 +218,57 @@ TEST(RowPrograms, ShowANanWhereverItStands) {
   }
 }
 
+TEST(RowPrograms, ReadNothingForALabelOutsideTheVocabulary) {
+  for (std::int64_t label : {std::int64_t{-1}, std::int64_t{64}, std::int64_t{1} << 40}) {
+    Example<float> example(64);
+    example.labels[0] = label;
+    SteppedBlock block(32);
+    run_log_prob(example, block);
+    EXPECT_TRUE(std::isnan(example.values[0])) << label;
+    EXPECT_TRUE(std::isfinite(example.values[2])) << label;
+  }
+}
+
+/// One position whose support lists the tokens.
+float sparse_divergence(Example<float>& example, const std::vector<std::int64_t>& tokens,
+                        const std::vector<float>& answers, ThreadOrder order, float beta) {
+  SparseJsdArrays<float> arrays;
+  arrays.batch = example.batch();
+  arrays.options = Example<float>::options(beta);
+  arrays.vocab = example.logits.vocab;
+  arrays.support = static_cast<std::int64_t>(tokens.size());
+  arrays.tail_floor = 1e-7f;
+  arrays.student = example.logits;
+  arrays.gradient = example.gradient;
+  arrays.support_token = {tokens.data(), 0, 0};
+  arrays.teacher_log_prob = {answers.data(), 0, 0};
+  SteppedBlock block(block_threads(arrays.vocab), order);
+  SparseJsdRow(block, arrays, 0).run();
+  return example.values[0];
+}
+
+TEST(SparseJsd, CountsATokenOnceAndGivesTheSameBitsInWhateverOrderThreadsRun) {
+  Example<float> once(300), twice(300), backwards(300);
+  const float value =
+      sparse_divergence(once, {7, 299}, {-1.0f, -2.0f}, ThreadOrder::forwards, 0.3f);
+  EXPECT_GT(value, 0.0f);
+  EXPECT_EQ(
+      sparse_divergence(twice, {7, 299, 7}, {-1.0f, -2.0f, -0.5f}, ThreadOrder::shuffled, 0.3f),
+      value);
+  sparse_divergence(backwards, {7, 299}, {-1.0f, -2.0f}, ThreadOrder::backwards, 0.3f);
+  EXPECT_EQ(written(once), written(twice));
+  EXPECT_EQ(written(once), written(backwards));
+}
+
+TEST(SparseJsd, ReadsAndWritesNothingForATokenOutsideTheVocabulary) {
+  for (std::int64_t token : {std::int64_t{-1}, std::int64_t{300}}) {
+    Example<float> example(300);
+    EXPECT_TRUE(std::isnan(
+        sparse_divergence(example, {7, token}, {-1.0f, -2.0f}, ThreadOrder::forwards, 0.3f)));
+    EXPECT_TRUE(std::isnan(example.gradient.at(0, 300)));  // as it was
+  }
+}
+
 TEST(RowPrograms, ShowAMissingBarrier) {
   Example<float> example(600);
   FakeBlockWithoutBarrier block(block_threads(600));

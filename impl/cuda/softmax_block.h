@@ -106,6 +106,13 @@ LOSSGATE_BLOCK_PROGRAM Softmax softmax_of(Block& block, BlockReduction<Block>& r
   return softmax;
 }
 
+/// The logit of a token, NaN where the vocabulary has none: nothing is read outside of the row.
+template <class Stored>
+LOSSGATE_HOST_DEVICE float logit_of(const Stored* row, std::int64_t vocab, std::int64_t token) {
+  return token >= 0 && token < vocab ? widened(row[token])
+                                     : std::numeric_limits<float>::quiet_NaN();
+}
+
 /// Zeros over a row that does not count; its numbers are not read.
 template <class Block, class Stored>
 LOSSGATE_BLOCK_PROGRAM void clear_row(Block& block, Stored* row, std::int64_t vocab) {

@@ -14,16 +14,16 @@ __global__ void __launch_bounds__(kLargestBlock)
 }  // namespace
 
 template <class Stored>
-void launch_sparse_jsd(const SparseJsdArrays<Stored>& arrays, float* loss, Stream stream) {
+void launch(const SparseJsdArrays<Stored>& arrays, float* loss, Stream stream) {
   launch_count(arrays.batch, stream);
-  launch("sparse_jsd", sparse_jsd_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
-         block_threads(arrays.vocab), kReductionBytes + sparse_jsd_bytes(arrays.support), stream,
-         arrays);
+  start("sparse_jsd", sparse_jsd_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
+        block_threads(arrays.vocab), kReductionBytes + sparse_jsd_bytes(arrays.support), stream,
+        arrays);
   launch_sum(arrays.batch, loss, stream);
 }
 
-template void launch_sparse_jsd(const SparseJsdArrays<float>&, float*, Stream);
-template void launch_sparse_jsd(const SparseJsdArrays<Bf16>&, float*, Stream);
-template void launch_sparse_jsd(const SparseJsdArrays<F16>&, float*, Stream);
+template void launch(const SparseJsdArrays<float>&, float*, Stream);
+template void launch(const SparseJsdArrays<Bf16>&, float*, Stream);
+template void launch(const SparseJsdArrays<F16>&, float*, Stream);
 
 }  // namespace lossgate::impl

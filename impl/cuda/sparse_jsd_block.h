@@ -78,7 +78,9 @@ class SparseJsdRow {
     for_each_element(block_, arrays_.support, [&](int t, int, std::int64_t k) {
       const int slot = static_cast<int>(k);
       const bool on = is_on(k);
-      student_.set(t, slot, on ? log_prob_of(softmax_, widened(row_[tokens_[k]])) : kMinusInfinity);
+      student_.set(
+          t, slot,
+          on ? log_prob_of(softmax_, logit_of(row_, arrays_.vocab, tokens_[k])) : kMinusInfinity);
       teacher_.set(t, slot, on ? widened(answers[k]) : kMinusInfinity);
     });
   }
@@ -182,7 +184,7 @@ class SparseJsdRow {
     });
     block_.barrier();  // the same places are written again, by other threads
     for_each_element(block_, arrays_.support, [&](int t, int, std::int64_t k) {
-      if (!is_on(k)) return;
+      if (!is_on(k) || tokens_[k] < 0 || tokens_[k] >= arrays_.vocab) return;
       const int slot = static_cast<int>(k);
       const float slope = slopes_.get(t, slot) - exp(student_.get(t, slot)) * total;
       store(cooled(slope, arrays_.temperature), gradient_ + tokens_[k]);

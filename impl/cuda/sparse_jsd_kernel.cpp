@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/cuda/divergence_options.h"
 #include "impl/cuda/host_arrays.h"
-#include "impl/cuda/kernels.h"
+#include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/sparse_jsd_block.h"
 #include "impl/validate_teacher.h"
 
@@ -12,7 +12,7 @@ template <class Form>
 LossResult sparse_jsd_step(MicroBatch& micro_batch) {
   const Tensor& like = micro_batch.part.batch.at("student_logits");
   return with_storage(like.dtype, [&]<class Stored>() {
-    HostArrays host(micro_batch);
+    HostArrays host(micro_batch, Form::memory());
     SparseJsdArrays<Stored> arrays;
     arrays.batch = host.tokens();
     arrays.options = read_divergence_options(host.spec());
@@ -27,23 +27,20 @@ LossResult sparse_jsd_step(MicroBatch& micro_batch) {
     const Extents positions = {arrays.batch.sequences, arrays.batch.tokens};
     arrays.batch.per_token = host.output<float>("per_token", Dtype::f32, positions);
     arrays.gradient = host.output<Stored>("gradient.student_logits", like.dtype, like.extents);
-    count_rows<Form>(arrays.batch);
-    run_rows<Form>(arrays.batch, arrays.vocab, [&](auto& block, std::int64_t position) {
-      SparseJsdRow(block, arrays, position).run();
-    });
-    return host.result(loss_of<Form>(arrays.batch));
+    return host.result(Form::loss(arrays));
   });
 }
 
 }  // namespace
 
 std::vector<Implementation> sparse_jsd_kernels() {
-  return kernel_implementations({.loss = "sparse_jsd",
-                                 .source = {"impl/cuda/sparse_jsd_block.h", 1},
-                                 .form = "(x - max) - log S",
-                                 .sums = SumOrder::online,
-                                 .trainer = {.check = &require_valid_sparse_jsd}},
-                                {sparse_jsd_step<SteppedForm>, sparse_jsd_step<LoopForm>});
+  return kernel_implementations(
+      {.loss = "sparse_jsd",
+       .source = {"impl/cuda/sparse_jsd_block.h", 1},
+       .form = "(x - max) - log S",
+       .sums = SumOrder::online,
+       .trainer = {.check = &require_valid_sparse_jsd}},
+      [](auto form, MicroBatch& batch) { return sparse_jsd_step<decltype(form)>(batch); });
 }
 
 }  // namespace lossgate::impl

@@ -14,14 +14,14 @@ __global__ void __launch_bounds__(kLargestBlock, 1)
 }  // namespace
 
 template <class Stored>
-void launch_value_clip(const ValueArrays<Stored>& arrays, float* loss, Stream stream) {
-  launch("value_clip", value_clip_kernel<Stored>, arrays.batch.sequences,
-         block_threads(arrays.batch.tokens), kReductionBytes, stream, arrays);
+void launch(const ValueArrays<Stored>& arrays, float* loss, Stream stream) {
+  start("value_clip", value_clip_kernel<Stored>, arrays.batch.sequences,
+        block_threads(arrays.batch.tokens), kReductionBytes, stream, arrays);
   launch_sum(arrays.batch, loss, stream);
 }
 
-template void launch_value_clip(const ValueArrays<float>&, float*, Stream);
-template void launch_value_clip(const ValueArrays<Bf16>&, float*, Stream);
-template void launch_value_clip(const ValueArrays<F16>&, float*, Stream);
+template void launch(const ValueArrays<float>&, float*, Stream);
+template void launch(const ValueArrays<Bf16>&, float*, Stream);
+template void launch(const ValueArrays<F16>&, float*, Stream);
 
 }  // namespace lossgate::impl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/cuda/host_arrays.h"
 #include "impl/cuda/host_fields.h"
-#include "impl/cuda/kernels.h"
+#include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/value_block.h"
 
 namespace lossgate::impl {
@@ -11,7 +11,7 @@ template <class Form>
 LossResult value_clip_step(MicroBatch& micro_batch) {
   const Tensor& like = micro_batch.part.batch.at("value");
   return with_storage(like.dtype, [&]<class Stored>() {
-    HostArrays host(micro_batch);
+    HostArrays host(micro_batch, Form::memory());
     ValueArrays<Stored> arrays;
     arrays.batch = host.tokens();
     arrays.options.clip = limit_option<float>(host.spec(), "value_clip");
@@ -21,17 +21,16 @@ LossResult value_clip_step(MicroBatch& micro_batch) {
     arrays.target = host.field<Stored>("return");
     arrays.batch.per_token = host.output<float>("per_token", Dtype::f32, like.extents);
     arrays.gradient = host.output<Stored>("gradient.value", like.dtype, like.extents);
-    Form::run(arrays.batch.sequences, block_threads(arrays.batch.tokens),
-              [&](auto& block, std::int64_t sequence) { value_sequence(block, arrays, sequence); });
-    return host.result(loss_of<Form>(arrays.batch));
+    return host.result(Form::loss(arrays));
   });
 }
 
 }  // namespace
 
 std::vector<Implementation> value_clip_kernels() {
-  return kernel_implementations({.loss = "value_clip", .source = {"impl/cuda/value_block.h", 1}},
-                                {value_clip_step<SteppedForm>, value_clip_step<LoopForm>});
+  return kernel_implementations(
+      {.loss = "value_clip", .source = {"impl/cuda/value_block.h", 1}},
+      [](auto form, MicroBatch& batch) { return value_clip_step<decltype(form)>(batch); });
 }
 
 }  // namespace lossgate::impl

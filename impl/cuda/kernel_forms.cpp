@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "impl/cuda/kernels.h"
-
-#include <utility>
-
-#include "impl/cuda/block.h"
+#include "impl/cuda/kernel_forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -15,7 +11,10 @@ std::optional<std::string> stored_in_f64(const Case& c) {
   return std::nullopt;
 }
 
-Implementation form_of(const KernelProgram& program, std::string name, Step step, double lanes) {
+}  // namespace
+
+Implementation kernel_implementation(const KernelProgram& program, std::string name, int lanes,
+                                     Step step) {
   Implementation i;
   i.name = std::move(name);
   i.loss = program.loss;
@@ -23,7 +22,8 @@ Implementation form_of(const KernelProgram& program, std::string name, Step step
   i.unsupported = stored_in_f64;
   i.arithmetic = [form = std::string(program.form), order = program.sums, lanes](Dtype) {
     Arithmetic arithmetic = plain_arithmetic(Dtype::f32, form);
-    arithmetic.sum = {.roundoff = arithmetic.roundoff, .order = order, .width = lanes};
+    arithmetic.sum = {
+        .roundoff = arithmetic.roundoff, .order = order, .width = static_cast<double>(lanes)};
     return arithmetic;
   };
   i.evaluate = [step = std::move(step), trainer = program.trainer](const LossSignature& signature,
@@ -31,16 +31,6 @@ Implementation form_of(const KernelProgram& program, std::string name, Step step
     return train(signature, c, step, trainer);
   };
   return i;
-}
-
-}  // namespace
-
-std::vector<Implementation> kernel_implementations(const KernelProgram& program,
-                                                   const KernelSteps& steps) {
-  std::vector<Implementation> both;
-  both.push_back(form_of(program, "kernel", steps.stepped, kSumLanes));
-  both.push_back(form_of(program, "kernel_loop", steps.loop, kPack));
-  return both;
 }
 
 }  // namespace lossgate::impl
