@@ -3,8 +3,12 @@
 if(NOT LOSSGATE_TESTS)
   return()
 endif()
-foreach(rule IN ITEMS layers words files commit_message)
+foreach(rule IN ITEMS layers words files commit_message gpu)
   add_test(NAME house.${rule} COMMAND ${PROJECT_SOURCE_DIR}/ci/${rule}_test.sh)
+endforeach()
+find_program(PYTHON3 python3 REQUIRED)
+foreach(script IN ITEMS ptxas gpu_page bench)
+  add_test(NAME house.${script} COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/ci/${script}_test.py)
 endforeach()
 
 # Every header compiles alone, with what its folder may see.

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks of several programs are joined, and two runs compared by ratio."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+import bench
+
+
+def part(name: str, time: float, unit: str) -> str:
+    row = {"run_name": name, "cpu_time": time, "time_unit": unit, "items_per_second": 5.0}
+    context = {"host_name": "here", "num_cpus": 2, "mhz_per_cpu": 2000}
+    rows = [row | {"aggregate_name": "median"}, row | {"aggregate_name": "mean", "cpu_time": 1e9}]
+    return json.dumps({"context": context, "benchmarks": rows})
+
+
+class Bench(unittest.TestCase):
+    def test_joins_the_medians_in_one_unit(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "a.json").write_text(part("a", 2.0, "us"), encoding="utf-8")
+            Path(folder, "b.json").write_text(part("b", 3.0, "ns"), encoding="utf-8")
+            record = bench.joined(Path(folder))
+        self.assertEqual({n: r["nanoseconds"] for n, r in record["benchmarks"].items()}, {"a": 2000.0, "b": 3.0})
+
+    def test_compares_what_both_have_the_slowest_first(self) -> None:
+        before = {"benchmarks": {"a": {"nanoseconds": 2.0}, "b": {"nanoseconds": 2.0}}}
+        after = {"benchmarks": {n: {"nanoseconds": t} for n, t in (("a", 1.0), ("b", 5.0), ("new", 1.0))}}
+        self.assertEqual(bench.compared(before, after), [("b", 2.5), ("a", 0.5)])
+
+
+if __name__ == "__main__":
+    unittest.main()

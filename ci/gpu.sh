@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The last step of the kernels, on a machine with a GPU: the gate with the same cases on CPU and GPU,
+# twice, compute-sanitizer where it is installed, and benchmarks beside the device's copy bandwidth.
+# Writes ci/gpu/gpu.json and ci/gpu/GPU.md. Without a GPU it says what was not run and exits with 0.
+#   ci/gpu.sh [CASES]            default: 20000 for each loss and dtype
+#   ci/gpu.sh --prepare FOLDER   builds here what a machine without nvcc needs; take the folder there
+#                                with the repository, and set LOSSGATE_GPU_BIN to it
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+losses=(grpo value_clip log_prob jsd sparse_jsd linear_grpo)
+programs=(lossgate kernel_benchmark impl_test)
+
+# build FOLDER FLAGS...
+build() {
+  cmake --preset cuda -B "$1" -DLOSSGATE_TORCH=OFF "${@:2}" >/dev/null
+  ninja -C "$1" "${programs[@]}" >/dev/null
+}
+
+if [[ ${1:-} == --prepare ]]; then
+  folder=${2:?name a folder}
+  build build/gpu -DLOSSGATE_STATIC=ON
+  mkdir -p "$folder"
+  cp "${programs[@]/#/build/gpu/bin/}" "$folder"
+  echo "gpu: prepared $folder; there, run LOSSGATE_GPU_BIN=$folder ci/gpu.sh"
+  exit 0
+fi
+
+cases=${1:-20000}
+if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+  echo "gpu: not run, no GPU on this machine:"
+  echo "  the gate of ${losses[*]} with $cases cases each in f32, bf16, f16 on CPU and GPU"
+  echo "  the same again, for the same verdicts and error ratios"
+  echo "  compute-sanitizer: memcheck, racecheck, initcheck, synccheck"
+  echo "  benchmarks beside the copy bandwidth of the device"
+  [[ ! -f ci/gpu/ptxas.txt ]] || echo "compiled without one: $(tail -n 1 ci/gpu/ptxas.txt)"
+  exit 0
+fi
+
+bin=${LOSSGATE_GPU_BIN:-build/gpu/bin}
+[[ -n ${LOSSGATE_GPU_BIN:-} ]] || build build/gpu
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+
+# gate FOLDER CASES [COMMAND...]: the exit status is the gate's; 2 and above end the script.
+gate() {
+  local folder=$1 count=$2 loss dtype status
+  shift 2
+  for loss in "${losses[@]}"; do
+    for dtype in f32 bf16 f16; do
+      status=0
+      "$@" "$bin/lossgate" gate --loss "$loss" --impl kernel --impl kernel_gpu --dtype "$dtype" \
+        --profile hostile --cases "$count" --seed 1 --jobs 1 --out "$folder/$loss-$dtype" \
+        >"$folder-$loss-$dtype.log" 2>&1 || status=$?
+      ((status < 2)) || { cat "$folder-$loss-$dtype.log" >&2; exit "$status"; }
+    done
+  done
+}
+
+echo "gpu: $(nvidia-smi -L | head -n 1)"
+gate "$results/first" "$cases"
+gate "$results/second" "$cases"
+for tool in memcheck racecheck initcheck synccheck; do
+  command -v compute-sanitizer >/dev/null || { echo "gpu: no compute-sanitizer, not run"; break; }
+  status=0
+  compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/lossgate" gate --impl kernel_gpu --loss \
+    "${losses[@]}" --dtype f32 --cases 50 --jobs 0 --out "$results/$tool" \
+    >"$results/$tool.log" 2>&1 || status=$?
+  echo "$tool $status" >>"$results/sanitizer"
+done
+"$bin/kernel_benchmark" --benchmark_repetitions=5 --benchmark_report_aggregates_only=true \
+  --benchmark_out="$results/bench.json" --benchmark_out_format=json >/dev/null
+nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem \
+  --format=csv,noheader | head -n 1 >"$results/device"
+git describe --always --dirty >"$results/commit"
+python3 ci/gpu_page.py "$results" ci/gpu
