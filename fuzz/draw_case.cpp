@@ -19,6 +19,7 @@
 #include "fuzz/domains/support.h"
 #include "fuzz/domains/upstream.h"
 #include "fuzz/domains/value.h"
+#include "fuzz/level_rows.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -29,15 +30,22 @@ class Drawing {
   Drawing(const LossSignature& signature, Dtype dtype, Profile profile, Choices& choices)
       : signature_(signature), dtype_(dtype), choices_(choices), tempers_(profile, choices) {}
 
+  Drawing(const LossSignature& signature, const Case& like, Keep keep, Profile profile,
+          Choices& choices)
+      : Drawing(signature, float_dtype(signature, like), profile, choices) {
+    like_ = &like;
+    keeps_positions_ = keep == Keep::positions;
+  }
+
   Case draw() {
-    case_.spec = draw_spec(signature_, enter("options"), choices_);
-    case_.shape = draw_shape(signature_, enter("shape"), choices_);
+    case_.spec = like_ ? like_->spec : draw_spec(signature_, enter("options"), choices_);
+    case_.shape = like_ ? like_->shape : draw_shape(signature_, enter("shape"), choices_);
     allocate();
     draw_valid();
     draw_fields();
     draw_label_holes();
     place_all_sentinels();
-    level_rows();
+    level_rows(signature_, valid_, case_);
     draw_surroundings();
     return std::move(case_);
   }
@@ -55,6 +63,7 @@ class Drawing {
     case_.batch.fields.reserve(signature_.fields.size());
     for (const Field& field : signature_.fields) {
       const Dtype dtype = field.dtypes.empty() ? dtype_
+                          : like_              ? like_->batch.at(field.name).dtype
                           : choices_.sometimes(0.3)
                               ? choices_.one_of(std::span<const Dtype>(field.dtypes))
                               : field.dtypes.front();
@@ -75,6 +84,7 @@ class Drawing {
   void draw_valid() {
     valid_.assign(static_cast<std::size_t>(sequences() * tokens()), 1);
     if (signature_.mask.empty() && signature_.ignore_label.empty()) return;
+    if (keeps_positions_) return take_valid();
     const Temper temper = enter("mask");
     draw_mask(pick_mask_form(temper, choices_), sequences(), tokens(), choices_, valid_);
     if (!allows_empty_rows(signature_, case_.spec)) {
@@ -86,6 +96,12 @@ class Drawing {
     for (std::size_t i = 0; i < valid_.size(); ++i) {
       mask->set(static_cast<std::int64_t>(i), valid_[i]);
     }
+  }
+
+  void take_valid() {
+    std::ranges::copy(valid_positions(signature_, *like_), valid_.begin());
+    if (signature_.mask.empty()) return;
+    case_.batch.at(signature_.mask) = like_->batch.at(signature_.mask);
   }
 
   bool is_twin(const Field& a, const Field& b) const {
@@ -193,26 +209,21 @@ class Drawing {
     return nullptr;
   }
 
-  /// A mask below the positions, over the support, say: the first entry of a row always counts.
-  static void draw_inner_mask(const Column& column, Temper temper, Choices& choices) {
-    Tensor& mask = *column.tensor;
-    const std::int64_t row = mask.extents.empty() ? 1 : mask.extents.back();
-    const double holes = temper == Temper::plain ? 0.1 : choices.real(0.0, 1.0);
-    for (std::int64_t i = 0; i < mask.size(); ++i) {
-      mask.set(i, i % row == 0 || !choices.sometimes(holes));
-    }
-  }
-
   /// Positions that the label masks: all masked ones where there is no mask, else a few more.
   void draw_label_holes() {
     if (signature_.ignore_label.empty()) return;
+    const bool no_mask = signature_.mask.empty();
     masked_by_mask_ = valid_;
+    for (std::size_t i = 0; i < valid_.size(); ++i) {
+      if (no_mask || case_.batch.at(signature_.mask).at(static_cast<std::int64_t>(i)) != 0.0) {
+        masked_by_mask_[i] = 1;
+      }
+    }
     Tensor& label = case_.batch.at(signature_.ignore_label);
     if (label.size() != static_cast<std::int64_t>(valid_.size())) return;
-    const bool no_mask = signature_.mask.empty();
-    if (no_mask) std::ranges::fill(masked_by_mask_, std::uint8_t{1});
     const Temper temper = enter("label holes");
-    const bool holes = !no_mask && temper != Temper::plain && choices_.sometimes(0.5);
+    const bool holes =
+        !no_mask && !keeps_positions_ && temper != Temper::plain && choices_.sometimes(0.5);
     const std::vector<std::uint8_t> before = valid_;
     for (std::uint8_t& position : valid_) {
       if (holes && choices_.sometimes(0.2)) position = 0;
@@ -242,21 +253,6 @@ class Drawing {
     }
   }
 
-  /// Rows of one value each: that of the first position that counts.
-  void level_rows() {
-    for (std::size_t f = 0; f < signature_.fields.size(); ++f) {
-      const Field& field = signature_.fields[f];
-      if (!field.one_per_sequence || !is_positional(field) || tensor(f).size() == 0) continue;
-      for (std::int64_t row = 0; row < sequences(); ++row) {
-        const auto first = valid_.begin() + row * tokens();
-        const auto counts = std::find(first, first + tokens(), std::uint8_t{1});
-        const auto from = counts == first + tokens() ? first : counts;
-        const double value = tensor(f).at(from - valid_.begin());
-        for (std::int64_t t = 0; t < tokens(); ++t) tensor(f).set(row * tokens() + t, value);
-      }
-    }
-  }
-
   /// All micro-batches on one rank.
   static void gather(Split& split) {
     split.world = 1;
@@ -278,6 +274,8 @@ class Drawing {
   Dtype dtype_;
   Choices& choices_;
   Tempers tempers_;
+  const Case* like_ = nullptr;    ///< gives spec, shape and dtypes
+  bool keeps_positions_ = false;  ///< and what counts
   Case case_;
   std::vector<std::uint8_t> valid_;           ///< 1 where a position counts
   std::vector<std::uint8_t> masked_by_mask_;  ///< 0 where the mask field masks, whatever the label
@@ -287,6 +285,11 @@ class Drawing {
 
 Case draw_case(const LossSignature& signature, Dtype dtype, Profile profile, Choices& choices) {
   return Drawing(signature, dtype, profile, choices).draw();
+}
+
+Case draw_like(const LossSignature& signature, const Case& like, Keep keep, Profile profile,
+               Choices& choices) {
+  return Drawing(signature, like, keep, profile, choices).draw();
 }
 
 std::uint64_t case_seed(std::uint64_t root_seed, std::string_view loss_id, Dtype dtype,

@@ -15,6 +15,15 @@ namespace lossgate::fuzz {
 /// valid position only where the field declares it legal.
 Case draw_case(const LossSignature& signature, Dtype dtype, Profile profile, Choices& choices);
 
+/// What a case takes from the one it is like: options, shape and dtypes, and with `positions` also
+/// which positions count.
+enum class Keep { frame, positions };
+
+/// Such a case with everything else drawn anew. Of the fields of `like` that do not have its shape
+/// only the dtype is looked at.
+Case draw_like(const LossSignature& signature, const Case& like, Keep keep, Profile profile,
+               Choices& choices);
+
 /// The seed of the index-th case of a run, whoever draws it.
 std::uint64_t case_seed(std::uint64_t root_seed, std::string_view loss_id, Dtype dtype,
                         std::uint64_t index);

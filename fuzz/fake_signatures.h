@@ -108,4 +108,8 @@ inline LossSignature fake_payload_operation() {
   return signature;
 }
 
+inline std::vector<LossSignature> all_signatures() {
+  return {fake_policy_loss(), fake_vocabulary_loss(), fake_mixed_loss(), fake_payload_operation()};
+}
+
 }  // namespace lossgate::fuzz

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "fuzz/domains/column.h"
 #include "fuzz/profile.h"
 
 namespace lossgate::fuzz {
@@ -37,5 +38,8 @@ void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choic
 /// are 1 in `candidates`.
 void revive_rows(std::span<std::uint8_t> valid, std::span<const std::uint8_t> candidates,
                  std::int64_t tokens, Choices& choices);
+
+/// A mask below the positions, over the support, say: the first entry of a row always counts.
+void draw_inner_mask(const Column& column, Temper temper, Choices& choices);
 
 }  // namespace lossgate::fuzz

@@ -42,14 +42,13 @@ std::int64_t draw_extent(Axis axis, Temper temper, Choices& choices) {
   return 1;
 }
 
-/// What a loss has to go through: every combination of places on its axes.
+}  // namespace
+
 std::int64_t work(const Shape& shape) {
   std::int64_t product = 1;
   for (Axis axis : kAllAxes) product *= std::max<std::int64_t>(shape[axis], 1);
   return product;
 }
-
-}  // namespace
 
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices) {
   Shape shape;

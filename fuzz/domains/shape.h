@@ -13,4 +13,7 @@ namespace lossgate::fuzz {
 /// extent of 0.
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices);
 
+/// What a loss has to go through: every combination of places on its axes.
+std::int64_t work(const Shape& shape);
+
 }  // namespace lossgate::fuzz

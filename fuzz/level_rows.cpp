@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/level_rows.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace lossgate::fuzz {
+
+void level_rows(const LossSignature& signature, std::span<const std::uint8_t> valid, Case& c) {
+  const std::int64_t sequences = c.shape[Axis::sequences], tokens = c.shape[Axis::tokens];
+  for (const Field& field : signature.fields) {
+    Tensor& tensor = c.batch.at(field.name);
+    if (!field.one_per_sequence || !is_positional(field) || tensor.size() == 0) continue;
+    for (std::int64_t row = 0; row < sequences; ++row) {
+      const auto first = valid.begin() + row * tokens;
+      const auto counts = std::find(first, first + tokens, std::uint8_t{1});
+      const auto from = counts == first + tokens ? first : counts;
+      const double value = tensor.at(from - valid.begin());
+      for (std::int64_t t = 0; t < tokens; ++t) tensor.set(row * tokens + t, value);
+    }
+  }
+}
+
+void level_rows(const LossSignature& signature, Case& c) {
+  if (std::ranges::none_of(signature.fields, &Field::one_per_sequence)) return;
+  const std::vector<bool> positions = valid_positions(signature, c);
+  const std::vector<std::uint8_t> valid(positions.begin(), positions.end());
+  level_rows(signature, valid, c);
+}
+
+}  // namespace lossgate::fuzz

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "reference/spec/case.h"
+#include "reference/spec/signature.h"
+
+namespace lossgate::fuzz {
+
+/// Gives each sequence of a field that has one value for each the value of its first position that
+/// counts.
+void level_rows(const LossSignature& signature, std::span<const std::uint8_t> valid, Case& c);
+
+/// The same, where what counts follows from the case.
+void level_rows(const LossSignature& signature, Case& c);
+
+}  // namespace lossgate::fuzz
