@@ -9,10 +9,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
-#include <set>
 
 #include "ci/arithmetic_trial.h"
+#include "ci/begun_record.h"
 #include "ci/devices.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
@@ -45,61 +44,6 @@ Policy policy_of(const GateOptions& options) {
     policy.baseline = parse_baseline(text_of(options.baseline), options.baseline);
   }
   return policy;
-}
-
-report::Subject subject_of(const impl::Implementation& implementation) {
-  report::Subject subject;
-  subject.loss = implementation.loss;
-  subject.name = implementation.name;
-  subject.device = implementation.device;
-  subject.file = implementation.source.file;
-  subject.line = implementation.source.line;
-  if (implementation.fault) {
-    subject.twin = implementation.fault->twin;
-    subject.thread = implementation.fault->thread;
-    subject.cause = implementation.fault->cause;
-    subject.trigger = implementation.fault->trigger;
-    subject.killers = implementation.fault->killers;
-  }
-  return subject;
-}
-
-report::RunRecord empty_record(const Plan& plan, const GateOptions& options) {
-  report::RunRecord record;
-  record.version = version();
-  record.commit = commit();
-  record.environment = read_environment();
-  const Filters& filters = options.plan.filters;
-  std::vector<std::string> corpora;  // a path may tell more of the machine than a record should
-  for (const std::string& folder : options.plan.corpora) {
-    const auto path = std::filesystem::path(folder + "/.").lexically_normal();
-    corpora.push_back(path.parent_path().filename().string());
-  }
-  record.request = {.profile = std::string(name(options.plan.profile)),
-                    .seed = options.plan.seed,
-                    .cases = options.plan.cases,
-                    .losses = filters.losses,
-                    .implementations = filters.implementations,
-                    .properties = filters.properties,
-                    .dtypes = filters.dtypes,
-                    .hardening = filters.hardening,
-                    .corpora = corpora,
-                    .fail_on = std::string(name(options.fail_on))};
-  record.cases_planned = plan.size();
-  for (const properties::Property* property : plan.selection().properties) {
-    record.properties.push_back(
-        {property->name, std::string(name(property->tier)), property->statement});
-  }
-  for (const report::PropertyEntry& entry : run_properties()) record.properties.push_back(entry);
-  std::set<std::string> listed;  // several brought subjects may have one loss
-  for (const reference::Loss* loss : plan.selection().losses) {
-    if (!listed.insert(loss->signature.id).second) continue;
-    for (const impl::Implementation* implementation : plan.selection().implementations) {
-      if (implementation->loss != loss->signature.id) continue;
-      record.subjects.push_back(subject_of(*implementation));
-    }
-  }
-  return record;
 }
 
 void run(const Plan& plan, const GateOptions& options, report::RunRecord& record) {
@@ -163,7 +107,7 @@ int run_gate(const GateOptions& options) {
   std::signal(SIGTERM, [](int) { interrupted = true; });
 
   const auto start = std::chrono::steady_clock::now();
-  report::RunRecord record = empty_record(plan, options);
+  report::RunRecord record = begun_record(plan, options.fail_on);
   run(plan, options, record);
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   record.interrupted = interrupted;

@@ -2,17 +2,11 @@
 #include "ci/sound.h"
 
 #include <algorithm>
-#include <chrono>
-#include <map>
 #include <optional>
 
-#include "ci/findings.h"
+#include "ci/inquiry.h"
 #include "ci/traits.h"
 #include "ci/variant.h"
-#include "corpora/case_id.h"
-#include "fuzz/minimise.h"
-#include "properties/another_formula.h"
-#include "properties/diagnosis.h"
 
 namespace lossgate::ci {
 namespace {
@@ -20,18 +14,7 @@ namespace {
 using properties::CaseStudy;
 using properties::Evaluation;
 using properties::Outcome;
-using properties::Property;
 using properties::Verdict;
-
-/// Findings named of one kind of violation in one task; each costs some evaluations. All violations
-/// are counted.
-constexpr int kFindingsPerKind = 4;
-
-/// What may be spent to make the case of a finding simple: it is a service, not the verdict.
-constexpr fuzz::Effort kEffort = {.tries = 500, .time = std::chrono::seconds(5)};
-
-/// Benign cases on which a finding's property is asked again, to know its grade (rule E5).
-constexpr std::int64_t kBenignCases = 16;
 
 bool skipped_by(const Task& task, std::int64_t ordinal, const std::string& implementation) {
   return std::ranges::find(task.skips, Skip{ordinal, implementation}) != task.skips.end();
@@ -40,7 +23,7 @@ bool skipped_by(const Task& task, std::int64_t ordinal, const std::string& imple
 class SoundTask {
  public:
   SoundTask(const Plan& plan, const Task& task, Shown& shown, const Announce& announce)
-      : plan_(plan), task_(task), shown_(shown), announce_(announce) {
+      : plan_(plan), task_(task), announce_(announce), inquiry_(plan, shown, announce) {
     for (const impl::Implementation* implementation : plan.selection().implementations) {
       subjects_.push_back(guarded(*implementation));
     }
@@ -51,165 +34,28 @@ class SoundTask {
       const PlannedCase planned = plan_.at(ordinal);
       CaseStudy study(*planned.loss, planned.c);
       for (const Trait& trait : traits_of(planned.loss->signature, planned.c)) {
-        cover(record_, planned.c.spec.loss, trait.name, trait.shown);
+        cover(inquiry_.record(), planned.c.spec.loss, trait.name, trait.shown);
       }
       for (const impl::Implementation& subject : subjects_) {
         if (subject.loss != planned.c.spec.loss) continue;
         if (planned.only && planned.only->name != subject.name) continue;
-        if (!subject.fault) ask(study, subject, planned, ordinal);
+        const bool skipped = skipped_by(task_, ordinal, subject.name);
+        if (!subject.fault && !skipped) inquiry_.ask(study, subject, planned, ordinal);
         expect(study, subject, planned, ordinal);
       }
-      record_.cases_run += 1;
+      inquiry_.record().cases_run += 1;
     }
-    return std::move(record_);
+    return inquiry_.take();
   }
 
  private:
-  void ask(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
-           std::int64_t ordinal) {
-    if (planned.outside_contract) {
-      skip(subject, planned, ordinal, properties::skipped("contract"));
-      return;
-    }
-    if (const auto reason = subject.unsupported(planned.c)) {
-      skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
-      return;
-    }
-    if (skipped_by(task_, ordinal, subject.name)) return;
-    announce_(ordinal, subject.name);
-    const auto start = std::chrono::steady_clock::now();
-    int calls = 0;
-    try {
-      Evaluation evaluation(study, subject);
-      if (const auto reason = not_computed(evaluation)) {
-        skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
-        return;
-      }
-      const auto outcomes = check_all(evaluation, plan_.selection().properties, true);
-      calls = evaluation.calls();
-      for (std::size_t i = 0; i < outcomes.size(); ++i) {
-        const Property& property = *plan_.selection().properties[i];
-        const bool moot = property.precedence != properties::Precedence::formula &&
-                          another_formula(subject, planned, property, outcomes[i]);
-        enter(study, subject, planned, ordinal, property,
-              moot ? properties::skipped("another formula") : outcomes[i]);
-      }
-    } catch (const ImplementationThrew& error) {
-      add_failure(record_, planned, ordinal, subject, error.property, error.what());
-    }
-    time(subject, planned, calls, start);
-  }
-
-  /// Why the implementation cannot be asked, where only the call can tell.
-  static std::optional<std::string> not_computed(Evaluation& evaluation) {
-    if (evaluation.study().refusal()) return std::nullopt;
-    const auto& refusal = evaluation.actual().refusal;
-    if (!refusal || refusal->argument != impl::kNotComputed) return std::nullopt;
-    return refusal->message;
-  }
-
-  void skip(const impl::Implementation& subject, const PlannedCase& planned, std::int64_t ordinal,
-            const Outcome& outcome) {
-    for (const Property* property : plan_.selection().properties) {
-      tally(cell(subject, planned, *property), outcome, ordinal);
-    }
-  }
-
-  void enter(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
-             std::int64_t ordinal, const Property& property, const Outcome& outcome) {
-    report::Cell& row = cell(subject, planned, property);
-    tally(row, outcome, ordinal);
-    if (row.worst_ordinal == ordinal) row.worst_case = corpora::case_id(planned.c);
-    if (!outcome.violation) return;
-    const properties::Violation& violation = *outcome.violation;
-    const std::string kind = subject.name + "|" + property.name + "|" + violation.cause + "|" +
-                             violation.place.output +
-                             (violation.place.valid ? "|valid" : "|masked");
-    if (++findings_[kind] > kFindingsPerKind) return;
-    const bool benign =
-        planned.benign || shown_by_benign(subject, planned, property, violation.cause);
-    properties::Finding finding = name_finding(study, subject, property, violation, benign);
-    const bool another = another_formula(subject, planned, property, outcome);
-    if (another) name_another_formula(finding, planned.c.spec.reduction);
-    if (!first_of_its_kind(finding)) {
-      add_finding(record_, counted(finding, ordinal));
-      return;
-    }
-    announce_(ordinal, subject.name);
-    finding.diagnosis = properties::diagnose(study, subject, property, violation);
-    PlannedCase simple = planned;
-    make_simple(finding, subject, simple, property);
-    if (another) name_another_formula(finding, planned.c.spec.reduction);
-    add_finding(record_, recorded(finding, subject, simple, ordinal));
-  }
-
-  /// Of findings alike the most ordinary is kept, and of those the one with the lowest number; no
-  /// process meets that after the others.
-  bool first_of_its_kind(const properties::Finding& finding) {
-    const auto [known, fresh] = shown_.try_emplace(finding.fingerprint, finding.grade);
-    if (!fresh && finding.grade >= known->second) return false;
-    known->second = finding.grade;
-    return true;
-  }
-
-  /// Makes the case the simplest one that shows the finding, and gives the finding its reach.
-  void make_simple(properties::Finding& finding, const impl::Implementation& subject,
-                   PlannedCase& planned, const Property& property) {
-    const auto failure = fuzz::Failure::on(*planned.loss, subject, property, planned.c);
-    if (!failure) return;  // it takes a sibling, or is not the same again
-    planned.c = fuzz::minimise(*failure, planned.c, kEffort).c;
-    CaseStudy study(*planned.loss, planned.c);
-    Evaluation evaluation(study, subject);
-    const Outcome outcome = property.check(evaluation);
-    if (!outcome.violation) return;
-    finding.violation = *outcome.violation;
-    finding.reach = reach_of(study, subject, property, finding.violation);
-  }
-
-  /// Whether a violation says no more than that the subject's formula is another (rule E7); found
-  /// out once of each subject, in its widest format.
-  bool another_formula(const impl::Implementation& subject, const PlannedCase& planned,
-                       const Property& property, const Outcome& outcome) {
-    if (!outcome.violation || planned.loss->advice) return false;
-    if (!properties::hangs_on_formula(property, *outcome.violation)) return false;
-    const std::string kind = subject.loss + "|" + subject.name;
-    const auto [known, fresh] = another_formula_.try_emplace(kind, false);
-    if (!fresh) return known->second;
-    std::vector<Case> benign;
-    for (std::int64_t i = 0; i < kBenignCases; ++i) {
-      PlannedCase wide = planned;
-      wide.dtype = Dtype::f64;
-      wide = plan_.benign_like(wide, i);
-      benign.push_back(subject.unsupported(wide.c) ? plan_.benign_like(planned, i).c : wide.c);
-    }
-    known->second = properties::computes_another_formula(*planned.loss, subject, benign);
-    return known->second;
-  }
-
-  /// Whether a benign case shows the same; asked once of each kind.
-  bool shown_by_benign(const impl::Implementation& subject, const PlannedCase& planned,
-                       const Property& property, const std::string& cause) {
-    const std::string kind = subject.loss + "|" + subject.name + "|" + property.name + "|" + cause +
-                             "|" + std::string(name(planned.dtype));
-    const auto [known, fresh] = shown_by_benign_.try_emplace(kind, false);
-    for (std::int64_t i = 0; fresh && !known->second && i < kBenignCases; ++i) {
-      const PlannedCase benign = plan_.benign_like(planned, i);
-      if (subject.unsupported(benign.c)) continue;
-      CaseStudy study(*benign.loss, benign.c);
-      Evaluation evaluation(study, subject);
-      const Outcome outcome = property.check(evaluation);
-      known->second = outcome.violation && outcome.violation->cause == cause;
-    }
-    return known->second;
-  }
-
   /// A regression says what must be violated on its case.
   void expect(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
               std::int64_t ordinal) {
     std::optional<Evaluation> evaluation;
     for (const auto& [implementation, property] : planned.expected) {
       if (implementation != subject.name) continue;
-      report::Expectation& row = record_.expectations.emplace_back();
+      report::Expectation& row = inquiry_.record().expectations.emplace_back();
       row.file = planned.file;
       row.implementation = implementation;
       row.property = property;
@@ -233,33 +79,11 @@ class SoundTask {
     }
   }
 
-  report::Cell& cell(const impl::Implementation& subject, const PlannedCase& planned,
-                     const Property& property) {
-    return report::cell(record_, subject.loss, subject.name, std::string(name(planned.dtype)),
-                        property.name);
-  }
-
-  void time(const impl::Implementation& subject, const PlannedCase& planned, int calls,
-            std::chrono::steady_clock::time_point start) {
-    report::RunRecord part;
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    part.timings.push_back({.loss = subject.loss,
-                            .implementation = subject.name,
-                            .dtype = std::string(name(planned.dtype)),
-                            .cases = 1,
-                            .calls = calls,
-                            .seconds = elapsed.count()});
-    merge(record_, part);
-  }
-
   const Plan& plan_;
   const Task& task_;
-  Shown& shown_;
   const Announce& announce_;
   std::vector<impl::Implementation> subjects_;
-  report::RunRecord record_;
-  std::map<std::string, int> findings_;
-  std::map<std::string, bool> shown_by_benign_, another_formula_;
+  Inquiry inquiry_;
 };
 
 }  // namespace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/begun_record.h"
+
+#include <filesystem>
+#include <set>
+
+#include "ci/environment.h"
+#include "ci/tasks.h"
+
+namespace lossgate::ci {
+namespace {
+
+report::Subject subject_of(const impl::Implementation& implementation) {
+  report::Subject subject;
+  subject.loss = implementation.loss;
+  subject.name = implementation.name;
+  subject.device = implementation.device;
+  subject.file = implementation.source.file;
+  subject.line = implementation.source.line;
+  if (implementation.fault) {
+    subject.twin = implementation.fault->twin;
+    subject.thread = implementation.fault->thread;
+    subject.cause = implementation.fault->cause;
+    subject.trigger = implementation.fault->trigger;
+    subject.killers = implementation.fault->killers;
+  }
+  return subject;
+}
+
+}  // namespace
+
+report::RunRecord begun_record(const Plan& plan, properties::Grade fail_on) {
+  const PlanOptions& options = plan.options();
+  report::RunRecord record;
+  record.version = version();
+  record.commit = commit();
+  record.environment = read_environment();
+  const Filters& filters = options.filters;
+  std::vector<std::string> corpora;  // a path may tell more of the machine than a record should
+  for (const std::string& folder : options.corpora) {
+    const auto path = std::filesystem::path(folder + "/.").lexically_normal();
+    corpora.push_back(path.parent_path().filename().string());
+  }
+  record.request = {.profile = std::string(name(options.profile)),
+                    .seed = options.seed,
+                    .cases = options.cases,
+                    .losses = filters.losses,
+                    .implementations = filters.implementations,
+                    .properties = filters.properties,
+                    .dtypes = filters.dtypes,
+                    .hardening = filters.hardening,
+                    .corpora = corpora,
+                    .fail_on = std::string(name(fail_on))};
+  record.cases_planned = plan.size();
+  for (const properties::Property* property : plan.selection().properties) {
+    record.properties.push_back(
+        {property->name, std::string(name(property->tier)), property->statement});
+  }
+  for (const report::PropertyEntry& entry : run_properties()) record.properties.push_back(entry);
+  std::set<std::string> listed;  // several brought subjects may have one loss
+  for (const reference::Loss* loss : plan.selection().losses) {
+    if (!listed.insert(loss->signature.id).second) continue;
+    for (const impl::Implementation* implementation : plan.selection().implementations) {
+      if (implementation->loss != loss->signature.id) continue;
+      record.subjects.push_back(subject_of(*implementation));
+    }
+  }
+  return record;
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/inquiry.h"
+
+#include <chrono>
+#include <utility>
+
+#include "ci/findings.h"
+#include "ci/variant.h"
+#include "corpora/case_id.h"
+#include "fuzz/minimise.h"
+#include "properties/another_formula.h"
+#include "properties/diagnosis.h"
+
+namespace lossgate::ci {
+namespace {
+
+using properties::CaseStudy;
+using properties::Evaluation;
+using properties::Outcome;
+using properties::Property;
+
+/// Findings named of one kind of violation in one task; each costs some evaluations. All violations
+/// are counted.
+constexpr int kFindingsPerKind = 4;
+
+/// What may be spent to make the case of a finding simple: it is a service, not the verdict.
+constexpr fuzz::Effort kEffort = {.tries = 500, .time = std::chrono::seconds(5)};
+
+/// Benign cases on which a finding's property is asked again, to know its grade (rule E5).
+constexpr std::int64_t kBenignCases = 16;
+
+/// Why the implementation cannot be asked, where only the call can tell.
+std::optional<std::string> not_computed(Evaluation& evaluation) {
+  if (evaluation.study().refusal()) return std::nullopt;
+  const auto& refusal = evaluation.actual().refusal;
+  if (!refusal || refusal->argument != impl::kNotComputed) return std::nullopt;
+  return refusal->message;
+}
+
+}  // namespace
+
+void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
+                  std::int64_t ordinal, const Heard& heard) {
+  if (planned.outside_contract) {
+    skip(subject, planned, ordinal, properties::skipped("contract"));
+    return;
+  }
+  if (const auto reason = subject.unsupported(planned.c)) {
+    skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
+    return;
+  }
+  announce_(ordinal, subject.name);
+  const auto start = std::chrono::steady_clock::now();
+  int calls = 0;
+  try {
+    Evaluation evaluation(study, subject);
+    if (const auto reason = not_computed(evaluation)) {
+      skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
+      return;
+    }
+    const auto outcomes = check_all(evaluation, plan_.selection().properties, true);
+    calls = evaluation.calls();
+    if (heard) heard(evaluation, outcomes);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const Property& property = *plan_.selection().properties[i];
+      const bool moot = property.precedence != properties::Precedence::formula &&
+                        another_formula(subject, planned, property, outcomes[i]);
+      enter(study, subject, planned, ordinal, property,
+            moot ? properties::skipped("another formula") : outcomes[i]);
+    }
+  } catch (const ImplementationThrew& error) {
+    add_failure(record_, planned, ordinal, subject, error.property, error.what());
+  }
+  time(subject, planned, calls, start);
+}
+
+void Inquiry::skip(const impl::Implementation& subject, const PlannedCase& planned,
+                   std::int64_t ordinal, const Outcome& outcome) {
+  for (const Property* property : plan_.selection().properties) {
+    tally(cell(subject, planned, *property), outcome, ordinal);
+  }
+}
+
+void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
+                    const PlannedCase& planned, std::int64_t ordinal, const Property& property,
+                    const Outcome& outcome) {
+  report::Cell& row = cell(subject, planned, property);
+  tally(row, outcome, ordinal);
+  if (row.worst_ordinal == ordinal) row.worst_case = corpora::case_id(planned.c);
+  if (!outcome.violation) return;
+  const properties::Violation& violation = *outcome.violation;
+  const std::string kind = subject.name + "|" + property.name + "|" + violation.cause + "|" +
+                           violation.place.output + (violation.place.valid ? "|valid" : "|masked");
+  if (++findings_[kind] > kFindingsPerKind) return;
+  const bool benign =
+      planned.benign || shown_by_benign(subject, planned, property, violation.cause);
+  properties::Finding finding = name_finding(study, subject, property, violation, benign);
+  const bool another = another_formula(subject, planned, property, outcome);
+  if (another) name_another_formula(finding, planned.c.spec.reduction);
+  if (!first_of_its_kind(finding)) {
+    add_finding(record_, counted(finding, ordinal));
+    return;
+  }
+  announce_(ordinal, subject.name);
+  finding.diagnosis = properties::diagnose(study, subject, property, violation);
+  PlannedCase simple = planned;
+  make_simple(finding, subject, simple, property);
+  if (another) name_another_formula(finding, planned.c.spec.reduction);
+  add_finding(record_, recorded(finding, subject, simple, ordinal));
+}
+
+bool Inquiry::first_of_its_kind(const properties::Finding& finding) {
+  const auto [known, fresh] = shown_.try_emplace(finding.fingerprint, finding.grade);
+  if (!fresh && finding.grade >= known->second) return false;
+  known->second = finding.grade;
+  return true;
+}
+
+void Inquiry::make_simple(properties::Finding& finding, const impl::Implementation& subject,
+                          PlannedCase& planned, const Property& property) {
+  const auto failure = fuzz::Failure::on(*planned.loss, subject, property, planned.c);
+  if (!failure) return;  // it takes a sibling, or is not the same again
+  planned.c = fuzz::minimise(*failure, planned.c, kEffort).c;
+  CaseStudy study(*planned.loss, planned.c);
+  Evaluation evaluation(study, subject);
+  const Outcome outcome = property.check(evaluation);
+  if (!outcome.violation) return;
+  finding.violation = *outcome.violation;
+  finding.reach = reach_of(study, subject, property, finding.violation);
+}
+
+bool Inquiry::another_formula(const impl::Implementation& subject, const PlannedCase& planned,
+                              const Property& property, const Outcome& outcome) {
+  if (!outcome.violation || planned.loss->advice) return false;
+  if (!properties::hangs_on_formula(property, *outcome.violation)) return false;
+  const std::string kind = subject.loss + "|" + subject.name;
+  const auto [known, fresh] = another_formula_.try_emplace(kind, false);
+  if (!fresh) return known->second;
+  std::vector<Case> benign;
+  for (std::int64_t i = 0; i < kBenignCases; ++i) {
+    PlannedCase wide = planned;
+    wide.dtype = Dtype::f64;
+    wide = plan_.benign_like(wide, i);
+    benign.push_back(subject.unsupported(wide.c) ? plan_.benign_like(planned, i).c : wide.c);
+  }
+  known->second = properties::computes_another_formula(*planned.loss, subject, benign);
+  return known->second;
+}
+
+bool Inquiry::shown_by_benign(const impl::Implementation& subject, const PlannedCase& planned,
+                              const Property& property, const std::string& cause) {
+  const std::string kind = subject.loss + "|" + subject.name + "|" + property.name + "|" + cause +
+                           "|" + std::string(name(planned.dtype));
+  const auto [known, fresh] = shown_by_benign_.try_emplace(kind, false);
+  for (std::int64_t i = 0; fresh && !known->second && i < kBenignCases; ++i) {
+    const PlannedCase benign = plan_.benign_like(planned, i);
+    if (subject.unsupported(benign.c)) continue;
+    CaseStudy study(*benign.loss, benign.c);
+    Evaluation evaluation(study, subject);
+    const Outcome outcome = property.check(evaluation);
+    known->second = outcome.violation && outcome.violation->cause == cause;
+  }
+  return known->second;
+}
+
+report::Cell& Inquiry::cell(const impl::Implementation& subject, const PlannedCase& planned,
+                            const Property& property) {
+  return report::cell(record_, subject.loss, subject.name, std::string(name(planned.dtype)),
+                      property.name);
+}
+
+void Inquiry::time(const impl::Implementation& subject, const PlannedCase& planned, int calls,
+                   std::chrono::steady_clock::time_point start) {
+  report::RunRecord part;
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  part.timings.push_back({.loss = subject.loss,
+                          .implementation = subject.name,
+                          .dtype = std::string(name(planned.dtype)),
+                          .cases = 1,
+                          .calls = calls,
+                          .seconds = elapsed.count()});
+  merge(record_, part);
+}
+
+report::RunRecord Inquiry::take() {
+  findings_.clear();
+  return std::exchange(record_, {});
+}
+
+}  // namespace lossgate::ci

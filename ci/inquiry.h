@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ci/tasks.h"
+
+namespace lossgate::ci {
+
+/// Asks implementations about cases and enters what they say into a record. A violation becomes a
+/// finding, named, weighed and with the simplest case that shows it.
+class Inquiry {
+ public:
+  /// A finding like one in `shown` is only counted. `announce` hears of every long step.
+  Inquiry(const Plan& plan, Shown& shown, const Announce& announce)
+      : plan_(plan), shown_(shown), announce_(announce) {}
+
+  /// Told of the outcomes, those of the plan's properties in their order.
+  using Heard =
+      std::function<void(properties::Evaluation&, const std::vector<properties::Outcome>&)>;
+
+  /// What the subject (ci/variant.h: guarded) says of the case.
+  void ask(properties::CaseStudy& study, const impl::Implementation& subject,
+           const PlannedCase& planned, std::int64_t ordinal, const Heard& heard = nullptr);
+
+  report::RunRecord& record() { return record_; }
+  report::RunRecord take();  ///< what has been entered since the last time
+
+ private:
+  void skip(const impl::Implementation& subject, const PlannedCase& planned, std::int64_t ordinal,
+            const properties::Outcome& outcome);
+  void enter(properties::CaseStudy& study, const impl::Implementation& subject,
+             const PlannedCase& planned, std::int64_t ordinal, const properties::Property& property,
+             const properties::Outcome& outcome);
+  /// Of findings alike the most ordinary is kept, and of those the one with the lowest number; no
+  /// process meets that after the others.
+  bool first_of_its_kind(const properties::Finding& finding);
+  /// Makes the case the simplest one that shows the finding, and gives the finding its reach.
+  void make_simple(properties::Finding& finding, const impl::Implementation& subject,
+                   PlannedCase& planned, const properties::Property& property);
+  /// Whether a violation says no more than that the subject's formula is another (rule E7); found
+  /// out once of each subject, in its widest format.
+  bool another_formula(const impl::Implementation& subject, const PlannedCase& planned,
+                       const properties::Property& property, const properties::Outcome& outcome);
+  /// Whether a benign case shows the same; asked once of each kind.
+  bool shown_by_benign(const impl::Implementation& subject, const PlannedCase& planned,
+                       const properties::Property& property, const std::string& cause);
+  report::Cell& cell(const impl::Implementation& subject, const PlannedCase& planned,
+                     const properties::Property& property);
+  void time(const impl::Implementation& subject, const PlannedCase& planned, int calls,
+            std::chrono::steady_clock::time_point start);
+
+  const Plan& plan_;
+  Shown& shown_;
+  const Announce& announce_;
+  report::RunRecord record_;
+  std::map<std::string, int> findings_;
+  std::map<std::string, bool> shown_by_benign_, another_formula_;
+};
+
+}  // namespace lossgate::ci
