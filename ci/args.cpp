@@ -12,6 +12,9 @@
 
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/flags.h"
+#include "ci/fuzz_flags.h"
+#include "ci/fuzz_worker.h"
 #include "ci/gate.h"
 #include "ci/identify.h"
 #include "ci/subjects.h"
@@ -34,49 +37,10 @@ struct Flags {
   ReportOptions report;
   IdentifyOptions identify;
   InitOptions init;
+  FuzzFlags fuzz;
   std::string list, describe, profile = "hostile", fail_on = "rare";
   std::vector<std::string> corpora, configs;
 };
-
-template <class List>
-std::vector<std::string> names_of(const List& values) {
-  std::vector<std::string> names;
-  for (const auto& value : values) names.emplace_back(name(value));
-  return names;
-}
-
-template <class T>
-T parsed(const std::string& kind, const std::string& text, std::optional<T> value,
-         const std::vector<std::string>& known) {
-  if (!value) throw InputError(unknown_name(kind, text, known));
-  return *value;
-}
-
-// A flag for several names, given several times or set apart by commas.
-void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names,
-               const char* text) {
-  verb.add_option(flag, names, text)
-      ->allow_extra_args(false)
-      ->delimiter(',')
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("NAME");
-}
-
-void add_filters(CLI::App& verb, Filters& filters) {
-  add_names(verb, "--impl", filters.implementations, "Only these implementations");
-  add_names(verb, "--property", filters.properties, "Only these properties");
-}
-
-void add_configs(CLI::App& verb, std::vector<std::string>& configs) {
-  add_names(verb, "--config", configs, "Ask the losses that these lossgate.toml bring, no others");
-  verb.get_option("--config")->type_name("FILE");
-}
-
-std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs) {
-  std::vector<SubjectFile> files;
-  for (const std::string& path : configs) files.push_back(read_subject_file(path));
-  return files;
-}
 
 void add_minimise(CLI::App& verb, Flags& flags) {
   MinimiseOptions& minimise = flags.minimise;
@@ -152,6 +116,13 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   add_gate(
       *verb("gate", "Check implementations on stored and drawn cases", [&] { return gate(flags); }),
       flags);
+  add_fuzz(*verb("fuzz", "Search implementations until a budget is spent",
+                 [&] { return run_fuzz(fuzz_options(flags.fuzz)); }),
+           flags.fuzz);
+  MergeOptions& merge = flags.fuzz.merge;
+  add_merge(*verb("merge", "Put the folders of several campaigns together",
+                  [&] { return run_merge(merge); }),
+            merge);
   CLI::App* replay = verb("replay", "Show everything that one case file shows", [&] {
     flags.replay.filters.subjects = subject_files(flags.configs);
     return run_replay(flags.replay);
@@ -201,7 +172,8 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
       ->required();
   report->add_option("--out", flags.report.out,
                      "Folder to write to, that of the last run unless said");
-  verb("worker", "", run_worker)->group("");  // for gate alone
+  verb("worker", "", run_worker)->group("");            // for gate alone
+  verb("fuzz-worker", "", run_fuzz_worker)->group("");  // for fuzz alone
   verb("library-worker", "", impl::serve_library)->group("");
 }
 
@@ -223,11 +195,12 @@ int parse_and_run(const std::vector<Word>& words) {
       "lossgate");
   describe_command(app, flags, chosen);
   if (!words.empty() && !words[0].text.starts_with("-")) {
-    std::vector<std::string> verbs = {"gate",     "replay",   "minimise", "list",
-                                      "describe", "identify", "check",    "init",
-                                      "baseline", "report",   "worker",   "library-worker"};
+    std::vector<std::string> verbs = {"gate",     "fuzz",        "merge",         "replay",
+                                      "minimise", "list",        "describe",      "identify",
+                                      "check",    "init",        "baseline",      "report",
+                                      "worker",   "fuzz-worker", "library-worker"};
     if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
-      verbs.resize(verbs.size() - 2);
+      verbs.resize(verbs.size() - 3);
       throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));
     }
   }

@@ -45,13 +45,14 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return list;
 }
 
-pid_t spawn(int requests, int replies) {
+pid_t spawn(const std::string& verb, int requests, int replies, int shared) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
   posix_spawn_file_actions_adddup2(&actions, requests, 0);
   posix_spawn_file_actions_adddup2(&actions, replies, kReplyDescriptor);
+  if (shared >= 0) posix_spawn_file_actions_adddup2(&actions, shared, kSharedDescriptor);
   posix_spawn_file_actions_adddup2(&actions, 2, 1);  // what implementations print is no answer
   // A Ctrl-C reaches the whole group; the worker waits for the gate to end it.
   sigset_t blocked;
@@ -59,7 +60,7 @@ pid_t spawn(int requests, int replies) {
   sigaddset(&blocked, SIGINT);
   posix_spawnattr_setsigmask(&attributes, &blocked);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  std::vector<std::string> words = {"lossgate", "worker"}, variables = worker_environment();
+  std::vector<std::string> words = {"lossgate", verb}, variables = worker_environment();
   pid_t pid = -1;
   const int error = posix_spawn(&pid, "/proc/self/exe", &actions, &attributes,
                                 pointers(words).data(), pointers(variables).data());
@@ -71,7 +72,7 @@ pid_t spawn(int requests, int replies) {
 
 }  // namespace
 
-Child::Child() {
+Child::Child(const std::string& verb, int shared) {
   std::array<int, 2> requests{}, replies{};
   if (::pipe2(requests.data(), O_CLOEXEC) != 0) fail("no pipe to a worker", errno);
   if (::pipe2(replies.data(), O_CLOEXEC) != 0) {
@@ -83,7 +84,7 @@ Child::Child() {
   requests_ = requests[1];
   replies_ = replies[0];
   try {
-    pid_ = spawn(requests[0], replies[1]);
+    pid_ = spawn(verb, requests[0], replies[1], shared);
   } catch (...) {
     for (const int descriptor : {requests[0], requests[1], replies[0], replies[1]}) {
       ::close(descriptor);

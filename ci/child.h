@@ -9,11 +9,13 @@
 
 namespace lossgate::ci {
 
-/// A `lossgate worker` process with a pipe to it and one from it. Started by executing this program
-/// again: a fork would hang after LibTorch's threads. Ended when it goes out of scope.
+/// A process of this program, a `lossgate worker`, with a pipe to it and one from it. Started by
+/// executing the program again: a fork would hang after LibTorch's threads. Ended when it goes out
+/// of scope.
 class Child {
  public:
-  Child();  ///< throws MachineError
+  /// `shared`, if any, is what the process finds open as kSharedDescriptor. Throws MachineError.
+  explicit Child(const std::string& verb = "worker", int shared = -1);
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -13,6 +13,7 @@
 namespace lossgate::ci {
 
 inline constexpr int kReplyDescriptor = 3;
+inline constexpr int kSharedDescriptor = 4;  ///< of a campaign's worker: ci/under_way.h
 
 std::string encode(const PlanOptions& options);
 PlanOptions decode_plan(std::string_view line);  ///< throws MachineError

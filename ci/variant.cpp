@@ -2,6 +2,7 @@
 #include "ci/variant.h"
 
 #include <algorithm>
+#include <new>
 
 #include "ci/errors.h"
 #include "corpora/case_id.h"
@@ -81,6 +82,8 @@ impl::Implementation guarded(const impl::Implementation& implementation) {
       throw ImplementationThrew(error.what(), "does_not_hang");
     } catch (const impl::ProcessEnded& error) {
       throw ImplementationThrew(error.what(), "does_not_crash");
+    } catch (const std::bad_alloc&) {
+      throw ImplementationThrew("no memory: threw std::bad_alloc", "does_not_crash");
     } catch (const std::exception& error) {
       throw ImplementationThrew(std::string("threw: ") + error.what(), "does_not_crash");
     }

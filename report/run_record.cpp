@@ -45,11 +45,11 @@ void add(Timing& into, const Timing& part) {
 
 void add(Coverage& into, const Coverage& part) { into.cases += part.cases; }
 
-// The plainest case is kept, and of those the first.
+// The plainest case is kept, and of those the first; what is only counted has none.
 void add(RecordedFinding& into, const RecordedFinding& part) {
   const std::int64_t count = into.count + part.count;
   const auto rank_of = [](const RecordedFinding& f) {
-    return std::tuple(properties::parse_grade(f.grade), f.ordinal);
+    return std::tuple(f.case_id.empty(), properties::parse_grade(f.grade), f.ordinal);
   };
   if (rank_of(part) < rank_of(into)) into = part;
   into.count = count;

@@ -2,6 +2,8 @@
 #include "impl/catalog.h"
 
 #include <csignal>
+#include <cstdlib>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
@@ -57,6 +59,20 @@ LossResult fragile(const LossSignature& signature, const Case& c) {
   return exact(signature, c);
 }
 
+/// Like `exact` on what a campaign draws, but for the kinds of data on which a process ends, hangs
+/// or asks for too much.
+LossResult brittle(const LossSignature& signature, const Case& c) {
+  const std::int64_t sequences = c.shape[Axis::sequences];
+  if (c.upstream == 0.0) std::raise(SIGABRT);
+  if (sequences == 3 && c.layout != Layout::contiguous) {
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  if (sequences == 5) throw std::runtime_error("out of patience");
+  if (sequences == 8) ::operator delete(::operator new (std::size_t{10} << 30));
+  if (sequences == 2 && c.layout != Layout::contiguous) std::_Exit(7);
+  return exact(signature, c);
+}
+
 Implementation implementation(const std::string& name,
                               LossResult (*evaluate)(const LossSignature&, const Case&)) {
   Implementation made;
@@ -86,9 +102,9 @@ Implementation faulty(const std::string& name,
 
 const std::vector<Implementation>& catalog(bool /*with_torch*/) {
   static const std::vector<Implementation> all = {
-      implementation("fake_exact", exact), implementation("fake_wrong", doubled),
-      implementation("fake_fragile", fragile), faulty("fake_doubled", doubled),
-      faulty("fake_survivor", exact)};
+      implementation("fake_exact", exact),     implementation("fake_wrong", doubled),
+      implementation("fake_fragile", fragile), implementation("fake_brittle", brittle),
+      faulty("fake_doubled", doubled),         faulty("fake_survivor", exact)};
   return all;
 }
 

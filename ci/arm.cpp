@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/arm.h"
+
+#include <algorithm>
+
+#include "impl/catalog.h"
+
+namespace lossgate::ci {
+namespace {
+
+const impl::Implementation* twin_of(const impl::Implementation& faulty) {
+  for (const impl::Implementation& other : impl::catalog()) {
+    if (other.loss == faulty.loss && other.name == faulty.fault->twin) return &other;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<Arm> arms_of(const Plan& plan) {
+  const auto& named = plan.options().filters.implementations;
+  std::vector<Arm> arms;
+  for (const impl::Implementation* declared : plan.selection().implementations) {
+    const bool is_named = std::ranges::find(named, declared->name) != named.end();
+    if (declared->fault && !is_named) continue;
+    Arm arm;
+    arm.loss = reference::find_loss(declared->loss);
+    arm.declared = declared;
+    for (const auto& brought : plan.selection().brought) {
+      if (&brought->implementation != declared) continue;
+      arm.loss = &brought->loss;
+      arm.only = declared;
+      arm.dtypes = brought->dtypes;
+    }
+    if (!arm.only) arm.dtypes = dtypes_of(arm.loss->signature);
+    if (declared->fault) arm.twin = twin_of(*declared);
+    std::erase_if(arm.dtypes, [&](Dtype dtype) { return !plan.selection().has(dtype); });
+    if (!arm.dtypes.empty()) arms.push_back(std::move(arm));
+  }
+  return arms;
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/campaign.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "ci/errors.h"
+#include "ci/protocol.h"
+#include "corpora/text_codec.h"
+#include "fuzz/choices.h"
+#include "report/record_file.h"
+
+namespace lossgate::ci {
+namespace {
+
+constexpr int kMostFailedStarts = 3;
+constexpr double kSecondsToLoad = 300.0;  ///< an interpreter and all that it imports
+constexpr auto kSaveEvery = std::chrono::seconds(1);
+
+/// A stretch of time is long beside what it takes to start a process.
+constexpr double kLeastStretch = 1.0, kStretchPerStart = 5.0;
+
+/// What a finding is worth beside a case that shows something new.
+constexpr double kWorthOfFinding = 20.0;
+
+double since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Those that a machine's share leaves; where there are fewer than machines, several have the same.
+std::vector<Arm> dealt(std::vector<Arm> all, const Shard& shard) {
+  std::vector<Arm> mine;
+  const auto count = std::ssize(all);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i % shard.count == (shard.index - 1) % std::min(shard.count, count)) {
+      mine.push_back(std::move(all[static_cast<std::size_t>(i)]));
+    }
+  }
+  return mine;
+}
+
+corpora::Lookup lookup_of(const Arm& arm) {
+  return [&arm](std::string_view loss) {
+    return loss == arm.loss->signature.id ? &arm.loss->signature : nullptr;
+  };
+}
+
+}  // namespace
+
+struct Campaign::Worker {
+  std::unique_ptr<Child> child;
+  UnderWay under_way;
+  std::size_t arm = 0;
+  bool ready = false;
+  Clock::time_point started, stretch_began;
+  double seconds_to_start = 0.0, stretch = kLeastStretch;
+  double found = 0.0;              ///< in this stretch
+  std::int64_t cases_left = 0;     ///< of its share, where the budget is one of cases
+  std::int64_t unsaved_cases = 0;  ///< since the journal was told
+  Clock::time_point unsaved_since;
+};
+
+Campaign::Campaign(const Plan& plan, const CampaignOptions& options, CampaignFolder& folder,
+                   report::RunRecord& record)
+    : plan_(plan),
+      options_(options),
+      folder_(folder),
+      record_(record),
+      arms_(dealt(arms_of(plan), options.shard)),
+      seen_(arms_.size()),
+      schedule_(arms_.size()) {
+  const History& history = folder.history();
+  seconds_before_ = history.seconds;
+  for (std::size_t i = 0; i < arms_.size(); ++i) {
+    const auto spent = history.spent.find(arms_[i].name());
+    if (spent == history.spent.end()) continue;
+    seen_[i] = spent->second.seen;
+    cases_ += spent->second.cases;
+  }
+  for (const report::RecordedFinding& finding : history.findings.findings) {
+    shown_[finding.fingerprint] =
+        properties::parse_grade(finding.grade).value_or(properties::Grade::rare);
+  }
+}
+
+Campaign::~Campaign() = default;
+
+void Campaign::run(const std::atomic<bool>& interrupted) {
+  start_ = saved_ = Clock::now();
+  for (int i = 0; i < options_.workers; ++i) workers_.push_back(std::make_unique<Worker>());
+  while (!interrupted && !(options_.first && found_) && !options_.budget.spent(seconds(), cases_)) {
+    for (auto& worker : workers_) look_after(*worker);
+    wait();
+    if (Clock::now() - saved_ >= kSaveEvery) save();
+    if (on_tick) on_tick(*this);
+  }
+  for (auto& worker : workers_) settle(*worker);
+  save();
+  workers_.clear();
+}
+
+double Campaign::seconds() const { return seconds_before_ + since(start_); }
+
+std::string Campaign::busy_with() const {
+  std::string names;
+  for (const auto& worker : workers_) {
+    if (worker->child) names += (names.empty() ? "" : ", ") + arms_[worker->arm].name();
+  }
+  return names;
+}
+
+/// The search that comes next for this worker: its own one counts as free.
+std::size_t Campaign::next(const Worker& worker) const {
+  std::vector<bool> taken(arms_.size(), false);
+  for (const auto& other : workers_) {
+    if (other.get() != &worker && other->child) taken[other->arm] = true;
+  }
+  return schedule_.next(taken);
+}
+
+void Campaign::start(Worker& worker, std::size_t arm) {
+  const std::string& loss = arms_[arm].loss->signature.id;
+  worker.arm = arm;
+  worker.ready = false;
+  worker.started = worker.stretch_began = worker.unsaved_since = Clock::now();
+  worker.under_way.end();
+  worker.cases_left = options_.budget.cases == 0 ? 0 : share_of_cases();
+  worker.child = std::make_unique<Child>("fuzz-worker", worker.under_way.descriptor());
+  Stint stint{.loss = loss,
+              .implementation = arms_[arm].declared->name,
+              .seed = 0,
+              .cases = worker.cases_left,
+              .guided = options_.guided,
+              .memory_mib = options_.memory_mib,
+              .corpus = folder_.corpus_of(loss),
+              .seen = {seen_[arm].begin(), seen_[arm].end()},
+              .shown = shown_};
+  // Another seed for every start, after an interruption as well.
+  stint.seed = fuzz::mix(
+      plan_.options().seed ^ fuzz::hash_of(arms_[arm].name()) ^
+      fuzz::mix(static_cast<std::uint64_t>(++starts_) + static_cast<std::uint64_t>(cases_)) ^
+      static_cast<std::uint64_t>(options_.shard.index));
+  worker.child->write(encode(plan_.options()));
+  worker.child->write(encode(stint));
+}
+
+/// What is left of the budget and not under way, dealt to the workers.
+std::int64_t Campaign::share_of_cases() const {
+  std::int64_t left = options_.budget.cases - cases_;
+  for (const auto& worker : workers_) left -= worker->child ? worker->cases_left : 0;
+  return (left + options_.workers - 1) / options_.workers;
+}
+
+/// Starts a worker that has none, ends a stretch of time that is over and what hangs.
+void Campaign::look_after(Worker& worker) {
+  if (!worker.child) {
+    const bool left = options_.budget.cases == 0 || share_of_cases() > 0;
+    return left ? start(worker, next(worker)) : void();
+  }
+  const double patience =
+      worker.ready ? options_.timeout_s : std::max(options_.timeout_s, kSecondsToLoad);
+  const double silent =
+      worker.ready ? worker.under_way.since_sign_of_life().count() : since(worker.started);
+  if (silent > patience) {
+    worker.child->end();
+    return failed(worker, "does_not_hang", fmt::format("no answer within {} s", patience));
+  }
+  if (!worker.ready || since(worker.stretch_began) < worker.stretch) return;
+  settle(worker);
+  if (const std::size_t arm = next(worker); arm != worker.arm) {
+    worker.child.reset();
+    start(worker, arm);
+  }
+}
+
+/// Credits a stretch of time to its search.
+void Campaign::settle(Worker& worker) {
+  if (!worker.child || !worker.ready) return;
+  schedule_.credit(worker.arm, since(worker.stretch_began), worker.found);
+  worker.found = 0.0;
+  worker.stretch_began = Clock::now();
+}
+
+void Campaign::wait() {
+  std::vector<pollfd> watched;
+  std::vector<Worker*> owners;
+  for (auto& worker : workers_) {
+    if (!worker->child) continue;
+    watched.push_back({.fd = worker->child->descriptor(), .events = POLLIN, .revents = 0});
+    owners.push_back(worker.get());
+  }
+  constexpr int kMilliseconds = 100;
+  if (::poll(watched.data(), watched.size(), kMilliseconds) <= 0) return;
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    if (watched[i].revents != 0) listen(*owners[i]);
+  }
+}
+
+void Campaign::listen(Worker& worker) {
+  const bool open = worker.child->read();
+  while (worker.child) {
+    const auto line = worker.child->next_line();
+    if (!line) break;
+    hear(worker, *line);
+  }
+  if (!open && worker.child) failed(worker, "does_not_crash", worker.child->end());
+}
+
+void Campaign::hear(Worker& worker, const std::string& line) {
+  const std::string_view text = line;
+  if (text == "ready") {
+    worker.ready = true;
+    failed_starts_ = 0;
+    worker.seconds_to_start = since(worker.started);
+    worker.stretch = std::max(kLeastStretch, kStretchPerStart * worker.seconds_to_start);
+    worker.stretch_began = Clock::now();
+  } else if (text.starts_with("part ")) {
+    take_part(worker, report::from_json(text.substr(5), "a worker's answer"));
+  } else if (text == "spent") {
+    settle(worker);
+    worker.child.reset();
+  } else if (text.starts_with("kept ")) {
+    take_kept(worker, decode_kept(text.substr(5)));
+  } else {
+    throw MachineError(fmt::format("{}: {}", arms_[worker.arm].name(), text));
+  }
+}
+
+void Campaign::take_part(Worker& worker, report::RunRecord part) {
+  cases_ += part.cases_run;
+  worker.cases_left -= part.cases_run;
+  worker.unsaved_cases += part.cases_run;
+  for (report::RecordedFinding& finding : part.findings) {
+    if (!is_news(finding)) finding.case_text.clear();  // another worker was faster
+    if (!finding.case_text.empty()) worker.found += kWorthOfFinding;
+  }
+  folder_.found(part);
+  for (report::RecordedFinding& finding : part.findings) {
+    if (!finding.case_text.empty() && on_finding) on_finding(finding);
+    finding.case_text.clear();
+  }
+  merge(record_, part);
+}
+
+/// Whether nothing like it was found, or nothing as ordinary.
+bool Campaign::is_news(const report::RecordedFinding& finding) {
+  const auto grade = properties::parse_grade(finding.grade).value_or(properties::Grade::rare);
+  const auto [known, fresh] = shown_.try_emplace(finding.fingerprint, grade);
+  found_ = found_ || fresh;
+  return fresh || grade < std::exchange(known->second, std::min(known->second, grade));
+}
+
+void Campaign::take_kept(Worker& worker, const Kept& kept) {
+  const Arm& arm = arms_[worker.arm];
+  const Case c = corpora::decode(kept.text, "a kept case", lookup_of(arm));
+  seen_[worker.arm].insert(kept.features.begin(), kept.features.end());
+  folder_.keep(c, arm.loss->signature, arm.name(), kept.features);
+  worker.found += 1.0;
+  kept_ += 1;
+}
+
+/// Enters what a process ended on, as a finding with its case; it is started again elsewhere.
+void Campaign::failed(Worker& worker, const std::string& property, const std::string& cause) {
+  const std::string text = worker.under_way.text();
+  worker.child.reset();
+  if (text.empty()) {
+    if (++failed_starts_ < kMostFailedStarts) return;
+    throw MachineError("workers end before they ask anything: " + cause);
+  }
+  const Arm& arm = arms_[worker.arm];
+  PlannedCase planned;
+  planned.loss = arm.loss;
+  planned.c = corpora::decode(text, "the case under way", lookup_of(arm));
+  planned.c.provenance.title = "a finding of the campaign";
+  planned.dtype = float_dtype(planned.loss->signature, planned.c);
+  report::RunRecord part;
+  part.cases_run = 1;
+  add_failure(part, planned, cases_, *arm.declared, property, cause);
+  take_part(worker, std::move(part));
+}
+
+/// Tells the journal what was spent, and leaves a record that shows the campaign so far.
+void Campaign::save() {
+  for (auto& worker : workers_) {
+    folder_.spent(arms_[worker->arm].name(), std::exchange(worker->unsaved_cases, 0),
+                  since(worker->unsaved_since));
+    worker->unsaved_since = Clock::now();
+  }
+  folder_.elapsed(since(saved_));
+  saved_ = Clock::now();
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ci/arm.h"
+#include "ci/budget.h"
+#include "ci/campaign_folder.h"
+#include "ci/child.h"
+#include "ci/plan.h"
+#include "ci/stint.h"
+#include "ci/under_way.h"
+#include "fuzz/schedule.h"
+#include "report/run_record.h"
+
+namespace lossgate::ci {
+
+struct CampaignOptions {
+  Budget budget = {.seconds = 600.0, .cases = 0};
+  int workers = 1;
+  double timeout_s = 60.0;         ///< for one case, findings included
+  std::int64_t memory_mib = 4096;  ///< for one worker; 0: any
+  Shard shard;
+  bool guided = true;
+  bool first = false;  ///< stop at the first finding
+};
+
+/// Searches every implementation of the plan until the budget is spent: which of them next is what
+/// still pays, each in a process of its own. Whatever is found or kept goes to the folder at once.
+class Campaign {
+ public:
+  Campaign(const Plan& plan, const CampaignOptions& options, CampaignFolder& folder,
+           report::RunRecord& record);
+  ~Campaign();
+
+  const std::vector<Arm>& arms() const { return arms_; }
+
+  /// Hears of each finding that is new, and of how far the campaign is a few times a second.
+  std::function<void(const report::RecordedFinding&)> on_finding;
+  std::function<void(const Campaign&)> on_tick;
+
+  void run(const std::atomic<bool>& interrupted);  ///< throws MachineError
+
+  double seconds() const;  ///< by the clock on the wall, before an interruption as well
+  std::int64_t cases() const { return cases_; }
+  std::int64_t kept() const { return kept_; }
+  std::string busy_with() const;  ///< "grpo/torch, jsd/torch"
+
+ private:
+  struct Worker;
+  using Clock = std::chrono::steady_clock;
+
+  void start(Worker& worker, std::size_t arm);
+  void listen(Worker& worker);
+  void hear(Worker& worker, const std::string& line);
+  void take_part(Worker& worker, report::RunRecord part);
+  void take_kept(Worker& worker, const Kept& kept);
+  void failed(Worker& worker, const std::string& property, const std::string& cause);
+  void look_after(Worker& worker);
+  void settle(Worker& worker);
+  void wait();
+  void save();
+  std::size_t next(const Worker& worker) const;
+  std::int64_t share_of_cases() const;
+  bool is_news(const report::RecordedFinding& finding);
+
+  const Plan& plan_;
+  CampaignOptions options_;
+  CampaignFolder& folder_;
+  report::RunRecord& record_;
+  std::vector<Arm> arms_;
+  std::vector<std::set<fuzz::Feature>> seen_;  ///< by arm
+  Shown shown_;
+  fuzz::Schedule schedule_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::int64_t cases_ = 0, kept_ = 0, starts_ = 0;
+  int failed_starts_ = 0;
+  bool found_ = false;
+  double seconds_before_ = 0.0;
+  Clock::time_point start_ = Clock::now(), saved_ = start_;
+};
+
+}  // namespace lossgate::ci

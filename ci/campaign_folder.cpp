@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/campaign_folder.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "ci/environment.h"
+#include "ci/errors.h"
+#include "corpora/case_id.h"
+#include "corpora/files.h"
+#include "corpora/text_codec.h"
+#include "report/record_file.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+/// More is not kept in memory when the disk is full.
+constexpr std::size_t kMostWaiting = 10'000;
+
+}  // namespace
+
+CampaignFolder::CampaignFolder(fs::path path) : path_(std::move(path)) {
+  try {
+    history_ = read_history(path_ / "journal");
+    fs::create_directories(path_);
+  } catch (const fs::filesystem_error& error) {
+    throw MachineError("--out " + path_.string() +
+                       ": nothing can be written there: " + error.code().message());
+  }
+  journal_ = std::make_unique<Journal>(path_ / "journal");
+  if (!history_.begun) {
+    journal_->append(
+        Json{{"campaign", {{"journal", kJournalVersion}, {"version", version()}}}}.dump());
+    if (!journal_->flush()) {
+      throw MachineError("--out " + path_.string() +
+                         ": nothing can be written there: " + journal_->trouble());
+    }
+  }
+}
+
+std::vector<std::string> CampaignFolder::corpus_of(const std::string& loss) const {
+  std::error_code none;
+  std::vector<std::pair<fs::file_time_type, std::string>> files;
+  for (const auto& entry : fs::directory_iterator(path_ / "corpus" / loss, none)) {
+    if (entry.path().extension() != ".case") continue;
+    files.emplace_back(entry.last_write_time(none), entry.path().string());
+  }
+  std::ranges::sort(files);
+  std::vector<std::string> names;
+  for (auto& [time, file] : files) names.push_back(std::move(file));
+  return names;
+}
+
+void CampaignFolder::keep(const Case& c, const LossSignature& signature, const std::string& arm,
+                          const std::vector<fuzz::Feature>& features) {
+  const std::string id = corpora::case_id(c);
+  const Json line = {{"kept", {{"case", id}, {"arm", arm}, {"features", features}}}};
+  write({path_ / "corpus" / signature.id / (id + ".case"), corpora::encode(c, signature),
+         line.dump()});
+}
+
+void CampaignFolder::found(const report::RunRecord& findings) {
+  for (report::RecordedFinding finding : findings.findings) {
+    if (finding.case_text.empty()) continue;  // one more like one that is there
+    report::RunRecord record;
+    const std::string text = std::exchange(finding.case_text, {});
+    const fs::path file = path_ / finding.case_file;
+    record.findings.push_back(std::move(finding));
+    const Json line = {{"found", Json::parse(report::to_json(record, -1))}};
+    write({file, text, line.dump()});
+  }
+}
+
+void CampaignFolder::spent(const std::string& arm, std::int64_t cases, double seconds) {
+  if (cases == 0) return;
+  write({{}, {}, Json{{"spent", {{"arm", arm}, {"cases", cases}, {"seconds", seconds}}}}.dump()});
+}
+
+void CampaignFolder::elapsed(double seconds) { write({{}, {}, Json{{"elapsed", seconds}}.dump()}); }
+
+void CampaignFolder::take_over(const fs::path& folder, const History& history,
+                               const report::RunRecord& findings) {
+  for (const auto& [arm, spent] : history.spent) {
+    this->spent(arm, spent.cases, spent.seconds);
+    write({{}, {}, Json{{"kept", {{"case", ""}, {"arm", arm}, {"features", spent.seen}}}}.dump()});
+  }
+  elapsed(history.seconds);
+  found(findings);
+  if (!fs::exists(folder / "corpus")) return;
+  fs::copy(folder / "corpus", path_ / "corpus",
+           fs::copy_options::recursive | fs::copy_options::skip_existing);
+}
+
+void CampaignFolder::write(Waiting waiting) {
+  if (waiting_.size() >= kMostWaiting) return;
+  waiting_.push_back(std::move(waiting));
+  flush();
+}
+
+bool CampaignFolder::flush() {
+  while (!waiting_.empty()) {
+    Waiting& next = waiting_.front();
+    try {
+      if (!next.file.empty()) corpora::write_file(next.file, next.text);
+    } catch (const fs::filesystem_error& error) {
+      trouble_ = error.code().message();
+      return false;
+    }
+    journal_->append(std::move(next.line));
+    waiting_.pop_front();
+  }
+  const bool done = journal_->flush();
+  trouble_ = journal_->trouble();
+  return done;
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ci/history.h"
+#include "ci/journal.h"
+#include "fuzz/features.h"
+#include "reference/spec/case.h"
+#include "report/run_record.h"
+
+namespace lossgate::ci {
+
+/// The state of a campaign on disk: `journal`, `corpus/<loss>/<id>.case` and `findings/<id>.case`.
+/// Every file is written whole or not at all, and before the line that speaks of it.
+class CampaignFolder {
+ public:
+  /// Reads what is there. Throws InputError where a newer version wrote it, MachineError where
+  /// nothing can be written.
+  explicit CampaignFolder(std::filesystem::path path);
+
+  const std::filesystem::path& path() const { return path_; }
+  const History& history() const { return history_; }
+
+  /// The cases kept of a loss, the newest last.
+  std::vector<std::string> corpus_of(const std::string& loss) const;
+
+  void keep(const Case& c, const LossSignature& signature, const std::string& arm,
+            const std::vector<fuzz::Feature>& features);
+  void found(const report::RunRecord& findings);  ///< with the texts of their cases
+  void spent(const std::string& arm, std::int64_t cases, double seconds);
+  void elapsed(double seconds);  ///< since the last time, by the clock on the wall
+
+  /// Adds what another folder holds.
+  void take_over(const std::filesystem::path& folder, const History& history,
+                 const report::RunRecord& findings);
+
+  /// Writes what waits; false where the disk takes no more, say.
+  bool flush();
+  std::size_t waiting() const { return waiting_.size() + journal_->waiting(); }
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  struct Waiting {
+    std::filesystem::path file;  ///< empty: none
+    std::string text, line;
+  };
+  void write(Waiting waiting);
+
+  std::filesystem::path path_;
+  History history_;
+  std::unique_ptr<Journal> journal_;
+  std::deque<Waiting> waiting_;
+  std::string trouble_;
+};
+
+}  // namespace lossgate::ci

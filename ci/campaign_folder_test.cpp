@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/campaign_folder.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "ci/errors.h"
+#include "fuzz/draw_case.h"
+#include "reference/reference.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Scratch {
+ public:
+  Scratch() { fs::remove_all(path()); }
+  ~Scratch() { fs::remove_all(path()); }
+  static fs::path path() { return fs::temp_directory_path() / "lossgate-campaign-folder"; }
+};
+
+Case some_case() {
+  fuzz::Choices choices(1);
+  return draw_case(*reference::find_signature("grpo"), Dtype::f32, fuzz::Profile::hostile, choices);
+}
+
+report::RunRecord a_finding(const std::string& fingerprint) {
+  report::RunRecord record;
+  report::RecordedFinding& finding = record.findings.emplace_back();
+  finding.fingerprint = fingerprint;
+  finding.grade = "rare";
+  finding.case_file = "findings/0123456789abcdef.case";
+  finding.case_text = "the text\n";
+  return record;
+}
+
+TEST(CampaignFolder, RemembersWhatItWasTold) {
+  const Scratch scratch;
+  {
+    CampaignFolder folder(Scratch::path());
+    EXPECT_FALSE(folder.history().begun);
+    folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3, 65535});
+    folder.spent("grpo/host", 100, 1.5);
+    folder.spent("grpo/host", 50, 0.5);
+    folder.elapsed(2.0);
+    folder.found(a_finding("a|b"));
+    EXPECT_EQ(folder.waiting(), 0u);
+  }
+  const CampaignFolder folder(Scratch::path());
+  const History& history = folder.history();
+  EXPECT_TRUE(history.begun);
+  EXPECT_EQ(history.damaged, 0);
+  EXPECT_EQ(history.seconds, 2.0);
+  EXPECT_EQ(history.spent.at("grpo/host").cases, 150);
+  EXPECT_EQ(history.spent.at("grpo/host").seen, (std::set<fuzz::Feature>{3, 65535}));
+  ASSERT_EQ(history.findings.findings.size(), 1u);
+  EXPECT_EQ(history.findings.findings[0].fingerprint, "a|b");
+  EXPECT_EQ(folder.corpus_of("grpo").size(), 1u);
+  EXPECT_TRUE(fs::exists(Scratch::path() / "findings/0123456789abcdef.case"));
+}
+
+TEST(CampaignFolder, AFindingThatIsOnlyCountedIsNotWritten) {
+  const Scratch scratch;
+  report::RunRecord counted = a_finding("a|b");
+  counted.findings[0].case_text.clear();
+  CampaignFolder(Scratch::path()).found(counted);
+  EXPECT_TRUE(CampaignFolder(Scratch::path()).history().findings.findings.empty());
+}
+
+void write_journal(const std::string& line) {
+  fs::create_directories(Scratch::path());
+  Journal(Scratch::path() / "journal").append(line);
+}
+
+TEST(CampaignFolder, OneOfANewerVersionIsRefusedByItsVersion) {
+  const Scratch scratch;
+  write_journal(R"({"campaign": {"journal": 2, "version": "9.1.0"}})");
+  try {
+    CampaignFolder folder(Scratch::path());
+    FAIL() << "was taken";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("lossgate 9.1.0"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("version 2, expected 1"), std::string::npos);
+  }
+}
+
+TEST(CampaignFolder, LinesThatMeanNothingAreCounted) {
+  const Scratch scratch;
+  { CampaignFolder folder(Scratch::path()); }
+  write_journal("no json");
+  write_journal(R"({"spent": {"arm": 7}})");
+  write_journal(R"({"found": {"schema": 99}})");
+  write_journal(R"({"kept": {"arm": "a/b", "features": [70000]}})");
+  std::ofstream(Scratch::path() / "journal", std::ios::app) << "half a li";
+  EXPECT_EQ(CampaignFolder(Scratch::path()).history().damaged, 5);
+}
+
+TEST(CampaignFolder, TakesOverWhatAnotherHolds) {
+  const Scratch scratch;
+  const fs::path one = Scratch::path() / "one", both = Scratch::path() / "both";
+  {
+    CampaignFolder folder(one);
+    folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3});
+    folder.spent("grpo/host", 100, 1.5);
+    folder.elapsed(2.0);
+  }
+  {
+    CampaignFolder folder(both);
+    folder.spent("grpo/host", 10, 1.0);
+    folder.take_over(one, read_history(one / "journal"), a_finding("a|b"));
+  }
+  const CampaignFolder folder(both);
+  EXPECT_EQ(folder.history().spent.at("grpo/host").cases, 110);
+  EXPECT_EQ(folder.history().spent.at("grpo/host").seen, (std::set<fuzz::Feature>{3}));
+  EXPECT_EQ(folder.history().findings.findings.size(), 1u);
+  EXPECT_EQ(folder.corpus_of("grpo").size(), 1u);
+}
+
+}  // namespace
+}  // namespace lossgate::ci

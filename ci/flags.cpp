@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/flags.h"
+
+namespace lossgate::ci {
+
+void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names,
+               const char* text) {
+  verb.add_option(flag, names, text)
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("NAME");
+}
+
+void add_filters(CLI::App& verb, Filters& filters) {
+  add_names(verb, "--impl", filters.implementations, "Only these implementations");
+  add_names(verb, "--property", filters.properties, "Only these properties");
+}
+
+void add_configs(CLI::App& verb, std::vector<std::string>& configs) {
+  add_names(verb, "--config", configs, "Ask the losses that these lossgate.toml bring, no others");
+  verb.get_option("--config")->type_name("FILE");
+}
+
+std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs) {
+  std::vector<SubjectFile> files;
+  for (const std::string& path : configs) files.push_back(read_subject_file(path));
+  return files;
+}
+
+}  // namespace lossgate::ci

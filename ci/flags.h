@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ci/errors.h"
+#include "ci/selection.h"
+#include "ci/suggestion.h"
+
+/// Flags that several verbs have.
+namespace lossgate::ci {
+
+template <class List>
+std::vector<std::string> names_of(const List& values) {
+  std::vector<std::string> names;
+  for (const auto& value : values) names.emplace_back(name(value));
+  return names;
+}
+
+template <class T>
+T parsed(const std::string& kind, const std::string& text, std::optional<T> value,
+         const std::vector<std::string>& known) {
+  if (!value) throw InputError(unknown_name(kind, text, known));
+  return *value;
+}
+
+/// A flag for several names, given several times or set apart by commas.
+void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names, const char* text);
+
+/// --impl and --property.
+void add_filters(CLI::App& verb, Filters& filters);
+
+/// --config, and what the files say.
+void add_configs(CLI::App& verb, std::vector<std::string>& configs);
+std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs);
+
+}  // namespace lossgate::ci

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/fuzz.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include "ci/begun_record.h"
+#include "ci/environment.h"
+#include "ci/errors.h"
+#include "ci/live_line.h"
+#include "ci/out_folder.h"
+#include "ci/progress.h"
+#include "ci/waivers.h"
+#include "corpora/files.h"
+#include "report/board.h"
+#include "report/record_file.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::atomic<bool> interrupted = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+
+/// What an earlier run of the same campaign recorded; the journal knows of findings that it lost.
+void take_up(report::RunRecord& record, const CampaignFolder& folder) {
+  const fs::path file = folder.path() / "run.json";
+  const report::RunRecord& journal = folder.history().findings;
+  std::set<std::string> known;
+  if (fs::exists(file)) {
+    try {
+      const report::RunRecord earlier = report::read_record(file);
+      for (const auto& finding : earlier.findings) known.insert(finding.fingerprint);
+      merge(record, earlier);
+    } catch (const report::RecordError& error) {
+      fmt::print(stderr, "{}; its counts are lost\n", error.what());
+    }
+  }
+  report::RunRecord missing = journal;
+  std::erase_if(missing.findings,
+                [&](const auto& finding) { return known.contains(finding.fingerprint); });
+  merge(record, missing);
+}
+
+/// Puts the cases of these folders, of losses that are asked, into the corpus.
+void add_corpora(const FuzzOptions& options, const Plan& plan, const CampaignFolder& folder) {
+  const auto lookup = [&](std::string_view loss) { return plan.selection().find_signature(loss); };
+  for (const std::string& corpus : options.corpora) {
+    for (const fs::path& file : corpora::list_case_files(corpus)) {
+      const Case c = corpora::read_case_file(file, lookup);
+      const fs::path to = folder.path() / "corpus" / c.spec.loss / file.filename();
+      if (!fs::exists(to)) fs::create_directories(to.parent_path());
+      fs::copy_file(file, to, fs::copy_options::skip_existing);
+    }
+  }
+}
+
+class Teller {
+ public:
+  Teller(const Budget& budget, const CampaignFolder& folder) : budget_(budget), folder_(folder) {}
+
+  void begin(const Campaign& campaign) {
+    const History& history = folder_.history();
+    fmt::print("{} implementations, {}{}\n", campaign.arms().size(), budget_text(budget_),
+               history.begun ? fmt::format("; going on after {}, {} cases, {} findings",
+                                           duration_text(history.seconds), campaign.cases(),
+                                           history.findings.findings.size())
+                             : "");
+    if (history.damaged > 0) {
+      fmt::print("{}/journal: {} damaged lines skipped\n", folder_.path().string(),
+                 history.damaged);
+    }
+    std::fflush(stdout);
+    cases_before_ = campaign.cases();
+    seconds_before_ = campaign.seconds();
+  }
+
+  void finding(const Campaign& campaign, const report::RecordedFinding& finding) {
+    line_.clear();
+    ++findings_;
+    fmt::print("{} {:>8} cases: {} VIOLATED by {} ({}, {}; {}): {}/{}\n",
+               duration_text(campaign.seconds()), campaign.cases(), finding.property,
+               finding.implementation, finding.loss, finding.dtype, finding.cause,
+               folder_.path().string(), finding.case_file);
+    std::fflush(stdout);
+  }
+
+  void tick(const Campaign& campaign) {
+    disk();
+    if (!line_.due()) return;
+    const double seconds = campaign.seconds() - seconds_before_;
+    const auto cases = static_cast<double>(campaign.cases() - cases_before_);
+    line_.show(fmt::format("{} of {}, {} cases, {:.0f} a second, {} kept, {} new findings, {}",
+                           duration_text(campaign.seconds()), budget_text(budget_),
+                           campaign.cases(), seconds > 0.0 ? cases / seconds : 0.0, campaign.kept(),
+                           findings_, campaign.busy_with()));
+  }
+
+ private:
+  void disk() {
+    const bool full = folder_.waiting() > 0;
+    if (full == full_) return;
+    full_ = full;
+    line_.clear();
+    fmt::print(stderr, "{}\n",
+               full ? fmt::format("{}: {}; the campaign goes on and writes when it can",
+                                  folder_.path().string(), folder_.trouble())
+                    : folder_.path().string() + ": everything is written again");
+  }
+
+  const Budget& budget_;
+  const CampaignFolder& folder_;
+  LiveLine line_;
+  std::int64_t findings_ = 0, cases_before_ = 0;
+  double seconds_before_ = 0.0;
+  bool full_ = false;
+};
+
+/// The record as it is when the campaign ends now.
+report::RunRecord ended(report::RunRecord record, const Campaign& campaign,
+                        const FuzzOptions& options) {
+  record.seconds = campaign.seconds();
+  record.cases_run = record.cases_planned = campaign.cases();
+  put_in_order(record);
+  count_relaxed(record);
+  Policy policy;
+  policy.fail_on = options.fail_on;
+  policy.today = today();
+  judge(record, policy);
+  return record;
+}
+
+/// So that a kill leaves a record, too; the journal has what counts.
+void snapshot(const fs::path& folder, const report::RunRecord& record) {
+  try {
+    corpora::write_file(folder / "run.json", report::to_json(record));
+  } catch (const fs::filesystem_error&) {  // is told of the journal
+  }
+}
+
+int finish(const FuzzOptions& options, const Campaign& campaign, CampaignFolder& folder,
+           report::RunRecord record) {
+  record.interrupted = interrupted;
+  record = ended(std::move(record), campaign, options);
+  if (!folder.flush()) {
+    throw MachineError(fmt::format("{}: {}; {} findings and kept cases are not written",
+                                   options.out, folder.trouble(), folder.waiting()));
+  }
+  write_out(options.out, record);
+  const bool colour = ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR");
+  fmt::print("{}", report::board(record, {.colour = colour, .folder = options.out}));
+  fmt::print("results: {}/run.json, {}\n", options.out, views_in(options.out));
+  if (interrupted) return static_cast<int>(Exit::interrupted);
+  return report::exit_status(record);
+}
+
+}  // namespace
+
+int run_fuzz(const FuzzOptions& options) {
+  check_environment();
+  const Plan plan(options.plan);
+  for (const auto& brought : plan.selection().brought) brought->session->rest();
+  CampaignFolder folder(options.out);
+  report::RunRecord record = begun_record(plan, options.fail_on);
+  for (report::Subject& subject : record.subjects)
+    subject.twin.clear();  // it is asked as any other
+  take_up(record, folder);
+  add_corpora(options, plan, folder);
+  Campaign campaign(plan, options.campaign, folder, record);
+  if (campaign.arms().empty()) throw InputError("nothing to search: the filters leave none");
+  std::erase_if(record.subjects, [&](const report::Subject& subject) {
+    return std::ranges::none_of(campaign.arms(), [&](const Arm& arm) {
+      return arm.name() == subject.loss + "/" + subject.name;
+    });
+  });
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  std::signal(SIGTERM, [](int) { interrupted = true; });
+
+  Teller teller(options.campaign.budget, folder);
+  teller.begin(campaign);
+  campaign.on_finding = [&](const report::RecordedFinding& finding) {
+    teller.finding(campaign, finding);
+  };
+  auto written = std::chrono::steady_clock::now();
+  campaign.on_tick = [&](const Campaign&) {
+    teller.tick(campaign);
+    const auto now = std::chrono::steady_clock::now();
+    if (now - written < std::chrono::seconds(1)) return;
+    snapshot(options.out, ended(record, campaign, options));
+    written = now;
+  };
+  campaign.run(interrupted);
+  return finish(options, campaign, folder, std::move(record));
+}
+
+}  // namespace lossgate::ci

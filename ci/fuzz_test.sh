@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Campaigns from outside. LOSSGATE is the command over implementations that behave as tests want
+# (ci/fake/catalog.cpp).
+#   ci/fuzz_test.sh TEST LOSSGATE SOURCE_DIR SCRATCH_DIR
+set -uo pipefail
+test=$1 lossgate=$2 source=$3 scratch=$4/$1
+rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch"
+source "$source/ci/expect.sh"
+
+verdicts() {
+  expect 0 'green: 0 red findings' fuzz grpo --impl fake_exact --dtype f32,f64 --budget '300 cases' --workers 1 --out sound
+  grep -q '"cases_run": 300' sound/run.json || fail "another number of cases was asked"
+  expect 1 'VIOLATED by fake_wrong' fuzz --impl fake_wrong --budget '300 cases' --workers 2 --out wrong
+  grep -q 'reference_agreement' stdout || fail 'the fault was not found'
+  # What is left of a finding is minimal, and fails when it is replayed.
+  local file
+  file=$(find wrong/findings -name '*.case' | sort | head -n 1)
+  grep -q '^shape: sequences 1, tokens 1' "$file" || fail "$file is not minimal"
+  expect 1 'still fails' replay "$file" --impl fake_wrong
+  # Every kind of finding once, whatever the number of cases.
+  grep -o '"fingerprint":"[^"]*"' wrong/journal | sort | uniq -d | grep . && fail 'a finding twice'
+  diff <(grep -o 'findings/[0-9a-f]*.case' wrong/journal | sort -u) \
+    <(cd wrong && find findings -name '*.case' | sort) || fail 'findings without their cases'
+  expect 0 'results: page/report.html' report wrong --out page
+  expect 1 'VIOLATED by fake_doubled' fuzz --impl fake_doubled --budget '100 cases' --out doubled
+}
+
+usage() {
+  expect 2 "did you mean 'grpo'" fuzz grpp
+  expect 2 "did you mean 'fake_exact'" fuzz --impl fake_exat
+  expect 2 '--budget 8: expected a time such as 8h' fuzz --budget 8
+  expect 2 '--shard 3/2: expected I/N' fuzz --shard 3/2
+  expect 2 'nothing to search' fuzz jsd --impl fake_exact
+  expect 2 'workers' fuzz --workers 0
+  expect 2 'nothere' fuzz --impl fake_exact --corpus nothere --out corpus
+  echo text >file
+  expect 3 '--out file: nothing can be written' fuzz --impl fake_exact --out file
+  expect 2 'nothere holds no campaign' merge nothere --out merged
+}
+
+resumption() {
+  expect 1 'VIOLATED' fuzz --impl fake_wrong --budget '200 cases' --workers 1 --out run
+  local found
+  found=$(grep -c '"found"' run/journal)
+  expect 1 'going on after .* 200 cases, [0-9]+ findings' \
+    fuzz --impl fake_wrong --budget '400 cases' --workers 1 --out run
+  grep -q 'red: [1-9]' stdout || fail 'the findings of before are forgotten'
+  # A budget that is spent leaves nothing to do.
+  expect 1 'going on after' fuzz --impl fake_wrong --budget '100 cases' --workers 1 --out run
+  # A damaged line is skipped, counted and said; the rest counts.
+  sed -i '2s/^./x/; 3s/"/q/' run/journal
+  expect 1 'run/journal: [12] damaged lines skipped' fuzz --impl fake_wrong --budget '100 cases' --out run
+  sed -i 's/"journal":1/"journal":7/' run/journal
+  local line
+  line=$(head -n 1 run/journal | cut -d' ' -f2-)
+  printf '%s %s\n' "$(checksum "$line")" "$line" >run/journal
+  expect 2 'journals have version 7, expected 1' fuzz --impl fake_wrong --out run
+}
+
+# FNV-1a, 64 bits.
+checksum() {
+  python3 -c '
+import sys
+h = 0xcbf29ce484222325
+for b in sys.argv[1].encode(): h = ((h ^ b) * 0x100000001b3) % 2**64
+print(f"{h:016x}")' "$1"
+}
+
+# Killed again and again at some moment: nothing that was said is lost, nothing is half written.
+kills() {
+  local round said
+  : >said
+  for round in $(seq "${KILLS:-8}"); do
+    "$lossgate" fuzz --impl fake_wrong --impl fake_exact --budget 1h --workers 2 --seed "$round" \
+      --out run >>said 2>>stderr &
+    local pid=$!
+    sleep "1.$((RANDOM % 1000))"
+    kill -9 "$pid"
+    wait "$pid" 2>/dev/null
+  done
+  while read -r file; do
+    [[ -s $file ]] || fail "$file was said and is not there"
+  done < <(sed -nE 's/.*VIOLATED.*: ([^ ]+\.case)$/\1/p' said)
+  [[ -n $(find run/findings -name '*.case') ]] || fail 'nothing was found in all this time'
+  [[ $(grep -c 'damaged' said) == 0 ]] || echo "a line was cut: $(grep damaged said | tail -n 1)"
+  local file
+  while read -r file; do
+    "$lossgate" replay "$file" --impl fake_exact >stdout 2>stderr
+    (($? < 2)) || fail "$file is no case: $(cat stderr)"
+  done < <(find run -name '*.case' | head -n 200)
+  expect 1 'going on after' fuzz --impl fake_wrong --impl fake_exact --budget 1s --out run
+}
+
+containment() {
+  expect 1 'does_not_crash VIOLATED by fake_brittle' \
+    fuzz --impl fake_brittle --budget 20s --timeout 1 --workers 2 --out brittle
+  grep -q 'does_not_hang VIOLATED by fake_brittle' stdout || fail 'the hang was not found'
+  grep -q 'signal 6' brittle/run.json || fail 'the signal is not named'
+  grep -q 'threw: out of patience' brittle/run.json || fail 'the exception is not named'
+  grep -q 'no memory: threw std::bad_alloc' brittle/run.json || fail 'the allocation was not refused'
+  grep -q 'exited with status 7' brittle/run.json || fail 'the exit is not named'
+}
+
+shards() {
+  expect 1 'VIOLATED by fake_wrong' fuzz --impl fake_exact --impl fake_wrong --dtype f32 --shard 2/2 --budget '100 cases' --out two
+  expect 0 'green' fuzz --impl fake_exact --impl fake_wrong --dtype f32 --shard 1/2 --budget '100 cases' --out one
+  expect 1 '2 campaigns, 200 cases, red' merge one two --out both
+  diff <(find two/findings -name '*.case' | sort | xargs -n 1 basename) \
+    <(find both/findings -name '*.case' | sort | xargs -n 1 basename) || fail 'findings are missing'
+  expect 2 'both holds a campaign already' merge one --out both
+  expect 1 'going on after .* 100 cases' fuzz --impl fake_wrong --budget '300 cases' --out both
+}
+
+interruption() {
+  "$lossgate" fuzz --impl fake_wrong --budget 1h --workers 1 --out cut >stdout 2>stderr &
+  local pid=$!
+  sleep 4
+  kill -INT "$pid"
+  wait "$pid"
+  local status=$?
+  [[ $status == 130 ]] || fail "exit status $status, not 130: $(cat stderr)"
+  grep -q '"interrupted": true' cut/run.json || fail 'the record does not say so'
+}
+
+# A disk that takes no more, and then does: said, survived.
+full() {
+  "$lossgate" fuzz --impl fake_exact --budget 20s --workers 1 --out full >stdout 2>stderr &
+  local pid=$!
+  sleep 3
+  prlimit --pid "$pid" --fsize=100:
+  sleep 5
+  prlimit --pid "$pid" --fsize=unlimited:
+  wait "$pid"
+  local status=$?
+  [[ $status == [01] ]] || fail "exit status $status: $(cat stderr)"
+  grep -q 'full: File too large; the campaign goes on' stderr || fail "said instead: $(cat stderr)"
+  grep -q 'full: everything is written again' stderr || fail 'nothing was written again'
+  "$lossgate" fuzz --impl fake_exact --budget 1s --out full >stdout 2>stderr
+  grep -q 'going on after' stdout || fail "said instead: $(cat stdout stderr)"
+  grep 'damaged' stdout
+  find full -name '*.case' -size 0 | grep . && fail 'a file is half written'
+  :
+}
+
+"$test"
+exit "$failures"

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/fuzz_worker.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <string>
+
+#include "ci/arm.h"
+#include "ci/environment.h"
+#include "ci/errors.h"
+#include "ci/inquiry.h"
+#include "ci/protocol.h"
+#include "ci/reply.h"
+#include "ci/stint.h"
+#include "ci/traits.h"
+#include "ci/under_way.h"
+#include "ci/variant.h"
+#include "fuzz/draw_case.h"
+#include "fuzz/engine.h"
+#include "properties/sibling.h"
+#include "report/record_file.h"
+
+namespace lossgate::ci {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// No part waits longer: what a kill costs.
+constexpr auto kPartEvery = std::chrono::milliseconds(500);
+
+Arm arm_of(const Plan& plan, const Stint& stint) {
+  for (Arm& arm : arms_of(plan)) {
+    const bool asked =
+        arm.loss->signature.id == stint.loss && arm.declared->name == stint.implementation;
+    if (asked) return arm;
+  }
+  throw MachineError("no implementation " + stint.implementation);
+}
+
+class Search final : public fuzz::Target {
+ public:
+  Search(const Plan& plan, const Stint& stint, UnderWay& under_way)
+      : plan_(plan),
+        arm_(arm_of(plan, stint)),
+        subject_(guarded(*arm_.declared)),
+        shown_(stint.shown),
+        most_(stint.cases),
+        under_way_(under_way),
+        inquiry_(plan, shown_, announce_) {}
+
+  bool is_brought() const { return arm_.only != nullptr; }
+  const LossSignature& signature() const override { return arm_.loss->signature; }
+  fuzz::Profile profile() const override { return plan_.options().profile; }
+
+  Case fresh(std::uint64_t seed) override {
+    fuzz::Choices choices(seed);
+    const Dtype dtype = arm_.dtypes[seed % arm_.dtypes.size()];
+    return draw_case(signature(), dtype, profile(), choices);
+  }
+
+  std::vector<fuzz::Feature> ask(const Case& c, std::string_view text) override {
+    under_way_.begin(text);
+    try {
+      std::vector<fuzz::Feature> features = answered(c);
+      under_way_.end();
+      tell();
+      return features;
+    } catch (const std::exception& error) {  // of ours: what the subject throws is a finding
+      reply("failed " + one_line(error.what()) + "\n");
+      ::_exit(static_cast<int>(Exit::broken));
+    }
+  }
+
+  void keep(std::string_view text, const std::vector<fuzz::Feature>& fresh) override {
+    reply("kept " + encode(Kept{std::string(text), fresh}));
+  }
+
+ private:
+  std::vector<fuzz::Feature> answered(const Case& c) {
+    PlannedCase planned;
+    planned.loss = arm_.loss;
+    planned.c = c;
+    planned.c.provenance.title = "a finding of the campaign";
+    planned.dtype = float_dtype(signature(), c);
+    planned.benign = false;
+    planned.only = arm_.only;
+    std::vector<fuzz::Feature> features;
+    properties::CaseStudy study(*arm_.loss, planned.c);
+    if (arm_.twin && !study.refusal()) properties::give_sibling(study, *arm_.twin);
+    for (const Trait& trait : traits_of(signature(), c)) {
+      cover(inquiry_.record(), signature().id, trait.name, trait.shown);
+    }
+    inquiry_.ask(study, subject_, planned, ordinal_++,
+                 [&](properties::Evaluation& evaluation, const auto& outcomes) {
+                   features = fuzz::features_of(evaluation, outcomes);
+                 });
+    inquiry_.record().cases_run += 1;
+    return features;
+  }
+
+  void tell() {
+    const auto is_new = [](const auto& finding) { return !finding.case_text.empty(); };
+    const bool spent = most_ > 0 && ordinal_ >= most_;
+    const bool found = std::ranges::any_of(inquiry_.record().findings, is_new);
+    if (!found && !spent && Clock::now() - told_ < kPartEvery) return;
+    reply("part " + report::to_json(inquiry_.take(), -1));
+    told_ = Clock::now();
+    if (!spent) return;
+    reply("spent\n");
+    while (true) ::pause();
+  }
+
+  const Plan& plan_;
+  Arm arm_;
+  impl::Implementation subject_;
+  Shown shown_;
+  std::int64_t most_;
+  UnderWay& under_way_;
+  Announce announce_ = [this](std::int64_t, const std::string&) { under_way_.progress(); };
+  Inquiry inquiry_;
+  std::int64_t ordinal_ = 0;
+  Clock::time_point told_ = Clock::now();
+};
+
+/// An allocation beyond it fails in the implementation, rather than end the machine. A sanitizer
+/// takes terabytes of its own.
+void limit_memory([[maybe_unused]] std::int64_t mib) {
+#if !__has_feature(address_sanitizer)
+  if (mib <= 0) return;
+  const auto bytes = static_cast<rlim_t>(mib) << 20;
+  const rlimit limit{.rlim_cur = bytes, .rlim_max = bytes};
+  ::setrlimit(RLIMIT_DATA, &limit);
+#endif
+}
+
+/// libFuzzer tells of itself on standard error.
+void be_silent() {
+  const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nothing < 0) return;
+  ::dup2(nothing, STDOUT_FILENO);
+  ::dup2(nothing, STDERR_FILENO);
+  ::close(nothing);
+}
+
+}  // namespace
+
+int run_fuzz_worker() {
+  become_worker();
+  std::string plan_line, stint_line;
+  if (!std::getline(std::cin, plan_line) || !std::getline(std::cin, stint_line)) {
+    return static_cast<int>(Exit::usage);
+  }
+  try {
+    check_environment();
+    const Plan plan(decode_plan(plan_line));
+    const Stint stint = decode_stint(stint_line);
+    UnderWay under_way(kSharedDescriptor);
+    Search search(plan, stint, under_way);
+    be_silent();
+    if (!search.is_brought()) limit_memory(stint.memory_mib);  // which has a process of its own
+    reply("ready\n");
+    fuzz::drive(
+        search,
+        {.seed = stint.seed, .corpus = stint.corpus, .seen = stint.seen, .guided = stint.guided});
+  } catch (const std::exception& error) {
+    reply("failed " + one_line(error.what()) + "\n");
+  }
+  return static_cast<int>(Exit::broken);
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/history.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ci/errors.h"
+#include "ci/journal.h"
+#include "corpora/files.h"
+#include "report/record_file.h"
+
+namespace lossgate::ci {
+namespace {
+
+using Json = nlohmann::json;
+
+void check_version(const Json& line, const std::string& file) {
+  const auto& campaign = line.at("campaign");
+  if (campaign.at("journal") == kJournalVersion) return;
+  throw InputError(file + ": written by lossgate " + campaign.value("version", "unknown") +
+                   ", whose journals have version " + campaign.at("journal").dump() +
+                   ", expected " + std::to_string(kJournalVersion) +
+                   "; go on with that lossgate, or say another --out");
+}
+
+void take_line(const Json& line, const std::string& file, History& history) {
+  if (line.contains("campaign")) {
+    check_version(line, file);
+    history.begun = true;
+  } else if (line.contains("spent")) {
+    const Json& spent = line.at("spent");
+    Spent& arm = history.spent[spent.at("arm").get<std::string>()];
+    arm.cases += spent.at("cases").get<std::int64_t>();
+    arm.seconds += spent.at("seconds").get<double>();
+  } else if (line.contains("kept")) {
+    const Json& kept = line.at("kept");
+    Spent& arm = history.spent[kept.at("arm").get<std::string>()];
+    for (const Json& feature : kept.at("features")) {
+      const auto number = feature.get<std::uint64_t>();
+      if (number >= fuzz::kFeatures) throw report::RecordError("no such feature");
+      arm.seen.insert(static_cast<fuzz::Feature>(number));
+    }
+  } else if (line.contains("found")) {
+    merge(history.findings, report::from_json(line.at("found").dump(), file));
+  } else if (line.contains("elapsed")) {
+    history.seconds += line.at("elapsed").get<double>();
+  }
+}
+
+}  // namespace
+
+History history_of(std::string_view journal, const std::string& file) {
+  const JournalText text = read_journal(journal);
+  History history;
+  history.damaged = text.damaged;
+  for (const std::string& line : text.lines) {
+    try {
+      take_line(Json::parse(line), file, history);
+    } catch (const Json::exception&) {
+      ++history.damaged;
+    } catch (const report::RecordError&) {
+      ++history.damaged;
+    }
+  }
+  return history;
+}
+
+History read_history(const std::filesystem::path& journal) {
+  if (!std::filesystem::exists(journal)) return {};
+  const auto bytes = corpora::read_file(journal);
+  return history_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, journal.string());
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "fuzz/features.h"
+#include "report/run_record.h"
+
+namespace lossgate::ci {
+
+/// Raised when an older reader would misread the journal of a campaign.
+inline constexpr int kJournalVersion = 1;
+
+/// What a campaign has done to one implementation.
+struct Spent {
+  std::int64_t cases = 0;
+  double seconds = 0.0;  ///< of one worker
+  std::set<fuzz::Feature> seen;
+};
+
+/// What stands in the folder of a campaign.
+struct History {
+  std::int64_t damaged = 0;            ///< lines of the journal that could not be read
+  double seconds = 0.0;                ///< by the clock on the wall
+  std::map<std::string, Spent> spent;  ///< by "loss/implementation"
+  report::RunRecord findings;          ///< and nothing else
+  bool begun = false;                  ///< there was a campaign
+};
+
+/// What the journal of a campaign says; `file` is what errors call it. Throws InputError where a
+/// newer version wrote it.
+History history_of(std::string_view journal, const std::string& file);
+
+/// The same, of a file; there may be none.
+History read_history(const std::filesystem::path& journal);
+
+}  // namespace lossgate::ci

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/merge.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "ci/campaign_folder.h"
+#include "ci/errors.h"
+#include "ci/out_folder.h"
+#include "corpora/files.h"
+#include "report/board.h"
+#include "report/record_file.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& file) {
+  const auto bytes = corpora::read_file(file);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// The findings of the journal, with the texts of their cases.
+report::RunRecord whole_findings(const fs::path& folder, const History& history) {
+  report::RunRecord record;
+  for (report::RecordedFinding finding : history.findings.findings) {
+    const fs::path file = folder / finding.case_file;
+    if (!fs::exists(file)) continue;
+    finding.case_text = text_of(file);
+    record.findings.push_back(std::move(finding));
+  }
+  return record;
+}
+
+/// Subjects and properties that only some of the records have.
+void add_rows(report::RunRecord& whole, const report::RunRecord& part) {
+  std::set<std::string> known;
+  for (const auto& subject : whole.subjects) known.insert(subject.loss + "/" + subject.name);
+  for (const auto& subject : part.subjects) {
+    if (!known.contains(subject.loss + "/" + subject.name)) whole.subjects.push_back(subject);
+  }
+  if (whole.properties.empty()) whole.properties = part.properties;
+}
+
+}  // namespace
+
+int run_merge(const MergeOptions& options) {
+  const fs::path out = options.out;
+  if (fs::exists(out / "journal")) {
+    throw InputError(options.out + " holds a campaign already; say another --out");
+  }
+  std::vector<History> histories;
+  for (const std::string& folder : options.folders) {
+    histories.push_back(read_history(fs::path(folder) / "journal"));
+    if (!histories.back().begun) throw InputError(folder + " holds no campaign");
+  }
+  CampaignFolder merged(out);
+  report::RunRecord record;
+  for (std::size_t i = 0; i < histories.size(); ++i) {
+    const fs::path folder = options.folders[i];
+    const History& history = histories[i];
+    if (history.damaged > 0) {
+      fmt::print("{}/journal: {} damaged lines skipped\n", folder.string(), history.damaged);
+    }
+    merged.take_over(folder, history, whole_findings(folder, history));
+    report::RunRecord part = report::read_record(folder / "run.json");
+    if (i == 0) {
+      record = part;
+      continue;
+    }
+    add_rows(record, part);
+    record.cases_planned += part.cases_planned;
+    record.seconds += part.seconds;
+    record.interrupted = record.interrupted || part.interrupted;
+    merge(record, part);
+  }
+  put_in_order(record);
+  if (!merged.flush()) throw MachineError(options.out + ": " + merged.trouble());
+  write_out(options.out, record);
+  fmt::print("{} campaigns, {} cases, {}\n", histories.size(), record.cases_run,
+             report::verdict_line(record));
+  fmt::print("results: {}/run.json, {}\n", options.out, views_in(options.out));
+  return report::exit_status(record);
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/stint.h"
+
+#include <nlohmann/json.hpp>
+
+#include "ci/errors.h"
+
+namespace lossgate::ci {
+namespace {
+
+using Json = nlohmann::json;
+
+template <class Read>
+auto decoded(std::string_view line, Read read) {
+  try {
+    return read(Json::parse(line));
+  } catch (const Json::exception& error) {
+    throw MachineError(std::string("a campaign and its worker misunderstand each other: ") +
+                       error.what());
+  }
+}
+
+}  // namespace
+
+std::string encode(const Stint& stint) {
+  Json shown = Json::object();
+  for (const auto& [fingerprint, grade] : stint.shown) shown[fingerprint] = name(grade);
+  return Json{{"loss", stint.loss},       {"implementation", stint.implementation},
+              {"seed", stint.seed},       {"cases", stint.cases},
+              {"guided", stint.guided},   {"memory_mib", stint.memory_mib},
+              {"corpus", stint.corpus},   {"seen", stint.seen},
+              {"shown", std::move(shown)}}
+             .dump() +
+         "\n";
+}
+
+Stint decode_stint(std::string_view line) {
+  return decoded(line, [](const Json& json) {
+    Stint stint;
+    json.at("loss").get_to(stint.loss);
+    json.at("implementation").get_to(stint.implementation);
+    json.at("seed").get_to(stint.seed);
+    json.at("cases").get_to(stint.cases);
+    json.at("guided").get_to(stint.guided);
+    json.at("memory_mib").get_to(stint.memory_mib);
+    json.at("corpus").get_to(stint.corpus);
+    json.at("seen").get_to(stint.seen);
+    for (const auto& [fingerprint, grade] : json.at("shown").items()) {
+      stint.shown[fingerprint] = properties::parse_grade(grade.get<std::string>()).value();
+    }
+    return stint;
+  });
+}
+
+std::string encode(const Kept& kept) {
+  return Json{{"text", kept.text}, {"features", kept.features}}.dump() + "\n";
+}
+
+Kept decode_kept(std::string_view line) {
+  return decoded(line, [](const Json& json) {
+    Kept kept;
+    json.at("text").get_to(kept.text);
+    json.at("features").get_to(kept.features);
+    return kept;
+  });
+}
+
+}  // namespace lossgate::ci
