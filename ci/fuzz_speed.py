@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How soon a campaign finds faults, and how many cases a second it asks.
+
+    ci/fuzz_speed.py LOSSGATE faults [--seeds 20] [--founding] [--tables on|off] [--blind] [--seconds 60]
+    ci/fuzz_speed.py LOSSGATE cases [--seconds 10]
+
+`faults` searches one faulty implementation at a time from an empty corpus and prints the median
+number of cases and seconds, from the start of the command, until the first finding, over the seeds.
+`--tables off` draws no special value and moves numbers to random bits alone; `--blind` draws every
+case anew, guided by nothing. `cases` prints the rate of one worker for each sound implementation.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+
+# Those of the systems that came first: huggingface/trl#5594 and #5407, the clamps of fused GRPO,
+# calculate_kl, NovaSky-AI/SkyRL#925 and #1296.
+FOUNDING_THREADS = ("huggingface/trl#5594", "huggingface/trl#5407", "NovaSky-AI/SkyRL#925",
+                    "NovaSky-AI/SkyRL#1296", "liger", "nemo")
+
+
+def campaign(lossgate: str, *words: str) -> tuple[dict, float]:
+    """The record of one campaign in a folder of its own, and the seconds that it took."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
+        done = subprocess.run([lossgate, "fuzz", "--out", folder, *words], capture_output=True,
+                              text=True, check=False)
+        seconds = time.monotonic() - start
+        if done.returncode not in (0, 1):
+            raise SystemExit(f"lossgate fuzz {' '.join(words)}: {done.stderr}")
+        return json.loads((pathlib.Path(folder) / "run.json").read_text()), seconds
+
+
+def faulty(lossgate: str) -> list[dict]:
+    """Every implementation that is wrong on purpose, as a gate records it."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([lossgate, "gate", "--cases", "1", "--out", folder], capture_output=True,
+                       check=False)
+        record = json.loads((pathlib.Path(folder) / "run.json").read_text())
+    return [subject for subject in record["subjects"] if subject["twin"]]
+
+
+def is_founding(subject: dict) -> bool:
+    thread = subject["thread"].lower()
+    return any(known.lower() in thread for known in FOUNDING_THREADS)
+
+
+def time_to_faults(lossgate: str, options: argparse.Namespace) -> None:
+    words = ["--first", "--budget", f"{options.seconds}s", "--workers", str(options.workers)]
+    words += ["--profile", "benign"] if options.tables == "off" else []
+    words += ["--blind"] if options.blind else []
+    subjects = [s for s in faulty(lossgate) if not options.founding or is_founding(s)]
+    print(f"{'loss':<18} {'faulty implementation':<44} {'found':>7} {'cases':>8} {'seconds':>8}")
+    medians: list[float] = []
+    for subject in subjects:
+        cases, seconds, found = [], [], 0
+        for seed in range(1, options.seeds + 1):
+            record, took = campaign(lossgate, subject["loss"], "--impl", subject["name"], "--seed",
+                                    str(seed), *words)
+            found += bool(record["findings"])
+            cases.append(record["cases_run"])
+            seconds.append(took)
+        medians.append(statistics.median(seconds))
+        print(f"{subject['loss']:<18} {subject['name']:<44} {found:>3}/{options.seeds:<3} "
+              f"{statistics.median(cases):>8.0f} {medians[-1]:>8.2f}", flush=True)
+    print(f"{len(medians)} implementations, median of the medians "
+          f"{statistics.median(medians):.2f} s, the largest {max(medians):.2f} s")
+
+
+def cases_per_second(lossgate: str, options: argparse.Namespace) -> None:
+    listed, _ = campaign(lossgate, "--budget", "1s", "--workers", "1")
+    print(f"{'loss':<18} {'implementation':<24} {'cases':>8} {'a second':>9}")
+    for subject in listed["subjects"]:
+        record, _ = campaign(lossgate, subject["loss"], "--impl", subject["name"], "--budget",
+                             f"{options.seconds}s", "--workers", "1")
+        busy = sum(timing["seconds"] for timing in record["timings"])
+        print(f"{subject['loss']:<18} {subject['name']:<24} {record['cases_run']:>8} "
+              f"{record['cases_run'] / options.seconds:>9.0f}  ({record['cases_run'] / busy:.0f} "
+              "in the implementation and the properties)", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lossgate")
+    parser.add_argument("what", choices=["faults", "cases"])
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--tables", choices=["on", "off"], default="on")
+    parser.add_argument("--founding", action="store_true")
+    parser.add_argument("--blind", action="store_true")
+    options = parser.parse_args()
+    if options.what == "faults":
+        time_to_faults(options.lossgate, options)
+    else:
+        cases_per_second(options.lossgate, options)
+
+
+if __name__ == "__main__":
+    main()
