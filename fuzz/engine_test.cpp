@@ -13,6 +13,8 @@
 #include "corpora/text_codec.h"
 #include "fuzz/acceptance.h"
 #include "fuzz/fake_signatures.h"
+#include "impl/catalog.h"
+#include "reference/reference.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -127,6 +129,40 @@ TEST(Engine, DoesNotKeepWhatShowsNothingNew) {
       return lengths.asked() == 1000 ? (lengths.kept() == 0 ? kYes : kNo) : 0;
     };
     drive(lengths, options);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(kYes), "");
+}
+
+/// Asks a kernel that is instrumented, and has no feature of its own.
+class Kernel final : public Target {
+ public:
+  const LossSignature& signature() const override { return *reference::find_signature("grpo"); }
+  Profile profile() const override { return Profile::hostile; }
+  Case fresh(std::uint64_t seed) override { return draw(signature(), Dtype::f32, profile(), seed); }
+
+  std::vector<Feature> ask(const Case& c, std::string_view /*text*/) override {
+    for (const impl::Implementation& i : impl::catalog(/*with_torch=*/false)) {
+      if (i.loss == "grpo" && i.name == "host") i.evaluate(signature(), c);
+    }
+    if (++asked_ == 500) std::_Exit(kept_ >= 5 && kept_ < 250 ? kYes : kNo);
+    return {};
+  }
+  void keep(std::string_view /*text*/, const std::vector<Feature>& fresh) override {
+    if (!fresh.empty()) std::_Exit(kNo);
+    ++kept_;
+  }
+
+ private:
+  int asked_ = 0, kept_ = 0;
+};
+
+TEST(Engine, KeepsACaseThatTakesANewEdgeOfAKernel) {
+#ifndef LOSSGATE_EDGES
+  GTEST_SKIP() << "the kernels are not instrumented";
+#endif
+  const auto run = [] {
+    Kernel kernel;
+    drive(kernel, {});
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(kYes), "");
 }
