@@ -35,11 +35,11 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   set_tests_properties(brought.faults PROPERTIES TIMEOUT 600)
 endif()
 
-# What is installed besides the command and needs it: the pytest plugin, `lossgate demo`, annotations.
+# What is installed besides the command: the pytest plugin, the watch, `lossgate demo`, annotations.
 set(python ${PROJECT_SOURCE_DIR}/impl/external/python)
-foreach(test IN ITEMS plugin command annotate)
+foreach(test IN ITEMS plugin watch command annotate)
   set(run ${python}/${test}_test.py)
-  if(test STREQUAL plugin)
+  if(test MATCHES "plugin|watch")
     set(run -m pytest -q -p no:cacheprovider ${run})
   endif()
   if(LOSSGATE_TORCH AND EXISTS ${interpreter})

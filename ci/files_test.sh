@@ -32,4 +32,6 @@ expect 0 fuzz/detailed.cpp 3
 expect 1 fuzz/string_util.cpp 3
 expect 1 ci/common.h 3
 expect 1 ci/x.h 3 '#pragma once'
+expect 0 x/lossgate/watch.py 350 '# SPDX-License-Identifier: 0BSD'
+expect 1 x/watch.py 3 '# SPDX-License-Identifier: 0BSD'
 exit "$failures"
