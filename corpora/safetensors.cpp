@@ -8,6 +8,7 @@
 #include <set>
 
 #include "corpora/case_check.h"
+#include "corpora/dump.h"
 #include "corpora/safetensors_header.h"
 #include "corpora/utf8.h"
 
@@ -102,6 +103,16 @@ void check_writable(const TensorFile& file) {
   }
 }
 
+/// What watch kept, of a loss that is known, without what was observed.
+TensorFile as_case_file(Dump dump, std::string_view name, const Lookup& lookup) {
+  const LossSignature* signature = lookup(dump.loss);
+  if (signature) return case_file_of(std::move(dump), *signature, name);
+  throw FormatError(name, 0, "loss",
+                    dump.loss.empty()
+                        ? "expected watch(loss=...); names of one's own are for lossgate explain"
+                        : "expected the id of a known loss, found " + in_quotes(dump.loss));
+}
+
 /// Extents of the axes as the tensors have them; fields that disagree are told apart later.
 Shape shape_of(const TensorFile& file, const LossSignature& signature, std::string_view name) {
   Shape shape;
@@ -182,6 +193,7 @@ std::vector<std::byte> write_tensors(const TensorFile& file) {
 Case decode_safetensors(std::span<const std::byte> bytes, std::string_view file_name,
                         const Lookup& lookup) {
   TensorFile file = read_tensors(bytes, file_name);
+  if (is_dump(file)) file = as_case_file(dump_of(std::move(file), file_name), file_name, lookup);
   std::vector<Entry> entries;
   for (const auto& [key, value] : file.metadata) {
     if (key != "format") entries.push_back({key, value, 0});

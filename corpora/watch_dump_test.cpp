@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "corpora/dump.h"
+
+#include <gtest/gtest.h>
+
+#include <span>
+
+#include "corpora/safetensors.h"
+
+namespace lossgate::corpora {
+namespace {
+
+LossSignature policy() {
+  const std::vector<Axis> axes = {Axis::sequences, Axis::tokens};
+  const auto field = [&](const char* name, Role role, std::vector<Dtype> dtypes = {}) {
+    return Field{.name = name, .role = role, .axes = axes, .dtypes = std::move(dtypes)};
+  };
+  return {.id = "policy",
+          .title = "",
+          .formula = "",
+          .source = "",
+          .options =
+              {{.name = "clip", .kind = Option::Kind::real, .standard = 0.1, .low = 0, .high = 1},
+               {.name = "weighted", .kind = Option::Kind::flag, .standard = 0.0}},
+          .fields = {field("log_prob", Role::differentiable), field("advantage", Role::constant),
+                     field("mask", Role::mask, {Dtype::u8})},
+          .reductions = {Reduction::token_mean, Reduction::sum},
+          .mask = "mask"};
+}
+
+Tensor numbers(Dtype dtype, Extents extents, std::initializer_list<double> values) {
+  Tensor tensor = Tensor::zeros(dtype, std::move(extents));
+  std::int64_t i = 0;
+  for (const double value : values) tensor.set(i++, value);
+  return tensor;
+}
+
+TensorFile written() {
+  return {.tensors = {{"log_prob", numbers(Dtype::bf16, {2, 2}, {-1, -2, -3, -4})},
+                      {"advantage", numbers(Dtype::f32, {2}, {0.1, 2})},
+                      {"mask", numbers(Dtype::boolean, {2, 2}, {1, 1, 1, 0})},
+                      {"observed.gradient.log_prob", numbers(Dtype::bf16, {2, 2}, {1, 0, 0, 0})},
+                      {"observed.loss", numbers(Dtype::f32, {}, {0.5})}},
+          .metadata = {{"lossgate-dump", "1"},
+                       {"loss", "policy"},
+                       {"upstream", "1024.0"},
+                       {"given.reduction", "\"sum\""},
+                       {"given.clip", "0.25"},
+                       {"given.weighted", "true"},
+                       {"given.own", "null"},
+                       {"kept.rows", "[3, 7]"},
+                       {"kept.tokens", "[0, 1]"},
+                       {"kept.of", "[8, 2]"},
+                       {"kept.counts", "{\"mask\": 12}"},
+                       {"run.differentiable", "[\"log_prob\"]"},
+                       {"run.step", "1234"}}};
+}
+
+std::string complaint(TensorFile file) {
+  try {
+    dump_of(std::move(file), "x");
+  } catch (const FormatError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(WatchDump, SaysWhatWasKeptAndWhatWasObserved) {
+  const Dump dump = dump_of(written(), "x");
+  EXPECT_EQ(dump.loss, "policy");
+  EXPECT_EQ(dump.upstream, 1024.0);
+  EXPECT_EQ(dump.rows, (std::vector<std::int64_t>{3, 7}));
+  EXPECT_EQ(dump.whole, (std::vector<std::int64_t>{8, 2}));
+  EXPECT_EQ(dump.counts.at("mask"), 12);
+  EXPECT_EQ(dump.differentiable, std::vector<std::string>{"log_prob"});
+  EXPECT_EQ(dump.run_fact("step"), "1234");
+  EXPECT_EQ(dump.fields.size(), 3u);
+  ASSERT_TRUE(dump.find_gradient("log_prob"));
+  EXPECT_EQ(dump.find_gradient("log_prob")->at(0), 1.0);
+  ASSERT_TRUE(dump.observed);
+  EXPECT_EQ(dump.observed->at(0), 0.5);
+  EXPECT_EQ(dump.find_given("own")->value, OptionValue(None{}));
+  EXPECT_EQ(dump.find_given("weighted")->kind, Option::Kind::flag);
+}
+
+TEST(WatchDump, IsACaseOfItsLoss) {
+  const LossSignature signature = policy();
+  const auto bytes = write_tensors(written());
+  const Case c = decode_safetensors(
+      bytes, "x", [&](std::string_view loss) { return loss == "policy" ? &signature : nullptr; });
+  EXPECT_EQ(c.spec.reduction, Reduction::sum);
+  EXPECT_EQ(c.spec.number("clip"), 0.25);
+  EXPECT_EQ(c.spec.number("weighted"), 1.0);
+  EXPECT_EQ(c.upstream, 1024.0);
+  EXPECT_EQ(c.batch.at("log_prob").dtype, Dtype::f32);  // as the advantage
+  EXPECT_EQ(c.batch.at("log_prob").at(3), -4.0);
+  EXPECT_EQ(c.batch.at("advantage").extents, (Extents{2, 2}));
+  EXPECT_EQ(c.batch.at("advantage").at(1), c.batch.at("advantage").at(0));
+  EXPECT_EQ(c.batch.at("mask").dtype, Dtype::u8);
+  EXPECT_EQ(c.batch.at("mask").at(3), 0.0);
+}
+
+TEST(WatchDump, LacksWhatTheTrainerDidNotName) {
+  TensorFile file = written();
+  std::erase_if(file.tensors,
+                [](const auto& pair) { return pair.first == "mask" || pair.first == "advantage"; });
+  const TensorFile as_case = case_file_of(dump_of(file, "x"), policy(), "x");
+  EXPECT_EQ(as_case.find_tensor("mask")->at(3), 1.0);
+  EXPECT_EQ(as_case.find_tensor("advantage")->at(3), 0.0);
+  std::erase_if(file.tensors, [](const auto& pair) { return pair.first.ends_with("log_prob"); });
+  EXPECT_THROW(case_file_of(dump_of(file, "x"), policy(), "x"), FormatError);
+}
+
+TEST(WatchDump, OfANewerVersionIsRefusedWithItsVersion) {
+  TensorFile file = written();
+  file.metadata[0].second = "2";
+  EXPECT_NE(complaint(file).find("expected 1, found '2'"), std::string::npos) << complaint(file);
+}
+
+TEST(WatchDump, IsReadStrictly) {
+  const auto with = [](const char* key, const char* value) {
+    TensorFile file = written();
+    for (auto& [name, text] : file.metadata) {
+      if (name == key) text = value;
+    }
+    return complaint(file);
+  };
+  EXPECT_NE(with("kept.rows", "[1.5]").find("kept.rows: expected a list of integers"),
+            std::string::npos);
+  EXPECT_NE(with("kept.of", "{").find("kept.of: expected JSON"), std::string::npos);
+  EXPECT_NE(with("upstream", "much").find("upstream: expected a number"), std::string::npos);
+  EXPECT_NE(with("kept.counts", "[]").find("expected integers by name"), std::string::npos);
+  TensorFile file = written();
+  file.metadata.emplace_back("colour", "red");
+  EXPECT_NE(complaint(file).find("'colour': expected a key that watch writes"), std::string::npos);
+  file = written();
+  file.tensors[3].second = numbers(Dtype::f32, {1}, {0});
+  EXPECT_NE(complaint(file).find("expected the shape of the tensor"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lossgate::corpora
