@@ -33,6 +33,14 @@ class GuiltyLine(unittest.TestCase):
                 finite = bool(torch.isfinite(tensors["loss"]))
                 self.assertEqual(finite, given.stage == "backward")
 
+    def test_the_place_of_the_number(self) -> None:
+        given = next(given for given in faulty.FAULTY if given.function.__name__ == "clamped_after_exp")
+        guilty = json.loads(stepped(given.function, given.tensors, explain=1)[0]["guilty"])
+        self.assertEqual(guilty["element"], [0, 1])
+        given = next(given for given in faulty.FAULTY if given.function.__name__ == "masked_after_exp")
+        guilty = json.loads(stepped(given.function, given.tensors, explain=1)[0]["guilty"])
+        self.assertEqual(guilty["element"], [1, 2])
+
     def test_other_layouts_dtypes_and_upstream(self) -> None:
         given = faulty.FAULTY[0]
         for layout in ("offset", "padded_rows", "transposed"):

@@ -194,7 +194,8 @@ class Worker:
         code = source_line(guilt.place.file, guilt.place.line)
         where = f"{os.path.basename(file)}:{guilt.place.line}"
         return json.dumps({"pass": guilt.stage, "file": file, "line": guilt.place.line, "code": code,
-                           "operation": guilt.operation, "text": f"{guilt.text} at {where}: {code}"})
+                           "operation": guilt.operation, "element": guilt.element,
+                           "text": f"{guilt.text} at {where}: {code}"})
 
     def _same_process(self) -> None:
         if os.getpid() != self._process:  # a child that the subject forked and let return

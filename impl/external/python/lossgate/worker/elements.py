@@ -45,6 +45,14 @@ def aligned(flat_index: int, shape: tuple, operand: torch.Tensor) -> Optional[in
     return result
 
 
+def coordinates(flat_index: int, shape: tuple) -> list[int]:
+    found = []
+    for extent in reversed(shape):
+        found.insert(0, flat_index % extent)
+        flat_index //= extent
+    return found
+
+
 def extent_text(tensor: torch.Tensor) -> str:
     values = tensor.reshape(-1)
     if values.numel() == 0:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional
 
 from lossgate.worker.backward import BackwardTrace, Passage, backward_text
-from lossgate.worker.elements import bad_elements
+from lossgate.worker.elements import bad_elements, coordinates
 from lossgate.worker.forward import Tracer, place_key
 from lossgate.worker.inputs import Inputs
+from lossgate.worker.operation import Birth
 from lossgate.worker.place import Place, place_of_node
 from lossgate.worker.pytorch import torch
 from lossgate.worker.result import loss_of, returned
@@ -19,10 +20,17 @@ class Guilt(NamedTuple):
     place: Place
     operation: str
     text: str
+    element: list[int]  # its coordinates in what the operation made
 
 
 def _python_node(node: Any) -> bool:
     return hasattr(node, "apply") and isinstance(node, torch.autograd.function.FunctionCtx)
+
+
+def _guilt_of(stage: str, birth: Birth, tracer: Tracer) -> Guilt:
+    shape = tuple(birth.operation.results[birth.which].shape)
+    return Guilt(stage, birth.operation.place, birth.operation.name, tracer.operand_text(birth),
+                 coordinates(birth.at, shape))
 
 
 def find_guilt(inputs: Inputs, outputs: list[str], subject: str, upstream: float) -> Optional[Guilt]:
@@ -48,7 +56,7 @@ def find_guilt(inputs: Inputs, outputs: list[str], subject: str, upstream: float
         birth = tracer.origin(source, key, at) or tracer.passed_on(source, at)
         if birth is None or birth.operation.place is None:
             return None
-        return Guilt("forward", birth.operation.place, birth.operation.name, tracer.operand_text(birth))
+        return _guilt_of("forward", birth, tracer)
 
     if loss is not None:
         guilt = forward(loss)
@@ -89,7 +97,7 @@ def _backward_guilt(inputs: Inputs, loss: Any, starts: dict, tracer: Tracer, ups
         place = place_of_node(node)
         if place is not None:
             operation, text = backward_text(node, passage, outgoing, at, tracer)
-            return Guilt("backward", place, operation, text)
+            return Guilt("backward", place, operation, text, coordinates(at, tuple(passage.outgoing[outgoing].shape)))
     return None
 
 
@@ -118,4 +126,4 @@ def _custom_guilt(node: Any, passage: Passage, outgoing: int, at: int, tracer: T
     birth = inner.origin(source, key, at) or inner.passed_on(source, at)
     if birth is None or birth.operation.place is None:
         return None
-    return Guilt("backward", birth.operation.place, birth.operation.name, inner.operand_text(birth))
+    return _guilt_of("backward", birth, inner)
