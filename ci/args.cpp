@@ -12,6 +12,7 @@
 
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/explain.h"
 #include "ci/flags.h"
 #include "ci/fuzz_flags.h"
 #include "ci/fuzz_worker.h"
@@ -36,6 +37,7 @@ struct Flags {
   BaselineOptions baseline;
   ReportOptions report;
   IdentifyOptions identify;
+  ExplainOptions explain;
   InitOptions init;
   FuzzFlags fuzz;
   std::string list, describe, profile = "hostile", fail_on = "rare";
@@ -52,6 +54,19 @@ void add_minimise(CLI::App& verb, Flags& flags) {
       ->type_name("N");
   add_configs(verb, flags.configs);
   add_filters(verb, minimise.filters);
+}
+
+void add_explain(CLI::App& verb, Flags& flags) {
+  ExplainOptions& explain = flags.explain;
+  verb.add_option("file", explain.file, "What watch.py wrote")->required();
+  verb.add_option("--fn", explain.function,
+                  "The loss: FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION");
+  verb.add_option("--python", explain.interpreter, "An interpreter that has torch");
+  verb.add_option("--device", explain.device, "Where to run it, such as cuda; cpu unless said");
+  add_configs(verb, explain.configs);
+  verb.get_option("--config")->description("The lossgate.toml that has the loss, in place of --fn");
+  verb.add_option("--impl", explain.implementation, "Its subject, where there are several")
+      ->type_name("NAME");
 }
 
 void add_gate(CLI::App& verb, Flags& flags) {
@@ -136,6 +151,9 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
                        return run_minimise(flags.minimise);
                      }),
                flags);
+  add_explain(*verb("explain", "Say whether the loss is to blame for what a training run died of",
+                    [&] { return run_explain(flags.explain); }),
+              flags);
   verb("list", "List losses, implementations, properties or profiles", [&] {
     return run_list(flags.list);
   })->add_option("what", flags.list, "losses, implementations, properties or profiles");
@@ -195,10 +213,10 @@ int parse_and_run(const std::vector<Word>& words) {
       "lossgate");
   describe_command(app, flags, chosen);
   if (!words.empty() && !words[0].text.starts_with("-")) {
-    std::vector<std::string> verbs = {"gate",     "fuzz",        "merge",         "replay",
-                                      "minimise", "list",        "describe",      "identify",
-                                      "check",    "init",        "baseline",      "report",
-                                      "worker",   "fuzz-worker", "library-worker"};
+    std::vector<std::string> verbs = {"gate",     "fuzz",    "merge",       "replay",
+                                      "minimise", "explain", "list",        "describe",
+                                      "identify", "check",   "init",        "baseline",
+                                      "report",   "worker",  "fuzz-worker", "library-worker"};
     if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
       verbs.resize(verbs.size() - 3);
       throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));

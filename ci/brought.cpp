@@ -18,14 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<impl::Subject> parsed(const SubjectFile& file) {
-  try {
-    return impl::parse_config(file.text, file.name, file.folder, reference::find_signature);
-  } catch (const impl::ConfigError& error) {
-    throw InputError(error.what());
-  }
-}
-
 /// Options that neither reach the function nor are declared keep their defaults: whoever does not
 /// take dual_clip computes one value of it, whatever is asked.
 std::vector<std::string> fix_options(const LossSignature& loss, const impl::Greeting& greeting,
@@ -112,13 +104,21 @@ bool one_per_sequence(const Tensor& tensor, const std::vector<bool>& valid, std:
 
 }  // namespace
 
+std::vector<impl::Subject> subjects_of(const SubjectFile& file) {
+  try {
+    return impl::parse_config(file.text, file.name, file.folder, reference::find_signature);
+  } catch (const impl::ConfigError& error) {
+    throw InputError(error.what());
+  }
+}
+
 const LossSignature& whole_signature(const impl::Subject& subject) {
   return subject.own ? *subject.own : *reference::find_signature(subject.loss);
 }
 
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names) {
-  std::vector<impl::Subject> subjects = parsed(file);
+  std::vector<impl::Subject> subjects = subjects_of(file);
   std::vector<std::string> known;
   for (const impl::Subject& subject : subjects) known.push_back(subject.name);
   for (const std::string& name : names) {

@@ -39,6 +39,9 @@ const LossSignature& whole_signature(const impl::Subject& subject);
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names);
 
+/// The subjects of the file as it declares them, not loaded. Throws InputError.
+std::vector<impl::Subject> subjects_of(const SubjectFile& file);
+
 /// Reads a lossgate.toml. Throws FormatError.
 SubjectFile read_subject_file(const std::string& path);
 

@@ -48,7 +48,7 @@ comparable() {
 
 help() {
   local verb
-  for verb in '' gate fuzz merge replay minimise list describe identify check init baseline report; do
+  for verb in '' gate fuzz merge replay minimise explain list describe identify check init baseline report; do
     expect 0 '' $verb --help
     diff "$source/ci/testdata/help${verb:+_$verb}.txt" stdout || fail "help of '$verb' has changed"
   done

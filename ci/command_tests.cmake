@@ -35,11 +35,15 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   set_tests_properties(brought.faults PROPERTIES TIMEOUT 600)
 endif()
 
-# What is installed besides the command: the pytest plugin, the watch, `lossgate demo`, annotations.
+# What is installed besides the command: the pytest plugin, the watch, `lossgate demo`, annotations; and
+# what the command makes of Python.
 set(python ${PROJECT_SOURCE_DIR}/impl/external/python)
-foreach(test IN ITEMS plugin watch command annotate)
+foreach(test IN ITEMS plugin watch explain command annotate)
   set(run ${python}/${test}_test.py)
-  if(test MATCHES "plugin|watch")
+  if(test MATCHES "explain")
+    set(run ${PROJECT_SOURCE_DIR}/ci/${test}_test.py)
+  endif()
+  if(NOT test MATCHES "command|annotate")
     set(run -m pytest -q -p no:cacheprovider ${run})
   endif()
   if(LOSSGATE_TORCH AND EXISTS ${interpreter})

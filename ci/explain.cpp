@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/explain.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "ci/dump_variants.h"
+#include "ci/errors.h"
+#include "ci/judgement.h"
+#include "ci/selection.h"
+#include "ci/suggestion.h"
+#include "ci/wrong_value.h"
+#include "corpora/files.h"
+#include "impl/external/process.h"
+#include "properties/causes.h"
+#include "report/value_text.h"
+
+namespace lossgate::ci {
+namespace {
+
+using corpora::Dump;
+using Word = Judgement::Word;
+
+Dump read_dump(const std::string& path) {
+  const auto bytes = corpora::read_file(path);
+  corpora::TensorFile file = corpora::read_tensors(bytes, path);
+  if (!corpora::is_dump(file)) {
+    throw InputError(path +
+                     ": explain reads what watch.py wrote, with what was observed; for a "
+                     "case of a loss: lossgate replay " +
+                     path);
+  }
+  return corpora::dump_of(std::move(file), path);
+}
+
+/// The one subject of the files, or that which was named.
+impl::Subject configured(const ExplainOptions& options) {
+  std::vector<impl::Subject> subjects;
+  for (const std::string& path : options.configs) {
+    for (impl::Subject& subject : subjects_of(read_subject_file(path))) {
+      subjects.push_back(std::move(subject));
+    }
+  }
+  std::vector<std::string> names;
+  for (const impl::Subject& subject : subjects) {
+    if (subject.name == options.implementation || subjects.size() == 1) return subject;
+    names.push_back(subject.name);
+  }
+  if (options.implementation.empty()) {
+    throw InputError(
+        fmt::format("say which function it was: --impl {}", fmt::join(names, " or --impl ")));
+  }
+  throw InputError(unknown_name("subject", options.implementation, names));
+}
+
+impl::Subject subject_of(const ExplainOptions& options) {
+  if (!options.configs.empty()) return configured(options);
+  const std::size_t colon = options.function.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == options.function.size()) {
+    throw InputError(options.function + ": name a function as FILE.py:FUNCTION or " +
+                     "PACKAGE.MODULE:FUNCTION");
+  }
+  impl::Subject subject;
+  subject.name = options.function.substr(colon + 1);
+  subject.entry = (options.function.starts_with("py:") ? "" : "py:") + options.function;
+  subject.interpreter = options.interpreter;
+  subject.device = options.device;
+  subject.folder = std::filesystem::current_path();
+  return subject;
+}
+
+std::string versions_text(const impl::Greeting& greeting) {
+  std::string text;
+  for (const auto& [name, version] : greeting.versions) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, version);
+  }
+  return text;
+}
+
+std::string observed_text(const Dump& dump) {
+  std::string text =
+      dump.observed ? "loss " + report::with_bits(dump.observed->dtype, dump.observed->element(0))
+                    : "no loss";
+  for (const auto& [field, gradient] : dump.gradients) {
+    std::int64_t bad = 0;
+    for (std::int64_t i = 0; i < gradient.size(); ++i) bad += !std::isfinite(gradient.at(i));
+    text +=
+        fmt::format("; gradient of {}: {} of {} entries not finite", field, bad, gradient.size());
+  }
+  return text;
+}
+
+std::string run_text(const Dump& dump) {
+  std::string text = fmt::format("step {}, rank {} of {}, {}, torch {}", dump.run_fact("step"),
+                                 dump.run_fact("rank"), dump.run_fact("world"),
+                                 dump.run_fact("device"), dump.run_fact("torch"));
+  if (const std::string type = dump.run_fact("autocast"); !type.empty())
+    text += ", autocast " + type;
+  if (dump.upstream != 1.0) text += fmt::format(", upstream gradient {:.6g}", dump.upstream);
+  if (dump.run_fact("changed") != "[]" && !dump.run_fact("changed").empty()) {
+    text += ", written into meanwhile: " + dump.run_fact("changed");
+  }
+  return text;
+}
+
+/// What the fields hold at the token at fault; of rows of logits, the range.
+std::string inputs_text(const Dump& dump, const Judgement& judgement) {
+  const auto shape = positions_of(dump);
+  std::vector<std::string> texts;
+  for (const auto& [name, tensor] : dump.fields) {
+    const bool positional = shape.size() == 2 && tensor.extents.size() >= 2 &&
+                            tensor.extents[0] == shape[0] && tensor.extents[1] == shape[1];
+    if (!positional || judgement.row < 0 || judgement.token < 0) continue;
+    const std::int64_t each = tensor.size() / (shape[0] * shape[1]);
+    const std::int64_t begin = (judgement.row * shape[1] + judgement.token) * each;
+    if (each == 1) {
+      texts.push_back(name + " " + report::with_bits(tensor.dtype, tensor.element(begin)));
+      continue;
+    }
+    double least = tensor.at(begin), most = least;
+    for (std::int64_t i = begin; i < begin + each; ++i) {
+      least = std::fmin(least, tensor.at(i));
+      most = std::fmax(most, tensor.at(i));
+    }
+    texts.push_back(fmt::format("{} {} values from {} to {}", name, each, report::decimal(least),
+                                report::decimal(most)));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+void print_line(const char* label, const std::string& text) {
+  if (text.empty()) return;
+  for (const std::string& part : report::wrapped(text, 100)) {
+    fmt::print("  {:<10}{}\n", label, part);
+    label = "";
+  }
+}
+
+std::string first_line(const Judgement& judgement) {
+  if (judgement.word == Word::innocent) return "the loss is innocent (" + judgement.why + ")";
+  if (judgement.word == Word::not_reproduced) return "not reproduced on this device";
+  const auto& line = judgement.line;
+  const properties::Cause* cause = properties::find_cause(judgement.cause);
+  return fmt::format(
+      "guilty ({}; {}; {}; {})",
+      line ? fmt::format("{}:{}: {}", line->source.file, line->source.line, line->code)
+           : "no line of its own",
+      judgement.place.empty() ? "no single token" : judgement.place, judgement.cause,
+      cause && !cause->repair.empty() ? cause->repair : "compare with the formula");
+}
+
+void print(const Dump& dump, const Judgement& judgement, const std::string& here) {
+  fmt::print("{}\n", first_line(judgement));
+  if (judgement.line) print_line("seen", judgement.line->text);
+  if (const properties::Cause* cause = properties::find_cause(judgement.cause)) {
+    print_line("cause", std::string(cause->statement));
+  }
+  print_line("because", judgement.because);
+  print_line("inputs", inputs_text(dump, judgement));
+  print_line("observed", observed_text(dump));
+  if (!dump.whole.empty() && dump.rows.size() < static_cast<std::size_t>(dump.whole[0])) {
+    print_line("kept", fmt::format("{} of {} rows", dump.rows.size(), dump.whole[0]));
+  }
+  print_line("there", run_text(dump));
+  print_line("here", here);
+  if (judgement.word == Word::not_reproduced) {
+    print_line("next",
+               "the same --device and versions as there; or watch(rows=\"all\"), if another "
+               "row had a part in it");
+  }
+}
+
+/// With the function, in a process of its own; `here` becomes what it runs on.
+Judgement judged(const Dump& dump, const impl::Subject& subject, std::string& here) {
+  try {
+    impl::Rerunner rerunner(subject, dump);
+    here = subject.device + ", " + versions_text(rerunner.greeting());
+    return judge(dump,
+                 [&](const Dump& other, bool explain) { return rerunner.run(other, explain); });
+  } catch (const impl::SubjectError& error) {
+    throw InputError(error.what());
+  } catch (const impl::ProcessEnded& error) {
+    throw InputError(subject.name + " " + error.what());
+  } catch (const impl::ProcessHung& error) {
+    throw InputError(subject.name + " " + error.what());
+  }
+}
+
+/// What is finite may be wrong: where the loss is one of the catalog, and its trainer known.
+std::optional<Judgement> wrong(const ExplainOptions& options, const impl::Subject& subject) {
+  for (const std::string& path : options.configs) {
+    for (const auto& brought : bring(read_subject_file(path), {subject.name})) {
+      const auto find = [](std::string_view loss) { return reference::find_signature(loss); };
+      return judge_by_formula(*brought, corpora::read_case_file(options.file, find));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int run_explain(const ExplainOptions& options) {
+  const Dump dump = read_dump(options.file);
+  const bool asked = !options.function.empty() || !options.configs.empty();
+  const bool finite = observed_finite(dump);
+  if (!asked && !finite) {
+    throw InputError(options.file +
+                     ": say which function it was: --fn FILE.py:FUNCTION, or --config "
+                     "lossgate.toml");
+  }
+  Judgement judgement;
+  std::string here;
+  if (asked && !finite) {
+    judgement = judged(dump, subject_of(options), here);
+  } else {
+    judgement = judge(dump, nullptr);
+    if (!options.configs.empty() && !dump.loss.empty()) {
+      judgement = wrong(options, subject_of(options)).value_or(judgement);
+    }
+  }
+  print(dump, judgement, here);
+  return static_cast<int>(judgement.word == Word::guilty ? Exit::red : Exit::green);
+}
+
+}  // namespace lossgate::ci

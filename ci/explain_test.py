@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`lossgate explain` on what small training runs leave that die of each founding bug, and on innocent losses.
+
+    LOSSGATE_PROGRAM=build/default/bin/lossgate PYTHONPATH=impl/external/python .venv/bin/python -m pytest ci/explain_test.py
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOUNDING = os.path.join(HERE, "testdata", "founding")
+PROGRAM = os.path.abspath(os.environ["LOSSGATE_PROGRAM"])
+BUGS = ("unclamped_exp", "sparse_reverse_kl", "merged_where_present", "prompt_unchecked", "json_lacks_actual",
+        "every_nth_prompt", "mean_of_means")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where every run has died."""
+    path = tmp_path_factory.mktemp("training")
+    for name in ("teacher_answers.py", "training.py", os.path.join("faulty", "founding.py")):
+        shutil.copy(os.path.join(FOUNDING, name), path)
+    with open(os.path.join(FOUNDING, "founding.toml"), encoding="utf-8") as file:
+        (path / "lossgate.toml").write_text(file.read().replace("PYTHON", sys.executable))
+    done = subprocess.run([sys.executable, "training.py", ",".join(BUGS), "dumps"], cwd=path, capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    died = [line.split()[0] for line in done.stdout.splitlines()]
+    assert died == [bug for bug in BUGS if bug != "mean_of_means"], done.stdout
+    return path
+
+
+def dump(folder, bug):
+    path, = glob.glob(str(folder / "dumps" / bug / "*-step00000003-rank0000.safetensors"))
+    return path
+
+
+def explain(folder, *words, status):
+    done = subprocess.run([PROGRAM, "explain", *words], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def function(folder, bug, name, status):
+    return explain(folder, dump(folder, bug), "--fn", name, "--python", sys.executable, status=status)
+
+
+def guilty_line(folder, number):
+    lines = (folder / "founding.py").read_text().splitlines()
+    return "# guilty" in lines[number - 1]
+
+
+def test_an_exponential_behind_the_mask(folder):
+    said = function(folder, "unclamped_exp", "founding.py:unclamped_exp", 1).splitlines()[0]
+    assert said.startswith("guilty (founding.py:30: kl = torch.exp(x) - x - 1") and guilty_line(folder, 30)
+    assert "non-finite value behind a mask; select valid positions" in said and "[2, 3]" in said
+
+
+def test_a_sentinel_behind_a_finite_loss(folder):
+    said = function(folder, "sparse_reverse_kl", "founding.py:sparse_reverse_kl", 1)
+    first = said.splitlines()[0]
+    assert first.startswith("guilty (founding.py:17: divergence = ") and guilty_line(folder, 17)
+    assert "student_logits[1, 2, 0]; value repaired, gradient not; a second where" in first
+    assert "teacher_log_prob -inf" in said and "1 of 2 rows" in said and "step 3, rank 0 of 1" in said
+
+
+@pytest.mark.parametrize("bug, place, value", [
+    ("merged_where_present", "teacher_log_prob[0, 0]", "-inf"), ("prompt_unchecked", "teacher_log_prob[1, 0]", "-inf"),
+    ("json_lacks_actual", "teacher_log_prob[0, 0]", "-inf"), ("every_nth_prompt", "teacher_log_prob[3, 0]", "nan")])
+def test_a_loss_that_was_given_what_is_no_number_is_innocent(folder, bug, place, value):
+    said = function(folder, bug, "training.py:sampled_kl", 0).splitlines()[0]
+    assert said == f"the loss is innocent ({place} was {value} when it came in: look at what made it)"
+
+
+def test_a_finite_loss_that_is_wrong_is_guilty_where_its_trainer_is_known(folder):
+    path = dump(folder, "mean_of_means")
+    said = explain(folder, path, "--config", "lossgate.toml", "--impl", "mean_of_means", status=1).splitlines()[0]
+    assert said.startswith("guilty (founding.py:34: def mean_of_means(") and "mean of means; divide by the whole" in said
+    assert explain(folder, path, status=0).startswith(
+        "the loss is innocent (its input gradients are finite: look below)")
+
+
+def test_a_mended_loss_does_not_do_it_again(folder):
+    shutil.copy(os.path.join(FOUNDING, "sound", "founding.py"), folder / "mended.py")
+    said = function(folder, "unclamped_exp", "mended.py:unclamped_exp", 0)
+    assert said.splitlines()[0] == "not reproduced on this device" and "here      cpu" in said
+
+
+def test_what_cannot_be_asked_is_said_in_one_line(folder):
+    path = dump(folder, "unclamped_exp")
+    assert "say which function it was: --fn FILE.py:FUNCTION" in explain(folder, path, status=2)
+    assert "no 'nothing'" in function(folder, "unclamped_exp", "founding.py:nothing", 2)
+    assert "'student_logits'" in function(folder, "unclamped_exp", "founding.py:sparse_reverse_kl", 2)
+    with open(path, "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        header, data = json.loads(file.read(length)), file.read()
+    header["__metadata__"]["lossgate-dump"] = "7"
+    text = json.dumps(header).encode()
+    newer = folder / "newer.safetensors"
+    newer.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    assert "expected 1, found '7'" in explain(folder, str(newer), status=2)
+    del header["__metadata__"]["lossgate-dump"]
+    text = json.dumps(header).encode()
+    newer.write_bytes(struct.pack("<Q", len(text)) + text + data)
+    assert "explain reads what watch.py wrote" in explain(folder, str(newer), status=2)

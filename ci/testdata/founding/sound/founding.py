@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The founding bugs of faulty/founding.py, mended."""
+
+import torch
+from teacher_answers import answers
+
+
+def with_rest(log_prob):
+    whole = log_prob.logsumexp(-1, keepdim=True).clamp(max=-1e-7)
+    return torch.cat([log_prob, torch.log(-torch.expm1(whole))], -1)
+
+
+def sparse_reverse_kl(student_logits, support_token, teacher_log_prob, label):
+    valid = (label != -100).unsqueeze(-1)  # padding is replaced before the maths, not after
+    student_logits = torch.where(valid, student_logits, 0.0)
+    teacher_log_prob = torch.where(valid, teacher_log_prob, -1.0)
+    student = student_logits.log_softmax(-1).gather(-1, support_token)
+    p, q = with_rest(student), with_rest(teacher_log_prob)
+    divergence = (p.exp() * (p - q)).sum(-1)
+    return torch.where(label != -100, divergence, 0.0).sum() / (label != -100).sum().clamp(min=1)
+
+
+def every_nth_prompt(prompt, num_generations):
+    scored, which = prompt.unique(return_inverse=True)
+    return scored[which].float()
+
+
+def unclamped_exp(log_prob, old_log_prob, ref_log_prob, advantage, mask, clip_low=0.2, clip_high=0.2, kl_penalty=0.04):
+    log_prob, old_log_prob, ref_log_prob, advantage = (
+        torch.where(mask, x, 0.0) for x in (log_prob, old_log_prob, ref_log_prob, advantage))
+    ratio = torch.exp((log_prob - old_log_prob).clamp(-20, 20))
+    gain = torch.minimum(ratio * advantage, ratio.clamp(1 - clip_low, 1 + clip_high) * advantage)
+    x = (ref_log_prob - log_prob).clamp(-20, 20)
+    kl = torch.exp(x) - x - 1
+    return torch.where(mask, kl_penalty * kl - gain, 0.0).sum() / mask.sum().clamp(min=1)
+
+
+def mean_of_means(log_prob, old_log_prob, advantage, mask, total_tokens, micro_batches):
+    ratio = torch.exp((log_prob - old_log_prob).clamp(-20, 20))
+    gain = torch.minimum(ratio * advantage, ratio.clamp(0.8, 1.2) * advantage)
+    return -torch.where(mask, gain, 0.0).sum() * micro_batches / max(total_tokens, 1)
+
+
+def merged_where_present(payload):
+    return answers(payload)
+
+
+def prompt_unchecked(payload):
+    return answers(payload)
+
+
+def json_lacks_actual(payload):
+    return answers(payload)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/wrong_value.h"
+
+#include <fmt/format.h>
+
+#include "regressions/replay.h"
+#include "report/finding_text.h"
+#include "report/value_text.h"
+
+namespace lossgate::ci {
+namespace {
+
+/// The first row alone, the others together, where the trainer makes micro-batches.
+void deal(const Brought& brought, Case& c) {
+  const std::int64_t rows = c.shape[Axis::sequences];
+  if (brought.subject.micro_batches == impl::Combination::none || !c.split.whole() || rows < 2) {
+    return;
+  }
+  c.split.parts = {{.rank = 0, .sequences = {0}}, {.rank = 0, .sequences = {}}};
+  for (std::int64_t row = 1; row < rows; ++row) c.split.parts[1].sequences.push_back(row);
+}
+
+}  // namespace
+
+std::optional<Judgement> judge_by_formula(const Brought& brought, Case c) {
+  deal(brought, c);
+  std::vector<const properties::Property*> asked;
+  for (const char* name :
+       {"finite_forward", "finite_backward", "reference_agreement", "split_invariance"}) {
+    asked.push_back(properties::find_property(name));
+  }
+  const auto replay = regressions::replay(brought.loss, c, {&brought.implementation}, asked, {});
+  for (const regressions::Answer& answer : replay.replies.at(0).answers) {
+    if (!answer.finding) continue;
+    const properties::Violation& violation = answer.finding->violation;
+    Judgement judgement{.word = Judgement::Word::guilty};
+    judgement.place = report::place_text(violation.place);
+    judgement.row = violation.place.sequence;
+    judgement.token = violation.place.token;
+    judgement.cause = answer.finding->diagnosis.cause;
+    judgement.because =
+        fmt::format("{}: {} where the formula has {}; {}", answer.property->name,
+                    report::decimal(violation.actual), report::decimal(violation.expected),
+                    report::because_text(answer.finding->diagnosis));
+    judgement.line = impl::GuiltyLine{.source = brought.greeting.source,
+                                      .code = brought.greeting.code,
+                                      .operation = {},
+                                      .text = {},
+                                      .element = {}};
+    return judgement;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lossgate::ci
