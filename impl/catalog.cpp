@@ -44,6 +44,7 @@ std::vector<Implementation> built_in() {
   append(all, jsd_kernels());
   append(all, sparse_jsd_kernels());
   append(all, linear_grpo_kernels());
+  append(all, linear_jsd_kernels());
   append(all, eager_grpo_implementations());
   append(all, faulty_grpo_implementations());
   append(all, cispo_implementations());

@@ -17,7 +17,7 @@ template <class LogProb, class Stored>
 void launch(const GrpoArrays<LogProb, Stored>& arrays, float* loss, Stream stream) {
   start("grpo", grpo_kernel<LogProb, Stored>, arrays.batch.sequences,
         block_threads(arrays.batch.tokens), kReductionBytes, stream, arrays);
-  launch_sum(arrays.batch, loss, stream);
+  launch(arrays.batch, loss, stream);
 }
 
 template void launch(const GrpoArrays<float, float>&, float*, Stream);

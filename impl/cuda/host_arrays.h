@@ -88,6 +88,18 @@ class HostArrays {
   std::vector<std::pair<std::string, const LaidOut*>> outputs_;
 };
 
+/// f(position, row) for every position that counts, of [sequences, tokens] or a part of it.
+template <class F>
+void for_each_valid_row(const Positions& positions, const Strided<float>& rows, std::int64_t tokens,
+                        F&& f) {
+  for (std::size_t i = 0; i < positions.valid.size(); ++i) {
+    const auto position = static_cast<std::int64_t>(i);
+    if (positions.valid[i] == 0) continue;
+    f(i,
+      rows.data + position / tokens * rows.sequence_stride + position % tokens * rows.token_stride);
+  }
+}
+
 /// Calls f.operator()<Stored>() for the format of the fields.
 template <class F>
 LossResult with_storage(Dtype dtype, F&& f) {

@@ -41,12 +41,20 @@ class HostForm {
     std::memcpy(to, from, bytes);
   }
 
+  /// The sum of terms that are there.
+  static float loss(const TokenArrays& batch) {
+    float total = 0.0f;
+    Blocks::run(1, block_threads(batch.sequences * batch.tokens),
+                [&](auto& block, std::int64_t) { sum_terms(block, batch, &total); });
+    return total;
+  }
+
   template <class LogProb, class Stored>
   static float loss(const GrpoArrays<LogProb, Stored>& arrays) {
     run_sequences(arrays.batch, [&](auto& block, std::int64_t sequence) {
       GrpoSequence(block, arrays, sequence).run();
     });
-    return sum(arrays.batch);
+    return loss(arrays.batch);
   }
 
   template <class Stored>
@@ -54,14 +62,14 @@ class HostForm {
     run_sequences(arrays.batch, [&](auto& block, std::int64_t sequence) {
       value_sequence(block, arrays, sequence);
     });
-    return sum(arrays.batch);
+    return loss(arrays.batch);
   }
 
   template <class Stored>
   static float loss(const LogProbArrays<Stored>& arrays) {
     run_rows(arrays.batch, arrays.vocab,
              [&](auto& block, std::int64_t position) { log_prob_row(block, arrays, position); });
-    return sum(arrays.batch);
+    return loss(arrays.batch);
   }
 
   template <class Stored>
@@ -69,7 +77,7 @@ class HostForm {
     count(arrays.batch);
     run_rows(arrays.batch, arrays.vocab,
              [&](auto& block, std::int64_t position) { JsdRow(block, arrays, position).run(); });
-    return sum(arrays.batch);
+    return loss(arrays.batch);
   }
 
   template <class Stored>
@@ -78,7 +86,7 @@ class HostForm {
     run_rows(arrays.batch, arrays.vocab, [&](auto& block, std::int64_t position) {
       SparseJsdRow(block, arrays, position).run();
     });
-    return sum(arrays.batch);
+    return loss(arrays.batch);
   }
 
   template <class Stored>
@@ -93,7 +101,7 @@ class HostForm {
     if (!arrays.grpo.options.sequence_level) {
       count(batch);
       each_row([](auto& row) { row.run(); });
-      return sum(batch);
+      return loss(batch);
     }
     each_row([](auto& row) { row.take_log_prob(); });
     const float total = loss(arrays.grpo);
@@ -115,13 +123,6 @@ class HostForm {
   static void count(const TokenArrays& batch) {
     run_sequences(
         batch, [&](auto& block, std::int64_t sequence) { count_sequence(block, batch, sequence); });
-  }
-
-  static float sum(const TokenArrays& batch) {
-    float total = 0.0f;
-    Blocks::run(1, block_threads(batch.sequences * batch.tokens),
-                [&](auto& block, std::int64_t) { sum_terms(block, batch, &total); });
-    return total;
   }
 };
 

@@ -18,7 +18,7 @@ void launch(const JsdArrays<Stored>& arrays, float* loss, Stream stream) {
   launch_count(arrays.batch, stream);
   start("jsd", jsd_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
         block_threads(arrays.vocab), kReductionBytes, stream, arrays);
-  launch_sum(arrays.batch, loss, stream);
+  launch(arrays.batch, loss, stream);
 }
 
 template void launch(const JsdArrays<float>&, float*, Stream);

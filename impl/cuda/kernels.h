@@ -16,5 +16,6 @@ std::vector<Implementation> log_prob_kernels();
 std::vector<Implementation> jsd_kernels();
 std::vector<Implementation> sparse_jsd_kernels();
 std::vector<Implementation> linear_grpo_kernels();
+std::vector<Implementation> linear_jsd_kernels();
 
 }  // namespace lossgate::impl

@@ -17,6 +17,9 @@ __device__ inline unsigned char* shared_memory() {
 inline constexpr std::size_t kReductionBytes =
     kWarpThreads * (sizeof(float) + sizeof(std::int64_t));
 
+/// What every block may have without being allowed more.
+inline constexpr std::size_t kSharedBytes = 48 * 1024;
+
 /// An error of the launch, or one that somebody else's kernel left behind: both name the kernel at
 /// which they were noticed.
 inline void require_success(cudaError_t error, const char* kernel) {
@@ -40,8 +43,5 @@ void start(const char* name, void (*kernel)(Parameters...), std::int64_t count, 
 
 /// Where blocks take single positions: the first kernel of such a loss.
 void launch_count(const TokenArrays& batch, Stream stream);
-
-/// The last kernel of every loss.
-void launch_sum(const TokenArrays& batch, float* loss, Stream stream);
 
 }  // namespace lossgate::impl

@@ -1,91 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
-#include <vector>
 
 #include "impl/cuda/grpo_options.h"
 #include "impl/cuda/host_arrays.h"
+#include "impl/cuda/host_layer.h"
 #include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/logits_grpo_block.h"
-#include "impl/pairwise_sum.h"
 
 namespace lossgate::impl {
 namespace {
-
-/// The output layer in f32 around the kernels, which turn its logits into their gradient where they
-/// lie.
-class OutputLayer {
- public:
-  explicit OutputLayer(const MicroBatch& batch)
-      : batch_(batch),
-        hidden_(batch.part.batch.at("hidden")),
-        weight_(batch.part.batch.at("weight")),
-        bias_(batch.part.batch.at("bias")),
-        positions_(batch.positions.valid.size()),
-        vocab_(static_cast<std::size_t>(batch.part.shape[Axis::vocab])),
-        width_(static_cast<std::size_t>(batch.part.shape[Axis::hidden])) {}
-
-  /// Rows of masked positions are left as they are.
-  void forward(const Strided<float>& logits) const {
-    for_each_valid(
-        [&](std::size_t at, float* row) {
-          for (std::size_t v = 0; v < vocab_; ++v) {
-            float sum = bias_[v];
-            for (std::size_t h = 0; h < width_; ++h) {
-              sum += hidden_[at * width_ + h] * weight_[v * width_ + h];
-            }
-            row[v] = sum;
-          }
-        },
-        logits);
-  }
-
-  void backward(const Strided<float>& slopes, LossResult& result) const {
-    std::vector<float> by_hidden(positions_ * width_), by_weight(vocab_ * width_);
-    std::vector<std::vector<float>> by_bias(vocab_, std::vector<float>(positions_));
-    for_each_valid(
-        [&](std::size_t at, const float* row) {
-          for (std::size_t v = 0; v < vocab_; ++v) {
-            by_bias[v][at] = row[v];
-            for (std::size_t h = 0; h < width_; ++h) {
-              by_hidden[at * width_ + h] += row[v] * weight_[v * width_ + h];
-              by_weight[v * width_ + h] += row[v] * hidden_[at * width_ + h];
-            }
-          }
-        },
-        slopes);
-    std::vector<float> bias(vocab_);
-    for (std::size_t v = 0; v < vocab_; ++v) {
-      bias[v] = overflow_free_sum(by_bias[v].data(), positions_);
-    }
-    add(result, "hidden", by_hidden);
-    add(result, "weight", by_weight);
-    add(result, "bias", bias);
-  }
-
- private:
-  template <class F>
-  void for_each_valid(F&& f, const Strided<float>& rows) const {
-    const std::int64_t tokens = batch_.part.shape[Axis::tokens];
-    for (std::size_t i = 0; i < positions_; ++i) {
-      const auto position = static_cast<std::int64_t>(i);
-      if (batch_.positions.valid[i] == 0) continue;
-      f(i, rows.data + position / tokens * rows.sequence_stride +
-               position % tokens * rows.token_stride);
-    }
-  }
-
-  void add(LossResult& result, const std::string& field, const std::vector<float>& values) const {
-    Tensor gradient = Tensor::zeros(Dtype::f32, batch_.part.batch.at(field).extents);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      gradient.set(static_cast<std::int64_t>(i), static_cast<double>(values[i]));
-    }
-    result.outputs.push_back({"gradient." + field, std::move(gradient)});
-  }
-
-  const MicroBatch& batch_;
-  HostField<float> hidden_, weight_, bias_;
-  std::size_t positions_, vocab_, width_;
-};
 
 template <class Form>
 LossResult linear_grpo_step(MicroBatch& micro_batch) {
@@ -115,10 +38,13 @@ LossResult linear_grpo_step(MicroBatch& micro_batch) {
   arrays.logits = {arrays.gradient.data, arrays.gradient.sequence_stride,
                    arrays.gradient.token_stride};
 
-  const OutputLayer layer(micro_batch);
-  layer.forward(arrays.gradient);
+  HostLayer layer(micro_batch, "", true);
+  for_each_valid_row(micro_batch.positions, arrays.gradient, batch.tokens,
+                     [&](std::size_t at, float* row) { layer.forward(at, row); });
   LossResult result = host.result(Form::loss(arrays));
-  layer.backward(arrays.gradient, result);
+  for_each_valid_row(micro_batch.positions, arrays.gradient, batch.tokens,
+                     [&](std::size_t at, const float* row) { layer.back(at, row); });
+  layer.add_gradients(result);
   return result;
 }
 

@@ -17,7 +17,7 @@ template <class Stored>
 void launch(const LogProbArrays<Stored>& arrays, float* loss, Stream stream) {
   start("log_prob", log_prob_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
         block_threads(arrays.vocab), kReductionBytes, stream, arrays);
-  launch_sum(arrays.batch, loss, stream);
+  launch(arrays.batch, loss, stream);
 }
 
 template void launch(const LogProbArrays<float>&, float*, Stream);

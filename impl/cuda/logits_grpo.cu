@@ -40,7 +40,7 @@ void launch(const LogitsGrpoArrays<Stored>& arrays, float* loss, Stream stream) 
   if (!arrays.grpo.options.sequence_level) {
     launch_count(batch, stream);
     launch_rows("logits_grpo", logits_grpo_kernel<Stored>);
-    return launch_sum(batch, loss, stream);
+    return launch(batch, loss, stream);
   }
   launch_rows("taken_log_prob", taken_log_prob_kernel<Stored>);
   launch(arrays.grpo, loss, stream);

@@ -23,7 +23,7 @@ void launch_count(const TokenArrays& batch, Stream stream) {
         stream, batch);
 }
 
-void launch_sum(const TokenArrays& batch, float* loss, Stream stream) {
+void launch(const TokenArrays& batch, float* loss, Stream stream) {
   start("sum", sum_kernel, 1, block_threads(batch.sequences * batch.tokens), kReductionBytes,
         stream, batch, loss);
 }

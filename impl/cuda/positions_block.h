@@ -62,6 +62,27 @@ struct TokenArrays {
   Strided<float> weighted;             ///< as it counts in the loss
 };
 
+/// One sequence of an array.
+template <class T>
+Strided<T> sequence_of(const Strided<T>& array, std::int64_t sequence) {
+  if (!array.data) return array;
+  return {array.data + sequence * array.sequence_stride, array.sequence_stride, array.token_stride};
+}
+
+/// One sequence as a batch of its own, where the logits of all would not fit: its terms are summed
+/// with the others' by a launch of the whole batch.
+inline TokenArrays chunk_of(const TokenArrays& batch, std::int64_t sequence) {
+  TokenArrays chunk = batch;
+  chunk.sequences = 1;
+  chunk.validity.mask = sequence_of(batch.validity.mask, sequence);
+  chunk.validity.labels.narrow = sequence_of(batch.validity.labels.narrow, sequence);
+  chunk.validity.labels.wide = sequence_of(batch.validity.labels.wide, sequence);
+  chunk.row_tokens = batch.row_tokens + sequence;
+  chunk.per_token = sequence_of(batch.per_token, sequence);
+  chunk.weighted = sequence_of(batch.weighted, sequence);
+  return chunk;
+}
+
 /// The valid positions of one sequence.
 template <class Block>
 LOSSGATE_BLOCK_PROGRAM std::int64_t count_valid(Block& block, BlockReduction<Block>& reduction,

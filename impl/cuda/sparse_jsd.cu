@@ -15,11 +15,14 @@ __global__ void __launch_bounds__(kLargestBlock)
 
 template <class Stored>
 void launch(const SparseJsdArrays<Stored>& arrays, float* loss, Stream stream) {
+  const std::size_t bytes = kReductionBytes + sparse_jsd_bytes(arrays.support);
+  if (bytes > kSharedBytes) {
+    throw Refusal{.argument = "support_token", .message = "has more entries than a block can hold"};
+  }
   launch_count(arrays.batch, stream);
   start("sparse_jsd", sparse_jsd_kernel<Stored>, arrays.batch.sequences * arrays.batch.tokens,
-        block_threads(arrays.vocab), kReductionBytes + sparse_jsd_bytes(arrays.support), stream,
-        arrays);
-  launch_sum(arrays.batch, loss, stream);
+        block_threads(arrays.vocab), bytes, stream, arrays);
+  launch(arrays.batch, loss, stream);
 }
 
 template void launch(const SparseJsdArrays<float>&, float*, Stream);

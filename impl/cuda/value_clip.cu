@@ -17,7 +17,7 @@ template <class Stored>
 void launch(const ValueArrays<Stored>& arrays, float* loss, Stream stream) {
   start("value_clip", value_clip_kernel<Stored>, arrays.batch.sequences,
         block_threads(arrays.batch.tokens), kReductionBytes, stream, arrays);
-  launch_sum(arrays.batch, loss, stream);
+  launch(arrays.batch, loss, stream);
 }
 
 template void launch(const ValueArrays<float>&, float*, Stream);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "impl/cuda/divergence_options.h"
+#include "impl/cuda/host_arrays.h"
+#include "impl/cuda/host_layer.h"
+#include "impl/cuda/kernel_forms.h"
+
+namespace lossgate::impl {
+namespace {
+
+/// The divergence in chunks: logits of one sequence at a time, whose gradient is written over the
+/// student's and taken back through its layer before the next.
+template <class Form>
+LossResult linear_jsd_step(MicroBatch& micro_batch) {
+  HostArrays host(micro_batch, Form::memory());
+  TokenArrays batch = host.tokens();
+  batch.per_token = host.output<float>("per_token", Dtype::f32, {batch.sequences, batch.tokens});
+  const std::int64_t vocab = host.extent(Axis::vocab);
+  const Extents chunk = {1, batch.tokens, vocab};
+  const auto student = host.output<float>("", Dtype::f32, chunk),
+             teacher = host.output<float>("", Dtype::f32, chunk);
+
+  JsdArrays<float> arrays;
+  arrays.options = read_divergence_options(host.spec());
+  arrays.vocab = vocab;
+  arrays.temperature = static_cast<float>(host.spec().number("temperature"));
+  arrays.student = {student.data, student.sequence_stride, student.token_stride};
+  arrays.teacher = {teacher.data, teacher.sequence_stride, teacher.token_stride};
+  arrays.gradient = student;
+
+  HostLayer student_layer(micro_batch, "student_", false);
+  const HostLayer teacher_layer(micro_batch, "teacher_", false);
+  for (std::int64_t s = 0; s < batch.sequences; ++s) {
+    const auto each_row = [&](const Strided<float>& rows, auto&& work) {
+      for (std::int64_t t = 0; t < batch.tokens; ++t) {
+        const auto position = static_cast<std::size_t>(s * batch.tokens + t);
+        if (micro_batch.positions.valid[position] != 0) {
+          work(position, rows.data + t * rows.token_stride);
+        }
+      }
+    };
+    each_row(student, [&](std::size_t at, float* row) { student_layer.forward(at, row); });
+    each_row(teacher, [&](std::size_t at, float* row) { teacher_layer.forward(at, row); });
+    arrays.batch = chunk_of(batch, s);
+    Form::loss(arrays);
+    each_row(student, [&](std::size_t at, const float* row) { student_layer.back(at, row); });
+  }
+  LossResult result = host.result(Form::loss(batch));
+  student_layer.add_gradients(result);
+  return result;
+}
+
+}  // namespace
+
+std::vector<Implementation> linear_jsd_kernels() {
+  return kernel_implementations(
+      {.loss = "linear_jsd",
+       .source = {"impl/cuda/jsd_block.h", 1},
+       .form = "(x - max) - log S",
+       .sums = SumOrder::online},
+      [](auto form, MicroBatch& batch) { return linear_jsd_step<decltype(form)>(batch); });
+}
+
+}  // namespace lossgate::impl
