@@ -16,6 +16,9 @@ foreach(test IN ITEMS verdicts usage resumption kills containment shards interru
     $<TARGET_FILE:lossgate_fake> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/fuzz_test)
   set_tests_properties(fuzz.${test} PROPERTIES TIMEOUT 300)
 endforeach()
+add_test(NAME fuzz.founding COMMAND ${PROJECT_SOURCE_DIR}/ci/fuzz_test.sh founding
+  $<TARGET_FILE:lossgate> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/fuzz_test)
+set_tests_properties(fuzz.founding PROPERTIES TIMEOUT 900)
 
 # Losses that a user brings, with the Python that ci/setup.sh gives torch.
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)

@@ -143,5 +143,20 @@ full() {
   :
 }
 
+# With the real implementations: every founding fault within a short campaign, nothing of a sound one.
+founding() {
+  local losses='sparse_jsd jsd teacher_payload prompt_dedup grpo linear_grpo kl_penalty advantage_scaling value_clip'
+  local name loss rest faulty=0
+  "$lossgate" list implementations >implementations
+  while read -r name loss rest; do
+    [[ " $losses " == *" $loss "* ]] || continue
+    expect 1 'VIOLATED' fuzz "$loss" --impl "$name" --first --budget 30s --workers 1 --out "$loss-$name"
+    ((++faulty))
+  done < <(sed '1,/^faulty/d' implementations)
+  ((faulty >= 60)) || fail "only $faulty faulty implementations were searched"
+  # shellcheck disable=SC2086
+  expect 0 'green: 0 red findings' fuzz $losses --budget '2000 cases' --workers 2 --out sound
+}
+
 "$test"
 exit "$failures"
