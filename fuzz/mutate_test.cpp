@@ -88,6 +88,20 @@ RC_GTEST_PROP(Mutate, TwoAcceptedCasesMakeAnAcceptedOne, (std::uint64_t seed)) {
   if (!fault.empty()) RC_FAIL(words(first) + ": " + fault);
 }
 
+TEST(Mutate, WhatACallerPromisesIsKept) {
+  const LossSignature signature = fake_contract();
+  Case before = draw(signature, Dtype::f32, Profile::hostile, 0);
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    Choices choices(i);
+    const Mutation mutation = choices.one_of(kAllMutations);
+    const Case made = mutated(mutation, signature, Profile::hostile, before, choices);
+    ASSERT_EQ(fault_of(signature, made, Dtype::f32), "") << i << " " << static_cast<int>(mutation);
+    const Case other = draw(signature, Dtype::f32, Profile::hostile, i);
+    ASSERT_EQ(fault_of(signature, crossed(signature, made, other, choices), Dtype::f32), "") << i;
+    before = i % 10 == 0 ? other : made;
+  }
+}
+
 TEST(Mutate, EveryMutationChangesSomethingOfSomeCase) {
   const LossSignature signature = *reference::find_signature("grpo");
   for (const Mutation mutation : kAllMutations) {
