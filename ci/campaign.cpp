@@ -57,9 +57,9 @@ struct Campaign::Worker {
   bool ready = false;
   Clock::time_point started, stretch_began;
   double seconds_to_start = 0.0, stretch = kLeastStretch;
-  double found = 0.0;              ///< in this stretch
-  std::int64_t cases_left = 0;     ///< of its share, where the budget is one of cases
-  std::int64_t unsaved_cases = 0;  ///< since the journal was told
+  double cases = 0.0, found = 0.0;  ///< in this stretch
+  std::int64_t cases_left = 0;      ///< of its share, where the budget is one of cases
+  std::int64_t unsaved_cases = 0;   ///< since the journal was told
   Clock::time_point unsaved_since;
 };
 
@@ -129,20 +129,19 @@ void Campaign::start(Worker& worker, std::size_t arm) {
   worker.under_way.end();
   worker.cases_left = options_.budget.cases == 0 ? 0 : share_of_cases();
   worker.child = std::make_unique<Child>("fuzz-worker", worker.under_way.descriptor());
-  Stint stint{.loss = loss,
-              .implementation = arms_[arm].declared->name,
-              .seed = 0,
-              .cases = worker.cases_left,
-              .guided = options_.guided,
-              .memory_mib = options_.memory_mib,
-              .corpus = folder_.corpus_of(loss),
-              .seen = {seen_[arm].begin(), seen_[arm].end()},
-              .shown = shown_};
   // Another seed for every start, after an interruption as well.
-  stint.seed = fuzz::mix(
-      plan_.options().seed ^ fuzz::hash_of(arms_[arm].name()) ^
-      fuzz::mix(static_cast<std::uint64_t>(++starts_) + static_cast<std::uint64_t>(cases_)) ^
-      static_cast<std::uint64_t>(options_.shard.index));
+  const std::uint64_t seed = fuzz::mix(plan_.options().seed ^ fuzz::hash_of(arms_[arm].name()) ^
+                                       fuzz::mix(static_cast<std::uint64_t>(++starts_ + cases_)) ^
+                                       static_cast<std::uint64_t>(options_.shard.index));
+  const Stint stint{.loss = loss,
+                    .implementation = arms_[arm].declared->name,
+                    .seed = seed,
+                    .cases = worker.cases_left,
+                    .guided = options_.guided,
+                    .memory_mib = options_.memory_mib,
+                    .corpus = folder_.corpus_of(loss, seed),
+                    .seen = {seen_[arm].begin(), seen_[arm].end()},
+                    .shown = shown_};
   worker.child->write(encode(plan_.options()));
   worker.child->write(encode(stint));
 }
@@ -179,8 +178,8 @@ void Campaign::look_after(Worker& worker) {
 /// Credits a stretch of time to its search.
 void Campaign::settle(Worker& worker) {
   if (!worker.child || !worker.ready) return;
-  schedule_.credit(worker.arm, since(worker.stretch_began), worker.found);
-  worker.found = 0.0;
+  schedule_.credit(worker.arm, since(worker.stretch_began), std::exchange(worker.cases, 0.0),
+                   std::exchange(worker.found, 0.0));
   worker.stretch_began = Clock::now();
 }
 
@@ -233,6 +232,7 @@ void Campaign::take_part(Worker& worker, report::RunRecord part) {
   cases_ += part.cases_run;
   worker.cases_left -= part.cases_run;
   worker.unsaved_cases += part.cases_run;
+  worker.cases += static_cast<double>(part.cases_run);
   for (report::RecordedFinding& finding : part.findings) {
     if (!is_news(finding)) finding.case_text.clear();  // another worker was faster
     if (!finding.case_text.empty()) worker.found += kWorthOfFinding;

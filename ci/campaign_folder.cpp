@@ -11,6 +11,7 @@
 #include "corpora/case_id.h"
 #include "corpora/files.h"
 #include "corpora/text_codec.h"
+#include "fuzz/choices.h"
 #include "report/record_file.h"
 
 namespace lossgate::ci {
@@ -21,6 +22,9 @@ using Json = nlohmann::json;
 
 /// More is not kept in memory when the disk is full.
 constexpr std::size_t kMostWaiting = 10'000;
+
+/// No more of the corpus is asked again when a search goes on: its time is for what is new.
+constexpr std::size_t kMostOfCorpus = 128;
 
 }  // namespace
 
@@ -43,17 +47,22 @@ CampaignFolder::CampaignFolder(fs::path path) : path_(std::move(path)) {
   }
 }
 
-std::vector<std::string> CampaignFolder::corpus_of(const std::string& loss) const {
+std::vector<std::string> CampaignFolder::corpus_of(const std::string& loss,
+                                                   std::uint64_t seed) const {
   std::error_code none;
-  std::vector<std::pair<fs::file_time_type, std::string>> files;
+  std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(path_ / "corpus" / loss, none)) {
-    if (entry.path().extension() != ".case") continue;
-    files.emplace_back(entry.last_write_time(none), entry.path().string());
+    if (entry.path().extension() == ".case") files.push_back(entry.path().string());
   }
   std::ranges::sort(files);
-  std::vector<std::string> names;
-  for (auto& [time, file] : files) names.push_back(std::move(file));
-  return names;
+  const std::size_t count = std::min(kMostOfCorpus, files.size());
+  fuzz::Choices choices(seed);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto other = choices.integer(static_cast<std::int64_t>(i), std::ssize(files) - 1);
+    std::swap(files[i], files[static_cast<std::size_t>(other)]);
+  }
+  files.resize(count);
+  return files;
 }
 
 void CampaignFolder::keep(const Case& c, const LossSignature& signature, const std::string& arm,

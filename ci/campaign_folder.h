@@ -27,8 +27,8 @@ class CampaignFolder {
   const std::filesystem::path& path() const { return path_; }
   const History& history() const { return history_; }
 
-  /// The cases kept of a loss, the newest last.
-  std::vector<std::string> corpus_of(const std::string& loss) const;
+  /// Some of the cases kept of a loss, other ones for another seed.
+  std::vector<std::string> corpus_of(const std::string& loss, std::uint64_t seed) const;
 
   void keep(const Case& c, const LossSignature& signature, const std::string& arm,
             const std::vector<fuzz::Feature>& features);

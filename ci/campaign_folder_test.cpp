@@ -57,8 +57,23 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
   EXPECT_EQ(history.spent.at("grpo/host").seen, (std::set<fuzz::Feature>{3, 65535}));
   ASSERT_EQ(history.findings.findings.size(), 1u);
   EXPECT_EQ(history.findings.findings[0].fingerprint, "a|b");
-  EXPECT_EQ(folder.corpus_of("grpo").size(), 1u);
+  EXPECT_EQ(folder.corpus_of("grpo", 1).size(), 1u);
   EXPECT_TRUE(fs::exists(Scratch::path() / "findings/0123456789abcdef.case"));
+}
+
+TEST(CampaignFolder, GivesAFewOfManyCasesAndOthersForAnotherSeed) {
+  const Scratch scratch;
+  CampaignFolder folder(Scratch::path());
+  fs::create_directories(Scratch::path() / "corpus/grpo");
+  for (int i = 0; i < 1000; ++i) {
+    std::ofstream(Scratch::path() / "corpus/grpo" / (std::to_string(i) + ".case")) << "a case";
+  }
+  const auto one = folder.corpus_of("grpo", 1), other = folder.corpus_of("grpo", 2);
+  EXPECT_EQ(one.size(), 128u);
+  EXPECT_EQ(std::set<std::string>(one.begin(), one.end()).size(), one.size());
+  EXPECT_EQ(one, folder.corpus_of("grpo", 1));
+  EXPECT_NE(one, other);
+  EXPECT_TRUE(folder.corpus_of("jsd", 1).empty());
 }
 
 TEST(CampaignFolder, AFindingThatIsOnlyCountedIsNotWritten) {
@@ -115,7 +130,7 @@ TEST(CampaignFolder, TakesOverWhatAnotherHolds) {
   EXPECT_EQ(folder.history().spent.at("grpo/host").cases, 110);
   EXPECT_EQ(folder.history().spent.at("grpo/host").seen, (std::set<fuzz::Feature>{3}));
   EXPECT_EQ(folder.history().findings.findings.size(), 1u);
-  EXPECT_EQ(folder.corpus_of("grpo").size(), 1u);
+  EXPECT_EQ(folder.corpus_of("grpo", 1).size(), 1u);
 }
 
 }  // namespace
