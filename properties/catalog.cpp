@@ -100,10 +100,12 @@ Outcome Property::check(Evaluation& evaluation) const {
 }
 
 std::vector<Outcome> check_all(Evaluation& evaluation,
-                               const std::vector<const Property*>& properties, bool precedence) {
+                               const std::vector<const Property*>& properties, bool precedence,
+                               const std::function<void(const Property&)>& before) {
   std::vector<Outcome> outcomes;
   bool finite = true, formula = true;
   for (const Property* property : properties) {
+    if (before) before(*property);
     const Precedence rank = property->precedence;
     const bool compares = rank == Precedence::formula || rank == Precedence::yields;
     if (precedence && compares && !finite) {
@@ -116,6 +118,7 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
     const bool wrong = outcomes.back().verdict == Verdict::violated;
     finite &= rank != Precedence::finite || !wrong;
     formula &= rank != Precedence::formula || !wrong;
+    evaluation.forget_derived();
   }
   return outcomes;
 }

@@ -9,6 +9,9 @@ using reference::Tracked;
 /// Entries of all outputs up to which expectations are kept rather than streamed anew.
 constexpr std::int64_t kKeptEntries = 1 << 16;
 
+/// Above it a case is large: every copy would be counted in hundreds of megabytes.
+constexpr std::int64_t kLargeEntries = 1 << 24;
+
 std::int64_t total_entries(const std::vector<OutputInfo>& outputs) {
   std::int64_t total = 0;
   for (const OutputInfo& output : outputs) total += element_count(output.extents);
@@ -35,9 +38,11 @@ struct Keeping final : reference::Sink<Tracked> {
   std::vector<std::vector<Tracked>> values;
 };
 
-Case unsplit(Case c) {
-  c.split = {};
-  return c;
+std::shared_ptr<const Case> unsplit(const std::shared_ptr<const Case>& c) {
+  if (c->split.whole()) return c;
+  auto whole = std::make_shared<Case>(*c);
+  whole->split = {};
+  return whole;
 }
 
 }  // namespace
@@ -54,13 +59,16 @@ struct CaseStudy::Derived {
 };
 
 CaseStudy::CaseStudy(const reference::Loss& loss, Case c)
+    : CaseStudy(loss, std::make_shared<const Case>(std::move(c))) {}
+
+CaseStudy::CaseStudy(const reference::Loss& loss, std::shared_ptr<const Case> c)
     : loss_(loss),
-      whole_(unsplit(c)),
       split_(std::move(c)),
-      refusal_(reference::expected_refusal(loss, whole_)) {
+      whole_(unsplit(split_)),
+      refusal_(reference::expected_refusal(loss, *whole_)) {
   if (refusal_) return;
-  problem_.emplace(loss.signature, whole_);
-  split_problem_.emplace(loss.signature, split_);
+  problem_.emplace(loss.signature, *whole_);
+  split_problem_.emplace(loss.signature, *split_);
 }
 
 CaseStudy::~CaseStudy() = default;
@@ -106,7 +114,7 @@ const Transformed* CaseStudy::transformed(const Transform& transform) {
   auto& slot = derived_[transform.name];
   if (!slot) {
     slot = std::make_unique<Derived>();
-    slot->transformed = transform.apply(signature(), whole_, split_);
+    slot->transformed = transform.apply(signature(), *whole_, *split_);
   }
   return slot->transformed ? &*slot->transformed : nullptr;
 }
@@ -115,9 +123,17 @@ CaseStudy* CaseStudy::derived(const Transform& transform) {
   const Transformed* made = transformed(transform);
   if (!made) return nullptr;
   auto& study = derived_[transform.name]->study;
-  if (!study) study = std::make_unique<CaseStudy>(loss_, made->c);
+  if (!study) {
+    // The transformed case stands beside its study, for as long.
+    study = std::make_unique<CaseStudy>(
+        loss_, std::shared_ptr<const Case>(std::shared_ptr<void>(), &made->c));
+  }
   return study.get();
 }
+
+bool CaseStudy::large() const { return !refusal_ && total_entries(outputs()) > kLargeEntries; }
+
+void CaseStudy::forget_derived() { derived_.clear(); }
 
 Evaluation::Evaluation(CaseStudy& study, const impl::Implementation& implementation)
     : study_(study),
@@ -142,6 +158,12 @@ const LossResult& Evaluation::actual(const Transform& transform) {
   auto [slot, fresh] = results_.try_emplace(transform.name);
   if (fresh) slot->second = call(study_.transformed(transform)->c);
   return slot->second;
+}
+
+void Evaluation::forget_derived() {
+  if (!study_.large()) return;
+  std::erase_if(results_, [](const auto& result) { return !result.first.empty(); });
+  study_.forget_derived();
 }
 
 }  // namespace lossgate::properties

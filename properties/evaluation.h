@@ -19,14 +19,21 @@ namespace lossgate::properties {
 class CaseStudy {
  public:
   CaseStudy(const reference::Loss& loss, Case c);
+  /// Of a case that is kept elsewhere for as long, and is not copied unless it is split.
+  CaseStudy(const reference::Loss& loss, std::shared_ptr<const Case> c);
   ~CaseStudy();
   CaseStudy(const CaseStudy&) = delete;
   CaseStudy& operator=(const CaseStudy&) = delete;
 
   const reference::Loss& loss() const { return loss_; }
   const LossSignature& signature() const { return loss_.signature; }
-  const Case& whole() const { return whole_; }  ///< unsplit
-  const Case& split() const { return split_; }  ///< as given
+  const Case& whole() const { return *whole_; }  ///< unsplit
+  const Case& split() const { return *split_; }  ///< as given
+
+  /// Whether the case is one of those of which no second copy is kept for longer than needed.
+  bool large() const;
+  /// Gives back what was derived from a large case.
+  void forget_derived();
 
   /// What a sound implementation refuses about this case, if anything. A refused case has no
   /// outputs and no expectations.
@@ -64,7 +71,7 @@ class CaseStudy {
   const Expectations& stored(const Arithmetic& arithmetic, bool split);
 
   const reference::Loss& loss_;
-  Case whole_, split_;
+  std::shared_ptr<const Case> split_, whole_;  ///< the same one where it is not split
   std::optional<Refusal> refusal_;
   std::optional<reference::Problem> problem_, split_problem_;
   std::vector<std::unique_ptr<Expectations>> expectations_;
@@ -86,6 +93,9 @@ class Evaluation {
   const LossResult& actual(const Transform& transform);  ///< on the transformed case; it applies
   LossResult call(const Case& c);                        ///< on any other case
   int calls() const { return calls_; }
+
+  /// Gives back all results but that on the whole case, where the case is large.
+  void forget_derived();
 
  private:
   CaseStudy& study_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,9 +42,11 @@ const std::vector<Property>& catalog();
 const Property* find_property(std::string_view name);
 
 /// The outcome of each property, in the same order. With precedence, comparisons of an
-/// implementation that is not finite or not the formula are skipped (rule E2).
+/// implementation that is not finite or not the formula are skipped (rule E2). `before`, if any,
+/// hears of each property before it is asked.
 std::vector<Outcome> check_all(Evaluation& evaluation,
-                               const std::vector<const Property*>& properties, bool precedence);
+                               const std::vector<const Property*>& properties, bool precedence,
+                               const std::function<void(const Property&)>& before = nullptr);
 
 /// A violation with its grade and its fingerprint (rules E5, E6), and no reach yet; a few
 /// evaluations. `benign` says that the case came from the benign profile.
