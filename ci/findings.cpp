@@ -52,15 +52,6 @@ void look_inside(report::RecordedFinding& recorded, const impl::Implementation& 
   recorded.source_text = origin->text;
 }
 
-// torch.allclose(actual, expected) as it is called by default, which takes no NaN and has one
-// infinity equal to itself.
-bool allclose(double actual, reference::Real expected) {
-  constexpr reference::Real kRelative = 1e-5L, kAbsolute = 1e-8L;
-  const auto value = static_cast<reference::Real>(actual);
-  if (!std::isfinite(value) || !std::isfinite(expected)) return value == expected;
-  return std::fabs(value - expected) <= kAbsolute + kRelative * std::fabs(expected);
-}
-
 /// What the implementation gives on the undivided case, where that is little enough to look at.
 void keep_outputs(report::RecordedFinding& recorded, const impl::Implementation& implementation,
                   const PlannedCase& planned) {
@@ -123,7 +114,7 @@ report::RecordedFinding recorded(const properties::Finding& finding,
     recorded.expected = report::decimal(violation.expected);
     const Dtype dtype = output_dtype(planned, violation.place.output);
     recorded.ulp_error = regressions::ulp_error(dtype, violation.actual, violation.expected);
-    recorded.allclose = allclose(violation.actual, violation.expected);
+    recorded.allclose = regressions::allclose(violation.actual, violation.expected);
     look_inside(recorded, implementation, planned, violation.actual);
     keep_outputs(recorded, implementation, planned);
   }

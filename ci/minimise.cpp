@@ -2,13 +2,13 @@
 #include "fuzz/minimise.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/first_failure.h"
+#include "ci/ticker.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -21,22 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using fuzz::Failure;
 
-/// The first property, in order of precedence, that fails; of the first implementation that does,
-/// the sound ones before those that are wrong on purpose.
-std::optional<Failure> first_failure(const Selection& selection, const Case& c) {
-  for (const impl::Implementation* implementation : selection.implementations) {
-    if (implementation->loss != c.spec.loss) continue;
-    const reference::Loss* loss = reference::find_loss(c.spec.loss);
-    for (const auto& brought : selection.brought) {
-      if (&brought->implementation == implementation) loss = &brought->loss;
-    }
-    for (const properties::Property* property : selection.properties) {
-      if (auto failure = Failure::on(*loss, *implementation, *property, c)) return failure;
-    }
-  }
-  return std::nullopt;
-}
-
 std::string size_text(const LossSignature& signature, const Case& c) {
   std::string text;
   for (Axis axis : kAllAxes) {
@@ -44,30 +28,6 @@ std::string size_text(const LossSignature& signature, const Case& c) {
   }
   return text + fmt::format("unusual numbers {}", fuzz::unusual_numbers(signature, c));
 }
-
-/// A line that is written over, on a terminal alone: what is left is the result.
-class Ticker {
- public:
-  explicit Ticker(const LossSignature& signature) : signature_(signature) {}
-  ~Ticker() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
-  }
-  Ticker(const Ticker&) = delete;
-  Ticker& operator=(const Ticker&) = delete;
-
-  void show(const Case& c, std::int64_t tried) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!terminal_ || now - last_ < std::chrono::milliseconds(200)) return;
-    fmt::print(stderr, "\r\033[K{} tried: {}", tried, size_text(signature_, c));
-    last_ = now;
-    shown_ = true;
-  }
-
- private:
-  const LossSignature& signature_;
-  bool terminal_ = isatty(STDERR_FILENO) != 0, shown_ = false;
-  std::chrono::steady_clock::time_point last_ = {};
-};
 
 fs::path target_of(const MinimiseOptions& options) {
   if (!options.out.empty()) return options.out;
@@ -96,9 +56,11 @@ int run_minimise(const MinimiseOptions& options) {
              failure->cause());
   fuzz::Minimised small;
   {
-    Ticker ticker(signature);
-    small = fuzz::minimise(*failure, c, {.tries = options.tries},
-                           [&](const Case& at, std::int64_t tried) { ticker.show(at, tried); });
+    Ticker ticker;
+    small = fuzz::minimise(
+        *failure, c, {.tries = options.tries}, [&](const Case& at, std::int64_t tried) {
+          ticker.show(fmt::format("{} tried: {}", tried, size_text(signature, at)));
+        });
   }
   fmt::print("  from    {}\n  to      {}\n", size_text(signature, c),
              size_text(signature, small.c));

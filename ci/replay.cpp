@@ -8,6 +8,7 @@
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/plan.h"
+#include "ci/ticker.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -59,6 +60,9 @@ void print_violation(const LossSignature& signature, const Case& c, const Answer
          report::brief(regressions::ulp_error(dtype, violation.actual, violation.expected)));
     line("bound", fmt::format("{} (error ratio {})", report::brief(violation.allowed),
                               report::brief(violation.error_ratio)));
+    if (regressions::allclose(violation.actual, violation.expected)) {
+      line("", "torch.allclose would have passed");
+    }
   }
   line("cause", answer.finding ? answer.finding->diagnosis.cause : violation.cause);
   if (answer.finding) {
@@ -94,9 +98,10 @@ void print_spot(const regressions::Spot& spot) {
              report::place_text(spot.place));
   fmt::print("  {:<36}{}\n", "expected", report::decimal(spot.expected));
   for (const regressions::Sight& sight : spot.sights) {
-    fmt::print("  {:<36}{}, ulp error {}, bound {}\n", sight.implementation->name,
+    fmt::print("  {:<36}{}, ulp error {}, bound {}, allclose {}\n", sight.implementation->name,
                report::with_bits(spot.dtype, sight.bits.data()), report::brief(sight.ulp_error),
-               report::brief(sight.bound));
+               report::brief(sight.bound),
+               regressions::allclose(sight.actual, spot.expected) ? "passes" : "fails");
   }
 }
 
@@ -119,8 +124,13 @@ std::vector<const impl::Implementation*> chosen(
 bool show(const reference::Loss& loss, const Case& c, const Selection& selection,
           const std::vector<const impl::Implementation*>& implementations,
           const std::vector<regressions::Expectation>& expected) {
-  const regressions::Replay replay =
-      regressions::replay(loss, c, implementations, selection.properties, expected);
+  Ticker ticker;
+  const regressions::Replay replay = regressions::replay(
+      loss, c, implementations, selection.properties, expected,
+      [&](const impl::Implementation& implementation, const properties::Property& property) {
+        ticker.show(implementation.name + ": " + property.name);
+      });
+  ticker.clear();
   print_case(loss.signature, c);
   if (replay.refusal) {
     fmt::print("\nmust be refused: {}: {}\n", replay.refusal->argument, replay.refusal->message);

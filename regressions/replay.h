@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ struct Reply {
   std::string unsupported;  ///< why the case cannot be asked, if so
   std::string failure;      ///< what the call threw, if it did
   std::vector<Answer> answers;
-  LossResult actual;  ///< on the whole, unsplit case
+  LossResult actual;  ///< on the whole, unsplit case, where that is not large
   LossResult split;   ///< accumulated over the split, where split_invariance compared it
 };
 
@@ -58,13 +59,19 @@ struct Replay {
 
 /// Asks the properties of every implementation, in the given order. Faulty implementations are
 /// asked without precedence. Each has a sound sibling for path parity, given or not. `expected`
-/// marks answers and must name given ones to be checked.
+/// marks answers and must name given ones to be checked. `before`, if any, hears of each question;
+/// of a large case no result is kept, and the spot is asked for again.
+using Asking = std::function<void(const impl::Implementation&, const properties::Property&)>;
 Replay replay(const reference::Loss& loss, const Case& c,
               const std::vector<const impl::Implementation*>& implementations,
               const std::vector<const properties::Property*>& properties,
-              const std::vector<Expectation>& expected);
+              const std::vector<Expectation>& expected, const Asking& before = nullptr);
 
 /// |actual - expected| in units of the spacing of the format at `expected`.
 double ulp_error(Dtype dtype, double actual, reference::Real expected);
+
+/// torch.allclose(actual, expected) as it is called by default, which takes no NaN and has one
+/// infinity equal to itself.
+bool allclose(double actual, reference::Real expected);
 
 }  // namespace lossgate::regressions

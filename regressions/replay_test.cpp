@@ -87,5 +87,15 @@ TEST(Replay, GivesALoneImplementationItsSibling) {
   EXPECT_GT(replay.replies.at(0).answers.at(0).outcome.compared, 0);
 }
 
+TEST(Allclose, IsThatOfTorchAsItIsCalledByDefault) {
+  EXPECT_TRUE(allclose(1.000009, 1.0L));
+  EXPECT_FALSE(allclose(1.00002, 1.0L));
+  EXPECT_TRUE(allclose(9e-9, 0.0L));
+  EXPECT_FALSE(allclose(2e-8, 0.0L));
+  EXPECT_TRUE(allclose(HUGE_VAL, HUGE_VALL));
+  EXPECT_FALSE(allclose(HUGE_VAL, 1.0L));
+  EXPECT_FALSE(allclose(NAN, NAN));
+}
+
 }  // namespace
 }  // namespace lossgate::regressions

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "ci/selection.h"
+#include "fuzz/minimise.h"
+
+namespace lossgate::ci {
+
+/// The first property, in order of precedence, that fails; of the first implementation that does,
+/// the sound ones before those that are wrong on purpose. Of what `wanted` says, if anything.
+std::optional<fuzz::Failure> first_failure(
+    const Selection& selection, const Case& c,
+    const std::function<bool(const impl::Implementation&, const properties::Property&)>& wanted =
+        nullptr);
+
+/// The subject that the implementation is; null where it is one of the catalog.
+const Brought* brought_as(const Selection& selection, const impl::Implementation& implementation);
+
+}  // namespace lossgate::ci
