@@ -12,7 +12,7 @@
 
 #include "ci/environment.h"
 #include "ci/errors.h"
-#include "ci/explain.h"
+#include "ci/file_flags.h"
 #include "ci/flags.h"
 #include "ci/fuzz_flags.h"
 #include "ci/fuzz_worker.h"
@@ -32,42 +32,15 @@ namespace {
 /// What the flags of all verbs are read into.
 struct Flags {
   GateOptions gate;
-  ReplayOptions replay;
-  MinimiseOptions minimise;
+  FileFlags files;
   BaselineOptions baseline;
   ReportOptions report;
   IdentifyOptions identify;
-  ExplainOptions explain;
   InitOptions init;
   FuzzFlags fuzz;
   std::string list, describe, profile = "hostile", fail_on = "rare";
   std::vector<std::string> corpora, configs;
 };
-
-void add_minimise(CLI::App& verb, Flags& flags) {
-  MinimiseOptions& minimise = flags.minimise;
-  verb.add_option("file", minimise.file, "A .case or .safetensors file")->required();
-  verb.add_option("--out", minimise.out, "The file to write, FILE.min.case unless said");
-  verb.add_flag("--overwrite", minimise.overwrite, "Even if there is one");
-  verb.add_option("--tries", minimise.tries, "How many cases may be tried")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}).description(""))
-      ->type_name("N");
-  add_configs(verb, flags.configs);
-  add_filters(verb, minimise.filters);
-}
-
-void add_explain(CLI::App& verb, Flags& flags) {
-  ExplainOptions& explain = flags.explain;
-  verb.add_option("file", explain.file, "What watch.py wrote")->required();
-  verb.add_option("--fn", explain.function,
-                  "The loss: FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION");
-  verb.add_option("--python", explain.interpreter, "An interpreter that has torch");
-  verb.add_option("--device", explain.device, "Where to run it, such as cuda; cpu unless said");
-  add_configs(verb, explain.configs);
-  verb.get_option("--config")->description("The lossgate.toml that has the loss, in place of --fn");
-  verb.add_option("--impl", explain.implementation, "Its subject, where there are several")
-      ->type_name("NAME");
-}
 
 void add_gate(CLI::App& verb, Flags& flags) {
   constexpr std::int64_t kMostCases = 1'000'000'000;
@@ -138,22 +111,7 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   add_merge(*verb("merge", "Put the folders of several campaigns together",
                   [&] { return run_merge(merge); }),
             merge);
-  CLI::App* replay = verb("replay", "Show everything that one case file shows", [&] {
-    flags.replay.filters.subjects = subject_files(flags.configs);
-    return run_replay(flags.replay);
-  });
-  replay->add_option("file", flags.replay.file, "A .case or .safetensors file")->required();
-  add_configs(*replay, flags.configs);
-  add_filters(*replay, flags.replay.filters);
-  add_minimise(*verb("minimise", "Make the case of a failure as simple as it goes",
-                     [&] {
-                       flags.minimise.filters.subjects = subject_files(flags.configs);
-                       return run_minimise(flags.minimise);
-                     }),
-               flags);
-  add_explain(*verb("explain", "Say whether the loss is to blame for what a training run died of",
-                    [&] { return run_explain(flags.explain); }),
-              flags);
+  add_file_verbs(verb, flags.files);
   verb("list", "List losses, implementations, properties or profiles", [&] {
     return run_list(flags.list);
   })->add_option("what", flags.list, "losses, implementations, properties or profiles");
@@ -213,10 +171,10 @@ int parse_and_run(const std::vector<Word>& words) {
       "lossgate");
   describe_command(app, flags, chosen);
   if (!words.empty() && !words[0].text.starts_with("-")) {
-    std::vector<std::string> verbs = {"gate",     "fuzz",    "merge",       "replay",
-                                      "minimise", "explain", "list",        "describe",
-                                      "identify", "check",   "init",        "baseline",
-                                      "report",   "worker",  "fuzz-worker", "library-worker"};
+    std::vector<std::string> verbs = {
+        "gate",     "fuzz",   "merge",    "replay",      "minimise",      "share",
+        "explain",  "list",   "describe", "identify",    "check",         "init",
+        "baseline", "report", "worker",   "fuzz-worker", "library-worker"};
     if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
       verbs.resize(verbs.size() - 3);
       throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));

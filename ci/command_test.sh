@@ -41,6 +41,22 @@ minimise() {
   expect 2 "did you mean 'fake_wrong'" minimise "$file" --impl fake_wron --out other.case
 }
 
+share() {
+  gate 1 'red: ' --impl fake_wrong --dtype f32 --out wrong
+  local file value
+  file=$(find wrong/findings -name '*.case' | sort | head -n 1)
+  sed 's/^title: .*/title: of a project that nobody knows/' "$file" >given.case
+  grep -q 'nobody' given.case || fail 'the case has no title'
+  expect 0 'wrote shared.case, which contains this and nothing else' share given.case --impl fake_wrong --out shared.case
+  grep -q 'nobody' shared.case stdout && fail "prose is shared: $(cat shared.case)"
+  for value in $(sed -n '/^field/,$p' shared.case | grep -v '^field'); do
+    grep -Eq -- "(^| )$value( |\$)" stdout || fail "$value is in the file and not listed: $(cat stdout)"
+  done
+  expect 1 'still fails' replay shared.case --impl fake_wrong
+  expect 2 'shared.case is there already' share given.case --impl fake_wrong --out shared.case
+  expect 0 'nothing fails, so no number can be left out' share given.case --impl fake_exact --out all.case
+}
+
 # The record without what may differ between runs.
 comparable() {
   sed -E 's/"seconds": [^,]*/"seconds": 0/' "$1"
@@ -48,7 +64,7 @@ comparable() {
 
 help() {
   local verb
-  for verb in '' gate fuzz merge replay minimise explain list describe identify check init baseline report; do
+  for verb in '' gate fuzz merge replay minimise share explain list describe identify check init baseline report; do
     expect 0 '' $verb --help
     diff "$source/ci/testdata/help${verb:+_$verb}.txt" stdout || fail "help of '$verb' has changed"
   done

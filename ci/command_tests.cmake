@@ -5,7 +5,7 @@ add_executable(lossgate_fake main.cpp fake/catalog.cpp)
 target_link_libraries(lossgate_fake PRIVATE lossgate_ci)
 
 foreach(test IN ITEMS help usage case_files out_folder verdicts same_verdicts containment interruption
-    acceptance reports listing minimise)
+    acceptance reports listing minimise share)
   add_test(NAME command.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/command_test.sh ${test}
     $<TARGET_FILE:lossgate_fake> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/command_test)
   set_tests_properties(command.${test} PROPERTIES TIMEOUT 300)
@@ -41,9 +41,9 @@ endif()
 # What is installed besides the command: the pytest plugin, the watch, `lossgate demo`, annotations; and
 # what the command makes of Python.
 set(python ${PROJECT_SOURCE_DIR}/impl/external/python)
-foreach(test IN ITEMS plugin watch explain command annotate)
+foreach(test IN ITEMS plugin watch explain emission command annotate)
   set(run ${python}/${test}_test.py)
-  if(test MATCHES "explain")
+  if(test MATCHES "explain|emission")
     set(run ${PROJECT_SOURCE_DIR}/ci/${test}_test.py)
   endif()
   if(NOT test MATCHES "command|annotate")

@@ -177,6 +177,7 @@ int run_replay(const ReplayOptions& options) {
   const bool failed = selection.brought.empty() ? show(*reference::find_loss(c.spec.loss), c,
                                                        selection, implementations, expected)
                                                 : show_brought(c, selection);
+  if (options.emit.any()) emit(options.emit, selection, c);
   fmt::print("{}\n", failed ? "still fails" : "holds");
   return static_cast<int>(failed ? Exit::red : Exit::green);
 }

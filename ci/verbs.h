@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ci/emit.h"
 #include "ci/selection.h"
 
 namespace lossgate::ci {
@@ -19,6 +20,7 @@ int run_describe(const std::string& name);
 struct ReplayOptions {
   std::string file;
   Filters filters;  ///< implementations and properties
+  EmitOptions emit;
 };
 
 /// The verb `replay`: everything that one case shows. Exit status 1 if it still fails.
@@ -35,6 +37,17 @@ struct MinimiseOptions {
 /// The verb `minimise`: the simplest case on which the first failure that the file shows is still
 /// there, as a file.
 int run_minimise(const MinimiseOptions& options);
+
+struct ShareOptions {
+  std::string file;
+  std::string out;  ///< empty: beside the file, with .share.case in place of its extension
+  bool overwrite = false;
+  Filters filters;  ///< implementations and properties
+};
+
+/// The verb `share`: the case without its prose and with as few numbers as still fail, all of which
+/// it lists.
+int run_share(const ShareOptions& options);
 
 struct BaselineOptions {
   std::string record = "run/run.json";

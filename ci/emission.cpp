@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/emission.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ci/environment.h"
+#include "ci/errors.h"
+#include "ci/python_text.h"
+#include "properties/causes.h"
+#include "report/value_text.h"
+
+namespace lossgate::ci {
+namespace {
+
+using Lines = std::vector<std::string>;
+using impl::Combination;
+
+/// Properties that are asked of one call on the case as it is, or of its micro-batches.
+bool plain(const std::string& property) {
+  for (const char* known : {"finite_forward", "finite_backward", "reference_agreement",
+                            "split_invariance", "error_on_invalid"}) {
+    if (property == known) return true;
+  }
+  return false;
+}
+
+const OutputInfo* scalar_loss(const std::vector<OutputInfo>& outputs) {
+  const auto at = std::ranges::find(outputs, OutputKind::loss, &OutputInfo::kind);
+  return at == outputs.end() ? nullptr : &*at;
+}
+
+Lines tensors(const Emission& e) {
+  Lines lines;
+  for (const Field& field : e.brought->loss.signature.fields) {
+    const std::string name = field.name == "return" ? "return_" : field.name;
+    const bool read = std::ranges::any_of(e.brought->greeting.arguments, [&](const auto& pair) {
+      return pair.second == "field:" + field.name ||
+             pair.second.starts_with("field:" + field.name + " as ");
+    });
+    if (!read) continue;
+    lines.push_back(name + " = " + python_tensor(field, e.c.batch.at(field.name)));
+  }
+  return lines;
+}
+
+/// How the losses, or results, of the parts are put together.
+std::string combined(Combination how, const std::string& list, const std::string& valid) {
+  switch (how) {
+    case Combination::mean:
+      return fmt::format("sum({0}) / len({0})", list);
+    case Combination::token_weighted:
+      return fmt::format(
+          "sum(loss * ({0}[rows]).sum() for loss, rows in zip({1}, parts)) / ({0}).sum()", valid,
+          list);
+    default:
+      return fmt::format("sum({})", list);
+  }
+}
+
+std::string valid_text(const LossSignature& loss) {
+  if (!loss.mask.empty()) return loss.mask + " != 0";
+  return loss.ignore_label.empty() ? "" : loss.ignore_label + " != -100";
+}
+
+/// The call of the whole case, or of its micro-batches one after the other.
+Lines calls(const Emission& e, bool with_loss) {
+  const std::string result = with_loss ? "loss" : "result";
+  const std::string results = with_loss ? "losses" : "results";
+  const bool split = e.property->name == "split_invariance" && !e.c.split.whole();
+  if (!split) return {result + " = " + python_call(*e.brought, e.c, false)};
+  std::vector<std::string> parts;
+  for (const Split::Part& part : e.c.split.parts) {
+    parts.push_back(fmt::format("[{}]", fmt::join(part.sequences, ", ")));
+  }
+  Lines lines = {fmt::format("parts = [{}]  # micro-batches of one step", fmt::join(parts, ", ")),
+                 results + " = [" + python_call(*e.brought, e.c, true) + " for rows in parts]"};
+  if (with_loss) {
+    lines.push_back("loss = " + combined(e.brought->subject.micro_batches, "losses",
+                                         valid_text(e.brought->loss.signature)));
+  } else {
+    lines.push_back("result = torch.cat(results)[torch.tensor(sum(parts, [])).argsort()]");
+  }
+  return lines;
+}
+
+std::string place_of(const Emission& e) {
+  const properties::Place& place = e.violation.place;
+  const std::string at =
+      place.coordinates.empty() ? "" : fmt::format("[{}]", fmt::join(place.coordinates, ", "));
+  constexpr std::string_view kGradient = "gradient.";
+  if (place.output.starts_with(kGradient)) {
+    const std::string field = place.output.substr(kGradient.size());
+    return (field == "return" ? "return_" : field) + ".grad" + at;
+  }
+  if (place.output == "loss") return "loss";
+  const bool dictionary = e.brought->subject.outputs.size() != 1;
+  return (dictionary ? "result[\"" + place.output + "\"]" : "result") + at;
+}
+
+bool wants_finite(const Emission& e) {
+  return !std::isfinite(e.violation.actual) &&
+         std::isfinite(static_cast<double>(e.violation.expected));
+}
+
+/// Everything up to `actual`, the number in question.
+Lines body(const Emission& e) {
+  const auto outputs = outputs_of(e.brought->loss.signature, e.c);
+  const bool with_loss = scalar_loss(outputs) != nullptr;
+  Lines lines = tensors(e);
+  for (std::string& line : calls(e, with_loss)) lines.push_back(std::move(line));
+  if (e.violation.place.output.starts_with("gradient.")) {
+    lines.push_back(e.c.upstream == 1.0
+                        ? "loss.backward()"
+                        : "loss.backward(torch.tensor(" + python_number(e.c.upstream) + "))");
+  }
+  lines.push_back("actual = " + place_of(e));
+  return lines;
+}
+
+std::string bound_text(const Emission& e) {
+  return python_number(e.violation.allowed + e.violation.half_width);
+}
+
+std::string condition(const Emission& e) {
+  if (wants_finite(e)) return "torch.isfinite(actual)";
+  return fmt::format("abs(float(actual) - {}) <= {}",
+                     python_number(static_cast<double>(e.violation.expected)), bound_text(e));
+}
+
+std::string shown_place(const Emission& e) { return report::place_text(e.violation.place); }
+
+std::string subject_text(const Emission& e) {
+  const impl::Source& source = e.brought->greeting.source;
+  return fmt::format("{}:{}", source.file,
+                     e.brought->subject.entry.substr(e.brought->subject.entry.rfind(':') + 1));
+}
+
+std::string indented(const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += "    " + line + "\n";
+  return text;
+}
+
+/// For input that must be refused: the call, and what it is to do.
+Lines refusal(const Emission& e, const std::string& otherwise) {
+  Lines lines = tensors(e);
+  lines.push_back("try:");
+  lines.push_back("    " + python_call(*e.brought, e.c, false));
+  lines.push_back("except Exception as refused:");
+  lines.push_back("    assert not isinstance(refused, NotImplementedError)");
+  lines.push_back("else:");
+  lines.push_back("    " + otherwise);
+  return lines;
+}
+
+std::string header(const Emission& e, const std::string& folder) {
+  return "import torch\n" + python_import(*e.brought, folder).first + "\n\n";
+}
+
+}  // namespace
+
+std::string cannot_emit(const Emission& e) {
+  const impl::Subject& subject = e.brought->subject;
+  if (!subject.entry.starts_with("py:")) {
+    return "is written for functions in Python; " + subject.name + " is " + subject.entry;
+  }
+  const std::string name = subject.entry.substr(subject.entry.find_last_of(":.") + 1);
+  if (e.brought->greeting.code.find("def " + name) == std::string::npos) {
+    return "is written for functions; " + subject.name + " is made by a class";
+  }
+  if (!plain(e.property->name)) {
+    return "is written for finite_forward, finite_backward, reference_agreement, "
+           "split_invariance and error_on_invalid, not for " +
+           e.property->name;
+  }
+  if (e.property->name == "split_invariance" && e.c.split.world > 1 &&
+      subject.ranks == Combination::mean) {
+    return "does not write averages over ranks";
+  }
+  return "";
+}
+
+std::string test_text(const Emission& e, const std::string& folder) {
+  const std::string name = e.brought->subject.name + "_" + e.property->name;
+  std::string text = fmt::format("\"\"\"{} of {}: {}.\"\"\"\n", e.property->name, subject_text(e),
+                                 e.diagnosis.cause);
+  text += header(e, folder) + "\ndef test_" + name + "():\n";
+  if (e.property->name == "error_on_invalid") {
+    return text +
+           indented(refusal(e, "raise AssertionError(" + python_string(e.violation.detail) + ")"));
+  }
+  Lines lines = body(e);
+  lines.push_back(fmt::format("assert {}, f\"{} is {{actual}}\"", condition(e), shown_place(e)));
+  return text + indented(lines);
+}
+
+std::string script_text(const Emission& e, const std::string& folder) {
+  std::string text = header(e, folder);
+  text.pop_back();
+  Lines lines;
+  if (e.property->name == "error_on_invalid") {
+    lines = refusal(e, "raise SystemExit(" + python_string(e.violation.detail) + ")");
+  } else {
+    lines = body(e);
+    lines.push_back(fmt::format("print(f\"{}: {{actual}}, expected {}{}\")", shown_place(e),
+                                report::decimal(e.violation.expected),
+                                wants_finite(e) ? "" : " within " + bound_text(e)));
+    lines.push_back(fmt::format("raise SystemExit(0 if {} else 1)", condition(e)));
+  }
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+std::string issue_text(const Emission& e, const std::string& folder) {
+  const properties::Cause* cause = properties::find_cause(e.diagnosis.cause);
+  std::string text = fmt::format("# {}: {}\n\n", subject_text(e), e.diagnosis.cause);
+  text += e.property->statement + " Here it does not hold.\n\n| | |\n|---|---|\n";
+  const auto row = [&](const char* key, const std::string& value) {
+    if (!value.empty()) text += fmt::format("| {} | {} |\n", key, value);
+  };
+  row("place", shown_place(e));
+  if (!e.violation.place.output.empty()) {
+    row("actual", report::decimal(e.violation.actual));
+    row("expected", report::decimal(e.violation.expected));
+    row("allowed difference", report::brief(e.violation.allowed + e.violation.half_width));
+  }
+  row("seen", e.violation.detail);
+  row("line", e.code.empty() ? "" : "`" + e.code + "`");
+  if (cause) row("cause", std::string(cause->statement));
+  if (cause) row("usual repair", std::string(cause->repair));
+  for (const auto& [name, version] : e.brought->greeting.versions) row(name.c_str(), version);
+  text += "\nTo see it (exit status 1 while it is there):\n\n```python\n" + script_text(e, folder) +
+          "```\n\n";
+  return text + "Found by lossgate " + version() + ".\n";
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `lossgate replay` writes of a failure, for every founding bug: it fails with the faulty function, alone with
+torch, and passes with the sound one.
+
+    LOSSGATE_PROGRAM=build/default/bin/lossgate .venv/bin/python -m pytest ci/emission_test.py
+"""
+
+from __future__ import annotations
+
+import ast
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FOUNDING = os.path.join(HERE, "testdata", "founding")
+PROGRAM = os.path.abspath(os.environ["LOSSGATE_PROGRAM"])
+BUGS = {"0001": "sparse_reverse_kl", "0002": "every_nth_prompt", "0003": "unclamped_exp", "0004": "mean_of_means",
+        "0005": "mean_of_means", "0006": "merged_where_present", "0007": "prompt_unchecked",
+        "0008": "json_lacks_actual"}
+
+
+def lossgate(*words, folder, status):
+    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == status, done.stdout[-2000:] + done.stderr
+    return done
+
+
+def case(number):
+    return glob.glob(os.path.join(HERE, os.pardir, "regressions", f"{number}-*.case"))[0]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    path = tmp_path_factory.mktemp("founding")
+    shutil.copy(os.path.join(FOUNDING, "teacher_answers.py"), path)
+    with open(os.path.join(FOUNDING, "founding.toml"), encoding="utf-8") as file:
+        (path / "lossgate.toml").write_text(file.read().replace("PYTHON", sys.executable))
+    (path / "sitecustomize.py").write_text("import sys; sys.modules['lossgate'] = None\n")
+    return path
+
+
+@pytest.fixture
+def folder(home):
+    """With the bugs in it, whatever a test has put there."""
+    shutil.copy(os.path.join(FOUNDING, "faulty", "founding.py"), home)
+    return home
+
+
+def python(*words, folder):
+    """A Python that cannot import lossgate."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True,
+                          timeout=300)
+
+
+def mend(folder):
+    shutil.copy(os.path.join(FOUNDING, "sound", "founding.py"), folder)
+
+
+def test_the_written_tests_fail_with_each_bug_and_pass_without(folder):
+    for number, name in BUGS.items():
+        said = lossgate("replay", case(number), "--config", "lossgate.toml", "--impl", name, "--emit-test",
+                        f"test_{number}.py", "--emit-py", f"show_{number}.py", "--emit-issue", f"issue_{number}.md",
+                        folder=folder, status=1).stdout
+        text = (folder / f"test_{number}.py").read_text()
+        script = (folder / f"show_{number}.py").read_text()
+        report = (folder / f"issue_{number}.md").read_text()
+        assert said.count("wrote ") == 3 and "usual repair" in report and script in report
+        function, = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
+        assert len(text.splitlines()) <= 25 and function.name.startswith(f"test_{name}_")
+        imports = ["import torch", f"from founding import {name}"]
+        assert [line for line in text.splitlines() if "import" in line] == imports
+        assert [line for line in script.splitlines() if "import" in line] == imports
+    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"test_{number}.py" for number in BUGS))
+    failing = python(*run, folder=folder)
+    assert f"{len(BUGS)} failed" in failing.stdout and "passed" not in failing.stdout, failing.stdout
+    shown = python("show_0003.py", folder=folder)
+    assert shown.returncode == 1 and "loss: nan, expected" in shown.stdout, shown.stdout + shown.stderr
+    mend(folder)
+    passing = python(*run, folder=folder)
+    assert f"{len(BUGS)} passed" in passing.stdout and "failed" not in passing.stdout, passing.stdout
+    assert python("show_0003.py", folder=folder).returncode == 0
+
+
+def test_an_implementation_of_the_catalog_is_no_python(folder):
+    said = lossgate("replay", case("0003"), "--impl", "unclamped_exp_mask_multiply", "--emit-test", "never.py",
+                    folder=folder, status=2).stderr
+    assert "bring it with --config lossgate.toml" in said and not (folder / "never.py").exists()
+
+
+def test_nothing_is_written_where_nothing_fails(folder):
+    mend(folder)
+    said = lossgate("replay", case("0003"), "--config", "lossgate.toml", "--impl", "unclamped_exp", "--emit-test",
+                    "never.py", folder=folder, status=2).stderr
+    assert "nothing fails" in said and not (folder / "never.py").exists()
+
+
+def test_another_property_is_refused_by_name(folder):
+    said = lossgate("replay", case("0003"), "--config", "lossgate.toml", "--impl", "unclamped_exp", "--property",
+                    "masked_positions_inert", "--emit-test", "never.py", folder=folder, status=2).stderr
+    assert "not for masked_positions_inert" in said
+
+
+def test_a_test_in_another_folder_finds_the_function(folder):
+    (folder / "tests").mkdir()
+    lossgate("replay", case("0003"), "--config", "lossgate.toml", "--impl", "unclamped_exp", "--emit-py",
+             "tests/show.py", folder=folder, status=1)
+    shown = python("tests/show.py", folder=folder)
+    assert shown.returncode == 1 and "loss: nan" in shown.stdout
