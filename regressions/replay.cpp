@@ -39,6 +39,16 @@ void find_sibling(CaseStudy& study, const impl::Implementation& implementation) 
   }
 }
 
+/// The loss, say, and no gradient of logits.
+LossResult small_outputs(const LossResult& result) {
+  constexpr std::int64_t kSmall = 1 << 16;
+  LossResult small;
+  for (const Output& output : result.outputs) {
+    if (output.tensor.size() <= kSmall) small.outputs.push_back(output);
+  }
+  return small;
+}
+
 Reply ask(CaseStudy& study, const impl::Implementation& implementation,
           const std::vector<const properties::Property*>& properties, const Asking& before) {
   Reply reply{.implementation = &implementation,
@@ -74,7 +84,7 @@ Reply ask(CaseStudy& study, const impl::Implementation& implementation,
         reply.split = evaluation.actual(properties::kSplit);
       }
     }
-    if (!study.large()) reply.actual = evaluation.actual();
+    reply.actual = study.large() ? small_outputs(evaluation.actual()) : evaluation.actual();
   } catch (const std::exception& error) {
     reply.failure = error.what();
   }
@@ -138,12 +148,12 @@ std::optional<Spot> spot_of(CaseStudy& study, const Replay& replay) {
   spot.split = violated && judges_split(*violated->property);
   for (const Reply& reply : replay.replies) {
     LossResult again;
-    if (study.large() && reply.failure.empty() && reply.unsupported.empty()) {
+    const Tensor* tensor = (spot.split ? reply.split : reply.actual).find(output->name);
+    if (!tensor && study.large() && reply.failure.empty() && reply.unsupported.empty()) {
       const Case& asked = spot.split ? study.split() : study.whole();
       again = reply.implementation->evaluate(study.signature(), asked);
+      tensor = again.find(output->name);
     }
-    const LossResult& kept = spot.split ? reply.split : reply.actual;
-    const Tensor* tensor = (study.large() ? again : kept).find(output->name);
     if (!tensor || tensor->size() <= place.index) continue;
     spot.sights.push_back(sight_of(study, reply, *tensor, at, spot));
   }

@@ -25,7 +25,7 @@ struct Reply {
   std::string unsupported;  ///< why the case cannot be asked, if so
   std::string failure;      ///< what the call threw, if it did
   std::vector<Answer> answers;
-  LossResult actual;  ///< on the whole, unsplit case, where that is not large
+  LossResult actual;  ///< on the whole, unsplit case; of a large one, its small outputs
   LossResult split;   ///< accumulated over the split, where split_invariance compared it
 };
 
@@ -60,7 +60,7 @@ struct Replay {
 /// Asks the properties of every implementation, in the given order. Faulty implementations are
 /// asked without precedence. Each has a sound sibling for path parity, given or not. `expected`
 /// marks answers and must name given ones to be checked. `before`, if any, hears of each question;
-/// of a large case no result is kept, and the spot is asked for again.
+/// of a large case no gradient is kept, and a spot in one is asked for again.
 using Asking = std::function<void(const impl::Implementation&, const properties::Property&)>;
 Replay replay(const reference::Loss& loss, const Case& c,
               const std::vector<const impl::Implementation*>& implementations,
