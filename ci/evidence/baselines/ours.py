@@ -59,7 +59,7 @@ def gate_compiled(command: Path, folder: Path, cases: int, seed: int) -> tuple[i
     nothing_stored.mkdir(parents=True, exist_ok=True)
     subprocess.run([str(command), "gate", "--loss", "grpo", "--impl", "host", "--dtype", "f32", "--jobs", "0", "--cases",
                     str(cases), "--seed", str(seed), "--corpus", str(nothing_stored), "--out", str(folder / "compiled"),
-                    "--property", "finite_forward", "finite_backward", "reference_agreement"], check=True,
+                    "--property", "finite_forward,finite_backward,reference_agreement"], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     record = json.loads((folder / "compiled" / "run.json").read_text(encoding="utf-8"))
     return record["cases_run"], record["seconds"]
