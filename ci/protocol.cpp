@@ -3,22 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ci/errors.h"
+#include "ci/decoded_line.h"
 
 namespace lossgate::ci {
 namespace {
 
 using Json = nlohmann::json;
 
-template <class Read>
-auto decoded(std::string_view line, Read read) {
-  try {
-    return read(Json::parse(line));
-  } catch (const Json::exception& error) {
-    throw MachineError(std::string("a worker was told what it does not understand: ") +
-                       error.what());
-  }
-}
+constexpr std::string_view kTrouble = "a worker was told what it does not understand";
 
 }  // namespace
 
@@ -47,7 +39,7 @@ std::string encode(const PlanOptions& options) {
 }
 
 PlanOptions decode_plan(std::string_view line) {
-  return decoded(line, [](const Json& json) {
+  return decoded(line, kTrouble, [](const Json& json) {
     PlanOptions options;
     json.at("losses").get_to(options.filters.losses);
     json.at("implementations").get_to(options.filters.implementations);
@@ -84,7 +76,7 @@ std::string encode(const Task& task) {
 }
 
 Task decode_task(std::string_view line) {
-  return decoded(line, [](const Json& json) {
+  return decoded(line, kTrouble, [](const Json& json) {
     Task task;
     json.at("begin").get_to(task.begin);
     json.at("end").get_to(task.end);

@@ -3,22 +3,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ci/errors.h"
+#include "ci/decoded_line.h"
 
 namespace lossgate::ci {
 namespace {
 
 using Json = nlohmann::json;
 
-template <class Read>
-auto decoded(std::string_view line, Read read) {
-  try {
-    return read(Json::parse(line));
-  } catch (const Json::exception& error) {
-    throw MachineError(std::string("a campaign and its worker misunderstand each other: ") +
-                       error.what());
-  }
-}
+constexpr std::string_view kTrouble = "a campaign and its worker misunderstand each other";
 
 }  // namespace
 
@@ -35,7 +27,7 @@ std::string encode(const Stint& stint) {
 }
 
 Stint decode_stint(std::string_view line) {
-  return decoded(line, [](const Json& json) {
+  return decoded(line, kTrouble, [](const Json& json) {
     Stint stint;
     json.at("loss").get_to(stint.loss);
     json.at("implementation").get_to(stint.implementation);
@@ -57,7 +49,7 @@ std::string encode(const Kept& kept) {
 }
 
 Kept decode_kept(std::string_view line) {
-  return decoded(line, [](const Json& json) {
+  return decoded(line, kTrouble, [](const Json& json) {
     Kept kept;
     json.at("text").get_to(kept.text);
     json.at("features").get_to(kept.features);
