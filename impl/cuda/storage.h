@@ -98,19 +98,23 @@ LOSSGATE_HOST_DEVICE bool is_aligned(const Stored* data) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
 }
 
+/// As much of a pack as one access moves.
+template <class Stored>
+struct alignas(16) Words {
+  static constexpr int kCount = 16 / sizeof(Stored);
+  Stored at[kCount];
+};
+
 /// `count` numbers, at most kPack; the rest of the pack is not set. `aligned` takes the vector path
 /// where the pack is whole.
 template <class Stored>
 LOSSGATE_HOST_DEVICE Pack load_pack(const Stored* from, int count, bool aligned) {
   Pack pack;
   if (aligned && count == kPack) {
-    struct alignas(16) Words {
-      Stored at[16 / sizeof(Stored)];
-    };
-    constexpr int kWords = 16 / sizeof(Stored);
+    constexpr int kWords = Words<Stored>::kCount;
 #pragma unroll
     for (int i = 0; i < kPack; i += kWords) {
-      Words words;
+      Words<Stored> words;
 #ifdef __CUDA_ARCH__
       *reinterpret_cast<uint4*>(&words) = *reinterpret_cast<const uint4*>(from + i);
 #else
@@ -131,13 +135,10 @@ LOSSGATE_HOST_DEVICE Pack load_pack(const Stored* from, int count, bool aligned)
 template <class Stored>
 LOSSGATE_HOST_DEVICE void store_pack(const Pack& pack, Stored* to, int count, bool aligned) {
   if (aligned && count == kPack) {
-    struct alignas(16) Words {
-      Stored at[16 / sizeof(Stored)];
-    };
-    constexpr int kWords = 16 / sizeof(Stored);
+    constexpr int kWords = Words<Stored>::kCount;
 #pragma unroll
     for (int i = 0; i < kPack; i += kWords) {
-      Words words;
+      Words<Stored> words;
 #pragma unroll
       for (int j = 0; j < kWords; ++j) store(pack.at[i + j], &words.at[j]);
 #ifdef __CUDA_ARCH__
