@@ -142,9 +142,7 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
 }
 
 SubjectFile read_subject_file(const std::string& path) {
-  const auto bytes = corpora::read_file(path);
-  const fs::path folder = fs::absolute(path).parent_path();
-  return {{reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, folder.string()};
+  return {corpora::read_text(path), path, fs::absolute(path).parent_path().string()};
 }
 
 bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {

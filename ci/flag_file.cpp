@@ -12,9 +12,7 @@ namespace {
 constexpr std::uintmax_t kMaxBytes = 1 << 20;  // flags, not data
 
 void append_words(const std::string& file, std::vector<Word>& words) {
-  const auto bytes = corpora::read_file(file, kMaxBytes);
-  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  std::istringstream lines(text);
+  std::istringstream lines(corpora::read_text(file, kMaxBytes));
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     const std::string origin = file + ":" + std::to_string(++number);

@@ -28,20 +28,15 @@ namespace {
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
-std::string text_of(const std::string& file) {
-  const auto bytes = corpora::read_file(file);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 Policy policy_of(const GateOptions& options) {
   Policy policy;
   policy.fail_on = options.fail_on;
   policy.today = today();
   if (!options.waivers.empty()) {
-    policy.waivers = parse_waivers(text_of(options.waivers), options.waivers);
+    policy.waivers = parse_waivers(corpora::read_text(options.waivers), options.waivers);
   }
   if (!options.baseline.empty()) {
-    policy.baseline = parse_baseline(text_of(options.baseline), options.baseline);
+    policy.baseline = parse_baseline(corpora::read_text(options.baseline), options.baseline);
   }
   return policy;
 }

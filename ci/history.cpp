@@ -66,8 +66,7 @@ History history_of(std::string_view journal, const std::string& file) {
 
 History read_history(const std::filesystem::path& journal) {
   if (!std::filesystem::exists(journal)) return {};
-  const auto bytes = corpora::read_file(journal);
-  return history_of({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, journal.string());
+  return history_of(corpora::read_text(journal), journal.string());
 }
 
 }  // namespace lossgate::ci

@@ -19,18 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string text_of(const fs::path& file) {
-  const auto bytes = corpora::read_file(file);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// The findings of the journal, with the texts of their cases.
 report::RunRecord whole_findings(const fs::path& folder, const History& history) {
   report::RunRecord record;
   for (report::RecordedFinding finding : history.findings.findings) {
     const fs::path file = folder / finding.case_file;
     if (!fs::exists(file)) continue;
-    finding.case_text = text_of(file);
+    finding.case_text = corpora::read_text(file);
     record.findings.push_back(std::move(finding));
   }
   return record;

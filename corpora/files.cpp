@@ -73,6 +73,11 @@ std::vector<std::byte> read_file(const fs::path& path, std::uintmax_t max_bytes)
   return bytes;
 }
 
+std::string read_text(const fs::path& path, std::uintmax_t max_bytes) {
+  const std::vector<std::byte> bytes = read_file(path, max_bytes);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 Case read_case_file(const fs::path& path, const Lookup& lookup) {
   const std::vector<std::byte> bytes = read_file(path);
   const std::string name = path.generic_string();

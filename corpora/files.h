@@ -22,6 +22,9 @@ inline constexpr std::uintmax_t kMaxFileBytes = std::uintmax_t{2} << 30;
 std::vector<std::byte> read_file(const std::filesystem::path& path,
                                  std::uintmax_t max_bytes = kMaxFileBytes);
 
+/// The same, as text.
+std::string read_text(const std::filesystem::path& path, std::uintmax_t max_bytes = kMaxFileBytes);
+
 /// Reads a case in either form: `.case` and `.safetensors` say which, for other names the content
 /// does. Errors name the file as `path` does. Throws FormatError.
 Case read_case_file(const std::filesystem::path& path, const Lookup& lookup);

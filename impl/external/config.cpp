@@ -163,9 +163,8 @@ const LossSignature* read_loss(const Reader& reader, const fs::path& folder, Fin
     if (reader.find("loss")) reader.fail(node->source(), "a loss has its name or a signature");
     const std::string file = reader.text("signature");
     try {
-      const auto bytes = corpora::read_file(folder / file);
       subject.own = std::make_shared<LossSignature>(
-          parse_signature({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file, find));
+          parse_signature(corpora::read_text(folder / file), file, find));
     } catch (const corpora::FormatError& error) {
       reader.fail(node->source(), error.what());
     }
