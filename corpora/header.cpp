@@ -73,12 +73,6 @@ std::optional<OptionValue> parse_option(const Option& option, std::string_view t
   return in_range && integral ? std::optional<OptionValue>(*value) : std::nullopt;
 }
 
-std::string option_text(const OptionValue& value) {
-  if (std::holds_alternative<None>(value)) return "none";
-  if (const auto* number = std::get_if<double>(&value)) return number_text(*number);
-  return std::get<std::string>(value);
-}
-
 void read_options(const Header& header, const LossSignature& signature, Missing missing,
                   LossSpec& spec) {
   spec.options.clear();
@@ -118,6 +112,12 @@ std::string_view value_or(const Header& header, std::string_view key, Missing mi
 }
 
 }  // namespace
+
+std::string option_text(const OptionValue& value) {
+  if (std::holds_alternative<None>(value)) return "none";
+  if (const auto* number = std::get_if<double>(&value)) return number_text(*number);
+  return std::get<std::string>(value);
+}
 
 Header::Header(std::string_view file, std::vector<Entry> entries)
     : file_(file), entries_(std::move(entries)) {

@@ -46,6 +46,9 @@ enum class Missing {
   standard,  ///< options: the signature's default; split: whole; layout: contiguous; upstream: 1
 };
 
+/// An option's value as a file has it.
+std::string option_text(const OptionValue& value);
+
 /// Everything of a case but its tensors, in the one order in which it is written.
 std::vector<std::pair<std::string, std::string>> describe(const Case& c);
 

@@ -62,4 +62,14 @@ void Host::start() {
   process_ = listens ? listener(subject_) : loaded ? library(subject_) : interpreter(subject_);
 }
 
+Greeting greet(Host& host, const Subject& subject, const LossSignature& loss) {
+  host.start();
+  const auto frame = corpora::write_tensors(hello(subject, loss));
+  const auto answer = corpora::read_tensors(host.ask(frame, kSecondsToStart), "answer");
+  if (text_of(answer, "op") != "hello") {
+    throw SubjectError(subject.name + ": " + text_of(answer, "message"));
+  }
+  return greeting_of(answer);
+}
+
 }  // namespace lossgate::impl

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "impl/external/greeting.h"
 #include "impl/external/process.h"
 #include "impl/external/subject.h"
 
@@ -43,6 +44,11 @@ class Host {
   std::unique_ptr<Process> process_;
   int starts_ = 0;
 };
+
+/// Starts the process, if it does not run, and loads the subject in it as this loss. Throws what
+/// `start` and `ask` do, SubjectError where it cannot be loaded, and FormatError or
+/// nlohmann::json::exception where its answer is not understood.
+Greeting greet(Host& host, const Subject& subject, const LossSignature& loss);
 
 /// To import torch from a cold disk takes its time.
 constexpr double kSecondsToStart = 180.0;

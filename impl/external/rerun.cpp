@@ -2,15 +2,14 @@
 #include "impl/external/rerun.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "corpora/element_text.h"
+#include "corpora/header.h"
 #include "impl/external/process.h"
 
 namespace lossgate::impl {
 namespace {
 
-using Json = nlohmann::json;
 using corpora::Dump;
 using corpora::TensorFile;
 
@@ -37,12 +36,6 @@ LossSignature fields_of(const Dump& dump) {
   return fields;
 }
 
-std::string option_text(const OptionValue& value) {
-  if (const double* number = std::get_if<double>(&value)) return corpora::number_text(*number);
-  if (const std::string* word = std::get_if<std::string>(&value)) return *word;
-  return "none";
-}
-
 /// The counts of the whole batch, of which a dump may hold a few rows.
 TensorFile request(const Subject& subject, const Dump& dump, bool explain) {
   TensorFile frame{.tensors = dump.fields, .metadata = {{"op", "step"}, {"subject", subject.name}}};
@@ -51,7 +44,7 @@ TensorFile request(const Subject& subject, const Dump& dump, bool explain) {
   };
   for (const Dump::Given& given : dump.given) {
     const bool reduction = given.name == "reduction";
-    say(reduction ? "reduction" : "option." + given.name, option_text(given.value));
+    say(reduction ? "reduction" : "option." + given.name, corpora::option_text(given.value));
   }
   const std::string rows = std::to_string(dump.whole.empty() ? 1 : dump.whole.front());
   const std::string tokens =
@@ -70,21 +63,6 @@ TensorFile request(const Subject& subject, const Dump& dump, bool explain) {
   say("upstream", corpora::number_text(dump.upstream));
   say("explain", explain ? "1" : "0");
   return frame;
-}
-
-std::optional<GuiltyLine> guilty_of(const TensorFile& answer) {
-  const std::string text = text_of(answer, "guilty");
-  if (text.empty()) return std::nullopt;
-  const Json json = Json::parse(text);
-  GuiltyLine line;
-  line.source.file = json.at("file").get<std::string>();
-  line.source.line = json.at("line").get<int>();
-  line.code = json.at("code").get<std::string>();
-  line.operation = json.at("operation").get<std::string>();
-  line.text = json.at("text").get<std::string>();
-  line.backward = json.at("pass").get<std::string>() == "backward";
-  line.element = json.at("element").get<std::vector<std::int64_t>>();
-  return line;
 }
 
 Rerun rerun_of(TensorFile answer) {
@@ -113,13 +91,7 @@ Rerunner::Rerunner(Subject subject, const Dump& dump)
 
 const Greeting& Rerunner::greeting() {
   if (greeting_ && greeted_ == host_.running()) return *greeting_;
-  host_.start();
-  const auto frame = corpora::write_tensors(hello(subject_, fields_));
-  const TensorFile answer = corpora::read_tensors(host_.ask(frame, kSecondsToStart), "answer");
-  if (text_of(answer, "op") != "hello") {
-    throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
-  }
-  greeting_ = greeting_of(answer);
+  greeting_ = greet(host_, subject_, fields_);
   greeted_ = host_.running();
   return *greeting_;
 }

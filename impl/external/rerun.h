@@ -9,18 +9,11 @@
 
 #include "corpora/dump.h"
 #include "impl/external/greeting.h"
+#include "impl/external/guilty_line.h"
 #include "impl/external/host.h"
 #include "impl/external/subject.h"
 
 namespace lossgate::impl {
-
-/// The line in which the first non-finite number of a step begins.
-struct GuiltyLine {
-  Source source;
-  std::string code, operation, text;
-  bool backward = false;
-  std::vector<std::int64_t> element;  ///< where that number is in what the operation made
-};
 
 /// What a function gives for the tensors of a dump.
 struct Rerun {

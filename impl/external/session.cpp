@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/external/session.h"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "corpora/element_text.h"
 #include "corpora/format_error.h"
+#include "corpora/header.h"
 #include "corpora/safetensors.h"
+#include "impl/external/guilty_line.h"
 #include "impl/external/named_argument.h"
 
 namespace lossgate::impl {
@@ -20,17 +20,6 @@ using corpora::TensorFile;
 /// seconds to start, a library a few milliseconds.
 constexpr int kMostEnds = 50, kMostLibraryEnds = 5000, kMostHangs = 50;
 
-std::string number_text(double value) {
-  std::array<char, 32> text;
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
-
-std::string option_text(const OptionValue& value) {
-  if (const double* number = std::get_if<double>(&value)) return number_text(*number);
-  if (const std::string* word = std::get_if<std::string>(&value)) return *word;
-  return "none";
-}
-
 TensorFile request(const Subject& subject, const MicroBatch& batch, double share, bool explain) {
   const Case& part = batch.part;
   TensorFile frame;
@@ -42,7 +31,7 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
   say("subject", subject.name);
   say("reduction", std::string(name(part.spec.reduction)));
   for (const auto& [option, value] : part.spec.options) {
-    say("option." + option, option_text(value));
+    say("option." + option, corpora::option_text(value));
   }
   count("total_tokens", batch.totals.tokens);
   count("total_sequences", batch.totals.sequences);
@@ -55,7 +44,7 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
   count("micro_batch", batch.index);
   count("micro_batches", batch.count);
   say("layout", std::string(name(part.layout)));
-  say("upstream", number_text(part.upstream * share));
+  say("upstream", corpora::number_text(part.upstream * share));
   say("explain", explain ? "1" : "0");
   frame.tensors = part.batch.fields;
   return frame;
@@ -92,13 +81,11 @@ void scale(Tensor& tensor, double factor) {
 }
 
 std::optional<Origin> origin_of(const TensorFile& answer) {
-  const std::string guilty = text_of(answer, "guilty");
-  if (guilty.empty()) return std::nullopt;
-  const Json json = Json::parse(guilty);
+  const std::optional<GuiltyLine> guilty = guilty_of(answer);
+  if (!guilty) return std::nullopt;
   Origin origin;
-  origin.source.file = json.at("file").get<std::string>();
-  origin.source.line = json.at("line").get<int>();
-  origin.text = json.at("text").get<std::string>();
+  origin.source = guilty->source;
+  origin.text = guilty->text;
   return origin;
 }
 
@@ -132,13 +119,7 @@ void Session::begin() {
 void Session::greet() {
   const int most = subject_.entry.starts_with("so:") ? kMostLibraryEnds : kMostEnds;
   if (ends_ >= most || hangs_ > kMostHangs) throw SubjectError(subject_.name + " ended too often");
-  host_->start();
-  const auto frame = corpora::write_tensors(hello(subject_, loss_));
-  const TensorFile answer = corpora::read_tensors(host_->ask(frame, kSecondsToStart), "answer");
-  if (text_of(answer, "op") != "hello") {
-    throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
-  }
-  greeting_ = greeting_of(answer);
+  greeting_ = impl::greet(*host_, subject_, loss_);
   greeted_ = host_->running();
 }
 
