@@ -17,7 +17,6 @@
 #include "ci/protocol.h"
 #include "ci/reply.h"
 #include "ci/stint.h"
-#include "ci/traits.h"
 #include "ci/under_way.h"
 #include "ci/variant.h"
 #include "fuzz/draw_case.h"
@@ -92,14 +91,11 @@ class Search final : public fuzz::Target {
     std::vector<fuzz::Feature> features;
     properties::CaseStudy study(*arm_.loss, planned.c);
     if (arm_.twin && !study.refusal()) properties::give_sibling(study, *arm_.twin);
-    for (const Trait& trait : traits_of(signature(), c)) {
-      cover(inquiry_.record(), signature().id, trait.name, trait.shown);
-    }
     inquiry_.ask(study, subject_, planned, ordinal_++,
                  [&](properties::Evaluation& evaluation, const auto& outcomes) {
                    features = fuzz::features_of(evaluation, outcomes);
                  });
-    inquiry_.record().cases_run += 1;
+    inquiry_.count(planned);
     return features;
   }
 

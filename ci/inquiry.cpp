@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ci/findings.h"
+#include "ci/traits.h"
 #include "ci/variant.h"
 #include "corpora/case_id.h"
 #include "fuzz/minimise.h"
@@ -72,6 +73,14 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
     add_failure(record_, planned, ordinal, subject, error.property, error.what());
   }
   time(subject, planned, calls, start);
+}
+
+void Inquiry::count(const PlannedCase& planned) {
+  const LossSignature& signature = planned.loss->signature;
+  for (const Trait& trait : traits_of(signature, planned.c)) {
+    cover(record_, signature.id, trait.name, trait.shown);
+  }
+  record_.cases_run += 1;
 }
 
 void Inquiry::skip(const impl::Implementation& subject, const PlannedCase& planned,

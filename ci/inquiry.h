@@ -27,6 +27,9 @@ class Inquiry {
   void ask(properties::CaseStudy& study, const impl::Implementation& subject,
            const PlannedCase& planned, std::int64_t ordinal, const Heard& heard = nullptr);
 
+  /// Counts a case, and what of the input space it shows.
+  void count(const PlannedCase& planned);
+
   report::RunRecord& record() { return record_; }
   report::RunRecord take();  ///< what has been entered since the last time
 

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "ci/inquiry.h"
-#include "ci/traits.h"
 #include "ci/variant.h"
 
 namespace lossgate::ci {
@@ -33,9 +32,6 @@ class SoundTask {
     for (std::int64_t ordinal = task_.begin; ordinal < task_.end; ++ordinal) {
       const PlannedCase planned = plan_.at(ordinal);
       CaseStudy study(*planned.loss, planned.c);
-      for (const Trait& trait : traits_of(planned.loss->signature, planned.c)) {
-        cover(inquiry_.record(), planned.c.spec.loss, trait.name, trait.shown);
-      }
       for (const impl::Implementation& subject : subjects_) {
         if (subject.loss != planned.c.spec.loss) continue;
         if (planned.only && planned.only->name != subject.name) continue;
@@ -43,7 +39,7 @@ class SoundTask {
         if (!subject.fault && !skipped) inquiry_.ask(study, subject, planned, ordinal);
         expect(study, subject, planned, ordinal);
       }
-      inquiry_.record().cases_run += 1;
+      inquiry_.count(planned);
     }
     return inquiry_.take();
   }
