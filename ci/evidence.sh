@@ -49,7 +49,8 @@ mutation() {
     "$python" ci/mutants/plant.py "$field/tree" "$field/build" "$count" "${seed[1]:-1}"
   fi
   cmake --build "$field/build" --target reference_test properties_test
-  "$python" ci/mutants/measure.py "$field/build" "$records" --commit "$commit" --command "ci/evidence.sh mutation"
+  "$python" ci/mutants/measure.py --build "$field/build" --out "$records" --full --commit "$commit" \
+    --command "ci/evidence.sh mutation"
 }
 
 counts=(bias bounds null_answers recall sensitivity)  # in one program of ours

@@ -9,13 +9,16 @@ They are installed, and asked, by ci/upstream.sh. A release that cannot be had i
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from kept_record import Record, arguments
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASES = ("trl==1.16.0", "verl==0.9.1", "openrlhf==0.11.2", "skyrl==0.4.0", "torchtune==0.6.1", "areal==1.0.4",
@@ -36,45 +39,33 @@ def ask(release: str, out: Path, cases: int, seed: int, lossgate: Path) -> Path:
     return out / release.replace("==", "-") / "run.json"
 
 
-def units(release: str, record: dict) -> dict[str, dict]:
-    """What each subject answered, and what its formula is fixed to."""
+def units(release: str, record: dict, seconds: float) -> dict[str, dict]:
+    """What each subject answered, and its share of the time."""
     found = {}
-    for cell in record["cells"]:
-        if cell["property"] not in ASKED:
-            continue
+    cells = [cell for cell in record["cells"] if cell["property"] in ASKED]
+    for cell in cells:
         found[f"{release}/{cell['implementation']}/{cell['dtype']}"] = {
             "release": release, "subject": cell["implementation"], "loss": cell["loss"], "dtype": cell["dtype"],
-            "cases": cell["cases"], "verdicts": cell["verdicts"], "worst_ratio": cell["worst_ratio"]}
+            "cases": cell["cases"], "verdicts": cell["verdicts"], "worst_ratio": cell["worst_ratio"],
+            "seconds": seconds / len(cells)}
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
+    parser = arguments(__doc__)
     parser.add_argument("--lossgate", type=Path, required=True)
-    parser.add_argument("--commit", required=True)
-    parser.add_argument("--command", required=True)
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--quick", dest="full", action="store_false")
-    parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    cases = 1000 if given.full else 40
-    content = {"kind": "witnesses", "statement": STATEMENT, "commit": given.commit, "command": given.command,
-               "seed": given.seed, "effort": "full" if given.full else "quick", "instruction_set": "any", "torch": "loaded",
-               "seconds": 0.0, "missing": [], "units": {}}
+    record = Record("witnesses", STATEMENT, given)
     for release in RELEASES:
-        start = time.monotonic()
+        if any(unit.startswith(release + "/") for unit in record.content["units"]):
+            continue
         print(f"evidence: asking {release}", file=sys.stderr, flush=True)
+        start = time.monotonic()
         try:
-            run = ask(release, given.out / "witnesses", cases, given.seed, given.lossgate)
-            content["units"].update(units(release, json.loads(run.read_text(encoding="utf-8"))))
+            run = ask(release, given.out / "witnesses", 1000 if given.full else 40, given.seed, given.lossgate)
+            record.add(units(release, json.loads(run.read_text(encoding="utf-8")), time.monotonic() - start))
         except (subprocess.CalledProcessError, OSError) as error:
             print(f"evidence: {release} is left out: {error}", file=sys.stderr, flush=True)
-            content["missing"].append(release)
-        content["seconds"] += time.monotonic() - start
-        fresh = given.out / "witnesses.json.new"
-        fresh.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        fresh.replace(given.out / "witnesses.json")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import mutation
 import sections
 import witnesses
 from figure import table
+from kept_record import Record, arguments
 from page import page, read_records
 
 
@@ -146,6 +147,21 @@ class Page(unittest.TestCase):
             self.assertFalse(witnesses.section([enough[0], second])[0][0].met, second)
         # Another file of the same project is no other project.
         self.assertFalse(witnesses.section([unit("liger==1", 1, 0), unit("liger+triton==1", 1, 0)])[0][0].met)
+
+    def test_a_record_goes_on_where_it_was_and_only_for_the_same_commit_and_effort(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            def begun(*more: str) -> Record:
+                given = arguments("A.").parse_args(["--out", folder, "--commit", "abc", "--command", "c", *more])
+                return Record("some", "What?", given)
+            record = begun()
+            record.add({"one": {"seconds": 2.0}})
+            record.add({"one": {"seconds": 3.0}, "two": {"seconds": 1.0}})
+            again = begun()
+            self.assertIn("one", again)
+            self.assertEqual(again.content["seconds"], 4.0)
+            self.assertEqual(json.loads(again.file.read_text())["units"]["two"], {"seconds": 1.0})
+            for other in (["--full"], ["--seed", "2"], ["--commit", "abd"]):
+                self.assertNotIn("one", begun(*other), other)
 
     def test_every_section_says_where_its_figures_are_from(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

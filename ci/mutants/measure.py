@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wakes one planted mutant after the other and runs our tests: which ones does no test notice?
 
-    measure.py BUILD OUT --commit TEXT --command TEXT
+    measure.py --build BUILD --out FOLDER --commit TEXT --command TEXT --full
 
-BUILD is a folder that plant.py has planted and that was built since. Writes OUT/mutation.json after each mutant, and goes on
+BUILD is a folder that plant.py has planted and that was built since. Writes FOLDER/mutation.json after each mutant, and goes on
 where it was when it is stopped.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -19,6 +18,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Optional
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence"))
+
+from kept_record import Record, arguments
 
 MOST_BYTES = 4 << 30
 # The tests that are quick first; each is a program of gtest.
@@ -52,41 +55,28 @@ def processor_seconds(program: Path) -> float:
 
 
 def killer(build: Path, seconds: dict[str, float], mutant: dict) -> dict:
+    start, killed_by = time.monotonic(), None
     for test in TESTS[mutant["file"].split("/")[0]]:
         # A mutant that takes five times as long has lost its way.
         how = run(build / "bin" / test, mutant["number"], 10 + 5 * seconds[test])
         if how:
-            return {**mutant, "killed_by": f"{test}: {how}"}
-    return {**mutant, "killed_by": None}
+            killed_by = f"{test}: {how}"
+            break
+    return {**mutant, "killed_by": killed_by, "seconds": time.monotonic() - start}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build", type=Path)
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--commit", required=True)
-    parser.add_argument("--command", required=True)
+    parser = arguments(__doc__)
+    parser.add_argument("--build", type=Path, required=True)
     given = parser.parse_args()
     planted = json.loads((given.build / "mutants.json").read_text(encoding="utf-8"))
-    file = given.out / "mutation.json"
-    content = {"kind": "mutation", "statement": STATEMENT, "commit": given.commit, "command": given.command,
-               "seed": planted["seed"], "effort": "full", "instruction_set": "any", "torch": "loaded",
-               "seconds": 0.0, "places": planted["places"], "units": {}}
-    if file.exists():
-        before = json.loads(file.read_text(encoding="utf-8"))
-        if (before["commit"], before["seed"], before["places"]) == (given.commit, planted["seed"], planted["places"]):
-            content = before
+    given.seed = planted["seed"]
+    record = Record("mutation", STATEMENT, given, places=planted["places"])
     seconds = {test: processor_seconds(given.build / "bin" / test) for test in TESTS["reference"]}
-    left = [mutant for mutant in planted["planted"] if str(mutant["number"]) not in content["units"]]
-    start = time.monotonic()
+    left = [mutant for mutant in planted["planted"] if str(mutant["number"]) not in record]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for done, unit in enumerate(pool.map(lambda mutant: killer(given.build, seconds, mutant), left), start=1):
-            content["units"][str(unit["number"])] = unit
-            content["seconds"] += time.monotonic() - start
-            start = time.monotonic()
-            fresh = file.with_suffix(".new")
-            fresh.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-            fresh.replace(file)
+            record.add({str(unit["number"]): unit})
             if not unit["killed_by"]:
                 print(f"survives: {unit['file']}:{unit['line']}: {unit['change']}", flush=True)
             if done % 25 == 0:

@@ -7,9 +7,7 @@ sound twins.
 
 from __future__ import annotations
 
-import argparse
 import inspect
-import json
 import sys
 import time
 import warnings
@@ -18,13 +16,14 @@ from typing import Callable, Iterator
 
 HERE = Path(__file__).resolve().parent
 FAULTY = HERE.parents[2] / "impl" / "external" / "python"
-sys.path[:0] = [str(HERE), str(FAULTY)]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(FAULTY)]
 
 import torch
 
 import given_faulty_losses
 import sound_twins
 from fields import draw_benign, evaluate, fields_of
+from kept_record import Record, arguments
 from oracles import ORACLES, Subject
 from ours import Asked, gate, gate_compiled
 
@@ -52,30 +51,6 @@ def pairs(every: int) -> Iterator[tuple[Callable, Callable]]:
         if numbered % every == 0:
             yield given.function, twin
         numbered += 1
-
-
-class Record:
-    """FOLDER/baselines.json: what is in it is not asked again, unless commit, seed or effort are others."""
-
-    def __init__(self, folder: Path, given: argparse.Namespace) -> None:
-        self.file = folder / "baselines.json"
-        self.content = {"schema": 1, "kind": "baselines", "statement": STATEMENT, "commit": given.commit,
-                        "command": given.command, "seed": given.seed, "effort": "full" if given.full else "quick",
-                        "instruction_set": torch.backends.cpu.get_cpu_capability().lower(), "torch": "loaded",
-                        "seconds": 0.0, "units": {}}
-        before = json.loads(self.file.read_text(encoding="utf-8")) if self.file.exists() else {}
-        if all(before.get(key) == self.content[key] for key in ("schema", "kind", "commit", "seed", "effort")):
-            self.content.update(units=before["units"], seconds=before["seconds"])
-
-    def __contains__(self, unit: str) -> bool:
-        return unit in self.content["units"]
-
-    def add(self, units: dict[str, dict]) -> None:
-        self.content["units"].update(units)
-        self.content["seconds"] = sum(unit["seconds"] for unit in self.content["units"].values())
-        fresh = self.file.with_suffix(".new")
-        fresh.write_text(json.dumps(self.content, indent=1) + "\n", encoding="utf-8")
-        fresh.replace(self.file)
 
 
 def ask_oracles(record: Record, asked: list[tuple[Callable, Callable]], seeds: list[int]) -> None:
@@ -112,20 +87,13 @@ def ask_gate(command: Path, folder: Path, asked: list[tuple[Callable, Callable]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = arguments(__doc__)
     parser.add_argument("--evidence", type=Path, required=True)
     parser.add_argument("--lossgate", type=Path, required=True)
-    parser.add_argument("--commit", required=True)
-    parser.add_argument("--command", required=True)
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--quick", dest="full", action="store_false")
-    parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    given.out.mkdir(parents=True, exist_ok=True)
-    record = Record(given.out, given)
+    record = Record("baselines", STATEMENT, given, torch.backends.cpu.get_cpu_capability().lower())
     asked = list(pairs(every=1 if given.full else 3))
     ask_oracles(record, asked, [given.seed + i for i in range(20 if given.full else 1)])
     effort = ["--full" if given.full else "--quick", "--seed", str(given.seed)]
