@@ -7,6 +7,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,19 +156,18 @@ void Process::tell(std::span<const std::byte> frame, double seconds) {
   send(frame, Deadline(pid_, seconds));
 }
 
+/// Length and frame in one go: a length that comes alone wakes the other side for nothing.
 void Process::send(std::span<const std::byte> frame, const Deadline& until) {
-  std::array<std::byte, 8> length;
-  const std::uint64_t size = frame.size();
-  std::memcpy(length.data(), &size, sizeof size);
-  write(length, until);
-  write(frame, until);
-}
-
-void Process::write(std::span<const std::byte> bytes, const Deadline& until) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(requests_, bytes.data(), bytes.size());
+  std::uint64_t size = frame.size();
+  auto length = std::as_writable_bytes(std::span(&size, 1));
+  while (!length.empty() || !frame.empty()) {
+    const std::array<iovec, 2> parts = {
+        {{length.data(), length.size()}, {const_cast<std::byte*>(frame.data()), frame.size()}}};
+    const ssize_t written = ::writev(requests_, parts.data(), parts.size());
     if (written > 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
+      const auto of_length = std::min(static_cast<std::size_t>(written), length.size());
+      length = length.subspan(of_length);
+      frame = frame.subspan(static_cast<std::size_t>(written) - of_length);
     } else if (errno == EAGAIN) {
       wait(requests_, POLLOUT, until);
     } else if (errno != EINTR) {

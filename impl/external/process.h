@@ -51,7 +51,6 @@ class Process {
 
  private:
   void send(std::span<const std::byte> frame, const Deadline& until);
-  void write(std::span<const std::byte> bytes, const Deadline& until);
   void read(std::span<std::byte> bytes, const Deadline& until);
   void wait(int descriptor, short events, const Deadline& until);
   [[noreturn]] void ended();
