@@ -64,6 +64,9 @@ struct Implementation {
   /// The whole of a training step's loss work, in the micro-batches and on the ranks of the case's
   /// split. Combining partial results is its own business.
   std::function<LossResult(const LossSignature&, const Case&)> evaluate;
+  /// Told of cases that it will be asked to evaluate soon, so that whoever computes elsewhere can
+  /// begin. Empty where nothing is gained.
+  std::function<void(const LossSignature&, const std::vector<const Case*>&)> foresee;
   /// Evaluates again and watches for the first operation that makes something non-finite of what is
   /// finite. Empty where nobody can look inside.
   std::function<std::optional<Origin>(const LossSignature&, const Case&)> origin;

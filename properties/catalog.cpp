@@ -29,10 +29,14 @@ const std::vector<Property>& catalog() {
       {"finite_backward", Tier::core,
        "Every gradient entry is finite under the same rule, whatever the upstream gradient.",
        "C1 C2", finite_backward, Precedence::finite},
-      {"masked_positions_inert", Tier::core,
+      {"masked_positions_inert",
+       Tier::core,
        "Replacing data at masked positions changes no bit of any output, and the gradient there is "
        "exactly 0.",
-       "C4", masked_positions_inert, Precedence::always},
+       "C4",
+       masked_positions_inert,
+       Precedence::always,
+       {&kMaskedFinite, &kMaskedNonFinite}},
       {"no_laundering", Tier::core,
        "A NaN, or an infinity that must surface, at a valid position makes the loss non-finite or "
        "is refused.",
@@ -40,43 +44,81 @@ const std::vector<Property>& catalog() {
       {"error_on_invalid", Tier::core,
        "Invalid input is refused, and the refusal names the argument at fault.", "C7",
        error_on_invalid, Precedence::always},
-      {"empty_is_zero", Tier::core,
+      {"empty_is_zero",
+       Tier::core,
        "A batch or row without a valid position contributes exactly 0 loss and 0 gradient and "
        "changes no other contribution.",
-       "C6", empty_is_zero, Precedence::always},
-      {"zero_advantage_zero_gradient", Tier::core,
+       "C6",
+       empty_is_zero,
+       Precedence::always,
+       {&kAllMasked, &kRowMasked}},
+      {"zero_advantage_zero_gradient",
+       Tier::core,
        "Advantage 0, with all other terms' coefficient 0, gives exactly 0 gradient for any "
        "importance weight, an overflowing one included.",
-       "C2", zero_advantage_zero_gradient, Precedence::always},
+       "C2",
+       zero_advantage_zero_gradient,
+       Precedence::always,
+       {&kZeroAdvantage}},
       {"reference_agreement", Tier::core,
        "Loss, per-token values and gradients agree with the reference within the bound that the "
        "declared arithmetic implies for this case.",
        "B1-B7 C5 C8", reference_agreement, Precedence::formula},
-      {"split_invariance", Tier::core,
+      {"split_invariance",
+       Tier::core,
        "Any split into micro-batches and ranks gives the loss and gradient of the whole batch.",
-       "D1 D2", split_invariance, Precedence::yields},
-      {"padding_invariance", Tier::core,
+       "D1 D2",
+       split_invariance,
+       Precedence::yields,
+       {&kSplit}},
+      {"padding_invariance",
+       Tier::core,
        "Adding masked columns on either side, or a masked row, changes nothing beyond the bound.",
-       "B3 C4", padding_invariance, Precedence::yields},
-      {"permutation_invariance", Tier::core,
+       "B3 C4",
+       padding_invariance,
+       Precedence::yields,
+       {&kPadded}},
+      {"permutation_invariance",
+       Tier::core,
        "Permuting sequences permutes per-sequence outputs and leaves the loss within the bound.",
-       "B3", permutation_invariance, Precedence::yields},
-      {"inputs_not_mutated", Tier::core, "No input changes during the call.", "E4",
-       inputs_not_mutated, Precedence::always},
-      {"determinism", Tier::core, "The same inputs give the same bits.", "E4", determinism,
-       Precedence::always},
-      {"on_policy_identity", Tier::wide,
+       "B3",
+       permutation_invariance,
+       Precedence::yields,
+       {&kRowsPermuted}},
+      {"inputs_not_mutated",
+       Tier::core,
+       "No input changes during the call.",
+       "E4",
+       inputs_not_mutated,
+       Precedence::always,
+       {&kSplit}},
+      {"determinism",
+       Tier::core,
+       "The same inputs give the same bits.",
+       "E4",
+       determinism,
+       Precedence::always,
+       {&kRepeated}},
+      {"on_policy_identity",
+       Tier::wide,
        "With current = old = reference policy the importance weight is exactly 1 and KL exactly 0.",
-       "B3", on_policy_identity, Precedence::yields},
+       "B3",
+       on_policy_identity,
+       Precedence::yields,
+       {&kOnPolicy}},
       {"bounds_hold", Tier::wide, "Outputs keep to the range that mathematics gives them.", "B3",
        bounds_hold, Precedence::yields},
       {"path_parity", Tier::wide,
        "Sound implementations of one loss agree within the sum of their bounds.", "B3", path_parity,
        Precedence::yields},
-      {"gradient_matches_finite_difference", Tier::wide,
+      {"gradient_matches_finite_difference",
+       Tier::wide,
        "The backward is the central difference of the same forward, where the bound leaves a "
        "digit.",
-       "B3 B6", gradient_matches_finite_difference, Precedence::yields},
+       "B3 B6",
+       gradient_matches_finite_difference,
+       Precedence::yields,
+       {&kStepForward, &kStepBackward}},
       {"finite_for_every_finite_input", Tier::hardening,
        "Outputs are finite for every finite input, even where the true value overflows.", "C2",
        finite_for_every_finite_input, Precedence::always},
@@ -99,14 +141,37 @@ Outcome Property::check(Evaluation& evaluation) const {
   return skipped("unsupported: " + violation->detail);
 }
 
+namespace {
+
+/// What the properties will ask about. Of an implementation that is not finite nothing is compared.
+std::vector<const Transform*> foreseen(const std::vector<const Property*>& properties,
+                                       bool compares) {
+  std::vector<const Transform*> transforms;
+  for (const Property* property : properties) {
+    if (!compares && property->precedence == Precedence::yields) continue;
+    for (const Transform* transform : property->transforms) {
+      if (std::ranges::find(transforms, transform) == transforms.end()) {
+        transforms.push_back(transform);
+      }
+    }
+  }
+  return transforms;
+}
+
+}  // namespace
+
 std::vector<Outcome> check_all(Evaluation& evaluation,
                                const std::vector<const Property*>& properties, bool precedence,
                                const std::function<void(const Property&)>& before) {
   std::vector<Outcome> outcomes;
-  bool finite = true, formula = true;
+  bool finite = true, formula = true, told = false;
   for (const Property* property : properties) {
     if (before) before(*property);
     const Precedence rank = property->precedence;
+    if (!told && rank != Precedence::finite) {
+      evaluation.foresee(foreseen(properties, finite || !precedence));
+      told = true;
+    }
     const bool compares = rank == Precedence::formula || rank == Precedence::yields;
     if (precedence && compares && !finite) {
       outcomes.push_back(skipped("not finite"));

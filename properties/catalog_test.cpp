@@ -219,6 +219,37 @@ TEST(RuleE2, OneNanIsOneFinding) {
   EXPECT_EQ(without[at].verdict, Verdict::violated);
 }
 
+TEST(CheckAll, TellsBeforehandWhatItWillAskAbout) {
+  Case c = grpo_case(3, 4);
+  mask_out(c, 0, 3);
+  c.split = {.world = 2, .parts = {{0, {0}}, {1, {1, 2}}}};
+  CaseStudy study(grpo(), c);
+  auto fake = fake_grpo();
+  std::vector<Case> told, asked;
+  fake.foresee = [&](const LossSignature&, const std::vector<const Case*>& cases) {
+    for (const Case* each : cases) told.push_back(*each);
+  };
+  fake.evaluate = [&, whole = fake.evaluate](const LossSignature& signature, const Case& each) {
+    asked.push_back(each);
+    return whole(signature, each);
+  };
+  Evaluation evaluation(study, fake);
+  std::vector<const Property*> all;
+  for (const Property& property : catalog()) all.push_back(&property);
+  check_all(evaluation, all, true);
+
+  const auto among = [](const std::vector<Case>& cases, const Case& one) {
+    return std::ranges::any_of(cases, [&](const Case& other) {
+      return other.batch == one.batch && other.shape == one.shape && other.spec == one.spec &&
+             other.split == one.split;
+    });
+  };
+  EXPECT_EQ(told.size(), 12);  // as many as the table names
+  for (const Case& each : told) EXPECT_TRUE(among(asked, each)) << "told in vain";
+  // The case itself, NaN at a valid place and what must be refused come unforeseen.
+  EXPECT_EQ(std::ranges::count_if(asked, [&](const Case& each) { return !among(told, each); }), 2);
+}
+
 TEST(CheckAll, SkipsWhatTheImplementationDoesNotCompute) {
   CaseStudy study(grpo(), grpo_case(2, 3));
   auto fake = fake_grpo();

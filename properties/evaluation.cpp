@@ -160,6 +160,16 @@ const LossResult& Evaluation::actual(const Transform& transform) {
   return slot->second;
 }
 
+void Evaluation::foresee(const std::vector<const Transform*>& transforms) {
+  if (!implementation_.foresee || study_.large()) return;
+  std::vector<const Case*> cases;
+  for (const Transform* transform : transforms) {
+    if (results_.contains(transform->name)) continue;
+    if (const Transformed* made = study_.transformed(*transform)) cases.push_back(&made->c);
+  }
+  implementation_.foresee(signature(), cases);
+}
+
 void Evaluation::forget_derived() {
   if (!study_.large()) return;
   std::erase_if(results_, [](const auto& result) { return !result.first.empty(); });

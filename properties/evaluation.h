@@ -94,6 +94,9 @@ class Evaluation {
   LossResult call(const Case& c);                        ///< on any other case
   int calls() const { return calls_; }
 
+  /// Tells the implementation of transformed cases that it will be asked about soon.
+  void foresee(const std::vector<const Transform*>& transforms);
+
   /// Gives back all results but that on the whole case, where the case is large.
   void forget_derived();
 

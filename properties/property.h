@@ -31,6 +31,8 @@ struct Property {
   std::string rules;  ///< the numbered rules it rests on
   Outcome (*ask)(Evaluation&);
   Precedence precedence = Precedence::yields;
+  /// What it will ask about besides the case as it is, where that is known beforehand.
+  std::vector<const Transform*> transforms = {};
 
   /// The outcome; what the implementation does not compute is skipped, and what hangs on advice
   /// is a note (properties/advice.h).

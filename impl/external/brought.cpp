@@ -72,6 +72,27 @@ Arithmetic arithmetic_of(const Subject& subject, const LossSignature& loss, Dtyp
   return arithmetic;
 }
 
+/// Something of the right shape, while the answer is not there.
+LossResult blank(const MicroBatch& batch) {
+  LossResult result;
+  for (const OutputInfo& info : outputs_of(batch.signature, batch.part)) {
+    result.outputs.push_back({info.name, Tensor::zeros(info.dtype, info.extents)});
+  }
+  return result;
+}
+
+void foresee(const Subject& subject, Session& session, const LossSignature& signature,
+             const std::vector<const Case*>& cases) {
+  bool room = session.begin_foreseeing();
+  for (auto c = cases.begin(); room && c != cases.end(); ++c) {
+    const auto send = [&](MicroBatch& batch) {
+      room = room && session.foresee(batch, share_of(subject, batch));
+      return blank(batch);
+    };
+    train(signature, **c, send, trainer_of(subject));
+  }
+}
+
 }  // namespace
 
 Implementation brought_implementation(const Subject& subject, const LossSignature& loss,
@@ -88,6 +109,9 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
         signature, c,
         [&](MicroBatch& batch) { return session->step(batch, share_of(subject, batch)); },
         trainer_of(subject));
+  };
+  row.foresee = [subject, session](const LossSignature& signature, const auto& cases) {
+    foresee(subject, *session, signature, cases);
   };
   row.origin = [subject, session](const LossSignature& signature, const Case& c) {
     std::optional<Origin> origin;

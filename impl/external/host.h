@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "impl/external/greeting.h"
+#include "impl/external/lookahead.h"
 #include "impl/external/process.h"
 #include "impl/external/subject.h"
 
@@ -28,7 +30,10 @@ class Host {
   void start();
 
   /// Ends the process, and gives back its memory.
-  void end() { process_.reset(); }
+  void end() {
+    ahead_.clear();
+    process_.reset();
+  }
 
   /// Counts the processes: what one was told, the next one does not know. 0: none runs.
   int running() const { return process_ ? starts_ : 0; }
@@ -36,12 +41,20 @@ class Host {
   /// Sends one frame to the running process and waits for its answer, so many seconds of its own
   /// time. Throws ProcessEnded, ProcessHung.
   std::vector<std::byte> ask(std::span<const std::byte> frame, double seconds) {
-    return process_->ask(frame, seconds);
+    return ahead_.ask(*process_, frame, seconds);
   }
+
+  /// What the running process will be asked soon (see Lookahead). Throws as `ask` does.
+  void begin_foreseeing(double seconds) { ahead_.begin(*process_, seconds); }
+  bool foresee(std::vector<std::byte> frame, double seconds) {
+    return ahead_.send(*process_, std::move(frame), seconds);
+  }
+  bool foresaw(std::span<const std::byte> frame) const { return ahead_.foresaw(frame); }
 
  private:
   Subject subject_;
   std::unique_ptr<Process> process_;
+  Lookahead ahead_;
   int starts_ = 0;
 };
 

@@ -133,6 +133,12 @@ Process::~Process() {
 std::vector<std::byte> Process::ask(std::span<const std::byte> frame, double seconds) {
   const Deadline until(pid_, seconds);
   send(frame, until);
+  return receive(until);
+}
+
+std::vector<std::byte> Process::hear(double seconds) { return receive(Deadline(pid_, seconds)); }
+
+std::vector<std::byte> Process::receive(const Deadline& until) {
   std::array<std::byte, 8> length;
   std::uint64_t size = 0;
   read(length, until);
@@ -154,6 +160,11 @@ std::vector<std::byte> Process::ask(std::span<const std::byte> frame, double sec
 
 void Process::tell(std::span<const std::byte> frame, double seconds) {
   send(frame, Deadline(pid_, seconds));
+}
+
+std::int64_t Process::room() const {
+  const int bytes = ::fcntl(requests_, F_GETPIPE_SZ);  // users with many pipes get small ones
+  return bytes > 0 ? bytes / static_cast<std::int64_t>(kPage) - 1 : 0;
 }
 
 /// Length and frame in one go: a length that comes alone wakes the other side for nothing.

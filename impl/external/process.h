@@ -46,11 +46,23 @@ class Process {
   /// ProcessEnded, ProcessHung; afterwards the process is gone.
   std::vector<std::byte> ask(std::span<const std::byte> frame, double seconds);
 
-  /// Sends one frame that has no answer. Throws as `ask` does.
+  /// Sends one frame and does not wait. Throws as `ask` does.
   void tell(std::span<const std::byte> frame, double seconds);
 
+  /// The next answer to what was told. Throws as `ask` does.
+  std::vector<std::byte> hear(double seconds);
+
+  /// How much can be told while nobody listens, in pages: each frame begins a new one.
+  static std::int64_t pages_of(std::size_t bytes) {
+    return static_cast<std::int64_t>(bytes / kPage) + 1;
+  }
+  std::int64_t room() const;
+
  private:
+  static constexpr std::size_t kPage = 4096;  ///< of Linux's pipes
+
   void send(std::span<const std::byte> frame, const Deadline& until);
+  std::vector<std::byte> receive(const Deadline& until);
   void read(std::span<std::byte> bytes, const Deadline& until);
   void wait(int descriptor, short events, const Deadline& until);
   [[noreturn]] void ended();

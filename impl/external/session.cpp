@@ -156,11 +156,47 @@ void Session::become(const Subject& subject, const LossSignature& loss) {
   greeting_.reset();
 }
 
+bool Session::begin_foreseeing() {
+  if (!greeting_ || greeted_ != host_->running()) return false;
+  if (ends_ + hangs_ > 0) return false;  // each time takes all that was sent with it
+  try {
+    host_->begin_foreseeing(subject_.seconds);
+    return true;
+  } catch (const std::exception&) {
+    host_->end();
+    return false;
+  }
+}
+
+bool Session::foresee(MicroBatch& batch, double share) {
+  try {
+    return host_->foresee(corpora::write_tensors(request(subject_, batch, share, false)),
+                          subject_.seconds);
+  } catch (const std::exception&) {
+    host_->end();
+    return false;
+  }
+}
+
+/// An answer that was foreseen may be missing or spoilt by another question's fault: asked alone,
+/// it is known whose.
+TensorFile Session::answer_to(const std::vector<std::byte>& frame) {
+  if (host_->foresaw(frame)) {
+    try {
+      return corpora::read_tensors(host_->ask(frame, subject_.seconds), "answer");
+    } catch (const std::exception&) {
+      host_->end();
+      greeting();
+    }
+  }
+  return corpora::read_tensors(host_->ask(frame, subject_.seconds), "answer");
+}
+
 LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* origin) {
   greeting();
   try {
-    const auto frame = corpora::write_tensors(request(subject_, batch, share, origin != nullptr));
-    const TensorFile answer = corpora::read_tensors(host_->ask(frame, subject_.seconds), "answer");
+    const TensorFile answer =
+        answer_to(corpora::write_tensors(request(subject_, batch, share, origin != nullptr)));
     const std::string op = text_of(answer, "op");
     if (op == "trouble") throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
     // What was raised is an answer still; the next call needs a process whose device works.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <vector>
 
+#include "corpora/safetensors.h"
 #include "impl/external/greeting.h"
 #include "impl/external/host.h"
 #include "impl/external/subject.h"
@@ -35,6 +38,11 @@ class Session {
   /// function raises is a Refusal. Throws ProcessEnded, ProcessHung, SubjectError.
   LossResult step(MicroBatch& batch, double share) { return ask(batch, share, nullptr); }
 
+  /// Sends what `step` will be asked soon; false where it was not sent, nor will be what comes
+  /// next. Whatever goes wrong is met again by whoever asks.
+  bool begin_foreseeing();
+  bool foresee(MicroBatch& batch, double share);
+
   /// The same, and where its first non-finite number begins, if it has one.
   LossResult step(MicroBatch& batch, double share, std::optional<Origin>& origin) {
     return ask(batch, share, &origin);
@@ -44,6 +52,7 @@ class Session {
   void greet();
   void end();
   LossResult ask(MicroBatch& batch, double share, std::optional<Origin>* origin);
+  corpora::TensorFile answer_to(const std::vector<std::byte>& frame);
 
   Subject subject_;
   LossSignature loss_;
