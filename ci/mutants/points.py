@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
@@ -93,7 +94,7 @@ class Walk:
             kind == CursorKind.CALL_EXPR and cursor.spelling.startswith("operator"))
         if operated:
             yield from self._operation(file, span, children, point)
-        elif kind == CursorKind.UNARY_OPERATOR and self.text(file)[span[0]:span[0] + 1] == b"-":
+        elif kind == CursorKind.UNARY_OPERATOR and re.match(rb"-(?!-)", self.text(file)[span[0]:span[1]]):
             yield point("sign", "-x is x", (span[0], span[0] + 1, "lossgate::mutant::negated<{}>("), (span[1], span[1], ")"))
         elif kind in (CursorKind.INTEGER_LITERAL, CursorKind.FLOATING_LITERAL):
             yield from self._literal(self.text(file)[span[0]:span[1]].decode(), span, point)
