@@ -80,7 +80,7 @@ int gate(Flags& flags) {
                                    names_of(fuzz::kAllProfiles));
   flags.gate.fail_on = parsed("grade", flags.fail_on, properties::parse_grade(flags.fail_on),
                               names_of(properties::kAllGrades));
-  flags.gate.plan.filters.subjects = subject_files(flags.configs);
+  flags.gate.plan.filters.subjects = subject_files_or_those_here(flags.configs);
   flags.gate.plan.corpora = flags.corpora.empty() ? standard_corpora() : flags.corpora;
   return run_gate(flags.gate);
 }

@@ -47,6 +47,8 @@ verdicts() {
   bring sound 'most_cases = 5'
   gate 0 'green: 0 red findings' --cases 60
   grep -Eq '^  sound +f32 +5 ' stdout || fail "asked more than it may be: $(cat stdout)"
+  expect 0 'the losses of lossgate.toml are asked' gate --corpus empty --cases 5 --jobs 1
+  grep -Eq '^  sound +f32 +5 ' stdout || fail "not what the file here brings: $(cat stdout)"
 }
 
 contract() {

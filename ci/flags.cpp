@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/flags.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+
 namespace lossgate::ci {
 
 void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names,
@@ -26,6 +31,13 @@ std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs) 
   std::vector<SubjectFile> files;
   for (const std::string& path : configs) files.push_back(read_subject_file(path));
   return files;
+}
+
+std::vector<SubjectFile> subject_files_or_those_here(const std::vector<std::string>& configs) {
+  constexpr const char* kHere = "lossgate.toml";
+  if (!configs.empty() || !std::filesystem::exists(kHere)) return subject_files(configs);
+  fmt::print(stderr, "the losses of {} are asked, since no --config names others\n", kHere);
+  return subject_files({kHere});
 }
 
 }  // namespace lossgate::ci

@@ -37,4 +37,8 @@ void add_filters(CLI::App& verb, Filters& filters);
 void add_configs(CLI::App& verb, std::vector<std::string>& configs);
 std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs);
 
+/// The same for a run that ends in a verdict: without --config those of the lossgate.toml here, if
+/// there is one, and it says so. A verdict on other losses would be taken for one on these.
+std::vector<SubjectFile> subject_files_or_those_here(const std::vector<std::string>& configs);
+
 }  // namespace lossgate::ci

@@ -54,7 +54,7 @@ FuzzOptions fuzz_options(FuzzFlags& flags) {
                                 names_of(fuzz::kAllProfiles));
   options.fail_on = parsed("grade", flags.fail_on, properties::parse_grade(flags.fail_on),
                            names_of(properties::kAllGrades));
-  options.plan.filters.subjects = subject_files(flags.configs);
+  options.plan.filters.subjects = subject_files_or_those_here(flags.configs);
   options.plan.cases = 0;
   return options;
 }
