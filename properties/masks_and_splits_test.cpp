@@ -2,6 +2,7 @@
 // Rules C and D of README.md, as far as GRPO can show them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -293,6 +294,10 @@ TEST(RuleD2, TheMeanOfMicroBatchMeansIsShownWithItsBias) {
             std::string::npos)
       << outcome.violation->detail;
   EXPECT_NE(outcome.violation->detail.find("at worst"), std::string::npos);
+  const SplitBias& bias = outcome.violation->split_bias;
+  ASSERT_EQ(bias.off_by.size(), 24u);
+  EXPECT_NEAR(*std::ranges::min_element(bias.off_by), -0.75, 1e-5) << "a quarter of the whole";
+  EXPECT_EQ(bias.worst, "[] [] [0, 1] [] on 1 rank");
 }
 
 }  // namespace

@@ -25,27 +25,54 @@ Split random_split(std::int64_t sequences, std::mt19937_64& random) {
   return split;
 }
 
-/// Rule D2: how far splits move the loss, relative to the whole batch's.
-std::string bias(Evaluation& evaluation) {
+/// "[0, 2] [1] [] on 2 ranks": the sequences of each part, the parts dealt to the ranks in turn.
+std::string text_of(const Split& split) {
+  std::string text;
+  for (const Split::Part& part : split.parts) {
+    std::string sequences;
+    for (const std::int64_t s : part.sequences) {
+      sequences += (sequences.empty() ? "" : ", ") + std::to_string(s);
+    }
+    text += "[" + sequences + "] ";
+  }
+  return text + "on " + std::to_string(split.world) + (split.world == 1 ? " rank" : " ranks");
+}
+
+/// Rule D2. Empty where the whole batch's loss is nothing to compare with.
+SplitBias bias_of(Evaluation& evaluation) {
   const reference::Loss& loss = evaluation.study().loss();
   Case c = evaluation.study().whole();
   const Tensor* whole = evaluation.actual().find("loss");
-  if (!whole || !std::isfinite(whole->at(0)) || whole->at(0) == 0.0) return "";
+  if (!whole || !std::isfinite(whole->at(0)) || whole->at(0) == 0.0) return {};
   std::mt19937_64 random(1);
-  double total = 0.0, worst = 0.0;
+  SplitBias bias;
+  double worst = 0.0;
   for (int i = 0; i < kRandomSplits; ++i) {
     c.split = random_split(c.shape[Axis::sequences], random);
     const LossResult result = evaluation.implementation().evaluate(loss.signature, c);
     const Tensor* value = result.find("loss");
     if (result.refusal || !value || !std::isfinite(value->at(0))) continue;
-    const double relative = value->at(0) / whole->at(0) - 1.0;
-    total += relative;
-    if (std::fabs(relative) > std::fabs(worst)) worst = relative;
+    const double off_by = value->at(0) / whole->at(0) - 1.0;
+    bias.off_by.push_back(off_by);
+    if (std::fabs(off_by) <= std::fabs(worst)) continue;
+    worst = off_by;
+    bias.worst = text_of(c.split);
   }
+  return bias;
+}
+
+std::string sentence_of(const SplitBias& bias) {
+  if (bias.off_by.empty()) return "";
+  double total = 0.0, worst = 0.0;
+  for (const double off_by : bias.off_by) {
+    total += off_by;
+    if (std::fabs(off_by) > std::fabs(worst)) worst = off_by;
+  }
+  const auto count = static_cast<int>(bias.off_by.size());
   char text[128];
   std::snprintf(text, sizeof text,
                 "; over %d random splits the loss is off by %+.3g on average, %+.3g at worst",
-                kRandomSplits, total / kRandomSplits, worst);
+                count, total / count, worst);
   return text;
 }
 
@@ -55,8 +82,10 @@ std::string bias(Evaluation& evaluation) {
 Outcome split_invariance(Evaluation& evaluation) {
   Outcome outcome = compare_transformed(evaluation, kSplit, true);
   if (outcome.violation && outcome.violation->detail.empty()) {
+    const SplitBias bias = bias_of(evaluation);
     outcome.violation->detail =
-        "the split batch does not give what the whole batch gives" + bias(evaluation);
+        "the split batch does not give what the whole batch gives" + sentence_of(bias);
+    outcome.violation->split_bias = bias;
     outcome.violation->cause = cause_of_split(evaluation, outcome.violation->place);
   }
   return outcome;

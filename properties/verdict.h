@@ -35,6 +35,12 @@ struct Place {
   bool valid = true;  ///< whether the mask lets the position count
 };
 
+/// How far splits at random move the loss (rule D2).
+struct SplitBias {
+  std::vector<double> off_by;  ///< of each split, relative to the loss of the whole batch
+  std::string worst;           ///< the split that is farthest off: "[0, 2] [1] [] on 2 ranks"
+};
+
 /// What was seen where a property is violated.
 struct Violation {
   Place place;
@@ -45,6 +51,7 @@ struct Violation {
   double error_ratio = 0.0;
   std::string detail;  ///< one sentence: what is wrong here
   std::string cause;   ///< root-cause class
+  SplitBias split_bias = {};
 };
 
 struct Outcome {
