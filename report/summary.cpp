@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -22,37 +24,80 @@ constexpr std::size_t kLongestField = 400;
 
 std::string words(std::string_view text) { return markdown_text(text, kLongestField); }
 
-// Of each implementation: the properties that it violates, with the cases.
-std::string board_rows(const RunRecord& record) {
-  std::string text = "| implementation | loss | violated |\n|---|---|---|\n";
-  std::int64_t left_out = 0;
+/// What was said of one implementation, over all its properties and dtypes.
+struct Tally {
+  const Subject* subject = nullptr;
+  std::array<std::int64_t, 5> verdicts{};
+  std::map<std::string, std::int64_t> violated;  ///< by property
+  std::int64_t violations() const {
+    return verdicts[static_cast<std::size_t>(properties::Verdict::violated)];
+  }
+};
+
+/// Those with violations first.
+std::vector<Tally> tallies(const RunRecord& record) {
+  std::vector<Tally> rows;
+  std::map<std::pair<std::string, std::string>, std::size_t> known;
   for (const Subject& subject : record.subjects) {
-    if (subject.faulty()) continue;
-    std::vector<std::pair<std::string, std::int64_t>> violated;
-    for (const Cell& c : record.cells) {
-      const auto count = c.verdicts[static_cast<std::size_t>(properties::Verdict::violated)];
-      if (c.loss != subject.loss || c.implementation != subject.name || count == 0) continue;
-      const auto known = std::ranges::find(violated, c.property, [](auto& v) { return v.first; });
-      if (known == violated.end()) {
-        violated.emplace_back(c.property, count);
-      } else {
-        known->second += count;
-      }
+    if (subject.faulty() || !known.try_emplace({subject.loss, subject.name}, rows.size()).second) {
+      continue;
     }
-    if (violated.empty()) continue;
-    std::string list;
-    for (const auto& [property, count] : violated) {
-      list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", words(property), count);
-    }
-    const std::string row =
-        fmt::format("| {} | {} | {} |\n", words(subject.name), words(subject.loss), list);
-    if (text.size() + row.size() > kRoomForBoard) {
-      left_out += 1;
-    } else {
-      text += row;
-    }
+    rows.emplace_back().subject = &subject;
+  }
+  for (const Cell& c : record.cells) {
+    const auto row = known.find({c.loss, c.implementation});
+    if (row == known.end()) continue;
+    Tally& tally = rows[row->second];
+    for (std::size_t i = 0; i < c.verdicts.size(); ++i) tally.verdicts[i] += c.verdicts[i];
+    const auto count = c.verdicts[static_cast<std::size_t>(properties::Verdict::violated)];
+    if (count > 0) tally.violated[c.property] += count;
+  }
+  std::ranges::sort(rows, {},
+                    [](const Tally& row) { return std::pair(row.violations() == 0, row.subject); });
+  return rows;
+}
+
+std::string row_of(const Tally& row) {
+  std::string list;
+  for (const auto& [property, count] : row.violated) {
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", words(property), count);
+  }
+  return fmt::format("| {} | {} | {} | {} |\n", words(row.subject->name), words(row.subject->loss),
+                     fmt::join(row.verdicts, " | "), list);
+}
+
+// Of each implementation: how often it held, and what it violates.
+std::string board_rows(const RunRecord& record) {
+  std::string text =
+      "| implementation | loss | held | violated | vacuous | skipped | note | what |\n"
+      "|---|---|--:|--:|--:|--:|--:|---|\n";
+  std::int64_t left_out = 0;
+  for (const Tally& row : tallies(record)) {
+    const std::string line = row_of(row);
+    const bool fits = text.size() + line.size() <= kRoomForBoard;
+    if (fits) text += line;
+    left_out += fits ? 0 : 1;
   }
   if (left_out > 0) text += fmt::format("\n{} more\n", counted(left_out, "implementation"));
+  return text;
+}
+
+// What was not asked since a contract leaves it out, and what kept the run from being whole.
+std::string reservations(const RunRecord& record) {
+  std::vector<std::string> lines;
+  for (const std::string& trouble : record.troubles) lines.push_back("trouble: " + words(trouble));
+  for (const Subject& s : record.subjects) {
+    if (s.faulty() || s.relaxed_by_contract == 0) continue;
+    lines.push_back(
+        fmt::format("{}: relaxed by contract: {}", words(s.name), s.relaxed_by_contract));
+    if (s.never_asked.empty()) continue;
+    lines.back() += "; never asked: " + words(fmt::format("{}", fmt::join(s.never_asked, ", ")));
+  }
+  std::string text;
+  for (const std::string& line : lines) {
+    if (text.size() + line.size() > kRoomForBoard / 2) return text + "- and more in report.html\n";
+    text += (text.empty() ? "\n- " : "- ") + line + "\n";
+  }
   return text;
 }
 
@@ -75,6 +120,10 @@ std::string entry(const RunRecord& record, const RecordedFinding& f, bool fresh)
   }
   item("cause", f.cause);
   text += "- replay: <code>" + words(repro_line(f, "")) + "</code>\n";
+  if (f.red()) {
+    text += "- to accept: <code>" + words(f.fingerprint) +
+            " &#124; reason &#124; issue &#124; expires YYYY-MM-DD</code>\n";
+  }
   return text;
 }
 
@@ -101,7 +150,7 @@ std::string summary(const PageSource& source) {
   std::ranges::sort(shown, {}, [&](const RecordedFinding* f) {
     return std::tuple(!f->red(), !is_fresh.contains(f->fingerprint), f);
   });
-  if (!shown.empty()) text += board_rows(record);
+  text += board_rows(record) + reservations(record);
   std::size_t number = 0;
   for (; number < shown.size(); ++number) {
     const std::string next =

@@ -87,6 +87,27 @@ TEST(Summary, StaysWithinItsBound) {
   }
 }
 
+TEST(Summary, AddsUpThePropertiesAndDtypesOfAnImplementation) {
+  RunRecord record = record_of();
+  Cell& row = cell(record, "grpo", "one", "f64", "determinism");
+  tally(row, properties::held(), 0);
+  tally(row, properties::skipped("contract"), 1);
+  record.subjects[0].relaxed_by_contract = 1;
+  record.subjects[0].never_asked = {"padding_invariance"};
+  record.troubles = {"a worker <ended>"};
+  const std::string text = summary(source_of(record));
+  EXPECT_NE(text.find("| one | grpo | 2 | 1 | 1 | 1 | 0 | finite&#95;backward (1) |\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("- one: relaxed by contract: 1; never asked: padding&#95;invariance\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("- trouble: a worker &#60;ended&#62;\n"), std::string::npos);
+  EXPECT_NE(text.find("- to accept: <code>f &#124; reason"), std::string::npos);
+  record.findings.clear();
+  EXPECT_NE(summary(source_of(record)).find("| one | grpo | 2 |"), std::string::npos)
+      << "a green run says what it asked, too";
+}
+
 TEST(Summary, ShowsNewFindingsFirst) {
   PageSource source = source_of(record_of(2));
   source.runs.push_back({"next", record_of(3)});

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations and the summary of a job, from a record."""
+"""Annotations, from a record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import json
 import os
 import tempfile
 import unittest
-from unittest import mock
 
 from lossgate import annotate
 
@@ -76,35 +75,13 @@ class Annotations(unittest.TestCase):
         self.assertIn("::error title=lossgate could not do its work::disk%0Afull",
                       annotate.annotations(record(findings=[], troubles=["disk\nfull"])))
 
-    def test_the_summary_says_red_green_or_not_whole(self) -> None:
-        heads = [annotate.summary(each).splitlines()[0] for each in (
-            record(), record(findings=[]), record(findings=[{**FINDING, "state": "waived"}]),
-            record(findings=[], cases_run=8), record(findings=[], interrupted=True))]
-        self.assertEqual(heads, ["## lossgate: red", "## lossgate: green", "## lossgate: green",
-                                 "## lossgate: not whole", "## lossgate: not whole"])
-
-    def test_the_summary_adds_up_the_properties_and_shows_each_finding(self) -> None:
-        text = annotate.summary(record(findings=[FINDING] * 52))
-        self.assertIn("| mine (grpo) | f32 | 10 | 4 | 2 | 2 | 0 |", text)
-        self.assertIn("    code      exp(89) = inf at a,b.py:7: r = exp(d)", text)
-        self.assertEqual(text.count("### finite_backward violated by mine"), 50)
-        self.assertIn("and 2 more in run.json", text)
-
-    def test_the_summary_says_what_a_contract_leaves_out(self) -> None:
-        self.assertNotIn("relaxed", annotate.summary(record()))
-        subject = {**RECORD["subjects"][0], "relaxed_by_contract": 7, "never_asked": ["determinism"]}
-        self.assertIn("\nmine: relaxed by contract: 7; never asked: determinism\n",
-                      annotate.summary(record(subjects=[subject])))
-
-    def test_the_summary_goes_where_the_job_wants_it(self) -> None:
+    def test_nothing_but_annotations_is_printed(self) -> None:
         with open("run.json", "w", encoding="utf-8") as file:
             json.dump(RECORD, file)
         printed = io.StringIO()
-        with mock.patch.dict(os.environ, GITHUB_STEP_SUMMARY="summary.md"), contextlib.redirect_stdout(printed):
+        with contextlib.redirect_stdout(printed):
             self.assertEqual(annotate.main(["run.json"]), 0)
-        with open("summary.md", encoding="utf-8") as file:
-            self.assertTrue(file.read().startswith("## lossgate: red"))
-        self.assertNotIn("##", printed.getvalue())
+        self.assertEqual(printed.getvalue().splitlines(), annotate.annotations(record()))
 
     def test_what_is_no_record_is_said(self) -> None:
         for text in ("{", "[]", '{"schema": 2}', None):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows a run.json where a change is reviewed: an annotation at each guilty line, and a summary of the job.
+"""Shows a run.json where a change is reviewed: an annotation at each guilty line.
 
     python -m lossgate.annotate run/run.json
 
-Annotations go to standard output as workflow commands, the summary to the file that GITHUB_STEP_SUMMARY names, or
-after the annotations. The exit status is 0 whatever the record holds, 2 if it cannot be read.
+Annotations go to standard output as workflow commands. The summary of the job is the summary.md beside the record.
+The exit status is 0 whatever the record holds, 2 if it cannot be read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any, Optional, Sequence
 SCHEMA = 1
 LEVELS = {"red": "error", "expired waiver": "error", "tolerated": "notice"}
 MOST_ANNOTATIONS = 10  # of a level, that a step may have
-MOST_FINDINGS = 50  # a summary ends at 1 MiB
 
 
 def escaped(text: str, property_value: bool = False) -> str:
@@ -70,46 +69,6 @@ def annotations(record: dict) -> list[str]:
     return [command for level in commands for command in commands[level][:MOST_ANNOTATIONS]]
 
 
-def summary(record: dict) -> str:
-    """Markdown: what was asked, how often what held, and each finding."""
-    statements = {each["name"]: each["statement"] for each in record["properties"]}
-    states: dict[str, int] = {}
-    for finding in record["findings"]:
-        states[finding["state"]] = states.get(finding["state"], 0) + 1
-    red = states.get("red", 0) + states.get("expired waiver", 0)
-    whole = record["cases_run"] == record["cases_planned"] and not record["troubles"] and not record["interrupted"]
-    word = "red" if red else "green" if whole else "not whole"
-    request = record["request"]
-    text = [f"## lossgate: {word}", "",
-            f"{record['cases_run']} of {record['cases_planned']} cases, profile {request['profile']}, "
-            f"seed {request['seed']}; lossgate {record['version']}. "
-            f"Findings: {', '.join(f'{count} {state}' for state, count in states.items()) or 'none'}.", ""]
-    text += [f"- {trouble}" for trouble in record["troubles"]] + [""]
-    text += ["| implementation | dtype | held | violated | vacuous | skipped | note |", "|---|---|--:|--:|--:|--:|--:|"]
-    sums: dict[tuple, dict[str, int]] = {}
-    for cell in record["cells"]:
-        row = sums.setdefault((cell["loss"], cell["implementation"], cell["dtype"]), {})
-        for verdict, count in cell["verdicts"].items():
-            row[verdict] = row.get(verdict, 0) + count
-    for (loss, implementation, dtype), row in sums.items():
-        counts = " | ".join(str(row.get(verdict, 0)) for verdict in ("held", "violated", "vacuous", "skipped", "note"))
-        text.append(f"| {in_table(implementation)} ({loss}) | {dtype} | {counts} |")
-    text += [f"\n{in_table(subject['name'])}: relaxed by contract: {subject['relaxed_by_contract']}"
-             + (f"; never asked: {', '.join(subject['never_asked'])}" if subject["never_asked"] else "")
-             for subject in record["subjects"] if subject["relaxed_by_contract"] and not subject["twin"]]
-    for finding in record["findings"][:MOST_FINDINGS]:
-        text += ["", f"### {finding['property']} violated by {finding['implementation']}", "",
-                 f"{finding['state']}, {finding['dtype']}, {finding['count']} cases"
-                 + (f", `{finding['source_file']}:{finding['source_line']}`" if finding["source_file"] else ""), "",
-                 *[f"    {line}" for line in lines_of(finding, statements.get(finding["property"], ""))]]
-    left = len(record["findings"]) - MOST_FINDINGS
-    return "\n".join(text + (["", f"and {left} more in run.json"] if left > 0 else [])) + "\n"
-
-
-def in_table(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
 def read(path: str) -> dict[str, Any]:
     with open(path, encoding="utf-8") as file:
         record = json.load(file)
@@ -129,12 +88,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         return 2
     for command in annotations(record):
         print(command)
-    target = os.environ.get("GITHUB_STEP_SUMMARY")
-    if target:
-        with open(target, "a", encoding="utf-8") as file:
-            file.write(summary(record))
-    else:
-        print(summary(record), end="")
     return 0
 
 
