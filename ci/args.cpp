@@ -146,6 +146,8 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
                           [&] { return run_report(flags.report); });
   report->add_option("runs", flags.report.runs, "run.json files or their folders, the newest last")
       ->required();
+  report->add_option("--benchmarks", flags.report.benchmarks,
+                     "JSON of Google Benchmark, benchmarks.json beside a record unless said");
   report->add_option("--out", flags.report.out,
                      "Folder to write to, that of the last run unless said");
   verb("worker", "", run_worker)->group("");            // for gate alone

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "ci/errors.h"
@@ -59,6 +60,42 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
   EXPECT_EQ(history.findings.findings[0].fingerprint, "a|b");
   EXPECT_EQ(folder.corpus_of("grpo", 1).size(), 1u);
   EXPECT_TRUE(fs::exists(Scratch::path() / "findings/0123456789abcdef.case"));
+}
+
+TEST(CampaignFolder, TellsHowFarItWasWheneverTheClockWasRead) {
+  const Scratch scratch;
+  {
+    CampaignFolder folder(Scratch::path());
+    folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3, 65535});
+    folder.spent("grpo/host", 100, 1.5);
+    folder.elapsed(2.0);
+    folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3, 4});
+    folder.spent("grpo/torch", 50, 0.5);
+    folder.found(a_finding("a|b"));
+    folder.found(a_finding("a|b"));
+    folder.elapsed(1.0);
+  }
+  const auto points = read_history(Scratch::path() / "journal").points;
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].seconds, 2.0);
+  EXPECT_EQ(points[0].cases, 100);
+  EXPECT_EQ(points[0].features, 2);
+  EXPECT_EQ(points[0].findings, 0);
+  EXPECT_EQ(points[1].seconds, 3.0);
+  EXPECT_EQ(points[1].cases, 150);
+  EXPECT_EQ(points[1].features, 3);
+  EXPECT_EQ(points[1].findings, 1);
+}
+
+TEST(CampaignFolder, ThinsACurveWithoutLosingItsEnd) {
+  std::vector<report::CampaignPoint> points(12'345);
+  for (std::size_t i = 0; i < points.size(); ++i) points[i].seconds = static_cast<double>(i);
+  const auto some = thinned(points);
+  EXPECT_EQ(some.size(), kMostPoints);
+  EXPECT_EQ(some.back().seconds, 12'344.0);
+  EXPECT_TRUE(std::ranges::is_sorted(some, {}, &report::CampaignPoint::seconds));
+  points.resize(7);
+  EXPECT_EQ(thinned(points).size(), 7u);
 }
 
 TEST(CampaignFolder, GivesAFewOfManyCasesAndOthersForAnotherSeed) {

@@ -152,6 +152,7 @@ int finish(const FuzzOptions& options, const Campaign& campaign, CampaignFolder&
     throw MachineError(fmt::format("{}: {}; {} findings and kept cases are not written",
                                    options.out, folder.trouble(), folder.waiting()));
   }
+  record.campaign = thinned(read_history(folder.path() / "journal").points);
   write_out(options.out, record);
   const bool colour = ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR");
   fmt::print("{}", report::board(record, {.colour = colour, .folder = options.out}));

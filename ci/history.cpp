@@ -22,6 +22,17 @@ void check_version(const Json& line, const std::string& file) {
                    "; go on with that lossgate, or say another --out");
 }
 
+/// How far the campaign was when the clock was read.
+report::CampaignPoint point_of(const History& history) {
+  report::CampaignPoint point{.seconds = history.seconds};
+  for (const auto& [arm, spent] : history.spent) {
+    point.cases += spent.cases;
+    point.features += std::ssize(spent.seen);
+  }
+  point.findings = std::ssize(history.findings.findings);
+  return point;
+}
+
 void take_line(const Json& line, const std::string& file, History& history) {
   if (line.contains("campaign")) {
     check_version(line, file);
@@ -43,10 +54,20 @@ void take_line(const Json& line, const std::string& file, History& history) {
     merge(history.findings, report::from_json(line.at("found").dump(), file));
   } else if (line.contains("elapsed")) {
     history.seconds += line.at("elapsed").get<double>();
+    history.points.push_back(point_of(history));
   }
 }
 
 }  // namespace
+
+std::vector<report::CampaignPoint> thinned(const std::vector<report::CampaignPoint>& points) {
+  if (points.size() <= kMostPoints) return points;
+  std::vector<report::CampaignPoint> some;
+  for (std::size_t i = 1; i <= kMostPoints; ++i) {
+    some.push_back(points[i * points.size() / kMostPoints - 1]);
+  }
+  return some;
+}
 
 History history_of(std::string_view journal, const std::string& file) {
   const JournalText text = read_journal(journal);

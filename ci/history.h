@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fuzz/features.h"
 #include "report/run_record.h"
@@ -25,12 +26,19 @@ struct Spent {
 
 /// What stands in the folder of a campaign.
 struct History {
-  std::int64_t damaged = 0;            ///< lines of the journal that could not be read
-  double seconds = 0.0;                ///< by the clock on the wall
-  std::map<std::string, Spent> spent;  ///< by "loss/implementation"
-  report::RunRecord findings;          ///< and nothing else
-  bool begun = false;                  ///< there was a campaign
+  std::int64_t damaged = 0;                   ///< lines of the journal that could not be read
+  double seconds = 0.0;                       ///< by the clock on the wall
+  std::map<std::string, Spent> spent;         ///< by "loss/implementation"
+  report::RunRecord findings;                 ///< and nothing else
+  std::vector<report::CampaignPoint> points;  ///< one for each time that the clock was read
+  bool begun = false;                         ///< there was a campaign
 };
+
+/// At most this many points of a curve are recorded: a night has ten thousands.
+inline constexpr std::size_t kMostPoints = 200;
+
+/// Evenly chosen points, the last among them.
+std::vector<report::CampaignPoint> thinned(const std::vector<report::CampaignPoint>& points);
 
 /// What the journal of a campaign says; `file` is what errors call it. Throws InputError where a
 /// newer version wrote it.

@@ -98,6 +98,7 @@ void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
   if (row.worst_ordinal == ordinal) row.worst_case = corpora::case_id(planned.c);
   if (!outcome.violation) return;
   const properties::Violation& violation = *outcome.violation;
+  count_splits(subject, planned, ordinal, violation.split_bias);
   const std::string kind = subject.name + "|" + property.name + "|" + violation.cause + "|" +
                            violation.place.output + (violation.place.valid ? "|valid" : "|masked");
   if (++findings_[kind] > kFindingsPerKind) return;
@@ -116,6 +117,14 @@ void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
   make_simple(finding, subject, simple, property);
   if (another) name_another_formula(finding, planned.c.spec.reduction);
   add_finding(record_, recorded(finding, subject, simple, ordinal));
+}
+
+void Inquiry::count_splits(const impl::Implementation& subject, const PlannedCase& planned,
+                           std::int64_t ordinal, const properties::SplitBias& bias) {
+  if (bias.off_by.empty()) return;
+  report::SplitErrors& row = report::count_splits(record_, subject.loss, subject.name,
+                                                  std::string(name(planned.dtype)), bias, ordinal);
+  if (row.worst_ordinal == ordinal) row.worst_case = corpora::case_id(planned.c);
 }
 
 bool Inquiry::first_of_its_kind(const properties::Finding& finding) {

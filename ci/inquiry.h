@@ -39,6 +39,8 @@ class Inquiry {
   void enter(properties::CaseStudy& study, const impl::Implementation& subject,
              const PlannedCase& planned, std::int64_t ordinal, const properties::Property& property,
              const properties::Outcome& outcome);
+  void count_splits(const impl::Implementation& subject, const PlannedCase& planned,
+                    std::int64_t ordinal, const properties::SplitBias& bias);
   /// Of findings alike the most ordinary is kept, and of those the one with the lowest number; no
   /// process meets that after the others.
   bool first_of_its_kind(const properties::Finding& finding);

@@ -73,6 +73,7 @@ int run_merge(const MergeOptions& options) {
     record.interrupted = record.interrupted || part.interrupted;
     merge(record, part);
   }
+  record.campaign.clear();  // campaigns side by side have no curve in common
   put_in_order(record);
   if (!merged.flush()) throw MachineError(options.out + ": " + merged.trouble());
   write_out(options.out, record);

@@ -21,7 +21,10 @@ fs::path record_file(const std::string& run) {
 
 report::Run read_run(const std::string& run) {
   const fs::path file = record_file(run);
-  return {run_name(file.parent_path()), report::read_record(file)};
+  report::Run read = {run_name(file.parent_path()), report::read_record(file)};
+  const fs::path benchmarks = file.parent_path() / "benchmarks.json";
+  if (fs::exists(benchmarks)) read.benchmarks = report::read_benchmarks(benchmarks);
+  return read;
 }
 
 }  // namespace
@@ -29,6 +32,9 @@ report::Run read_run(const std::string& run) {
 int run_report(const ReportOptions& options) {
   report::PageSource source;
   for (const std::string& run : options.runs) source.runs.push_back(read_run(run));
+  if (!options.benchmarks.empty()) {
+    source.runs.back().benchmarks = report::read_benchmarks(options.benchmarks);
+  }
   const fs::path folder = record_file(options.runs.back()).parent_path();
   source.cases = stored_cases(folder, source.record());
   const fs::path out = options.out.empty() ? folder : fs::path(options.out);

@@ -59,6 +59,7 @@ int run_baseline(const BaselineOptions& options);
 
 struct ReportOptions {
   std::vector<std::string> runs;  ///< run.json files or their folders; the last is shown
+  std::string benchmarks;         ///< measured beside the last run; empty: what its folder has
   std::string out;                ///< a folder; empty: that of the last run
 };
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "report/given_record.h"
+#include "report/page/parts.h"
 #include "report/record_file.h"
 
 namespace lossgate::report {
@@ -73,8 +74,8 @@ TEST(Page, HoldsHostileTextsAsText) {
     RunRecord record = record_of();
     fill_with(record, text);
     PageSource source;
-    source.runs.push_back({text, record});
-    source.runs.push_back({text, record});
+    source.runs.push_back({text, record, {{text, 1.0, 2.0, 3.0}}});
+    source.runs.push_back({text, record, {{text, 3.0, 4.0, 5.0}}});
     const std::string html = page(source);
     const std::string markup = markup_of(html);
     EXPECT_EQ(std::ranges::count(names_in(markup), "script"), 1);
@@ -186,6 +187,49 @@ TEST(Page, DrawsTheCaseOfAFindingWithItsGradient) {
   EXPECT_TRUE(has(html, "<td class=\"q m x\" title=\"[0, 1] nan "));
   finding.outputs[0].extents = {2, 1};  // not that field's
   EXPECT_FALSE(has(page(source), "as computed"));
+}
+
+TEST(Page, ShowsHowFarSplitsMoveALoss) {
+  RunRecord record = record_of();
+  EXPECT_FALSE(has(page(source_of(record)), "id=\"splits\""));
+  properties::SplitBias bias{.off_by = {0.0, -0.25, -0.25, -30.0, 1e-8},
+                             .worst = "[0] [1] on 2 ranks"};
+  count_splits(record, "grpo", "one", "f32", bias, 2);
+  EXPECT_EQ(split_counts(record.splits[0]),
+            (std::vector<std::int64_t>{1, 2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0}));
+  const std::string html = page(source_of(record));
+  EXPECT_TRUE(has(html, "<h2><a href=\"#splits\">Split bias</a></h2>"));
+  EXPECT_TRUE(has(html, "<td class=\"v\">-30<td>[0] [1] on 2 ranks"));
+}
+
+TEST(Page, ShowsACampaignOverTime) {
+  RunRecord record = record_of();
+  EXPECT_FALSE(has(page(source_of(record)), "id=\"campaign\""));
+  for (int i = 1; i <= 100; ++i) {
+    record.campaign.push_back(
+        {.seconds = 90.0 * i, .cases = 1000 * i, .features = 10 + i, .findings = i / 50});
+  }
+  const std::string html = page(source_of(record));
+  EXPECT_TRUE(has(html,
+                  "100,000 cases in 2 h 30 min showed 110 features and 2 findings, the last within "
+                  "2 h 30 min."));
+  EXPECT_TRUE(has(html, "<tr><th scope=\"row\">2 h 30 min<td>100,000<td>110<td>2"));
+  EXPECT_TRUE(has(html, "[9000.0,100000,110,2]"));
+}
+
+TEST(Page, ComparesBenchmarksWithThoseOfTheRunBefore) {
+  PageSource source;
+  source.runs.push_back({"1.0", record_of(), {{"jsd", 100.0}, {"gone", 1.0}}});
+  source.runs.push_back({"1.1", record_of(), {{"jsd", 250.0, 4e9}, {"new", 3.5e6}}});
+  std::string html = page(source);
+  EXPECT_TRUE(has(html, "times as long as in 1.0"));
+  EXPECT_TRUE(has(html, "<tr><th scope=\"row\">jsd<td>250 ns<td>4 G<td><td>2.50"));
+  EXPECT_TRUE(has(html, "<tr><th scope=\"row\">new<td>3.5 ms<td><td><td>"));
+  source.runs.erase(source.runs.begin());
+  html = page(source);
+  EXPECT_FALSE(has(html, "times as long"));
+  source.runs[0].benchmarks.clear();
+  EXPECT_FALSE(has(page(source), "id=\"benchmarks\""));
 }
 
 TEST(Page, StaysBelowTwoMegabytesForAThousandFindings) {

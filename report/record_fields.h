@@ -128,6 +128,26 @@ void fields(Coverage& c, Visit&& visit) {
 }
 
 template <class Visit>
+void fields(SplitErrors& s, Visit&& visit) {
+  visit("loss", s.loss);
+  visit("implementation", s.implementation);
+  visit("dtype", s.dtype);
+  visit("off_by", s.off_by);
+  visit("worst", s.worst);
+  visit("worst_ordinal", s.worst_ordinal);
+  visit("worst_case", s.worst_case);
+  visit("worst_split", s.worst_split);
+}
+
+template <class Visit>
+void fields(CampaignPoint& p, Visit&& visit) {
+  visit("seconds", p.seconds);
+  visit("cases", p.cases);
+  visit("features", p.features);
+  visit("findings", p.findings);
+}
+
+template <class Visit>
 void fields(RecordedFinding& f, Visit&& visit) {
   visit("fingerprint", f.fingerprint);
   visit("loss", f.loss);
@@ -184,6 +204,8 @@ void fields(RunRecord& r, Visit&& visit) {
   visit("idle_waivers", r.idle_waivers);
   visit("seconds", r.seconds);
   visit(Later{"coverage"}, r.coverage);
+  visit(Later{"splits"}, r.splits);
+  visit(Later{"campaign"}, r.campaign);
 }
 
 }  // namespace lossgate::report

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/record_file.h"
 
-#include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <type_traits>
 
+#include "report/parsed_json.h"
 #include "report/record_fields.h"
 
 namespace lossgate::report {
@@ -126,26 +124,6 @@ struct Reader {
   }
 };
 
-// "line 3, column 14", for a byte counted from 1.
-std::string place_of(std::string_view text, std::size_t byte) {
-  const std::string_view before = text.substr(0, std::min(text.size(), byte - (byte > 0)));
-  const auto lines = std::ranges::count(before, '\n');
-  const std::size_t line_end = before.rfind('\n');
-  const std::size_t begin = line_end == std::string_view::npos ? 0 : line_end + 1;
-  return "line " + std::to_string(lines + 1) + ", column " +
-         std::to_string(before.size() - begin + 1);
-}
-
-Json parsed(std::string_view text, const Reader& reader) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    const bool ends = error.byte > text.size();
-    reader.fail(place_of(text, error.byte),
-                ends ? "more: the file ends here, it was cut" : "JSON, as the gate writes it");
-  }
-}
-
 }  // namespace
 
 std::string to_json(const RunRecord& record, int indent) {
@@ -155,7 +133,7 @@ std::string to_json(const RunRecord& record, int indent) {
 
 RunRecord from_json(std::string_view text, std::string_view file_name) {
   const Reader reader{file_name};
-  const Json json = parsed(text, reader);
+  const Json json = parsed_json(text, file_name, "the gate");
   RunRecord record;
   if (!json.is_object() || !json.contains("schema")) reader.fail("schema", "this key");
   reader.read(json["schema"], record.schema, "schema");
@@ -168,14 +146,7 @@ RunRecord from_json(std::string_view text, std::string_view file_name) {
 }
 
 RunRecord read_record(const std::filesystem::path& file) {
-  if (std::filesystem::is_directory(file)) {
-    throw RecordError(file.string() + ": is a directory; expected a run.json");
-  }
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw RecordError(file.string() + ": cannot be opened; expected a run.json");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return from_json(text.str(), file.string());
+  return from_json(read_text(file, "a run.json"), file.string());
 }
 
 }  // namespace lossgate::report

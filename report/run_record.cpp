@@ -16,6 +16,7 @@ auto key_of(const Timing& t) { return std::tie(t.loss, t.implementation, t.dtype
 auto key_of(const Kill& k) { return std::tie(k.loss, k.implementation, k.property); }
 auto key_of(const Expectation& e) { return std::tie(e.file, e.implementation, e.property); }
 auto key_of(const Coverage& c) { return std::tie(c.loss, c.trait); }
+auto key_of(const SplitErrors& s) { return std::tie(s.loss, s.implementation, s.dtype); }
 auto key_of(const RecordedFinding& f) { return std::tie(f.fingerprint); }
 
 void keep_worst(Cell& into, double ratio, std::int64_t ordinal, const std::string& id) {
@@ -45,6 +46,18 @@ void add(Timing& into, const Timing& part) {
 
 void add(Coverage& into, const Coverage& part) { into.cases += part.cases; }
 
+void add(SplitErrors& into, const SplitErrors& part) {
+  for (const auto& [decade, count] : part.off_by) into.off_by[decade] += count;
+  const auto rank_of = [](const SplitErrors& s) {
+    return std::tuple(s.worst_ordinal < 0, -std::fabs(s.worst), s.worst_ordinal);
+  };
+  if (!(rank_of(part) < rank_of(into))) return;
+  into.worst = part.worst;
+  into.worst_ordinal = part.worst_ordinal;
+  into.worst_case = part.worst_case;
+  into.worst_split = part.worst_split;
+}
+
 // The plainest case is kept, and of those the first; what is only counted has none.
 void add(RecordedFinding& into, const RecordedFinding& part) {
   const std::int64_t count = into.count + part.count;
@@ -72,6 +85,19 @@ void merge_rows(std::vector<T>& whole, const std::vector<T>& part) {
   }
 }
 
+// "1e-3" holds ratios from there up to 1e-2; all below 1e-6 are as good as none.
+std::string decade_of(double ratio) {
+  if (std::isinf(ratio)) return "inf";
+  if (ratio < 1e-6) return "0";
+  return "1e" + std::to_string(static_cast<int>(std::floor(std::log10(ratio))));
+}
+
+// "-1e-2": the decade with its sign.
+std::string signed_decade_of(double off_by) {
+  const std::string decade = decade_of(std::fabs(off_by));
+  return decade == "0" ? decade : (off_by < 0.0 ? "-" : "+") + decade;
+}
+
 // The position of what fits in a list; what is unknown comes last.
 template <class List, class Fits>
 std::size_t rank(const List& list, Fits fits) {
@@ -80,13 +106,6 @@ std::size_t rank(const List& list, Fits fits) {
 
 std::size_t dtype_rank(const std::string& dtype) {
   return dtype.empty() ? 0 : static_cast<std::size_t>(parse_dtype(dtype).value_or(Dtype::boolean));
-}
-
-// "1e-3" holds ratios from there up to 1e-2; all below 1e-6 are as good as none.
-std::string decade_of(double ratio) {
-  if (std::isinf(ratio)) return "inf";
-  if (ratio < 1e-6) return "0";
-  return "1e" + std::to_string(static_cast<int>(std::floor(std::log10(ratio))));
 }
 
 }  // namespace
@@ -121,6 +140,23 @@ void cover(RunRecord& record, const std::string& loss, const std::string& trait,
   merge_rows(record.coverage, {Coverage{.loss = loss, .trait = trait, .cases = shown ? 1 : 0}});
 }
 
+SplitErrors& count_splits(RunRecord& record, const std::string& loss,
+                          const std::string& implementation, const std::string& dtype,
+                          const properties::SplitBias& bias, std::int64_t ordinal) {
+  SplitErrors row;
+  std::tie(row.loss, row.implementation, row.dtype) = std::tie(loss, implementation, dtype);
+  for (const double off_by : bias.off_by) {
+    row.off_by[signed_decade_of(off_by)] += 1;
+    if (row.worst_ordinal >= 0 && std::fabs(off_by) <= std::fabs(row.worst)) continue;
+    row.worst = off_by;
+    row.worst_ordinal = ordinal;
+  }
+  row.worst_split = bias.worst;
+  merge_rows(record.splits, {row});
+  return *std::ranges::find_if(record.splits,
+                               [&](const SplitErrors& s) { return key_of(s) == key_of(row); });
+}
+
 void add_finding(RunRecord& record, RecordedFinding finding) {
   merge_rows(record.findings, {std::move(finding)});
 }
@@ -134,6 +170,7 @@ void merge(RunRecord& whole, const RunRecord& part) {
   merge_rows(whole.expectations, part.expectations);
   merge_rows(whole.findings, part.findings);
   merge_rows(whole.coverage, part.coverage);
+  merge_rows(whole.splits, part.splits);
 }
 
 void put_in_order(RunRecord& record) {
@@ -153,6 +190,8 @@ void put_in_order(RunRecord& record) {
           [&](const Cell& c) { return std::tuple(subject(c), dtype_rank(c.dtype), property(c)); });
   sort_by(record.timings,
           [&](const Timing& t) { return std::tuple(subject(t), dtype_rank(t.dtype)); });
+  sort_by(record.splits,
+          [&](const SplitErrors& s) { return std::tuple(subject(s), dtype_rank(s.dtype)); });
   sort_by(record.kills, [&](const Kill& k) { return std::tuple(subject(k), property(k)); });
   sort_by(record.expectations,
           [&](const Expectation& e) { return std::tuple(e.file, e.implementation, property(e)); });

@@ -107,6 +107,23 @@ struct Coverage {
   std::int64_t cases = 0;
 };
 
+/// How far random splits of the batches on which an implementation is not invariant move its loss.
+struct SplitErrors {
+  std::string loss, implementation, dtype;
+  /// How many splits are off by how much, by signed decade: "-1e-2" holds those from -0.01 down to
+  /// -0.1, "0" those that are not off by 1e-6.
+  std::map<std::string, std::int64_t> off_by;
+  double worst = 0.0;
+  std::int64_t worst_ordinal = -1;
+  std::string worst_case, worst_split;
+};
+
+/// How far a campaign was at some time.
+struct CampaignPoint {
+  double seconds = 0.0;  ///< since it began
+  std::int64_t cases = 0, features = 0, findings = 0;
+};
+
 struct RecordedFinding {
   std::string fingerprint, loss, implementation, property, dtype, grade, cause, reach, detail;
   std::string source_file;
@@ -150,6 +167,8 @@ struct RunRecord {
   std::vector<std::string> idle_waivers;  ///< patterns that no finding of this run matched
   double seconds = 0.0;
   std::vector<Coverage> coverage;
+  std::vector<SplitErrors> splits;
+  std::vector<CampaignPoint> campaign;  ///< of a campaign on one machine
 
   /// A run that stopped early or lost cases proves nothing.
   bool complete() const { return !interrupted && troubles.empty() && cases_run == cases_planned; }
@@ -164,6 +183,11 @@ void cover(RunRecord& record, const std::string& loss, const std::string& trait,
 
 /// Counts one outcome.
 void tally(Cell& cell, const properties::Outcome& outcome, std::int64_t ordinal);
+
+/// Counts how far the splits of one case move the loss; the row that they went into.
+SplitErrors& count_splits(RunRecord& record, const std::string& loss,
+                          const std::string& implementation, const std::string& dtype,
+                          const properties::SplitBias& bias, std::int64_t ordinal);
 
 /// Adds a finding, or counts it where its fingerprint is known.
 void add_finding(RunRecord& record, RecordedFinding finding);

@@ -73,6 +73,28 @@ TEST(RunRecord, CountsHowCloseCasesCameToTheirBounds) {
                 {"0", 1}, {"1e-1", 2}, {"1e-3", 1}, {"1e0", 1}, {"inf", 1}}));
 }
 
+TEST(RunRecord, CountsHowFarSplitsMoveALossInWhateverOrderPartsCome) {
+  const auto part = [](std::vector<double> off_by, const char* worst, std::int64_t ordinal) {
+    RunRecord record;
+    properties::SplitBias bias{.off_by = std::move(off_by), .worst = worst};
+    count_splits(record, "grpo", "one", "f32", bias, ordinal).worst_case = worst;
+    return record;
+  };
+  const RunRecord a = part({0.0, 1e-9, -0.02, -0.05}, "[0] [1] on 1 rank", 7);
+  const RunRecord b = part({0.05, 2.5, 0.5}, "[0] [] [1] on 2 ranks", 9);
+  const RunRecord c = part({-2.5}, "[1] [0] on 1 rank", 8);
+  RunRecord abc, cba;
+  for (const RunRecord* next : {&a, &b, &c}) merge(abc, *next);
+  for (const RunRecord* next : {&c, &b, &a}) merge(cba, *next);
+  EXPECT_EQ(to_json(abc), to_json(cba));
+  ASSERT_EQ(abc.splits.size(), 1U);
+  EXPECT_EQ(abc.splits[0].off_by,
+            (std::map<std::string, std::int64_t>{
+                {"0", 2}, {"-1e-2", 2}, {"+1e-2", 1}, {"+1e0", 1}, {"+1e-1", 1}, {"-1e0", 1}}));
+  EXPECT_EQ(abc.splits[0].worst, -2.5) << "of two as far off, the case that was asked first";
+  EXPECT_EQ(abc.splits[0].worst_case, "[1] [0] on 1 rank");
+}
+
 TEST(RunRecord, CountsCoverageOverItsParts) {
   RunRecord a, b;
   cover(a, "grpo", "masked: NaN", true);
@@ -88,9 +110,12 @@ TEST(RecordFile, ReadsRecordsThatLackWhatWasAddedLater) {
   RunRecord record = record_of();
   record.findings[0].ulp_error = 2.0;
   record.findings[0].outputs = {{"gradient.log_prob", {1}, {NAN}}};
+  record.splits.emplace_back().off_by = {{"-1e-1", 3}};
+  record.campaign = {{.seconds = 1.5, .cases = 10, .features = 3, .findings = 1}};
   std::string text = to_json(record);
   EXPECT_EQ(to_json(from_json(text, "run.json")), text);
-  for (const char* key : {"ratios", "ulp_error", "allclose", "outputs", "coverage"}) {
+  for (const char* key :
+       {"ratios", "ulp_error", "allclose", "outputs", "coverage", "splits", "campaign"}) {
     const std::string quoted = "\"" + std::string(key) + "\"";
     ASSERT_NE(text.find(quoted), std::string::npos) << key;
     text.replace(text.find(quoted), quoted.size(), "\"other_" + std::string(key) + "\"");
@@ -98,6 +123,7 @@ TEST(RecordFile, ReadsRecordsThatLackWhatWasAddedLater) {
   const RunRecord old = from_json(text, "run.json");
   EXPECT_EQ(old.findings[0].ulp_error, 0.0);
   EXPECT_TRUE(old.findings[0].outputs.empty() && old.cells[0].ratios.empty());
+  EXPECT_TRUE(old.splits.empty() && old.campaign.empty());
 }
 
 TEST(RecordFile, RefusesAnotherSchema) {
@@ -132,8 +158,17 @@ TEST(RecordFile, NamesTheKeyThatIsWrong) {
             "run.json: line 2, column 10: expected JSON, as the gate writes it");
 }
 
+TEST(RecordFile, RefusesANumberThatNoDoubleHolds) {
+  std::string text = to_json(record_of());
+  text.replace(text.find("\"seconds\": 0.0"), 14, "\"seconds\": 1e999");
+  EXPECT_THROW(from_json(text, "run.json"), RecordError);
+}
+
 TEST(RecordFile, SaysWhereARecordWasCut) {
-  const std::string text = to_json(record_of());
+  RunRecord record = record_of();
+  record.splits.emplace_back().off_by = {{"-1e-1", 3}};
+  record.campaign = {{.seconds = 1.5, .cases = 10, .features = 3, .findings = 1}};
+  const std::string text = to_json(record);
   for (std::size_t length = 0; length < text.size() - 2;
        ++length) {  // the brace and the line's end
     const std::string_view cut = std::string_view(text).substr(0, length);

@@ -13,7 +13,7 @@ namespace lossgate::report {
 namespace {
 
 /// Drawings are left out where a page would become too long to send around.
-constexpr std::size_t kRoom = std::size_t{1600} << 10,
+constexpr std::size_t kRoom = std::size_t{1350} << 10,
                       kLeastRoomForDrawings = std::size_t{100} << 10;
 constexpr std::size_t kOpen = 3;  ///< cards that are open at first
 
@@ -110,7 +110,7 @@ std::string commands_of(const RecordedFinding& f) {
 std::string toolbar() {
   std::string text =
       "<form class=\"toolbar\" id=\"toolbar\" hidden role=\"search\" aria-label=\"Filter the "
-      "findings\"><label>Search <input type=\"search\" id=\"search\" autocomplete=\"off\"></label>";
+      "findings\"><label>search <input type=\"search\" id=\"search\" autocomplete=\"off\"></label>";
   for (const char* key : {"state", "property", "implementation", "loss", "grade"}) {
     text += fmt::format(
         "<label>{0} <select id=\"by-{0}\"><option value=\"\">all</option></select>"

@@ -63,7 +63,10 @@ std::string page(const PageSource& source) {
                                    {"releases", "Side by side", releases_part(source)},
                                    {"variants", "Faulty variants", kills_part(record)},
                                    {"ratios", "Error ratios", ratios_part(record)},
+                                   {"splits", "Split bias", splits_part(record)},
                                    {"coverage", "Coverage", coverage_part(record)},
+                                   {"campaign", "Campaign", campaign_part(record)},
+                                   {"benchmarks", "Benchmarks", benchmarks_part(source)},
                                    {"run", "The run", run_part(record)}};
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

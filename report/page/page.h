@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "reference/spec/case.h"
+#include "report/benchmark_file.h"
 #include "report/run_record.h"
 
 namespace lossgate::report {
 
-/// A record and the name of the folder that it lies in.
+/// A record, the name of the folder that it lies in, and what was measured beside it.
 struct Run {
   std::string name;
   RunRecord record;
+  std::vector<Benchmark> benchmarks = {};
 };
 
 /// The case of a finding, with the loss that it is a case of.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page reads without this script. It filters and sorts the cards, draws the charts, copies commands and shows
-// the exact value of the cell of a drawing under the pointer or the cursor keys.
-"use strict";
+// The page reads without this script. It filters and sorts the cards, copies commands, shows the exact value of the
+// cell of a drawing under the pointer or the cursor keys, and has the charts drawn (charts.js, which stands before it).
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const byId = (id) => document.getElementById(id);
-  const number = (ratio) => (ratio === "inf" ? Infinity : ratio);
-
   // ---- cards: filter, sort, a page at a time ----
   const [STATE, PROPERTY, IMPLEMENTATION, LOSS, GRADE, COUNT, RATIO] = [0, 1, 2, 3, 4, 5, 6];
   const PAGE = 100;
@@ -81,6 +76,10 @@
   }
 
   // ---- copy ----
+  const said = document.body.appendChild(document.createElement("p"));  // for those who do not see the button change
+  said.className = "sr";
+  said.setAttribute("role", "status");
+
   function pytestOf(card) {
     const command = card.querySelector(".repro code").textContent;
     const row = data.findings[cards.indexOf(card)];
@@ -105,6 +104,7 @@
       area.remove();
     }
     button.textContent = "Copied";
+    said.textContent = label.replace("Copy", "Copied");
     setTimeout(() => { button.textContent = label; }, 1500);
   }
 
@@ -142,117 +142,12 @@
   }
 
   function prepareDrawing(card) {
-    for (const table of card.querySelectorAll(".grid")) table.tabIndex = 0;
-    card.querySelector(".readout")?.setAttribute("aria-live", "polite");
-  }
-
-  // ---- charts ----
-  const DTYPES = ["f64", "f32", "f16", "bf16"];
-
-  function canvas(id, height, label) {
-    const figure = byId(id);
-    if (!figure) return null;
-    figure.hidden = false;
-    figure.textContent = "";
-    const width = Math.max(320, figure.clientWidth);
-    const svg = d3.select(figure).append("svg").attr("viewBox", `0 0 ${width} ${height}`)
-      .attr("role", "img").attr("aria-label", label);
-    return {svg, width, height};
-  }
-
-  function drawRatios() {
-    const rows = data.ratios.map((r) => ({loss: r[0], implementation: r[1], dtype: r[2], property: r[3],
-      ratio: number(r[4]), id: r[5]}));
-    if (rows.length === 0) return;
-    const losses = [...new Set(rows.map((r) => r.loss))];
-    const dtypes = DTYPES.filter((d) => rows.some((r) => r.dtype === d));
-    const band = Math.max(24, 9 * dtypes.length + 6), top = 40, bottom = 34;
-    const chart = canvas("chart-ratios", top + bottom + band * losses.length,
-      "Error ratios by loss and dtype; the table below names the worst of each");
-    if (!chart) return;
-    const left = Math.min(190, chart.width * .34);
-    const low = 1e-4, finite = rows.map((r) => r.ratio).filter((r) => isFinite(r));
-    const high = Math.max(10, d3.max(finite) || 10) * 2;
-    const x = d3.scale.log().domain([low, high]).range([left, chart.width - 46]).clamp(true);
-    const at = (ratio) => (ratio === Infinity ? chart.width - 22 : x(Math.max(low, ratio)));
-    const lane = (r) => top + band * losses.indexOf(r.loss) + 7 + 9 * dtypes.indexOf(r.dtype);
-    const floor = top + band * losses.length;
-    const {svg} = chart;
-    svg.selectAll(".band").data(losses).enter().append("rect").attr("class", "band").attr("x", left)
-      .attr("width", chart.width - left).attr("y", (_, i) => top + band * i + 1).attr("height", band - 2);
-    svg.append("rect").attr("class", "beyond").attr("x", x(1)).attr("width", chart.width - x(1))
-      .attr("y", top).attr("height", floor - top);
-    svg.append("line").attr("class", "bound").attr("x1", x(1)).attr("x2", x(1)).attr("y1", top - 6).attr("y2", floor);
-    svg.append("text").attr("x", x(1)).attr("y", top - 12).attr("text-anchor", "middle").text("bound");
-    svg.append("text").attr("class", "note").attr("x", chart.width - 22).attr("y", floor + 20)
-      .attr("text-anchor", "middle").text("∞");
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${floor})`)
-      .call(d3.svg.axis().scale(x).orient("bottom").tickSize(4).tickValues(decades(low, high, chart.width))
-        .tickFormat((v) => (v <= low ? "less" : v >= .01 && v < 1e4 ? d3.format(",")(v) : v.toExponential(0).replace("+", ""))));
-    svg.selectAll(".name").data(losses).enter().append("text").attr("x", left - 8).attr("text-anchor", "end")
-      .attr("y", (_, i) => top + band * (i + .5) + 4).text((d) => shortened(d, left / 6.6));
-    svg.selectAll("circle").data(rows).enter().append("circle").attr("class", (r) => r.dtype).attr("r", 3.5)
-      .attr("cx", (r) => at(r.ratio)).attr("cy", lane).append("title")
-      .text((r) => `${r.loss}, ${r.implementation}, ${r.dtype}, ${r.property}: ${r.ratio}, case ${r.id}`);
-    legend(svg, dtypes, left);
-  }
-
-  function decades(low, high, width) {
-    const all = d3.range(Math.round(Math.log10(low)), Math.log10(high));
-    const every = Math.ceil(all.length / (width / 70));
-    return all.filter((e) => e % every === 0).map((e) => Math.pow(10, e));
-  }
-
-  const shortened = (text, most) => (text.length > most ? text.slice(0, Math.max(3, most - 1)) + "…" : text);
-
-  function legend(svg, dtypes, left) {
-    const key = svg.selectAll(".key").data(dtypes).enter().append("g")
-      .attr("transform", (_, i) => `translate(${left + 56 * i},14)`);
-    key.append("circle").attr("class", (d) => d).attr("r", 4).attr("cx", 4).attr("cy", -4);
-    key.append("text").attr("x", 12).text((d) => d);
-  }
-
-  function drawKills() {
-    const bins = [["1", 1, 1], ["2", 2, 2], ["3-4", 3, 4], ["5-8", 5, 8], ["9-16", 9, 16], ["17-64", 17, 64],
-      ["more", 65, Infinity]]
-      .map(([label, from, to]) => ({label, count: d3.sum(data.kills.filter((k) => k[0] >= from && k[0] <= to), (k) => k[1])}));
-    const chart = data.kills.length && canvas("chart-kills", 190, "How many hostile cases it took to catch a variant");
-    if (!chart) return;
-    const width = Math.min(chart.width, 640);
-    const x = d3.scale.ordinal().domain(bins.map((b) => b.label)).rangeRoundBands([10, width - 10], .25);
-    const y = d3.scale.linear().domain([0, d3.max(bins, (b) => b.count)]).range([140, 24]);
-    const {svg} = chart;
-    svg.selectAll(".bar").data(bins).enter().append("rect").attr("class", "bar").attr("x", (b) => x(b.label))
-      .attr("width", x.rangeBand()).attr("y", (b) => y(b.count)).attr("height", (b) => 140 - y(b.count));
-    svg.selectAll(".count").data(bins).enter().append("text").attr("text-anchor", "middle")
-      .attr("x", (b) => x(b.label) + x.rangeBand() / 2).attr("y", (b) => y(b.count) - 5).text((b) => b.count || "");
-    svg.append("g").attr("class", "axis").attr("transform", "translate(0,140)")
-      .call(d3.svg.axis().scale(x).orient("bottom").tickSize(0).tickPadding(8));
-    svg.append("text").attr("class", "note").attr("x", 10).attr("y", 182).text("hostile cases until it was noticed");
-  }
-
-  function drawTime() {
-    const seconds = d3.map();
-    for (const [loss, implementation, , , spent] of data.timings) {
-      const key = `${implementation} (${loss})`;
-      seconds.set(key, (seconds.get(key) || 0) + spent);
+    for (const table of card.querySelectorAll(".grid")) {
+      table.tabIndex = 0;
+      const field = table.closest("figure").querySelector("figcaption").textContent;
+      table.setAttribute("aria-label", `${field}; arrow keys go from value to value`);
     }
-    const rows = seconds.entries().sort((a, b) => b.value - a.value).slice(0, 15);
-    const chart = rows.length && canvas("chart-time", rows.length * 24 + 34, "Seconds by implementation, the most first");
-    if (!chart) return;
-    const left = Math.min(330, chart.width * .45);
-    const x = d3.scale.linear().domain([0, rows[0].value]).range([left, chart.width - 60]);
-    const {svg} = chart;
-    const row = svg.selectAll(".row").data(rows).enter().append("g").attr("transform", (_, i) => `translate(0,${i * 24})`);
-    row.append("rect").attr("class", "bar").attr("x", left).attr("y", 4).attr("height", 16).attr("width", (d) => x(d.value) - left);
-    row.append("text").attr("x", left - 8).attr("y", 16).attr("text-anchor", "end").text((d) => shortened(d.key, left / 6.6));
-    row.append("text").attr("class", "note").attr("x", (d) => x(d.value) + 6).attr("y", 16).text((d) => d.value.toFixed(1) + " s");
-  }
-
-  function draw() {
-    drawRatios();
-    drawKills();
-    drawTime();
+    card.querySelector(".readout")?.setAttribute("aria-live", "polite");
   }
 
   if (cards.length) prepareCards();
@@ -269,8 +164,8 @@
   document.addEventListener("keydown", walk);
   addEventListener("hashchange", unfold);
   addEventListener("beforeprint", () => visible.forEach((card) => { card.open = true; }));
-  let width = 0;
-  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; draw(); } });
-  draw();
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawCharts(); } });
+  drawCharts();
   unfold();
 })();

@@ -51,6 +51,23 @@ Json timings(const RunRecord& record) {
   return rows;
 }
 
+Json splits(const RunRecord& record) {
+  Json rows = Json::array();
+  for (const SplitErrors& s : record.splits) {
+    rows.push_back({plain(s.implementation), plain(s.loss), plain(s.dtype), split_counts(s),
+                    ratio_of(s.worst), plain(s.worst_split, 120)});
+  }
+  return {{"decades", split_decades()}, {"rows", rows}};
+}
+
+Json campaign(const RunRecord& record) {
+  Json points = Json::array();
+  for (const CampaignPoint& p : record.campaign) {
+    points.push_back({p.seconds, p.cases, p.features, p.findings});
+  }
+  return points;
+}
+
 }  // namespace
 
 std::string page_data(const PageSource& source) {
@@ -60,6 +77,8 @@ std::string page_data(const PageSource& source) {
   data["ratios"] = ratios(record);
   data["kills"] = kills(record);
   data["timings"] = timings(record);
+  data["splits"] = splits(record);
+  data["campaign"] = campaign(record);
   // ASCII alone, and nothing that could end the element that it stands in.
   std::string text;
   for (const char letter : data.dump(-1, ' ', true, Json::error_handler_t::replace)) {

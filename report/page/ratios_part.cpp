@@ -48,7 +48,7 @@ std::string distribution(const RunRecord& record) {
   std::string text =
       "<details><summary>How many comparisons came how close to the bound</summary><div "
       "class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Comparisons by decade\"><table "
-      "class=\"counts\"><thead><tr><th scope=\"col\">Loss<th scope=\"col\">dtype";
+      "class=\"counts numeric\"><thead><tr><th scope=\"col\">Loss<th scope=\"col\">dtype";
   for (const char* decade : kDecades) {
     text += fmt::format("<th scope=\"col\">{}{}", decade[0] == '1' ? "from " : "", decade);
   }

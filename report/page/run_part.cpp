@@ -74,7 +74,8 @@ std::string time(const RunRecord& record) {
       "<h3>Time</h3><p>Checks included; no measure of speed.</p><figure class=\"chart\" "
       "id=\"chart-time\" hidden></figure><details><summary>By implementation and dtype</summary>"
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Time\"><table "
-      "class=\"counts\"><thead><tr><th scope=\"col\">Implementation<th scope=\"col\">loss<th "
+      "class=\"counts numeric\"><thead><tr><th scope=\"col\">Implementation<th "
+      "scope=\"col\">loss<th "
       "scope=\"col\">dtype<th scope=\"col\">cases<th scope=\"col\">calls<th scope=\"col\">seconds"
       "</thead>";
   for (const Timing& t : record.timings) {
