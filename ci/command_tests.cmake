@@ -60,6 +60,16 @@ foreach(test IN ITEMS plugin watch explain emission command annotate)
     ENVIRONMENT "LOSSGATE_PROGRAM=$<TARGET_FILE:lossgate>;PYTHONPATH=${python};PYTHONDONTWRITEBYTECODE=1")
 endforeach()
 
+# The forms for machines, against their schemas.
+if(NOT EXISTS ${interpreter})
+  set(schema_interpreter python3)
+else()
+  set(schema_interpreter ${interpreter})
+endif()
+add_test(NAME python.forms COMMAND ${schema_interpreter} ${PROJECT_SOURCE_DIR}/report/forms_test.py)
+set_tests_properties(python.forms PROPERTIES TIMEOUT 600 SKIP_REGULAR_EXPRESSION "^left out: "
+  ENVIRONMENT "LOSSGATE_PROGRAM=$<TARGET_FILE:lossgate_fake>;PYTHONDONTWRITEBYTECODE=1")
+
 # The page in a browser, with a Python that has playwright.
 set(LOSSGATE_BROWSER_PYTHON python3 CACHE STRING "A Python with playwright and axe-playwright-python")
 add_test(NAME python.page
