@@ -12,7 +12,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 status=0
 PATH=$root/.venv/bin:$PATH "$build/bin/lossgate" gate --config lossgate.toml --corpus "$root/regressions" \
-  --corpus "$root/corpora/seeds" --cases 60 --seed 1 --out "$scratch/sample" >"$scratch/log" || status=$?
+  --corpus "$root/corpora/seeds" --cases 60 --seed 1 --out "$scratch/sample" &>"$scratch/log" || status=$?
 ((status == 1)) || {  # it is there to be red
   cat "$scratch/log" >&2
   exit "$status"
@@ -22,6 +22,6 @@ echo "sample: report.html, $(stat -c %s report.html) bytes"
 
 chromium=$(command -v chromium || command -v google-chrome || true)
 [[ -n $chromium ]] || exit 0
-"$chromium" --headless --no-sandbox --hide-scrollbars --window-size=1440,1330 --screenshot="$PWD/report.png" \
+"$chromium" --headless --no-sandbox --hide-scrollbars --window-size=1440,1760 --screenshot="$PWD/report.png" \
   "file://$PWD/report.html" &>/dev/null
 echo "sample: report.png, $(stat -c %s report.png) bytes"
