@@ -20,7 +20,7 @@ impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX
 corpora          | reference/spec/ | nlohmann/ POSIX
 properties       | reference/ impl/implementation.h |
 fuzz             | reference/ impl/implementation.h properties/ corpora/ | rapidcheck
-fuzz/targets     | reference/ impl/ corpora/ fuzz/ ci/ | nlohmann/
+fuzz/targets     | reference/ impl/ corpora/ fuzz/ report/ ci/ | nlohmann/
 regressions      | reference/spec/ impl/implementation.h impl/catalog.h properties/ corpora/ |
 report           | reference/spec/ impl/implementation.h properties/ | nlohmann/ fmt/ POSIX
 ci/wheel         | | dlfcn.h link.h sys/

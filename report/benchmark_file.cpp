@@ -43,7 +43,7 @@ struct Reader {
 
   // One row of Google Benchmark's list: a repetition, or an aggregate of several.
   void add(const Json& row, const std::string& path, std::vector<Benchmark>& benchmarks) const {
-    if (row.is_object() && row.value("error_occurred", false)) return;
+    if (row.is_object() && row.contains("error_occurred") && row["error_occurred"] == true) return;
     const bool aggregate = row.is_object() && row.contains("aggregate_name");
     if (aggregate && text(row, "aggregate_name", path) != "median") return;
     const std::string key = row.is_object() && row.contains("run_name") ? "run_name" : "name";

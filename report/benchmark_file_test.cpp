@@ -58,6 +58,8 @@ TEST(BenchmarkFile, NamesWhatIsWrong) {
             "b.json: benchmarks[0].cpu_time: expected a number");
   EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "cpu_time": 1, "time_unit": "h"}]})"),
             "b.json: benchmarks[0].time_unit: expected ns, us, ms or s");
+  EXPECT_EQ(error_of(R"({"benchmarks": [{"name": "a", "error_occurred": 3}]})"),
+            "b.json: benchmarks[0].cpu_time: expected a number");
   EXPECT_EQ(error_of(R"({"benchmarks": [3]})"), "b.json: benchmarks[0]: expected an object");
   EXPECT_EQ(error_of(R"({"benchmarks": {"a": {}}})"),
             "b.json: benchmarks.a.nanoseconds: expected a number");

@@ -19,7 +19,7 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="$
   -DLOSSGATE_FUZZ_ENGINE="$LIB_FUZZING_ENGINE" -DLOSSGATE_STATIC=ON
 cmake --build "$build" --target fuzz_targets
 
-for target in case dump frame journal; do
+for target in benchmarks case dump frame journal; do
   cp "$build/bin/fuzz_$target" "$OUT"
   cp "$here/target.options" "$OUT/fuzz_$target.options"
   cp "$here/$target.dict" "$OUT/fuzz_$target.dict"
