@@ -231,6 +231,16 @@ reports() {
   done
   [[ ! -e cut ]] || fail 'something was written of a record that was cut'
   expect 2 'nothere/run.json: cannot be opened' report nothere/run.json
+  echo '{"benchmarks": [{"name": "jsd/8", "cpu_time": 2.5, "time_unit": "us"}]}' >speeds.json
+  expect 0 '' report first --benchmarks speeds.json --out measured
+  grep -q 'jsd/8<td>2.5 µs' measured/report.html || fail 'no benchmark is shown'
+  cp speeds.json again/benchmarks.json
+  expect 0 '' report again first/run.json --benchmarks speeds.json --out measured
+  grep -q 'times as long as in again' measured/report.html || fail 'benchmarks are not compared'
+  head -c 40 speeds.json >again/benchmarks.json
+  expect 2 'again/benchmarks.json: line 1, column 41: expected more' report again --out cut
+  expect 2 'nothere.json: cannot be opened' report first --benchmarks nothere.json --out cut
+  [[ ! -e cut ]] || fail 'something was written beside benchmarks that were cut'
   expect 3 'nothing can be written there' report first --out first/run.json
 }
 

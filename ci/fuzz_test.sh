@@ -11,6 +11,7 @@ source "$source/ci/expect.sh"
 verdicts() {
   expect 0 'green: 0 red findings' fuzz grpo --impl fake_exact --dtype f32,f64 --budget '300 cases' --workers 1 --out sound
   grep -q '"cases_run": 300' sound/run.json || fail "another number of cases was asked"
+  grep -q 'id="campaign"' sound/report.html || fail 'the page does not show how it went'
   expect 1 'VIOLATED by fake_wrong' fuzz --impl fake_wrong --budget '300 cases' --workers 2 --out wrong
   grep -q 'reference_agreement' stdout || fail 'the fault was not found'
   # What is left of a finding is minimal, and fails when it is replayed.
@@ -106,6 +107,7 @@ shards() {
   expect 1 'VIOLATED by fake_wrong' fuzz --impl fake_exact --impl fake_wrong --dtype f32 --shard 2/2 --budget '100 cases' --out two
   expect 0 'green' fuzz --impl fake_exact --impl fake_wrong --dtype f32 --shard 1/2 --budget '100 cases' --out one
   expect 1 '2 campaigns, 200 cases, red' merge one two --out both
+  grep -q '"campaign": \[\]' both/run.json || fail 'one of two curves is taken for that of both'
   diff <(find two/findings -name '*.case' | sort | xargs -n 1 basename) \
     <(find both/findings -name '*.case' | sort | xargs -n 1 basename) || fail 'findings are missing'
   expect 2 'both holds a campaign already' merge one --out both

@@ -189,6 +189,18 @@ TEST(Page, DrawsTheCaseOfAFindingWithItsGradient) {
   EXPECT_FALSE(has(page(source), "as computed"));
 }
 
+TEST(Page, ShowsARecordOfBeforeWhatWasAddedLater) {
+  auto json = nlohmann::ordered_json::parse(to_json(record_of()));
+  for (const char* key : {"coverage", "splits", "campaign"}) ASSERT_EQ(json.erase(key), 1U) << key;
+  ASSERT_EQ(json["cells"][0].erase("ratios"), 1U);
+  for (const char* key : {"ulp_error", "allclose", "outputs"}) {
+    ASSERT_EQ(json["findings"][0].erase(key), 1U) << key;
+  }
+  const std::string html = page(source_of(from_json(json.dump(), "run.json")));
+  EXPECT_TRUE(has(html, "Red: 1 red finding</h1>"));
+  EXPECT_FALSE(has(html, "<a href=\"#coverage\">"));
+}
+
 TEST(Page, ShowsHowFarSplitsMoveALoss) {
   RunRecord record = record_of();
   EXPECT_FALSE(has(page(source_of(record)), "id=\"splits\""));
