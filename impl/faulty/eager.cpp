@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/faulty/eager.h"
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace lossgate::impl {
+namespace {
+
+/// Numbers of a case up to which a tape of what becomes of each fits in a gigabyte or so.
+constexpr std::int64_t kLargestTape = 1 << 22;
+
+std::optional<std::string> too_large_for_a_tape(const Case& c) {
+  std::int64_t numbers = 0;
+  for (const auto& [name, tensor] : c.batch.fields) numbers += tensor.size();
+  if (numbers <= kLargestTape) return std::nullopt;
+  return "more than " + std::to_string(kLargestTape) + " numbers for its tape";
+}
+
+}  // namespace
 
 Implementation eager_implementation(const EagerProgram& program, std::string name, Step step,
                                     const Trainer& trainer) {
@@ -11,7 +26,7 @@ Implementation eager_implementation(const EagerProgram& program, std::string nam
   i.name = std::move(name);
   i.loss = program.loss;
   i.source = program.source;
-  i.unsupported = [](const Case&) { return std::nullopt; };
+  i.unsupported = too_large_for_a_tape;
   i.arithmetic = [form = std::string(program.form)](Dtype dtype) {
     return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, form);
   };

@@ -40,8 +40,9 @@ std::tuple<at::Tensor, at::Tensor> cross_entropy(const at::Tensor& logits, const
   TORCH_CHECK(options.z_loss >= 0.0, "z_loss must not be negative, got ", options.z_loss);
   const at::Tensor valid = valid_from_labels(label, logits.sizes().slice(0, 2), logits.size(2));
   const at::Tensor taken = label.to(at::kLong).masked_fill(valid.logical_not(), 0).unsqueeze(-1);
-  return row_loss(logits, valid, plan,
-                  [&](const at::Tensor& x) { return cross_entropy_terms(x, taken, options); });
+  return row_loss(logits, valid, plan, [&](const at::Tensor& x, const Chunk& of) {
+    return cross_entropy_terms(x, of(taken), options);
+  });
 }
 
 std::tuple<at::Tensor, at::Tensor> cross_entropy_operator(

@@ -20,7 +20,7 @@ std::tuple<at::Tensor, at::Tensor> entropy_bonus(const at::Tensor& logits, const
                                                  double coefficient, const ReductionPlan& plan) {
   TORCH_CHECK(logits.dim() == 3, "logits must be [sequences, tokens, vocab], got ", logits.sizes());
   return row_loss(logits, valid_from(mask, logits.sizes().slice(0, 2)), plan,
-                  [&](const at::Tensor& x) { return entropy_terms(x, coefficient); });
+                  [&](const at::Tensor& x, const Chunk&) { return entropy_terms(x, coefficient); });
 }
 
 std::tuple<at::Tensor, at::Tensor> entropy_bonus_operator(

@@ -3,6 +3,7 @@
 #include <torch/library.h>
 
 #include "impl/torch/catalog.h"
+#include "impl/torch/chunks.h"
 #include "impl/torch/divergence.h"
 #include "impl/torch/slope.h"
 #include "impl/torch/step.h"
@@ -14,36 +15,49 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+at::Tensor log_probs(const at::Tensor& logits, const at::Tensor& valid, double temperature) {
+  return log_softmax(
+      cooled(select(logits, valid, compute_type(logits.scalar_type())), temperature));
+}
+
+/// p log p
+at::Tensor entropy_terms(const at::Tensor& l) { return weighed(l.exp(), l, l); }
+
 /// Log-prob of the taken token and entropy, with the gradient w (delta - p) - e p (l + entropy).
 struct LogProbAndEntropy : torch::autograd::Function<LogProbAndEntropy> {
   static variable_list forward(AutogradContext* context, const at::Tensor& logits,
                                const at::Tensor& label, const at::Tensor& valid,
                                double temperature) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    const at::ScalarType compute = compute_type(logits.scalar_type());
-    const at::Tensor l = log_softmax(cooled(select(logits, valid, compute), temperature));
     const at::Tensor taken = label.to(at::kLong).masked_fill(valid.logical_not(), 0).unsqueeze(-1);
-    const at::Tensor terms = weighed(l.exp(), l, l);
-    context->save_for_backward({l, taken, terms, valid});
-    context->saved_data["stored"] = logits.scalar_type();
+    const auto options = logits.options().dtype(compute_type(logits.scalar_type()));
+    const at::Tensor log_prob = at::empty(valid.sizes(), options), entropy = log_prob.clone();
+    for_each_chunk(logits, [&](const Chunk& of) {
+      const at::Tensor l = log_probs(of(logits), of(valid), temperature);
+      of(log_prob).copy_(l.gather(-1, of(taken)).squeeze(-1));
+      of(entropy).copy_(entropy_terms(l).sum(-1).neg_());
+    });
+    context->save_for_backward({logits, taken, valid});
     context->saved_data["temperature"] = temperature;
-    return {at::where(valid, l.gather(-1, taken).squeeze(-1), 0.0),
-            at::where(valid, terms.sum(-1).neg_(), 0.0)};
+    return {at::where(valid, log_prob, 0.0), at::where(valid, entropy, 0.0)};
   }
 
   static variable_list backward(AutogradContext* context, variable_list upstream) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &l = saved[0], &taken = saved[1], &terms = saved[2];
+    const at::Tensor &logits = saved[0], &taken = saved[1], &valid = saved[2];
+    const double temperature = context->saved_data["temperature"].toDouble();
     // Where nothing arrives nothing leaves, whatever the logits.
     const at::Tensor live =
-        saved[3].logical_and((upstream[0] != 0).logical_or_(upstream[1] != 0)).unsqueeze(-1);
-    at::Tensor g = terms * upstream[1].neg().unsqueeze(-1);
-    g.scatter_add_(-1, taken, upstream[0].unsqueeze(-1));
-    const at::Tensor by_logit = at::where(
-        live,
-        cooled_gradient(log_softmax_gradient(l, g), context->saved_data["temperature"].toDouble()),
-        0.0);
-    return {by_logit.to(context->saved_data["stored"].toScalarType()), {}, {}, {}};
+        valid.logical_and((upstream[0] != 0).logical_or_(upstream[1] != 0)).unsqueeze(-1);
+    const at::Tensor by_logit = at::empty(logits.sizes(), logits.options());
+    for_each_chunk(logits, [&](const Chunk& of) {
+      const at::Tensor l = log_probs(of(logits), of(valid), temperature);
+      const at::Tensor g = entropy_terms(l).mul_(of(upstream[1]).neg().unsqueeze(-1));
+      g.scatter_add_(-1, of(taken), of(upstream[0]).unsqueeze(-1));
+      of(by_logit).copy_(
+          at::where(of(live), cooled_gradient(log_softmax_gradient(l, g), temperature), 0.0));
+    });
+    return {by_logit, {}, {}, {}};
   }
 };
 
