@@ -214,7 +214,8 @@ double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,
 
 Outcome compare(const Comparison& comparison) {
   Judge judge(comparison);
-  comparison.study.for_each_expected(comparison.arithmetic, comparison.split, std::ref(judge));
+  comparison.study.for_each_expected(comparison.arithmetic, comparison.split, std::ref(judge),
+                                     comparison.wanted);
   return judge.outcome();
 }
 
@@ -241,19 +242,6 @@ std::optional<Outcome> incomparable(Evaluation& evaluation) {
   const std::string_view reason = reference::unsuitable_for(evaluation.arithmetic());
   if (!reason.empty()) return skipped(std::string(reason));
   return std::nullopt;
-}
-
-Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, bool split) {
-  if (auto outcome = incomparable(evaluation)) return *outcome;
-  CaseStudy* derived = evaluation.study().derived(transform);
-  if (!derived) return vacuous("no trigger");
-  const LossResult& actual = evaluation.actual(transform);
-  if (auto violation = malformed(*derived, actual)) return violated(*violation);
-  return compare({.study = evaluation.study(),
-                  .arithmetic = evaluation.arithmetic(),
-                  .actual = actual,
-                  .moved = evaluation.study().transformed(transform),
-                  .split = split});
 }
 
 std::optional<Violation> first_difference(const CaseStudy& study, const LossResult& base,

@@ -40,6 +40,7 @@ struct Comparison {
   const Transformed* moved = nullptr;  ///< where the base's entries are in `actual`
   bool split = false;                  ///< results accumulated over the parts of the split
   bool exact_values = false;           ///< outputs of kind value must be correctly rounded
+  CaseStudy::Wanted wanted = CaseStudy::Wanted::everything;
 };
 
 /// Rules B3 to B6 and C2 over all entries: violated at the entry with the largest error ratio,
@@ -59,7 +60,11 @@ std::optional<Outcome> unusable_or_nan(Evaluation& evaluation);
 /// The same, or the reference cannot judge this arithmetic (rules A1, B5).
 std::optional<Outcome> incomparable(Evaluation& evaluation);
 
-/// The transformed case's result against the base's expectations.
+/// The actual result against the reference, whole case with whole case; compared once.
+const Outcome& compare_whole(Evaluation& evaluation);
+
+/// The transformed case's result against the base's expectations. What is bit for bit the base's
+/// result is as right as that, and the reference is not asked again.
 Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, bool split = false);
 
 /// Bitwise equality of two results' outputs; NaNs of any payload are equal, and so are zeros of

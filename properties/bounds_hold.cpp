@@ -34,7 +34,8 @@ Outcome bounds_hold(Evaluation& evaluation) {
                               .error_ratio = slack > 0.0 ? outside / slack : HUGE_VAL,
                               .detail = "outside its mathematical range",
                               .cause = "cancellation"};
-      });
+      },
+      CaseStudy::Wanted::values);
   if (violation) return violated(*violation);
   return asked > 0 ? held() : vacuous("no trigger");
 }

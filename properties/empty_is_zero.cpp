@@ -67,6 +67,7 @@ Outcome empty_is_zero(Evaluation& evaluation) {
   CaseStudy* empty = evaluation.study().derived(kAllMasked);
   if (!empty || empty->refusal()) return vacuous("no trigger");
   if (auto violation = something_of_empty(evaluation, *empty)) return violated(*violation);
+  evaluation.forget_derived();
   CaseStudy* row = evaluation.study().derived(kRowMasked);
   // What is not the formula on the whole batch is not blamed on the empty row.
   if (!row || incomparable(evaluation) || reference_agreement(evaluation).violation) return held();

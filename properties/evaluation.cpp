@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "properties/evaluation.h"
 
+#include <stdexcept>
+
+#include "properties/ahead.h"
+
 namespace lossgate::properties {
 namespace {
 
@@ -26,6 +30,13 @@ struct Forwarding final : reference::Sink<Tracked> {
   const CaseStudy::Visitor& visit;
 };
 
+/// Gradients are the last outputs: without them the others have the numbers that they had.
+std::vector<OutputInfo> without_gradients(std::vector<OutputInfo> outputs) {
+  std::erase_if(outputs,
+                [](const OutputInfo& output) { return output.kind == OutputKind::gradient; });
+  return outputs;
+}
+
 struct Keeping final : reference::Sink<Tracked> {
   explicit Keeping(const std::vector<OutputInfo>& outputs) {
     for (const OutputInfo& output : outputs) {
@@ -50,6 +61,7 @@ std::shared_ptr<const Case> unsplit(const std::shared_ptr<const Case>& c) {
 struct CaseStudy::Expectations {
   Arithmetic arithmetic;
   bool split;
+  Wanted wanted;
   std::vector<std::vector<Tracked>> values;
 };
 
@@ -84,30 +96,78 @@ bool CaseStudy::valid(std::int64_t sequence, std::int64_t token) const {
   return p.valid[static_cast<std::size_t>(sequence * p.tokens + token)];
 }
 
-const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, bool split) {
-  for (const auto& known : expectations_) {
-    if (known->split == split && known->arithmetic == arithmetic) return *known;
+void CaseStudy::stream(const Arithmetic& arithmetic, bool split, Wanted wanted,
+                       reference::Sink<Tracked>& sink) const {
+  if (wanted == Wanted::everything) {
+    return reference::evaluate(loss_, problem(split), arithmetic, sink);
   }
-  Keeping sink(outputs());
-  reference::evaluate(loss_, problem(split), arithmetic, sink);
-  expectations_.push_back(
-      std::make_unique<Expectations>(Expectations{arithmetic, split, std::move(sink.values)}));
+  reference::Problem asked = problem(split);
+  asked.outputs = without_gradients(std::move(asked.outputs));
+  reference::evaluate(loss_, asked, arithmetic, sink);
+}
+
+const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, bool split,
+                                                 Wanted wanted) {
+  for (const auto& known : expectations_) {
+    if (known->split == split && known->wanted == wanted && known->arithmetic == arithmetic) {
+      return *known;
+    }
+  }
+  Keeping sink(wanted == Wanted::values ? without_gradients(outputs()) : outputs());
+  stream(arithmetic, split, wanted, sink);
+  expectations_.push_back(std::make_unique<Expectations>(
+      Expectations{arithmetic, split, wanted, std::move(sink.values)}));
   return *expectations_.back();
 }
 
-void CaseStudy::for_each_expected(const Arithmetic& arithmetic, bool split, const Visitor& visit) {
-  if (total_entries(outputs()) > kKeptEntries) {
+void CaseStudy::for_each_expected(const Arithmetic& arithmetic, bool split, const Visitor& visit,
+                                  Wanted wanted) try {
+  const std::int64_t all = total_entries(outputs());
+  const std::vector<OutputInfo> values = without_gradients(outputs());
+  const std::size_t shown = wanted == Wanted::values ? values.size() : outputs().size();
+  if (all > kKeptEntries &&
+      (wanted == Wanted::everything || total_entries(values) > kKeptEntries)) {
     Forwarding sink(visit);
-    reference::evaluate(loss_, problem(split), arithmetic, sink);
-    return;
+    return stream(arithmetic, split, wanted, sink);
   }
-  const Expectations& kept = stored(arithmetic, split);
-  for (std::size_t output = 0; output < kept.values.size(); ++output) {
-    const auto& values = kept.values[output];
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      visit(output, static_cast<std::int64_t>(i), values[i]);
+  // Of a small case everything is computed at once.
+  const Expectations& kept =
+      stored(arithmetic, split, all > kKeptEntries ? Wanted::values : Wanted::everything);
+  for (std::size_t output = 0; output < shown; ++output) {
+    const auto& entries = kept.values[output];
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      visit(output, static_cast<std::int64_t>(i), entries[i]);
     }
   }
+} catch (const Enough&) {  // nothing is left to be seen
+}
+
+void CaseStudy::for_each_pair(const Arithmetic& one, const Arithmetic& other,
+                              const PairVisitor& visit) {
+  if (one == other) {
+    const auto twice = [&](std::size_t o, std::int64_t i, const Tracked& x) { visit(o, i, x, x); };
+    return for_each_expected(one, false, twice);
+  }
+  if (total_entries(outputs()) <= kKeptEntries) {
+    const Expectations& second = stored(other, false, Wanted::everything);
+    const auto beside = [&](std::size_t o, std::int64_t i, const Tracked& x) {
+      visit(o, i, x, second.values[o][static_cast<std::size_t>(i)]);
+    };
+    return for_each_expected(one, false, beside);
+  }
+  // One formula writes its entries in one order, whatever the arithmetic.
+  Ahead second([&](const Ahead::Take& take) {
+    const Visitor hand_on = [&](std::size_t o, std::int64_t i, const Tracked& x) {
+      take({.output = o, .index = i, .value = x});
+    };
+    Forwarding sink(hand_on);
+    stream(other, false, Wanted::everything, sink);
+  });
+  for_each_expected(one, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
+    const ExpectedEntry& beside = second.next();
+    if (beside.output != o || beside.index != i) throw std::logic_error("two orders of entries");
+    visit(o, i, x, beside.value);
+  });
 }
 
 const Transformed* CaseStudy::transformed(const Transform& transform) {
@@ -174,6 +234,10 @@ void Evaluation::forget_derived() {
   if (!study_.large()) return;
   std::erase_if(results_, [](const auto& result) { return !result.first.empty(); });
   study_.forget_derived();
+}
+
+void Evaluation::forget(const Transform& transform) {
+  if (study_.large()) results_.erase(transform.name);
 }
 
 }  // namespace lossgate::properties

@@ -10,6 +10,7 @@
 
 #include "impl/implementation.h"
 #include "properties/transforms.h"
+#include "properties/verdict.h"
 #include "reference/reference.h"
 
 namespace lossgate::properties {
@@ -42,12 +43,21 @@ class CaseStudy {
   const std::vector<OutputInfo>& outputs() const;
   bool valid(std::int64_t sequence, std::int64_t token) const;
 
-  /// Visits every entry of every output with its expectation under the arithmetic. With `split`,
-  /// partial results are accumulated over the parts of the case. Small cases are computed once and
-  /// kept; large ones are streamed anew (rule A7).
+  /// Visits every entry of the wanted outputs with its expectation under the arithmetic. With
+  /// `split`, partial results are accumulated over the parts of the case. What is small is computed
+  /// once and kept, the loss and the values of a large case too; its gradients are streamed anew
+  /// (rule A7). A visitor that has seen enough throws Enough.
   using Visitor =
       std::function<void(std::size_t output, std::int64_t index, const reference::Tracked&)>;
-  void for_each_expected(const Arithmetic& arithmetic, bool split, const Visitor& visit);
+  enum class Wanted { everything, values };  ///< values: the loss, and no gradient
+  struct Enough {};
+  void for_each_expected(const Arithmetic& arithmetic, bool split, const Visitor& visit,
+                         Wanted wanted = Wanted::everything);
+
+  /// The same of the whole case under two arithmetics, side by side.
+  using PairVisitor = std::function<void(std::size_t output, std::int64_t index,
+                                         const reference::Tracked&, const reference::Tracked&)>;
+  void for_each_pair(const Arithmetic& one, const Arithmetic& other, const PairVisitor& visit);
 
   /// The transformed case; made once, null where the transform does not apply to this case.
   const Transformed* transformed(const Transform& transform);
@@ -68,7 +78,9 @@ class CaseStudy {
   struct Derived;
 
   const reference::Problem& problem(bool split) const;
-  const Expectations& stored(const Arithmetic& arithmetic, bool split);
+  void stream(const Arithmetic& arithmetic, bool split, Wanted wanted,
+              reference::Sink<reference::Tracked>& sink) const;
+  const Expectations& stored(const Arithmetic& arithmetic, bool split, Wanted wanted);
 
   const reference::Loss& loss_;
   std::shared_ptr<const Case> split_, whole_;  ///< the same one where it is not split
@@ -97,8 +109,14 @@ class Evaluation {
   /// Tells the implementation of transformed cases that it will be asked about soon.
   void foresee(const std::vector<const Transform*>& transforms);
 
-  /// Gives back all results but that on the whole case, where the case is large.
+  /// What the comparison of the whole case with the reference came to, where it was made.
+  std::optional<Outcome> agreement;
+
+  /// Gives back all results but that on the whole case, and what was derived, where the case is
+  /// large.
   void forget_derived();
+  /// The same of one result.
+  void forget(const Transform& transform);
 
  private:
   CaseStudy& study_;

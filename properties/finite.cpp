@@ -38,6 +38,33 @@ std::set<OutputEntry> out_of_range(Evaluation& evaluation) {
   return entries;
 }
 
+/// Whether the actual results that `wanted` selects are all finite.
+template <class Wanted>
+bool all_finite(Evaluation& evaluation, Wanted&& wanted) {
+  for (const OutputInfo& output : evaluation.study().outputs()) {
+    if (!wanted(output)) continue;
+    const Tensor& tensor = *evaluation.actual().find(output.name);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (!std::isfinite(tensor.at(i))) return false;
+    }
+  }
+  return true;
+}
+
+/// Whether the formula has an entry that must be finite, among those that `wanted` selects.
+template <class Wanted>
+bool anything_must_be_finite(CaseStudy& study, const Arithmetic& arithmetic,
+                             CaseStudy::Wanted asked, Wanted&& wanted) {
+  bool found = false;
+  const auto visit = [&](std::size_t o, std::int64_t, const Tracked& x) {
+    const OutputInfo& output = study.outputs()[o];
+    found = wanted(output) && must_be_finite(arithmetic, output, x);
+    if (found) throw CaseStudy::Enough();
+  };
+  study.for_each_expected(arithmetic, false, visit, asked);
+  return found;
+}
+
 /// Rule C1, for the outputs that `wanted` selects. The peak is the stable form's, so that no
 /// implementation hides behind an overflow of its own making.
 template <class Wanted>
@@ -46,12 +73,17 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
   CaseStudy& study = evaluation.study();
   const Arithmetic& arithmetic = evaluation.stable_arithmetic();
   const LossResult& actual = evaluation.actual();
+  const auto asked_of = backward ? CaseStudy::Wanted::everything : CaseStudy::Wanted::values;
+  if (all_finite(evaluation, wanted)) {
+    const bool asked = anything_must_be_finite(study, arithmetic, asked_of, wanted);
+    return asked ? held() : vacuous("no trigger");
+  }
   const std::set<OutputEntry> rounded_over = out_of_range(evaluation),
                               silenced = backward ? nan_excused(study, arithmetic)
                                                   : std::set<OutputEntry>();
   std::optional<Violation> violation;
   std::int64_t asked = 0;
-  study.for_each_expected(arithmetic, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
+  const auto visit = [&](std::size_t o, std::int64_t i, const Tracked& x) {
     const OutputInfo& output = study.outputs()[o];
     if (!wanted(output) || !must_be_finite(arithmetic, output, x)) return;
     if (rounded_over.contains({o, i})) return;
@@ -68,7 +100,8 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
                           .error_ratio = kInfinity,
                           .detail = "the formula's value and every magnitude on the way to it fit",
                           .cause = std::move(cause)};
-  });
+  };
+  study.for_each_expected(arithmetic, false, visit, asked_of);
   if (violation) return violated(*violation);
   return asked > 0 ? held() : vacuous("no trigger");
 }

@@ -13,10 +13,31 @@ using reference::Tracked;
 /// The loss of a study under an arithmetic.
 Tracked expected_loss(CaseStudy& study, const Arithmetic& arithmetic) {
   Tracked loss;
-  study.for_each_expected(arithmetic, false, [&](std::size_t o, std::int64_t, const Tracked& x) {
+  const auto visit = [&](std::size_t o, std::int64_t, const Tracked& x) {
     if (study.outputs()[o].kind == OutputKind::loss) loss = x;
-  });
+  };
+  study.for_each_expected(arithmetic, false, visit, CaseStudy::Wanted::values);
   return loss;
+}
+
+/// One end of the step: the loss there.
+struct End {
+  double actual = 0.0;
+  Tracked expected;
+};
+
+/// Nothing where the implementation gives no values.
+std::optional<End> end_of(Evaluation& evaluation, const Transform& step,
+                          std::optional<Violation>& unanswered) {
+  CaseStudy& moved = *evaluation.study().derived(step);
+  const LossResult& result = evaluation.actual(step);
+  unanswered = malformed(moved, result);
+  if (unanswered) return std::nullopt;
+  End end{.actual = result.find("loss")->at(0), .expected = {}};
+  evaluation.forget(step);
+  end.expected = expected_loss(moved, evaluation.arithmetic());
+  evaluation.forget_derived();
+  return end;
 }
 
 /// Sums over all differentiable entries of gradient times step.
@@ -54,28 +75,32 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
   CaseStudy& study = evaluation.study();
   const double upstream = study.whole().upstream;
   CaseStudy* forward = study.derived(kStepForward);
-  CaseStudy* backward = study.derived(kStepBackward);
-  if (upstream == 0.0 || !forward || forward->refusal() || backward->refusal()) {
+  if (upstream == 0.0 || !forward || forward->refusal() ||
+      study.derived(kStepBackward)->refusal()) {
     return vacuous("no trigger");
   }
   const OutputInfo& output = study.outputs().front();
   if (output.kind != OutputKind::loss) return vacuous("no trigger");
-  const LossResult& above = evaluation.actual(kStepForward);
-  const LossResult& below = evaluation.actual(kStepBackward);
-  if (auto violation = malformed(*forward, above)) return violated(*violation);
-  if (auto violation = malformed(*backward, below)) return violated(*violation);
+  evaluation.forget_derived();
+  std::optional<Violation> unanswered;
+  const auto above = end_of(evaluation, kStepForward, unanswered);
+  if (!above) return violated(*unanswered);
+  const auto below = end_of(evaluation, kStepBackward, unanswered);
+  if (!below) return violated(*unanswered);
 
-  const Tracked high = expected_loss(*forward, evaluation.arithmetic());
-  const Tracked low = expected_loss(*backward, evaluation.arithmetic());
-  const Directional along = along_step(evaluation, forward->whole(), backward->whole());
+  const Tracked &high = above->expected, &low = below->expected;
   const Real difference = upstream * (high.v - low.v);
   const double rounding =
       std::fabs(upstream) * (reference::kThreshold * (high.err + low.err) + high.half + low.half +
                              storage_error(output, static_cast<double>(std::fabs(high.v))) +
                              storage_error(output, static_cast<double>(std::fabs(low.v))));
+  // The gradients are asked for where they can decide.
+  if (!(rounding < static_cast<double>(std::fabs(difference)))) return vacuous("no digit");
+  const Directional along = along_step(evaluation, study.transformed(kStepForward)->c,
+                                       study.transformed(kStepBackward)->c);
   const double allowed = rounding + along.error;
   if (!(allowed < static_cast<double>(std::fabs(difference)))) return vacuous("no digit");
-  const double actual = upstream * (above.find("loss")->at(0) - below.find("loss")->at(0));
+  const double actual = upstream * (above->actual - below->actual);
   const Real left_out = difference - along.expected;
   const double distance = static_cast<double>(std::fabs(actual - along.actual - left_out));
   // Whether an infinity is right is the question of finiteness (C2), not of slopes.

@@ -61,6 +61,7 @@ Outcome masked_positions_inert(Evaluation& evaluation) {
     if (violation->cause.empty()) violation->cause = cause_of_data(*violation);
     return violated(*violation);
   }
+  evaluation.forget_derived();
   if (!study.transformed(kMaskedNonFinite)) return held();  // the contract rules it out
   auto violation = leak(evaluation, kMaskedNonFinite);
   if (!violation) return held();

@@ -38,7 +38,8 @@ Outcome no_laundering(Evaluation& evaluation) {
       evaluation.arithmetic(), false,
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
         if (std::isnan(expected.v)) undefined.emplace(o, i);
-      });
+      },
+      CaseStudy::Wanted::values);
   // Where an infinity leaves a NaN it met a zero or another infinity, and either may decide.
   const bool nan = poisoned_by_nan(evaluation.study().whole(), poisoned->whole());
   std::vector<std::pair<const OutputInfo*, std::int64_t>> touched;
@@ -49,7 +50,8 @@ Outcome no_laundering(Evaluation& evaluation) {
         if (outputs[o].kind == asked && surfaces && !undefined.contains({o, i})) {
           touched.emplace_back(&outputs[o], i);
         }
-      });
+      },
+      CaseStudy::Wanted::values);
   if (touched.empty()) return vacuous("no trigger");
   const LossResult& actual = evaluation.actual(kNanAtValid);
   if (actual.refusal) return held();

@@ -13,9 +13,7 @@ Outcome reference_agreement(Evaluation& evaluation) {
     return violated(*violation);
   }
   if (auto outcome = incomparable(evaluation)) return *outcome;
-  Outcome outcome = compare({.study = evaluation.study(),
-                             .arithmetic = evaluation.arithmetic(),
-                             .actual = evaluation.actual()});
+  Outcome outcome = compare_whole(evaluation);
   if (!outcome.violation) return outcome;
   Violation& violation = *outcome.violation;
   const bool dead = violation.actual == 0.0 && violation.place.output.starts_with("gradient.");

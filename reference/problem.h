@@ -149,6 +149,9 @@ class Outputs {
     Writer(Sink<S>* sink, std::size_t output, const Extents* extents, int world)
         : sink_(sink), output_(output), extents_(extents), world_(world) {}
 
+    /// Whether anyone asks for this output: what nobody does need not be computed.
+    bool wanted() const { return sink_ != nullptr; }
+
     template <class... Index>
     void operator()(const S& value, Index... index) const {
       if (!sink_) return;

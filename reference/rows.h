@@ -103,9 +103,17 @@ inline Tracked wider(const Tracked& a, const Tracked& b) {
   return {a.v, std::max(a.err, b.err), std::max(a.peak, b.peak), std::max(a.half, b.half)};
 }
 
-/// The gradient with respect to x of sum_v g_v log_softmax(x)_v: g - softmax(x) sum(g).
+/// The probabilities of a row of log-probs.
 template <class S>
-Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g) {
+Row<S> probabilities(const Row<S>& log_prob) {
+  Row<S> result(log_prob.size());
+  for (Eigen::Index v = 0; v < log_prob.size(); ++v) result[v] = exp(log_prob[v]);
+  return result;
+}
+
+/// The gradient with respect to x of sum_v g_v log_softmax(x)_v: g - p sum(g), with p = softmax(x).
+template <class S>
+Row<S> log_softmax_gradient_at(const Row<S>& p, const Row<S>& g) {
   Sum<S> sum(g.size());
   for (Eigen::Index v = 0; v < g.size(); ++v) sum.add(g[v]);
   const S total = sum.value();
@@ -113,8 +121,13 @@ Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g) {
   if (is_nan(total)) return Row<S>::Constant(g.size(), total);
   Row<S> result(g.size());
   for (Eigen::Index v = 0; v < g.size(); ++v)
-    result[v] = g[v] - multiplied(exp(log_prob[v]), total);
+    result[v] = g[v] - multiplied(p[v], total);
   return result;
+}
+
+template <class S>
+Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g) {
+  return log_softmax_gradient_at(probabilities(log_prob), g);
 }
 
 }  // namespace lossgate::reference

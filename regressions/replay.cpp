@@ -62,15 +62,17 @@ Reply ask(CaseStudy& study, const impl::Implementation& implementation,
     return reply;
   }
   try {
-    if (std::ranges::find(properties, "path_parity", &properties::Property::name) !=
-        properties.end()) {
-      find_sibling(study, implementation);
-    }
     properties::Evaluation evaluation(study, implementation);
     const bool precedence = !implementation.fault;
     auto outcomes = properties::check_all(evaluation, properties, precedence,
                                           [&](const properties::Property& property) {
                                             if (before) before(implementation, property);
+                                            // Of a large case the sibling's result is not kept.
+                                            if (property.name == "path_parity") {
+                                              find_sibling(study, implementation);
+                                            } else {
+                                              study.sibling.reset();
+                                            }
                                           });
     for (std::size_t i = 0; i < properties.size(); ++i) {
       Answer& answer = reply.answers.emplace_back();
@@ -121,13 +123,16 @@ Sight sight_of(CaseStudy& study, const Reply& reply, const Tensor& tensor, std::
   sight.actual = tensor.at(index);
   const Arithmetic arithmetic =
       reply.implementation->arithmetic(float_dtype(study.signature(), study.whole()));
+  const bool gradient = study.outputs()[output].kind == OutputKind::gradient;
   const auto look = [&](std::size_t o, std::int64_t i, const Tracked& x) {
     if (o != output || i != index) return;
     spot.expected = x.v;
     sight.bound = reference::kThreshold * properties::allowed_error(study.outputs()[o], x) + x.half;
     sight.ulp_error = ulp_error(tensor.dtype, sight.actual, x.v);
+    throw CaseStudy::Enough();
   };
-  study.for_each_expected(arithmetic, spot.split, look);
+  study.for_each_expected(arithmetic, spot.split, look,
+                          gradient ? CaseStudy::Wanted::everything : CaseStudy::Wanted::values);
   return sight;
 }
 

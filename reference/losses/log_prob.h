@@ -85,8 +85,9 @@ struct LogProb {
           continue;
         }
         const Row<S> l = log_softmax(read_logits(logits, s, t, vocab, temperature), shifted);
+        const Row<S> p = probabilities(l);
         Sum<S> negative_entropy(vocab);
-        for (std::int64_t v = 0; v < vocab; ++v) negative_entropy.add(weighed(exp(l[v]), l[v]));
+        for (std::int64_t v = 0; v < vocab; ++v) negative_entropy.add(weighed(p[v], l[v]));
         const S h = -negative_entropy.value();
         const std::int64_t taken = label.integer(s, t);
         const S w = log_prob_weight(s, t), e = entropy_weight(s, t);
@@ -94,14 +95,14 @@ struct LogProb {
         entropy(h, s, t);
         loss.add(w * l[taken]);
         loss.add(e * h);
+        if (!gradient.wanted()) continue;
         // Differentiating -sum p l term by term leaves p l + p, of which p sums away.
         Row<S> g(vocab);
         for (std::int64_t v = 0; v < vocab; ++v) {
-          const S p = exp(l[v]);
-          g[v] = -(upstream * e) * (weighed(p, l[v]) + p);
+          g[v] = -(upstream * e) * (weighed(p[v], l[v]) + p[v]);
         }
         g[taken] += upstream * w;
-        const Row<S> whole = log_softmax_gradient(l, g);
+        const Row<S> whole = log_softmax_gradient_at(p, g);
         for (std::int64_t v = 0; v < vocab; ++v) {
           gradient(store(Stage::gradient, whole[v] / temperature), s, t, v);
         }

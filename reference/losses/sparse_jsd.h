@@ -107,6 +107,7 @@ struct SparseJsd {
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
         per_token(store(Stage::per_token, d.value), s, t);
         loss.add(weight * d.value);
+        if (!gradient.wanted()) continue;
         for (Eigen::Index i = 0; i < d.slope.size(); ++i) d.slope[i] = scale * d.slope[i];
         const Row<S> through = student_entries.back(d.slope);
         Row<S> g = zero_row<S>(vocab);

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/evaluation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "properties/fake_answer.h"
+#include "properties/property.h"
+
+namespace lossgate::properties {
+namespace {
+
+using reference::Tracked;
+using Entries = std::map<std::pair<std::size_t, std::int64_t>, Tracked>;
+
+/// Selected log-probs of two sequences of two tokens.
+Case log_prob_case(std::int64_t vocab) {
+  const LossSignature& signature = *reference::find_signature("log_prob");
+  Case c;
+  c.spec = standard_spec(signature);
+  c.shape[Axis::sequences] = 2;
+  c.shape[Axis::tokens] = 2;
+  c.shape[Axis::vocab] = vocab;
+  for (const Field& field : signature.fields) {
+    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
+    Tensor tensor = Tensor::zeros(dtype, c.shape.of(field.axes));
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      tensor.set(i, is_float(dtype) ? std::sin(static_cast<double>(i)) : static_cast<double>(i));
+    }
+    c.batch.fields.emplace_back(field.name, std::move(tensor));
+  }
+  return c;
+}
+
+constexpr std::int64_t kSmall = 8, kStreamed = 40'000;
+
+Arithmetic arithmetic(Dtype dtype = Dtype::f32) {
+  return plain_arithmetic(dtype, reference::find_signature("log_prob")->forms.front());
+}
+
+Entries entries_of(CaseStudy& study, const Arithmetic& under,
+                   CaseStudy::Wanted wanted = CaseStudy::Wanted::everything) {
+  Entries entries;
+  const auto keep = [&](std::size_t o, std::int64_t i, const Tracked& x) { entries[{o, i}] = x; };
+  study.for_each_expected(under, false, keep, wanted);
+  return entries;
+}
+
+bool same(const Tracked& a, const Tracked& b) {
+  return a.v == b.v && a.err == b.err && a.peak == b.peak && a.half == b.half;
+}
+
+class CaseStudyOf : public testing::TestWithParam<std::int64_t> {
+ protected:
+  CaseStudy study{*reference::find_loss("log_prob"), log_prob_case(GetParam())};
+};
+
+INSTANTIATE_TEST_SUITE_P(KeptAndStreamed, CaseStudyOf, testing::Values(kSmall, kStreamed));
+
+TEST_P(CaseStudyOf, GivesTheSameValuesWithoutGradientsAsWithThem) {
+  Entries all = entries_of(study, arithmetic());
+  const Entries values = entries_of(study, arithmetic(), CaseStudy::Wanted::values);
+  EXPECT_EQ(values.size(), 1U + 4U + 4U);
+  EXPECT_EQ(all.size(), values.size() + 4U * static_cast<std::size_t>(GetParam()));
+  for (const auto& [at, x] : values) {
+    EXPECT_NE(study.outputs()[at.first].kind, OutputKind::gradient);
+    EXPECT_TRUE(same(x, all.at(at)));
+  }
+}
+
+TEST_P(CaseStudyOf, StopsWhereAVisitorHasSeenEnough) {
+  int seen = 0;
+  study.for_each_expected(arithmetic(), false, [&](std::size_t, std::int64_t, const Tracked&) {
+    if (++seen == 3) throw CaseStudy::Enough();
+  });
+  EXPECT_EQ(seen, 3);
+}
+
+TEST_P(CaseStudyOf, ShowsTwoArithmeticsSideBySide) {
+  Entries one = entries_of(study, arithmetic()), other = entries_of(study, arithmetic(Dtype::f64));
+  std::size_t seen = 0;
+  const auto visit = [&](std::size_t o, std::int64_t i, const Tracked& x, const Tracked& y) {
+    ++seen;
+    EXPECT_TRUE(same(x, one.at({o, i})) && same(y, other.at({o, i})));
+  };
+  study.for_each_pair(arithmetic(), arithmetic(Dtype::f64), visit);
+  EXPECT_EQ(seen, one.size());
+}
+
+/// Answers 0 throughout, and counts its calls.
+impl::Implementation zero_answering() {
+  impl::Implementation zero;
+  zero.name = "zero";
+  zero.loss = "log_prob";
+  zero.unsupported = [](const Case&) { return std::nullopt; };
+  zero.arithmetic = [](Dtype dtype) { return arithmetic(dtype); };
+  zero.evaluate = [](const LossSignature& signature, const Case& c) {
+    LossResult result;
+    for (const OutputInfo& info : outputs_of(signature, c)) {
+      result.outputs.push_back({info.name, Tensor::zeros(info.dtype, info.extents)});
+    }
+    return result;
+  };
+  return zero;
+}
+
+TEST(Evaluation, KeepsWhatASmallCaseGaveWhenItIsForgotten) {
+  CaseStudy study(*reference::find_loss("log_prob"), log_prob_case(kSmall));
+  const impl::Implementation zero = zero_answering();
+  Evaluation evaluation(study, zero);
+  study.transformed(kRepeated);
+  evaluation.actual(kRepeated);
+  evaluation.forget(kRepeated);
+  evaluation.actual(kRepeated);
+  EXPECT_EQ(evaluation.calls(), 1);
+}
+
+/// What is bit for bit the base's is not compared again; one entry that is not must be.
+TEST(Evaluation, SeesAGradientThatOnlyPaddingChanges) {
+  const Case c = ordinary_case("grpo");
+  const auto fails = [&](double factor) {
+    const impl::Implementation given =
+        answering("grpo", nullptr, [&](const Case& asked, LossResult& result) {
+          if (asked.shape[Axis::tokens] == c.shape[Axis::tokens]) return;
+          Tensor& gradient = result.outputs.back().tensor;
+          std::int64_t last = gradient.size() - 1;
+          while (last > 0 && gradient.at(last) == 0.0) --last;
+          gradient.set(last, factor * gradient.at(last));
+        });
+    CaseStudy study(*reference::find_loss("grpo"), c);
+    Evaluation evaluation(study, given);
+    return find_property("padding_invariance")->check(evaluation).verdict == Verdict::violated;
+  };
+  EXPECT_FALSE(fails(1.0));
+  EXPECT_TRUE(fails(1.001));
+}
+
+}  // namespace
+}  // namespace lossgate::properties
