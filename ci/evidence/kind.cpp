@@ -14,6 +14,10 @@ const std::vector<Kind>& kinds() {
        "The reference and two evaluations in a declared arithmetic against MPFR with 256 bits: is "
        "the truth inside the bounds, and how wide are they?",
        bounds},
+      {"buckets",
+       "Many failures of each implementation that is wrong on purpose: are those of one cause taken "
+       "for one, and those of two for two?",
+       buckets},
       {"gated",
        "Losses that are brought, under hostile cases until a gate notices something: those of "
        "--config.",

@@ -10,6 +10,7 @@ from typing import Callable, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import buckets
 import mutation
 import sections
 import witnesses
@@ -29,6 +30,7 @@ SECTIONS = (
     Section("Recall", "recall", sections.recall),
     Section("Cause", "recall", sections.cause,
             "What the first finding calls the fault: is it the class with which the variant is registered?"),
+    Section("Buckets", "buckets", buckets.section),
     Section("Sensitivity", "sensitivity", sections.sensitivity),
     Section("Bias", "bias", sections.bias),
     Section("Baselines", "baselines", sections.baselines),

@@ -12,6 +12,7 @@ from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import buckets
 import mutation
 import sections
 import witnesses
@@ -108,6 +109,22 @@ class Page(unittest.TestCase):
                     "outputs": {"the loss": text, "gradients": {"cases": 0}}}
         self.assertTrue(figure(sections.bias([unit(0.07)]), "losses of which").met)
         self.assertFalse(figure(sections.bias([unit(0.07), unit(0.05)]), "losses of which").met)
+
+    def test_failures_of_two_faults_under_one_name_are_impure(self) -> None:
+        def failing(variant: str, fault: str, **causes: int) -> dict:
+            names = {"causes": causes, "fingerprints": {f"grpo|{variant}|{cause}": n for cause, n in causes.items()}}
+            return {"loss": "grpo", "variant": variant, "fault": fault, "failures": sum(causes.values()),
+                    "met": names, "minimal": names}
+
+        apart = buckets.section([failing("a", "x", x=50), failing("b", "y", y=50)])
+        self.assertTrue(figure(apart, "buckets by loss").met)
+        self.assertEqual(figure(apart, "purity").measured, "100 %")
+        mixed = buckets.section([failing("a", "x", x=50), failing("b", "y", x=50)])
+        self.assertFalse(figure(mixed, "buckets by loss").met)
+        self.assertFalse(figure(mixed, "purity").met)
+        split = buckets.section([failing("a", "x", x=40, z=10)])
+        self.assertFalse(figure(split, "buckets by loss").met)
+        self.assertTrue(any("x 80" in line for line in split[1]))
 
     def test_a_baseline_has_recall_and_false_alarms_side_by_side(self) -> None:
         def unit(oracle: str, sound: bool, alarm: bool, seconds: float) -> dict:

@@ -28,14 +28,6 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-const impl::Implementation* twin_of(const impl::Implementation& variant) {
-  const auto& all = impl::catalog();
-  const auto at = std::ranges::find_if(all, [&](const impl::Implementation& other) {
-    return other.loss == variant.loss && other.name == variant.fault->twin;
-  });
-  return at == all.end() ? nullptr : &*at;
-}
-
 /// The arithmetic, each of whose operations may err ten times as much: what would be missed if our
 /// bounds were that wide.
 Arithmetic tenfold(Arithmetic arithmetic) {

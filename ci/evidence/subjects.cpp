@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/evidence/subjects.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ci/selection.h"
@@ -48,6 +49,14 @@ Case drawn(const reference::Loss& loss, Dtype dtype, fuzz::Profile profile, std:
   fuzz::Choices choices(
       fuzz::case_seed(seed, loss.signature.id, dtype, static_cast<std::uint64_t>(index)));
   return fuzz::draw_case(loss.signature, dtype, profile, choices);
+}
+
+const impl::Implementation* twin_of(const impl::Implementation& variant) {
+  const auto& all = impl::catalog();
+  const auto at = std::ranges::find_if(all, [&](const impl::Implementation& other) {
+    return other.loss == variant.loss && other.name == variant.fault->twin;
+  });
+  return at == all.end() ? nullptr : &*at;
 }
 
 std::vector<const properties::Property*> asked_properties() {

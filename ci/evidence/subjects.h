@@ -30,6 +30,9 @@ std::vector<Sound> sound_subjects(const Effort& effort);
 Case drawn(const reference::Loss& loss, Dtype dtype, fuzz::Profile profile, std::uint64_t seed,
            std::int64_t index);
 
+/// The sound implementation that a faulty one deviates from, null where there is none.
+const impl::Implementation* twin_of(const impl::Implementation& variant);
+
 /// What a gate asks: all properties but those of hardening.
 std::vector<const properties::Property*> asked_properties();
 
