@@ -7,8 +7,9 @@
 #include "impl/catalog.h"
 #include "properties/property.h"
 
-/// How many cases a second one core gates: reference, bounds and all core properties, for one
-/// implementation at a time, on GRPO of 4 sequences of 32 tokens.
+/// How many cases a second one core asks of one implementation at a time, on GRPO of 4 sequences of
+/// 32 tokens: the implementation alone, with reference and bounds for finiteness and agreement, and
+/// with all core properties.
 namespace {
 
 using namespace lossgate;
@@ -31,18 +32,37 @@ Case typical_case(const LossSignature& signature) {
   return c;
 }
 
-void gate(benchmark::State& state, const impl::Implementation& implementation) {
-  const reference::Loss& loss = *reference::find_loss("grpo");
-  std::vector<const properties::Property*> core;
+using Properties = std::vector<const properties::Property*>;
+
+Properties core() {
+  Properties all;
   for (const properties::Property& property : properties::catalog()) {
-    if (property.tier == properties::Tier::core) core.push_back(&property);
+    if (property.tier == properties::Tier::core) all.push_back(&property);
   }
+  return all;
+}
+
+Properties finiteness_and_agreement() {
+  return {properties::find_property("finite_forward"), properties::find_property("finite_backward"),
+          properties::find_property("reference_agreement")};
+}
+
+void alone(benchmark::State& state, const impl::Implementation& implementation) {
+  const LossSignature& signature = *reference::find_signature("grpo");
+  const Case c = typical_case(signature);
+  for (auto _ : state) benchmark::DoNotOptimize(implementation.evaluate(signature, c));
+  state.SetItemsProcessed(state.iterations());
+}
+
+void ask(benchmark::State& state, const impl::Implementation& implementation,
+         const Properties& asked) {
+  const reference::Loss& loss = *reference::find_loss("grpo");
   const Case c = typical_case(loss.signature);
   int calls = 0;
   for (auto _ : state) {
     properties::CaseStudy study(loss, c);
     properties::Evaluation evaluation(study, implementation);
-    benchmark::DoNotOptimize(properties::check_all(evaluation, core, true));
+    benchmark::DoNotOptimize(properties::check_all(evaluation, asked, true));
     calls = evaluation.calls();
   }
   state.SetItemsProcessed(state.iterations());
@@ -54,9 +74,14 @@ void gate(benchmark::State& state, const impl::Implementation& implementation) {
 int main(int argc, char** argv) {
   for (const impl::Implementation& implementation : impl::catalog(true)) {
     if (implementation.loss != "grpo" || implementation.fault) continue;
-    const std::string name = "gate/grpo/4x32/" + implementation.name;
-    benchmark::RegisterBenchmark(
-        name.c_str(), [&implementation](benchmark::State& state) { gate(state, implementation); });
+    const std::string name = "/grpo/4x32/" + implementation.name;
+    benchmark::RegisterBenchmark(("alone" + name).c_str(),
+                                 [&](auto& state) { alone(state, implementation); });
+    benchmark::RegisterBenchmark(("finite_and_agrees" + name).c_str(), [&](auto& state) {
+      ask(state, implementation, finiteness_and_agreement());
+    });
+    benchmark::RegisterBenchmark(("gate" + name).c_str(),
+                                 [&](auto& state) { ask(state, implementation, core()); });
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
