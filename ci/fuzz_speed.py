@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How soon a campaign finds faults, and how many cases a second it asks.
+"""How soon a campaign finds faults, how many cases a second it asks, and how small findings are.
 
     ci/fuzz_speed.py LOSSGATE faults [--seeds 20] [--founding] [--tables on|off] [--blind] [--seconds 60]
     ci/fuzz_speed.py LOSSGATE cases [--seconds 10]
+    ci/fuzz_speed.py LOSSGATE minimal [--seconds 30]
 
 `faults` searches one faulty implementation at a time from an empty corpus and prints the median
 number of cases and seconds, from the start of the command, until the first finding, over the seeds.
 `--tables off` draws no special value and moves numbers to random bits alone; `--blind` draws every
 case anew, guided by nothing. `cases` prints the rate of one worker for each sound implementation.
+`minimal` takes the first finding of each faulty implementation: how many numbers of its case are not
+plain, and how many of 10 replays print the same.
 """
 from __future__ import annotations
 
 import argparse
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import tempfile
@@ -82,11 +86,37 @@ def cases_per_second(lossgate: str, options: argparse.Namespace) -> None:
               "in the implementation and the properties)", flush=True)
 
 
+def replayed(lossgate: str, file: pathlib.Path, name: str) -> tuple[int, int]:
+    """Numbers of the case that are not plain, and how many of ten replays print what the first does."""
+    small = subprocess.run([lossgate, "minimise", file, "--impl", name, "--out", file.with_suffix(".min.case")],
+                           capture_output=True, text=True, check=False).stdout
+    numbers = int(re.findall(r"^  to .*unusual numbers (\d+)", small, re.MULTILINE)[0])
+    shown = [subprocess.run([lossgate, "replay", file, "--impl", name], capture_output=True,
+                            check=False).stdout for _ in range(10)]
+    return numbers, shown.count(shown[0])
+
+
+def minimal(lossgate: str, options: argparse.Namespace) -> None:
+    numbers, alike = [], []
+    for subject in faulty(lossgate):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([lossgate, "fuzz", subject["loss"], "--impl", subject["name"], "--first", "--workers",
+                            "1", "--budget", f"{options.seconds}s", "--out", folder], capture_output=True, check=False)
+            for file in sorted(pathlib.Path(folder).glob("findings/*.case"))[:1]:
+                count, same = replayed(lossgate, file, subject["name"])
+                numbers.append(count)
+                alike.append(same)
+                print(f"{subject['loss']:<18} {subject['name']:<44} {count:>4} numbers, {same} of 10 replays alike",
+                      flush=True)
+    print(f"{len(numbers)} cases, a median of {statistics.median(numbers)} numbers that are not plain; "
+          f"{alike.count(10)} with 10 of 10 replays alike")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lossgate")
-    parser.add_argument("what", choices=["faults", "cases"])
+    parser.add_argument("what", choices=["faults", "cases", "minimal"])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--workers", type=int, default=2)
@@ -96,8 +126,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "faults":
         time_to_faults(options.lossgate, options)
-    else:
+    elif options.what == "cases":
         cases_per_second(options.lossgate, options)
+    else:
+        minimal(options.lossgate, options)
 
 
 if __name__ == "__main__":
