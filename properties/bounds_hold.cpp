@@ -22,9 +22,7 @@ Outcome bounds_hold(Evaluation& evaluation) {
         if (!std::isfinite(actual) || !std::isfinite(expected.err)) return;
         ++asked;
         const auto [low, high] = *output.range;
-        const double magnitude = static_cast<double>(std::fabs(expected.v)) + expected.half;
-        const double error = expected.err + storage_error(output, magnitude);
-        const double slack = reference::kThreshold * error + expected.half;
+        const double slack = largest_accepted(evaluation.arithmetic(), output, expected);
         const double outside = std::max(low - actual, actual - high);
         if (violation || outside <= slack) return;
         violation = Violation{.place = place_of(study, output, i),

@@ -58,9 +58,8 @@ Directional along_step(Evaluation& evaluation, const Case& forward, const Case& 
         if (step == 0.0L) return;
         sum.actual += step * evaluation.actual().find(output.name)->at(i);
         sum.expected += step * x.v;
-        const double magnitude = static_cast<double>(std::fabs(x.v)) + x.half;
         sum.error += static_cast<double>(std::fabs(step)) *
-                     (reference::kThreshold * (x.err + storage_error(output, magnitude)) + x.half);
+                     largest_accepted(evaluation.arithmetic(), output, x);
       });
   return sum;
 }

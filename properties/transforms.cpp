@@ -98,11 +98,13 @@ std::optional<Transformed> masked_non_finite(const LossSignature& signature, con
                         });
 }
 
-/// Copies a tensor into a larger one, row `s` to `row_of[s]` and token t to t + offset. New entries
-/// keep the value that `fill` has.
-Tensor spread(const Tensor& from, const Field& field, const Case& here, const Case& base,
-              const Transformed& moved, double fill) {
-  Tensor to = Tensor::zeros(from.dtype, here.shape.of(field.axes));
+/// Copies a field's rows to where the transform has them: row `s` to `row_of[s]` and token t to
+/// t + offset. New entries have the value of `fill`.
+void move_rows(const Field& field, const Case& base, Transformed& moved, double fill) {
+  if (std::ranges::find(field.axes, Axis::sequences) == field.axes.end()) return;
+  const Tensor& from = base.batch.at(field.name);
+  Tensor& to = moved.c.batch.at(field.name);
+  to = Tensor::zeros(from.dtype, moved.c.shape.of(field.axes));
   if (fill != 0.0) {
     for (Index i = 0; i < to.size(); ++i) to.set(i, fill);
   }
@@ -112,11 +114,6 @@ Tensor spread(const Tensor& from, const Field& field, const Case& here, const Ca
     std::memcpy(to.element(moved.index_of(info, to.extents, i)), from.element(i),
                 size_of(from.dtype));
   }
-  return to;
-}
-
-bool has_axis(const Field& field, Axis axis) {
-  return std::ranges::find(field.axes, axis) != field.axes.end();
 }
 
 std::optional<Transformed> padded(const LossSignature& signature, const Case& whole, const Case&) {
@@ -128,11 +125,9 @@ std::optional<Transformed> padded(const LossSignature& signature, const Case& wh
   std::iota(result.row_of.begin(), result.row_of.end(), rows);  // the masked row comes first
   result.c.shape[Axis::sequences] = sequences + rows;
   result.c.shape[Axis::tokens] = whole.shape[Axis::tokens] + 3;
-  for (auto& [name, tensor] : result.c.batch.fields) {
-    const Field* field = signature.find_field(name);
-    if (!field || !has_axis(*field, Axis::sequences)) continue;
-    const double fill = name == signature.ignore_label ? static_cast<double>(kIgnoreLabel) : 0.0;
-    tensor = spread(tensor, *field, result.c, whole, result, fill);
+  for (const Field& field : signature.fields) {
+    const bool marks = field.name == signature.ignore_label;
+    move_rows(field, whole, result, marks ? static_cast<double>(kIgnoreLabel) : 0.0);
   }
   return result;
 }
@@ -146,11 +141,7 @@ std::optional<Transformed> rows_permuted(const LossSignature& signature, const C
   for (Index s = 0; s < sequences; ++s) {
     result.row_of[static_cast<std::size_t>(s)] = sequences - 1 - s;
   }
-  for (auto& [name, tensor] : result.c.batch.fields) {
-    const Field* field = signature.find_field(name);
-    if (!field || !has_axis(*field, Axis::sequences)) continue;
-    tensor = spread(tensor, *field, result.c, whole, result, 0.0);
-  }
+  for (const Field& field : signature.fields) move_rows(field, whole, result, 0.0);
   return result;
 }
 

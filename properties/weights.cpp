@@ -97,8 +97,8 @@ RowFactors row_factors(const Reading& reading) {
     const double size = std::fabs(entry.expected);
     if (!speaks(entry) || !(size > kClear * entry.accepted)) continue;
     const RowFactor factor{entry.actual / entry.expected, 2.0 * entry.accepted / size};
-    const auto [known, fresh] = clearest.try_emplace(row_of(entry), factor);
-    if (!fresh && factor.error < known->second.error) known->second = factor;
+    RowFactor& known = clearest.try_emplace(row_of(entry), factor).first->second;
+    if (factor.error < known.error) known = factor;
   }
   for (const ReadEntry& entry : reading.entries()) {
     const auto factor = clearest.find(row_of(entry));

@@ -32,11 +32,11 @@ Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
                                            .detail = "all advantages and coefficients are 0",
                                            .cause = "gradient without an advantage"};
                            });
-  if (violation && !std::isfinite(violation->actual)) {
+  if (!violation) return asked > 0 ? held() : vacuous("no trigger");
+  if (!std::isfinite(violation->actual)) {
     violation->cause = cause_of_no_number(evaluation, *study, "zero times infinity");
   }
-  if (violation) return violated(*violation);
-  return asked > 0 ? held() : vacuous("no trigger");
+  return violated(*violation);
 }
 
 }  // namespace lossgate::properties
