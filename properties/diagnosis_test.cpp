@@ -21,16 +21,8 @@ std::string cause(const impl::Implementation& implementation, const Case& c) {
   const Diagnosis diagnosis = diagnosed(implementation, c);
   EXPECT_TRUE(find_cause(diagnosis.cause)) << diagnosis.cause;
   EXPECT_EQ(diagnosis.confidence > 0.0, !diagnosis.because.empty());
+  EXPECT_LE(diagnosis.confidence, 1.0) << diagnosis.cause;
   return diagnosis.cause;
-}
-
-Tensor& output(LossResult& result, std::string_view name) {
-  return std::ranges::find(result.outputs, name, &Output::name)->tensor;
-}
-
-template <class Change>
-void change_each(Tensor& tensor, Change change) {
-  for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, change(tensor.at(i)));
 }
 
 /// Loss and gradients times what `factor` says of the case.

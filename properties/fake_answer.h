@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "properties/evaluation.h"
 #include "properties/verdict.h"
@@ -17,6 +18,14 @@ using ChangeAnswer = std::function<void(const Case&, LossResult&)>;
 
 impl::Implementation answering(const std::string& loss, ChangeCase asked,
                                ChangeAnswer answered = nullptr);
+
+/// An output of the answer, to be changed.
+Tensor& output(LossResult& result, std::string_view name);
+
+template <class Change>
+void change_each(Tensor& tensor, Change change) {
+  for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, change(tensor.at(i)));
+}
 
 /// Ordinary numbers, some positions masked, the standard options.
 Case ordinary_case(const std::string& loss, Dtype dtype = Dtype::f64);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "properties/diagnosis.h"
@@ -52,6 +53,10 @@ impl::Implementation answering(const std::string& loss, ChangeCase asked, Change
     return result;
   };
   return fake;
+}
+
+Tensor& output(LossResult& result, std::string_view name) {
+  return std::ranges::find(result.outputs, name, &Output::name)->tensor;
 }
 
 Case ordinary_case(const std::string& loss, Dtype dtype) {

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/reading.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/fake_answer.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// The token to predict at the first position is impossible: its term is infinite by the formula.
+Case impossible() {
+  Case c = ordinary_case("cross_entropy");
+  c.batch.at("logits").set(c.batch.at("label").integer_at(0), -HUGE_VAL);
+  return c;
+}
+
+std::optional<Reading> read_term(double term) {
+  const auto fake = answering("cross_entropy", nullptr, [term](const Case&, LossResult& result) {
+    output(result, "per_token").set(0, term);
+  });
+  return Reading::of(*reference::find_loss("cross_entropy"), fake, impossible());
+}
+
+TEST(Reading, TakesNoNumberForAnInfinityThatTheInputHas) {
+  const auto reading = read_term(1e300);
+  ASSERT_TRUE(reading);
+  const auto& entries = reading->entries();
+  const auto term = std::ranges::find_if(entries, &ReadEntry::wrong);
+  ASSERT_NE(term, entries.end());
+  EXPECT_EQ(reading->kind(*term), OutputKind::value);
+  EXPECT_EQ(term->index, 0);
+  EXPECT_EQ(term->accepted, 0.0);
+  EXPECT_FALSE(reading->forward_right());
+}
+
+TEST(Reading, SaysNothingOfTheInfinityItself) {
+  const auto reading = read_term(HUGE_VAL);
+  ASSERT_TRUE(reading);
+  EXPECT_TRUE(reading->right());
+  EXPECT_TRUE(reading->finite());
+}
+
+}  // namespace
+}  // namespace lossgate::properties
