@@ -98,6 +98,10 @@ TEST(RuleC5, NanIsEqualOnlyToTheNanOfTheReference) {
   const Outcome all = compare_with({near(NAN), near(NAN), near(NAN)}, {kNan, kNan, kNan});
   EXPECT_EQ(all.verdict, Verdict::skipped);
   EXPECT_EQ(all.reason, "reference overflow");
+  const Given one{near(4e39), near(4e39), near(NAN)};  // beyond f32 anything large will do
+  EXPECT_EQ(compare_with(one, {kInfinity, kInfinity, kNan}).reason, "reference overflow");
+  const Given none{near(4e39), near(4e39), near(4e39)};
+  EXPECT_EQ(compare_with(none, {kInfinity, kInfinity, kInfinity}).reason, "nothing to compare");
 }
 
 TEST(RuleC1, AnInfinityForANumberThatFitsIsWrong) {
@@ -143,6 +147,18 @@ TEST(RuleC2, APeakThatDoesNotFitExcusesNanButNotAWrongNumber) {
   EXPECT_FALSE(holds(behind, 2.0));
   behind.peak = 1e38;
   EXPECT_FALSE(holds(behind, kNan));
+}
+
+TEST(RuleC1, WhatMayRoundBeyondTheRangeNeedNotBeFinite) {
+  const OutputInfo output{.name = "", .field = "", .dtype = Dtype::f32, .axes = {}, .extents = {}};
+  const auto must = [&](double peak, double err, double half) {
+    return must_be_finite(plain_arithmetic(Dtype::f32, ""), output, {1.0L, err, peak, half});
+  };
+  const double largest = max_finite(Dtype::f32);
+  EXPECT_TRUE(must(largest, 0.0, 0.0));
+  EXPECT_FALSE(must(largest, 1e30, 0.0));
+  EXPECT_FALSE(must(largest, 0.0, 1e30));
+  EXPECT_TRUE(must(largest - 3e30, 1e30, 1e30));
 }
 
 TEST(RuleC2, AtAKinkAnInfinityOfEitherSignCanBeTheAnswer) {
@@ -237,6 +253,8 @@ TEST(RuleB5, TheWorstRatioIsRecordedWhereEverythingHeld) {
   EXPECT_NEAR(outcome.worst_ratio, 1.0, 1e-3);
 }
 
+TEST(RuleB5, NothingIsRecordedOfWhatIsExact) { EXPECT_EQ(judge(near(1.0), 1.0).worst_ratio, 0.0); }
+
 TEST(RuleB6, EveryNumberBetweenTheOneSidedSlopesIsRight) {
   const Tracked kink = near(0.5, 0.0, 0.5);
   for (double between : {0.0, 0.3, 0.5, 1.0}) EXPECT_TRUE(holds(kink, between));
@@ -268,6 +286,26 @@ RC_GTEST_PROP(Agreement, ACorrectlyRoundedValueAlwaysHolds, (double seed, int ex
     const double stored = round_to(dtype, value);
     RC_ASSERT(holds(near(value), stored, dtype));
   }
+}
+
+TEST(RuleC3, ANanAnywhereAtAValidPositionLeavesNothingToCompare) {
+  for (const std::int64_t t : {0, 1, 2}) {
+    Case c = grpo_case(1, 3);
+    mask_out(c, 0, 1);
+    put(c, "log_prob", 0, t, kNan);
+    const Outcome outcome = check("reference_agreement", fake_grpo(), c);
+    EXPECT_EQ(outcome.reason, t == 1 ? "" : "NaN at a valid position") << t;
+  }
+}
+
+TEST(PlaceOf, HasNoSequenceAndNoTokenWhereTheOutputHasNone) {
+  const CaseStudy study(grpo(), grpo_case(2, 3));
+  const Place loss = place_of(study, study.outputs().front(), 0);
+  EXPECT_EQ(loss.sequence, -1);
+  EXPECT_EQ(loss.token, -1);
+  const Place term = place_of(study, study.outputs()[1], 5);
+  EXPECT_EQ(term.sequence, 1);
+  EXPECT_EQ(term.token, 2);
 }
 
 TEST(FirstDifference, SeesEveryBitButPayloadsAndSignsOfMaskedZeros) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "properties/fake_grpo.h"
 
 namespace lossgate::properties {
@@ -25,6 +27,31 @@ TEST(RuleE7, ABiasOfAThousandthOfThatAWrongGradientOrAFaultOfEdgesDoesNot) {
         fake_grpo(Flaw::signal_dead), fake_grpo(Flaw::mask_multiplied)}) {
     EXPECT_FALSE(computes_another_formula(grpo(), fake, benign()));
   }
+}
+
+TEST(RuleE7, MostCasesDecide) {
+  const auto biased = fake_grpo(Flaw::value_biased, 0.1);
+  EXPECT_TRUE(computes_another_formula(grpo(), biased, {grpo_case(3, 2, Dtype::f64)}));
+  impl::Implementation sometimes = biased;
+  sometimes.evaluate = [biased](const LossSignature& signature, const Case& c) {
+    const bool wrong = c.shape[Axis::tokens] > 3;
+    return (wrong ? biased : fake_grpo()).evaluate(signature, c);
+  };
+  EXPECT_FALSE(computes_another_formula(grpo(), sometimes, benign()));  // two of four
+}
+
+TEST(RuleE7, AnInfinityIsNoOpinionAboutTheFormula) {
+  impl::Implementation overflows = fake_grpo(Flaw::value_biased, 0.1);
+  overflows.evaluate = [biased = overflows.evaluate](const LossSignature& signature,
+                                                     const Case& c) {
+    LossResult result = biased(signature, c);
+    for (Output& output : result.outputs) {
+      if (c.shape[Axis::tokens] > 3) continue;
+      for (std::int64_t i = 0; i < output.tensor.size(); ++i) output.tensor.set(i, HUGE_VAL);
+    }
+    return result;
+  };
+  EXPECT_TRUE(computes_another_formula(grpo(), overflows, benign()));
 }
 
 TEST(RuleE7, WithoutACaseThatItComputesNothingIsSaid) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <sstream>
 
 #include "properties/fake_grpo.h"
@@ -155,6 +157,54 @@ TEST(PathParity, ComparesLaterImplementationsWithTheFirstSoundOne) {
   EXPECT_EQ(with("fourth", Flaw::value_biased, 1e-4).verdict, Verdict::violated);
 }
 
+TEST(PathParity, ComparesEveryOutput) {
+  for (const std::size_t wrong : {0, 1, 2}) {
+    CaseStudy study(grpo(), grpo_case(2, 3));
+    auto fake = fake_grpo();
+    Evaluation first(study, fake);
+    find_property("path_parity")->check(first);
+    fake.name = "second";
+    fake.evaluate = [wrong, sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+      LossResult result = sound(signature, c);
+      Tensor& tensor = result.outputs[wrong].tensor;
+      tensor.set(0, tensor.at(0) + 1e-2);
+      return result;
+    };
+    Evaluation second(study, fake);
+    const Outcome outcome = find_property("path_parity")->check(second);
+    ASSERT_TRUE(outcome.violation) << wrong;
+    EXPECT_EQ(outcome.violation->place.output, study.outputs()[wrong].name);
+  }
+}
+
+TEST(FiniteDifference, TheRatioIsOfTheDistanceToWhatIsAllowed) {
+  Case c = grpo_case(3, 4);
+  c.spec.set("clip_high", 4.0);
+  c.spec.set("clip_low", 0.9);
+  const Outcome wrong =
+      check("gradient_matches_finite_difference", fake_grpo(Flaw::slope_biased, 0.5), c);
+  ASSERT_TRUE(wrong.violation);
+  const Violation& v = *wrong.violation;
+  const double distance = static_cast<double>(std::fabs(v.actual - v.expected));
+  EXPECT_NEAR(v.error_ratio, distance / v.allowed, 1e-6 * v.error_ratio);
+  EXPECT_GT(v.error_ratio, 1.0);
+  EXPECT_LT(check("gradient_matches_finite_difference", fake_grpo(), c).worst_ratio, 1.0);
+}
+
+TEST(ZeroAdvantage, LeavesNoFiniteGradientEither) {
+  auto fake = fake_grpo();
+  fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = sound(signature, c);
+    Tensor& gradient = result.outputs.back().tensor;
+    if (c.batch.at("advantage").at(4) == 0.0) gradient.set(4, 1e-20);
+    return result;
+  };
+  const Outcome outcome = check("zero_advantage_zero_gradient", fake, grpo_case(2, 3));
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->place.index, 4);
+  EXPECT_EQ(outcome.violation->cause, "gradient without an advantage");
+}
+
 /// The loss with per-token values declared to lie in the range of k3 (A = 0), which includes 0.
 const reference::Loss& bounded_grpo() {
   static const reference::Loss loss = [] {
@@ -217,6 +267,22 @@ TEST(RuleE2, OneNanIsOneFinding) {
   EXPECT_EQ(with[at].verdict, Verdict::skipped);
   EXPECT_EQ(with[at].reason, "not finite");
   EXPECT_EQ(without[at].verdict, Verdict::violated);
+}
+
+TEST(RuleE2, WhatIsNotTheFormulaIsAskedForNoMoreThanThat) {
+  const auto reasons = [](const impl::Implementation& fake) {
+    CaseStudy study(grpo(), grpo_case(2, 3));
+    Evaluation evaluation(study, fake);
+    std::vector<const Property*> all;
+    for (const Property& property : catalog()) all.push_back(&property);
+    std::set<std::string> found;
+    for (const Outcome& outcome : check_all(evaluation, all, true)) {
+      if (outcome.verdict == Verdict::skipped) found.insert(outcome.reason);
+    }
+    return found;
+  };
+  EXPECT_EQ(reasons(fake_grpo(Flaw::value_biased, 0.1)), std::set<std::string>{"not the formula"});
+  EXPECT_TRUE(reasons(fake_grpo(Flaw::order_varies)).empty());
 }
 
 TEST(CheckAll, TellsBeforehandWhatItWillAskAbout) {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "properties/fake_answer.h"
+#include "properties/fake_grpo.h"
 #include "properties/property.h"
 
 namespace lossgate::properties {
@@ -87,6 +88,35 @@ TEST_P(CaseStudyOf, ShowsTwoArithmeticsSideBySide) {
   };
   study.for_each_pair(arithmetic(), arithmetic(Dtype::f64), visit);
   EXPECT_EQ(seen, one.size());
+}
+
+/// The bound of the loss, of the whole batch or of its parts put together.
+double loss_bound(CaseStudy& study, const Arithmetic& arithmetic, bool split) {
+  double error = 0.0;
+  study.for_each_expected(arithmetic, split,
+                          [&](std::size_t o, std::int64_t, const reference::Tracked& x) {
+                            if (study.outputs()[o].kind == OutputKind::loss) error = x.err;
+                          });
+  return error;
+}
+
+TEST(CaseStudy, KeepsWhatIsExpectedOfTheWholeApartFromTheParts) {
+  Case c = grpo_case(4, 8);
+  c.split = {.world = 2, .parts = {{0, {0}}, {1, {1}}, {0, {2}}, {1, {3}}}};
+  const Arithmetic single = plain_arithmetic(Dtype::f32, "");
+  CaseStudy one(grpo(), c), other(grpo(), c);
+  const double whole = loss_bound(one, single, false);
+  const double parts = loss_bound(one, single, true);
+  EXPECT_NE(whole, parts);
+  EXPECT_EQ(loss_bound(other, single, true), parts);
+  EXPECT_EQ(loss_bound(other, single, false), whole);
+}
+
+TEST(CaseStudy, KeepsWhatIsExpectedOfEachArithmetic) {
+  CaseStudy study(grpo(), grpo_case(2, 3));
+  const double single = loss_bound(study, plain_arithmetic(Dtype::f32, ""), false);
+  EXPECT_LT(loss_bound(study, plain_arithmetic(Dtype::f64, ""), false), single);
+  EXPECT_EQ(loss_bound(study, plain_arithmetic(Dtype::f32, ""), false), single);
 }
 
 /// Answers 0 throughout, and counts its calls.

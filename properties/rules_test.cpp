@@ -209,6 +209,20 @@ TEST(RuleB7, AnUndeclaredFormGetsTheWidestBound) {
   EXPECT_LT(bound(grpo().signature.forms.front()), widest);
 }
 
+TEST(RuleB7, EachFormOfK3HasItsOwnBound) {
+  Case c = on_policy_case(1, 1);
+  put(c, "advantage", 0, 0, 0.0);
+  put(c, "ref_log_prob", 0, 0, get(c, "log_prob", 0, 0) + 1e-3);
+  const auto bound = [&](const char* form, const char* output) {
+    return expected(c, output, 0, plain_arithmetic(Dtype::f32, form)).err;
+  };
+  const char *closed = "expm1(x) - x, closed", *open = "expm1(x) - x", *power = "exp(x) - x - 1";
+  EXPECT_EQ(bound(open, "per_token"), bound(closed, "per_token"));
+  EXPECT_GT(bound(power, "per_token"), 100.0 * bound(closed, "per_token"));
+  // The closed slope is the number that was there; the others come from a difference with 1.
+  EXPECT_GT(bound(open, "gradient.log_prob"), 100.0 * bound(closed, "gradient.log_prob"));
+}
+
 /// Nothing but the policy term, wide clips: the gradient is one product.
 Case sensitive_case() {
   Case c = grpo_case(2, 4);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "properties/fake_grpo.h"
 
@@ -88,6 +89,16 @@ TEST(SplitCause, IsSeenInTheGradientsWhereTheLossIsNone) {
     });
   };
   EXPECT_EQ(cause(right_loss(fake_grpo(Flaw::mean_of_means)), c), "mean of means");
+}
+
+TEST(SplitCause, IsTheMeanOfMeansWhetherPartsWithoutATokenCountOrNot) {
+  // Of four parts one is empty: a mean over three is 4/3 of that over all.
+  const auto over_live =
+      changed([](const LossSignature& signature, const Case& c, const auto& /*sound*/) {
+        LossResult result = fake_grpo(Flaw::mean_of_means).evaluate(signature, c);
+        return c.split.whole() ? result : scaled(std::move(result), 4.0 / 3.0);
+      });
+  EXPECT_EQ(cause(over_live, split_case(1)), "mean of means");
 }
 
 TEST(SplitCause, IsTheMeanOfMeansWhereARankHasNoPart) {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "properties/fake_grpo.h"
+#include "properties/transforms.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// GRPO of which nothing but an extent can be wrong.
+LossSignature only_extents() {
+  LossSignature signature = grpo().signature;
+  signature.mask.clear();
+  signature.options.clear();
+  signature.reductions.assign(std::begin(kAllReductions), std::end(kAllReductions));
+  return signature;
+}
+
+TEST(Invalid, ShortensAConstantFieldByOneToken) {
+  const LossSignature signature = only_extents();
+  for (const std::int64_t tokens : {2, 3, 7}) {
+    const Case c = grpo_case(3, tokens);
+    const auto invalid = kInvalid.apply(signature, c, c);
+    ASSERT_TRUE(invalid) << tokens;
+    int shortened = 0;
+    for (const Field& field : signature.fields) {
+      const Tensor& tensor = invalid->c.batch.at(field.name);
+      const bool whole = tensor == c.batch.at(field.name);
+      shortened += !whole;
+      if (whole) continue;
+      EXPECT_NE(field.role, Role::differentiable) << field.name;
+      EXPECT_EQ(tensor.extents, (Extents{3, tokens - 1}));
+      EXPECT_EQ(tensor.size(), 3 * (tokens - 1));
+    }
+    EXPECT_EQ(shortened, 1);
+    const auto refusal = reference::expected_refusal(grpo(), invalid->c);
+    EXPECT_TRUE(refusal);
+  }
+}
+
+TEST(Invalid, LeavesAFieldOfOneTokenAndAllThatDifferentiates) {
+  LossSignature signature = only_extents();
+  const Case one = grpo_case(3, 1), two = grpo_case(3, 2);
+  EXPECT_FALSE(kInvalid.apply(signature, one, one));
+  for (Field& field : signature.fields) field.role = Role::differentiable;
+  EXPECT_FALSE(kInvalid.apply(signature, two, two));
+}
+
+TEST(Invalid, PutsAFractionBetweenTheEndsOfAnOptionOfWholeNumbers) {
+  std::mt19937_64 random(8);
+  bool within = false;
+  for (int i = 0; i < 400; ++i) {
+    const Case c = random_grpo_case(random);
+    const auto invalid = kInvalid.apply(grpo().signature, c, c);
+    ASSERT_TRUE(invalid);
+    for (const Option& option : grpo().signature.options) {
+      if (option.kind != Option::Kind::flag && option.kind != Option::Kind::integer) continue;
+      const double value = invalid->c.spec.number(option.name);
+      within |= option.low < value && value < option.high && value != std::round(value);
+    }
+  }
+  EXPECT_TRUE(within);
+}
+
+/// GRPO with two more fields of whole numbers, about which nothing is promised where masked.
+LossSignature with_whole_numbers() {
+  LossSignature signature = grpo().signature;
+  const std::vector<Axis> axes = {Axis::sequences, Axis::tokens};
+  signature.fields.push_back({.name = "flag", .axes = axes, .dtypes = {Dtype::u8}});
+  signature.fields.push_back({.name = "token", .axes = axes, .dtypes = {Dtype::i32}});
+  return signature;
+}
+
+TEST(MaskedNonFinite, PutsEitherFlagAndTokensBeyondAnyVocabularyWhereNumbersAreWhole) {
+  Case c = grpo_case(2, 4);
+  for (std::int64_t t = 0; t < 4; ++t) mask_out(c, 1, t);
+  Tensor flags = Tensor::zeros(Dtype::u8, {2, 4}), tokens = Tensor::zeros(Dtype::i32, {2, 4});
+  for (std::int64_t i = 0; i < 8; ++i) flags.set(i, 1.0), tokens.set(i, 3.0);
+  c.batch.fields.emplace_back("flag", flags);
+  c.batch.fields.emplace_back("token", tokens);
+  const Batch moved = kMaskedNonFinite.apply(with_whole_numbers(), c, c)->c.batch;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(moved.at("flag").at(i), 1.0) << "what counts stays";
+    EXPECT_EQ(moved.at("token").at(i), 3.0);
+    EXPECT_EQ(moved.at("flag").at(4 + i), i % 2 == 0 ? 0.0 : 1.0);
+    EXPECT_EQ(moved.at("token").at(4 + i), i % 2 == 0 ? -1.0 : 120.0);
+  }
+}
+
+TEST(Padded, AppliesWhereTheSignatureAllowsIt) {
+  LossSignature signature = grpo().signature;
+  const Case c = grpo_case(2, 3);
+  EXPECT_TRUE(kPadded.apply(signature, c, c));
+  signature.tokens_paddable = false;
+  EXPECT_FALSE(kPadded.apply(signature, c, c));
+}
+
+TEST(ZeroAdvantage, HasZerosOfEitherSign) {
+  const Case c = grpo_case(2, 2);
+  const Tensor advantage = kZeroAdvantage.apply(grpo().signature, c, c)->c.batch.at("advantage");
+  for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(std::signbit(advantage.at(i)), i % 2 == 1) << i;
+}
+
+}  // namespace
+}  // namespace lossgate::properties
