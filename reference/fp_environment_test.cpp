@@ -22,6 +22,15 @@ TEST(FpEnvironment, NoticesARoundingMode) {
   EXPECT_TRUE(why_unfit(environment));
 }
 
+TEST(FpEnvironment, HasNoX87WhereNoneIsFound) {
+  EXPECT_EQ(FpEnvironment{}.x87_precision, 0);
+  EXPECT_EQ(FpEnvironment{}.real_digits, 0);
+  FpEnvironment without;
+  without.rounding = "to nearest";
+  without.real_digits = 113;
+  EXPECT_FALSE(why_unfit(without));
+}
+
 #if defined(__SSE2__)
 TEST(FpEnvironment, NoticesFlushingAndDenormalsAreZero) {
   const unsigned before = _mm_getcsr();

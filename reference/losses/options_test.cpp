@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranges of options, spelled out once more: none moves unseen.
+#include "reference/losses/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+struct Range {
+  std::string loss, option;
+  OptionValue standard;
+  double low, high;
+};
+
+const std::vector<Range>& ranges() {
+  static const std::vector<Range> all = {
+      {"grpo", "clip_low", 0.2, 0.0, 0.9},
+      {"grpo", "clip_high", 0.2, 0.0, 4.0},
+      {"grpo", "dual_clip", None{}, 1.5, 20.0},
+      {"grpo", "log_ratio_clamp", 20.0, 1.0, 80.0},
+      {"grpo", "kl_penalty", 0.04, 0.0, 1.0},
+      {"grpo", "kl_input_clamp", 20.0, 1.0, 80.0},
+      {"grpo", "kl_output_clamp", 10.0, 1.0, 1000.0},
+      {"grpo", "kl_weighted", 0.0, 0.0, 1.0},
+      {"grpo", "max_length", 16.0, 1.0, 1048576.0},
+      {"cispo", "weight_low", 0.0, 0.0, 1.0},
+      {"cispo", "weight_high", 5.0, 1.0, 100.0},
+      {"sapo", "tau_positive", 1.0, 0.1, 10.0},
+      {"sapo", "tau_negative", 1.05, 0.1, 10.0},
+      {"value_clip", "value_clip", 0.2, 0.01, 10.0},
+      {"entropy_bonus", "coefficient", 0.01, 0.0, 1.0},
+      {"cross_entropy", "label_smoothing", 0.0, 0.0, 1.0},
+      {"cross_entropy", "z_loss", 0.0, 0.0, 1.0},
+      {"cross_entropy", "num_items", 8.0, 1.0, 1048576.0},
+      {"jsd", "beta", 0.5, 0.0, 1.0},
+      {"jsd", "temperature", 1.0, 0.05, 10.0},
+  };
+  return all;
+}
+
+class EachRange : public testing::TestWithParam<Range> {};
+
+TEST_P(EachRange, IsClosedAndHoldsItsDefault) {
+  const Range& range = GetParam();
+  const LossSignature& signature = *find_signature(range.loss);
+  const Option* option = signature.find_option(range.option);
+  ASSERT_TRUE(option);
+  EXPECT_EQ(option->standard, range.standard);
+  EXPECT_EQ(option->low, range.low);
+  EXPECT_EQ(option->high, range.high);
+  EXPECT_EQ(standard_spec(signature).is_none(range.option),
+            std::holds_alternative<None>(range.standard));
+}
+
+INSTANTIATE_TEST_SUITE_P(Options, EachRange, testing::ValuesIn(ranges()), [](const auto& info) {
+  return info.param.loss + "_" + info.param.option;
+});
+
+TEST(Reach, IsAlongFieldsThatTheLossHas) {
+  for (const Loss& loss : catalog()) {
+    for (const ReachAxis& axis : loss.signature.reach) {
+      EXPECT_TRUE(loss.signature.find_field(axis.field)) << loss.signature.id << axis.field;
+      if (axis.towards.empty()) continue;
+      EXPECT_TRUE(loss.signature.find_field(axis.towards)) << loss.signature.id << axis.towards;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lossgate::reference
