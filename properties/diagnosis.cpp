@@ -115,19 +115,19 @@ const std::optional<Reading>& Suspect::plain() {
   if (!c) return *plain_ = as_given();
   reading = read(c);
   // Bounds that ordinary numbers keep.
-  if (reading && reading->right()) {
+  if (is_right(reading)) {
     auto far = read(plain_case({.spread = kBeyondBounds}));
-    if (far && far->finite() && !far->right()) reading = std::move(far);
+    if (is_wrong(far) && far->finite()) reading = std::move(far);
   }
   for (const LossSpec& spec : other_reductions(signature(), c->spec)) {
-    if (!reading || !reading->right()) break;
+    if (!is_right(reading)) break;
     c->spec = spec;
-    if (auto other = read(c); other && !other->right()) reading = std::move(other);
+    if (auto other = read(c); is_wrong(other)) reading = std::move(other);
   }
-  if (reading && !reading->right() && !signature().coefficient.empty()) {
+  if (is_wrong(reading) && !signature().coefficient.empty()) {
     c = reading->given();
     c->spec.set(signature().coefficient, 0.0);
-    if (auto alone = read(c); alone && !alone->right()) reading = std::move(alone);
+    if (auto alone = read(c); is_wrong(alone)) reading = std::move(alone);
   }
   return *plain_;
 }

@@ -23,14 +23,14 @@ constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kSquareWith
 /// The case at fault, with zeros behind the mask where that does not mend it.
 std::optional<Reading> wrong_as_given(Suspect& suspect) {
   std::optional<Reading> reading = suspect.as_given();
-  if (reading && reading->right()) {
+  if (is_right(reading)) {
     const auto silent = kZeroAdvantage.apply(suspect.signature(), suspect.given(), suspect.given());
     reading = silent ? suspect.read(silent->c) : std::nullopt;
   }
-  if (!reading || reading->right()) return std::nullopt;
+  if (!is_wrong(reading)) return std::nullopt;
   if (const auto plain = zeroed_behind_mask(reading->study(), reading->given())) {
     auto without = suspect.read(*plain);
-    if (without && !without->right()) return without;
+    if (is_wrong(without)) return without;
   }
   return reading;
 }
@@ -165,7 +165,7 @@ Opinion probe_dead_clamp(Suspect& suspect) {
     auto c = suspect.plain_case({.spread = std::min(kFarthest, 16.0 * limit)});
     if (c) c->spec.set(option.name, limit);
     const auto far = suspect.read(c);
-    if (!far || far->right()) continue;
+    if (!is_wrong(far)) continue;
     Case without = far->given();
     without.spec.set(option.name, None{});
     if (!far->answers(without)) continue;
@@ -184,9 +184,7 @@ Opinion probe_logits(Suspect& suspect) {
   const auto wrong = wrong_as_given(suspect);
   if (!wrong) return std::nullopt;
   const auto mended_by = [&](const std::function<void(std::vector<double>&)>& change) {
-    const auto c = with_rows(signature, wrong->given(), change);
-    const auto reading = c ? suspect.read(*c) : std::nullopt;
-    return reading && reading->right();
+    return is_right(suspect.read(with_rows(signature, wrong->given(), change)));
   };
   if (mended_by(shift)) {
     return Diagnosis{"exp of an unshifted logit", 0.95,
@@ -197,8 +195,7 @@ Opinion probe_logits(Suspect& suspect) {
       return Diagnosis{"value repaired, gradient not", 0.9,
                        "impossible tokens leave the loss finite, and the gradient not"};
     }
-    const auto rotated = suspect.read(likeliest_first(signature, wrong->given()));
-    if (rotated && rotated->right()) {
+    if (is_right(suspect.read(likeliest_first(signature, wrong->given())))) {
       return Diagnosis{"infinity minus infinity", 0.95,
                        "right where the likeliest token comes first in the vocabulary"};
     }

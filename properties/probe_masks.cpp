@@ -80,8 +80,7 @@ bool right_with_sentinel(const Suspect& suspect, const Case& c) {
   std::vector<std::string_view> fields = {""};
   for (const Field& field : suspect.signature().fields) fields.push_back(field.name);
   return std::ranges::any_of(fields, [&](std::string_view field) {
-    const auto reading = suspect.read(filled_behind_mask(suspect.signature(), c, -HUGE_VAL, field));
-    return reading && reading->right();
+    return is_right(suspect.read(filled_behind_mask(suspect.signature(), c, -HUGE_VAL, field)));
   });
 }
 
@@ -89,7 +88,7 @@ bool right_with_sentinel(const Suspect& suspect, const Case& c) {
 /// the answer's are no filler?
 Opinion data_for_filler(Suspect& suspect) {
   const auto& given = suspect.as_given();
-  if (!given || given->right()) return std::nullopt;
+  if (!is_wrong(given)) return std::nullopt;
   std::set<double> fillers, numbers;
   for (const ReadEntry& e : given->entries()) {
     if (!e.wrong()) continue;
@@ -102,9 +101,8 @@ Opinion data_for_filler(Suspect& suspect) {
 
 /// Finite data behind the mask: does it matter, and to what?
 Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c) {
-  const auto other = filled_behind_mask(suspect.signature(), *c, 0.75);
   const auto zeros = suspect.read(*c);
-  const auto numbers = other ? suspect.read(*other) : std::nullopt;
+  const auto numbers = suspect.read(filled_behind_mask(suspect.signature(), *c, 0.75));
   if (!zeros || !numbers || (zeros->right() && numbers->right())) return std::nullopt;
   if (!zeros->right() && right_with_sentinel(suspect, *c)) {
     return Diagnosis{"sentinel compared", 0.95,
@@ -140,8 +138,7 @@ Opinion probe_behind_mask(Suspect& suspect) {
   bool forward = false, backward = false;
   for (const double filler :
        {HUGE_VAL, -HUGE_VAL, std::nan(""), kLargestOrdinary, -kLargestOrdinary}) {
-    const auto filled = filled_behind_mask(suspect.signature(), *c, filler);
-    const auto reading = filled ? suspect.read(*filled) : std::nullopt;
+    const auto reading = suspect.read(filled_behind_mask(suspect.signature(), *c, filler));
     if (!reading) continue;
     forward |= !reading->forward_finite();
     backward |= !reading->finite();
@@ -164,11 +161,12 @@ Opinion probe_empty(Suspect& suspect) {
   }
   const LossSignature& signature = suspect.signature();
   const auto c = suspect.plain_case();
-  const auto plain = c ? suspect.read(*c) : std::nullopt;
+  const auto plain = suspect.read(c);
   if (!plain || !plain->finite()) return std::nullopt;
   const auto not_finite = [&](const std::optional<Case>& empty) {
-    const auto reading = empty ? suspect.read(*empty) : std::nullopt;
-    return reading && !reading->finite();
+    const auto reading = suspect.read(empty);
+    if (!reading) return false;
+    return !reading->finite();
   };
   std::optional<Case> row, batch;
   if (allows_empty_rows(signature, c->spec)) row = suspect.plain_case({.empty_row = true});

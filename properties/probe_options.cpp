@@ -89,7 +89,7 @@ std::int64_t numbers_in(const Reading& reading) {
 /// The answer is what the formula gives for another value of an option.
 Opinion probe_options(Suspect& suspect) {
   const auto& plain = suspect.plain();
-  if (!plain || plain->right() || !plain->finite()) return std::nullopt;
+  if (!is_wrong(plain) || !plain->finite()) return std::nullopt;
   const LossSignature& signature = suspect.signature();
   for (const Option& option : signature.options) {
     for (const OptionValue& value : other_values(signature, plain->given().spec, option)) {
@@ -113,12 +113,12 @@ Opinion probe_options(Suspect& suspect) {
 /// What is wrong is right once one option, or all numbers among them, stand elsewhere.
 Opinion probe_needed_options(Suspect& suspect) {
   const auto& plain = suspect.plain();
-  if (!plain || plain->right() || !plain->finite()) return std::nullopt;
+  if (!is_wrong(plain) || !plain->finite()) return std::nullopt;
   const LossSignature& signature = suspect.signature();
   // An option that makes everything 0 says nothing.
   const auto right = [&](const Case& c) {
     const auto reading = suspect.read(c);
-    return reading && reading->right() && 2 * numbers_in(*reading) > numbers_in(*plain);
+    return is_right(reading) && 2 * numbers_in(*reading) > numbers_in(*plain);
   };
   Case ones = plain->given();
   for (const Option& option : signature.options) {

@@ -82,7 +82,7 @@ std::vector<Reading> wrong_readings(const Suspect& suspect) {
     for (const auto& c : {suspect.plain_case({.spread = spread}),
                           plain_case(suspect.signature(), suspect.given(), {.spread = spread})}) {
       auto reading = suspect.read(c);
-      if (reading && !reading->right() && reading->finite()) wrong.push_back(std::move(*reading));
+      if (is_wrong(reading) && reading->finite()) wrong.push_back(std::move(*reading));
     }
   }
   return wrong;

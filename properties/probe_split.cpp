@@ -118,9 +118,9 @@ std::optional<Reading> wrong_split(const Suspect& suspect, Case c, int world) {
     if (alone && suspect.signature().coefficient.empty()) break;
     if (alone) c.spec.set(suspect.signature().coefficient, 0.0);
     c.split = {};
-    if (const auto whole = suspect.read(c); !whole || !whole->right()) continue;
+    if (!is_right(suspect.read(c))) continue;
     c.split = plain_split(world);
-    if (auto reading = suspect.read(c); reading && !reading->right()) wrong = std::move(reading);
+    if (auto reading = suspect.read(c); is_wrong(reading)) wrong = std::move(reading);
   }
   return wrong;
 }

@@ -87,7 +87,7 @@ bool is_mean_of_group_means(const RowFactors& factors, const BatchCounts& counts
 
 Opinion probe_weights(Suspect& suspect) {
   const auto& plain = suspect.plain();
-  if (!plain || plain->right()) return std::nullopt;
+  if (!is_wrong(plain)) return std::nullopt;
   const RowFactors factors = row_factors(*plain);
   const auto unmoved = [](const auto& each) { return each.second.is(1.0); };
   if (factors.empty() || std::ranges::all_of(factors, unmoved)) return std::nullopt;
@@ -106,7 +106,7 @@ Opinion probe_weights(Suspect& suspect) {
 /// Every wrong entry is the right one with the other sign.
 Opinion probe_sign(Suspect& suspect) {
   const auto& plain = suspect.plain();
-  if (!plain || plain->right()) return std::nullopt;
+  if (!is_wrong(plain)) return std::nullopt;
   for (const ReadEntry& entry : plain->entries()) {
     if (entry.wrong() && !(std::fabs(entry.actual + entry.expected) <= entry.accepted)) {
       return std::nullopt;

@@ -14,6 +14,7 @@
 
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
+#include "reference/given_case.h"
 
 namespace lossgate::properties {
 namespace {
@@ -116,6 +117,21 @@ TEST(ProbeBehindMask, SeesEveryKindOfNumberThatBreaksTheLoss) {
   }
 }
 
+TEST(ProbeMaskedTerms, TellsDataFromAnotherFillerWhereNoPlainCaseIsKnown) {
+  const auto answered = [](double (*number)(std::int64_t)) {
+    return answering("teacher_payload", nullptr, [number](const Case&, LossResult& result) {
+      Tensor& teacher = output(result, "token_log_prob");
+      for (std::int64_t i = 0; i < teacher.size(); ++i) teacher.set(i, number(i));
+    });
+  };
+  reference::SmallCases cases(*reference::find_signature("teacher_payload"), 2);
+  Case c = cases.draw(Dtype::f64);
+  while (c.shape[Axis::tokens] * c.shape[Axis::support] < 4) c = cases.draw(Dtype::f64);
+  const auto data = answered([](std::int64_t i) { return -7.0 - static_cast<double>(i); });
+  expect_shown(data, c, "masked data leaks", "there is data where the formula has a filler");
+  EXPECT_NE(diagnosed(answered([](std::int64_t) { return -7.0; }), c).cause, "masked data leaks");
+}
+
 TEST(ProbeEmpty, IsAskedWhereASequenceIsEmptyAndNowhereElse) {
   const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     if (has_empty_row(c)) add_to_loss(result, kNan);
@@ -176,6 +192,18 @@ TEST(ProbeLogits, MovesTheLabelsWithTheTokens) {
   });
   expect_shown(fake, impossible_first(), "infinity minus infinity",
                "right where the likeliest token comes first in the vocabulary");
+}
+
+TEST(ProbeLogits, SaysNothingOfALossThatIsGivenNone) {
+  const auto fake = answering("linear_grpo", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor& bias = c.batch.at("bias");
+    for (std::int64_t v = 0; v < bias.size(); ++v) {
+      if (bias.at(v) > 88.0) add_to_loss(result, kNan);
+    }
+  });
+  Case c = ordinary_case("linear_grpo");
+  c.batch.at("bias").set(2, 90.0);
+  EXPECT_NE(diagnosed(fake, c).cause, "exp of an unshifted logit");
 }
 
 /// Whether the position's probabilities underflow, and where its largest logit is.
@@ -319,14 +347,14 @@ TEST(ProbeSplit, TakesNoTraceForAFactor) {
       change_each(output(result, name), [](double x) { return (1.0 + 1e-5) * x; });
     }
   });
-  EXPECT_NE(diagnosed(traced, split_case(Reduction::token_mean, 1)).cause, "rank average");
+  EXPECT_EQ(diagnosed(traced, split_case(Reduction::token_mean, 1)).because, "");
 }
 
 TEST(ProbeSplit, BlamesNoRankForWhatOneRankDoes) {
   const auto off = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     if (!c.split.whole()) add_to_loss(result, 0.37);
   });
-  EXPECT_NE(diagnosed(off, split_case(Reduction::token_mean, 1)).cause, "rank average");
+  EXPECT_EQ(diagnosed(off, split_case(Reduction::token_mean, 1)).because, "");
 }
 
 /// Each rank takes the mean over its own tokens, or the sum, and ranks are averaged.

@@ -60,4 +60,8 @@ class Reading {
   std::vector<ReadEntry> entries_;
 };
 
+/// Whether there is an answer, and it is right, or wrong.
+bool is_right(const std::optional<Reading>& reading);
+bool is_wrong(const std::optional<Reading>& reading);
+
 }  // namespace lossgate::properties

@@ -44,5 +44,14 @@ TEST(Reading, SaysNothingOfTheInfinityItself) {
   EXPECT_TRUE(reading->finite());
 }
 
+TEST(Reading, IsNeitherRightNorWrongWithoutAnAnswer) {
+  EXPECT_FALSE(is_right(std::nullopt));
+  EXPECT_FALSE(is_wrong(std::nullopt));
+  EXPECT_TRUE(is_right(read_term(HUGE_VAL)));
+  EXPECT_FALSE(is_wrong(read_term(HUGE_VAL)));
+  EXPECT_TRUE(is_wrong(read_term(1.0)));
+  EXPECT_FALSE(is_right(read_term(1.0)));
+}
+
 }  // namespace
 }  // namespace lossgate::properties

@@ -198,6 +198,14 @@ TEST(RuleB6, EitherSlopeIsRightAtTheClipEdgeAndOneOnlyBesideIt) {
       Verdict::violated);
 }
 
+TEST(RuleB6, BesideTheClipThatDecidesNothingTheSlopeIsAtLeastHalfAndAtMostWhole) {
+  // A > 0 and w at 1 - clip_low: both arguments of min may round to one number.
+  const Tracked low =
+      expected(one_token(static_cast<float>(std::log(0.8)), 1.0), "gradient.log_prob", 0);
+  EXPECT_NEAR(static_cast<double>(low.v), -0.6, 1e-6);
+  EXPECT_NEAR(low.half, 0.2, 1e-6);
+}
+
 TEST(RuleB7, AnUndeclaredFormGetsTheWidestBound) {
   Case c = on_policy_case(1, 1);
   put(c, "ref_log_prob", 0, 0, get(c, "log_prob", 0, 0) + 1e-3);
