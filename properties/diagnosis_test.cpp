@@ -205,6 +205,7 @@ TEST(Diagnosis, NamesWhatIsBehindTheMask) {
   put_log_ratio(c, 1, 2, 1000.0);
   EXPECT_EQ(cause(fake_grpo(Flaw::mask_multiplied), c), "non-finite value behind a mask");
   const auto by_sentinel = answering("grpo", [](Case& x) {
+    if (reference::expected_refusal(grpo(), x)) return;  // fields may differ in length
     for (std::int64_t i = 0; i < x.batch.at("mask").size(); ++i) {
       const bool marked = std::isinf(x.batch.at("log_prob").at(i));
       if (!marked && x.batch.at("old_log_prob").at(i) == x.batch.at("old_log_prob").at(i)) {
