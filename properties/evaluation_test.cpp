@@ -112,6 +112,14 @@ TEST(CaseStudy, KeepsWhatIsExpectedOfTheWholeApartFromTheParts) {
   EXPECT_EQ(loss_bound(other, single, false), whole);
 }
 
+TEST(Problem, OfNoSequenceHasNone) {
+  const Case c = grpo_case(0, 3);
+  const reference::Problem problem(grpo().signature, c);
+  EXPECT_EQ(problem.sequences, 0);
+  EXPECT_EQ(problem.tokens, 3);
+  EXPECT_TRUE(problem.row_tokens.empty());
+}
+
 TEST(CaseStudy, KeepsWhatIsExpectedOfEachArithmetic) {
   CaseStudy study(grpo(), grpo_case(2, 3));
   const double single = loss_bound(study, plain_arithmetic(Dtype::f32, ""), false);

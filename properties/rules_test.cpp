@@ -182,6 +182,18 @@ TEST(RuleB5, AReferenceThatIsNotMuchBetterIsNoReference) {
   EXPECT_EQ(outcome.reason, "reference uncertain");
 }
 
+TEST(RuleB5, EveryRoundoffOfTheDeclarationCounts) {
+  const Arithmetic declared = plain_arithmetic(Dtype::f64, "");
+  EXPECT_EQ(reference::unsuitable_for(declared), "");
+  for (const int which : {0, 1, 2}) {
+    Arithmetic better = declared;
+    (which == 0   ? better.roundoff
+     : which == 1 ? better.sum.roundoff
+                  : better.matmul.roundoff) = 0x1p-62;
+    EXPECT_EQ(reference::unsuitable_for(better), "reference uncertain") << which;
+  }
+}
+
 TEST(RuleB6, EitherSlopeIsRightAtTheClipEdgeAndOneOnlyBesideIt) {
   const double edge = static_cast<float>(std::log(1.2));
   EXPECT_GT(expected(one_token(edge, 1.0), "gradient.log_prob", 0).half, 0.5);

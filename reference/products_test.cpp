@@ -49,6 +49,12 @@ TEST_F(Products, CoverEveryOrderInWhichFourFactorsMayUnderflow) {
   }
 }
 
+TEST_F(Products, OfThreeFactorsLoseWhatTwoSmallOnesLoseTimesALargeOne) {
+  // 1e-30 1e-30 is 0 in f32: all of the product is lost where it comes first.
+  const Tracked all = product(stored(1e30), stored(1e-30), stored(1e-30));
+  EXPECT_GE(kThreshold * all.err, static_cast<double>(all.v));
+}
+
 TEST_F(Products, FeelWhatOverflowsInSomeOrder) {
   EXPECT_LT((stored(1e30) * stored(1e-30) * stored(1e30)).peak, 2e30);
   EXPECT_GT(product(stored(1e30), stored(1e-30), stored(1e30)).peak, 9e59);
@@ -126,6 +132,8 @@ TEST_F(Products, LeaveOpenWhichOfTwoSquaresIsLargerWhereBothOverflowOrUnderflow)
   EXPECT_EQ(share(1e10, 1e20).half, 0.0);
   EXPECT_EQ(share(1e-23, 2e-23).half, 0.5);
   EXPECT_EQ(share(0.0, 2e-23).half, 0.0);
+  EXPECT_EQ(share(0x1p-62, 0x1p-63).half, 0.0);  // a square that is normal
+  EXPECT_EQ(share(0x1.8p-64, 0x1p-64).half, 0.5);
 }
 
 TEST_F(Products, LeaveTiesOpenWhereTheArithmeticSaysSo) {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/losses/sparse_jsd.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reference/given_case.h"
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+/// What is refused once the teacher's first log-prob at this position is no number.
+std::optional<Refusal> refused_at(Case c, std::int64_t position) {
+  c.batch.at("teacher_log_prob").set(position * c.shape[Axis::support], -HUGE_VAL);
+  return expected_refusal(*find_loss("sparse_jsd"), c);
+}
+
+TEST(SparseJsd, RefusesATeacherThatIsNotFiniteWhereAPositionCountsAndSaysWhere) {
+  const LossSignature& signature = *find_signature("sparse_jsd");
+  int named = 0, silent = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Case c = SmallCases(signature, seed).draw(Dtype::f64);
+    c.spec.set("beta", 0.5);
+    const std::vector<bool> valid = valid_positions(signature, c);
+    for (std::size_t p = 0; p < valid.size(); ++p) {
+      const auto position = static_cast<std::int64_t>(p);
+      const auto refusal = refused_at(c, position);
+      ASSERT_EQ(refusal.has_value(), valid[p]) << seed << " " << p;
+      ++(valid[p] ? named : silent);
+      if (!refusal) continue;
+      EXPECT_EQ(refusal->argument, "teacher_log_prob");
+      EXPECT_EQ(refusal->sequence, position / c.shape[Axis::tokens]);
+      EXPECT_EQ(refusal->token, position % c.shape[Axis::tokens]);
+    }
+  }
+  EXPECT_GT(named, 20);
+  EXPECT_GT(silent, 20);
+}
+
+TEST(SparseJsd, NeedsNoTeacherThatIsFiniteForTheForwardDivergence) {
+  const LossSignature& signature = *find_signature("sparse_jsd");
+  Case c = SmallCases(signature, 1).draw(Dtype::f64);
+  c.spec.set("beta", 0.0);
+  EXPECT_FALSE(refused_at(c, 0));
+}
+
+}  // namespace
+}  // namespace lossgate::reference

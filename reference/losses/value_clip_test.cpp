@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/losses/value_clip.h"
+
+#include <gtest/gtest.h>
+
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+/// Keeps the gradient of the one token.
+struct Gradient : Sink<Tracked> {
+  void entry(std::size_t output, std::int64_t /*index*/, const Tracked& x) override {
+    if (output == 2) value = x;
+  }
+  Tracked value;
+};
+
+/// The gradient of a value near 1000 in f32, whose target is 0, clipped at 0.2 from its old one.
+Tracked gradient(const char* clip_form, float value) {
+  const Loss& loss = *find_loss("value_clip");
+  Case c;
+  c.spec = standard_spec(loss.signature);
+  c.spec.reduction = Reduction::sum;
+  c.spec.set("clip_form", std::string(clip_form));
+  c.shape[Axis::sequences] = c.shape[Axis::tokens] = 1;
+  for (const Field& field : loss.signature.fields) {
+    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
+    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, {1, 1}));
+  }
+  c.batch.at("mask").set(0, 1.0);
+  c.batch.at("value").set(0, value);
+  c.batch.at("old_value").set(0, 1000.0);
+  const Problem problem(loss.signature, c);
+  EXPECT_EQ(problem.outputs.at(2).name, "gradient.value");
+  Gradient kept;
+  evaluate(loss, problem, plain_arithmetic(Dtype::f32, ""), kept);
+  return kept.value;
+}
+
+TEST(ValueClip, AtAnEdgeThatIsRoundedAtTheSizeOfTheOldValueTheGradientMayFlowOrNot) {
+  // Within the edge by less than half a unit in the last place of 1000.
+  for (const float within : {1000.2f - 0x1p-14f, 999.8f + 0x1p-14f}) {
+    EXPECT_GT(gradient("interval", within).half, 100.0) << within;
+    EXPECT_LT(gradient("around_old", within).half, 1.0) << within;
+    EXPECT_NEAR(static_cast<double>(gradient("around_old", within).v), within, 1.0);
+  }
+}
+
+TEST(ValueClip, FarFromItsEdgesTheGradientIsOneNumber) {
+  for (const char* form : {"interval", "around_old"}) {
+    for (const float value : {1000.1f, 1001.0f}) EXPECT_LT(gradient(form, value).half, 1.0) << form;
+    EXPECT_EQ(gradient(form, 998.0f).v, 0.0L) << form << ": the clipped square is larger";
+  }
+}
+
+}  // namespace
+}  // namespace lossgate::reference
