@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "reference/given_case.h"
 #include "reference/reference.h"
 
 namespace lossgate::reference {
@@ -60,6 +61,24 @@ TEST_P(EachRange, IsClosedAndHoldsItsDefault) {
 INSTANTIATE_TEST_SUITE_P(Options, EachRange, testing::ValuesIn(ranges()), [](const auto& info) {
   return info.param.loss + "_" + info.param.option;
 });
+
+TEST(Refusal, NamesTheOptionThatIsOfAnotherKind) {
+  for (const char* id : {"grpo", "value_clip", "cross_entropy"}) {
+    const Loss& loss = *find_loss(id);
+    const Case c = SmallCases(loss.signature, 5).draw(Dtype::f32);
+    ASSERT_FALSE(expected_refusal(loss, c));
+    for (const Option& option : loss.signature.options) {
+      const bool choice = option.kind == Option::Kind::choice;
+      Case other = c, none = c;
+      other.spec.set(option.name, choice ? OptionValue(1.0) : OptionValue(std::string("one")));
+      none.spec.set(option.name, None{});
+      const auto refusal = expected_refusal(loss, other);
+      ASSERT_TRUE(refusal) << option.name;
+      EXPECT_EQ(refusal->argument, option.name);
+      EXPECT_EQ(expected_refusal(loss, none).has_value(), !option.nullable) << option.name;
+    }
+  }
+}
 
 TEST(Reach, IsAlongFieldsThatTheLossHas) {
   for (const Loss& loss : catalog()) {
