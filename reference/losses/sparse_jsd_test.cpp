@@ -39,6 +39,29 @@ TEST(SparseJsd, RefusesATeacherThatIsNotFiniteWhereAPositionCountsAndSaysWhere) 
   EXPECT_GT(silent, 20);
 }
 
+TEST(SparseJsd, RefusesAListedTokenOutsideTheVocabularyAndSaysWhere) {
+  const LossSignature& signature = *find_signature("sparse_jsd");
+  int single = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Case c = SmallCases(signature, seed).draw(Dtype::f64);
+    const std::vector<bool> valid = valid_positions(signature, c);
+    const std::int64_t support = c.shape[Axis::support];
+    for (std::int64_t i = 0; i < support * static_cast<std::int64_t>(valid.size()); ++i) {
+      const std::int64_t position = i / support;
+      if (!valid[static_cast<std::size_t>(position)]) continue;
+      Case other = c;
+      other.batch.at("support_token").set(i, static_cast<double>(c.shape[Axis::vocab]));
+      const auto refusal = expected_refusal(*find_loss("sparse_jsd"), other);
+      ASSERT_TRUE(refusal) << seed << " " << i;
+      EXPECT_EQ(refusal->argument, "support_token");
+      EXPECT_EQ(refusal->sequence, position / c.shape[Axis::tokens]);
+      EXPECT_EQ(refusal->token, position % c.shape[Axis::tokens]);
+      single += valid.size() == 1 && support > 1;
+    }
+  }
+  EXPECT_GT(single, 0);
+}
+
 TEST(SparseJsd, NeedsNoTeacherThatIsFiniteForTheForwardDivergence) {
   const LossSignature& signature = *find_signature("sparse_jsd");
   Case c = SmallCases(signature, 1).draw(Dtype::f64);
