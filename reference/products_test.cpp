@@ -121,6 +121,16 @@ TEST_F(Products, FeelEitherFactorThatComesLast) {
   EXPECT_GE(scaled_sum(upstream, weight, small, zero, zero).err, lost);
 }
 
+TEST_F(Products, ThatOverflowSpillToTheirOwnSideUnlessMoreWasOnTheWay) {
+  const Tracked up = stored(1e39), down = stored(-1e39);
+  EXPECT_TRUE(may_spill(up, true));
+  EXPECT_FALSE(may_spill(up, false));
+  EXPECT_TRUE(may_spill(down, false));
+  EXPECT_FALSE(may_spill(down, true));
+  EXPECT_TRUE(may_spill({1.0L, 0.0, 1e39, 0.0}, false));
+  EXPECT_FALSE(may_spill(stored(1e38), true));
+}
+
 TEST_F(Products, LeaveOpenWhichOfTwoSquaresIsLargerWhereBothOverflowOrUnderflow) {
   const auto share = [](double a, double b) {
     return share_of_larger_square(stored(a), stored(b));
