@@ -218,6 +218,11 @@ own_loss() {
 }
 
 containment() {
+  # What is sent ahead and then not asked, since the contract rules it out, is nobody's fault.
+  bring dies_where_tokens_are_gone '[subject.contract]' 'empty = "nan"'
+  gate 0 'green: 0 red findings'
+  bring dies_where_tokens_are_gone
+  gate 1 'does_not_crash VIOLATED by dies_where_tokens_are_gone' --cases 6
   bring exits
   gate 1 'does_not_crash VIOLATED by exits' --cases 6
   grep -q 'exited with status 7' stdout || fail "how it ended is not said"

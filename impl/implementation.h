@@ -65,7 +65,8 @@ struct Implementation {
   /// split. Combining partial results is its own business.
   std::function<LossResult(const LossSignature&, const Case&)> evaluate;
   /// Told of cases that it will be asked to evaluate soon, so that whoever computes elsewhere can
-  /// begin. Empty where nothing is gained.
+  /// begin; of none, where what it was told before will not be asked any more. Empty where nothing
+  /// is gained.
   std::function<void(const LossSignature&, const std::vector<const Case*>&)> foresee;
   /// Evaluates again and watches for the first operation that makes something non-finite of what is
   /// finite. Empty where nobody can look inside.

@@ -185,6 +185,7 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
     formula &= rank != Precedence::formula || !wrong;
     evaluation.forget_derived();
   }
+  evaluation.foresee_nothing();
   return outcomes;
 }
 

@@ -230,6 +230,10 @@ void Evaluation::foresee(const std::vector<const Transform*>& transforms) {
   implementation_.foresee(signature(), cases);
 }
 
+void Evaluation::foresee_nothing() {
+  if (implementation_.foresee) implementation_.foresee(signature(), {});
+}
+
 void Evaluation::forget_derived() {
   if (!study_.large()) return;
   std::erase_if(results_, [](const auto& result) { return !result.first.empty(); });

@@ -108,6 +108,7 @@ class Evaluation {
 
   /// Tells the implementation of transformed cases that it will be asked about soon.
   void foresee(const std::vector<const Transform*>& transforms);
+  void foresee_nothing();
 
   /// What the comparison of the whole case with the reference came to, where it was made.
   std::optional<Outcome> agreement;

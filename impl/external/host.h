@@ -49,7 +49,7 @@ class Host {
   bool foresee(std::vector<std::byte> frame, double seconds) {
     return ahead_.send(*process_, std::move(frame), seconds);
   }
-  bool foresaw(std::span<const std::byte> frame) const { return ahead_.foresaw(frame); }
+  bool waits() const { return ahead_.waits(); }
 
  private:
   Subject subject_;

@@ -20,9 +20,8 @@ bool Lookahead::send(Process& process, std::vector<std::byte> frame, double seco
   return true;
 }
 
-bool Lookahead::foresaw(std::span<const std::byte> frame) const {
-  return std::ranges::any_of(
-      sent_, [&](const Sent& sent) { return std::ranges::equal(sent.frame, frame); });
+bool Lookahead::waits() const {
+  return std::ranges::any_of(sent_, [](const Sent& sent) { return !sent.answer; });
 }
 
 std::vector<std::byte> Lookahead::ask(Process& process, std::span<const std::byte> frame,

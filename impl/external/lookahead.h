@@ -22,7 +22,8 @@ class Lookahead {
   /// answers, for which nobody waits yet. Once false, it is false until the next beginning.
   bool send(Process& process, std::vector<std::byte> frame, double seconds);
 
-  bool foresaw(std::span<const std::byte> frame) const;
+  /// Whether an answer is still to come.
+  bool waits() const;
 
   /// The answer to the frame, sent before or now.
   std::vector<std::byte> ask(Process& process, std::span<const std::byte> frame, double seconds);

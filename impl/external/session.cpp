@@ -157,15 +157,13 @@ void Session::become(const Subject& subject, const LossSignature& loss) {
 }
 
 bool Session::begin_foreseeing() {
-  if (!greeting_ || greeted_ != host_->running()) return false;
-  if (ends_ + hangs_ > 0) return false;  // each time takes all that was sent with it
+  if (!greeting_ || greeted_ != host_->running() || !foresees_) return false;
   try {
     host_->begin_foreseeing(subject_.seconds);
-    return true;
   } catch (const std::exception&) {
-    host_->end();
-    return false;
+    stop_foreseeing();
   }
+  return foresees_;
 }
 
 bool Session::foresee(MicroBatch& batch, double share) {
@@ -173,19 +171,24 @@ bool Session::foresee(MicroBatch& batch, double share) {
     return host_->foresee(corpora::write_tensors(request(subject_, batch, share, false)),
                           subject_.seconds);
   } catch (const std::exception&) {
-    host_->end();
+    stop_foreseeing();
     return false;
   }
 }
 
-/// An answer that was foreseen may be missing or spoilt by another question's fault: asked alone,
-/// it is known whose.
+void Session::stop_foreseeing() {
+  foresees_ = false;
+  host_->end();
+}
+
+/// While other answers are to come, one may be missing or spoilt by another question's fault: asked
+/// alone, it is known whose.
 TensorFile Session::answer_to(const std::vector<std::byte>& frame) {
-  if (host_->foresaw(frame)) {
+  if (host_->waits()) {
     try {
       return corpora::read_tensors(host_->ask(frame, subject_.seconds), "answer");
     } catch (const std::exception&) {
-      host_->end();
+      stop_foreseeing();
       greeting();
     }
   }

@@ -51,6 +51,7 @@ class Session {
  private:
   void greet();
   void end();
+  void stop_foreseeing();
   LossResult ask(MicroBatch& batch, double share, std::optional<Origin>* origin);
   corpora::TensorFile answer_to(const std::vector<std::byte>& frame);
 
@@ -60,6 +61,7 @@ class Session {
   std::optional<Greeting> greeting_;
   int greeted_ = 0;  ///< the process of the host that gave the greeting
   int ends_ = 0, hangs_ = 0;
+  bool foresees_ = true;  ///< until a question that was sent ahead took others with it
 };
 
 /// The subject as an implementation of the narrowed loss. A crash is thrown as ProcessEnded or

@@ -54,6 +54,18 @@ def exits(log_probs, old_log_probs, advantages, mask):
     return sound(log_probs, old_log_probs, advantages, mask)
 
 
+had_tokens = set()
+
+
+def dies_where_tokens_are_gone(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    numbers = tuple(log_probs.detach().flatten().tolist())
+    if mask.any():
+        had_tokens.add(numbers)
+    elif numbers in had_tokens:
+        os._exit(5)
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high)
+
+
 def segfaults(log_probs, old_log_probs, advantages, mask):
     if odd(mask):
         ctypes.string_at(0)
