@@ -13,13 +13,12 @@ import copy
 import json
 import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 from typing import Any
 
-PROGRAM = os.environ.get("LOSSGATE_PROGRAM", "")
+from given_run import PROGRAM, GivenRun, lossgate
+
 SCHEMAS = pathlib.Path(__file__).resolve().parent / "testdata"
 MOST_OF_SUMMARY = 64 << 10
 HOSTILE = ["<script>window.ran = 1</script>", "]]><b>", "&lt;&#60;", "\u202e reversed \u2066", "\x00\x01\x1b[31m\ufffe\uffff",
@@ -39,26 +38,12 @@ def missing() -> str:
     return ""
 
 
-def lossgate(*words: object, cwd: pathlib.Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PROGRAM, *map(str, words)], cwd=cwd, capture_output=True, text=True, check=False)
-
-
-class FormsTest(unittest.TestCase):
-    folder: pathlib.Path
-    real: dict[str, Any]
-
+class FormsTest(GivenRun):
     @classmethod
     def setUpClass(cls) -> None:
         import fastjsonschema
         from lxml import etree
-        scratch = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(scratch.cleanup)
-        cls.folder = pathlib.Path(scratch.name)
-        (cls.folder / "empty").mkdir()
-        made = lossgate("gate", "--corpus", "empty", "--loss", "grpo", "--cases", 8, "--jobs", 1, "--impl", "fake_wrong",
-                        "--impl", "fake_exact", "--impl", "fake_doubled", "--out", "real", cwd=cls.folder)
-        assert made.returncode == 1, made.stderr
-        cls.real = json.loads((cls.folder / "real" / "run.json").read_text(encoding="utf-8"))
+        super().setUpClass()
         files = [SCHEMAS / "sarif-written.schema.json"]
         files += [pathlib.Path(whole) for whole in filter(None, [os.environ.get("LOSSGATE_SARIF_SCHEMA")])]
         cls.sarif_rules = [staticmethod(fastjsonschema.compile(json.loads(file.read_text(encoding="utf-8"))))

@@ -15,13 +15,12 @@ import os
 import pathlib
 import resource
 import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 from typing import Any, Iterator
 
-PROGRAM = os.environ.get("LOSSGATE_PROGRAM", "")
+from given_run import PROGRAM, GivenRun, lossgate
+
 CHROMIUM = os.environ.get("LOSSGATE_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome") or ""
 SIZES = ((1440, 900), (768, 1024), (390, 844))
 HOSTILE = [
@@ -49,25 +48,11 @@ def missing() -> str:
     return ""
 
 
-def lossgate(*words: object, cwd: pathlib.Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PROGRAM, *map(str, words)], cwd=cwd, capture_output=True, text=True, check=False)
-
-
-class PageTest(unittest.TestCase):
-    folder: pathlib.Path
-    real: dict[str, Any]
-
+class PageTest(GivenRun):
     @classmethod
     def setUpClass(cls) -> None:
         from playwright.sync_api import sync_playwright
-        scratch = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(scratch.cleanup)
-        cls.folder = pathlib.Path(scratch.name)
-        (cls.folder / "empty").mkdir()
-        made = lossgate("gate", "--corpus", "empty", "--loss", "grpo", "--cases", 8, "--jobs", 1, "--impl", "fake_wrong",
-                        "--impl", "fake_exact", "--impl", "fake_doubled", "--out", "real", cwd=cls.folder)
-        assert made.returncode == 1, made.stderr
-        cls.real = json.loads((cls.folder / "real" / "run.json").read_text(encoding="utf-8"))
+        super().setUpClass()
         player = sync_playwright().start()
         cls.addClassCleanup(player.stop)
         cls.browser = player.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
