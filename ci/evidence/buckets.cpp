@@ -8,7 +8,6 @@
 #include "ci/evidence/subjects.h"
 #include "ci/selection.h"
 #include "fuzz/minimise.h"
-#include "impl/catalog.h"
 #include "properties/diagnosis.h"
 #include "properties/sibling.h"
 
@@ -101,13 +100,8 @@ class Failures {
 }  // namespace
 
 std::vector<Unit> buckets(const Effort& effort) {
-  std::vector<Unit> units;
-  for (const impl::Implementation& variant : impl::catalog()) {
-    if (!variant.fault) continue;
-    units.push_back({variant.loss + "/" + variant.name,
-                     [&variant, effort] { return Failures(variant, effort).run(); }});
-  }
-  return units;
+  return of_each_fault(
+      [effort](const impl::Implementation& variant) { return Failures(variant, effort).run(); });
 }
 
 }  // namespace lossgate::ci::evidence

@@ -6,7 +6,6 @@
 
 #include "ci/evidence/subjects.h"
 #include "ci/selection.h"
-#include "impl/catalog.h"
 #include "properties/diagnosis.h"
 #include "properties/sibling.h"
 
@@ -180,13 +179,8 @@ class Hunt {
 }  // namespace
 
 std::vector<Unit> recall(const Effort& effort) {
-  std::vector<Unit> units;
-  for (const impl::Implementation& variant : impl::catalog()) {
-    if (!variant.fault) continue;
-    units.push_back({variant.loss + "/" + variant.name,
-                     [&variant, effort] { return Hunt(variant, effort).run(); }});
-  }
-  return units;
+  return of_each_fault(
+      [effort](const impl::Implementation& variant) { return Hunt(variant, effort).run(); });
 }
 
 }  // namespace lossgate::ci::evidence

@@ -2,6 +2,7 @@
 #include "ci/evidence/subjects.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "ci/selection.h"
@@ -57,6 +58,17 @@ const impl::Implementation* twin_of(const impl::Implementation& variant) {
     return other.loss == variant.loss && other.name == variant.fault->twin;
   });
   return at == all.end() ? nullptr : &*at;
+}
+
+std::vector<Unit> of_each_fault(
+    const std::function<nlohmann::json(const impl::Implementation&)>& measure) {
+  std::vector<Unit> units;
+  for (const impl::Implementation& variant : impl::catalog()) {
+    if (!variant.fault) continue;
+    units.push_back(
+        {variant.loss + "/" + variant.name, [&variant, measure] { return measure(variant); }});
+  }
+  return units;
 }
 
 std::vector<const properties::Property*> asked_properties() {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,10 @@ Case drawn(const reference::Loss& loss, Dtype dtype, fuzz::Profile profile, std:
 
 /// The sound implementation that a faulty one deviates from, null where there is none.
 const impl::Implementation* twin_of(const impl::Implementation& variant);
+
+/// A unit for each implementation that is wrong on purpose.
+std::vector<Unit> of_each_fault(
+    const std::function<nlohmann::json(const impl::Implementation&)>& measure);
 
 /// What a gate asks: all properties but those of hardening.
 std::vector<const properties::Property*> asked_properties();
