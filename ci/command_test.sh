@@ -176,6 +176,7 @@ containment() {
   grep -q 'threw: out of patience' stdout || fail 'the exception is not named'
   grep -q 'replay .*--impl fake_fragile$' stdout || fail 'a replay would refuse does_not_crash'
   grep -q '7 of 7 cases' stdout || fail 'the run did not go on'
+  expect_no_orphan
 }
 
 interruption() {

@@ -11,10 +11,21 @@ fail() {
 expect() {
   local status=$1 pattern=$2 actual=0
   shift 2
-  "$lossgate" "$@" >stdout 2>stderr || actual=$?
+  LOSSGATE_STARTED_BY=$$ "$lossgate" "$@" >stdout 2>stderr || actual=$?
   [[ $actual == "$status" ]] || fail "exit status $actual, not $status: lossgate $*: $(tail -n 40 stdout) $(cat stderr)"
   grep -Eq -- "$pattern" stdout stderr || fail "'$pattern' is not said by lossgate $*: $(cat stdout stderr)"
   if [[ $status == 2 ]]; then
     [[ $(wc -l <stderr) == 1 ]] || fail "not one line: lossgate $*: $(cat stderr)"
   fi
 }
+
+# Every process that the commands of this test started, at whatever remove, is gone. The tests beside this one have
+# workers too, so theirs are told apart by the environment; a signal takes its time, so a dying one has two seconds.
+expect_no_orphan() {
+  local left tries=0
+  left=$(living)
+  while [[ -n $left ]] && ((tries++ < 20)); do sleep 0.1 && left=$(living); done
+  [[ -z $left ]] || fail "an orphan lives: $(for one in $left; do tr '\0' ' ' <"${one%environ}cmdline"; done)"
+}
+
+living() { grep -lsz "^LOSSGATE_STARTED_BY=$$\$" /proc/[0-9]*/environ; }

@@ -112,6 +112,7 @@ containment() {
   grep -q 'threw: out of patience' brittle/run.json || fail 'the exception is not named'
   grep -q 'no memory: threw std::bad_alloc' brittle/run.json || fail 'the allocation was not refused'
   grep -q 'exited with status 7' brittle/run.json || fail 'the exit is not named'
+  expect_no_orphan
 }
 
 shards() {
