@@ -56,7 +56,8 @@ def table(names: list[str], runs: list[dict], judged: Judged) -> list[str]:
         lines.append(f"| {' | '.join([*row, *shown, ', '.join(flips), judgement])} |")
     broken = {row[:2] for row in rows}
     quiet = {key for verdicts, _ in columns for key in verdicts} - broken
-    return [f"{len(rows)} faults, {unjudged} of them new: nobody has judged them yet.", "", *lines, "",
+    news = f"{unjudged} of them new: nobody has judged them yet" if unjudged else "each of them judged before"
+    return [f"{len(rows)} faults, {news}.", "", *lines, "",
             f"{len(quiet)} pairs of subject and property are violated in none of these releases."]
 
 
