@@ -94,13 +94,17 @@ class Page(unittest.TestCase):
         self.assertEqual(figure(sections.bounds([part, other]), "outputs whose benign median").measured, "0 of 1")
 
     def test_sensitivity_holds_the_worst_loss_against_the_goal(self) -> None:
-        def unit(noticed: float) -> dict:
+        def unit(noticed: float, tenfold: int = 1) -> dict:
             fault = {"faults": 10, "missed": 0, "without_digit": 0, "smallest_noticed": noticed,
+                     "beyond": {"size": 3.0, "noticed": 10, "tenfold": tenfold},
                      "smallest_implied": 2.0**-20, "ratio": {"median": 1.0, "p95": 1.1, "largest": 1.2}}
             return {"loss": "grpo", "dtype": "f32", "implementation": "eager", "cases": 10,
                     "faults": {"the loss": fault}}
         self.assertTrue(sections.sensitivity([unit(2.0**-20)])[0][0].met)
         self.assertFalse(sections.sensitivity([unit(2.0**-20), unit(2.0**-19)])[0][0].met)
+        tenfold = "faults of 3 x implied noticed, were every error"
+        self.assertTrue(figure(sections.sensitivity([unit(2.0**-20)]), tenfold).met)
+        self.assertFalse(figure(sections.sensitivity([unit(2.0**-20, 10)]), tenfold).met)
 
     def test_a_bias_is_seen_where_it_moves_the_mean_by_six_deviations(self) -> None:
         def unit(moved: float) -> dict:

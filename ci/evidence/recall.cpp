@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ci/evidence/subjects.h"
+#include "ci/evidence/tenfold.h"
 #include "ci/selection.h"
 #include "properties/diagnosis.h"
 #include "properties/sibling.h"
@@ -25,23 +26,6 @@ double thread_seconds() {
   std::timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-/// The arithmetic, each of whose operations may err ten times as much: what would be missed if our
-/// bounds were that wide.
-Arithmetic tenfold(Arithmetic arithmetic) {
-  constexpr double kFactor = 10.0;
-  for (double* error : {&arithmetic.roundoff, &arithmetic.eta, &arithmetic.sum.roundoff,
-                        &arithmetic.matmul.roundoff}) {
-    *error *= kFactor;
-  }
-  for (Store& store : arithmetic.stages) store = {store.roundoff * kFactor, store.eta * kFactor};
-  return arithmetic;
-}
-
-impl::Implementation with_tenfold_errors(impl::Implementation row) {
-  row.arithmetic = [own = row.arithmetic](Dtype stored) { return tenfold(own(stored)); };
-  return row;
 }
 
 /// What the first case that showed the fault was, and what it cost.

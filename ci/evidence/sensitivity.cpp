@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ci/evidence/pushed.h"
+#include "ci/evidence/tenfold.h"
 
 /// The smallest fault that is noticed, beside the smallest that the bounds imply.
 namespace lossgate::ci::evidence {
@@ -22,6 +23,11 @@ constexpr Kinds kFaults[] = {{"one gradient entry", &Pushed::gradient_entry},
                              {"the loss", &Pushed::loss},
                              {"the count that divides", &Pushed::count},
                              {"one token's weight", &Pushed::token_weight}};
+
+/// In units of the smallest fault that the bounds imply: where each is noticed. Results are numbers
+/// of their format, of which a sound one may lie half a step to one side of the truth and the first
+/// that is not accepted one and a half to the other.
+constexpr double kBeyond = 3.0;
 
 /// Sizes from 2^-60 to 2^4 are tried, halved on a logarithmic scale down to 1/64 of a power of two.
 constexpr double kSmallest = -60.0, kLargest = 4.0, kStep = 1.0 / 64.0;
@@ -46,14 +52,18 @@ double quantile(std::vector<double> values, double share) {
 /// All that one kind of fault showed.
 struct Found {
   std::int64_t without_digit = 0, missed = 0;
+  std::int64_t beyond = 0, beyond_tenfold = 0;   ///< noticed, of those of kBeyond
   std::vector<double> noticed, implied, ratios;  ///< sizes, and of those of a case the quotient
 
-  void add(const Pushed& pushed, const std::vector<Push>& pushes) {
+  /// `wide` is the same answer, judged with errors ten times as large.
+  void add(const Pushed& pushed, const Pushed& wide, const std::vector<Push>& pushes) {
     const double least = pushed.implied(pushes);
     if (!(least < 1.0)) {
       ++without_digit;
       return;
     }
+    beyond += pushed.noticed(pushes, kBeyond * least);
+    beyond_tenfold += wide.noticed(pushes, kBeyond * least);
     const double exponent = smallest_noticed(pushed, pushes);
     if (exponent > kLargest) {
       ++missed;
@@ -67,6 +77,7 @@ struct Found {
   json text() const {
     json row = {{"faults", noticed.size() + static_cast<std::size_t>(missed)},
                 {"missed", missed},
+                {"beyond", {{"size", kBeyond}, {"noticed", beyond}, {"tenfold", beyond_tenfold}}},
                 {"without_digit", without_digit}};
     if (noticed.empty()) return row;
     row["smallest_noticed"] = quantile(noticed, 0.0);
@@ -80,13 +91,16 @@ struct Found {
 };
 
 json measure(const Sound& sound, const Effort& effort) {
+  const impl::Implementation erring = with_tenfold_errors(*sound.implementation);
+  const Sound wide{sound.loss, &erring, sound.dtype};
   std::array<Found, std::size(kFaults)> found;
   std::int64_t asked = 0;
   const std::int64_t cases = effort.of(60, 4000);
   for (std::int64_t i = 0; i < cases; ++i) {
     const auto profile = i % 2 == 0 ? fuzz::Profile::benign : fuzz::Profile::hostile;
-    const Pushed pushed(sound, drawn(*sound.loss, sound.dtype, profile, effort.seed, i));
-    if (!pushed.usable()) continue;
+    const Case c = drawn(*sound.loss, sound.dtype, profile, effort.seed, i);
+    const Pushed pushed(sound, c), widely(wide, c);
+    if (!pushed.usable() || !widely.usable()) continue;
     ++asked;
     for (std::size_t f = 0; f < found.size(); ++f) {
       fuzz::Choices choices(effort.seed ^ fuzz::mix(static_cast<std::uint64_t>(i)));
@@ -94,7 +108,7 @@ json measure(const Sound& sound, const Effort& effort) {
       if (pushes.empty()) continue;
       const double sign = choices.sometimes(0.5) ? -1.0 : 1.0;
       for (Push& push : pushes) push.amount *= sign;
-      found[f].add(pushed, pushes);
+      found[f].add(pushed, widely, pushes);
     }
   }
   json faults = json::object();
