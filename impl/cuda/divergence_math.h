@@ -28,6 +28,7 @@ template <class F>
 struct DivergenceOptions {
   F beta, rest;          ///< rest = 1 - beta
   F log_beta, log_rest;  ///< 0 where the mixture is not formed
+  bool soft = false;     ///< beta = 0 without the teacher's entropy
 };
 
 /// What one entry adds to KL(teacher || m) and to KL(student || m), and what the second was
@@ -51,7 +52,8 @@ LOSSGATE_HOST_DEVICE inline DivergenceEntry<F> divergence_entry(
     F student, F teacher, const DivergenceOptions<F>& options) {
   using std::exp;
   if (options.beta == F(0)) {
-    return {weighed(teacher, exp(teacher), teacher - student), F(0), F(0)};
+    const F surprise = options.soft ? -student : teacher - student;
+    return {weighed(teacher, exp(teacher), surprise), F(0), F(0)};
   }
   if (options.rest == F(0)) {
     const F difference = student - teacher;

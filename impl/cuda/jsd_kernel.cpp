@@ -15,6 +15,7 @@ LossResult jsd_step(MicroBatch& micro_batch) {
     JsdArrays<Stored> arrays;
     arrays.batch = host.tokens();
     arrays.options = read_divergence_options(host.spec());
+    arrays.options.soft = host.spec().number("soft_cross_entropy") != 0.0;
     arrays.vocab = host.extent(Axis::vocab);
     arrays.temperature = static_cast<float>(host.spec().number("temperature"));
     arrays.student = host.field<Stored>("student_logits");

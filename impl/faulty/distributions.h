@@ -72,7 +72,9 @@ class JensenShannon {
   using V = typename Format::Value;
   using Variable = Var<Format>;
 
-  JensenShannon(double beta, DivergenceFault fault) : beta_(beta), fault_(fault) {}
+  /// `soft`: at beta = 0 the teacher's entropy is left out.
+  JensenShannon(double beta, DivergenceFault fault, bool soft = false)
+      : beta_(beta), fault_(fault), soft_(soft) {}
 
   Variable operator()(const VarRow<Format>& student, const VarRow<Format>& teacher) const {
     Tape<Format>& tape = student.front().tape();
@@ -80,7 +82,7 @@ class JensenShannon {
     for (std::size_t v = 0; v < student.size(); ++v) {
       const Variable p = student[v], q = teacher[v];
       if (beta_ == 0.0) {
-        from_teacher.push_back(entry(q, q - p));
+        from_teacher.push_back(entry(q, soft_ ? -p : q - p));
       } else if (beta_ == 1.0) {
         from_student.push_back(entry(p, p - q));
       } else if (impossible(p) && impossible(q)) {
@@ -126,6 +128,7 @@ class JensenShannon {
 
   double beta_;
   DivergenceFault fault_;
+  bool soft_;
 };
 
 }  // namespace lossgate::impl

@@ -34,7 +34,8 @@ class EagerJsd {
         vocab_(micro_batch.part.shape[Axis::vocab]),
         width_(linear ? micro_batch.part.shape[Axis::hidden] : 0),
         temperature_(static_cast<V>(spec_.number("temperature"))),
-        divergence_(spec_.number("beta"), divergence_fault(options.fault)) {}
+        divergence_(spec_.number("beta"), divergence_fault(options.fault),
+                    !linear && spec_.number("soft_cross_entropy") != 0.0) {}
 
   LossResult run() {
     std::vector<Variable> even, odd;

@@ -53,6 +53,11 @@ Divergence jensen_shannon(const at::Tensor& student, const at::Tensor& teacher, 
           from_student * (1.0 - beta)};
 }
 
+Divergence soft_cross_entropy(const at::Tensor& student, const at::Tensor& teacher) {
+  const at::Tensor q = teacher.exp();
+  return {weighed(q, teacher, -student).sum(-1), -q};
+}
+
 void check_divergence_options(double beta, double temperature) {
   TORCH_CHECK(beta >= 0.0 && beta <= 1.0, "beta must lie in [0, 1], got ", beta);
   TORCH_CHECK(temperature > 0.0, "temperature must be positive, got ", temperature);

@@ -40,6 +40,9 @@ struct Divergence {
 Divergence jensen_shannon(const at::Tensor& student, const at::Tensor& teacher, double beta,
                           bool normalised);
 
+/// -sum q log p: the forward KL without the teacher's entropy.
+Divergence soft_cross_entropy(const at::Tensor& student, const at::Tensor& teacher);
+
 /// Refuses a beta outside [0, 1] and a temperature that is not positive.
 void check_divergence_options(double beta, double temperature);
 

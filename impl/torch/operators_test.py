@@ -65,7 +65,7 @@ VARIANTS = {
     "log_prob": [{"temperature": 0.7}],
     "cross_entropy": [{"label_smoothing": 0.3, "z_loss": 0.1}, {"label_smoothing": 1.0}],
     "entropy_bonus": [{"coefficient": 0.5, "reduction": "sequence_mean"}],
-    "jsd": DIVERGENCES,
+    "jsd": [*DIVERGENCES, {"beta": 0.0, "soft_cross_entropy": True}],
     "sparse_jsd": [*DIVERGENCES, {"tail": False}, {"tail_floor": 0.9, "beta": 1.0}],
     "linear_jsd": DIVERGENCES,
 }
@@ -132,6 +132,12 @@ class Operators(unittest.TestCase):
             terms = terms.masked_fill(label == -100, 0)
             torch.testing.assert_close(per_token, terms)
             torch.testing.assert_close(loss, terms.sum() / 5)
+
+    def test_jsd_without_the_entropy_of_its_teacher_is_a_cross_entropy(self):
+        (student, teacher, label), _, counts = arguments()["jsd"]
+        expected = torch.nn.functional.cross_entropy(student.flatten(0, 1), teacher.softmax(-1).flatten(0, 1), reduction="none")
+        per_token = call("jsd", (student, teacher, label), counts, beta=0.0, soft_cross_entropy=True)[1]
+        torch.testing.assert_close(per_token, expected.view_as(label).masked_fill(label == -100, 0))
 
     def test_cross_entropy_is_that_of_torch(self):
         (logits, label), _, counts = arguments()["cross_entropy"]

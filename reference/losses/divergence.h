@@ -62,4 +62,19 @@ Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real 
   return result;
 }
 
+/// The forward KL without the teacher's entropy: -sum q log p, with the same slope -q.
+template <class S>
+Divergence<S> soft_cross_entropy(const Row<S>& student, const Row<S>& teacher) {
+  const Eigen::Index n = student.size();
+  Divergence<S> result{S(0), Row<S>(n)};
+  Sum<S> total(n);
+  for (Eigen::Index v = 0; v < n; ++v) {
+    const S q = exp(teacher[v]);
+    total.add(weighed(q, -student[v]));
+    result.slope[v] = -q;
+  }
+  result.value = total.value();
+  return result;
+}
+
 }  // namespace lossgate::reference

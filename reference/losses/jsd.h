@@ -14,25 +14,34 @@ inline std::vector<Option> jsd_options() {
           temperature_option(), num_items_option()};
 }
 
+/// What trainers call the forward KL is often this: the same gradient, another value.
+inline Option soft_cross_entropy_option() {
+  return flag_option("soft_cross_entropy",
+                     "at beta 0 leave out the teacher's entropy: -sum q log p");
+}
+
 /// Distillation by the generalised Jensen-Shannon divergence over the full vocabulary.
 ///
 /// Formula: jensen_shannon(log_softmax(student_logits / T), log_softmax(teacher_logits / T), beta),
-///   reduced over positions whose label is not -100 (token_mean is "batchmean").
+///   reduced over positions whose label is not -100 (token_mean is "batchmean"). At beta = 0 with
+///   soft_cross_entropy the teacher's entropy, a constant, is left out.
 /// Shapes: logits [sequences, tokens, vocab], label [sequences, tokens]. Units: nats.
 /// Gradient: for student_logits: (g - p sum g) / T with g the slope by log-prob. Zero where masked.
 /// Error: where both log-probs underflow, log(beta q + (1 - beta) p) is log 0; a logit of -infinity
 ///   in both distributions gives 0 (inf - inf).
 /// Source: Agarwal et al. 2024 (arXiv:2306.13649); TRL `GKDTrainer.generalized_jsd_loss`
-///   (huggingface/trl#5407); Liger `ops/jsd.py`.
+///   (huggingface/trl#5407); Liger `ops/jsd.py`; the cross-entropy: torchtune `ForwardKLLoss`.
 struct Jsd {
   static LossSignature signature() {
     return {
         .id = "jsd",
         .title = "generalised Jensen-Shannon divergence over the vocabulary",
-        .formula = "beta KL(q || m) + (1 - beta) KL(p || m), m = beta q + (1 - beta) p; ends: KL",
+        .formula =
+            "beta KL(q || m) + (1 - beta) KL(p || m), m = beta q + (1 - beta) p; ends: KL, "
+            "or -sum q log p",
         .source = "arXiv:2306.13649; huggingface/trl#5407",
         .forms = {kShiftedForm, kLogSumExpForm},
-        .options = jsd_options(),
+        .options = options(),
         .fields = {logits_field("student_logits", Role::differentiable, "p"),
                    logits_field("teacher_logits", Role::constant, "q"),
                    label_field("only tells which positions count")},
@@ -44,18 +53,26 @@ struct Jsd {
     };
   }
 
+  static std::vector<Option> options() {
+    std::vector<Option> all = jsd_options();
+    all.push_back(soft_cross_entropy_option());
+    return all;
+  }
+
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const auto student = in.field("student_logits"), teacher = in.field("teacher_logits");
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S temperature = in.option("temperature"), upstream = in.upstream();
     const auto beta = static_cast<Real>(in.spec().number("beta"));
-    const bool shifted = in.form(kShiftedForm);
+    const bool shifted = in.form(kShiftedForm),
+               soft = in.spec().number("soft_cross_entropy") != 0.0;
     evaluate_by_row(
         in, out, "student_logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
           const Row<S> p = log_softmax(read_logits(student, s, t, vocab, temperature), shifted);
           const Row<S> q = log_softmax(read_logits(teacher, s, t, vocab, temperature), shifted);
-          Divergence<S> d = jensen_shannon(p, q, beta);
+          Divergence<S> d =
+              soft && beta == 0 ? soft_cross_entropy(p, q) : jensen_shannon(p, q, beta);
           const S scale = upstream * weight;
           for (std::int64_t v = 0; v < vocab; ++v) d.slope[v] = scale * d.slope[v];
           Row<S> gradient = log_softmax_gradient(p, d.slope);

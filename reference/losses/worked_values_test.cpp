@@ -166,7 +166,11 @@ TEST(WorkedJsd, OfTwoTokens) {
   worked.with("beta", 0.0)
       .gives("loss", {0.75 * std::log(1.5) + 0.25 * std::log(0.5)})
       .gives("gradient.student_logits", {-0.25, 0.25});
-  // beta = 1: 1/2 ln(2/3) + 1/2 ln 2 = ln(4/3) / 2; gradient p (log p/q - KL) = -+ ln 3 / 4.
+  // Without the teacher's entropy: 3/4 ln 2 + 1/4 ln 2; the same gradient.
+  worked.with("soft_cross_entropy", 1.0)
+      .gives("loss", {kLn2})
+      .gives("gradient.student_logits", {-0.25, 0.25});
+  // beta = 1, where nothing is left out: 1/2 ln(2/3) + 1/2 ln 2 = ln(4/3) / 2; gradient p (log p/q - KL) = -+ ln 3 / 4.
   worked.with("beta", 1.0)
       .gives("loss", {std::log(4.0 / 3.0) / 2.0})
       .gives("gradient.student_logits", {-kLn3 / 4.0, kLn3 / 4.0});
