@@ -53,11 +53,34 @@ KD = "torchtune.modules.loss.kd_losses"
 @fault("torchtune.chunked_reverse_kl.empty", "0 / 0 of a batch without a label, which the same loss without chunks is spared",
        "torchtune==0.6.1")
 def chunked_reverse_kl_empty() -> Seen:
+    return chunked_empty("Reverse")
+
+
+@fault("torchtune.chunked_forward_kl.empty", "0 / 0 of a batch without a label, which the same loss without chunks is spared",
+       "torchtune==0.4.0", "torchtune==0.3.1 torchtune==0.6.1")
+def chunked_forward_kl_empty() -> Seen:
+    return chunked_empty("Forward")
+
+
+def chunked_empty(kind: str) -> Seen:
     logits, teacher, label = leaf([[0.5, 0.0]]), torch.zeros(1, 1, 2), torch.tensor([[-100]])
     losses = Release("torchtune", (KD,)).load(KD)
-    whole = losses.ReverseKLLoss()(logits[0], teacher[0], label)
-    found = not_finite(losses.ReverseKLWithChunkedOutputLoss(1)([logits], [teacher], label), logits, "loss 0, gradient 0")
+    whole = getattr(losses, f"{kind}KLLoss")()(logits[0], teacher[0], label)
+    loss = getattr(losses, f"{kind}KLWithChunkedOutputLoss")(1)([logits], [teacher], label)
+    found = not_finite(loss, logits, "loss 0, gradient 0")
     return Seen(found.wrong and bool(whole == 0), f"{found.numbers}; without chunks {shown(whole)}")
+
+
+@fault("torchtune.chunked_forward_kl.chunks", "each chunk is divided by its own tokens, and the mean of that is taken",
+       "torchtune==0.3.1", "torchtune==0.4.0 torchtune==0.6.1")
+def chunked_forward_kl() -> Seen:
+    losses = Release("torchtune", (KD,)).load(KD)
+    logits, label = torch.zeros(1, 4, 2), torch.tensor([[0, -100, 0, 0]])
+    logits[0, 0, 0] = -4.0
+    teacher = torch.zeros(1, 4, 2)
+    whole = losses.ForwardKLLoss()(logits[0], teacher[0], label)
+    chunked = losses.ForwardKLWithChunkedOutputLoss(2)(list(logits.chunk(2, 1)), list(teacher.chunk(2, 1)), label)
+    return Seen(not torch.allclose(chunked, whole), f"in two chunks {shown(chunked)}, in one {shown(whole)}")
 
 
 @fault("torchtune.cross_entropy.split", "each micro-batch is divided by its own tokens, the recipe averages them",

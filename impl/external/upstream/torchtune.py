@@ -31,15 +31,30 @@ def distiller(name: str, *options):
     return getattr(distillation, name)(*options)
 
 
+def forward_kl(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, reduction: str) -> Tensor:
+    return divergence(distiller("ForwardKLLoss"), student_logits, teacher_logits, label, reduction)
+
+
 def reverse_kl(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, reduction: str) -> Tensor:
-    loss = distiller("ReverseKLLoss")
+    return divergence(distiller("ReverseKLLoss"), student_logits, teacher_logits, label, reduction)
+
+
+def divergence(loss, student_logits: Tensor, teacher_logits: Tensor, label: Tensor, reduction: str) -> Tensor:
     label = label.long().contiguous()  # the recipe's come from torch.hstack
     return loss(student_logits.flatten(0, 1), teacher_logits.flatten(0, 1), label, reduction == "token_mean")
 
 
+def chunked_forward_kl(student_logits: Tensor, teacher_logits: Tensor, label: Tensor) -> Tensor:
+    return chunked("ForwardKLWithChunkedOutputLoss", student_logits, teacher_logits, label)
+
+
 def chunked_reverse_kl(student_logits: Tensor, teacher_logits: Tensor, label: Tensor) -> Tensor:
+    return chunked("ReverseKLWithChunkedOutputLoss", student_logits, teacher_logits, label)
+
+
+def chunked(name: str, student_logits: Tensor, teacher_logits: Tensor, label: Tensor) -> Tensor:
     chunks = min(2, label.shape[1])
-    loss = distiller("ReverseKLWithChunkedOutputLoss", chunks)
+    loss = distiller(name, chunks)
     return loss(list(student_logits.chunk(chunks, 1)), list(teacher_logits.chunk(chunks, 1)), label.long().contiguous())
 
 
