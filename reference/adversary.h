@@ -43,7 +43,7 @@ struct Adversary {
   friend Adversary operator+(const Adversary& a, const Adversary& b) {
     if (a.is_exact(0.0L)) return b;
     if (b.is_exact(0.0L)) return a;
-    return off(a.truth + b.truth, a.v + b.v, rounding(a.v + b.v));
+    return off(a.truth + b.truth, a.v + b.v, rounding(a.v + b.v) + tracking::current->flush);
   }
   friend Adversary operator-(const Adversary& a, const Adversary& b) { return a + -b; }
   friend Adversary operator*(const Adversary& a, const Adversary& b) {
@@ -108,7 +108,10 @@ inline Adversary sigmoid(const Adversary& a) {
 
 template <>
 struct Entry<Adversary> {
-  static Adversary stored(double value, std::int64_t /*key*/) { return Adversary(value); }
+  static Adversary stored(double value, std::int64_t /*key*/) {
+    const double size = std::fabs(value);
+    return Adversary::off(value, value, size < tracking::current->flush ? size : 0.0);
+  }
   static Adversary constant(Real value) {
     const double stored = round_to(tracking::current->compute, static_cast<double>(value));
     return Adversary::off(value, value, stored == value ? 0.0 : Adversary::rounding(value));

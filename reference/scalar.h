@@ -37,7 +37,9 @@ template <>
 struct Entry<Tracked> {
   static Tracked stored(double value, std::int64_t /*key*/) {
     if (value != value) return {value, tracking::kInfinity, tracking::kInfinity, 0.0};
-    return {value, 0.0, std::isinf(value) ? 0.0 : std::fabs(value), 0.0};
+    const double size = std::fabs(value);
+    return {value, size < tracking::current->flush ? size : 0.0, std::isinf(value) ? 0.0 : size,
+            0.0};
   }
   static Tracked constant(Real value) {
     const bool exact = round_to(tracking::current->compute, static_cast<double>(value)) == value;

@@ -95,7 +95,9 @@ class Sum<Tracked> {
     // Adding a zero is exact, so no term meets more roundings than there are other terms.
     const double growth = std::min(rule.growth(extent_), terms_ - 1.0);
     const Real v = total_.value();
-    const double rounding = terms_ > 1.0 ? tracking::roundoff(v, half_) : 0.0;
+    const double rounding =
+        terms_ > 1.0 ? tracking::roundoff(v, half_) + (terms_ - 1.0) * tracking::current->flush
+                     : 0.0;
     return tracking::finish(
         v,
         err_ + tracking::product(compounded(growth * rule.roundoff), magnitudes_ + err_) + rounding,

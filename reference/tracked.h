@@ -143,8 +143,8 @@ inline Tracked operator-(const Tracked& a) { return {-a.v, a.err, a.peak, a.half
   const Real v = a.v + b.v;
   if (tracking::from_stored_infinity(a, b)) return tracking::from_infinity(v, a, b);
   const double half = a.half + b.half;
-  return tracking::finish(v, a.err + b.err + tracking::roundoff(v, half), std::max(a.peak, b.peak),
-                          half);
+  return tracking::finish(v, a.err + b.err + tracking::roundoff(v, half) + tracking::current->flush,
+                          std::max(a.peak, b.peak), half);
 }
 
 inline Tracked operator-(const Tracked& a, const Tracked& b) { return a + -b; }

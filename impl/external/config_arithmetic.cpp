@@ -60,7 +60,7 @@ std::optional<DeclaredSum> sum(const Reader& reader, const std::string& file, co
 DeclaredArithmetic read_arithmetic(const toml::table& table, const std::string& file,
                                    const LossSignature& loss) {
   const Reader reader(table, file, "[subject.arithmetic]");
-  reader.allow({"compute", "form", "stages", "sum", "matmul", "exp_slope"});
+  reader.allow({"compute", "form", "stages", "sum", "matmul", "exp_slope", "subnormals"});
   DeclaredArithmetic declared;
   if (const toml::node* node = reader.find("compute")) {
     declared.compute = format(reader, "compute", *node);
@@ -79,6 +79,12 @@ DeclaredArithmetic read_arithmetic(const toml::table& table, const std::string& 
   declared.sum = sum(reader, file, "sum");
   declared.matmul = sum(reader, file, "matmul");
   declared.exp_slope = number(reader, "exp_slope", 0.0, 0.0, kMostSlope);
+  if (const toml::node* node = reader.find("subnormals")) {
+    static const std::vector<std::pair<std::string_view, bool>> words = {{"kept", false},
+                                                                         {"flushed", true}};
+    declared.subnormals_flushed =
+        named(reader, node->source(), "'subnormals'", node->value_or(std::string_view()), words);
+  }
   return declared;
 }
 

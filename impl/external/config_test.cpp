@@ -101,6 +101,7 @@ stages = { log_prob = "bf16", per_token = "stored" }
 sum = "sequential"
 matmul = { order = "blocked", width = 64, in = "f64" }
 exp_slope = 1
+subnormals = "flushed"
 [subject.contract]
 masked = { default = "any", x = "-inf", mask = 0 }
 refuses_invalid = true
@@ -128,7 +129,8 @@ empty_rows = "counted"
       .stages = {{Stage::log_prob, Dtype::bf16}, {Stage::per_token, Format()}},
       .sum = DeclaredSum{SumOrder::sequential, 1.0, {}},
       .matmul = DeclaredSum{SumOrder::blocked, 64.0, Dtype::f64},
-      .exp_slope = 1.0};
+      .exp_slope = 1.0,
+      .subnormals_flushed = true};
   EXPECT_EQ(subject.arithmetic, arithmetic);
   EXPECT_EQ(subject.masked, Masked::anything);
   EXPECT_EQ(subject.masked_of_field.at("x"), Masked::minus_infinity);
@@ -169,6 +171,8 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "arithmetic = { sum = { order = 'lanes', width = 0.5 } }\n",
        "'width' must be a number from 1 to 1048576"},
       {kHead + "arithmetic = { exp_slope = -1 }\n", "'exp_slope' must be a number from 0 to 100"},
+      {kHead + "arithmetic = { subnormals = 'lost' }\n",
+       "'subnormals' must be one of kept, flushed"},
       {kHead + "contract = { masked = { y = 0 } }\n", "no field 'y'"},
       {kHead + "contract = { masked = 'nan' }\n", "must be one of any, -inf, finite, ordinary, 0"},
       {kHead + "contract = { empty_rows = 'mean' }\n",

@@ -62,7 +62,7 @@ Arithmetic arithmetic_of(const DeclaredArithmetic& declared, Dtype stored) {
   if (declared.sum) arithmetic.sum = rule_of(*declared.sum, arithmetic.roundoff);
   if (declared.matmul) arithmetic.matmul = rule_of(*declared.matmul, arithmetic.roundoff);
   arithmetic.math.exp_slope = declared.exp_slope;
-  return arithmetic;
+  return declared.subnormals_flushed ? with_subnormals_flushed(arithmetic) : arithmetic;
 }
 
 std::vector<std::string> toml_lines(const DeclaredArithmetic& declared) {
@@ -82,6 +82,7 @@ std::vector<std::string> toml_lines(const DeclaredArithmetic& declared) {
     text << "exp_slope = " << declared.exp_slope;
     lines.push_back(text.str());
   }
+  if (declared.subnormals_flushed) lines.push_back("subnormals = \"flushed\"");
   return lines;
 }
 

@@ -28,7 +28,8 @@ struct DeclaredArithmetic {
   std::string form = {};  ///< of the loss's forms; empty: undeclared, the widest counts
   std::vector<std::pair<Stage, Format>> stages = {};  ///< intermediates stored in a format
   std::optional<DeclaredSum> sum = {}, matmul = {};
-  double exp_slope = 0.0;  ///< ulps that exp loses for each unit of its argument
+  double exp_slope = 0.0;           ///< ulps that exp loses for each unit of its argument
+  bool subnormals_flushed = false;  ///< as XLA does on CPUs, and fast-math where it is linked in
   bool operator==(const DeclaredArithmetic&) const = default;
 };
 

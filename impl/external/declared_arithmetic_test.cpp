@@ -29,6 +29,16 @@ TEST(DeclaredArithmetic, StoresAndSumsInTheFormatsThatItNames) {
   EXPECT_EQ(arithmetic.math.exp_slope, 1.0);
 }
 
+TEST(DeclaredArithmetic, FlushesToTheSmallestNormalNumber) {
+  const Arithmetic kept = arithmetic_of({}, Dtype::f32);
+  const Arithmetic flushed = arithmetic_of({.subnormals_flushed = true}, Dtype::f32);
+  EXPECT_EQ(kept.flush, 0.0);
+  EXPECT_EQ(flushed.flush, min_normal(Dtype::f32));
+  EXPECT_EQ(flushed.eta, min_normal(Dtype::f32));
+  EXPECT_EQ(flushed.stage(Stage::accumulate).eta, min_normal(Dtype::f32));
+  EXPECT_EQ(flushed.stage(Stage::gradient), Store{});
+}
+
 TEST(DeclaredArithmetic, IsWrittenAsItIsRead) {
   const DeclaredArithmetic declared = {
       .compute = Dtype::f32,
@@ -36,7 +46,8 @@ TEST(DeclaredArithmetic, IsWrittenAsItIsRead) {
       .stages = {{Stage::log_prob, Dtype::bf16}, {Stage::per_token, Format()}},
       .sum = DeclaredSum{SumOrder::sequential, 1.0, {}},
       .matmul = DeclaredSum{SumOrder::blocked, 64.0, Dtype::f16},
-      .exp_slope = 1.5};
+      .exp_slope = 1.5,
+      .subnormals_flushed = true};
   std::string text = "[[subject]]\nloss = 'toy'\nentry = 'py:a.py:f'\n[subject.arithmetic]\n";
   for (const std::string& line : toml_lines(declared)) text += line + '\n';
   const auto subjects = parse_config(text, "lossgate.toml", "/", [](std::string_view) {

@@ -37,6 +37,15 @@ Arithmetic plain_arithmetic(Dtype compute, std::string_view form) {
   return a;
 }
 
+Arithmetic with_subnormals_flushed(Arithmetic arithmetic) {
+  arithmetic.flush = min_normal(arithmetic.compute);
+  arithmetic.eta = std::max(arithmetic.eta, arithmetic.flush);
+  for (Store& store : arithmetic.stages) {
+    if (store.eta > 0.0) store.eta = std::max(store.eta, arithmetic.flush);
+  }
+  return arithmetic;
+}
+
 std::vector<std::string> joined_forms(const std::vector<std::string>& first,
                                       const std::vector<std::string>& second) {
   std::vector<std::string> all;

@@ -55,6 +55,9 @@ struct Arithmetic {
   Dtype compute = Dtype::f32;  ///< format of elementwise results; decides what overflows
   double roundoff = 0.0;       ///< of elementwise operations
   double eta = 0.0;            ///< smallest positive elementwise result
+  /// Subnormals are read and written as 0: what is below this number, the smallest normal one, is
+  /// lost at every operation, additions included. 0 where nothing is flushed.
+  double flush = 0.0;
   SumRule sum;
   SumRule matmul;
   std::array<Store, static_cast<std::size_t>(Stage::count)> stages{};
@@ -71,6 +74,9 @@ struct Arithmetic {
 
 /// Everything in one format: elementwise operations, pairwise sums, sequential matrix products.
 Arithmetic plain_arithmetic(Dtype compute, std::string_view form);
+
+/// The same where the device or a library flushes subnormals to 0, in what it stores too.
+Arithmetic with_subnormals_flushed(Arithmetic arithmetic);
 
 /// Each of the first forms with each of the second, for a loss that makes both choices.
 std::vector<std::string> joined_forms(const std::vector<std::string>& first,
