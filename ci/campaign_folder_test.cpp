@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "ci/errors.h"
+#include "corpora/given_folder.h"
 #include "fuzz/draw_case.h"
 #include "reference/reference.h"
 
@@ -14,13 +15,6 @@ namespace lossgate::ci {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Scratch {
- public:
-  Scratch() { fs::remove_all(path()); }
-  ~Scratch() { fs::remove_all(path()); }
-  static fs::path path() { return fs::temp_directory_path() / "lossgate-campaign-folder"; }
-};
 
 Case some_case() {
   fuzz::Choices choices(1);
@@ -38,9 +32,9 @@ report::RunRecord a_finding(const std::string& fingerprint) {
 }
 
 TEST(CampaignFolder, RemembersWhatItWasTold) {
-  const Scratch scratch;
+  const GivenFolder scratch;
   {
-    CampaignFolder folder(Scratch::path());
+    CampaignFolder folder(scratch.path());
     EXPECT_FALSE(folder.history().begun);
     folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3, 65535});
     folder.spent("grpo/host", 100, 1.5);
@@ -49,7 +43,7 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
     folder.found(a_finding("a|b"));
     EXPECT_EQ(folder.waiting(), 0u);
   }
-  const CampaignFolder folder(Scratch::path());
+  const CampaignFolder folder(scratch.path());
   const History& history = folder.history();
   EXPECT_TRUE(history.begun);
   EXPECT_EQ(history.damaged, 0);
@@ -59,13 +53,13 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
   ASSERT_EQ(history.findings.findings.size(), 1u);
   EXPECT_EQ(history.findings.findings[0].fingerprint, "a|b");
   EXPECT_EQ(folder.corpus_of("grpo", 1).size(), 1u);
-  EXPECT_TRUE(fs::exists(Scratch::path() / "findings/0123456789abcdef.case"));
+  EXPECT_TRUE(fs::exists(scratch.path() / "findings/0123456789abcdef.case"));
 }
 
 TEST(CampaignFolder, TellsHowFarItWasWheneverTheClockWasRead) {
-  const Scratch scratch;
+  const GivenFolder scratch;
   {
-    CampaignFolder folder(Scratch::path());
+    CampaignFolder folder(scratch.path());
     folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3, 65535});
     folder.spent("grpo/host", 100, 1.5);
     folder.elapsed(2.0);
@@ -75,7 +69,7 @@ TEST(CampaignFolder, TellsHowFarItWasWheneverTheClockWasRead) {
     folder.found(a_finding("a|b"));
     folder.elapsed(1.0);
   }
-  const auto points = read_history(Scratch::path() / "journal").points;
+  const auto points = read_history(scratch.path() / "journal").points;
   ASSERT_EQ(points.size(), 2u);
   EXPECT_EQ(points[0].seconds, 2.0);
   EXPECT_EQ(points[0].cases, 100);
@@ -99,11 +93,11 @@ TEST(CampaignFolder, ThinsACurveWithoutLosingItsEnd) {
 }
 
 TEST(CampaignFolder, GivesAFewOfManyCasesAndOthersForAnotherSeed) {
-  const Scratch scratch;
-  CampaignFolder folder(Scratch::path());
-  fs::create_directories(Scratch::path() / "corpus/grpo");
+  const GivenFolder scratch;
+  CampaignFolder folder(scratch.path());
+  fs::create_directories(scratch.path() / "corpus/grpo");
   for (int i = 0; i < 1000; ++i) {
-    std::ofstream(Scratch::path() / "corpus/grpo" / (std::to_string(i) + ".case")) << "a case";
+    std::ofstream(scratch.path() / "corpus/grpo" / (std::to_string(i) + ".case")) << "a case";
   }
   const auto one = folder.corpus_of("grpo", 1), other = folder.corpus_of("grpo", 2);
   EXPECT_EQ(one.size(), 128u);
@@ -114,23 +108,22 @@ TEST(CampaignFolder, GivesAFewOfManyCasesAndOthersForAnotherSeed) {
 }
 
 TEST(CampaignFolder, AFindingThatIsOnlyCountedIsNotWritten) {
-  const Scratch scratch;
+  const GivenFolder scratch;
   report::RunRecord counted = a_finding("a|b");
   counted.findings[0].case_text.clear();
-  CampaignFolder(Scratch::path()).found(counted);
-  EXPECT_TRUE(CampaignFolder(Scratch::path()).history().findings.findings.empty());
+  CampaignFolder(scratch.path()).found(counted);
+  EXPECT_TRUE(CampaignFolder(scratch.path()).history().findings.findings.empty());
 }
 
-void write_journal(const std::string& line) {
-  fs::create_directories(Scratch::path());
-  Journal(Scratch::path() / "journal").append(line);
+void write_journal(const GivenFolder& scratch, const std::string& line) {
+  Journal(scratch.path() / "journal").append(line);
 }
 
 TEST(CampaignFolder, OneOfANewerVersionIsRefusedByItsVersion) {
-  const Scratch scratch;
-  write_journal(R"({"campaign": {"journal": 2, "version": "9.1.0"}})");
+  const GivenFolder scratch;
+  write_journal(scratch, R"({"campaign": {"journal": 2, "version": "9.1.0"}})");
   try {
-    CampaignFolder folder(Scratch::path());
+    CampaignFolder folder(scratch.path());
     FAIL() << "was taken";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("lossgate 9.1.0"), std::string::npos);
@@ -139,19 +132,19 @@ TEST(CampaignFolder, OneOfANewerVersionIsRefusedByItsVersion) {
 }
 
 TEST(CampaignFolder, LinesThatMeanNothingAreCounted) {
-  const Scratch scratch;
-  { CampaignFolder folder(Scratch::path()); }
-  write_journal("no json");
-  write_journal(R"({"spent": {"arm": 7}})");
-  write_journal(R"({"found": {"schema": 99}})");
-  write_journal(R"({"kept": {"arm": "a/b", "features": [70000]}})");
-  std::ofstream(Scratch::path() / "journal", std::ios::app) << "half a li";
-  EXPECT_EQ(CampaignFolder(Scratch::path()).history().damaged, 5);
+  const GivenFolder scratch;
+  { CampaignFolder folder(scratch.path()); }
+  write_journal(scratch, "no json");
+  write_journal(scratch, R"({"spent": {"arm": 7}})");
+  write_journal(scratch, R"({"found": {"schema": 99}})");
+  write_journal(scratch, R"({"kept": {"arm": "a/b", "features": [70000]}})");
+  std::ofstream(scratch.path() / "journal", std::ios::app) << "half a li";
+  EXPECT_EQ(CampaignFolder(scratch.path()).history().damaged, 5);
 }
 
 TEST(CampaignFolder, TakesOverWhatAnotherHolds) {
-  const Scratch scratch;
-  const fs::path one = Scratch::path() / "one", both = Scratch::path() / "both";
+  const GivenFolder scratch;
+  const fs::path one = scratch.path() / "one", both = scratch.path() / "both";
   {
     CampaignFolder folder(one);
     folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3});

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "corpora/given_folder.h"
+
 namespace lossgate::ci {
 namespace {
 
@@ -17,11 +19,6 @@ namespace fs = std::filesystem;
 
 class Scratch {
  public:
-  explicit Scratch(const std::string& name)
-      : path_(fs::temp_directory_path() / ("lossgate-journal-" + name)) {
-    fs::remove(path_);
-  }
-  ~Scratch() { fs::remove(path_); }
   const fs::path& path() const { return path_; }
 
   std::string text() const {
@@ -32,11 +29,12 @@ class Scratch {
   void set(const std::string& text) { std::ofstream(path_, std::ios::binary) << text; }
 
  private:
-  fs::path path_;
+  GivenFolder folder_;
+  fs::path path_ = folder_ / "journal";
 };
 
 TEST(Journal, GivesBackTheLinesThatWereAppended) {
-  const Scratch scratch("back");
+  const Scratch scratch;
   {
     Journal journal(scratch.path());
     journal.append("one");
@@ -49,7 +47,7 @@ TEST(Journal, GivesBackTheLinesThatWereAppended) {
 }
 
 TEST(Journal, SkipsAndCountsADamagedLine) {
-  Scratch scratch("damaged");
+  Scratch scratch;
   {
     Journal journal(scratch.path());
     for (const char* line : {"one", "two", "three"}) journal.append(line);
@@ -62,7 +60,7 @@ TEST(Journal, SkipsAndCountsADamagedLine) {
 }
 
 TEST(Journal, GoesOnAfterALineThatWasCut) {
-  Scratch scratch("cut");
+  Scratch scratch;
   {
     Journal journal(scratch.path());
     journal.append("one");
@@ -87,7 +85,7 @@ RC_GTEST_PROP(Journal, AnyBytesAreReadWithoutAnError, (std::string bytes)) {
 }
 
 TEST(Journal, WhatTheDiskDoesNotTakeWaitsUntilItDoes) {
-  const Scratch scratch("full");
+  const Scratch scratch;
   std::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   ::getrlimit(RLIMIT_FSIZE, &before);

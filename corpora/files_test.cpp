@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "corpora/given_case.h"
+#include "corpora/given_folder.h"
 #include "corpora/safetensors.h"
 #include "corpora/text_codec.h"
 
@@ -14,17 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Each test has an empty folder of its own, which goes when the test ends.
 class Files : public ::testing::Test {
  protected:
-  Files() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder = fs::path(::testing::TempDir()) / (std::string("lossgate-files-") + test->name());
-    fs::remove_all(folder);
-    fs::create_directories(folder);
-  }
-  ~Files() override { fs::remove_all(folder); }
-
   std::string message_for(const fs::path& path) const {
     try {
       read_case_file(path, only(signature));
@@ -39,7 +31,8 @@ class Files : public ::testing::Test {
   }
 
   LossSignature signature = example_signature();
-  fs::path folder;
+  GivenFolder given;
+  const fs::path& folder = given.path();
 };
 
 TEST_F(Files, AreReadByExtensionOrElseByContent) {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "corpora/files.h"
+#include "corpora/given_folder.h"
 #include "corpora/text_codec.h"
 #include "fuzz/acceptance.h"
 #include "fuzz/fake_signatures.h"
@@ -84,7 +85,7 @@ TEST(Engine, IsGuidedBeyondWhatDrawsCanReach) {
 }
 
 TEST(Engine, AsksTheCasesOfTheCorpusFirstAndAsTheyAre) {
-  const auto folder = std::filesystem::temp_directory_path() / "lossgate-engine";
+  const GivenFolder folder;
   EngineOptions options;
   std::vector<Case> corpus;
   const LossSignature signature = fake_policy_loss();
@@ -104,7 +105,6 @@ TEST(Engine, AsksTheCasesOfTheCorpusFirstAndAsTheyAre) {
     drive(lengths, options);
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(kYes), "");
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Engine, KeepsEachCaseThatShowsSomethingNewOnce) {

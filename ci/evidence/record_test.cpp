@@ -7,6 +7,8 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "corpora/given_folder.h"
+
 namespace lossgate::ci::evidence {
 namespace {
 
@@ -32,20 +34,18 @@ const Kind kThree = {"three", "Three units.", three_units};
 class RecordTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / "lossgate_evidence_record";
-    fs::remove_all(folder_);
     runs = 0;
     broken = false;
   }
   void run(const Effort& effort, int jobs = 1) {
-    Record record(folder_, kThree, effort, "the command");
+    Record record(folder_.path(), kThree, effort, "the command");
     run_kind(kThree, effort, jobs, record);
   }
   nlohmann::json stored() const {
     return nlohmann::json::parse(std::ifstream(folder_ / "three.json"));
   }
 
-  fs::path folder_;
+  GivenFolder folder_;
 };
 
 TEST_F(RecordTest, HoldsEveryUnitAndWhereItCameFrom) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "corpora/given_folder.h"
+
 namespace lossgate::impl {
 namespace {
 
@@ -58,8 +60,8 @@ TEST(Host, KeepsALibraryByItself) {
 }
 
 TEST(Host, CountsItsProcesses) {
-  const std::filesystem::path program =
-      std::filesystem::path(::testing::TempDir()) / "lossgate_host_test_listens";
+  const GivenFolder folder;
+  const std::filesystem::path program = folder / "listens";
   std::ofstream(program) << "#!/bin/sh\nexec cat >/dev/null\n";
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   Host host(subject_with([&](Subject& subject) { subject.interpreter = program.string(); }));
@@ -71,7 +73,6 @@ TEST(Host, CountsItsProcesses) {
   EXPECT_EQ(host.running(), 0);
   host.start();
   EXPECT_EQ(host.running(), 2);
-  std::filesystem::remove(program);
 }
 
 }  // namespace

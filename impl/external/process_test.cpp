@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "corpora/given_folder.h"
+
 namespace lossgate::impl {
 namespace {
 
@@ -80,7 +82,8 @@ TEST(Process, ThatCannotBeStartedSaysWhy) {
 }
 
 TEST(Process, IsGivenUpAfterItsTimeWithAllThatItStarted) {
-  const std::string file = testing::TempDir() + "/lossgate_child";
+  const GivenFolder folder;
+  const std::string file = folder / "child";
   const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(says(error_of<ProcessHung>("sleep 60 & echo $! > " + file + "; wait", 0.3),
                    "no answer in the time"));
@@ -93,7 +96,8 @@ TEST(Process, IsGivenUpAfterItsTimeWithAllThatItStarted) {
 }
 
 TEST(Process, TakesAlongWhatHasLeftItsGroup) {
-  const std::string file = testing::TempDir() + "/lossgate_daemon";
+  const GivenFolder folder;
+  const std::string file = folder / "daemon";
   // In a session of its own, and its parent is gone.
   error_of<ProcessEnded>("setsid sh -c 'sleep 60 >/dev/null & echo $! > " + file + "'; exit 1");
   pid_t daemon = 0;
