@@ -136,7 +136,8 @@ inline Tracked averaged_over_ranks(Tracked a, int world) {
 /// underflow, are equal to whoever compares them; the sizes of a and b are not.
 template <class S>
 S share_of_larger_square(const S& a, const S& b) {
-  return share_of_maximum(value_of(a) < 0 ? S(-a) : a, value_of(b) < 0 ? S(-b) : b);
+  const auto size = [](const S& x) { return value_of(x) < 0 ? S(-x) : x; };
+  return share_of_maximum(size(a), size(b));
 }
 
 template <>
@@ -146,7 +147,8 @@ inline Tracked share_of_larger_square(const Tracked& a, const Tracked& b) {
   const double normal = current->eta / current->roundoff, less = std::min(ma, mb);
   const bool equal = less * less > largest / 2 || std::max(ma, mb) * std::max(ma, mb) < normal;
   if (equal && less > 0.0) return switched<Tracked>(Order::undecided, 0.0, 0.5, 1.0);
-  return share_of_maximum(a.v < 0.0L ? -a : a, b.v < 0.0L ? -b : b);
+  const auto size = [](const Tracked& x) { return std::signbit(x.v) ? -x : x; };
+  return share_of_maximum(size(a), size(b));
 }
 
 /// A zero times x. Where x is undefined (infinity less infinity), NaN is as right as 0.

@@ -83,6 +83,9 @@ TEST_F(Products, MayBeWeightedWithinOneOfTheirFactors) {
   EXPECT_EQ(weighted_within(weight * part, part, stored(0.0)).err, (weight * part).err);
   const Tracked infinity = stored(kInfinity);
   EXPECT_EQ(weighted_within(infinity, infinity, infinity).err, infinity.err);
+  const Tracked open{part.v, part.err, part.peak, tracking::magnitude(part.v)};
+  const double charged = weighted_within(weight * part, part, stored(advantage)).err;
+  EXPECT_GT(weighted_within(weight * part, open, stored(advantage)).err, charged);
 }
 
 TEST_F(Products, MayTieWhereWhatTheyAreComparedWithIsWeightedFirst) {
@@ -93,6 +96,10 @@ TEST_F(Products, MayTieWhereWhatTheyAreComparedWithIsWeightedFirst) {
   EXPECT_EQ(compare(unweighted, bound), Order::above);
   EXPECT_EQ(compare(third, bound), Order::undecided);
   EXPECT_EQ(compare(compared_as_product(ratio, stored(1.0), stored(1e-6)), bound), Order::above);
+  // A weight above 1 loses nothing; either product may be the one that is compared.
+  const Tracked fourfold = compared_as_product(ratio, advantage, stored(4.0));
+  EXPECT_EQ(fourfold.err, unweighted.err);
+  EXPECT_EQ(compared_as_product(stored(kInfinity), stored(0.0), stored(1.0)).err, 0.0);
 }
 
 TEST_F(Products, OfAZeroAndACoefficientThatOverflowsNeedNotBeZero) {
@@ -109,6 +116,15 @@ TEST_F(Products, FeelASumThatOverflowsBeforeItIsScaled) {
   EXPECT_GT(scaled_sum(one, weight, term + term, term, term).peak, 3.9e38);
   EXPECT_GT(scaled_sum(one, weight, term + term, term + term, -term).peak, 4.9e38);
   EXPECT_TRUE(scaled_sum(zero, weight, zero, zero, zero).is_exact_zero());
+}
+
+TEST_F(Products, FeelASumAtTheEndOfEveryTermThatIsOpen) {
+  const Tracked one = stored(1.0), weight = stored(1e-2), zero = stored(0.0);
+  const Tracked term = stored(2e36), open{2e36L, 0.0, 2e36, 1.5e36};
+  EXPECT_LT(scaled_sum(one, weight, term, zero, zero).peak, 3e36);
+  EXPECT_GT(scaled_sum(one, weight, open, zero, zero).peak, 3.4e38);
+  EXPECT_GT(scaled_sum(one, weight, zero, open, zero).peak, 3.4e38);
+  EXPECT_GT(scaled_sum(one, weight, zero, zero, open).peak, 3.4e38);
 }
 
 TEST_F(Products, FeelEitherFactorThatComesLast) {
@@ -144,6 +160,15 @@ TEST_F(Products, LeaveOpenWhichOfTwoSquaresIsLargerWhereBothOverflowOrUnderflow)
   EXPECT_EQ(share(0.0, 2e-23).half, 0.0);
   EXPECT_EQ(share(0x1p-62, 0x1p-63).half, 0.0);  // a square that is normal
   EXPECT_EQ(share(0x1.8p-64, 0x1p-64).half, 0.5);
+  EXPECT_EQ(share(-0.5, 0.25).v, 1.0L);
+  EXPECT_EQ(share(0.25, -0.5).v, 0.0L);
+}
+
+TEST_F(Products, LeaveOpenWhichSquareIsLargerWhereTheEndsOfTheFactorsOverflow) {
+  const Tracked open{1.2e19L, 0.0, 1.2e19, 2e18}, far = stored(4e19);
+  EXPECT_EQ(share_of_larger_square(stored(1.2e19), far).half, 0.0);
+  EXPECT_EQ(share_of_larger_square(open, far).half, 0.5);
+  EXPECT_EQ(share_of_larger_square(far, open).half, 0.5);
 }
 
 TEST_F(Products, LeaveTiesOpenWhereTheArithmeticSaysSo) {
@@ -176,8 +201,26 @@ TEST_F(Products, MayBeOneRanksAlone) {
   const Tracked large{1.5e38L, 0.0, 1.5e38, 0.0}, small{1e38L, 0.0, 1e38, 0.0};
   EXPECT_EQ(averaged_over_ranks(large, 1).peak, 1.5e38);
   EXPECT_EQ(averaged_over_ranks(large, 3).peak, 3.0 * 1.5e38);
+  const Tracked open{2e38L, 0.0, 2e38, 2e38};
+  EXPECT_EQ(averaged_over_ranks(open, 1).peak, 2e38);
+  EXPECT_EQ(averaged_over_ranks(open, 2).peak, 2.0 * 4e38);
+  EXPECT_EQ(averaged_over_ranks(stored(-kInfinity), 2).peak, 0.0);
   EXPECT_EQ(averaged_over_ranks(small, 3).peak, 1e38);
   EXPECT_TRUE(averaged_over_ranks(Tracked{}, 3).is_exact_zero());
+}
+
+TEST(ProductsOfPlainNumbers, AreWhatTheyAre) {
+  const Real infinity = kInfinity;
+  EXPECT_EQ(product(2.0L, 3.0L), 6.0L);
+  EXPECT_EQ(product(2.0L, 3.0L, 5.0L, 7.0L), 210.0L);
+  EXPECT_EQ(scaled_by(2.0L, 3.0L, 5.0L), 30.0L);
+  EXPECT_EQ(scaled_sum(9.0L, 9.0L, 2.0L, 3.0L, -7.0L), -2.0L);
+  EXPECT_EQ(weighed(1.0L, 3.0L), 3.0L);
+  EXPECT_EQ(weighed(0.0L, infinity), 0.0L);
+  EXPECT_EQ(multiplied(2.0L, 3.0L), 6.0L);
+  EXPECT_EQ(share_of_larger_square(-3.0L, 2.0L), 1.0L);
+  EXPECT_EQ(share_of_larger_square(0.5L, -3.0L), 0.0L);
+  EXPECT_EQ(share_of_larger_square(-2.0L, 2.0L), 0.5L);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "reference/losses/catalog.h"
 
@@ -26,15 +27,17 @@ std::vector<Loss> build_catalog() {
 /// The largest ratio of the reference's error to the one charged to the subject. Bounds are sums of
 /// products of one such charge each, so comparing charge by charge bounds every entry's ratio.
 double uncertainty(const Arithmetic& subject) {
-  const Arithmetic real = real_arithmetic();
-  const auto ratio = [&](double MathLibrary::*f) {
-    return real.math.*f * real.roundoff / (subject.math.*f * subject.roundoff);
+  const auto charges = [](const Arithmetic& a) {
+    std::vector<double> all = {a.roundoff, a.sum.roundoff, a.matmul.roundoff};
+    using M = MathLibrary;
+    for (double M::*f : {&M::exp, &M::log, &M::log1p, &M::expm1, &M::tanh, &M::sigmoid, &M::sqrt}) {
+      all.push_back(a.math.*f * a.roundoff);
+    }
+    return all;
   };
-  using M = MathLibrary;
-  return std::max({real.roundoff / subject.roundoff, real.sum.roundoff / subject.sum.roundoff,
-                   real.matmul.roundoff / subject.matmul.roundoff, ratio(&M::exp), ratio(&M::log),
-                   ratio(&M::log1p), ratio(&M::expm1), ratio(&M::tanh), ratio(&M::sigmoid),
-                   ratio(&M::sqrt)});
+  std::vector<double> ratios = charges(real_arithmetic());
+  std::ranges::transform(ratios, charges(subject), ratios.begin(), std::divides<>());
+  return std::ranges::max(ratios);
 }
 
 }  // namespace

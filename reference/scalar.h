@@ -94,7 +94,7 @@ Order compare(const S& a, const S& b) {
 /// Its sign is sure only where the largest magnitude is its own.
 inline bool may_spill(const Tracked& a, bool upwards) {
   if (a.peak <= tracking::largest) return false;
-  return a.peak > tracking::magnitude(a.v) || (a.v > 0.0L) == upwards;
+  return a.peak > tracking::magnitude(a.v) || std::signbit(a.v) != upwards;
 }
 
 [[gnu::always_inline]] inline Order compare(const Tracked& a, const Tracked& b) {
@@ -105,11 +105,9 @@ inline bool may_spill(const Tracked& a, bool upwards) {
     if (may_spill(a, !above) || may_spill(b, above)) return Order::undecided;
     return above ? Order::above : Order::below;
   }
-  if (bound == 0.0 && margin == 0.0) {
-    return tracking::current->ties_open ? Order::undecided : Order::equal;
-  }
-  // Infinities of one sign compare equal; a NaN decides nothing.
-  return a.v == b.v && bound == 0.0 ? Order::equal : Order::undecided;
+  if (bound != 0.0) return Order::undecided;
+  // A margin that is NaN is that of infinities of one sign, which compare equal.
+  return tracking::current->ties_open && margin == 0.0 ? Order::undecided : Order::equal;
 }
 
 /// One of two values between which rounding decides; `first` is the exact one.

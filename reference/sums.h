@@ -82,7 +82,7 @@ class Sum<Tracked> {
     total_.add(term.v);
     const double magnitude = tracking::magnitude(term.v);
     magnitudes_ += magnitude + term.half;
-    (term.v < 0.0L ? negative_ : positive_) += magnitude;
+    (std::signbit(term.v) ? negative_ : positive_) += magnitude;
     err_ += term.err;
     half_ += term.half;
     peak_ = std::max(peak_, term.peak);

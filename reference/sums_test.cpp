@@ -194,6 +194,17 @@ TEST_F(TrackedSum, AccumulatedOverPartsIsChargedAtThatStage) {
   arithmetic_.stage(Stage::accumulate) = {.roundoff = 0x1p-8, .eta = 0x1p-133};
   const double expected = sum.value().err + 5.0 * (0x1p-8 * 4.0 + 0x1p-133);
   EXPECT_EQ(sum.accumulated(4).err, expected);
+  arithmetic_.stage(Stage::accumulate) = {.roundoff = 0.0, .eta = 0.5};
+  EXPECT_EQ(sum.accumulated(2).err, sum.value().err + 3.0 * 0.5);
+}
+
+TEST_F(TrackedSum, IsHeldAgainstTheRangeByItsFarEnd) {
+  Sum<Tracked> sum(1), open(1);
+  sum.add({2e38L, 0.0, 2e38, 0.0});
+  open.add({2e38L, 0.0, 2e38, 1e38});
+  const Tracked half{0.5L, 0.0, 0.5, 0.0};
+  EXPECT_EQ(sum.scaled(half).peak, 2.0 * 2e38);
+  EXPECT_EQ(open.scaled(half).peak, 2.0 * 3e38);
 }
 
 TEST_F(TrackedSum, MayBeScaledLast) {

@@ -107,7 +107,10 @@ TEST(TeacherMessage, OfSeveralResponsesIsReadInTheirOrder) {
 TEST(TeacherMessage, IsRefusedWhereItIsNone) {
   for (const char* text : {"", " ", "[]", "{", "{}", "null", "\xff\xfe", "{\"shape\":3}",
                            "{\"prompt_lengths\":[],\"sequence_lengths\":[]}"}) {
-    EXPECT_EQ(refusal_of(case_of({text}, 0, 1, 1)).argument, "payload") << text;
+    const Refusal refusal = refusal_of(case_of({text}, 0, 1, 1));
+    EXPECT_EQ(refusal.argument, "payload") << text;
+    EXPECT_EQ(refusal.sequence, -1) << "a message has no place";
+    EXPECT_EQ(refusal.token, -1);
   }
   EXPECT_EQ(complaint(kJson, R"("logprobs")", R"("logprob")"),
             "response 0 has the unknown key 'logprob'");
@@ -125,6 +128,7 @@ TEST(TeacherMessage, NamesTheSequenceWhosePromptIsNotBelowItsLength) {
   }
   const Refusal refusal = refusal_of(case_of({with(kBinary, "[2,2]", "[0,2]")}, 2, 3, 2));
   EXPECT_EQ(refusal.sequence, 0);
+  EXPECT_EQ(refusal.token, -1) << "a sequence has no token";
   EXPECT_EQ(refusal.message, "response 0 has a sequence without a prompt");
 }
 

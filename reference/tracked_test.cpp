@@ -360,6 +360,19 @@ TEST_F(TrackedTest, DerivativesOfClampAreClosedIntervals) {
   EXPECT_TRUE(share_of_maximum(stored(19.0), edge).is_exact_zero());
 }
 
+TEST_F(TrackedTest, AnUndecidedEndOfAClampPassesOnAnythingUpToTheWhole) {
+  const Tracked edge = stored(20.0), near = computed(20.0L, 1e-6), wide = computed(0.0L, 30.0);
+  for (const Tracked& slope : {clamp_slope(near, -edge, edge), clamp_slope(-near, -edge, edge)}) {
+    EXPECT_EQ(slope.v, 0.5L);
+    EXPECT_EQ(slope.half, 0.5);
+    EXPECT_EQ(slope.peak, 1.0);
+  }
+  const Tracked both = clamp_slope(wide, -edge, edge);
+  EXPECT_EQ(static_cast<double>(both.v) + both.half, 1.0);
+  EXPECT_EQ(both.peak, 1.0);
+  EXPECT_EQ(clamp_slope(edge, edge, edge).v, 1.0L);
+}
+
 TEST_F(TrackedTest, AnUndecidedDerivativeIsAnInterval) {
   const Tracked slope = at_most(computed(20.0L, 1e-6), stored(20.0));
   EXPECT_EQ(slope.v, 0.5L);

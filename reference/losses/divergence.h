@@ -38,7 +38,7 @@ Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real 
   Divergence<S> result{S(0), Row<S>(n)};
   Sum<S> from_teacher(n), from_student(n);
   const S share = constant<S>(beta), rest = constant<S>(1.0L - beta);
-  const S log_share = beta > 0 ? log(share) : S(0), log_rest = beta < 1 ? log1p(-share) : S(0);
+  const S log_share = log(share), log_rest = log1p(-share);  // of a mixture
   for (Eigen::Index v = 0; v < n; ++v) {
     const S p = exp(student[v]), q = exp(teacher[v]);
     if (beta == 0) {

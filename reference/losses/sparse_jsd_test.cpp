@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <vector>
 
 #include "reference/given_case.h"
 #include "reference/reference.h"
@@ -67,6 +68,35 @@ TEST(SparseJsd, NeedsNoTeacherThatIsFiniteForTheForwardDivergence) {
   Case c = SmallCases(signature, 1).draw(Dtype::f64);
   c.spec.set("beta", 0.0);
   EXPECT_FALSE(refused_at(c, 0));
+}
+
+/// Every number that the formula gives for a case.
+struct Numbers final : Sink<Tracked> {
+  void entry(std::size_t, std::int64_t, const Tracked& value) override { all.push_back(value.v); }
+  std::vector<Real> all;
+};
+
+TEST(SparseJsd, OfASupportThatIsImpossibleIsANumberWithATail) {
+  const Loss& loss = *find_loss("sparse_jsd");
+  int impossible = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Case c = SmallCases(loss.signature, seed).draw(Dtype::f64);
+    c.spec.set("beta", 0.5);
+    c.spec.set("tail", 1.0);
+    const std::int64_t vocab = c.shape[Axis::vocab], support = c.shape[Axis::support];
+    if (support >= vocab || expected_refusal(loss, c)) continue;
+    const Tensor& token = c.batch.at("support_token");
+    for (std::int64_t i = 0; i < token.size(); ++i) {
+      const std::int64_t listed = token.integer_at(i);
+      if (listed < 0 || listed >= vocab) continue;
+      c.batch.at("student_logits").set(i / support * vocab + listed, -HUGE_VAL);
+    }
+    Numbers numbers;
+    evaluate(loss, Problem(loss.signature, c), plain_arithmetic(Dtype::f64, ""), numbers);
+    for (const Real x : numbers.all) ASSERT_TRUE(std::isfinite(x)) << seed;
+    ++impossible;
+  }
+  EXPECT_GT(impossible, 20);
 }
 
 }  // namespace

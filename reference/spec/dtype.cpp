@@ -26,9 +26,9 @@ Format format_of(Dtype dtype) {
   }
 }
 
-/// 2^exponent, exactly; std::ldexp would be most of the cost of drawing and storing a tensor.
+/// 2^exponent, which is a normal number of f64; std::ldexp would be most of the cost of drawing and
+/// storing a tensor.
 double power_of_two(int exponent) {
-  if (exponent < -1022 || exponent > 1023) return std::ldexp(1.0, exponent);
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
@@ -56,7 +56,7 @@ double decode_f16(std::uint16_t bits) {
   } else {
     value = (fraction | 0x400) * power_of_two(exponent - 25);
   }
-  return std::copysign(value, bits & 0x8000 ? -1.0 : 1.0);
+  return bits & 0x8000 ? -value : value;
 }
 
 /// The bits of `value` in a 16-bit format, given that it is representable there.
@@ -130,8 +130,7 @@ double max_finite(Dtype dtype) {
 double min_normal(Dtype dtype) { return power_of_two(format_of(dtype).min_exponent); }
 
 double min_subnormal(Dtype dtype) {
-  const Format format = format_of(dtype);
-  return power_of_two(format.min_exponent - format.digits + 1);
+  return min_normal(dtype) * power_of_two(1 - format_of(dtype).digits);
 }
 
 double decode(Dtype dtype, const std::byte* bits) {

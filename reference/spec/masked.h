@@ -35,7 +35,7 @@ inline double ordinary(Quantity quantity, double value) {
   if (is_ordinary(quantity, value)) return value;
   if (std::isnan(value)) return 0.0;
   const double size = std::min(std::fabs(value), kLargestOrdinary);
-  return quantity == Quantity::log_prob || value < 0.0 ? -size : size;
+  return quantity == Quantity::log_prob ? -size : std::copysign(size, value);
 }
 
 /// Whether a caller who keeps to this contract may leave the number at a masked position.

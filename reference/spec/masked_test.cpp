@@ -31,6 +31,7 @@ TEST(Ordinary, LogProbsAreNotPositiveBesideTheMarkerOfAnInvalidOne) {
   EXPECT_EQ(ordinary(Quantity::log_prob, 700.0), -700.0);
   EXPECT_EQ(ordinary(Quantity::log_prob, 1e9), -kLargestOrdinary);
   EXPECT_EQ(ordinary(Quantity::advantage, 1e9), kLargestOrdinary);
+  EXPECT_EQ(ordinary(Quantity::advantage, -1e9), -kLargestOrdinary);
 }
 
 TEST(Masked, MinusInfinityComesBesidesTheNumbersOfAHealthyRun) {

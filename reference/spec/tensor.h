@@ -28,10 +28,10 @@ struct Tensor {
   std::int64_t size() const { return static_cast<std::int64_t>(bytes.size() / size_of(dtype)); }
 
   const std::byte* element(std::int64_t index) const {
-    return bytes.data() + static_cast<std::size_t>(index) * size_of(dtype);
+    return &bytes[static_cast<std::size_t>(index) * size_of(dtype)];
   }
   std::byte* element(std::int64_t index) {
-    return bytes.data() + static_cast<std::size_t>(index) * size_of(dtype);
+    return &bytes[static_cast<std::size_t>(index) * size_of(dtype)];
   }
 
   /// The element, exactly (integers: up to 2^53).

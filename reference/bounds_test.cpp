@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the signatures promise of their outputs and forms, of small cases of every loss.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reference/given_case.h"
+#include "reference/reference.h"
+#include "reference/rows.h"
+
+namespace lossgate::reference {
+namespace {
+
+struct Kept final : Sink<Tracked> {
+  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
+    values[{output, index}] = value;
+  }
+  std::map<std::pair<std::size_t, std::int64_t>, Tracked> values;
+};
+
+auto values_of(const Loss& loss, const Problem& problem, Dtype compute, const std::string& form) {
+  Kept kept;
+  evaluate(loss, problem, plain_arithmetic(compute, form), kept);
+  return kept.values;
+}
+
+template <class Check>
+void for_small_cases(const Loss& loss, int count, Check&& check) {
+  SmallCases cases(loss.signature, 11);
+  for (int i = 0; i < count; ++i) {
+    const Case c = cases.draw(Dtype::f64);
+    if (!expected_refusal(loss, c)) check(c, Problem(loss.signature, c));
+  }
+}
+
+TEST(Ranges, HoldWhatTheFormulaGivesAndNoMore) {
+  std::map<std::string, double> largest;  // shares of what the ranges leave
+  for (const Loss& loss : catalog()) {
+    for_small_cases(loss, 200, [&](const Case&, const Problem& problem) {
+      const std::string form = loss.signature.forms.empty() ? "" : loss.signature.forms.front();
+      for (const auto& [at, x] : values_of(loss, problem, Dtype::f64, form)) {
+        const OutputInfo& output = problem.outputs[at.first];
+        if (!output.range || !std::isfinite(x.err)) continue;
+        const auto [low, high] = *output.range;
+        const auto value = static_cast<double>(x.v);
+        EXPECT_GE(value, low - x.err - x.half) << loss.signature.id;
+        EXPECT_LE(value, high + x.err + x.half) << loss.signature.id;
+        double& share = largest[loss.signature.id + "." + output.name];
+        if (std::isfinite(low + high)) share = std::max(share, (value - low) / (high - low));
+      }
+    });
+  }
+  // One token of two, each as likely as the other, has the largest entropy.
+  EXPECT_GT(largest.at("log_prob.entropy"), 0.9);
+  EXPECT_TRUE(largest.contains("kl_penalty.per_token"));
+}
+
+TEST(Ranges, OfAKlEstimateIsNoneWhereItMayBeNegative) {
+  const LossSignature& signature = *find_signature("kl_penalty");
+  Case c = SmallCases(signature, 1).draw(Dtype::f64);
+  for (const std::string kind : {"k1", "k2", "k3"}) {
+    c.spec.set("kl_estimator", kind);
+    const auto outputs = outputs_of(signature, c);
+    EXPECT_EQ(outputs.at(1).range.has_value(), kind != "k1") << outputs.at(1).name;
+  }
+}
+
+TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
+  std::set<std::string> wider;
+  for (const Loss& loss : catalog()) {
+    if (loss.signature.forms.size() < 2) continue;
+    for_small_cases(loss, 60, [&](const Case&, const Problem& problem) {
+      const auto widest = values_of(loss, problem, Dtype::f32, "");
+      for (const std::string& form : loss.signature.forms) {
+        // Near 0 the shifted softmax may cost a little more than the one that is charged.
+        if (declares(form, kShiftedForm)) continue;
+        for (const auto& [at, x] : values_of(loss, problem, Dtype::f32, form)) {
+          const Tracked& all = widest.at(at);
+          EXPECT_EQ(std::isnan(x.v), std::isnan(all.v));
+          EXPECT_LE(x.err, all.err * (1.0 + 1e-12))
+              << loss.signature.id << " " << form << " " << problem.outputs[at.first].name;
+          if (x.err < 0.99 * all.err) wider.insert(loss.signature.id);
+        }
+      }
+    });
+  }
+  EXPECT_EQ(wider, (std::set<std::string>{"cross_entropy", "entropy_bonus", "grpo", "kl_penalty",
+                                          "linear_grpo"}));
+}
+
+}  // namespace
+}  // namespace lossgate::reference
