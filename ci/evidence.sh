@@ -45,10 +45,10 @@ mutation() {
     git clone --quiet . "$field/tree"
     field=$(realpath "$field")
     cmake --preset no-torch -S "$field/tree" -B "$field/build" --log-level=WARNING -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
-      -DCMAKE_CXX_FLAGS="-include $PWD/ci/mutants/mutant.h" >/dev/null
+      -DCMAKE_CXX_FLAGS="-D_GLIBCXX_ASSERTIONS -include $PWD/ci/mutants/mutant.h" >/dev/null
     "$python" ci/mutants/plant.py "$field/tree" "$field/build" "$count" "${seed[1]:-1}"
   fi
-  cmake --build "$field/build" --target reference_test properties_test
+  cmake --build "$field/build" --target reference_test properties_test regressions_test
   "$python" ci/mutants/measure.py --build "$field/build" --out "$records" --full --commit "$commit" \
     --command "ci/evidence.sh mutation"
 }
