@@ -21,7 +21,7 @@ Agreement agreement_on(const reference::Loss& loss, const impl::Implementation& 
   if (study.refusal()) return Agreement::unknown;
   Evaluation evaluation(study, implementation);
   const LossResult& actual = evaluation.actual();
-  if (actual.refusal || malformed(study, actual)) return Agreement::unknown;
+  if (malformed(study, actual)) return Agreement::unknown;
   Agreement agreement = Agreement::unknown;
   study.for_each_expected(
       evaluation.arithmetic(), false,

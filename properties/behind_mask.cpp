@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/agreement.h"
 #include "properties/case_facts.h"
 
 namespace lossgate::properties {
@@ -38,8 +39,8 @@ bool comes_from_behind_mask(Evaluation& evaluation, const OutputInfo& output, st
   const std::optional<Case> plain = zeroed_behind_mask(study, study.whole());
   if (!plain) return false;
   const LossResult result = evaluation.call(*plain);
-  const Tensor* tensor = result.find(output.name);
-  return tensor && index < tensor->size() && std::isfinite(tensor->at(index));
+  if (malformed(study, result)) return false;
+  return std::isfinite(result.find(output.name)->at(index));
 }
 
 const char* cause_of_no_number(Evaluation& evaluation, const CaseStudy& study,

@@ -12,7 +12,7 @@ Outcome bounds_hold(Evaluation& evaluation) {
   if (auto outcome = incomparable(evaluation)) return *outcome;
   CaseStudy& study = evaluation.study();
   std::optional<Violation> violation;
-  std::int64_t asked = 0;
+  bool asked = false;
   study.for_each_expected(
       evaluation.arithmetic(), false,
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
@@ -20,7 +20,7 @@ Outcome bounds_hold(Evaluation& evaluation) {
         if (output.kind != OutputKind::value || !output.range) return;
         const double actual = evaluation.actual().find(output.name)->at(i);
         if (!std::isfinite(actual) || !std::isfinite(expected.err)) return;
-        ++asked;
+        asked = true;
         const auto [low, high] = *output.range;
         const double slack = largest_accepted(evaluation.arithmetic(), output, expected);
         const double outside = std::max(low - actual, actual - high);
@@ -29,13 +29,13 @@ Outcome bounds_hold(Evaluation& evaluation) {
                               .actual = actual,
                               .expected = expected.v,
                               .allowed = slack,
-                              .error_ratio = slack > 0.0 ? outside / slack : HUGE_VAL,
+                              .error_ratio = outside / slack,
                               .detail = "outside its mathematical range",
                               .cause = "cancellation"};
       },
       CaseStudy::Wanted::values);
   if (violation) return violated(*violation);
-  return asked > 0 ? held() : vacuous("no trigger");
+  return asked ? held() : vacuous("no trigger");
 }
 
 }  // namespace lossgate::properties

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "properties/fake_grpo.h"
+#include "properties/sibling.h"
 
 namespace lossgate::properties {
 namespace {
@@ -177,6 +178,36 @@ TEST(PathParity, ComparesEveryOutput) {
   }
 }
 
+TEST(PathParity, AllowsEachPathItsOwnErrorAndItsOwnSideOfAKink) {
+  // At the edge of the clip one path may pass the gradient on and the other may not.
+  Case c = grpo_case(1, 1);
+  c.spec.set("kl_penalty", 0.0);
+  put(c, "advantage", 0, 0, 1.0);
+  put_log_ratio(c, 0, 0, static_cast<float>(std::log(1.2)));
+  const auto passing = [](double slope) {
+    impl::Implementation fake = fake_grpo();
+    fake.name = std::to_string(slope);
+    fake.unsupported = [](const Case&) { return std::nullopt; };
+    fake.evaluate = [slope, sound = fake.evaluate](const LossSignature& signature, const Case& x) {
+      LossResult result = sound(signature, x);
+      result.outputs.back().tensor.set(0, slope);
+      return result;
+    };
+    return fake;
+  };
+  const auto verdict = [&](double one, double other) {
+    CaseStudy study(grpo(), c);
+    const auto first = passing(one), second = passing(other);
+    give_sibling(study, first);
+    Evaluation evaluation(study, second);
+    return find_property("path_parity")->check(evaluation);
+  };
+  EXPECT_EQ(verdict(-1.2, 0.0).verdict, Verdict::held);
+  EXPECT_EQ(verdict(-0.6, -0.3).worst_ratio, 0.0);
+  EXPECT_EQ(verdict(-1.2, 0.1).verdict, Verdict::violated);
+  EXPECT_EQ(verdict(-1.2, std::nan("")).verdict, Verdict::violated);
+}
+
 TEST(FiniteDifference, TheRatioIsOfTheDistanceToWhatIsAllowed) {
   Case c = grpo_case(3, 4);
   c.spec.set("clip_high", 4.0);
@@ -236,6 +267,9 @@ TEST(BoundsHold, FindsANegativeDivergence) {
   const Outcome negative = bounds_of_kl(Flaw::kl_biased, -1e-3, 1e-3);
   ASSERT_TRUE(negative.violation);
   EXPECT_EQ(negative.violation->cause, "cancellation");
+  EXPECT_GT(negative.violation->allowed, 0.0);
+  EXPECT_EQ(negative.violation->error_ratio,
+            -negative.violation->actual / negative.violation->allowed);
 }
 
 TEST(Calls, OfTheCorePropertiesAreAtMostTwelve) {
@@ -270,18 +304,19 @@ TEST(RuleE2, OneNanIsOneFinding) {
 }
 
 TEST(RuleE2, WhatIsNotTheFormulaIsAskedForNoMoreThanThat) {
-  const auto reasons = [](const impl::Implementation& fake) {
+  const auto reasons = [](const impl::Implementation& fake, bool precedence = true) {
     CaseStudy study(grpo(), grpo_case(2, 3));
     Evaluation evaluation(study, fake);
     std::vector<const Property*> all;
     for (const Property& property : catalog()) all.push_back(&property);
     std::set<std::string> found;
-    for (const Outcome& outcome : check_all(evaluation, all, true)) {
+    for (const Outcome& outcome : check_all(evaluation, all, precedence)) {
       if (outcome.verdict == Verdict::skipped) found.insert(outcome.reason);
     }
     return found;
   };
   EXPECT_EQ(reasons(fake_grpo(Flaw::value_biased, 0.1)), std::set<std::string>{"not the formula"});
+  EXPECT_TRUE(reasons(fake_grpo(Flaw::value_biased, 0.1), false).empty());
   EXPECT_TRUE(reasons(fake_grpo(Flaw::order_varies)).empty());
 }
 

@@ -71,6 +71,16 @@ TEST_P(CaseStudyOf, GivesTheSameValuesWithoutGradientsAsWithThem) {
   }
 }
 
+TEST_P(CaseStudyOf, KeepsNoCaseOfManyEntries) {
+  // What streams is computed while it is seen, under an arithmetic that is in scope.
+  bool computing = false;
+  study.for_each_expected(arithmetic(), false, [&](std::size_t, std::int64_t, const Tracked&) {
+    computing = reference::tracking::current != nullptr;
+    throw CaseStudy::Enough();
+  });
+  EXPECT_EQ(computing, GetParam() == kStreamed);
+}
+
 TEST_P(CaseStudyOf, StopsWhereAVisitorHasSeenEnough) {
   int seen = 0;
   study.for_each_expected(arithmetic(), false, [&](std::size_t, std::int64_t, const Tracked&) {

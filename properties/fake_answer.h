@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "properties/evaluation.h"
 #include "properties/verdict.h"
@@ -32,5 +33,22 @@ Case ordinary_case(const std::string& loss, Dtype dtype = Dtype::f64);
 
 /// The first violation of the case, property by property as a gate asks, with its diagnosis.
 Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c);
+
+/// Expects the cause that an experiment shows, and what it says.
+void expect_shown(const impl::Implementation& implementation, const Case& c,
+                  const std::string& cause, const std::string& because);
+
+std::vector<bool> valid_of(const Case& c);
+
+/// What is at each valid position, or at each masked one.
+template <class Visit>
+void at_positions(const Case& c, bool valid, Visit visit) {
+  const std::vector<bool> counts = valid_of(c);
+  for (std::size_t p = 0; p < counts.size(); ++p) {
+    if (counts[p] == valid) visit(static_cast<std::int64_t>(p));
+  }
+}
+
+void add_to_loss(LossResult& result, double x);
 
 }  // namespace lossgate::properties

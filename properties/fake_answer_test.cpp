@@ -32,6 +32,17 @@ LossResult formula(const reference::Loss& loss, const Case& c) {
   return result;
 }
 
+/// Every sequence in one part, every part on a rank that there is.
+void expect_partition(const Case& c) {
+  std::vector<int> parts(static_cast<std::size_t>(c.shape[Axis::sequences]));
+  for (const Split::Part& part : c.split.parts) {
+    EXPECT_GE(part.rank, 0);
+    EXPECT_LT(part.rank, c.split.world);
+    for (const std::int64_t s : part.sequences) ++parts.at(static_cast<std::size_t>(s));
+  }
+  if (!c.split.whole()) EXPECT_EQ(std::ranges::count(parts, 1), c.shape[Axis::sequences]);
+}
+
 }  // namespace
 
 impl::Implementation answering(const std::string& loss, ChangeCase asked, ChangeAnswer answered) {
@@ -46,6 +57,7 @@ impl::Implementation answering(const std::string& loss, ChangeCase asked, Change
   };
   fake.evaluate = [asked = std::move(asked), answered = std::move(answered), loss](
                       const LossSignature&, const Case& c) {
+    expect_partition(c);
     Case put = c;
     if (asked) asked(put);
     LossResult result = formula(*reference::find_loss(loss), put);
@@ -85,6 +97,24 @@ Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c) {
     return diagnose(study, implementation, *properties[i], *outcomes[i].violation);
   }
   return {.cause = "held", .confidence = 0.0, .because = ""};
+}
+
+void expect_shown(const impl::Implementation& implementation, const Case& c,
+                  const std::string& cause, const std::string& because) {
+  const Diagnosis diagnosis = diagnosed(implementation, c);
+  EXPECT_EQ(diagnosis.cause, cause);
+  EXPECT_EQ(diagnosis.because, because);
+  EXPECT_GT(diagnosis.confidence, 0.0);
+  EXPECT_LE(diagnosis.confidence, 1.0);
+}
+
+std::vector<bool> valid_of(const Case& c) {
+  return valid_positions(*reference::find_signature(c.spec.loss), c);
+}
+
+void add_to_loss(LossResult& result, double x) {
+  Tensor& loss = output(result, "loss");
+  loss.set(0, loss.at(0) + x);
 }
 
 TEST(FakeAnswer, IsSoundWhereNothingIsChanged) {

@@ -51,6 +51,21 @@ TEST(RuleE5, TheReachDoesNotDependOnHowFarTheCaseWent) {
   }
 }
 
+TEST(RuleE5, TheReachIsTheDistanceFromTheTwinWhereverTheTokenStands) {
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  for (std::int64_t at = 0; at < 6; ++at) {
+    Case c = grpo_case(2, 3);
+    c.spec.set("log_ratio_clamp", None{});
+    put_log_ratio(c, at / 3, at % 3, 400.0);
+    for (const char* field : {"log_prob", "old_log_prob"}) {
+      put(c, field, at / 3, at % 3, get(c, field, at / 3, at % 3) - 32.0);  // both alike
+    }
+    put(c, "advantage", at / 3, at % 3, -1.0);
+    mask_out(c, at / 3, at % 3);
+    EXPECT_NEAR(reach(finding("finite_backward", fake, c)), 88.72, 0.02) << at;
+  }
+}
+
 TEST(RuleE5, WithoutAnAxisThatTamesItThereIsNoReach) {
   EXPECT_EQ(
       finding("reference_agreement", fake_grpo(Flaw::value_biased, 0.1), grpo_case(2, 3)).reach,

@@ -82,12 +82,12 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
                               silenced = backward ? nan_excused(study, arithmetic)
                                                   : std::set<OutputEntry>();
   std::optional<Violation> violation;
-  std::int64_t asked = 0;
+  bool asked = false;
   const auto visit = [&](std::size_t o, std::int64_t i, const Tracked& x) {
     const OutputInfo& output = study.outputs()[o];
     if (!wanted(output) || !must_be_finite(arithmetic, output, x)) return;
     if (rounded_over.contains({o, i})) return;
-    ++asked;
+    asked = true;
     const double value = actual.find(output.name)->at(i);
     if (violation || std::isfinite(value)) return;
     if (std::isnan(value) && silenced.contains({o, i})) return;
@@ -103,7 +103,7 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
   };
   study.for_each_expected(arithmetic, false, visit, asked_of);
   if (violation) return violated(*violation);
-  return asked > 0 ? held() : vacuous("no trigger");
+  return asked ? held() : vacuous("no trigger");
 }
 
 bool has_finite_inputs(const CaseStudy& study) {

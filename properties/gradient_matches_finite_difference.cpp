@@ -90,9 +90,8 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
   const Tracked &high = above->expected, &low = below->expected;
   const Real difference = upstream * (high.v - low.v);
   const double rounding =
-      std::fabs(upstream) * (reference::kThreshold * (high.err + low.err) + high.half + low.half +
-                             storage_error(output, static_cast<double>(std::fabs(high.v))) +
-                             storage_error(output, static_cast<double>(std::fabs(low.v))));
+      std::fabs(upstream) * (largest_accepted(evaluation.arithmetic(), output, high) +
+                             largest_accepted(evaluation.arithmetic(), output, low));
   // The gradients are asked for where they can decide.
   if (!(rounding < static_cast<double>(std::fabs(difference)))) return vacuous("no digit");
   const Directional along = along_step(evaluation, study.transformed(kStepForward)->c,

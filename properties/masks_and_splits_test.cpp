@@ -142,6 +142,24 @@ TEST(RuleC4, MaskedDataOfAnyKindIsInert) {
   }
 }
 
+TEST(RuleC4, TheGradientIsZeroAtEveryMaskedPositionFirstAndLast) {
+  for (std::int64_t at = 0; at < 6; ++at) {
+    Case c = grpo_case(2, 3);
+    mask_out(c, at / 3, at % 3);
+    auto fake = fake_grpo();
+    fake.evaluate = [at, sound = fake.evaluate](const LossSignature& signature, const Case& x) {
+      LossResult result = sound(signature, x);
+      result.outputs.back().tensor.set(at, 1e-30);
+      return result;
+    };
+    const Outcome outcome = check("masked_positions_inert", fake, c);
+    ASSERT_TRUE(outcome.violation) << at;
+    EXPECT_EQ(outcome.violation->place.index, at);
+    EXPECT_EQ(outcome.violation->expected, 0.0L);
+    EXPECT_EQ(outcome.violation->cause, "gradient at a masked position");
+  }
+}
+
 TEST(RuleC4, NonFiniteMaskedDataOutsideTheContractIsANote) {
   Case c = grpo_case(2, 3);
   mask_out(c, 1, 1);
@@ -275,6 +293,29 @@ TEST(RuleD1, EmptyAndRaggedPartsChangeNothing) {
 }
 
 /// 100 tokens at 0.5 and 900 at 0.3 (NovaSky-AI/SkyRL#925): 0.32, not 0.40.
+TEST(RuleD1, ASplitIsHeldAgainstTheBoundOfItsParts) {
+  Case c = grpo_case(4, 4);
+  c.split = {.world = 1, .parts = {{0, {0}}, {0, {1}}, {0, {2, 3}}}};
+  double off = 0x1p-10;
+  Outcome whole, split;
+  // It does not look at the split: the same loss, as far off as may be, has more room there.
+  do {
+    off /= 2;
+    auto fake = fake_grpo();
+    fake.evaluate = [off, sound = fake.evaluate](const LossSignature& signature, Case x) {
+      x.split = {};
+      LossResult result = sound(signature, x);
+      Tensor& loss = result.outputs.front().tensor;
+      loss.set(0, loss.at(0) * (1.0 + off));
+      return result;
+    };
+    whole = check("reference_agreement", fake, c);
+    split = check("split_invariance", fake, c);
+  } while (whole.violation);
+  EXPECT_EQ(split.verdict, Verdict::held);
+  EXPECT_LT(split.worst_ratio, 0.99 * whole.worst_ratio);
+}
+
 TEST(RuleD2, TheMeanOfMicroBatchMeansIsShownWithItsBias) {
   Case c = grpo_case(2, 900);
   c.spec.set("kl_penalty", 0.0);

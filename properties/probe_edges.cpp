@@ -52,7 +52,7 @@ std::optional<Case> with_rows(const LossSignature& signature, Case c,
     any = true;
     Tensor& tensor = c.batch.at(field.name);
     const std::int64_t vocab = c.shape[Axis::vocab];
-    for (std::int64_t from = 0; from + vocab <= tensor.size() && vocab > 0; from += vocab) {
+    for (std::int64_t from = 0; from < tensor.size(); from += vocab) {
       std::vector<double> row;
       for (std::int64_t v = 0; v < vocab; ++v) row.push_back(tensor.at(from + v));
       change(row);
@@ -97,7 +97,7 @@ Case likeliest_first(const LossSignature& signature, const Case& c) {
   const auto leader = std::ranges::find_if(signature.fields, is_logit);
   const std::int64_t vocab = c.shape[Axis::vocab];
   const Tensor& logits = c.batch.at(leader->name);
-  for (std::int64_t position = 0; (position + 1) * vocab <= logits.size(); ++position) {
+  for (std::int64_t position = 0; position * vocab < logits.size(); ++position) {
     std::int64_t first = 0;
     for (std::int64_t v = 0; v < vocab; ++v) {
       if (logits.at(position * vocab + v) > logits.at(position * vocab + first)) first = v;
@@ -111,9 +111,9 @@ Case likeliest_first(const LossSignature& signature, const Case& c) {
         tensor.set(position * vocab, b);
         tensor.set(position * vocab + first, a);
       } else if (field.quantity == Quantity::label) {
-        for (std::int64_t i = position * each; i < (position + 1) * each; ++i) {
-          const std::int64_t token = tensor.integer_at(i);
-          if (token == 0 || token == first) tensor.set(i, static_cast<double>(first - token));
+        for (std::int64_t k = 0; k < each; ++k) {
+          const std::int64_t at = position * each + k, token = tensor.integer_at(at);
+          if (token == 0 || token == first) tensor.set(at, static_cast<double>(first - token));
         }
       }
     }
@@ -150,7 +150,7 @@ const Field* reach_field(const LossSignature& signature) {
 /// no number is farther than this.
 bool mended_within(const Suspect& suspect, const Reading& wrong, double largest) {
   const auto reading = suspect.read(within(suspect.signature(), wrong.given(), largest));
-  return reading && (wrong.finite() ? reading->right() : reading->finite());
+  return wrong.finite() ? is_right(reading) : is_finite(reading);
 }
 
 }  // namespace
@@ -214,7 +214,8 @@ Opinion probe_exponents(Suspect& suspect) {
   const Field* field = reach_field(signature);
   if (!field) return std::nullopt;
   const auto wrong = wrong_as_given(suspect);
-  if (!wrong || wrong->finite()) return std::nullopt;
+  if (!wrong) return std::nullopt;
+  if (wrong->finite()) return std::nullopt;
   const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
   if (!right_within(kTameExponent)) return std::nullopt;
   const bool squares = field->quantity == Quantity::value;

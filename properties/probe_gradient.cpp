@@ -37,10 +37,8 @@ std::string lacking_term(const Suspect& suspect, const Reading& reading) {
 bool lacks_normaliser(const Suspect& suspect, const Reading& reading) {
   for (std::size_t o = 0; o < reading.outputs().size(); ++o) {
     const OutputInfo& output = reading.outputs()[o];
-    const Field* field = output.kind == OutputKind::gradient
-                             ? suspect.signature().find_field(output.field)
-                             : nullptr;
-    if (!field || field->quantity != Quantity::logit || output.extents.empty()) continue;
+    const Field* field = suspect.signature().find_field(output.field);
+    if (!field || field->quantity != Quantity::logit) continue;
     struct Sums {
       double actual = 0.0, expected = 0.0, size = 0.0, accepted = 0.0;
     };

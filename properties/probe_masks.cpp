@@ -32,9 +32,7 @@ std::optional<Case> filled_behind_mask(const LossSignature& signature, Case c, d
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       if (valid[static_cast<std::size_t>(i / each)]) continue;
       // Not one number for all: a difference or a softmax of equal ones says nothing.
-      const double own = std::isfinite(filler)
-                             ? filler * (1.0 + 0.125 * static_cast<double>((i + 2 * ordinal) % 5))
-                             : filler;
+      const double own = filler * (1.0 + 0.125 * static_cast<double>((i + 2 * ordinal) % 5));
       if (!keeps_to(field.masked, field.quantity, own)) continue;
       tensor.set(i, own);
       changed = true;
@@ -70,7 +68,7 @@ LossSpec with_all_terms(const LossSignature& signature, LossSpec spec) {
   for (const Option& option : signature.options) {
     const bool off = option.kind == Option::Kind::real && option.low == 0.0 && !option.nullable &&
                      spec.find(option.name) && spec.number(option.name) == 0.0;
-    if (off) spec.set(option.name, 0.25 * std::min(option.high, 1.0));
+    if (off) spec.set(option.name, std::min(option.high, 0.25));
   }
   return spec;
 }

@@ -35,7 +35,7 @@ double deviation(const Reading& reading) {
 std::map<std::pair<std::size_t, std::int64_t>, ReadEntry> wrong_entries(const Reading& reading) {
   std::map<std::pair<std::size_t, std::int64_t>, ReadEntry> wrong;
   for (const ReadEntry& e : reading.entries()) {
-    if (e.wrong()) wrong[{e.output, e.index}] = e;
+    if (e.wrong()) wrong.emplace(std::pair(e.output, e.index), e);
   }
   return wrong;
 }
@@ -66,12 +66,6 @@ bool is_erratic(const Suspect& suspect, const Reading& reading) {
     }
   }
   return 2 * erratic > asked;
-}
-
-bool has_probabilities(const LossSignature& signature) {
-  return std::ranges::any_of(signature.fields, [](const Field& field) {
-    return field.quantity == Quantity::logit && field.role == Role::differentiable;
-  });
 }
 
 /// Answers to plain cases that are wrong: in the widest format and in that of the given case, of
@@ -109,7 +103,6 @@ Opinion probe_rounding(Suspect& suspect) {
 }
 
 Opinion probe_constant_in_logarithm(Suspect& suspect) {
-  if (!has_probabilities(suspect.signature())) return std::nullopt;
   const auto wide = suspect.read(suspect.plain_case());
   const double off = wide ? deviation(*wide) : 0.0;
   if (off == 0.0 || off > kLargestConstant) return std::nullopt;

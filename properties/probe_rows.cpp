@@ -13,10 +13,19 @@ constexpr double kClear = 8.0;
 
 enum class Likeness { none, of_zeros, of_numbers };
 
+/// What may be wrong with both.
+double slack(const ReadEntry& here, const ReadEntry& there) {
+  return here.accepted + there.accepted;
+}
+
+bool has_number_of(const ReadEntry& here, const ReadEntry& there) {
+  return std::fabs(here.actual - there.expected) <= slack(here, there);
+}
+
 /// Whether the sequence's entries of one output are those that another one should have.
 Likeness has_entries_of_another(const Reading& reading, std::size_t output, std::int64_t sequence) {
   const Extents& extents = reading.outputs()[output].extents;
-  const std::int64_t each = element_count(extents) / std::max<std::int64_t>(extents.front(), 1);
+  const std::int64_t each = element_count(extents) / extents.front();
   std::vector<const ReadEntry*> at(static_cast<std::size_t>(element_count(extents)), nullptr);
   for (const ReadEntry& entry : reading.entries()) {
     if (entry.output == output) at[static_cast<std::size_t>(entry.index)] = &entry;
@@ -24,18 +33,17 @@ Likeness has_entries_of_another(const Reading& reading, std::size_t output, std:
   Likeness likeness = Likeness::none;
   for (std::int64_t other = 0; other < extents.front(); ++other) {
     if (other == sequence) continue;
-    bool same = true, zeros = true;
+    bool same = true, tells = false;
     for (std::int64_t i = 0; i < each && same; ++i) {
       const ReadEntry* here = at[static_cast<std::size_t>(sequence * each + i)];
       const ReadEntry* there = at[static_cast<std::size_t>(other * each + i)];
-      same = here && there &&
-             std::fabs(here->actual - there->expected) <= here->accepted + there->accepted;
-      const bool tells = same && here->wrong() &&
-                         std::fabs(there->expected) > kClear * (here->accepted + there->accepted);
-      zeros &= !tells;
+      same = here && there && has_number_of(*here, *there);
+      if (same)
+        tells |= here->wrong() && std::fabs(there->expected) > kClear * slack(*here, *there);
     }
-    if (same && !zeros) return Likeness::of_numbers;
-    if (same) likeness = Likeness::of_zeros;
+    if (!same) continue;
+    if (tells) return Likeness::of_numbers;
+    likeness = Likeness::of_zeros;
   }
   return likeness;
 }

@@ -34,16 +34,13 @@ std::vector<Hypothesis> hypotheses(const LossSpec& spec) {
   };
   using N = const BatchCounts&;
   using R = std::size_t;
-  const char* padding = "padding counted";
   const char* divisor = "wrong divisor";
   std::vector<Hypothesis> all;
   if (declared != Reduction::sum && declared != Reduction::none) {
     all.push_back({"scaled twice", "each term is divided by its count twice", weight});
   }
-  all.push_back(instead(padding, "terms are divided by all positions",
+  all.push_back(instead("padding counted", "terms are divided by all positions",
                         [](N n, R) { return 1.0 / n.positions(); }));
-  all.push_back(instead(padding, "a sequence is divided by its length with padding",
-                        [](N n, R) { return 1.0 / (n.sequences * n.columns); }));
   all.push_back(instead(divisor, "terms are not divided at all", [](N, R) { return 1.0; }));
   all.push_back(instead(divisor, "terms are divided by the valid tokens",
                         [](N n, R) { return 1.0 / n.tokens; }));
@@ -54,7 +51,6 @@ std::vector<Hypothesis> hypotheses(const LossSpec& spec) {
   all.push_back(instead(divisor, "terms are divided by the longest sequence",
                         [](N n, R) { return 1.0 / n.columns; }));
   for (const Reduction other : kAllReductions) {
-    if (other == Reduction::none || other == declared) continue;
     all.push_back(instead(divisor, "terms are reduced as " + std::string(name(other)) + " says",
                           [spec, other](N n, R row) { return token_weight(spec, other, n, row); }));
   }

@@ -21,34 +21,6 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-/// The cause that an experiment shows, and what it says.
-void expect_shown(const impl::Implementation& implementation, const Case& c,
-                  const std::string& cause, const std::string& because) {
-  const Diagnosis diagnosis = diagnosed(implementation, c);
-  EXPECT_EQ(diagnosis.cause, cause);
-  EXPECT_EQ(diagnosis.because, because);
-  EXPECT_GT(diagnosis.confidence, 0.0);
-  EXPECT_LE(diagnosis.confidence, 1.0);
-}
-
-std::vector<bool> valid_of(const Case& c) {
-  return valid_positions(*reference::find_signature(c.spec.loss), c);
-}
-
-/// What is at each valid position, or at each masked one.
-template <class Visit>
-void at_positions(const Case& c, bool valid, Visit visit) {
-  const std::vector<bool> counts = valid_of(c);
-  for (std::size_t p = 0; p < counts.size(); ++p) {
-    if (counts[p] == valid) visit(static_cast<std::int64_t>(p));
-  }
-}
-
-void add_to_loss(LossResult& result, double x) {
-  Tensor& loss = output(result, "loss");
-  loss.set(0, loss.at(0) + x);
-}
-
 double log_ratio(const Case& c, std::int64_t p) {
   return c.batch.at("log_prob").at(p) - c.batch.at("old_log_prob").at(p);
 }

@@ -102,4 +102,9 @@ bool is_wrong(const std::optional<Reading>& reading) {
   return !reading->right();
 }
 
+bool is_finite(const std::optional<Reading>& reading) {
+  if (!reading) return false;
+  return reading->finite();
+}
+
 }  // namespace lossgate::properties

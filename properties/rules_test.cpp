@@ -194,6 +194,17 @@ TEST(RuleB5, EveryRoundoffOfTheDeclarationCounts) {
   }
 }
 
+TEST(RuleB5, SoDoesEveryFunctionOfTheLibrary) {
+  using M = MathLibrary;
+  for (double M::*f : {&M::exp, &M::log, &M::log1p, &M::expm1, &M::tanh, &M::sigmoid, &M::sqrt}) {
+    Arithmetic better = plain_arithmetic(Dtype::f64, "");
+    better.math.*f *= 0x1p-9;
+    EXPECT_EQ(reference::unsuitable_for(better), "reference uncertain");
+    better.math.*f *= 0x1p8;
+    EXPECT_EQ(reference::unsuitable_for(better), "");
+  }
+}
+
 TEST(RuleB6, EitherSlopeIsRightAtTheClipEdgeAndOneOnlyBesideIt) {
   const double edge = static_cast<float>(std::log(1.2));
   EXPECT_GT(expected(one_token(edge, 1.0), "gradient.log_prob", 0).half, 0.5);
@@ -241,6 +252,9 @@ TEST(RuleB7, EachFormOfK3HasItsOwnBound) {
   EXPECT_GT(bound(power, "per_token"), 100.0 * bound(closed, "per_token"));
   // The closed slope is the number that was there; the others come from a difference with 1.
   EXPECT_GT(bound(open, "gradient.log_prob"), 100.0 * bound(closed, "gradient.log_prob"));
+  // What is left after the first subtraction is rounded: e^2 - 1 is more than e^2 - 2.
+  put(c, "ref_log_prob", 0, 0, get(c, "log_prob", 0, 0) + 2.0);
+  EXPECT_LT(bound(power, "per_token"), bound("exp(x) - 1 - x", "per_token"));
 }
 
 /// Nothing but the policy term, wide clips: the gradient is one product.

@@ -105,9 +105,7 @@ void move_rows(const Field& field, const Case& base, Transformed& moved, double 
   const Tensor& from = base.batch.at(field.name);
   Tensor& to = moved.c.batch.at(field.name);
   to = Tensor::zeros(from.dtype, moved.c.shape.of(field.axes));
-  if (fill != 0.0) {
-    for (Index i = 0; i < to.size(); ++i) to.set(i, fill);
-  }
+  for (Index i = 0; i < to.size(); ++i) to.set(i, fill);
   const OutputInfo info{
       .name = "", .field = "", .axes = field.axes, .extents = base.shape.of(field.axes)};
   for (Index i = 0; i < from.size(); ++i) {

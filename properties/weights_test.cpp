@@ -48,7 +48,7 @@ TEST(TokenWeight, IsWhatEachReductionDividesBy) {
 }
 
 TEST(RowFactor, IsANumberWithinItsErrorAndAShareOfItself) {
-  EXPECT_TRUE(RowFactor{}.is(1.0));
+  EXPECT_TRUE((RowFactor{1.0, 0.0}.is(1.0)));
   EXPECT_TRUE((RowFactor{0.0, 0.0}.is(0.0)));
   EXPECT_TRUE((RowFactor{1.0, 0.25}.is(1.25)));
   EXPECT_TRUE((RowFactor{1.0, 0.0}.is(1.0 + 1.0 / 4096)));

@@ -15,13 +15,13 @@ Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
   const LossResult& actual = evaluation.actual(kZeroAdvantage);
   if (auto violation = malformed(*study, actual)) return violated(*violation);
   std::optional<Violation> violation;
-  std::int64_t asked = 0;
+  bool asked = false;
   study->for_each_expected(evaluation.arithmetic(), false,
                            [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
                              const OutputInfo& output = study->outputs()[o];
                              if (output.kind != OutputKind::gradient || !expected.is_exact_zero())
                                return;
-                             ++asked;
+                             asked = true;
                              const double value = actual.find(output.name)->at(i);
                              if (violation || value == 0.0) return;
                              violation =
@@ -32,7 +32,7 @@ Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
                                            .detail = "all advantages and coefficients are 0",
                                            .cause = "gradient without an advantage"};
                            });
-  if (!violation) return asked > 0 ? held() : vacuous("no trigger");
+  if (!violation) return asked ? held() : vacuous("no trigger");
   if (!std::isfinite(violation->actual)) {
     violation->cause = cause_of_no_number(evaluation, *study, "zero times infinity");
   }

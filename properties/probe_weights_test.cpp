@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Factors of sequences and numbers of other sequences, each by what the experiment says of it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "properties/fake_answer.h"
+#include "properties/fake_grpo.h"
+#include "properties/weights.h"
+
+namespace lossgate::properties {
+namespace {
+
+using Factor = std::function<double(const BatchCounts&, std::size_t row)>;
+
+/// A loss of which each sequence's part in value and gradient counts so many times, where the whole
+/// batch is asked under this reduction.
+impl::Implementation weighted(Reduction reduction, const Factor& factor,
+                              const std::string& loss_id = "grpo") {
+  return answering(loss_id, nullptr, [reduction, factor](const Case& c, LossResult& result) {
+    if (c.spec.reduction != reduction) return;
+    const CaseStudy study(*reference::find_loss(c.spec.loss), c);
+    const BatchCounts counts(study);
+    const auto tokens = static_cast<std::size_t>(c.shape[Axis::tokens]);
+    const Tensor& terms = output(result, "per_token");
+    Tensor& gradient = output(result, "gradient.log_prob");
+    double loss = 0.0;
+    at_positions(c, true, [&](std::int64_t p) {
+      const std::size_t row = static_cast<std::size_t>(p) / tokens;
+      const double times = factor(counts, row);
+      loss += terms.at(p) * token_weight(c.spec, reduction, counts, row) * times;
+      gradient.set(p, times * gradient.at(p));
+    });
+    output(result, "loss").set(0, loss);
+  });
+}
+
+Case asking(Reduction reduction, const std::string& loss = "grpo") {
+  Case c = ordinary_case(loss);
+  c.spec.reduction = reduction;
+  return c;
+}
+
+struct Wrong {
+  Reduction reduction;
+  const char* cause;
+  const char* because;
+  Factor factor;
+};
+
+TEST(ProbeWeights, TellsWhatStandsInTheDenominatorInsteadOfTheRightCount) {
+  using N = const BatchCounts&;
+  using R = std::size_t;
+  constexpr auto kTokens = Reduction::token_mean, kRows = Reduction::sequence_mean;
+  const Wrong all[] = {
+      {kTokens, "scaled twice", "each term is divided by its count twice",
+       [](N n, R) { return 1.0 / n.tokens; }},
+      {kTokens, "padding counted", "terms are divided by all positions",
+       [](N n, R) { return n.tokens / n.positions(); }},
+      {kRows, "padding counted", "terms are divided by all positions",
+       [](N n, R row) { return n.row_tokens[row] / n.columns; }},
+      {kTokens, "wrong divisor", "terms are not divided at all", [](N n, R) { return n.tokens; }},
+      {kRows, "wrong divisor", "terms are divided by the valid tokens",
+       [](N n, R row) { return n.sequences * n.row_tokens[row] / n.tokens; }},
+      {kTokens, "wrong divisor", "terms are divided by the sequences",
+       [](N n, R) { return n.tokens / n.sequences; }},
+      {kTokens, "wrong divisor", "terms are divided by the tokens of their sequence alone",
+       [](N n, R row) { return n.tokens / n.row_tokens[row]; }},
+      {kTokens, "wrong divisor", "terms are divided by the longest sequence",
+       [](N n, R) { return n.tokens / n.columns; }},
+      {kTokens, "wrong divisor", "terms are reduced as sequence_mean says",
+       [](N n, R row) { return n.tokens / (n.sequences * n.row_tokens[row]); }},
+  };
+  for (const Wrong& wrong : all) {
+    expect_shown(weighted(wrong.reduction, wrong.factor), asking(wrong.reduction), wrong.cause,
+                 wrong.because);
+  }
+}
+
+TEST(ProbeWeights, SeesThatGroupsOfSequencesAreAveragedOneByOne) {
+  const auto by_pairs = [](const BatchCounts& n, std::size_t row) {
+    const double own = n.row_tokens[row] + n.row_tokens[row ^ 3U];  // the first with the last
+    return n.tokens / (2.0 * own);
+  };
+  // No clip hides a sequence's gradient there.
+  const Case c = asking(Reduction::token_mean, "cispo");
+  expect_shown(weighted(Reduction::token_mean, by_pairs, "cispo"), c, "mean of means",
+               "groups of sequences are averaged one by one");
+  const auto no_count = [](const BatchCounts&, std::size_t row) { return row < 2 ? 1.37 : 0.61; };
+  EXPECT_NE(diagnosed(weighted(Reduction::token_mean, no_count, "cispo"), c).cause,
+            "mean of means");
+}
+
+TEST(RowFactors, AreAsSureAsTheEntriesThatShowThem) {
+  const auto third = [](const BatchCounts&, std::size_t row) { return row == 1 ? 1.0 / 3 : 1.0; };
+  const auto fake = weighted(Reduction::sum, third);
+  Case c = asking(Reduction::sum);
+  c.upstream = 0x1p-6;
+  const auto reading = Reading::of(grpo(), fake, c);
+  ASSERT_TRUE(reading);
+  const RowFactors factors = row_factors(*reading);
+  ASSERT_EQ(factors.size(), 4U);
+  for (const auto& [row, factor] : factors) {
+    const double right = row == 1 ? 1.0 / 3 : 1.0;
+    EXPECT_NEAR(factor.value, right, factor.error);
+    EXPECT_GT(factor.error, 0.0);
+    EXPECT_LT(factor.error, 1e-13) << "known to the digits of the format";
+    for (const ReadEntry& e : reading->entries()) {
+      if (reading->kind(e) != OutputKind::gradient || e.expected == 0.0) continue;
+      if (static_cast<std::size_t>(e.index) / 5 != row) continue;
+      EXPECT_LE(factor.error, 2.001 * e.accepted / std::fabs(e.expected)) << "the clearest";
+    }
+  }
+}
+
+TEST(RowFactors, AreThoseOfTheLossForAllSequencesWhereNothingElseIsWrong) {
+  const auto fake = answering("grpo", nullptr, [](const Case&, LossResult& result) {
+    change_each(output(result, "loss"), [](double x) { return 3.0 * x; });
+  });
+  const auto reading = Reading::of(grpo(), fake, asking(Reduction::token_mean));
+  ASSERT_TRUE(reading);
+  const RowFactors factors = row_factors(*reading);
+  EXPECT_EQ(factors.size(), 4U);
+  for (const auto& [row, factor] : factors) EXPECT_TRUE(factor.is(3.0)) << row;
+}
+
+/// GRPO that has at some tokens of the first sequence what the second should have.
+impl::Implementation paired(bool every_token) {
+  return answering("grpo", nullptr, [every_token](const Case& c, LossResult& result) {
+    Tensor& gradient = output(result, "gradient.log_prob");
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      const bool other = every_token || t == tokens - 1;
+      gradient.set(t, other ? gradient.at(tokens + t) : 1.5 * gradient.at(t));
+    }
+  });
+}
+
+TEST(ProbeRows, WantsAllNumbersOfTheOtherSequence) {
+  expect_shown(paired(true), ordinary_case("grpo"), "pairing by position",
+               "a sequence has the numbers of another one");
+  EXPECT_NE(diagnosed(paired(false), ordinary_case("grpo")).cause, "pairing by position");
+}
+
+TEST(ProbeRows, TakesNoZerosForTheNumbersOfAnotherSequence) {
+  Case c = ordinary_case("grpo");
+  c.spec.set("kl_penalty", 0.0);
+  for (std::int64_t t = 0; t < 5; ++t) put(c, "advantage", 1, t, 0.0);
+  const auto dead = answering("grpo", nullptr, [](const Case& x, LossResult& result) {
+    for (std::int64_t t = 0; t < x.shape[Axis::tokens]; ++t) {
+      output(result, "gradient.log_prob").set(t, 0.0);
+    }
+  });
+  EXPECT_NE(diagnosed(dead, c).cause, "pairing by position");
+}
+
+}  // namespace
+}  // namespace lossgate::properties
