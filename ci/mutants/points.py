@@ -31,6 +31,8 @@ ASSIGNING = {"+=": ("Add", "Subtract", "-="), "-=": ("Subtract", "Add", "+="), "
 # What must be known when the program is compiled cannot wait for a variable.
 CONSTANT = {CursorKind.ENUM_CONSTANT_DECL, CursorKind.STATIC_ASSERT, CursorKind.TEMPLATE_TEMPLATE_PARAMETER,
             CursorKind.TEMPLATE_NON_TYPE_PARAMETER, CursorKind.TYPE_ALIAS_DECL, CursorKind.CONCEPT_DECL}
+# Not constant by what stands first in them.
+SCOPES = {CursorKind.NAMESPACE, CursorKind.CLASS_DECL, CursorKind.STRUCT_DECL, CursorKind.CLASS_TEMPLATE}
 
 
 class Walk:
@@ -63,7 +65,7 @@ class Walk:
             yield from self.walk(child, depth + 1)
 
     def _constant(self, cursor: Cursor) -> bool:
-        if not cursor.kind.is_declaration():
+        if not cursor.kind.is_declaration() or cursor.kind in SCOPES:
             return False
         file = self.file_of(cursor)
         start = cursor.extent.start.offset
