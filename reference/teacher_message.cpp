@@ -263,7 +263,7 @@ TeacherRows read_rows(const Case& c) {
   TeacherRows rows;
   bool with_log_probs = false, with_token_ids = false;
   for (Index r = 0; r < c.shape[Axis::responses]; ++r) {
-    const std::string_view text(reinterpret_cast<const char*>(payload.element(r * bytes)),
+    const std::string_view text(reinterpret_cast<const char*>(payload.bytes.data()) + r * bytes,
                                 static_cast<std::size_t>(bytes));
     Response response(c.shape, r, static_cast<Index>(rows.size()));
     TeacherRows own = response.read(text);
