@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/plain_case.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "properties/case_facts.h"
+#include "properties/fake_answer.h"
+#include "reference/given_case.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// A plain case of every loss that has one, like a small case with garbage and a split.
+template <class Check>
+void for_every_loss(const Plain& plain, Check&& check) {
+  int made = 0;
+  for (const reference::Loss& loss : reference::catalog()) {
+    reference::SmallCases cases(loss.signature, 2);
+    Case like = cases.draw(Dtype::f32);
+    like.split = {.world = 1, .parts = {{0, {0}}, {0, {}}}};
+    const auto c = plain_case(loss.signature, like, plain);
+    if (!c) continue;
+    ++made;
+    SCOPED_TRACE(loss.signature.id);
+    check(loss, like, *c);
+  }
+  EXPECT_GT(made, 12);
+}
+
+/// How many positions count in each sequence.
+std::vector<std::int64_t> row_counts(const LossSignature& signature, const Case& c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(c.shape[Axis::sequences]));
+  for (std::size_t p = 0; p < valid.size(); ++p) {
+    counts[p / static_cast<std::size_t>(c.shape[Axis::tokens])] += valid[p];
+  }
+  return counts;
+}
+
+TEST(PlainCase, IsLegalAndWholeWithTheOptionsOfTheOther) {
+  for_every_loss({.dtype = Dtype::f64},
+                 [](const reference::Loss& loss, const Case& like, const Case& c) {
+                   EXPECT_FALSE(reference::expected_refusal(loss, c));
+                   EXPECT_TRUE(c.spec == like.spec);
+                   EXPECT_TRUE(c.split.whole());
+                   EXPECT_EQ(c.upstream, 1.0);
+                   for (const Field& field : loss.signature.fields) {
+                     const Tensor& tensor = c.batch.at(field.name);
+                     if (field.dtypes.empty()) EXPECT_EQ(tensor.dtype, Dtype::f64) << field.name;
+                     for (std::int64_t i = 0; i < tensor.size(); ++i)
+                       EXPECT_TRUE(std::isfinite(tensor.at(i)));
+                   }
+                 });
+}
+
+TEST(PlainCase, HasFourSequencesOfLengthsOfTheirOwn) {
+  for_every_loss({}, [](const reference::Loss& loss, const Case&, const Case& c) {
+    EXPECT_EQ(c.shape[Axis::sequences], 4);
+    if (!has_positions(loss.signature)) return;
+    const auto counts = row_counts(loss.signature, c);
+    EXPECT_EQ(std::set<std::int64_t>(counts.begin(), counts.end()).size(), 4U);
+    EXPECT_GT(*std::ranges::min_element(counts), 1);
+    EXPECT_EQ(*std::ranges::max_element(counts), c.shape[Axis::tokens]) << "one is full";
+  });
+}
+
+TEST(PlainCase, HasNoPaddingOrAnEmptyRowWhereItIsAsked) {
+  for_every_loss({.padding = false}, [](const reference::Loss& loss, const Case&, const Case& c) {
+    for (const std::int64_t count : row_counts(loss.signature, c)) {
+      EXPECT_EQ(count, std::max<std::int64_t>(c.shape[Axis::tokens], 0));
+    }
+  });
+  for_every_loss({.empty_row = true}, [](const reference::Loss& loss, const Case&, const Case& c) {
+    if (!has_positions(loss.signature)) return;
+    const auto counts = row_counts(loss.signature, c);
+    EXPECT_EQ(std::ranges::count(counts, 0), 1);
+    EXPECT_EQ(counts.back(), 0);
+  });
+}
+
+TEST(PlainCase, HasZerosWhereMaskedAndNumbersOfTheirOwnElsewhere) {
+  for_every_loss({}, [](const reference::Loss& loss, const Case&, const Case& c) {
+    if (!has_positions(loss.signature)) return;
+    const std::vector<bool> valid = valid_positions(loss.signature, c);
+    for (const Field& field : loss.signature.fields) {
+      const Tensor& tensor = c.batch.at(field.name);
+      if (!is_float(tensor.dtype)) continue;
+      const bool masks = field.name == loss.signature.mask;
+      const std::int64_t each = is_positional(field) ? entries_per_position(c, tensor) : 0;
+      std::set<double> numbers;
+      std::size_t counted = 0;
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        const bool counts = each == 0 || valid[static_cast<std::size_t>(i / each)];
+        EXPECT_EQ(tensor.at(i) == 0.0, !counts) << field.name << " " << i;
+        if (counts && !masks) numbers.insert(tensor.at(i)), ++counted;
+      }
+      if (!masks && !field.one_per_sequence) EXPECT_EQ(numbers.size(), counted) << field.name;
+    }
+  });
+}
+
+TEST(PlainCase, SpreadsItsNumbersAsFarAsIsAskedAndNoFarther) {
+  for (const double spread : {1.0 / 16, 2.0, 24.0}) {
+    double log_probs = 0.0, values = 0.0, logits = 0.0;
+    const Plain plain{.spread = spread, .logit_spread = 2.0 * spread};
+    for_every_loss(plain, [&](const reference::Loss& loss, const Case&, const Case& c) {
+      for (const Field& field : loss.signature.fields) {
+        const Tensor& tensor = c.batch.at(field.name);
+        for (std::int64_t i = 0; i < tensor.size(); ++i) {
+          const double size = std::fabs(tensor.at(i));
+          if (field.quantity == Quantity::log_prob) EXPECT_LE(tensor.at(i), 0.0);
+          if (field.quantity == Quantity::log_prob && field.axes.size() == 2) {
+            EXPECT_LE(size, 1.25 * spread);
+            log_probs = std::max(log_probs, size);
+          }
+          if (field.quantity == Quantity::value) values = std::max(values, size);
+          if (field.quantity == Quantity::logit) logits = std::max(logits, size);
+        }
+      }
+    });
+    EXPECT_GT(log_probs, spread);
+    EXPECT_LE(values, 0.75 * spread);
+    EXPECT_GT(values, 0.5 * spread);
+    EXPECT_LE(logits, 2.0 * spread);
+    EXPECT_GT(logits, 1.9 * spread);
+  }
+}
+
+TEST(PlainCase, ListsTokensOfTheVocabularyAndLogProbsOfADistribution) {
+  for_every_loss({}, [](const reference::Loss& loss, const Case& like, const Case& c) {
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    if (like.shape[Axis::vocab] >= 0) {
+      EXPECT_GE(vocab, 5);
+      EXPECT_LE(vocab, 12);
+    }
+    for (const Field& field : loss.signature.fields) {
+      const Tensor& tensor = c.batch.at(field.name);
+      std::set<std::int64_t> labels;
+      const std::int64_t list = field.axes.size() > 2 ? c.shape[field.axes.back()] : 1;
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        if (field.quantity == Quantity::label && tensor.integer_at(i) != kIgnoreLabel) {
+          EXPECT_GE(tensor.integer_at(i), 0);
+          if (vocab > 0) EXPECT_LT(tensor.integer_at(i), vocab);
+          labels.insert(tensor.integer_at(i));
+        }
+        if (field.quantity != Quantity::log_prob || list == 1 || i % list != 0) continue;
+        double mass = 0.0;
+        for (std::int64_t k = 0; k < list; ++k) mass += std::exp(tensor.at(i + k));
+        EXPECT_LE(mass, static_cast<double>(list)) << "zeros where masked";
+        if (tensor.at(i) != 0.0) EXPECT_LT(mass, 0.7) << field.name;
+      }
+      if (field.quantity == Quantity::label && vocab > 0) EXPECT_GT(labels.size(), 1U);
+    }
+  });
+}
+
+TEST(PlainCase, IsNoneWhereNoOrdinaryNumberIsKnown) {
+  const LossSignature& payload = *reference::find_signature("teacher_payload");
+  EXPECT_FALSE(plain_case(payload, reference::SmallCases(payload, 1).draw(Dtype::f64)));
+}
+
+}  // namespace
+}  // namespace lossgate::properties

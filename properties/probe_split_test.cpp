@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a split does to each sequence's part, by the factor that it gets.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "properties/fake_answer.h"
+#include "properties/weights.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// Where a sequence is, and what is there.
+struct Home {
+  double own_tokens = 0.0;   ///< of its part
+  double rank_tokens = 0.0;  ///< of its rank
+  double rank_parts = 0.0;
+  bool last = false;  ///< in the last part
+};
+
+Home home_of(const Case& c, const BatchCounts& counts, std::int64_t row) {
+  const auto tokens_of = [&](const Split::Part& part) {
+    double tokens = 0.0;
+    for (const std::int64_t s : part.sequences) {
+      tokens += counts.row_tokens[static_cast<std::size_t>(s)];
+    }
+    return tokens;
+  };
+  const auto& parts = c.split.parts;
+  const auto own = std::ranges::find_if(parts, [&](const Split::Part& part) {
+    return std::ranges::find(part.sequences, row) != part.sequences.end();
+  });
+  Home home{.own_tokens = tokens_of(*own), .last = own == parts.end() - 1};
+  for (const Split::Part& part : parts) {
+    if (part.rank != own->rank) continue;
+    home.rank_tokens += tokens_of(part);
+    home.rank_parts += 1.0;
+  }
+  return home;
+}
+
+using Factor = std::function<double(const Home&, const BatchCounts&, double world)>;
+
+/// CISPO, whose clip hides no gradient: where the batch is split, each sequence's part counts so
+/// many times.
+impl::Implementation split_by(const Factor& factor) {
+  return answering("cispo", nullptr, [factor](const Case& c, LossResult& result) {
+    if (c.split.whole()) return;
+    const CaseStudy study(*reference::find_loss("cispo"), c);
+    const BatchCounts counts(study);
+    Tensor& gradient = output(result, "gradient.log_prob");
+    double loss = 0.0;
+    at_positions(c, true, [&](std::int64_t p) {
+      const std::int64_t row = p / c.shape[Axis::tokens];
+      const double times = factor(home_of(c, counts, row), counts, c.split.world);
+      loss += times * output(result, "per_token").at(p) *
+              token_weight(c.spec, c.spec.reduction, counts, static_cast<std::size_t>(row));
+      gradient.set(p, times * gradient.at(p));
+    });
+    output(result, "loss").set(0, loss);
+  });
+}
+
+Case asking(Reduction reduction) {
+  Case c = ordinary_case("cispo");
+  c.spec.reduction = reduction;
+  c.split = {.world = 2, .parts = {{0, {0, 2}}, {1, {1}}, {1, {3}}}};
+  return c;
+}
+
+constexpr const char* kOwnCount = "each part is divided by its own count";
+
+TEST(ProbeSplit, NamesTheMeanOfMeansHoweverMeansArePutTogether) {
+  const Case c = asking(Reduction::token_mean);
+  for (const bool over_parts : {true, false}) {
+    for (const bool over_ranks : {true, false}) {
+      const auto shared = [=](const Home& home, double world) {
+        return (over_parts ? home.rank_parts : 1.0) * (over_ranks ? world : 1.0);
+      };
+      const auto by_part = [=](const Home& home, const BatchCounts& n, double world) {
+        return n.tokens / home.own_tokens / shared(home, world);
+      };
+      const auto by_rank = [=](const Home& home, const BatchCounts& n, double world) {
+        return n.tokens / home.rank_tokens / shared(home, world);
+      };
+      expect_shown(split_by(by_part), c, "mean of means", kOwnCount);
+      expect_shown(split_by(by_rank), c, "mean of means", kOwnCount);
+    }
+  }
+}
+
+TEST(ProbeSplit, TellsAnAverageOverPartsOfASumFromOneOverRanks) {
+  const Case c = asking(Reduction::sum);
+  const auto over_parts = [](const Home& home, const BatchCounts&, double) {
+    return 1.0 / home.rank_parts;
+  };
+  const auto over_ranks = [](const Home&, const BatchCounts&, double world) { return 1.0 / world; };
+  const auto undone = [](const Home&, const BatchCounts&, double world) { return world; };
+  const char* multiple = "the result is a multiple by the number of ranks";
+  expect_shown(split_by(over_ranks), c, "rank average", multiple);
+  expect_shown(split_by(undone), c, "rank average", multiple);
+  EXPECT_EQ(diagnosed(split_by(over_parts), c).cause, "mean of means");
+}
+
+TEST(ProbeSplit, NamesTheRemainderThatIsDroppedAndNoOtherShare) {
+  const auto last_times = [](double times) {
+    return
+        [times](const Home& home, const BatchCounts&, double) { return home.last ? times : 1.0; };
+  };
+  const Case c = asking(Reduction::token_mean);
+  expect_shown(split_by(last_times(0.0)), c, "remainder dropped",
+               "some sequences of the split batch are lost");
+  EXPECT_EQ(diagnosed(split_by(last_times(0.3)), c).because, "");
+}
+
+TEST(ProbeSplit, SuspectsTheRanksWhereThePartsOfOneAreRight) {
+  const auto odd = [](const Home& home, const BatchCounts&, double world) {
+    return world == 1.0 ? 1.0 : home.last ? 0.3 : 1.1;
+  };
+  expect_shown(split_by(odd), asking(Reduction::token_mean), "rank average",
+               "micro-batches of one rank are right");
+}
+
+}  // namespace
+}  // namespace lossgate::properties

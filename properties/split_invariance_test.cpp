@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rule D2: what is said of a split that does not give what the whole batch gives.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "properties/fake_grpo.h"
+
+namespace lossgate::properties {
+namespace {
+
+constexpr std::int64_t kRows = 5;
+
+Case split_case() {
+  Case c = grpo_case(kRows, 4);
+  for (std::int64_t s = 0; s < kRows; ++s) {
+    for (std::int64_t t = s; t < 4; ++t) mask_out(c, s, t == 0 ? 3 : t);
+  }
+  c.split = {.world = 2, .parts = {{0, {0, 3}}, {1, {1, 2, 4}}}};
+  return c;
+}
+
+std::string text_of(const Split& split) {
+  std::string text;
+  for (const Split::Part& part : split.parts) {
+    std::string rows;
+    for (const std::int64_t s : part.sequences)
+      rows += (rows.empty() ? "" : ", ") + std::to_string(s);
+    text += "[" + rows + "] ";
+  }
+  return text + "on " + std::to_string(split.world) + (split.world == 1 ? " rank" : " ranks");
+}
+
+/// Scales the loss by a number of its own for each split, and keeps the splits that it was asked.
+struct Asked {
+  std::vector<Split> splits;
+  std::vector<double> off_by;
+
+  impl::Implementation implementation() {
+    impl::Implementation fake = fake_grpo();
+    fake.evaluate = [this, sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+      LossResult result = sound(signature, c);
+      if (c.split.whole()) return result;
+      splits.push_back(c.split);
+      off_by.push_back(0.01 * std::sin(static_cast<double>(splits.size())) + 0.25);
+      Tensor& loss = result.outputs.front().tensor;
+      loss.set(0, loss.at(0) * (1.0 + off_by.back()));
+      return result;
+    };
+    return fake;
+  }
+};
+
+TEST(RuleD2, TriesTwentyFourSplitsOfAllSequencesOverOneRankOrTwo) {
+  Asked asked;
+  const Outcome outcome = check("split_invariance", asked.implementation(), split_case());
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->split_bias.off_by.size(), 24U);
+  ASSERT_GE(asked.splits.size(), 25U);  // the given one first
+  std::set<std::size_t> parts;
+  std::set<int> worlds;
+  for (std::size_t i = 1; i <= 24; ++i) {
+    const Split& split = asked.splits[i];
+    parts.insert(split.parts.size());
+    worlds.insert(split.world);
+    std::vector<int> seen(kRows);
+    for (std::size_t p = 0; p < split.parts.size(); ++p) {
+      EXPECT_EQ(split.parts[p].rank, static_cast<int>(p) % split.world);
+      for (const std::int64_t s : split.parts[p].sequences) ++seen.at(static_cast<std::size_t>(s));
+    }
+    EXPECT_EQ(std::ranges::count(seen, 1), kRows);
+  }
+  EXPECT_EQ(parts, (std::set<std::size_t>{2, 3, 4}));
+  EXPECT_EQ(worlds, (std::set<int>{1, 2}));
+}
+
+TEST(RuleD2, SaysHowFarTheyAreOffOnAverageAndAtWorst) {
+  Asked asked;
+  const Outcome outcome = check("split_invariance", asked.implementation(), split_case());
+  ASSERT_TRUE(outcome.violation);
+  const SplitBias& bias = outcome.violation->split_bias;
+  double total = 0.0;
+  for (std::size_t i = 0; i < bias.off_by.size(); ++i) {
+    EXPECT_NEAR(bias.off_by[i], asked.off_by[i + 1], 1e-6);
+    total += bias.off_by[i];
+  }
+  const auto worst = std::ranges::max_element(bias.off_by);
+  EXPECT_EQ(bias.worst,
+            text_of(asked.splits[static_cast<std::size_t>(worst - bias.off_by.begin()) + 1]));
+  char text[128];
+  std::snprintf(text, sizeof text, "off by %+.3g on average, %+.3g at worst", total / 24, *worst);
+  EXPECT_NE(outcome.violation->detail.find(text), std::string::npos) << outcome.violation->detail;
+}
+
+TEST(RuleD2, SaysNothingBesideALossThatIsZeroOrNoNumber) {
+  Case c = split_case();
+  c.spec.set("kl_penalty", 0.0);
+  for (std::int64_t i = 0; i < 4 * kRows; ++i) put(c, "advantage", i / 4, i % 4, 0.0);
+  auto fake = fake_grpo();
+  fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& x) {
+    LossResult result = sound(signature, x);
+    if (!x.split.whole()) result.outputs.front().tensor.set(0, 1.0);
+    return result;
+  };
+  const Outcome outcome = check("split_invariance", fake, c);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_TRUE(outcome.violation->split_bias.off_by.empty());
+  EXPECT_EQ(outcome.violation->detail.find("over"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lossgate::properties
