@@ -131,6 +131,20 @@ INSTANTIATE_TEST_SUITE_P(Catalog, EachProperty, testing::ValuesIn(trials()), [](
   return info.param.property + "_" + std::to_string(info.index);
 });
 
+TEST(Catalog, AnAnswerWithoutNumbersShowsNone) {
+  for (const Flaw flaw : {Flaw::legal_refused, Flaw::output_missing}) {
+    const auto violation = check("reference_agreement", fake_grpo(flaw), grpo_case(1, 2)).violation;
+    ASSERT_TRUE(violation);
+    for (const double number :
+         {violation->actual, static_cast<double>(violation->expected), violation->allowed,
+          violation->half_width, violation->error_ratio}) {
+      EXPECT_EQ(number, 0.0);
+    }
+    EXPECT_EQ(violation->place.sequence, -1);
+    EXPECT_EQ(violation->place.token, -1);
+  }
+}
+
 TEST(Catalog, EveryPropertyHasATrialOfItsOwn) {
   for (const Property& property : catalog()) {
     if (property.name == "path_parity" || property.name == "bounds_hold") continue;  // below

@@ -130,6 +130,16 @@ TEST(Problem, OfNoSequenceHasNone) {
   EXPECT_TRUE(problem.row_tokens.empty());
 }
 
+TEST(Problem, OfALossWithoutTokensHasNone) {
+  const LossSignature& signature = *reference::find_signature("prompt_dedup");
+  const Case c = ordinary_case("prompt_dedup", Dtype::f32);
+  ASSERT_LT(c.shape[Axis::tokens], 0) << "no such axis";
+  const reference::Problem problem(signature, c);
+  EXPECT_EQ(problem.tokens, 0);
+  EXPECT_EQ(problem.sequences, c.shape[Axis::sequences]);
+  EXPECT_EQ(problem.token_count, 0);
+}
+
 TEST(CaseStudy, KeepsWhatIsExpectedOfEachArithmetic) {
   CaseStudy study(grpo(), grpo_case(2, 3));
   const double single = loss_bound(study, plain_arithmetic(Dtype::f32, ""), false);

@@ -71,7 +71,8 @@ LossSignature with_whole_numbers() {
   LossSignature signature = grpo().signature;
   const std::vector<Axis> axes = {Axis::sequences, Axis::tokens};
   signature.fields.push_back({.name = "flag", .axes = axes, .dtypes = {Dtype::u8}});
-  signature.fields.push_back({.name = "token", .axes = axes, .dtypes = {Dtype::i32}});
+  signature.fields.push_back(
+      {.name = "token", .quantity = Quantity::label, .axes = axes, .dtypes = {Dtype::i32}});
   return signature;
 }
 
@@ -88,6 +89,11 @@ TEST(MaskedNonFinite, PutsEitherFlagAndTokensBeyondAnyVocabularyWhereNumbersAreW
     EXPECT_EQ(moved.at("token").at(i), 3.0);
     EXPECT_EQ(moved.at("flag").at(4 + i), i % 2 == 0 ? 0.0 : 1.0);
     EXPECT_EQ(moved.at("token").at(4 + i), i % 2 == 0 ? -1.0 : 120.0);
+  }
+  const Batch legal = kMaskedFinite.apply(with_whole_numbers(), c, c)->c.batch;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(legal.at("flag").at(4 + i), 1.0) << "a number of any kind";
+    EXPECT_EQ(legal.at("token").at(4 + i), 0.0) << "a token of every vocabulary";
   }
 }
 
