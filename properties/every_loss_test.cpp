@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "properties/agreement.h"
+#include "properties/behind_mask.h"
 #include "properties/case_facts.h"
 #include "properties/fake_answer.h"
 #include "properties/property.h"
@@ -231,6 +232,53 @@ TEST(EveryLoss, HasTheWrongEntryNamedByItsPlace) {
     }
   });
   EXPECT_GT(named, 150);
+}
+
+TEST(EveryLoss, IsNotComparedWhereWhatCountsHoldsANan) {
+  int skipped = 0, compared = 0;
+  for_small_cases(2, [&](const Loss& loss, const Case& c) {
+    const auto sound = answering(loss.signature.id, nullptr);
+    for (const Field& field : loss.signature.fields) {
+      const Tensor& tensor = c.batch.at(field.name);
+      for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+        Case bad = c;
+        bad.batch.at(field.name).set(i, std::nan(""));
+        CaseStudy study(loss, bad);
+        if (study.refusal()) continue;
+        Evaluation evaluation(study, sound);
+        const Outcome outcome = find_property("reference_agreement")->check(evaluation);
+        const bool valid = counts(loss, c, field, i);
+        EXPECT_EQ(outcome.reason == "NaN at a valid position", valid) << field.name << " " << i;
+        ++(valid ? skipped : compared);
+      }
+    }
+  });
+  EXPECT_GT(std::min(skipped, compared), 40);
+}
+
+TEST(EveryLoss, HasZerosBehindItsMaskOnceTheyAreAsked) {
+  int zeroed = 0;
+  for_small_cases(4, [&](const Loss& loss, const Case& c) {
+    if (!has_positions(loss.signature)) return;
+    const CaseStudy study(loss, c);
+    const auto plain = zeroed_behind_mask(study, c);
+    const bool nothing = !anything_counts(study);
+    bool any = false;
+    for (const Field& field : loss.signature.fields) {
+      const Tensor& tensor = c.batch.at(field.name);
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        const bool behind = nothing || (is_positional(field) && !counts(loss, c, field, i));
+        const bool goes = behind && is_float(tensor.dtype) && tensor.at(i) != 0.0;
+        any |= goes;
+        if (!plain) continue;
+        EXPECT_EQ(changed(c, *plain, field.name).contains(i), goes) << field.name << " " << i;
+        if (goes) EXPECT_EQ(plain->batch.at(field.name).at(i), 0.0);
+        zeroed += goes;
+      }
+    }
+    EXPECT_EQ(plain.has_value(), any);
+  });
+  EXPECT_GT(zeroed, 100);
 }
 
 TEST(EveryLoss, IsSoundWhereItsFormulaAnswers) {
