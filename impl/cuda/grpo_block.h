@@ -9,29 +9,28 @@
 
 namespace lossgate::impl {
 
-/// PPO-clip / GRPO with its KL penalty, from log-probs. `LogProb` is how log_prob and its gradient
-/// are stored, `Stored` everything else.
-template <class LogProb, class Stored>
+/// PPO-clip / GRPO with its KL penalty, from log-probs. The gradient may be absent, as in all
+/// kernels: then it is not written.
+template <class Stored>
 struct GrpoArrays {
   TokenArrays batch;
   GrpoOptions<float> options;
-  Strided<const LogProb> log_prob;
-  Strided<const Stored> old_log_prob, ref_log_prob, advantage;
-  Strided<LogProb> gradient;
+  Strided<const Stored> log_prob, old_log_prob, ref_log_prob, advantage;
+  Strided<Stored> gradient;
 };
 
 /// One sequence: terms and gradient of all its positions.
-template <class Block, class LogProb, class Stored>
+template <class Block, class Stored>
 class GrpoSequence {
  public:
-  LOSSGATE_BLOCK_PROGRAM GrpoSequence(Block& block, const GrpoArrays<LogProb, Stored>& arrays,
+  LOSSGATE_BLOCK_PROGRAM GrpoSequence(Block& block, const GrpoArrays<Stored>& arrays,
                                       std::int64_t sequence)
       : block_(block), arrays_(arrays), sequence_(sequence), reduction_(block) {}
 
   LOSSGATE_BLOCK_PROGRAM void run() {
     const std::int64_t count = count_valid(block_, reduction_, arrays_.batch, sequence_);
     weight_ = weight_of(arrays_.batch.weighing, count);
-    scale_ = arrays_.batch.upstream * weight_;
+    scale_ = upstream_of(arrays_.batch) * weight_;
     if (arrays_.options.sequence_level && count > 0) {
       run_sequence_level(static_cast<float>(count));
     } else {
@@ -66,7 +65,7 @@ class GrpoSequence {
                                     float gradient) const {
     *at(block_, arrays_.batch.per_token, sequence_, token) = value;
     *at(block_, arrays_.batch.weighted, sequence_, token) = weighted;
-    store(gradient, at(block_, arrays_.gradient, sequence_, token));
+    store_if_there(gradient, at(block_, arrays_.gradient, sequence_, token));
   }
 
   LOSSGATE_BLOCK_PROGRAM void run_token_level() {
@@ -117,7 +116,7 @@ class GrpoSequence {
   }
 
   Block& block_;
-  const GrpoArrays<LogProb, Stored>& arrays_;
+  const GrpoArrays<Stored>& arrays_;
   std::int64_t sequence_;
   BlockReduction<Block> reduction_;
   float weight_ = 0.0f, scale_ = 0.0f;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "impl/cuda/stepped_block.h"
-#include "impl/token_weight.h"
+#include "impl/cuda/weighing.h"
 
 namespace lossgate::impl {
 namespace {
@@ -92,10 +92,8 @@ LaidOut& HostArrays::laid_out(std::string_view name) {
   return arrays_.emplace_back(batch_.part.batch.at(name), layout(), memory_);
 }
 
-LaidOut& HostArrays::created(std::string name, Dtype dtype, Extents extents) {
-  LaidOut& array = arrays_.emplace_back(dtype, std::move(extents), layout(), memory_);
-  if (!name.empty()) outputs_.emplace_back(std::move(name), &array);
-  return array;
+LaidOut& HostArrays::created(Dtype dtype, Extents extents) {
+  return arrays_.emplace_back(dtype, std::move(extents), layout(), memory_);
 }
 
 Strided<const float> HostArrays::widened_field(std::string_view name) {
@@ -119,18 +117,13 @@ TokenArrays HostArrays::tokens() {
   tokens.tokens = extent(Axis::tokens);
   if (!signature.mask.empty()) tokens.validity.mask = field<std::uint8_t>(signature.mask);
   if (!signature.ignore_label.empty()) tokens.validity.labels = labels(signature.ignore_label);
-  tokens.weighing.by_sequence = spec().reduction == Reduction::sequence_mean;
-  tokens.weighing.sequences = batch_.totals.sequences;
-  // Of a sequence that counts; those without a valid position weigh nothing anyway.
-  const bool any = batch_.totals.tokens > 0;
-  tokens.weighing.constant = any ? token_weight<float>(spec(), batch_.totals, 1) : 0.0f;
+  tokens.weighing = weighing_of(spec(), batch_.totals);
   tokens.row_tokens =
       arrays_.emplace_back(Dtype::i64, Extents{1, tokens.sequences}, Layout::contiguous, memory_)
           .as<std::int64_t>()
           .data;
   tokens.upstream = static_cast<float>(batch_.part.upstream);
-  const Extents positions = {tokens.sequences, tokens.tokens};
-  tokens.weighted = output<float>("", Dtype::f32, positions);
+  tokens.weighted = memory("weighted", {tokens.sequences, tokens.tokens});
   return tokens;
 }
 

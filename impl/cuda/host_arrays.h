@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "impl/cuda/positions_block.h"
+#include "impl/cuda/stored_dtype.h"
 #include "impl/trainer.h"
 
 /// A micro-batch in the memory of the host as a kernel would find it in a device's.
@@ -65,10 +66,20 @@ class HostArrays {
   Strided<const float> widened_field(std::string_view name);
   Labels labels(std::string_view name);
 
-  /// An output of the result, or memory that is gone after the call where it has no name.
+  /// An output of the result.
   template <class T>
-  Strided<T> output(std::string name, Dtype dtype, Extents extents) {
-    return created(std::move(name), dtype, std::move(extents)).as<T>();
+  Strided<T> output(std::string name, Extents extents) {
+    LaidOut& array = created(kDtype<T>, std::move(extents));
+    outputs_.emplace_back(std::move(name), &array);
+    return array.as<T>();
+  }
+  template <class T>
+  Strided<T> gradient(std::string_view field, Extents extents) {
+    return output<T>("gradient." + std::string(field), std::move(extents));
+  }
+  /// Gone after the call.
+  Strided<float> memory(std::string_view, Extents extents) {
+    return created(Dtype::f32, std::move(extents)).as<float>();
   }
 
   /// Filled in: what all kernels have in common.
@@ -80,7 +91,7 @@ class HostArrays {
 
  private:
   LaidOut& laid_out(std::string_view name);
-  LaidOut& created(std::string name, Dtype dtype, Extents extents);
+  LaidOut& created(Dtype dtype, Extents extents);
 
   MicroBatch& batch_;
   const KernelMemory& memory_;

@@ -49,8 +49,8 @@ class HostForm {
     return total;
   }
 
-  template <class LogProb, class Stored>
-  static float loss(const GrpoArrays<LogProb, Stored>& arrays) {
+  template <class Stored>
+  static float loss(const GrpoArrays<Stored>& arrays) {
     run_sequences(arrays.batch, [&](auto& block, std::int64_t sequence) {
       GrpoSequence(block, arrays, sequence).run();
     });
@@ -105,7 +105,7 @@ class HostForm {
     }
     each_row([](auto& row) { row.take_log_prob(); });
     const float total = loss(arrays.grpo);
-    each_row([](auto& row) { row.write_logits_gradient(); });
+    if (arrays.gradient.data) each_row([](auto& row) { row.write_logits_gradient(); });
     return total;
   }
 

@@ -42,7 +42,7 @@ class JsdRow {
     p_ = softmax_of(block_, reduction_, student_, arrays_.vocab, arrays_.temperature);
     q_ = softmax_of(block_, reduction_, teacher_, arrays_.vocab, arrays_.temperature);
     const float weight = weight_of(batch.weighing, batch.row_tokens[sequence_]);
-    scale_ = batch.upstream * weight;
+    scale_ = upstream_of(batch) * weight;
     const DivergenceOptions<float>& options = arrays_.options;
     const float value = options.beta == 0.0f ? forward_kl() : two_sided();
     write_term(block_, batch, sequence_, token_, value, weight * value);
@@ -63,7 +63,7 @@ class JsdRow {
             const float slope = f(t, j, log_prob_of(p_, pack.at[j]), log_prob_of(q_, other.at[j]));
             if (kWrites) pack.at[j] = cooled(slope, arrays_.temperature);
           }
-          if (kWrites) store_pack(pack, gradient_ + first, count, aligned_gradient);
+          if (kWrites && gradient_) store_pack(pack, gradient_ + first, count, aligned_gradient);
         });
   }
 
@@ -79,7 +79,6 @@ class JsdRow {
   }
 
   LOSSGATE_BLOCK_PROGRAM float two_sided() {
-    using std::exp;
     auto teacher_sums = block_.template per_thread<Lanes>(),
          student_sums = block_.template per_thread<Lanes>();
     block_.each([&](int t) { teacher_sums[t] = student_sums[t] = Lanes{}; });
@@ -91,12 +90,17 @@ class JsdRow {
     });
     const float from_teacher = reduction_.sum(teacher_sums),
                 from_student = reduction_.sum(student_sums);
+    if (gradient_) write_two_sided_gradient(from_student);
+    return divergence_of(from_teacher, from_student, arrays_.options);
+  }
+
+  LOSSGATE_BLOCK_PROGRAM void write_two_sided_gradient(float from_student) {
+    using std::exp;
     const float rest = arrays_.options.rest == 0.0f ? 1.0f : arrays_.options.rest;
     for_each_entry<true>([&](int, int, float student, float teacher) {
       const auto entry = divergence_entry(student, teacher, arrays_.options);
       return scale_ * (rest * weighed(student, exp(student), entry.difference - from_student));
     });
-    return divergence_of(from_teacher, from_student, arrays_.options);
   }
 
   Block& block_;

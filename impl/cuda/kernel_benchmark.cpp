@@ -16,11 +16,6 @@ namespace {
 using namespace lossgate;
 using namespace lossgate::impl;
 
-template <class Stored>
-constexpr Dtype kDtype = Dtype::f32;
-template <>
-constexpr Dtype kDtype<Bf16> = Dtype::bf16;
-
 /// Logits, labels and log-probs of one sequence.
 template <class Form, class Stored>
 struct Batch {
@@ -28,7 +23,7 @@ struct Batch {
       : logits(kDtype<Stored>, {1, tokens, vocab}, Layout::contiguous, Form::memory()),
         teacher(kDtype<Stored>, {1, tokens, vocab}, Layout::contiguous, Form::memory()),
         gradient(kDtype<Stored>, {1, tokens, vocab}, Layout::contiguous, Form::memory()),
-        numbers(kDtype<Stored>, {1, tokens}, Layout::contiguous, Form::memory()),
+        numbers(Dtype::f32, {1, tokens}, Layout::contiguous, Form::memory()),
         labels(Dtype::i64, {1, tokens}, Layout::contiguous, Form::memory()),
         counts(Dtype::i64, {1, 1}, Layout::contiguous, Form::memory()),
         values(Dtype::f32, {1, tokens}, Layout::contiguous, Form::memory()),
@@ -40,7 +35,7 @@ struct Batch {
       store(static_cast<float>((i * 53) % 97) * 0.1f, y + i);
     }
     for (std::int64_t t = 0; t < tokens; ++t) {
-      store(-1.0f, numbers.template as<Stored>().data + t);
+      numbers.template as<float>().data[t] = -1.0f;
       labels.template as<std::int64_t>().data[t] = (t * 7919) % vocab;
     }
     batch.sequences = 1;
@@ -56,7 +51,7 @@ struct Batch {
     arrays.grpo.batch = batch;
     arrays.grpo.options.clip = {.low = 0.8f, .high = 1.2f, .dual = {}};
     arrays.grpo.options.kl_penalty = 0.04f;
-    const auto constant = numbers.template as<const Stored>();
+    const auto constant = numbers.template as<const float>();
     arrays.grpo.old_log_prob = arrays.grpo.ref_log_prob = arrays.grpo.advantage = constant;
     arrays.vocab = vocab();
     arrays.labels = batch.validity.labels;

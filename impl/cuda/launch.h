@@ -20,8 +20,8 @@ using Stream = CUstream_st*;
 /// The sum of terms that are there: the last kernel of every loss.
 void launch(const TokenArrays& batch, float* loss, Stream stream);
 
-template <class LogProb, class Stored>
-void launch(const GrpoArrays<LogProb, Stored>& arrays, float* loss, Stream stream);
+template <class Stored>
+void launch(const GrpoArrays<Stored>& arrays, float* loss, Stream stream);
 
 template <class Stored>
 void launch(const ValueArrays<Stored>& arrays, float* loss, Stream stream);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
-#include "impl/cuda/divergence_options.h"
 #include "impl/cuda/host_arrays.h"
 #include "impl/cuda/host_layer.h"
 #include "impl/cuda/kernel_forms.h"
+#include "impl/cuda/named_arrays.h"
 
 namespace lossgate::impl {
 namespace {
@@ -14,17 +14,16 @@ namespace {
 template <class Form>
 LossResult linear_jsd_step(MicroBatch& micro_batch) {
   HostArrays host(micro_batch, Form::memory());
-  TokenArrays batch = host.tokens();
-  batch.per_token = host.output<float>("per_token", Dtype::f32, {batch.sequences, batch.tokens});
+  const TokenArrays batch = tokens_of(host);
   const std::int64_t vocab = host.extent(Axis::vocab);
   const Extents chunk = {1, batch.tokens, vocab};
-  const auto student = host.output<float>("", Dtype::f32, chunk),
-             teacher = host.output<float>("", Dtype::f32, chunk);
+  const Strided<float> student = host.memory("student_logits", chunk),
+                       teacher = host.memory("teacher_logits", chunk);
 
   JsdArrays<float> arrays;
   arrays.options = read_divergence_options(host.spec());
   arrays.vocab = vocab;
-  arrays.temperature = static_cast<float>(host.spec().number("temperature"));
+  arrays.temperature = temperature_of(host);
   arrays.student = {student.data, student.sequence_stride, student.token_stride};
   arrays.teacher = {teacher.data, teacher.sequence_stride, teacher.token_stride};
   arrays.gradient = student;

@@ -6,14 +6,16 @@
 namespace lossgate::impl {
 
 /// Selected log-prob and entropy from logits. The loss weighs both, so that these weights are the
-/// gradients that come from above. `gradient` may be the memory of `logits`.
+/// gradients that come from above; absent where there is none to form. `gradient` may be the memory
+/// of `logits`.
 template <class Stored>
 struct LogProbArrays {
   TokenArrays batch;  ///< per_token is the log-prob
   std::int64_t vocab = 0;
   float temperature = 1.0f;
   Labels labels;
-  Strided<const Stored> logits, log_prob_weight, entropy_weight;
+  Strided<const Stored> logits;
+  Strided<const float> log_prob_weight, entropy_weight;
   Strided<float> entropy;
   Strided<Stored> gradient;
 };
@@ -49,10 +51,13 @@ LOSSGATE_BLOCK_PROGRAM void log_prob_row(Block& block, const LogProbArrays<Store
   const float taken_logit = logit_of(row, arrays.vocab, label);
   const Softmax softmax = softmax_of<true>(block, reduction, row, arrays.vocab, arrays.temperature);
   const float taken = log_prob_of(softmax, taken_logit), entropy = softmax.entropy;
-  const float w = widened(*at(block, arrays.log_prob_weight, sequence, token)),
-              e = widened(*at(block, arrays.entropy_weight, sequence, token));
+  const auto weight_in = [&](const Strided<const float>& weights) {
+    return weights.data ? *at(block, weights, sequence, token) : 0.0f;
+  };
+  const float w = weight_in(arrays.log_prob_weight), e = weight_in(arrays.entropy_weight);
   write(taken, entropy, asked(w, taken) + asked(e, entropy));
-  const float by_log_prob = arrays.batch.upstream * w, by_entropy = arrays.batch.upstream * e;
+  const float upstream = upstream_of(arrays.batch);
+  const float by_log_prob = upstream * w, by_entropy = upstream * e;
   write_gradient(block, row, arrays.vocab, gradient, [&](std::int64_t v, float logit) {
     const float l = log_prob_of(softmax, logit), p = exp(l);
     const float selected = by_log_prob * ((v == label ? 1.0f : 0.0f) - p);

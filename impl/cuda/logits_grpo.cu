@@ -44,7 +44,7 @@ void launch(const LogitsGrpoArrays<Stored>& arrays, float* loss, Stream stream) 
   }
   launch_rows("taken_log_prob", taken_log_prob_kernel<Stored>);
   launch(arrays.grpo, loss, stream);
-  launch_rows("logits_gradient", logits_gradient_kernel<Stored>);
+  if (arrays.gradient.data) launch_rows("logits_gradient", logits_gradient_kernel<Stored>);
 }
 
 template void launch(const LogitsGrpoArrays<float>&, float*, Stream);

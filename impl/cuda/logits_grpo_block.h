@@ -12,7 +12,7 @@ namespace lossgate::impl {
 template <class Stored>
 struct LogitsGrpoArrays {
   /// log_prob and its gradient are memory between the kernels.
-  GrpoArrays<float, Stored> grpo;
+  GrpoArrays<float> grpo;
   std::int64_t vocab = 0;
   float temperature = 1.0f;
   Labels labels;
@@ -43,8 +43,8 @@ class LogitsGrpoRow {
       return clear_row(block_, gradient_, arrays_.vocab);
     }
     const Softmax softmax = softmax_of_row();
-    const auto read = [&](const Strided<const Stored>& array) {
-      return widened(*at(block_, array, sequence_, token_));
+    const auto read = [&](const Strided<const float>& array) {
+      return *at(block_, array, sequence_, token_);
     };
     const GrpoToken<float> token{taken_, read(arrays_.grpo.old_log_prob),
                                  read(arrays_.grpo.ref_log_prob), read(arrays_.grpo.advantage)};
@@ -53,7 +53,7 @@ class LogitsGrpoRow {
     const GrpoTerm<float> term = grpo_term(token, importance, arrays_.grpo.options);
     const float weight = weight_of(batch.weighing, batch.row_tokens[sequence_]);
     write_term(block_, batch, sequence_, token_, term.value, weight * term.value);
-    write_slopes(softmax, grpo_gradient(term, importance, batch.upstream * weight));
+    write_slopes(softmax, grpo_gradient(term, importance, upstream_of(batch) * weight));
   }
 
   LOSSGATE_BLOCK_PROGRAM void take_log_prob() {

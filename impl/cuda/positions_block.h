@@ -56,11 +56,17 @@ struct TokenArrays {
   std::int64_t sequences = 0, tokens = 0;
   Validity validity;
   Weighing weighing;
+  /// The gradient of what is minimised by this loss, or where it lies if only the device knows it.
   float upstream = 1.0f;
+  const float* upstream_at = nullptr;
   std::int64_t* row_tokens = nullptr;  ///< [sequences], where a block takes one position
   Strided<float> per_token;            ///< the term itself
   Strided<float> weighted;             ///< as it counts in the loss
 };
+
+LOSSGATE_HOST_DEVICE inline float upstream_of(const TokenArrays& batch) {
+  return batch.upstream_at ? *batch.upstream_at : batch.upstream;
+}
 
 /// One sequence of an array.
 template <class T>

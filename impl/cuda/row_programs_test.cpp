@@ -54,13 +54,12 @@ struct Example {
         teacher(tokens, vocab, 2),
         gradient(tokens, vocab, 3),
         labels(static_cast<std::size_t>(tokens), vocab - 1),
-        weights(static_cast<std::size_t>(tokens)),
+        weights(static_cast<std::size_t>(tokens), 0.75f),
         values(static_cast<std::size_t>(tokens), kNan),
         weighted(values),
         entropies(values) {
     labels[1] = kMaskedLabel;
     for (std::int64_t v = 0; v < vocab; ++v) store(kNan, &logits.at(1, v));
-    for (Stored& weight : weights) store(0.75f, &weight);
     row_tokens[0] = tokens - 1;
   }
 
@@ -77,7 +76,7 @@ struct Example {
   }
 
   LogProbArrays<Stored> log_prob() {
-    const Strided<const Stored> weight = {weights.data(), 0, 1};
+    const Strided<const float> weight = {weights.data(), 0, 1};
     return {batch(), logits.vocab, 2.0f,   {.narrow = {}, .wide = {labels.data(), 0, 1}},
             logits,  weight,       weight, {entropies.data(), 0, 1},
             gradient};
@@ -94,8 +93,7 @@ struct Example {
   std::int64_t tokens;
   Rows<Stored> logits, teacher, gradient;
   std::vector<std::int64_t> labels;
-  std::vector<Stored> weights;
-  std::vector<float> values, weighted, entropies;
+  std::vector<float> weights, values, weighted, entropies;
   std::int64_t row_tokens[1];
 };
 

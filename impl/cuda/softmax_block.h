@@ -113,9 +113,10 @@ LOSSGATE_HOST_DEVICE float logit_of(const Stored* row, std::int64_t vocab, std::
                                      : std::numeric_limits<float>::quiet_NaN();
 }
 
-/// Zeros over a row that does not count; its numbers are not read.
+/// Zeros over a row that does not count, if it is there; its numbers are not read.
 template <class Block, class Stored>
 LOSSGATE_BLOCK_PROGRAM void clear_row(Block& block, Stored* row, std::int64_t vocab) {
+  if (!row) return;
   const bool aligned = is_aligned(row);
   const std::int64_t step = static_cast<std::int64_t>(block.threads()) * kPack;
   for (std::int64_t base = 0; base < vocab; base += step) {
@@ -127,10 +128,11 @@ LOSSGATE_BLOCK_PROGRAM void clear_row(Block& block, Stored* row, std::int64_t vo
 }
 
 /// Writes slope(i, logit) for every logit of a row into the row `gradient`, which may be the same
-/// memory: a thread writes only where it alone has read.
+/// memory: a thread writes only where it alone has read. It may also be absent.
 template <class Block, class Stored, class Slope>
 LOSSGATE_BLOCK_PROGRAM void write_gradient(Block& block, const Stored* row, std::int64_t vocab,
                                            Stored* gradient, Slope&& slope) {
+  if (!gradient) return;
   const bool aligned = is_aligned(gradient);
   for_each_pack(block, row, vocab, [&](int, std::int64_t first, int count, Pack pack) {
 #pragma unroll

@@ -14,7 +14,8 @@ struct SparseJsdArrays {
   std::int64_t vocab = 0, support = 0;
   float temperature = 1.0f, tail_floor = 0.0f;
   bool tail = true;
-  Strided<const Stored> student, teacher_log_prob;
+  Strided<const Stored> student;
+  Strided<const float> teacher_log_prob;
   Strided<const std::int64_t> support_token;
   Strided<Stored> gradient;
 };
@@ -62,7 +63,7 @@ class SparseJsdRow {
     softmax_ = softmax_of(block_, reduction_, row_, arrays_.vocab, arrays_.temperature);
     read_slots();
     const float weight = weight_of(batch.weighing, batch.row_tokens[sequence_]);
-    const float value = compare(batch.upstream * weight);
+    const float value = compare(upstream_of(batch) * weight);
     write_term(block_, batch, sequence_, token_, value, weight * value);
     write_row();
   }
@@ -74,14 +75,14 @@ class SparseJsdRow {
   };
 
   LOSSGATE_BLOCK_PROGRAM void read_slots() {
-    const Stored* const answers = at(block_, arrays_.teacher_log_prob, sequence_, token_);
+    const float* const answers = at(block_, arrays_.teacher_log_prob, sequence_, token_);
     for_each_element(block_, arrays_.support, [&](int t, int, std::int64_t k) {
       const int slot = static_cast<int>(k);
       const bool on = is_on(k);
       student_.set(
           t, slot,
           on ? log_prob_of(softmax_, logit_of(row_, arrays_.vocab, tokens_[k])) : kMinusInfinity);
-      teacher_.set(t, slot, on ? widened(answers[k]) : kMinusInfinity);
+      teacher_.set(t, slot, on ? answers[k] : kMinusInfinity);
     });
   }
 
@@ -176,6 +177,7 @@ class SparseJsdRow {
   /// First as if no token were listed, then the tokens that are.
   LOSSGATE_BLOCK_PROGRAM void write_row() {
     using std::exp;
+    if (!gradient_) return;
     const float total = sum_over(arrays_.support, [&](int t, int slot) {
       return is_on(slot) ? slopes_.get(t, slot) : 0.0f;
     });

@@ -84,6 +84,12 @@ LOSSGATE_HOST_DEVICE inline void store(float x, F16* to) {
 #endif
 }
 
+/// Into an array that may be absent.
+template <class Stored>
+LOSSGATE_HOST_DEVICE void store_if_there(float x, Stored* to) {
+  if (to) store(x, to);
+}
+
 /// So many neighbours are one thread's in one step: one 16-byte access of a 16-bit format, two of
 /// f32. It is the same for all formats, so that sums are formed in one order.
 inline constexpr int kPack = 8;

@@ -22,7 +22,7 @@ LOSSGATE_BLOCK_PROGRAM void value_sequence(Block& block, const ValueArrays<Store
   BlockReduction<Block> reduction(block);
   const TokenArrays& batch = arrays.batch;
   const float weight = weight_of(batch.weighing, count_valid(block, reduction, batch, sequence));
-  const float scale = batch.upstream * weight;
+  const float scale = upstream_of(batch) * weight;
   for_each_element(block, batch.tokens, [&](int, int, std::int64_t token) {
     const auto read = [&](const Strided<const Stored>& array) {
       return widened(*at(block, array, sequence, token));
@@ -34,7 +34,8 @@ LOSSGATE_BLOCK_PROGRAM void value_sequence(Block& block, const ValueArrays<Store
     }
     *at(block, batch.per_token, sequence, token) = term.value;
     *at(block, batch.weighted, sequence, token) = scaled(weight, term.value);
-    store(scaled(scale * term.share, term.slope), at(block, arrays.gradient, sequence, token));
+    store_if_there(scaled(scale * term.share, term.slope),
+                   at(block, arrays.gradient, sequence, token));
   });
 }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "impl/cuda/positions_block.h"
+#include "impl/token_weight.h"
+
+namespace lossgate::impl {
+
+/// What the terms of a step with these counts weigh.
+inline Weighing weighing_of(const LossSpec& spec, const Totals& totals) {
+  Weighing weighing;
+  weighing.by_sequence = spec.reduction == Reduction::sequence_mean;
+  weighing.sequences = totals.sequences;
+  // Of a sequence that counts; those without a valid position weigh nothing anyway.
+  weighing.constant = totals.tokens > 0 ? token_weight<float>(spec, totals, 1) : 0.0f;
+  return weighing;
+}
+
+}  // namespace lossgate::impl
