@@ -100,13 +100,12 @@ class GrpoSequence {
                           return scaled(scale_, term_at(token, importance).log_weight_slope);
                         }) /
                         count;
-    const float slope = importance.slope / count;
     const float through =
         over_valid([&](std::int64_t token) { return scaled(scale_, slope_of(token)); });
     if (std::fabs(scale_) < 1.0f && std::fabs(through) < std::numeric_limits<float>::min()) {
-      return scaled(scale_, scaled(over_valid(slope_of), slope)) + later;
+      return scaled(scale_, mean_times(over_valid(slope_of), importance.slope, count)) + later;
     }
-    return scaled(through, slope) + later;
+    return mean_times(through, importance.slope, count) + later;
   }
 
   template <class Term>

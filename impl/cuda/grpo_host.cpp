@@ -116,14 +116,13 @@ class GrpoLoop {
   F shared_gradient(F scale, F weight_slope, std::size_t row) {
     const F count = static_cast<F>(batch_.positions.row_tokens[row]);
     const F later = overflow_free_sum(log_weight_slopes_.data(), tokens_) / count;
-    const F slope = weight_slope / count;
     const F unscaled = overflow_free_sum(weight_slopes_.data(), tokens_);
     for (F& term : weight_slopes_) term = scaled(scale, term);
     const F through = overflow_free_sum(weight_slopes_.data(), tokens_);
     if (std::fabs(scale) < F(1) && std::fabs(through) < std::numeric_limits<F>::min()) {
-      return scaled(scale, scaled(unscaled, slope)) + later;
+      return scaled(scale, mean_times(unscaled, weight_slope, count)) + later;
     }
-    return scaled(through, slope) + later;
+    return mean_times(through, weight_slope, count) + later;
   }
 
   MicroBatch& batch_;

@@ -26,6 +26,14 @@ LOSSGATE_HOST_DEVICE inline F scaled(F a, F b) {
   return a == F(0) || b == F(0) ? F(0) : a * b;
 }
 
+/// The mean of `count` terms with this sum, times a slope that they share. What is small is not
+/// divided: the smallest numbers have few digits, and a share of them none.
+template <class F>
+LOSSGATE_HOST_DEVICE inline F mean_times(F sum, F slope, F count) {
+  const bool small = slope > F(-1) && slope < F(1);
+  return small ? scaled(sum / count, slope) : scaled(sum, slope / count);
+}
+
 template <class F>
 LOSSGATE_HOST_DEVICE inline F clamped(F x, Limit<F> limit) {
   if (!limit.bounded) return x;
