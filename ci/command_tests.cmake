@@ -31,6 +31,14 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   endforeach()
 endif()
 
+# The fused losses as torch hands them out.
+if(TARGET lossgate_torch AND EXISTS ${interpreter} AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
+  add_test(NAME fused.gate COMMAND lossgate gate --config ${PROJECT_SOURCE_DIR}/impl/cuda/fused/lossgate.toml
+    --profile hostile --cases 60 --jobs 1 --out ${PROJECT_BINARY_DIR}/brought_test/fused)
+  set_tests_properties(fused.gate PROPERTIES TIMEOUT 600
+    ENVIRONMENT LOSSGATE_FUSED=$<TARGET_FILE:lossgate_fused>)
+endif()
+
 # Each fault twice; `python ci/containment.py LOSSGATE PYTHON` does each a hundred times.
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   add_test(NAME brought.faults COMMAND ${interpreter} ${PROJECT_SOURCE_DIR}/ci/containment.py

@@ -14,6 +14,7 @@ reference/spec   | |
 reference        | reference/spec/ | Eigen/ immintrin.h mpreal.h nlohmann/
 impl             | reference/spec/ | nlohmann/ POSIX
 impl/cuda        | reference/spec/ impl/ | cuda sys/mman.h
+impl/cuda/fused  | reference/spec/ impl/ | stddef.h stdint.h
 impl/external    | reference/spec/ impl/ corpora/ | toml++/ nlohmann/ POSIX
 impl/external/c  | reference/spec/ impl/ corpora/ | stdint.h nlohmann/ POSIX
 impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX

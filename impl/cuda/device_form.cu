@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/cuda/device_form.h"
+#include "impl/cuda/gpu.h"
 #include "impl/cuda/launch.cuh"
 
 namespace lossgate::impl {
 namespace {
-
-/// sm_80, of which the kernels are compiled first.
-constexpr int kOldestGpu = 8;
 
 std::byte* allocate(std::size_t bytes) {
   void* memory = nullptr;

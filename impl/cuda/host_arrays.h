@@ -64,6 +64,7 @@ class HostArrays {
   }
   /// A field in f32, whatever it is stored in.
   Strided<const float> widened_field(std::string_view name);
+  Strided<const float> weight(std::string_view name) { return widened_field(name); }
   Labels labels(std::string_view name);
 
   /// An output of the result.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "impl/cuda/device_block.cuh"
 #include "impl/cuda/launch.h"
 #include "reference/spec/result.h"
@@ -20,11 +22,16 @@ inline constexpr std::size_t kReductionBytes =
 /// What every block may have without being allowed more.
 inline constexpr std::size_t kSharedBytes = 48 * 1024;
 
-/// An error of the launch, or one that somebody else's kernel left behind: both name the kernel at
-/// which they were noticed.
-inline void require_success(cudaError_t error, const char* kernel) {
+/// Names what was asked when the error was noticed. One that does not go away when it is read was
+/// left behind by a kernel that ran before, whosever that was.
+inline void require_success(cudaError_t error, const char* asked) {
   if (error == cudaSuccess) return;
-  throw Refusal{.argument = kernel, .message = cudaGetErrorString(error)};
+  cudaGetLastError();
+  const bool left_behind = cudaGetLastError() != cudaSuccess;
+  throw Refusal{.argument = asked,
+                .message = std::string(left_behind ? "cannot start, an earlier kernel failed: "
+                                                   : "failed: ") +
+                           cudaGetErrorString(error)};
 }
 
 /// One block for each of `count` pieces of work, on the caller's stream; waits for nothing.
@@ -34,7 +41,8 @@ void start(const char* name, void (*kernel)(Parameters...), std::int64_t count, 
   if (count == 0) return;
   require_success(cudaPeekAtLastError(), name);
   if (count > 0x7fffffff) {
-    throw Refusal{.argument = name, .message = "needs more blocks than a grid may have"};
+    throw Refusal{.argument = name,
+                  .message = "needs " + std::to_string(count) + " blocks, a grid has 2147483647"};
   }
   kernel<<<static_cast<unsigned>(count), static_cast<unsigned>(threads), shared_bytes, stream>>>(
       arguments...);

@@ -15,6 +15,7 @@
 ///   tokens()                        what all kernels have in common, but for per_token
 ///   field<T>(name)                  an input
 ///   widened_field(name)             an input of one number a position or slot, in f32
+///   weight(name)                    the same, absent where no gradient is asked for
 ///   output<T>(name, extents)        an output
 ///   gradient<T>(field, extents)     absent where it is not asked for
 ///   memory(name, extents)           numbers that nobody asks for afterwards
@@ -76,8 +77,8 @@ LogProbArrays<Stored> log_prob_arrays(Named& named) {
   arrays.temperature = temperature_of(named);
   arrays.labels = arrays.batch.validity.labels;
   arrays.logits = named.template field<Stored>("logits");
-  arrays.log_prob_weight = named.widened_field("log_prob_weight");
-  arrays.entropy_weight = named.widened_field("entropy_weight");
+  arrays.log_prob_weight = named.weight("log_prob_weight");
+  arrays.entropy_weight = named.weight("entropy_weight");
   arrays.entropy = named.template output<float>("entropy", positions_of(named));
   arrays.gradient = named.template gradient<Stored>("logits", rows_of(named));
   return arrays;
