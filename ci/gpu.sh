@@ -1,28 +1,40 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The last step of the kernels, on a machine with a GPU: the gate with the same cases on CPU and GPU,
-# twice, compute-sanitizer where it is installed, and benchmarks beside the device's copy bandwidth.
-# Writes ci/gpu/gpu.json and ci/gpu/GPU.md. Without a GPU it says what was not run and exits with 0.
+# twice, the operators in torch, compute-sanitizer where it is installed, and benchmarks beside the
+# device's copy bandwidth. Writes ci/gpu/gpu.json and ci/gpu/GPU.md. Without a GPU it says what was not
+# run and exits with 0.
 #   ci/gpu.sh [CASES]            default: 20000 for each loss and dtype
-#   ci/gpu.sh --prepare FOLDER   builds here what a machine without nvcc needs; take the folder there
-#                                with the repository, and set LOSSGATE_GPU_BIN to it
+#   ci/gpu.sh --prepare FOLDER   builds here what a machine lacks that has a driver and torch alone: no
+#                                compiler, no Debian package, no network. Take the folder there with the
+#                                repository, and set LOSSGATE_GPU_BIN to it
+# LOSSGATE_GPU_OUT names another folder for the results, LOSSGATE_GPU_PYTHON a Python whose torch sees the
+# GPU (python3). liblossgate_torch.so, with which the operators are compared, comes from LOSSGATE_BUILD
+# (build/default) and needs torch of its version.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-losses=(grpo value_clip log_prob jsd sparse_jsd linear_grpo)
-programs=(lossgate kernel_benchmark impl_test)
+losses=(grpo value_clip log_prob jsd sparse_jsd linear_grpo linear_jsd)
+programs=(lossgate kernel_benchmark impl_test fused_test)
+torch=${LOSSGATE_BUILD:-build/default}/bin/liblossgate_torch.so
 
 # build FOLDER FLAGS...
 build() {
   cmake --preset cuda -B "$1" -DLOSSGATE_TORCH=OFF "${@:2}" >/dev/null
-  ninja -C "$1" "${programs[@]}" >/dev/null
+  ninja -C "$1" lossgate_fused "${programs[@]}" >/dev/null
+  [[ ! -e $torch ]] || cp "$torch" "$1/bin"
 }
 
 if [[ ${1:-} == --prepare ]]; then
   folder=${2:?name a folder}
   build build/gpu -DLOSSGATE_STATIC=ON
   mkdir -p "$folder"
-  cp "${programs[@]/#/build/gpu/bin/}" "$folder"
+  cp "${programs[@]/#/build/gpu/bin/}" build/gpu/bin/liblossgate_fused.so "$folder"
+  if [[ -e $torch ]]; then
+    cp "$torch" "$folder"
+  else
+    echo "gpu: no $torch, the operators in torch cannot be tried there"
+  fi
   echo "gpu: prepared $folder; there, run LOSSGATE_GPU_BIN=$folder ci/gpu.sh"
   exit 0
 fi
@@ -32,6 +44,7 @@ if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
   echo "gpu: not run, no GPU on this machine:"
   echo "  the gate of ${losses[*]} with $cases cases each in f32, bf16, f16 on CPU and GPU"
   echo "  the same again, for the same verdicts and error ratios"
+  echo "  the operators in torch: their gradients, graphs, streams, and what they refuse"
   echo "  compute-sanitizer: memcheck, racecheck, initcheck, synccheck"
   echo "  benchmarks beside the copy bandwidth of the device"
   [[ ! -f ci/gpu/ptxas.txt ]] || echo "compiled without one: $(tail -n 1 ci/gpu/ptxas.txt)"
@@ -58,7 +71,26 @@ gate() {
   done
 }
 
+# What trainers call, by the tests that lie beside it; where one fails its output is shown.
+in_torch() {
+  local python=${LOSSGATE_GPU_PYTHON:-python3} test status
+  if [[ ! -e $bin/liblossgate_torch.so ]] || ! "$python" -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null; then
+    echo "gpu: no torch that sees the GPU, or no liblossgate_torch.so: operators not run"
+    return
+  fi
+  for test in operators_fused bad_input; do
+    status=0
+    LOSSGATE_FUSED=$(realpath "$bin/liblossgate_fused.so") "$python" "impl/cuda/fused/${test}_test.py" \
+      "$bin/liblossgate_torch.so" >"$results/$test.log" 2>&1 || status=$?
+    ((status == 0)) || cat "$results/$test.log" >&2
+    echo "$test $status" >>"$results/torch"
+  done
+}
+
 echo "gpu: $(nvidia-smi -L | head -n 1)"
+"$bin/impl_test" >"$results/impl_test.log" || { cat "$results/impl_test.log" >&2; exit 3; }
+"$bin/fused_test" >"$results/fused_test.log" || { cat "$results/fused_test.log" >&2; exit 3; }
+in_torch
 gate "$results/first" "$cases"
 gate "$results/second" "$cases"
 for tool in memcheck racecheck initcheck synccheck; do
@@ -74,4 +106,4 @@ done
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem \
   --format=csv,noheader | head -n 1 >"$results/device"
 git describe --always --dirty >"$results/commit"
-python3 ci/gpu_page.py "$results" ci/gpu
+python3 ci/gpu_page.py "$results" "${LOSSGATE_GPU_OUT:-ci/gpu}"

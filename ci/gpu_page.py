@@ -51,22 +51,31 @@ def bandwidths(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def statuses(path: Path) -> dict[str, int]:
+    """Lines of a name and an exit status; none where nothing of this was run."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {name: int(status) for name, status in (line.split() for line in lines)}
+
+
+def told(statuses: dict[str, int], good: str) -> str:
+    words = (f"{name} {good if status == 0 else f'exit {status}'}" for name, status in statuses.items())
+    return ", ".join(words) or "not run"
+
+
 def collected(results: Path) -> dict[str, Any]:
-    sanitizer = results / "sanitizer"
-    lines = sanitizer.read_text(encoding="utf-8").splitlines() if sanitizer.exists() else []
     return {
         "schema": 1,
         "commit": (results / "commit").read_text(encoding="utf-8").strip(),
         "device": (results / "device").read_text(encoding="utf-8").strip(),
         "verdicts": verdicts(results / "first"),
         "cells_that_differ_in_a_second_run": cells_that_differ(results / "first", results / "second"),
-        "sanitizer": {tool: int(status) for tool, status in (line.split() for line in lines)},
+        "sanitizer": statuses(results / "sanitizer"),
+        "torch": statuses(results / "torch"),
         "bandwidths": bandwidths(results / "bench.json"),
     }
 
 
 def page(record: dict[str, Any]) -> str:
-    sanitizer = record["sanitizer"]
     lines = [
         "# Kernels on a GPU",
         "",
@@ -82,10 +91,11 @@ def page(record: dict[str, Any]) -> str:
             f"| {row['loss']} | {row['dtype']} | {row['implementation']} | {row['cases']} | {counts} | {row['worst_ratio']:.3g} |"
         )
     differ = record["cells_that_differ_in_a_second_run"]
-    tools = ", ".join(f"{tool} {'silent' if status == 0 else f'exit {status}'}" for tool, status in sanitizer.items())
     lines += [
         "",
-        f"A second run with the same cases: {differ} cells differ. compute-sanitizer: {tools or 'not run'}.",
+        f"A second run with the same cases: {differ} cells differ. "
+        f"compute-sanitizer: {told(record['sanitizer'], 'silent')}. "
+        f"Operators in torch: {told(record['torch'], 'passed')}.",
         "",
         "| benchmark | GB/s | share of the copy |",
         "|---|---|---|",
@@ -102,7 +112,7 @@ def main(results: str, folder: str) -> int:
     (out / "gpu.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     (out / "GPU.md").write_text(page(record), encoding="utf-8")
     red = sum(row["violated"] for row in record["verdicts"]) + record["cells_that_differ_in_a_second_run"]
-    red += sum(status != 0 for status in record["sanitizer"].values())
+    red += sum(status != 0 for part in ("sanitizer", "torch") for status in record[part].values())
     print(f"gpu: {out}/GPU.md, {red} red")
     return 1 if red else 0
 

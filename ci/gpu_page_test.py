@@ -80,6 +80,13 @@ class Results(unittest.TestCase):
         self.assertEqual(self.run_page(), 1)
         self.assertIn("racecheck exit 9", (self.out / "GPU.md").read_text(encoding="utf-8"))
 
+    def test_says_whether_the_operators_passed_in_torch(self) -> None:
+        self.run_page()
+        self.assertIn("Operators in torch: not run.", (self.out / "GPU.md").read_text(encoding="utf-8"))
+        (self.results / "torch").write_text("operators_fused 0\nbad_input 1\n", encoding="utf-8")
+        self.assertEqual(self.run_page(), 1)
+        self.assertIn("operators_fused passed, bad_input exit 1.", (self.out / "GPU.md").read_text(encoding="utf-8"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -50,6 +50,7 @@ def sparse_jsd(student_logits: Tensor, support_token: Tensor, teacher_log_prob: 
 
 def linear_grpo(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor,
                 advantage: Tensor, total_tokens: int, total_sequences: int, **options: Any) -> Outputs:
-    logits = torch.nn.functional.linear(hidden, weight, bias)
+    valid = (label != -100).unsqueeze(-1)  # what stands at masked positions may not reach the weight's gradient
+    logits = torch.nn.functional.linear(hidden.where(valid, 0), weight, bias)
     return named(fused.logits_grpo(logits, label, old_log_prob, ref_log_prob, advantage, total_tokens=total_tokens,
                                    total_sequences=total_sequences, **options))
