@@ -60,6 +60,8 @@ class Operators(unittest.TestCase):
     def test_values_and_gradients_are_those_in_f64(self, loss, function, tensors, counts, rest):
         outputs, slope = gradient(loss, function, tensors, counts, **rest)
         expected, expected_slope = gradient(loss, in_f64(loss), wide(tensors), counts, **rest)
+        known = differentiable(loss, outputs)
+        self.assertEqual([output.requires_grad for output in outputs], [True, len(known) > 1])
         for output, value in zip(outputs, expected):
             self.assertEqual(output.dtype, torch.float32)
             torch.testing.assert_close(output.cpu(), value.float())
