@@ -74,6 +74,7 @@ class BadInput(unittest.TestCase):
             ("grpo", {"max_length": 0}, "max_length is 0"),
             ("value_clip", {"clip_form": "round"}, "clip_form cannot be"),
             ("jsd", {"beta": 1.5}, "beta is 1.5"),
+            ("jsd", {"reduction": "sequence_mean"}, "total_sequences is 0"),
             ("jsd", {"beta": float("nan")}, "number option 'beta'"),
             ("jsd", {"temperature": 0.0}, "temperature is 0"),
             ("sparse_jsd", {"tail_floor": 2.0}, "tail_floor is 2"),

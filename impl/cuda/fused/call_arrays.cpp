@@ -10,7 +10,8 @@ namespace {
 
 Reduction reduction_of(const lossgate_fused_call& call) {
   if (call.reduction) {
-    if (const auto reduction = parse_reduction(call.reduction)) return *reduction;
+    const auto reduction = parse_reduction(call.reduction);
+    if (reduction && *reduction != Reduction::none) return *reduction;
   }
   throw Refusal{.argument = "reduction", .message = "is not the name of one"};
 }
@@ -75,6 +76,12 @@ void CallArrays::require_dtype(const lossgate_fused_array& array, Dtype dtype) {
   if (array.dtype == static_cast<std::int32_t>(dtype)) return;
   throw Refusal{.argument = array.name,
                 .message = "is not stored in " + std::string(lossgate::name(dtype))};
+}
+
+float* CallArrays::loss() const {
+  float* const loss = output<float>("loss", {}).data;
+  if (!loss) throw Refusal{.argument = "loss", .message = "has no memory"};
+  return loss;
 }
 
 Dtype CallArrays::dtype_of(std::string_view field) const {

@@ -60,7 +60,8 @@ void require_counts(const lossgate_fused_call& call, const LossSpec& spec) {
   if (!by_position) require("vocab", call.vocab, 1);
   if (spec.loss == "sparse_jsd") require("support", call.support, 1);
   require("total_tokens", call.total_tokens, 0);
-  require("total_sequences", call.total_sequences, 0);
+  const bool averaged = averages_sequences(spec.reduction) && call.total_tokens > 0;
+  require("total_sequences", call.total_sequences, averaged ? 1 : 0);
 }
 
 }  // namespace

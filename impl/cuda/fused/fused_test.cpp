@@ -96,6 +96,8 @@ TEST(Fused, TakesABatchOfNothing) {
   }
   ASSERT_EQ(c.run(), 0) << c.call.message;
   EXPECT_EQ(c.loss, 0.0f);
+  c.array("loss").data = nullptr;
+  EXPECT_THAT(c.message(), StartsWith("loss has no memory"));
 }
 
 TEST(Fused, NamesTheArgumentAtFault) {
@@ -107,6 +109,13 @@ TEST(Fused, NamesTheArgumentAtFault) {
   says([](ValueCall& c) { c.call.loss = "loss_of_words"; }, "loss ");
   says([](ValueCall& c) { c.call.loss = nullptr; }, "loss ");
   says([](ValueCall& c) { c.call.reduction = "mean"; }, "reduction ");
+  says([](ValueCall& c) { c.call.reduction = "none"; }, "reduction ");
+  says(
+      [](ValueCall& c) {
+        c.call.reduction = "sequence_mean";
+        c.call.total_sequences = 0;
+      },
+      "total_sequences ");
   says([](ValueCall& c) { c.call.sequences = -1; }, "sequences ");
   says([](ValueCall& c) { c.call.sequences = c.call.tokens = std::int64_t{1} << 32; },
        "sequences ");

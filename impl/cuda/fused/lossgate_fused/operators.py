@@ -60,7 +60,7 @@ def computed(loss: Loss, tensors: Tensors, options: dict[str, Any], gradient: Op
     positions = tuple(leaf.shape[:2])
     extents = {"sequences": positions[0], "tokens": positions[1], "vocab": leaf.shape[2] if leaf.dim() == 3 else 0,
                "support": tensors["support_token"].shape[2] if "support_token" in tensors else 0}
-    totals = {name: options.pop(name, 1) for name in ("total_tokens", "total_sequences")}
+    totals = {"total_tokens": options.pop("total_tokens", 1), "total_sequences": options.pop("total_sequences", 0)}
     if leaf.device.type == "cpu":
         check_values(tensors, extents["vocab"], totals["total_tokens"], options.get("beta", 0.0))
     outputs = outputs_of(loss, leaf)
