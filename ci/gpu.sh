@@ -25,6 +25,18 @@ build() {
   [[ ! -e $torch ]] || cp "$torch" "$1/bin"
 }
 
+# require_little FOLDER: its files ask for what a machine with torch has, or what lies beside them.
+require_little() {
+  local file foreign
+  for file in "$1"/*; do
+    foreign=$(objdump -p "$file" | awk '/NEEDED/ {print $2}' |
+      sed -E '/^(ld-linux-.*|lib(c|m|dl|rt|pthread|util|stdc\+\+|gcc_s)|lib(torch_cpu|c10|gomp|cu.*))\.so/d' |
+      while read -r name; do [[ -e $1/$name ]] || echo "$name"; done)
+    [[ -z $foreign ]] || { echo "gpu: $file needs $foreign, which is not in $1" >&2; exit 1; }
+  done
+  echo "gpu: needs glibc $(objdump -T "$1"/* | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1 | cut -d_ -f2) or newer"
+}
+
 if [[ ${1:-} == --prepare ]]; then
   folder=${2:?name a folder}
   build build/gpu -DLOSSGATE_STATIC=ON
@@ -35,6 +47,9 @@ if [[ ${1:-} == --prepare ]]; then
   else
     echo "gpu: no $torch, the operators in torch cannot be tried there"
   fi
+  # Distributions have no archive of it.
+  ldd build/gpu/bin/kernel_benchmark | awk '/libbenchmark/ {print $3}' | xargs -r cp -t "$folder"
+  require_little "$folder"
   echo "gpu: prepared $folder; there, run LOSSGATE_GPU_BIN=$folder ci/gpu.sh"
   exit 0
 fi

@@ -19,11 +19,13 @@ trap 'rm -rf "$scratch"' EXIT
 "$tools/bin/python" -m zipfile -e "$scratch"/*.whl "$scratch/content"
 program=$scratch/content/lossgate/bin/lossgate
 chmod +x "$program"
-foreign=$(ldd "$program" | grep -Ev "$allowed" || true)
-[[ -z $foreign ]] || {
-  echo "wheel: the command is linked to more than the C library: $foreign" >&2
-  exit 1
-}
+for binary in "$program" "$scratch/content/lossgate_fused/liblossgate_fused.so"; do
+  foreign=$(ldd "$binary" | grep -Ev "$allowed" || true)
+  [[ -z $foreign ]] || {
+    echo "wheel: $(basename "$binary") is linked to more than the C library: $foreign" >&2
+    exit 1
+  }
+done
 PATH=$PWD/$tools/bin:$PATH auditwheel repair --plat auto --wheel-dir "$folder" "$scratch"/*.whl &>"$scratch/log" || {
   cat "$scratch/log" >&2
   exit 1
