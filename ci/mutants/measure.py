@@ -24,6 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "evidence"))
 from kept_record import Record, arguments
 
 MOST_BYTES = 4 << 30
+# How much longer than the processor a program may take, on a machine that has other work.
+PATIENCE = 20
 # The tests beside the code first; each is a program of gtest. Those of the reference know of no property.
 TESTS = {"reference": ("reference_test", "properties_test", "regressions_test"),
          "properties": ("properties_test", "regressions_test")}
@@ -37,8 +39,12 @@ def run(program: Path, number: int, seconds: float) -> Optional[str]:
         resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
 
     environment = {**os.environ, "LOSSGATE_MUTANT": str(number), "RC_PARAMS": "seed=1"}
-    done = subprocess.run([program, "--gtest_brief=1", "--gtest_fail_fast"], env=environment, preexec_fn=limit,
-                          capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    try:
+        done = subprocess.run([program, "--gtest_brief=1", "--gtest_fail_fast"], env=environment, preexec_fn=limit,
+                              capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                              timeout=PATIENCE * (seconds + 1))
+    except subprocess.TimeoutExpired:  # it waits for itself
+        return "time"
     if done.returncode == 0:
         return None
     if done.returncode < 0:
