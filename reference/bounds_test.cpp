@@ -69,6 +69,16 @@ TEST(Ranges, OfAKlEstimateIsNoneWhereItMayBeNegative) {
   }
 }
 
+TEST(Ranges, OfAnEntropyBonusEndsAtZeroAndAtTheLogarithmOfTheVocabulary) {
+  const LossSignature& signature = *find_signature("entropy_bonus");
+  Case c = SmallCases(signature, 1).draw(Dtype::f64);
+  c.spec.set("coefficient", 0.25);
+  const auto range = outputs_of(signature, c).at(1).range;
+  ASSERT_TRUE(range);
+  EXPECT_DOUBLE_EQ(range->first, -0.25 * std::log(c.shape[Axis::vocab]));
+  EXPECT_EQ(range->second, 0.0);
+}
+
 TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
   std::set<std::string> wider;
   for (const Loss& loss : catalog()) {

@@ -118,6 +118,14 @@ TEST(TeacherMessage, IsRefusedWhereItIsNone) {
             "response 0 lacks completion_lengths");
 }
 
+TEST(TeacherMessage, NamesTheSequenceWhoseCompletionHasAnotherLength) {
+  for (const auto& [lengths, sequence] : {std::pair("[2,3]", 0), std::pair("[1,2]", 1)}) {
+    const std::string message = with(kBinary, R"("completion_lengths":[1,3])",
+                                     R"("completion_lengths":)" + std::string(lengths));
+    EXPECT_EQ(refusal_of(case_of({message}, 2, 3, 2)).sequence, sequence);
+  }
+}
+
 TEST(TeacherMessage, NamesTheSequenceWhosePromptIsNotBelowItsLength) {
   for (const char* length : {"2", "1", "0"}) {
     const std::string message = with(kJson, "[3,5]", "[3," + std::string(length) + "]");

@@ -61,8 +61,7 @@ class KlEstimator {
   }
 
   Term<S> k3(const S& x, std::size_t form) const {
-    const auto at = value_of(x);
-    if (at > 0 && at - at != 0) return {x, -x};  // the limit, not inf - inf (C3)
+    if (value_of(x) == INFINITY) return {x, -x};  // the limit, not inf - inf (C3)
     if (form == 0) {
       const S grown = expm1(x);
       return {grown - x, -grown};

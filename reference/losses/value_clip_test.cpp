@@ -41,7 +41,10 @@ Tracked gradient(const char* clip_form, float value) {
 TEST(ValueClip, AtAnEdgeThatIsRoundedAtTheSizeOfTheOldValueTheGradientMayFlowOrNot) {
   // Within the edge by less than half a unit in the last place of 1000.
   for (const float within : {1000.2f - 0x1p-14f, 999.8f + 0x1p-14f}) {
-    EXPECT_GT(gradient("interval", within).half, 100.0) << within;
+    const Tracked open = gradient("interval", within);
+    EXPECT_GT(open.half, 100.0) << within;
+    EXPECT_NEAR(static_cast<double>(open.v) + open.half, within, 1.0) << "at most all of it";
+    EXPECT_NEAR(static_cast<double>(open.v) - open.half, 0.0, 1.0);
     EXPECT_LT(gradient("around_old", within).half, 1.0) << within;
     EXPECT_NEAR(static_cast<double>(gradient("around_old", within).v), within, 1.0);
   }

@@ -227,6 +227,32 @@ TEST(WorkedLinearGrpo, SendsTheGradientThroughTheLayer) {
       .gives("gradient.hidden", {-kLn3 / 4.0});
 }
 
+TEST(WorkedLinearGrpo, DividesLogitsAndGradientsByTheTemperature) {
+  // As above at T = 2: logits (0, 2 ln 3) give the same p, and gradients are halved.
+  Worked("linear_grpo",
+         {{Axis::sequences, 1}, {Axis::tokens, 1}, {Axis::vocab, 2}, {Axis::hidden, 1}})
+      .with("kl_penalty", 0.0)
+      .with("temperature", 2.0)
+      .field("hidden", {1.0})
+      .field("weight", {0.0, 2.0 * kLn3})
+      .field("label", {1.0})
+      .field("old_log_prob", {std::log(0.75)})
+      .field("advantage", {1.0})
+      .gives("loss", {-1.0})
+      .gives("gradient.bias", {0.125, -0.125})
+      .gives("gradient.weight", {0.125, -0.125})
+      .gives("gradient.hidden", {-kLn3 / 4.0});
+}
+
+TEST(WorkedGrpo, AddsTheWholeKlAtAPenaltyOfOne) {
+  // On-policy, A = 0, x = ln 2: k3 = 2 - ln 2 - 1, its slope 1 - 2.
+  Worked("grpo", {{Axis::sequences, 1}, {Axis::tokens, 1}})
+      .with("kl_penalty", 1.0)
+      .field("ref_log_prob", {kLn2})
+      .gives("loss", {1.0 - kLn2})
+      .gives("gradient.log_prob", {-1.0});
+}
+
 TEST(WorkedLinearJsd, SendsTheGradientThroughTheLayer) {
   // Student (1/2, 1/2), teacher (3/4, 1/4), beta = 0; hidden 2 doubles the weight gradient.
   Worked("linear_jsd",

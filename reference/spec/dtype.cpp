@@ -154,7 +154,7 @@ std::int64_t decode_integer(Dtype dtype, const std::byte* bits) {
 double round_to(Dtype dtype, double value) {
   if (dtype == Dtype::f64 || !is_float(dtype)) return value;
   if (dtype == Dtype::f32) return static_cast<float>(value);
-  if (!std::isfinite(value) || value == 0.0) return value;
+  if (!std::isfinite(value)) return value;
   const Format format = format_of(dtype);
   const int exponent = std::max(exponent_of(value), format.min_exponent);
   const double unit = power_of_two(exponent - format.digits + 1);

@@ -145,6 +145,17 @@ TEST(Dtype, ReadsIntegersBeyondTheReachOfF64) {
   EXPECT_EQ(decode_integer(Dtype::i32, bits), -100);
 }
 
+TEST(Dtype, HasTheSizeOfWhatTheCompilerStores) {
+  EXPECT_EQ(size_of(Dtype::f64), sizeof(double));
+  EXPECT_EQ(size_of(Dtype::f32), sizeof(float));
+  EXPECT_EQ(size_of(Dtype::f16), sizeof(_Float16));
+  EXPECT_EQ(size_of(Dtype::bf16), sizeof(std::uint16_t));
+  EXPECT_EQ(size_of(Dtype::i64), sizeof(std::int64_t));
+  EXPECT_EQ(size_of(Dtype::i32), sizeof(std::int32_t));
+  EXPECT_EQ(size_of(Dtype::u8), sizeof(std::uint8_t));
+  EXPECT_EQ(size_of(Dtype::boolean), sizeof(bool));
+}
+
 TEST(Dtype, ParsesTheNameOfEachAndNothingElse) {
   for (const Dtype dtype : kAllDtypes) EXPECT_EQ(parse_dtype(name(dtype)), dtype);
   EXPECT_FALSE(parse_dtype("float32"));
