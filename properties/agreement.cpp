@@ -159,7 +159,7 @@ bool nan_at_valid(const CaseStudy& study) {
     const Tensor& tensor = study.whole().batch.at(field.name);
     const std::int64_t each =
         is_positional(field) ? tensor.size() / std::max<std::int64_t>(positions, 1) : 0;
-    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
       if (!std::isnan(tensor.at(i))) continue;
       if (each == 0 || study.valid(i / each / tokens, i / each % tokens)) return true;
     }
@@ -184,9 +184,7 @@ Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t in
     if (output.axes[axis] == Axis::sequences) place.sequence = at;
     if (output.axes[axis] == Axis::tokens) place.token = at;
   }
-  if (place.sequence >= 0 && place.token >= 0) {
-    place.valid = study.valid(place.sequence, place.token);
-  }
+  if (place.token >= 0) place.valid = study.valid(place.sequence, place.token);
   return place;
 }
 

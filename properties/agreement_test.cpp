@@ -240,6 +240,7 @@ TEST(RuleB4, TheComparisonIsMadeHoweverSmallTheValueIsBesideItsBound) {
 TEST(RuleB4, OneDigitIsEnoughToHold) {
   EXPECT_EQ(judge(near(1.0, 0.4), 0.9).verdict, Verdict::held);
   EXPECT_EQ(judge(near(1.0, 0.4), 0.9).no_digit, 0);
+  EXPECT_EQ(judge(near(1e-6, 1e-6), 1e-6).no_digit, 1) << "however small it is";
 }
 
 TEST(RuleB4, ABrokenAnalysisClaimsNothing) {

@@ -140,7 +140,7 @@ const std::optional<Reading>& Suspect::as_given() {
 Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
                    const Property& property, const Violation& violation) {
   Diagnosis best{.cause = violation.cause, .confidence = 0.0, .because = ""};
-  if (study.refusal() || study.loss().advice) return best;
+  if (study.loss().advice) return best;
   const Symptom symptom = symptom_of(property, violation);
   Suspect suspect(study, implementation, violation);
   for (const Probe& probe : kProbes) {

@@ -43,9 +43,8 @@ std::optional<Violation> something_of_empty(Evaluation& evaluation, CaseStudy& e
 /// term of another row is not for this property to say.
 bool was_there_before(Evaluation& evaluation, const Violation& violation) {
   if (std::isfinite(violation.actual)) return false;
-  const Tensor* before = evaluation.actual().find(violation.place.output);
-  const std::int64_t at = violation.place.index;
-  return before && at < before->size() && !std::isfinite(before->at(at));
+  const Tensor& before = *evaluation.actual().find(violation.place.output);
+  return !std::isfinite(before.at(violation.place.index));
 }
 
 }  // namespace

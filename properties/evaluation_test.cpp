@@ -9,6 +9,7 @@
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 #include "properties/property.h"
+#include "properties/sibling.h"
 
 namespace lossgate::properties {
 namespace {
@@ -120,6 +121,22 @@ TEST(CaseStudy, KeepsWhatIsExpectedOfTheWholeApartFromTheParts) {
   EXPECT_NE(whole, parts);
   EXPECT_EQ(loss_bound(other, single, true), parts);
   EXPECT_EQ(loss_bound(other, single, false), whole);
+}
+
+TEST(CaseStudy, HasNoSiblingThatDoesNotComputeIt) {
+  Case refused = grpo_case(1, 2);
+  put(refused, "mask", 0, 1, 2.0);
+  auto fake = fake_grpo();
+  fake.unsupported = [](const Case&) { return std::nullopt; };
+  CaseStudy legal(grpo(), grpo_case(1, 2)), illegal(grpo(), refused),
+      beyond(grpo(), grpo_case(1, 2));
+  give_sibling(legal, fake);
+  give_sibling(illegal, fake);
+  fake.unsupported = [](const Case&) { return std::optional<std::string>("nothing"); };
+  give_sibling(beyond, fake);
+  EXPECT_TRUE(legal.sibling);
+  EXPECT_FALSE(illegal.sibling);
+  EXPECT_FALSE(beyond.sibling);
 }
 
 TEST(Problem, OfNoSequenceHasNone) {

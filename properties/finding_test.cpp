@@ -83,6 +83,25 @@ TEST(RuleE5, TheGradeSaysHowEasilyItIsMet) {
   EXPECT_EQ(finding("finite_forward", fake, infinite).grade, Grade::adversarial);
 }
 
+TEST(RuleE5, WhatTheContractLeavesBehindTheMaskIsNotAdversarial) {
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  reference::Loss loss = grpo();
+  Case c = grpo_case(2, 3);
+  c.spec.set("log_ratio_clamp", None{});
+  mask_out(c, 0, 2);
+  put(c, "old_log_prob", 0, 2, -std::numeric_limits<double>::infinity());
+  put(c, "advantage", 0, 2, -1.0);
+  const auto grade = [&](Masked masked) {
+    for (Field& field : loss.signature.fields) field.masked = masked;
+    CaseStudy study(loss, c);
+    Evaluation evaluation(study, fake);
+    const Property& asked = *find_property("finite_backward");
+    return make_finding(study, fake, asked, *asked.check(evaluation).violation, false).grade;
+  };
+  EXPECT_EQ(grade(Masked::anything), Grade::adversarial);
+  EXPECT_EQ(grade(Masked::minus_infinity), Grade::rare);
+}
+
 TEST(RuleE6, TwoCasesOfOneFaultHaveOneFingerprint) {
   const auto fake = fake_grpo(Flaw::mask_multiplied);
   Case other = masked_overflow(90.0);

@@ -108,7 +108,7 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
 
 bool has_finite_inputs(const CaseStudy& study) {
   for (const auto& [name, tensor] : study.whole().batch.fields) {
-    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
       if (!std::isfinite(tensor.at(i))) return false;
     }
   }

@@ -73,8 +73,7 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
   if (auto outcome = incomparable(evaluation)) return *outcome;
   CaseStudy& study = evaluation.study();
   const double upstream = study.whole().upstream;
-  CaseStudy* forward = study.derived(kStepForward);
-  if (upstream == 0.0 || !forward || forward->refusal() ||
+  if (upstream == 0.0 || study.derived(kStepForward)->refusal() ||
       study.derived(kStepBackward)->refusal()) {
     return vacuous("no trigger");
   }

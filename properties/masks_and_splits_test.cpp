@@ -55,6 +55,16 @@ TEST(RuleC1, ForwardAndBackwardFailOneWithoutTheOther) {
   EXPECT_EQ(check("finite_backward", backward, c).verdict, Verdict::violated);
 }
 
+TEST(RuleC1, TheFirstEntryThatIsNotFiniteIsShown) {
+  auto fake = fake_grpo();
+  fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = sound(signature, c);
+    for (const std::int64_t at : {1, 4}) result.outputs.back().tensor.set(at, kNan);
+    return result;
+  };
+  EXPECT_EQ(check("finite_backward", fake, grpo_case(2, 3)).violation->place.index, 1);
+}
+
 TEST(RuleC2, AnOverflowOfTheFormulaItselfIsNoFinding) {
   const Case c = unbounded_case(100.0, -1.0);  // nothing bounds this weight
   for (const char* property : {"finite_forward", "finite_backward", "reference_agreement"}) {

@@ -14,7 +14,7 @@ namespace {
 bool poisoned_by_nan(const Case& before, const Case& after) {
   for (const auto& [name, tensor] : before.batch.fields) {
     const Tensor& other = after.batch.at(name);
-    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
       if (std::isnan(other.at(i)) && !std::isnan(tensor.at(i))) return true;
     }
   }

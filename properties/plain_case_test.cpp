@@ -160,6 +160,15 @@ TEST(PlainCase, ListsTokensOfTheVocabularyAndLogProbsOfADistribution) {
   });
 }
 
+TEST(PlainCase, HasItsSequencesBesideACaseThatHasNone) {
+  const LossSignature& signature = *reference::find_signature("grpo");
+  Case like = ordinary_case("grpo");
+  like.shape[Axis::sequences] = like.shape[Axis::tokens] = 0;
+  const auto c = plain_case(signature, like);
+  EXPECT_EQ(c->shape[Axis::sequences], 4);
+  EXPECT_EQ(c->shape[Axis::tokens], 5);
+}
+
 TEST(PlainCase, IsNoneWhereNoOrdinaryNumberIsKnown) {
   const LossSignature& payload = *reference::find_signature("teacher_payload");
   EXPECT_FALSE(plain_case(payload, reference::SmallCases(payload, 1).draw(Dtype::f64)));

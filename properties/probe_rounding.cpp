@@ -22,10 +22,11 @@ constexpr double kGain = 1024.0;
 constexpr double kPeaked = 40.0;
 
 /// How far the forward is off, as a share of its numbers: at worst.
-double deviation(const Reading& reading) {
+double deviation(const std::optional<Reading>& reading) {
   double worst = 0.0;
-  for (const ReadEntry& e : reading.entries()) {
-    if (reading.kind(e) == OutputKind::gradient || !e.wrong()) continue;
+  if (!reading) return worst;
+  for (const ReadEntry& e : reading->entries()) {
+    if (reading->kind(e) == OutputKind::gradient || !e.wrong()) continue;
     worst = std::max(worst, e.distance() / std::fabs(e.expected));
   }
   return worst;
@@ -103,11 +104,10 @@ Opinion probe_rounding(Suspect& suspect) {
 }
 
 Opinion probe_constant_in_logarithm(Suspect& suspect) {
-  const auto wide = suspect.read(suspect.plain_case());
-  const double off = wide ? deviation(*wide) : 0.0;
+  const double off = deviation(suspect.read(suspect.plain_case()));
   if (off == 0.0 || off > kLargestConstant) return std::nullopt;
   const auto far = suspect.read(suspect.plain_case({.logit_spread = kPeaked}));
-  if (!far || !(deviation(*far) > kGain * off)) return std::nullopt;
+  if (!(deviation(far) > kGain * off)) return std::nullopt;
   return Diagnosis{"epsilon in a logarithm", 0.7,
                    "what is off grows as probabilities vanish, and not with their size"};
 }

@@ -74,9 +74,9 @@ bool is_mean_of_group_means(const RowFactors& factors, const BatchCounts& counts
     known->second += counts.row_tokens[row];
   }
   const auto count = static_cast<double>(groups.size());
-  return groups.size() > 1 && std::ranges::all_of(groups, [&](const auto& group) {
-           return group.first.is(counts.tokens / (count * group.second));
-         });
+  return std::ranges::all_of(groups, [&](const auto& group) {
+    return group.first.is(counts.tokens / (count * group.second));
+  });
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ Opinion probe_weights(Suspect& suspect) {
   if (!is_wrong(plain)) return std::nullopt;
   const RowFactors factors = row_factors(*plain);
   const auto unmoved = [](const auto& each) { return each.second.is(1.0); };
-  if (factors.empty() || std::ranges::all_of(factors, unmoved)) return std::nullopt;
+  if (std::ranges::all_of(factors, unmoved)) return std::nullopt;
   const BatchCounts counts(plain->study());
   for (const Hypothesis& hypothesis : hypotheses(plain->given().spec)) {
     if (explains(hypothesis, factors, counts)) {

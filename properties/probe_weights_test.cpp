@@ -115,6 +115,25 @@ TEST(RowFactors, AreAsSureAsTheEntriesThatShowThem) {
   }
 }
 
+TEST(RowFactors, AreNoneWhereEntriesDifferByMoreThanCountsDo) {
+  const auto known = [](double upstream, double noise) {
+    const auto fake = answering("cispo", nullptr, [noise](const Case&, LossResult& result) {
+      double factor = 3.0;
+      change_each(output(result, "gradient.log_prob"), [&](double x) {
+        factor = factor == 3.0 ? 3.0 * (1.0 + noise) : 3.0;
+        return factor * x;
+      });
+    });
+    Case c = asking(Reduction::sum, "cispo");
+    c.upstream = upstream;
+    return !row_factors(*Reading::of(*reference::find_loss("cispo"), fake, c)).empty();
+  };
+  for (const double upstream : {1.0 / 64, 1.0, 64.0}) {
+    EXPECT_TRUE(known(upstream, 1e-5)) << upstream;
+    EXPECT_FALSE(known(upstream, 1e-2)) << upstream;
+  }
+}
+
 TEST(RowFactors, AreThoseOfTheLossForAllSequencesWhereNothingElseIsWrong) {
   const auto fake = answering("grpo", nullptr, [](const Case&, LossResult& result) {
     change_each(output(result, "loss"), [](double x) { return 3.0 * x; });

@@ -131,6 +131,13 @@ TEST(ProbeExponents, TellsTheDeclaredFormatFromANarrowerOne) {
                "right where no log-ratio overflows exp");
   expect_shown(overflowing_beyond(88.0), far_case(1000.0), "narrow arithmetic",
                "it overflows where the declared format has room for squares and exponentials");
+  // What counts is how far policies are apart, not how unlikely a token is.
+  Case unlikely = far_case(1000.0);
+  for (const char* field : {"log_prob", "old_log_prob", "ref_log_prob"}) {
+    change_each(unlikely.batch.at(field), [](double x) { return x - 400.0; });
+  }
+  expect_shown(overflowing_beyond(709.0), unlikely, "clamp after exp",
+               "right where no log-ratio overflows exp");
 }
 
 /// The first token is impossible everywhere; the likeliest is another at each position, and what is
@@ -243,6 +250,14 @@ TEST(ProbeGradient, SeesThatANormaliserWasTakenForAConstant) {
                "it does not sum to 0 over the vocabulary");
 }
 
+TEST(ProbeGradient, TakesNoScaledGradientForOneWithoutItsNormaliser) {
+  const auto scaled = answering("cross_entropy", nullptr, [](const Case&, LossResult& result) {
+    change_each(output(result, "gradient.logits"), [](double g) { return 0.73 * g; });
+  });
+  EXPECT_EQ(diagnosed(scaled, ordinary_case("cross_entropy")).cause,
+            "backward is not the derivative");
+}
+
 TEST(ProbeWeights, CountsThePaddingOfAllSequences) {
   const auto by_positions = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     if (c.spec.reduction != Reduction::token_mean) return;
@@ -275,6 +290,16 @@ TEST(Plain, AsksTheReductionsThatAnOptionNames) {
   c.spec.set("normalisation", std::string("sequence_mean"));
   c.batch.at("advantage").set(0, 1e6);
   expect_shown(fake, c, "padding counted", "terms are divided by all positions");
+}
+
+TEST(Plain, AsksForNumbersBeyondTheBoundsWhereOrdinaryOnesAreRight) {
+  const auto narrower = answering("grpo", [](Case& c) { c.spec.set("log_ratio_clamp", 5.0); });
+  Case c = far_case(20.0);
+  c.spec.set("log_ratio_clamp", 8.0);
+  c.spec.set("kl_input_clamp", 5.0);
+  put(c, "advantage", 0, 0, -1.0);
+  expect_shown(narrower, c, "option misread",
+               "the answer is that of another value of log_ratio_clamp");
 }
 
 TEST(Plain, AsksNothingThatTheImplementationDoesNotTake) {

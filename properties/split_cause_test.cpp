@@ -62,6 +62,10 @@ TEST(SplitCause, IsTheRanksWhereThePartsOfOneRankAreRight) {
   EXPECT_EQ(cause(averaged(-1.0), split_case(2)), "rank average");
   EXPECT_EQ(cause(averaged(1.0), split_case(2)), "rank average");
   EXPECT_EQ(cause(averaged(-1.0), split_case(1)), "held");
+  // Half of a sum is the mean of what the two ranks give, too.
+  Case sum = split_case(2);
+  sum.spec.reduction = Reduction::sum;
+  EXPECT_EQ(cause(averaged(-1.0), sum), "rank average");
 }
 
 TEST(SplitCause, StaysOpenWhereNoExperimentExplainsTheLoss) {

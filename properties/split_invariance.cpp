@@ -51,7 +51,7 @@ SplitBias bias_of(Evaluation& evaluation) {
     c.split = random_split(c.shape[Axis::sequences], random);
     const LossResult result = evaluation.implementation().evaluate(loss.signature, c);
     const Tensor* value = result.find("loss");
-    if (result.refusal || !value || !std::isfinite(value->at(0))) continue;
+    if (!value || !std::isfinite(value->at(0))) continue;
     const double off_by = value->at(0) / whole->at(0) - 1.0;
     bias.off_by.push_back(off_by);
     if (std::fabs(off_by) <= std::fabs(worst)) continue;
