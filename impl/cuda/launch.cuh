@@ -22,16 +22,33 @@ inline constexpr std::size_t kReductionBytes =
 /// What every block may have without being allowed more.
 inline constexpr std::size_t kSharedBytes = 48 * 1024;
 
-/// Names what was asked when the error was noticed. One that does not go away when it is read was
-/// left behind by a kernel that ran before, whosever that was.
+/// Of a kernel that ran before, whosever it was: nothing runs after it in this process.
+inline bool is_left_behind(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorECCUncorrectable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Names what was asked when the error was noticed, and forgets it, so that the next call is not
+/// refused for it.
 inline void require_success(cudaError_t error, const char* asked) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
-  const bool left_behind = cudaGetLastError() != cudaSuccess;
-  throw Refusal{.argument = asked,
-                .message = std::string(left_behind ? "cannot start, an earlier kernel failed: "
-                                                   : "failed: ") +
-                           cudaGetErrorString(error)};
+  const char* const failed =
+      is_left_behind(error) ? "cannot start, an earlier kernel failed: " : "failed: ";
+  throw Refusal{.argument = asked, .message = std::string(failed) + cudaGetErrorString(error)};
 }
 
 /// One block for each of `count` pieces of work, on the caller's stream; waits for nothing.
@@ -39,11 +56,11 @@ template <class... Parameters, class... Arguments>
 void start(const char* name, void (*kernel)(Parameters...), std::int64_t count, int threads,
            std::size_t shared_bytes, Stream stream, const Arguments&... arguments) {
   if (count == 0) return;
-  require_success(cudaPeekAtLastError(), name);
   if (count > 0x7fffffff) {
     throw Refusal{.argument = name,
                   .message = "needs " + std::to_string(count) + " blocks, a grid has 2147483647"};
   }
+  require_success(cudaPeekAtLastError(), name);
   kernel<<<static_cast<unsigned>(count), static_cast<unsigned>(threads), shared_bytes, stream>>>(
       arguments...);
   require_success(cudaGetLastError(), name);
