@@ -34,7 +34,8 @@ endif()
 # The fused losses as torch hands them out.
 if(TARGET lossgate_torch AND EXISTS ${interpreter} AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize=address")
   add_test(NAME fused.gate COMMAND lossgate gate --config ${PROJECT_SOURCE_DIR}/impl/cuda/fused/lossgate.toml
-    --profile hostile --cases 60 --jobs 1 --out ${PROJECT_BINARY_DIR}/brought_test/fused)
+    --profile hostile --cases 60 --jobs 1 --out ${PROJECT_BINARY_DIR}/brought_test/fused
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(fused.gate PROPERTIES TIMEOUT 600
     ENVIRONMENT LOSSGATE_FUSED=$<TARGET_FILE:lossgate_fused>)
 endif()
