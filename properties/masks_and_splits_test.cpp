@@ -62,7 +62,17 @@ TEST(RuleC1, TheFirstEntryThatIsNotFiniteIsShown) {
     for (const std::int64_t at : {1, 4}) result.outputs.back().tensor.set(at, kNan);
     return result;
   };
-  EXPECT_EQ(check("finite_backward", fake, grpo_case(2, 3)).violation->place.index, 1);
+  const Outcome outcome = check("finite_backward", fake, grpo_case(2, 3));
+  EXPECT_EQ(outcome.violation->place.index, 1);
+  EXPECT_EQ(outcome.violation->allowed, 0.0);
+}
+
+TEST(RuleC1, AGradientThatNeedNotBeFiniteShowsNothingOfOneThatIs) {
+  Case c = grpo_case(1, 1);
+  c.upstream = 3e38;
+  put(c, "advantage", 0, 0, 3.0);
+  EXPECT_EQ(check("finite_backward", with_entry(2, 0, 1.0), c).reason, "no trigger");
+  EXPECT_EQ(check("finite_forward", with_entry(2, 0, 1.0), c).verdict, Verdict::held);
 }
 
 TEST(RuleC2, AnOverflowOfTheFormulaItselfIsNoFinding) {

@@ -107,7 +107,7 @@ TEST(PlainCase, HasZerosWhereMaskedAndNumbersOfTheirOwnElsewhere) {
 
 TEST(PlainCase, SpreadsItsNumbersAsFarAsIsAskedAndNoFarther) {
   for (const double spread : {1.0 / 16, 2.0, 24.0}) {
-    double log_probs = 0.0, values = 0.0, logits = 0.0;
+    double log_probs = 0.0, values = 0.0, logits = 0.0, least = 1.0, most = -1.0;
     const Plain plain{.spread = spread, .logit_spread = 2.0 * spread};
     for_every_loss(plain, [&](const reference::Loss& loss, const Case&, const Case& c) {
       for (const Field& field : loss.signature.fields) {
@@ -121,6 +121,8 @@ TEST(PlainCase, SpreadsItsNumbersAsFarAsIsAskedAndNoFarther) {
           }
           if (field.quantity == Quantity::value) values = std::max(values, size);
           if (field.quantity == Quantity::logit) logits = std::max(logits, size);
+          if (field.quantity != Quantity::hidden_state) continue;
+          least = std::min(least, tensor.at(i)), most = std::max(most, tensor.at(i));
         }
       }
     });
@@ -129,6 +131,7 @@ TEST(PlainCase, SpreadsItsNumbersAsFarAsIsAskedAndNoFarther) {
     EXPECT_GT(values, 0.5 * spread);
     EXPECT_LE(logits, 2.0 * spread);
     EXPECT_GT(logits, 1.9 * spread);
+    EXPECT_TRUE(-1.0 <= least && least < -0.9 && 0.9 < most && most <= 1.0) << "of any sign";
   }
 }
 

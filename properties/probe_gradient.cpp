@@ -11,6 +11,13 @@
 namespace lossgate::properties {
 namespace {
 
+/// A normaliser that was left out is a share of order 1 of the row, rounding one of 1e-16.
+constexpr double kShare = 1.0 / 64;
+/// Exact in every format, as all powers of two are.
+constexpr double kStep = 1.0 / 1024;
+/// The slope of its own loss is nearer to a gradient by thousands, any other by less than 2.
+constexpr double kNearer = 8.0;
+
 /// No kernel gives up entries that are larger beside the largest one.
 constexpr double kFilter = 256.0;
 
@@ -49,10 +56,9 @@ bool lacks_normaliser(const Suspect& suspect, const Reading& reading) {
       row.actual += e.actual, row.expected += e.expected;
       row.size += std::fabs(e.expected), row.accepted += e.accepted;
     }
-    const double share = 1.0 / 64;
     for (const auto& [row, sums] : rows) {
-      if (std::fabs(sums.expected) <= sums.accepted && std::fabs(sums.actual) > share * sums.size &&
-          sums.size > 0.0) {
+      if (std::fabs(sums.expected) <= sums.accepted &&
+          std::fabs(sums.actual) > kShare * sums.size && sums.size > 0.0) {
         return true;
       }
     }
@@ -62,8 +68,6 @@ bool lacks_normaliser(const Suspect& suspect, const Reading& reading) {
 
 /// Whether the wrong gradient is the slope of the loss that comes with it, as differences show.
 bool is_slope_of_its_loss(const Suspect& suspect, const Reading& reading) {
-  // Literals are powers of two, so that steps are exact in every format.
-  const double step = 1.0 / 1024;
   int tried = 0;
   for (const ReadEntry& e : reading.entries()) {
     if (!e.wrong() || tried == 3) continue;
@@ -72,14 +76,14 @@ bool is_slope_of_its_loss(const Suspect& suspect, const Reading& reading) {
     for (const int side : {0, 1}) {
       Case c = reading.given();
       Tensor& field = c.batch.at(output.field);
-      field.set(e.index, field.at(e.index) + (side == 0 ? -step : step));
+      field.set(e.index, field.at(e.index) + (side == 0 ? -kStep : kStep));
       const auto moved = suspect.read(c);
       const Tensor* loss = moved ? moved->result().find("loss") : nullptr;
       if (!loss) return false;
       ends[side] = loss->at(0);
     }
-    const double slope = (ends[1] - ends[0]) / (2.0 * step);
-    if (!(std::fabs(slope - e.actual) < std::fabs(slope - e.expected) / 8.0)) return false;
+    const double slope = (ends[1] - ends[0]) / (2.0 * kStep);
+    if (!(std::fabs(slope - e.actual) < std::fabs(slope - e.expected) / kNearer)) return false;
     ++tried;
   }
   return tried > 0;

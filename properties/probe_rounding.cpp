@@ -17,6 +17,8 @@ constexpr double kSpreads[] = {2.0, 1.0 / 16};
 /// An error that changes by more of itself where inputs move by a few per cent is no function of
 /// them.
 constexpr double kErratic = 0.25;
+/// Any three serve that are near 1 and not 1, and exact in every format.
+constexpr double kNudges[] = {1.0 + 1.0 / 64, 1.0 - 3.0 / 128, 1.0 + 5.0 / 128};
 /// How much a constant beside a probability gains where the probability vanishes.
 constexpr double kGain = 1024.0;
 constexpr double kPeaked = 40.0;
@@ -46,7 +48,7 @@ std::map<std::pair<std::size_t, std::int64_t>, ReadEntry> wrong_entries(const Re
 bool is_erratic(const Suspect& suspect, const Reading& reading) {
   const auto wrong = wrong_entries(reading);
   int erratic = 0, asked = 0;
-  for (const double factor : {1.0 + 1.0 / 64, 1.0 - 3.0 / 128, 1.0 + 5.0 / 128}) {
+  for (const double factor : kNudges) {
     Case c = reading.given();
     for (const Field& field : suspect.signature().fields) {
       Tensor& tensor = c.batch.at(field.name);

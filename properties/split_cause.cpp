@@ -16,6 +16,8 @@ namespace {
 
 using Rows = std::vector<std::int64_t>;
 
+/// What explains an entry is nearer to it than the whole batch's is by millions.
+constexpr double kNearer = 64.0;
 constexpr const char* kScope = "reduction over the wrong scope";
 constexpr const char* kMeans = "mean of means";
 constexpr const char* kRanks = "rank average";
@@ -112,7 +114,7 @@ class Experiments {
 
   /// Far nearer to what was given than the whole batch's is.
   bool explains(double value, double entry) const {
-    return std::fabs(value - entry) <= std::fabs(whole_ - entry) / 64.0;
+    return std::fabs(value - entry) <= std::fabs(whole_ - entry) / kNearer;
   }
 
   Evaluation& evaluation_;

@@ -64,6 +64,15 @@ TEST(Refusal, NamesTheOptionThatIsMissingOrHasNoSuchValue) {
   });
 }
 
+TEST(Refusal, IsNotOwedToTheStandardOptions) {
+  for_small_cases([](const Loss& loss, const Case& c) {
+    Case standard = c;
+    standard.spec = standard_spec(loss.signature);
+    const std::string named = argument(loss, standard);
+    EXPECT_FALSE(loss.signature.find_option(named)) << named;
+  });
+}
+
 TEST(Refusal, NamesTheReductionThatTheLossHasNot) {
   for_small_cases([](const Loss& loss, const Case& c) {
     const auto& known = loss.signature.reductions;

@@ -20,7 +20,7 @@ double SumRule::growth(double n) const {
     case SumOrder::blocked: return std::ceil(n / width) + depth(std::min(n, width));
     case SumOrder::online: return 3.0 * std::ceil(n / width) + depth(std::min(n, width));
     case SumOrder::sequential:
-    case SumOrder::unknown: return n - 1.0;
+    case SumOrder::unknown: break;
   }
   return n - 1.0;
 }
