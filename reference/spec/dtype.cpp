@@ -106,37 +106,8 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
   return std::nullopt;
 }
 
-std::size_t size_of(Dtype dtype) {
+double decode_other(Dtype dtype, const std::byte* bits) {
   switch (dtype) {
-    case Dtype::f64:
-    case Dtype::i64: return 8;
-    case Dtype::f32:
-    case Dtype::i32: return 4;
-    case Dtype::f16:
-    case Dtype::bf16: return 2;
-    default: return 1;
-  }
-}
-
-bool is_float(Dtype dtype) { return dtype <= Dtype::bf16; }
-
-double unit_roundoff(Dtype dtype) { return power_of_two(-format_of(dtype).digits); }
-
-double max_finite(Dtype dtype) {
-  const Format format = format_of(dtype);
-  return (1.0 - unit_roundoff(dtype)) * power_of_two(format.max_exponent) * 2.0;
-}
-
-double min_normal(Dtype dtype) { return power_of_two(format_of(dtype).min_exponent); }
-
-double min_subnormal(Dtype dtype) {
-  return min_normal(dtype) * power_of_two(1 - format_of(dtype).digits);
-}
-
-double decode(Dtype dtype, const std::byte* bits) {
-  switch (dtype) {
-    case Dtype::f64: return load<double>(bits);
-    case Dtype::f32: return load<float>(bits);
     case Dtype::f16: return decode_f16(load<std::uint16_t>(bits));
     case Dtype::bf16: return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(bits)} << 16);
     default: return static_cast<double>(decode_integer(dtype, bits));
