@@ -54,12 +54,12 @@ struct Grpo {
     const FieldReader<S> log_prob = in.field("log_prob");
     const auto write = out.gradient("log_prob");
     Sum<S> loss = in.batch_sum();
-    std::vector<S> row(static_cast<std::size_t>(in.tokens()), S(0));
+    std::vector<S> row(static_cast<std::size_t>(in.tokens()), S(0)), gradient;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         if (in.valid(s, t)) row[static_cast<std::size_t>(t)] = log_prob(s, t);
       }
-      const std::vector<S> gradient = objective.row(s, row, loss);
+      objective.row(s, row, loss, gradient);
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         write(store(Stage::gradient, gradient[static_cast<std::size_t>(t)]), s, t);
       }

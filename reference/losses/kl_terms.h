@@ -23,7 +23,7 @@ template <class S>
 class KlEstimator {
  public:
   explicit KlEstimator(const Inputs<S>& in)
-      : kind_(in.spec().choice("kl_estimator")),
+      : kind_(in.spec().choice("kl_estimator").back()),
         input_(in, "kl_input_clamp"),
         output_(in, "kl_output_clamp"),
         half_(constant<S>(0.5L)),
@@ -55,8 +55,8 @@ class KlEstimator {
  private:
   /// Value and derivative with respect to log_prob, that is minus the one with respect to x.
   Term<S> estimate(const S& x) const {
-    if (kind_ == "k1") return {-x, one_};
-    if (kind_ == "k2") return {half_ * x * x, -x};
+    if (kind_ == '1') return {-x, one_};
+    if (kind_ == '2') return {half_ * x * x, -x};
     return k3_form_ == kEveryForm ? widest(x) : k3(x, k3_form_);
   }
 
@@ -85,7 +85,7 @@ class KlEstimator {
 
   static constexpr std::size_t kEveryForm = static_cast<std::size_t>(-1);
 
-  std::string_view kind_;
+  char kind_;  ///< k1, k2, k3: its digit
   std::size_t k3_form_ = kEveryForm;
   Limit<S> input_, output_;
   S half_, one_;

@@ -60,14 +60,14 @@ struct LinearGrpo {
     OutputLayer<S> layer(in, "hidden", "weight", "bias");
     layer.start_gradients();
     Sum<S> loss = in.batch_sum();
-    std::vector<S> log_prob(static_cast<std::size_t>(in.tokens()), S(0));
+    std::vector<S> log_prob(static_cast<std::size_t>(in.tokens()), S(0)), slope;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         if (!in.valid(s, t)) continue;
         const Row<S> l = log_softmax(layer.logits(s, t), shifted);
         log_prob[static_cast<std::size_t>(t)] = l[label.integer(s, t)];
       }
-      const std::vector<S> slope = objective.row(s, log_prob, loss);
+      objective.row(s, log_prob, loss, slope);
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         if (!in.valid(s, t)) {
           for (std::int64_t h = 0; h < in.extent(Axis::hidden); ++h) write_hidden(S(0), s, t, h);

@@ -26,10 +26,11 @@ class PolicyObjective {
         sequence_level_(in.spec().choice("level") == "sequence"),
         per_token_(out.writer("per_token")) {}
 
-  /// Adds the sequence's weighted terms to `loss`, writes them unweighted, and returns the gradient
-  /// of the objective with respect to each log-prob. Entries at masked positions are not read.
-  std::vector<S> row(std::int64_t s, const std::vector<S>& log_prob, Sum<S>& loss) const {
-    std::vector<S> gradient(log_prob.size(), S(0));
+  /// Adds the sequence's weighted terms to `loss`, writes them unweighted, and makes `gradient`
+  /// that of the objective with respect to each log-prob. Entries at masked positions are not read.
+  void row(std::int64_t s, const std::vector<S>& log_prob, Sum<S>& loss,
+           std::vector<S>& gradient) const {
+    gradient.assign(log_prob.size(), S(0));
     const bool live = in_.row_tokens(s) > 0;
     const S weight = live ? in_.token_weight(s) : S(0);
     const S upstream = in_.upstream();
@@ -65,7 +66,6 @@ class PolicyObjective {
         if (in_.valid(s, t)) g = scaled_sum(upstream, weight, g, common, S(0));
       }
     }
-    return gradient;
   }
 
  private:
