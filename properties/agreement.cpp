@@ -36,21 +36,21 @@ bool acceptable_overflow(const OutputInfo& output, const Tracked& expected, doub
   return std::fabs(actual) >= largest && (!sign_known || !(towards + reach < largest));
 }
 
-/// What is allowed without a ratio, and what with one (rule B3).
+/// What is allowed without a ratio, what with one, and both together (rule B3).
 struct Allowance {
-  double exempt, scaled;
+  double exempt, scaled, allowed;
 };
 
 Allowance allowance(const Arithmetic& arithmetic, const OutputInfo& output, const Tracked& expected,
                     bool exact) {
   const double allowed = allowed_error(output, expected, exact);
   if (!reference::narrows(arithmetic, output) || expected.is_exact_zero()) {
-    return {expected.half, allowed};
+    return {expected.half, allowed, allowed};
   }
   const double scaled = exact ? 0.0 : expected.err;
   const auto magnitude = static_cast<double>(std::fabs(expected.v));
   return {expected.half + storage_error(output, magnitude + expected.half + kThreshold * scaled),
-          scaled};
+          scaled, allowed};
 }
 
 /// Collects the entries of one comparison.
@@ -105,8 +105,8 @@ class Judge {
     const double distance =
         std::isfinite(actual) ? static_cast<double>(std::fabs(actual - expected.v)) : kInfinity;
     const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
-    const double allowed = allowed_error(output, expected, exact);
-    const auto [exempt, scaled] = allowance(comparison_.arithmetic, output, expected, exact);
+    const auto [exempt, scaled, allowed] =
+        allowance(comparison_.arithmetic, output, expected, exact);
     ++compared_;
     // An infinity that stands in the input is exact, and no moderate number is near it. One that
     // Real or double overflowed to has an infinite bound: nothing is said.
@@ -151,22 +151,6 @@ class Judge {
   bool loss_speaks_ = false;
 };
 
-/// Whether data that counts holds a NaN.
-bool nan_at_valid(const CaseStudy& study) {
-  const std::int64_t tokens = study.whole().shape[Axis::tokens];
-  const std::int64_t positions = study.whole().shape[Axis::sequences] * tokens;
-  for (const Field& field : study.signature().fields) {
-    const Tensor& tensor = study.whole().batch.at(field.name);
-    const std::int64_t each =
-        is_positional(field) ? tensor.size() / std::max<std::int64_t>(positions, 1) : 0;
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      if (!std::isnan(tensor.at(i))) continue;
-      if (each == 0 || study.valid(i / each / tokens, i / each % tokens)) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 bool in_range(const OutputInfo& output, const Tracked& expected) {
@@ -205,7 +189,7 @@ double allowed_error(const OutputInfo& output, const Tracked& expected, bool exa
 
 double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,
                         const Tracked& expected) {
-  const auto [exempt, scaled] = allowance(arithmetic, output, expected, false);
+  const auto [exempt, scaled, allowed] = allowance(arithmetic, output, expected, false);
   return exempt + kThreshold * scaled;
 }
 
@@ -230,7 +214,7 @@ std::optional<Outcome> unusable(Evaluation& evaluation) {
 
 std::optional<Outcome> unusable_or_nan(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return outcome;
-  if (nan_at_valid(evaluation.study())) return skipped("NaN at a valid position");
+  if (evaluation.study().nan_at_valid()) return skipped("NaN at a valid position");
   return std::nullopt;
 }
 

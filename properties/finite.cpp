@@ -55,14 +55,11 @@ bool all_finite(Evaluation& evaluation, Wanted&& wanted) {
 template <class Wanted>
 bool anything_must_be_finite(CaseStudy& study, const Arithmetic& arithmetic,
                              CaseStudy::Wanted asked, Wanted&& wanted) {
-  bool found = false;
-  const auto visit = [&](std::size_t o, std::int64_t, const Tracked& x) {
+  const auto is_one = [&](std::size_t o, std::int64_t, const Tracked& x) {
     const OutputInfo& output = study.outputs()[o];
-    found = wanted(output) && must_be_finite(arithmetic, output, x);
-    if (found) throw CaseStudy::Enough();
+    return wanted(output) && must_be_finite(arithmetic, output, x);
   };
-  study.for_each_expected(arithmetic, false, visit, asked);
-  return found;
+  return study.any_expected(arithmetic, false, is_one, asked);
 }
 
 /// Rule C1, for the outputs that `wanted` selects. The peak is the stable form's, so that no

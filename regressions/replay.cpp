@@ -125,14 +125,14 @@ Sight sight_of(CaseStudy& study, const Reply& reply, const Tensor& tensor, std::
       reply.implementation->arithmetic(float_dtype(study.signature(), study.whole()));
   const bool gradient = study.outputs()[output].kind == OutputKind::gradient;
   const auto look = [&](std::size_t o, std::int64_t i, const Tracked& x) {
-    if (o != output || i != index) return;
+    if (o != output || i != index) return false;
     spot.expected = x.v;
     sight.bound = reference::kThreshold * properties::allowed_error(study.outputs()[o], x) + x.half;
     sight.ulp_error = ulp_error(tensor.dtype, sight.actual, x.v);
-    throw CaseStudy::Enough();
+    return true;
   };
-  study.for_each_expected(arithmetic, spot.split, look,
-                          gradient ? CaseStudy::Wanted::everything : CaseStudy::Wanted::values);
+  study.any_expected(arithmetic, spot.split, look,
+                     gradient ? CaseStudy::Wanted::everything : CaseStudy::Wanted::values);
   return sight;
 }
 

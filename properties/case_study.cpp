@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "properties/case_study.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <stdexcept>
+
+#include "properties/ahead.h"
+
+namespace lossgate::properties {
+namespace {
+
+using reference::Tracked;
+
+/// Entries of all outputs up to which expectations are kept rather than streamed anew.
+constexpr std::int64_t kKeptEntries = 1 << 16;
+
+/// Above it a case is large: every copy would be counted in hundreds of megabytes.
+constexpr std::int64_t kLargeEntries = 1 << 24;
+
+std::int64_t total_entries(std::span<const OutputInfo> outputs) {
+  std::int64_t total = 0;
+  for (const OutputInfo& output : outputs) total += element_count(output.extents);
+  return total;
+}
+
+struct Forwarding final : reference::Sink<Tracked> {
+  explicit Forwarding(const CaseStudy::Visitor& visit_in) : visit(visit_in) {}
+  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
+    visit(output, index, value);
+  }
+  const CaseStudy::Visitor& visit;
+};
+
+/// Hands entries on until one is found.
+struct Searching final : reference::Sink<Tracked> {
+  struct Found {};
+  explicit Searching(const CaseStudy::Predicate& is_one_in) : is_one(is_one_in) {}
+  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
+    if (is_one(output, index, value)) throw Found();
+  }
+  const CaseStudy::Predicate& is_one;
+};
+
+/// Gradients are the last outputs: without them the others have the numbers that they had.
+std::span<const OutputInfo> values_of(std::span<const OutputInfo> outputs) {
+  const auto first_gradient = std::ranges::find(outputs, OutputKind::gradient, &OutputInfo::kind);
+  return outputs.first(static_cast<std::size_t>(first_gradient - outputs.begin()));
+}
+
+struct Keeping final : reference::Sink<Tracked> {
+  explicit Keeping(std::span<const OutputInfo> outputs) {
+    for (const OutputInfo& output : outputs) {
+      values.emplace_back(static_cast<std::size_t>(element_count(output.extents)));
+    }
+  }
+  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
+    values[output][static_cast<std::size_t>(index)] = value;
+  }
+  std::vector<std::vector<Tracked>> values;
+};
+
+std::shared_ptr<const Case> unsplit(const std::shared_ptr<const Case>& c) {
+  if (c->split.whole()) return c;
+  auto whole = std::make_shared<Case>(*c);
+  whole->split = {};
+  return whole;
+}
+
+/// Whether the field is NaN where it counts.
+bool holds_nan(const reference::Problem& problem, const Field& field) {
+  const Tensor& tensor = problem.c.batch.at(field.name);
+  if (!is_float(tensor.dtype)) return false;
+  const std::int64_t positions = problem.sequences * problem.tokens;
+  const std::int64_t each = is_positional(field) && positions > 0 ? tensor.size() / positions : 0;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    if (!std::isnan(tensor.at(i))) continue;
+    if (each == 0 || problem.valid[static_cast<std::size_t>(i / each)]) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+struct CaseStudy::Expectations {
+  Arithmetic arithmetic;
+  bool split;
+  Wanted wanted;
+  std::vector<std::vector<Tracked>> values;
+};
+
+struct CaseStudy::Derived {
+  std::optional<Transformed> transformed;
+  std::unique_ptr<CaseStudy> study;
+};
+
+CaseStudy::CaseStudy(const reference::Loss& loss, Case c)
+    : CaseStudy(loss, std::make_shared<const Case>(std::move(c))) {}
+
+CaseStudy::CaseStudy(const reference::Loss& loss, std::shared_ptr<const Case> c)
+    : loss_(loss),
+      split_(std::move(c)),
+      whole_(unsplit(split_)),
+      refusal_(reference::expected_refusal(loss, *whole_)) {
+  if (!refusal_) problem_.emplace(loss.signature, *whole_);
+}
+
+CaseStudy::~CaseStudy() = default;
+
+const reference::Problem& CaseStudy::problem(bool split) {
+  if (!split || split_ == whole_) return problem_.value();
+  if (!split_problem_) split_problem_.emplace(loss_.signature, *split_);
+  return *split_problem_;
+}
+
+const std::vector<OutputInfo>& CaseStudy::outputs() const { return problem_.value().outputs; }
+
+bool CaseStudy::valid(std::int64_t sequence, std::int64_t token) const {
+  const reference::Problem& p = problem_.value();
+  return p.valid[static_cast<std::size_t>(sequence * p.tokens + token)];
+}
+
+bool CaseStudy::nan_at_valid() {
+  if (!nan_at_valid_) {
+    nan_at_valid_ = std::ranges::any_of(
+        signature().fields, [&](const Field& field) { return holds_nan(problem_.value(), field); });
+  }
+  return *nan_at_valid_;
+}
+
+std::size_t CaseStudy::count(Wanted wanted) const {
+  return wanted == Wanted::values ? values_of(outputs()).size() : outputs().size();
+}
+
+void CaseStudy::stream(const Arithmetic& arithmetic, bool split, Wanted wanted,
+                       reference::Sink<Tracked>& sink) {
+  if (wanted == Wanted::everything) {
+    return reference::evaluate(loss_, problem(split), arithmetic, sink);
+  }
+  reference::Problem asked = problem(split);
+  asked.outputs.resize(count(wanted));
+  reference::evaluate(loss_, asked, arithmetic, sink);
+}
+
+const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, bool split,
+                                                 Wanted wanted) {
+  for (const auto& known : expectations_) {
+    if (known->split == split && known->wanted == wanted && known->arithmetic == arithmetic) {
+      return *known;
+    }
+  }
+  Keeping sink(std::span(outputs()).first(count(wanted)));
+  stream(arithmetic, split, wanted, sink);
+  expectations_.push_back(std::make_unique<Expectations>(
+      Expectations{arithmetic, split, wanted, std::move(sink.values)}));
+  return *expectations_.back();
+}
+
+const CaseStudy::Expectations* CaseStudy::kept(const Arithmetic& arithmetic, bool split,
+                                               Wanted wanted) {
+  if (total_entries(outputs()) <= kKeptEntries) {  // then everything is computed at once
+    return &stored(arithmetic, split, Wanted::everything);
+  }
+  const bool keeps =
+      wanted == Wanted::values && total_entries(values_of(outputs())) <= kKeptEntries;
+  return keeps ? &stored(arithmetic, split, wanted) : nullptr;
+}
+
+void CaseStudy::for_each_expected(const Arithmetic& arithmetic, bool split, const Visitor& visit,
+                                  Wanted wanted) {
+  const Expectations* expected = kept(arithmetic, split, wanted);
+  if (!expected) {
+    Forwarding sink(visit);
+    return stream(arithmetic, split, wanted, sink);
+  }
+  for (std::size_t output = 0; output < count(wanted); ++output) {
+    const auto& entries = expected->values[output];
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      visit(output, static_cast<std::int64_t>(i), entries[i]);
+    }
+  }
+}
+
+bool CaseStudy::any_expected(const Arithmetic& arithmetic, bool split, const Predicate& is_one,
+                             Wanted wanted) {
+  const Expectations* expected = kept(arithmetic, split, wanted);
+  if (!expected) {
+    Searching sink(is_one);
+    try {
+      stream(arithmetic, split, wanted, sink);
+    } catch (const Searching::Found&) {
+      return true;
+    }
+    return false;
+  }
+  for (std::size_t output = 0; output < count(wanted); ++output) {
+    const auto& entries = expected->values[output];
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (is_one(output, static_cast<std::int64_t>(i), entries[i])) return true;
+    }
+  }
+  return false;
+}
+
+void CaseStudy::for_each_pair(const Arithmetic& one, const Arithmetic& other,
+                              const PairVisitor& visit) {
+  if (one == other) {
+    const auto twice = [&](std::size_t o, std::int64_t i, const Tracked& x) { visit(o, i, x, x); };
+    return for_each_expected(one, false, twice);
+  }
+  if (total_entries(outputs()) <= kKeptEntries) {
+    const Expectations& second = stored(other, false, Wanted::everything);
+    const auto beside = [&](std::size_t o, std::int64_t i, const Tracked& x) {
+      visit(o, i, x, second.values[o][static_cast<std::size_t>(i)]);
+    };
+    return for_each_expected(one, false, beside);
+  }
+  // One formula writes its entries in one order, whatever the arithmetic.
+  Ahead second([&](const Ahead::Take& take) {
+    const Visitor hand_on = [&](std::size_t o, std::int64_t i, const Tracked& x) {
+      take({.output = o, .index = i, .value = x});
+    };
+    Forwarding sink(hand_on);
+    stream(other, false, Wanted::everything, sink);
+  });
+  for_each_expected(one, false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
+    const ExpectedEntry& beside = second.next();
+    if (beside.output != o || beside.index != i) throw std::logic_error("two orders of entries");
+    visit(o, i, x, beside.value);
+  });
+}
+
+const Transformed* CaseStudy::transformed(const Transform& transform) {
+  auto& slot = derived_[transform.name];
+  if (!slot) {
+    slot = std::make_unique<Derived>();
+    slot->transformed = transform.apply(signature(), *whole_, *split_);
+  }
+  return slot->transformed ? &*slot->transformed : nullptr;
+}
+
+CaseStudy* CaseStudy::derived(const Transform& transform) {
+  const Transformed* made = transformed(transform);
+  if (!made) return nullptr;
+  auto& study = derived_[transform.name]->study;
+  if (!study) {
+    // The transformed case stands beside its study, for as long.
+    study = std::make_unique<CaseStudy>(
+        loss_, std::shared_ptr<const Case>(std::shared_ptr<void>(), &made->c));
+  }
+  return study.get();
+}
+
+bool CaseStudy::large() const { return !refusal_ && total_entries(outputs()) > kLargeEntries; }
+
+void CaseStudy::forget_derived() { derived_.clear(); }
+
+}  // namespace lossgate::properties
