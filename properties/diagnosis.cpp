@@ -13,7 +13,7 @@ namespace lossgate::properties {
 namespace {
 
 /// What kind of experiment can say more than the violation itself.
-enum class Symptom { settled, not_finite, behind_mask, miscounted, differs, split };
+enum class Symptom { settled, not_finite, behind_mask, miscounted, differs, refused, split };
 
 Symptom symptom_of(const Property& property, const Violation& violation) {
   static constexpr std::pair<Symptom, std::string_view> kSymptoms[] = {
@@ -27,6 +27,7 @@ Symptom symptom_of(const Property& property, const Violation& violation) {
       {Symptom::miscounted, "empty row counted"},
       {Symptom::miscounted, "padding counted"},
       {Symptom::miscounted, "empty divisor"},
+      {Symptom::refused, "legal input refused"},
       {Symptom::differs, "disagrees with the formula"},
       {Symptom::differs, "dead signal"},
       {Symptom::differs, "cancellation"},
@@ -49,6 +50,7 @@ struct Probe {
 /// In order: of two opinions of one confidence the earlier stands.
 const Probe kProbes[] = {
     {{Symptom::split}, probe_split},
+    {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
     {{Symptom::differs}, probe_rows},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs}, probe_masked_terms},
     {{Symptom::behind_mask}, probe_behind_mask},

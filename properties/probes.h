@@ -33,6 +33,7 @@ Opinion probe_exponents(Suspect& suspect);
 
 // What stands behind a mask, and splits.
 Opinion probe_behind_mask(Suspect& suspect);
+Opinion probe_message(Suspect& suspect);
 Opinion probe_split(Suspect& suspect);
 
 }  // namespace lossgate::properties
