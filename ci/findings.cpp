@@ -89,6 +89,7 @@ report::RecordedFinding counted(const properties::Finding& finding, std::int64_t
   counted.dtype = finding.dtype;
   counted.grade = name(finding.grade);
   counted.cause = finding.diagnosis.cause;
+  counted.confidence = finding.diagnosis.confidence;
   counted.ordinal = ordinal;
   return counted;
 }

@@ -18,6 +18,7 @@
 #include "ci/waivers.h"
 #include "corpora/files.h"
 #include "report/board.h"
+#include "report/faults.h"
 #include "report/record_file.h"
 
 namespace lossgate::ci {
@@ -128,6 +129,7 @@ report::RunRecord ended(report::RunRecord record, const Campaign& campaign,
   record.seconds = campaign.seconds();
   record.cases_run = record.cases_planned = campaign.cases();
   put_in_order(record);
+  group_by_fault(record);
   count_relaxed(record);
   Policy policy;
   policy.fail_on = options.fail_on;

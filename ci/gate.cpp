@@ -21,6 +21,7 @@
 #include "ci/waivers.h"
 #include "corpora/files.h"
 #include "report/board.h"
+#include "report/faults.h"
 
 namespace lossgate::ci {
 namespace {
@@ -107,6 +108,7 @@ int run_gate(const GateOptions& options) {
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   record.interrupted = interrupted;
   put_in_order(record);
+  group_by_fault(record);
   count_relaxed(record);
   compare_devices(record);
   judge(record, policy);

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "ci/findings.h"
+#include "ci/simplest.h"
 #include "ci/traits.h"
 #include "ci/variant.h"
 #include "corpora/case_id.h"
-#include "fuzz/minimise.h"
 #include "properties/another_formula.h"
 #include "properties/diagnosis.h"
 
@@ -23,9 +23,6 @@ using properties::Property;
 /// Findings named of one kind of violation in one task; each costs some evaluations. All violations
 /// are counted.
 constexpr int kFindingsPerKind = 4;
-
-/// What may be spent to make the case of a finding simple: it is a service, not the verdict.
-constexpr fuzz::Effort kEffort = {.tries = 500, .time = std::chrono::seconds(5)};
 
 /// Benign cases on which a finding's property is asked again, to know its grade (rule E5).
 constexpr std::int64_t kBenignCases = 16;
@@ -112,11 +109,18 @@ void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
     return;
   }
   announce_(ordinal, subject.name);
-  finding.diagnosis = properties::diagnose(study, subject, property, violation);
-  PlannedCase simple = planned;
-  make_simple(finding, subject, simple, property);
+  PlannedCase shown = planned;
+  auto simple =
+      simplest(finding, *planned.loss, subject, property, planned.c, plan_.selection().properties);
+  if (simple) {
+    shown.c = std::move(simple->c);
+  } else {
+    finding.diagnosis = properties::diagnose(study, subject, property, violation);
+  }
   if (another) name_another_formula(finding, planned.c.spec.reduction);
-  add_finding(record_, recorded(finding, subject, simple, ordinal));
+  report::RecordedFinding entry = recorded(finding, subject, shown, ordinal);
+  if (simple) entry.shows = std::move(simple->shows);
+  add_finding(record_, std::move(entry));
 }
 
 void Inquiry::count_splits(const impl::Implementation& subject, const PlannedCase& planned,
@@ -132,19 +136,6 @@ bool Inquiry::first_of_its_kind(const properties::Finding& finding) {
   if (!fresh && finding.grade >= known->second) return false;
   known->second = finding.grade;
   return true;
-}
-
-void Inquiry::make_simple(properties::Finding& finding, const impl::Implementation& subject,
-                          PlannedCase& planned, const Property& property) {
-  const auto failure = fuzz::Failure::on(*planned.loss, subject, property, planned.c);
-  if (!failure) return;  // it takes a sibling, or is not the same again
-  planned.c = fuzz::minimise(*failure, planned.c, kEffort).c;
-  CaseStudy study(*planned.loss, planned.c);
-  Evaluation evaluation(study, subject);
-  const Outcome outcome = property.check(evaluation);
-  if (!outcome.violation) return;
-  finding.violation = *outcome.violation;
-  finding.reach = reach_of(study, subject, property, finding.violation);
 }
 
 bool Inquiry::another_formula(const impl::Implementation& subject, const PlannedCase& planned,

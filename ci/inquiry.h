@@ -44,9 +44,6 @@ class Inquiry {
   /// Of findings alike the most ordinary is kept, and of those the one with the lowest number; no
   /// process meets that after the others.
   bool first_of_its_kind(const properties::Finding& finding);
-  /// Makes the case the simplest one that shows the finding, and gives the finding its reach.
-  void make_simple(properties::Finding& finding, const impl::Implementation& subject,
-                   PlannedCase& planned, const properties::Property& property);
   /// Whether a violation says no more than that the subject's formula is another (rule E7); found
   /// out once of each subject, in its widest format.
   bool another_formula(const impl::Implementation& subject, const PlannedCase& planned,

@@ -12,6 +12,7 @@
 #include "ci/out_folder.h"
 #include "corpora/files.h"
 #include "report/board.h"
+#include "report/faults.h"
 #include "report/record_file.h"
 
 namespace lossgate::ci {
@@ -75,6 +76,7 @@ int run_merge(const MergeOptions& options) {
   }
   record.campaign.clear();  // campaigns side by side have no curve in common
   put_in_order(record);
+  group_by_fault(record);
   if (!merged.flush()) throw MachineError(options.out + ": " + merged.trouble());
   write_out(options.out, record);
   fmt::print("{} campaigns, {} cases, {}\n", histories.size(), record.cases_run,

@@ -6,7 +6,7 @@
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
 #include "properties/diagnosis.h"
-#include "properties/property.h"
+#include "properties/symptoms.h"
 
 namespace lossgate::properties {
 namespace {
@@ -106,10 +106,6 @@ std::string option_class(const CaseStudy& study, const Prober& prober) {
     }
   }
   return text;
-}
-
-std::string kind_of_place(const Place& place) {
-  return place.output + (place.sequence < 0 ? "" : place.valid ? "@valid" : "@masked");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <tuple>
 
 #include "report/finding_text.h"
@@ -178,12 +180,14 @@ std::string findings(const RunRecord& record, const BoardStyle& style) {
 
 struct Counts {
   std::int64_t red = 0, tolerated = 0, accepted = 0, survivors = 0, unmet = 0;
+  std::set<std::string> red_faults;
 };
 
 Counts count(const RunRecord& record) {
   Counts counts;
   for (const RecordedFinding& f : record.findings) {
     (f.red() ? counts.red : f.state == "tolerated" ? counts.tolerated : counts.accepted) += 1;
+    if (f.red()) counts.red_faults.insert(f.fault.empty() ? f.fingerprint : f.fault);
   }
   std::vector<std::string> survivors;
   for (const Kill& k : record.kills) {
@@ -223,6 +227,7 @@ std::string verdict_line(const RunRecord& record) {
       break;
   }
   text += ": " + plural(counts.red, "red finding");
+  if (counts.red > 1) text += " of " + plural(std::ssize(counts.red_faults), "fault");
   if (counts.tolerated) text += fmt::format(", {} tolerated", counts.tolerated);
   if (counts.accepted) text += fmt::format(", {} accepted", counts.accepted);
   if (counts.survivors) {

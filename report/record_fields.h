@@ -180,6 +180,9 @@ void fields(RecordedFinding& f, Visit&& visit) {
   visit(Later{"ulp_error"}, f.ulp_error);
   visit(Later{"allclose"}, f.allclose);
   visit(Later{"outputs"}, f.outputs);
+  visit(Later{"shows"}, f.shows);
+  visit(Later{"confidence"}, f.confidence);
+  visit(Later{"fault"}, f.fault);
 }
 
 template <class Visit>

@@ -144,6 +144,9 @@ struct RecordedFinding {
   double ulp_error = 0.0;
   bool allclose = false;  ///< torch.allclose accepts the value, as it is called by default
   std::vector<RecordedOutput> outputs;  ///< of small cases
+  std::vector<std::string> shows;  ///< all that is violated on its case: property, cause, place
+  double confidence = 0.0;         ///< of its cause; 0: no more than what the property saw
+  std::string fault;               ///< fingerprint of the finding that names the fault it is of
 
   bool red() const { return state == "red" || state == "expired waiver"; }
 };

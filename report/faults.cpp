@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/faults.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "properties/causes.h"
+
+namespace lossgate::report {
+namespace {
+
+/// What a finding has in common with the others of its fault.
+std::vector<std::string> marks(const RecordedFinding& finding) {
+  const std::string subject = finding.loss + "|" + finding.implementation;
+  std::vector<std::string> all;
+  for (const std::string& seen : finding.shows) all.push_back(subject + "|shows|" + seen);
+  // What was seen, where no experiment says why, may have any reason.
+  const properties::Cause* cause = properties::find_cause(finding.cause);
+  if (cause && !cause->symptom) all.push_back(subject + "|cause|" + finding.cause);
+  return all;
+}
+
+/// Findings that were joined have one representative.
+class Groups {
+ public:
+  explicit Groups(std::size_t findings) : of_(findings) {
+    std::iota(of_.begin(), of_.end(), std::size_t{0});
+  }
+
+  std::size_t representative(std::size_t finding) {
+    while (of_[finding] != finding) finding = of_[finding] = of_[of_[finding]];
+    return finding;
+  }
+
+  void join(std::size_t one, std::size_t other) {
+    of_[representative(one)] = representative(other);
+  }
+
+ private:
+  std::vector<std::size_t> of_;
+};
+
+/// How often findings of one fault were given a cause, each as much as it is sure of it.
+struct Votes {
+  const RecordedFinding* first = nullptr;
+  double sure = 0.0, cases = 0.0;
+
+  std::pair<double, double> rank() const { return {sure, cases}; }
+};
+
+}  // namespace
+
+void group_by_fault(RunRecord& record) {
+  Groups groups(record.findings.size());
+  std::map<std::string, std::size_t> marked;
+  for (std::size_t i = 0; i < record.findings.size(); ++i) {
+    for (std::string& mark : marks(record.findings[i])) {
+      groups.join(i, marked.try_emplace(std::move(mark), i).first->second);
+    }
+  }
+  std::map<std::size_t, std::map<std::string, Votes>> votes;
+  for (std::size_t i = 0; i < record.findings.size(); ++i) {
+    const RecordedFinding& finding = record.findings[i];
+    const auto cases = static_cast<double>(finding.count);
+    Votes& given = votes[groups.representative(i)][finding.cause];
+    if (!given.first) given.first = &finding;
+    given.sure += cases * finding.confidence;
+    given.cases += cases;
+  }
+  for (std::size_t i = 0; i < record.findings.size(); ++i) {
+    const auto& causes = votes[groups.representative(i)];
+    const auto chosen =
+        std::ranges::max_element(causes, {}, [](const auto& cause) { return cause.second.rank(); });
+    record.findings[i].fault = chosen->second.first->fingerprint;
+  }
+}
+
+}  // namespace lossgate::report
