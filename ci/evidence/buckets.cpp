@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "ci/evidence/subjects.h"
+#include "ci/findings.h"
 #include "ci/selection.h"
-#include "fuzz/minimise.h"
+#include "ci/simplest.h"
 #include "properties/diagnosis.h"
 #include "properties/sibling.h"
+#include "report/faults.h"
 
 /// Whether the many failures of one fault are taken for one.
 namespace lossgate::ci::evidence {
@@ -22,17 +24,8 @@ using properties::Evaluation;
 /// Hostile cases for each failure that is wanted: a fault that shows less often gives fewer.
 constexpr std::int64_t kPatience = 40;
 
-/// What is spent to make a failing case small.
-constexpr fuzz::Effort kEffort = {.tries = 200, .time = std::chrono::seconds(2)};
-
-/// How often failures were given each name.
-struct Names {
-  std::map<std::string, std::int64_t> fingerprints, causes;
-
-  json text() const { return {{"fingerprints", fingerprints}, {"causes", causes}}; }
-};
-
-/// The failures of one implementation that is wrong on purpose, as a campaign would name them.
+/// The failures of one implementation that is wrong on purpose, named and put together as a
+/// campaign does: the first one of each fingerprint is made simple and explained.
 class Failures {
  public:
   Failures(const impl::Implementation& variant, const Effort& effort)
@@ -50,42 +43,59 @@ class Failures {
     for (; failures_ < wanted_ && draw < wanted_ * kPatience; ++draw) {
       const Dtype dtype = dtypes[static_cast<std::size_t>(draw % each)];
       const Case c = drawn(loss_, dtype, fuzz::Profile::hostile, seed_, draw / each);
-      if (!variant_.unsupported(c)) ask(c);
+      if (!variant_.unsupported(c)) ask(c, draw);
     }
-    return {{"loss", variant_.loss},          {"variant", variant_.name},
-            {"fault", variant_.fault->cause}, {"draws", draw},
-            {"failures", failures_},          {"met", met_.text()},
-            {"minimal", minimal_.text()}};
+    report::group_by_fault(record_);
+    return {{"loss", variant_.loss},
+            {"variant", variant_.name},
+            {"fault", variant_.fault->cause},
+            {"draws", draw},
+            {"failures", failures_},
+            {"fingerprints", record_.findings.size()},
+            {"faults", faults()}};
   }
 
  private:
-  /// What is seen first, as a gate has its properties in order: as it was met, and made small.
-  void ask(const Case& c) {
-    const properties::Property* property = seen(c, properties_, met_);
-    if (!property) return;
-    ++failures_;
-    const auto failure = fuzz::Failure::on(loss_, variant_, *property, c);
-    seen(failure ? fuzz::minimise(*failure, c, kEffort).c : c, {property}, minimal_);
-  }
-
-  /// Counts the first violation of these properties under its names; null where there is none.
-  const properties::Property* seen(const Case& c,
-                                   const std::vector<const properties::Property*>& properties,
-                                   Names& names) {
+  /// The first thing that is seen on the case, as a gate has its properties in order.
+  void ask(const Case& c, std::int64_t ordinal) {
     CaseStudy study(loss_, c);
     if (twin_) properties::give_sibling(study, *twin_);
     Evaluation evaluation(study, variant_);
-    const auto outcomes = properties::check_all(evaluation, properties, true);
+    const auto outcomes = properties::check_all(evaluation, properties_, true);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const auto& violation = outcomes[i].violation;
-      if (!violation) continue;
-      const properties::Property& property = *properties[i];
-      const auto finding = name_finding(study, variant_, property, *violation, false);
-      ++names.fingerprints[finding.fingerprint];
-      ++names.causes[properties::diagnose(study, variant_, property, *violation).cause];
-      return &property;
+      if (!outcomes[i].violation) continue;
+      ++failures_;
+      return enter(study, *properties_[i], *outcomes[i].violation, ordinal);
     }
-    return nullptr;
+  }
+
+  void enter(CaseStudy& study, const properties::Property& property,
+             const properties::Violation& violation, std::int64_t ordinal) {
+    properties::Finding finding = name_finding(study, variant_, property, violation, false);
+    std::vector<std::string> shows;
+    if (fingerprints_.insert(finding.fingerprint).second) {
+      auto simple = simplest(finding, loss_, variant_, property, study.split(), properties_);
+      if (simple) {
+        shows = std::move(simple->shows);
+      } else {
+        finding.diagnosis = properties::diagnose(study, variant_, property, violation);
+      }
+    }
+    report::RecordedFinding entry = counted(finding, ordinal);
+    entry.shows = std::move(shows);
+    add_finding(record_, std::move(entry));
+  }
+
+  /// How many failures each fault has, and what it is called.
+  json faults() const {
+    std::map<std::string, std::int64_t> failures;
+    for (const auto& finding : record_.findings) failures[finding.fault] += finding.count;
+    json all = json::array();
+    for (const auto& finding : record_.findings) {
+      if (finding.fingerprint != finding.fault) continue;
+      all.push_back({{"cause", finding.cause}, {"failures", failures[finding.fault]}});
+    }
+    return all;
   }
 
   const impl::Implementation& variant_;
@@ -94,7 +104,8 @@ class Failures {
   std::vector<const properties::Property*> properties_;
   std::uint64_t seed_;
   std::int64_t wanted_, failures_ = 0;
-  Names met_, minimal_;
+  std::set<std::string> fingerprints_;
+  report::RunRecord record_;
 };
 
 }  // namespace

@@ -12,12 +12,12 @@ from sections import Section, in_hashed_half
 SLACK, PURE, FAILURES = 0.05, 0.98, 10_000
 
 
-def by_diagnosis(units: list[dict], stage: str) -> dict[tuple[str, str], Counter]:
-    """What a loss's failures are called, whoever made them, and of what class the fault was."""
+def by_cause(units: list[dict]) -> dict[tuple[str, str], Counter]:
+    """What the faults of a loss are called, whoever made them, and of what class the failures in them are."""
     buckets: dict[tuple[str, str], Counter] = defaultdict(Counter)
     for unit in units:
-        for cause, count in unit[stage]["causes"].items():
-            buckets[unit["loss"], cause][unit["fault"]] += count
+        for fault in unit["faults"]:
+            buckets[unit["loss"], fault["cause"]][unit["fault"]] += fault["failures"]
     return buckets
 
 
@@ -33,21 +33,21 @@ def section(units: list[dict]) -> Section:
         failures, known = sum(u["failures"] for u in of), len({(u["loss"], u["fault"]) for u in of})
         figures.append(Figure(f"failures, {name}", f">= {FAILURES:,}", f"{failures:,} of {known} causes",
                               failures >= FAILURES and known >= 30))
-        for stage, words in (("met", "as they were met"), ("minimal", "made small")):
-            buckets = by_diagnosis(of, stage)
-            figures.append(Figure(f"buckets by loss and cause, {words}, {name}", f"{known} +- 5 %", str(len(buckets)),
-                                  abs(len(buckets) - known) <= SLACK * known))
-            figures.append(Figure(f"purity, {words}, {name}", ">= 98 %", percent(purity(buckets)),
-                                  purity(buckets) >= PURE))
-            figures.append(Figure(f"fingerprints of {len(of)} implementations, {words}, {name}", "",
-                                  str(len({f for u in of for f in u[stage]["fingerprints"]})), None))
+        buckets = by_cause(of)
+        figures.append(Figure(f"buckets by loss and cause, {name}", f"{known} +- 5 %", str(len(buckets)),
+                              abs(len(buckets) - known) <= SLACK * known))
+        figures.append(Figure(f"purity, {name}", ">= 98 %", percent(purity(buckets)), purity(buckets) >= PURE))
+        figures.append(Figure(f"faults that {len(of)} implementations are said to have, {name}", "",
+                              str(sum(len(u["faults"]) for u in of)), None))
+        figures.append(Figure(f"fingerprints, {name}", "", str(sum(u["fingerprints"] for u in of)), None))
     for unit in shown:
-        causes = Counter(unit["minimal"]["causes"])
-        if len(causes) > 1:
-            rows.append((f"`{unit['variant']}`", unit["loss"], unit["fault"], len(unit["minimal"]["fingerprints"]),
-                         ", ".join(f"{cause} {percent(n / causes.total())}" for cause, n in causes.most_common(4))))
-    body = ["A bucket is a loss and what experiments call the cause; it is pure where the faults in it are registered as one "
-            "class. A fingerprint (E6) also has the property, the kind of place and the options that it takes.",
-            "", "Variants whose failures have more than one name when they are small:", "",
+        if len(unit["faults"]) > 1:
+            named = sorted(((fault["failures"], fault["cause"]) for fault in unit["faults"]), reverse=True)
+            rows.append((f"`{unit['variant']}`", unit["loss"], unit["fault"], unit["fingerprints"],
+                         ", ".join(f"{cause} {percent(n / unit['failures'])}" for n, cause in named[:4])))
+    body = ["Failures are named and put together as in a campaign: the first of each fingerprint (E6) is made simple and explained, "
+            "and fingerprints are grouped by fault (E9). A bucket is a loss and the cause of a fault, whoever has it; it is pure where "
+            "the faults in it are registered as one class.",
+            "", "Variants whose failures are taken for more than one fault:", "",
             *table(("variant", "loss", "fault", "fingerprints", "named"), rows)]
     return figures, body

@@ -116,9 +116,8 @@ class Page(unittest.TestCase):
 
     def test_failures_of_two_faults_under_one_name_are_impure(self) -> None:
         def failing(variant: str, fault: str, **causes: int) -> dict:
-            names = {"causes": causes, "fingerprints": {f"grpo|{variant}|{cause}": n for cause, n in causes.items()}}
-            return {"loss": "grpo", "variant": variant, "fault": fault, "failures": sum(causes.values()),
-                    "met": names, "minimal": names}
+            return {"loss": "grpo", "variant": variant, "fault": fault, "failures": sum(causes.values()), "fingerprints": 2,
+                    "faults": [{"cause": cause, "failures": n} for cause, n in causes.items()]}
 
         apart = buckets.section([failing("a", "x", x=50), failing("b", "y", y=50)])
         self.assertTrue(figure(apart, "buckets by loss").met)
