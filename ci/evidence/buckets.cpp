@@ -9,6 +9,7 @@
 #include "ci/findings.h"
 #include "ci/selection.h"
 #include "ci/simplest.h"
+#include "corpora/case_id.h"
 #include "properties/diagnosis.h"
 #include "properties/sibling.h"
 #include "report/faults.h"
@@ -72,17 +73,14 @@ class Failures {
   void enter(CaseStudy& study, const properties::Property& property,
              const properties::Violation& violation, std::int64_t ordinal) {
     properties::Finding finding = name_finding(study, variant_, property, violation, false);
-    std::vector<std::string> shows;
-    if (fingerprints_.insert(finding.fingerprint).second) {
-      auto simple = simplest(finding, loss_, variant_, property, study.split(), properties_);
-      if (simple) {
-        shows = std::move(simple->shows);
-      } else {
-        finding.diagnosis = properties::diagnose(study, variant_, property, violation);
-      }
+    if (!fingerprints_.insert(finding.fingerprint).second) {
+      return add_finding(record_, counted(finding, ordinal));
     }
+    auto simple = simplest(finding, loss_, variant_, property, study.split(), properties_);
+    if (!simple) finding.diagnosis = properties::diagnose(study, variant_, property, violation);
     report::RecordedFinding entry = counted(finding, ordinal);
-    entry.shows = std::move(shows);
+    entry.case_id = corpora::case_id(simple ? simple->c : study.split());  // it has been looked at
+    if (simple) entry.shows = std::move(simple->shows);
     add_finding(record_, std::move(entry));
   }
 
