@@ -80,10 +80,8 @@ DeclaredArithmetic read_arithmetic(const toml::table& table, const std::string& 
   declared.matmul = sum(reader, file, "matmul");
   declared.exp_slope = number(reader, "exp_slope", 0.0, 0.0, kMostSlope);
   if (const toml::node* node = reader.find("subnormals")) {
-    static const std::vector<std::pair<std::string_view, bool>> words = {{"kept", false},
-                                                                         {"flushed", true}};
     declared.subnormals_flushed =
-        named(reader, node->source(), "'subnormals'", node->value_or(std::string_view()), words);
+        reader.word<bool>("subnormals", *node, {{"kept", false}, {"flushed", true}});
   }
   return declared;
 }
