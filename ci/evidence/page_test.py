@@ -106,6 +106,12 @@ class Page(unittest.TestCase):
         self.assertTrue(figure(sections.sensitivity([unit(2.0**-20)]), tenfold).met)
         self.assertFalse(figure(sections.sensitivity([unit(2.0**-20, 10)]), tenfold).met)
 
+    def test_a_record_that_holds_no_fault_has_no_figure(self) -> None:
+        self.assertEqual(sections.sensitivity([])[0], [])
+        nothing = {"loss": "grpo", "dtype": "f32", "implementation": "eager", "cases": 1,
+                   "faults": {"the loss": {"faults": 0, "missed": 0, "without_digit": 1}}}
+        self.assertEqual([f.name for f in sections.sensitivity([nothing])[0]], ["smallest the loss noticed"])
+
     def test_a_bias_is_seen_where_it_moves_the_mean_by_six_deviations(self) -> None:
         def unit(moved: float) -> dict:
             text = {"cases": 100, "mean": 0.01, "deviation_of_mean": 0.01, "mean_of_biased": 0.01 + moved, "gain": 1e5}

@@ -245,10 +245,11 @@ def sensitivity(units: list[dict]) -> Section:
             rows.append((loss, *cells))
         body += [f"### {fault}", "", *table(("loss", *dtypes), rows), ""]
     of = [f for u in units for f in u["faults"].values() if f["faults"]]
-    count, noticed, tenfold = (sum(n) for n in zip(*((f["faults"], f["beyond"]["noticed"], f["beyond"]["tenfold"]) for f in of)))
-    size = f"faults of {of[0]['beyond']['size']:g} x implied noticed"
-    figures += [Figure(size, "all", most(noticed, count), noticed == count),
-                Figure(f"{size}, were every error ten times as large", "fewer", most(tenfold, count), tenfold < noticed)]
+    if of:
+        count, noticed, tenfold = (sum(n) for n in zip(*((f["faults"], f["beyond"]["noticed"], f["beyond"]["tenfold"]) for f in of)))
+        size = f"faults of {of[0]['beyond']['size']:g} x implied noticed"
+        figures += [Figure(size, "all", most(noticed, count), noticed == count),
+                    Figure(f"{size}, were every error ten times as large", "fewer", most(tenfold, count), tenfold < noticed)]
     return figures, ["A cell: relative size of the smallest fault that was noticed (beside the smallest that the bounds "
                      "imply for a stored number; median and 95th percentile of that quotient, case by case).", "", *body]
 
