@@ -214,8 +214,7 @@ Opinion probe_exponents(Suspect& suspect) {
   const Field* field = reach_field(signature);
   if (!field) return std::nullopt;
   const auto wrong = wrong_as_given(suspect);
-  if (!wrong) return std::nullopt;
-  if (wrong->finite()) return std::nullopt;
+  if (!wrong || wrong->finite()) return std::nullopt;
   const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
   if (!right_within(kTameExponent)) return std::nullopt;
   const bool squares = field->quantity == Quantity::value;

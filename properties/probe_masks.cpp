@@ -163,8 +163,7 @@ Opinion probe_empty(Suspect& suspect) {
   if (!plain || !plain->finite()) return std::nullopt;
   const auto not_finite = [&](const std::optional<Case>& empty) {
     const auto reading = suspect.read(empty);
-    if (!reading) return false;
-    return !reading->finite();
+    return reading && !reading->finite();
   };
   std::optional<Case> row, batch;
   if (allows_empty_rows(signature, c->spec)) row = suspect.plain_case({.empty_row = true});

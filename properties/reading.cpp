@@ -92,19 +92,10 @@ bool Reading::answers_under(const Arithmetic& arithmetic) const {
   return std::ranges::none_of(entries, &ReadEntry::wrong);
 }
 
-bool is_right(const std::optional<Reading>& reading) {
-  if (!reading) return false;
-  return reading->right();
-}
+bool is_right(const std::optional<Reading>& reading) { return reading && reading->right(); }
 
-bool is_wrong(const std::optional<Reading>& reading) {
-  if (!reading) return false;
-  return !reading->right();
-}
+bool is_wrong(const std::optional<Reading>& reading) { return reading && !reading->right(); }
 
-bool is_finite(const std::optional<Reading>& reading) {
-  if (!reading) return false;
-  return reading->finite();
-}
+bool is_finite(const std::optional<Reading>& reading) { return reading && reading->finite(); }
 
 }  // namespace lossgate::properties

@@ -12,12 +12,12 @@ namespace lossgate::properties {
 
 /// One entry of an answer beside the formula's.
 struct ReadEntry {
-  std::size_t output;
-  std::int64_t index;
-  double actual;
-  double expected;
-  double accepted;  ///< the largest distance that is right
-  bool exact_zero;
+  std::size_t output = 0;
+  std::int64_t index = 0;
+  double actual = 0.0;
+  double expected = 0.0;
+  double accepted = 0.0;  ///< the largest distance that is right
+  bool exact_zero = false;
 
   double distance() const;
   bool wrong() const;  ///< not within what is accepted, or not finite

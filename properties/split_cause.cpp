@@ -121,7 +121,7 @@ class Experiments {
   const Place& place_;
   const Case& split_;
   Rows everything_;
-  double whole_, given_;
+  double whole_ = 0.0, given_ = 0.0;
 };
 
 }  // namespace
