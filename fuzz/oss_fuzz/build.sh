@@ -19,10 +19,10 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="$
   -DLOSSGATE_FUZZ_ENGINE="$LIB_FUZZING_ENGINE" -DLOSSGATE_STATIC=ON
 cmake --build "$build" --target fuzz_targets
 
-for target in benchmarks case dump frame journal; do
+find corpora/seeds regressions -name '*.case' -print0 | sort -z | xargs -0 "$build/bin/fuzz_seeds" "$build/seeds"
+for target in benchmarks case frame journal safetensors; do
   cp "$build/bin/fuzz_$target" "$OUT"
   cp "$here/target.options" "$OUT/fuzz_$target.options"
   cp "$here/$target.dict" "$OUT/fuzz_$target.dict"
+  find "$build/seeds/$target" -type f | LC_ALL=C sort | zip -q -j -X "$OUT/fuzz_${target}_seed_corpus.zip" -@
 done
-find corpora/seeds regressions -name '*.case' -print0 | sort -z |
-  xargs -0 zip -q -j - >"$OUT/fuzz_case_seed_corpus.zip"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "corpora/safetensors.h"
+
 #include <cstdlib>
 
 #include "corpora/case_id.h"
-#include "corpora/safetensors.h"
 #include "reference/reference.h"
 
 /// Whatever is read as a safetensors dump of a case is written as one that reads back the same.
