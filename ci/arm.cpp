@@ -40,4 +40,15 @@ std::vector<Arm> arms_of(const Plan& plan) {
   return arms;
 }
 
+std::vector<Arm> dealt(std::vector<Arm> all, const Shard& shard) {
+  std::vector<Arm> mine;
+  const auto count = std::ssize(all);
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (i % shard.count == (shard.index - 1) % std::min(shard.count, count)) {
+      mine.push_back(std::move(all[static_cast<std::size_t>(i)]));
+    }
+  }
+  return mine;
+}
+
 }  // namespace lossgate::ci

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ci/budget.h"
 #include "ci/plan.h"
 
 namespace lossgate::ci {
@@ -21,5 +22,8 @@ struct Arm {
 
 /// Those of the plan: sound implementations, brought subjects, and faulty ones that are named.
 std::vector<Arm> arms_of(const Plan& plan);
+
+/// Those that a machine's share leaves; where there are fewer than machines, several have the same.
+std::vector<Arm> dealt(std::vector<Arm> all, const Shard& shard);
 
 }  // namespace lossgate::ci

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 
 #include "ci/errors.h"
 #include "ci/protocol.h"
+#include "ci/resident.h"
 #include "corpora/text_codec.h"
 #include "fuzz/choices.h"
 #include "report/record_file.h"
@@ -28,18 +30,6 @@ constexpr double kWorthOfFinding = 20.0;
 
 double since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-/// Those that a machine's share leaves; where there are fewer than machines, several have the same.
-std::vector<Arm> dealt(std::vector<Arm> all, const Shard& shard) {
-  std::vector<Arm> mine;
-  const auto count = std::ssize(all);
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (i % shard.count == (shard.index - 1) % std::min(shard.count, count)) {
-      mine.push_back(std::move(all[static_cast<std::size_t>(i)]));
-    }
-  }
-  return mine;
 }
 
 corpora::Lookup lookup_of(const Arm& arm) {
@@ -282,6 +272,15 @@ void Campaign::failed(Worker& worker, const std::string& property, const std::st
   take_part(worker, std::move(part));
 }
 
+/// Of this process and its workers.
+std::int64_t Campaign::resident_mib() const {
+  std::int64_t bytes = resident_bytes(::getpid());
+  for (const auto& worker : workers_) {
+    if (worker->child) bytes += resident_bytes(worker->child->pid());
+  }
+  return bytes >> 20;
+}
+
 /// Tells the journal what was spent, and leaves a record that shows the campaign so far.
 void Campaign::save() {
   for (auto& worker : workers_) {
@@ -289,7 +288,7 @@ void Campaign::save() {
                   since(worker->unsaved_since));
     worker->unsaved_since = Clock::now();
   }
-  folder_.elapsed(since(saved_));
+  folder_.elapsed(since(saved_), resident_mib());
   saved_ = Clock::now();
 }
 

@@ -64,6 +64,7 @@ class Campaign {
   void settle(Worker& worker);
   void wait();
   void save();
+  std::int64_t resident_mib() const;
   std::size_t next(const Worker& worker) const;
   std::int64_t share_of_cases() const;
   bool is_news(const report::RecordedFinding& finding);

@@ -90,7 +90,9 @@ void CampaignFolder::spent(const std::string& arm, std::int64_t cases, double se
   write({{}, {}, Json{{"spent", {{"arm", arm}, {"cases", cases}, {"seconds", seconds}}}}.dump()});
 }
 
-void CampaignFolder::elapsed(double seconds) { write({{}, {}, Json{{"elapsed", seconds}}.dump()}); }
+void CampaignFolder::elapsed(double seconds, std::int64_t memory_mib) {
+  write({{}, {}, Json{{"elapsed", seconds}, {"memory_mib", memory_mib}}.dump()});
+}
 
 void CampaignFolder::take_over(const fs::path& folder, const History& history,
                                const report::RunRecord& findings) {
@@ -98,7 +100,7 @@ void CampaignFolder::take_over(const fs::path& folder, const History& history,
     this->spent(arm, spent.cases, spent.seconds);
     write({{}, {}, Json{{"kept", {{"case", ""}, {"arm", arm}, {"features", spent.seen}}}}.dump()});
   }
-  elapsed(history.seconds);
+  elapsed(history.seconds, 0);
   found(findings);
   if (!fs::exists(folder / "corpus")) return;
   fs::copy(folder / "corpus", path_ / "corpus",

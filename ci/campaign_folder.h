@@ -34,7 +34,8 @@ class CampaignFolder {
             const std::vector<fuzz::Feature>& features);
   void found(const report::RunRecord& findings);  ///< with the texts of their cases
   void spent(const std::string& arm, std::int64_t cases, double seconds);
-  void elapsed(double seconds);  ///< since the last time, by the clock on the wall
+  /// The time since the last time, by the clock on the wall, and what memory is taken now.
+  void elapsed(double seconds, std::int64_t memory_mib);
 
   /// Adds what another folder holds.
   void take_over(const std::filesystem::path& folder, const History& history,

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "ci/errors.h"
+#include "ci/journal.h"
 #include "corpora/given_folder.h"
 #include "fuzz/draw_case.h"
 #include "reference/reference.h"
@@ -39,7 +40,7 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
     folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3, 65535});
     folder.spent("grpo/host", 100, 1.5);
     folder.spent("grpo/host", 50, 0.5);
-    folder.elapsed(2.0);
+    folder.elapsed(2.0, 300);
     folder.found(a_finding("a|b"));
     EXPECT_EQ(folder.waiting(), 0u);
   }
@@ -62,12 +63,12 @@ TEST(CampaignFolder, TellsHowFarItWasWheneverTheClockWasRead) {
     CampaignFolder folder(scratch.path());
     folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3, 65535});
     folder.spent("grpo/host", 100, 1.5);
-    folder.elapsed(2.0);
+    folder.elapsed(2.0, 300);
     folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3, 4});
     folder.spent("grpo/torch", 50, 0.5);
     folder.found(a_finding("a|b"));
     folder.found(a_finding("a|b"));
-    folder.elapsed(1.0);
+    folder.elapsed(1.0, 310);
   }
   const auto points = read_history(scratch.path() / "journal").points;
   ASSERT_EQ(points.size(), 2u);
@@ -79,6 +80,16 @@ TEST(CampaignFolder, TellsHowFarItWasWheneverTheClockWasRead) {
   EXPECT_EQ(points[1].cases, 150);
   EXPECT_EQ(points[1].features, 3);
   EXPECT_EQ(points[1].findings, 1);
+  EXPECT_EQ(points[0].memory_mib, 300);
+  EXPECT_EQ(points[1].memory_mib, 310);
+}
+
+TEST(History, DoesNotKnowTheMemoryOfCampaignsThatDidNotSayIt) {
+  const GivenFolder scratch;
+  Journal(scratch.path() / "journal").append(R"({"elapsed":1.5})");
+  const auto points = read_history(scratch.path() / "journal").points;
+  ASSERT_EQ(points.size(), 1u);
+  EXPECT_EQ(points[0].memory_mib, 0);
 }
 
 TEST(CampaignFolder, ThinsACurveWithoutLosingItsEnd) {
@@ -149,7 +160,7 @@ TEST(CampaignFolder, TakesOverWhatAnotherHolds) {
     CampaignFolder folder(one);
     folder.keep(some_case(), *reference::find_signature("grpo"), "grpo/host", {3});
     folder.spent("grpo/host", 100, 1.5);
-    folder.elapsed(2.0);
+    folder.elapsed(2.0, 300);
   }
   {
     CampaignFolder folder(both);

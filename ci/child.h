@@ -24,6 +24,7 @@ class Child {
   void write(std::string_view text);
 
   int descriptor() const { return replies_; }
+  pid_t pid() const { return pid_; }
 
   /// Takes in what has arrived; false at the end of what there will ever be.
   bool read();

@@ -13,6 +13,7 @@ verdicts() {
   expect 0 'green: 0 red findings' fuzz grpo --impl fake_exact --dtype f32,f64 --budget '300 cases' --workers 1 --out sound
   grep -q '"cases_run": 300' sound/run.json || fail "another number of cases was asked"
   grep -q 'id="campaign"' sound/report.html || fail 'the page does not show how it went'
+  grep -Eq '"memory_mib": [1-9]' sound/run.json || fail 'the record does not say how much memory it took'
   expect 1 'VIOLATED by fake_wrong' fuzz --impl fake_wrong --budget '300 cases' --workers 2 --out wrong
   grep -q 'reference_agreement' stdout || fail 'the fault was not found'
   # What is left of a finding is minimal, and fails when it is replayed.

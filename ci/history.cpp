@@ -55,6 +55,7 @@ void take_line(const Json& line, const std::string& file, History& history) {
   } else if (line.contains("elapsed")) {
     history.seconds += line.at("elapsed").get<double>();
     history.points.push_back(point_of(history));
+    history.points.back().memory_mib = line.value("memory_mib", std::int64_t{0});
   }
 }
 

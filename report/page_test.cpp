@@ -221,12 +221,14 @@ TEST(Page, ShowsACampaignOverTime) {
     record.campaign.push_back(
         {.seconds = 90.0 * i, .cases = 1000 * i, .features = 10 + i, .findings = i / 50});
   }
+  record.campaign.back().memory_mib = 1300;
   const std::string html = page(source_of(record));
   EXPECT_TRUE(has(html,
                   "100,000 cases in 2 h 30 min showed 110 features and 2 findings, the last within "
                   "2 h 30 min."));
-  EXPECT_TRUE(has(html, "<tr><th scope=\"row\">2 h 30 min<td>100,000<td>110<td>2"));
-  EXPECT_TRUE(has(html, "[9000.0,100000,110,2]"));
+  EXPECT_TRUE(has(html, "<tr><th scope=\"row\">2 h 30 min<td>100,000<td>110<td>2<td>1,300"));
+  EXPECT_TRUE(has(html, "<td>8,000<td>18<td>0<td>unknown"));
+  EXPECT_TRUE(has(html, "[9000.0,100000,110,2,1300]"));
 }
 
 TEST(Page, ComparesBenchmarksWithThoseOfTheRunBefore) {

@@ -145,6 +145,7 @@ void fields(CampaignPoint& p, Visit&& visit) {
   visit("cases", p.cases);
   visit("features", p.features);
   visit("findings", p.findings);
+  visit(Later{"memory_mib"}, p.memory_mib);
 }
 
 template <class Visit>

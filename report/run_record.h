@@ -122,6 +122,7 @@ struct SplitErrors {
 struct CampaignPoint {
   double seconds = 0.0;  ///< since it began
   std::int64_t cases = 0, features = 0, findings = 0;
+  std::int64_t memory_mib = 0;  ///< that its processes have resident; 0: unknown
 };
 
 struct RecordedFinding {

@@ -40,12 +40,13 @@ std::string campaign_part(const RunRecord& record) {
       "<details><summary>The numbers</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
       "aria-label=\"The campaign over time\"><table class=\"counts numeric\"><thead><tr><th "
       "scope=\"col\">Time<th scope=\"col\">cases<th scope=\"col\">features<th "
-      "scope=\"col\">findings</thead>";
+      "scope=\"col\">findings<th scope=\"col\">MiB resident</thead>";
   const std::size_t rows = std::min(kMostRows, points.size());
   for (std::size_t i = 1; i <= rows; ++i) {
     const CampaignPoint& p = points[i * points.size() / rows - 1];
-    text += fmt::format("<tr><th scope=\"row\">{}<td>{}<td>{}<td>{}", clock(p.seconds),
-                        grouped(p.cases), grouped(p.features), grouped(p.findings));
+    text += fmt::format("<tr><th scope=\"row\">{}<td>{}<td>{}<td>{}<td>{}", clock(p.seconds),
+                        grouped(p.cases), grouped(p.features), grouped(p.findings),
+                        p.memory_mib > 0 ? grouped(p.memory_mib) : "unknown");
   }
   return text + "</table></div></details>\n";
 }

@@ -161,13 +161,14 @@ const drawCharts = (() => {
     return (decade[0] === "-" ? "\u2212" : "+") + (value >= .001 ? value : value.toExponential(0));
   }
 
-  // ---- a campaign: three curves over one time ----
+  // ---- a campaign: curves over one time ----
   function drawCampaign() {
-    const points = [[0, 0, 0, 0], ...data.campaign];
+    const points = [[0, 0, 0, 0, 0], ...data.campaign];
     if (points.length < 3) return;
     const panel = 96, top = 18, curves = ["cases", "features", "findings"];
+    if (points.some((p) => p[4] > 0)) curves.push("MiB resident");
     const chart = canvas("chart-campaign", (panel + 14) * curves.length + top + 20,
-      "Cases, features and findings over time; the table below has the numbers");
+      "Cases, features, findings and memory over time; the table below has the numbers");
     if (!chart) return;
     const left = 78, right = chart.width - 16, end = points[points.length - 1][0];
     const [unit, name] = end >= 7200 ? [3600, "hours"] : end >= 120 ? [60, "minutes"] : [1, "seconds"];
@@ -176,14 +177,14 @@ const drawCharts = (() => {
     curves.forEach((curve, i) => {
       const floor = top + (panel + 14) * i + panel;
       const y = d3.scale.linear().domain([0, Math.max(1, d3.max(points, (p) => p[i + 1]))]).range([floor, floor - panel + 22]);
-      const line = d3.svg.line().x((p) => x(p[0] / unit)).y((p) => y(p[i + 1])).interpolate(i === 2 ? "step-after" : "linear");
+      const line = d3.svg.line().x((p) => x(p[0] / unit)).y((p) => y(p[i + 1])).interpolate(curve === "findings" ? "step-after" : "linear");
       svg.append("text").attr("x", left).attr("y", floor - panel + 12).text(curve);
       svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`)
         .call(d3.svg.axis().scale(y).orient("left").ticks(3).tickSize(left - right).tickFormat(whole));
-      svg.append("path").attr("class", `curve ${curve}`).attr("d", line(points));
+      svg.append("path").attr("class", `curve ${curve.split(" ")[0].toLowerCase()}`).attr("d", line(points));
       svg.append("g").attr("class", "axis").attr("transform", `translate(0,${floor})`)
         .call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.max(2, Math.floor(chart.width / 110))).tickSize(4)
-          .tickFormat(i === 2 ? null : () => ""));
+          .tickFormat(i === curves.length - 1 ? null : () => ""));
     });
     svg.append("text").attr("class", "note").attr("x", right).attr("y", top + (panel + 14) * curves.length + 18)
       .attr("text-anchor", "end").text(name);

@@ -63,7 +63,7 @@ Json splits(const RunRecord& record) {
 Json campaign(const RunRecord& record) {
   Json points = Json::array();
   for (const CampaignPoint& p : record.campaign) {
-    points.push_back({p.seconds, p.cases, p.features, p.findings});
+    points.push_back({p.seconds, p.cases, p.features, p.findings, p.memory_mib});
   }
   return points;
 }
