@@ -33,16 +33,21 @@ double seconds_of(std::string_view unit) {
 
 Budget parse_budget(std::string_view text) {
   std::string_view rest = text;
+  const bool from_now = rest.starts_with('+');
+  if (from_now) rest.remove_prefix(1);
   const auto number = taken<double>(rest);
   if (rest.starts_with(' ')) rest.remove_prefix(1);
   if (number && *number > 0.0 && *number <= 1e15) {
     if (rest == "cases" && *number == std::floor(*number)) {
-      return {.seconds = 0.0, .cases = static_cast<std::int64_t>(*number)};
+      return {.seconds = 0.0, .cases = static_cast<std::int64_t>(*number), .from_now = from_now};
     }
-    if (seconds_of(rest) > 0.0) return {.seconds = *number * seconds_of(rest), .cases = 0};
+    if (seconds_of(rest) > 0.0) {
+      return {.seconds = *number * seconds_of(rest), .cases = 0, .from_now = from_now};
+    }
   }
   throw InputError("--budget " + std::string(text) +
-                   ": expected a time such as 8h, 20m or 90s, or a number such as '200000 cases'");
+                   ": expected a time such as 8h, 20m or 90s, or a number such as '200000 cases'; "
+                   "+8h counts from now");
 }
 
 std::string budget_text(const Budget& budget) {

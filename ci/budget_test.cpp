@@ -16,8 +16,19 @@ TEST(Budget, IsATimeOrANumberOfCases) {
   EXPECT_EQ(parse_budget("7cases").cases, 7);
 }
 
+TEST(Budget, MayCountFromNow) {
+  const Budget night = parse_budget("+8h").after(3600.0, 50);
+  EXPECT_EQ(night.seconds, 9 * 3600.0);
+  EXPECT_EQ(night.cases, 0);
+  EXPECT_EQ(parse_budget("+200 cases").after(3600.0, 50).cases, 250);
+  EXPECT_EQ(parse_budget("+200 cases").after(3600.0, 50).seconds, 0.0);
+  EXPECT_EQ(parse_budget("8h").after(3600.0, 50).seconds, 8 * 3600.0);
+  EXPECT_EQ(night.after(3600.0, 50).seconds, night.seconds);
+}
+
 TEST(Budget, OfAnyOtherKindIsRefused) {
-  for (const char* text : {"", "8", "h", "-1h", "0s", "nan s", "8 hours", "1.5 cases", "1e30h"}) {
+  for (const char* text :
+       {"+", "++1h", "+-1h", "", "8", "h", "-1h", "0s", "nan s", "8 hours", "1.5 cases", "1e30h"}) {
     EXPECT_THROW(parse_budget(text), InputError) << text;
   }
 }

@@ -70,6 +70,7 @@ Campaign::Campaign(const Plan& plan, const CampaignOptions& options, CampaignFol
     seen_[i] = spent->second.seen;
     cases_ += spent->second.cases;
   }
+  options_.budget = options.budget.after(seconds_before_, cases_);
   for (const report::RecordedFinding& finding : history.findings.findings) {
     shown_[finding.fingerprint] =
         properties::parse_grade(finding.grade).value_or(properties::Grade::rare);

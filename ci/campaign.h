@@ -38,6 +38,7 @@ class Campaign {
   ~Campaign();
 
   const std::vector<Arm>& arms() const { return arms_; }
+  const Budget& budget() const { return options_.budget; }  ///< from the beginning on
 
   /// Hears of each finding that is new, and of how far the campaign is a few times a second.
   std::function<void(const report::RecordedFinding&)> on_finding;

@@ -185,7 +185,7 @@ int run_fuzz(const FuzzOptions& options) {
   std::signal(SIGINT, [](int) { interrupted = true; });
   std::signal(SIGTERM, [](int) { interrupted = true; });
 
-  Teller teller(options.campaign.budget, folder);
+  Teller teller(campaign.budget(), folder);
   teller.begin(campaign);
   campaign.on_finding = [&](const report::RecordedFinding& finding) {
     teller.finding(campaign, finding);

@@ -51,6 +51,8 @@ resumption() {
   grep -q 'red: [1-9]' stdout || fail 'the findings of before are forgotten'
   # A budget that is spent leaves nothing to do.
   expect 1 'going on after' fuzz --impl fake_wrong --budget '100 cases' --workers 1 --out run
+  expect 1 'going on after .* 400 cases' fuzz --impl fake_wrong --budget '+50 cases' --workers 1 --out run
+  grep -q '"cases_run": 450' run/run.json || fail 'a budget from now counts what was spent before'
   # A damaged line is skipped, counted and said; the rest counts.
   sed -i '2s/^./x/; 3s/"/q/' run/journal
   expect 1 'run/journal: [12] damaged lines skipped' fuzz --impl fake_wrong --budget '100 cases' --out run
@@ -125,6 +127,30 @@ shards() {
     <(find both/findings -name '*.case' | sort | xargs -n 1 basename) || fail 'findings are missing'
   expect 2 'both holds a campaign already' merge one --out both
   expect 1 'going on after .* 100 cases' fuzz --impl fake_wrong --budget '300 cases' --out both
+}
+
+# The array of a cluster, without the cluster; the CI's matrix has a machine for each share.
+recipes() {
+  local recipe=$source/ci/recipes/campaign.sbatch task
+  export LOSSGATE=$lossgate LOSSGATE_BUDGET='100 cases' SLURM_ARRAY_TASK_COUNT=2
+  for task in 1 2; do
+    SLURM_ARRAY_TASK_ID=$task "$recipe" search --impl fake_exact --impl fake_wrong --dtype f32 >stdout 2>stderr ||
+      fail "task $task ended with $?: $(cat stderr)"
+  done
+  "$recipe" merge >stdout 2>stderr
+  [[ $? == 1 ]] || fail "merged, red findings are not red: $(cat stdout stderr)"
+  grep -q '2 campaigns, 200 cases, red' stdout || fail "said instead: $(cat stdout)"
+  SLURM_ARRAY_TASK_ID=3 "$recipe" search >stdout 2>stderr && fail 'a task beyond the array is taken for one of it'
+  # Near the end of its time a task is told, and writes what it has.
+  SLURM_ARRAY_TASK_ID=1 LOSSGATE_CAMPAIGN=told LOSSGATE_BUDGET=1h "$recipe" search --impl fake_exact >stdout 2>stderr &
+  local pid=$!
+  sleep 4
+  kill -TERM "$pid"
+  wait "$pid" || fail "told to end, it ended with $?: $(cat stderr)"
+  grep -q '"interrupted": true' told/shard-1/run.json || fail 'what was found until then is not written'
+  local shards
+  shards=$(sed -nE 's/.*matrix: \{shard: \[(.*)\]\}/\1/p' "$source/ci/recipes/campaign.yml" | tr -d ,)
+  [[ -n $shards && $shards == "$(seq -s ' ' "$(wc -w <<<"$shards")")" ]] || fail "the matrix deals '$shards'"
 }
 
 interruption() {
