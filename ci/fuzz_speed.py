@@ -3,7 +3,7 @@
 """How soon a campaign finds faults, how many cases a second it asks, and how small findings are.
 
     ci/fuzz_speed.py LOSSGATE faults [--seeds 20] [--founding] [--tables on|off] [--blind] [--seconds 60]
-    ci/fuzz_speed.py LOSSGATE compare [--seeds 10] [--cases 4000] [--out FILE.json]
+    ci/fuzz_speed.py LOSSGATE compare [--seeds 10] [--cases 4000] [--loss grpo ...] [--out FILE.json]
     ci/fuzz_speed.py LOSSGATE cases [--seconds 10]
     ci/fuzz_speed.py LOSSGATE minimal [--seconds 30]
 
@@ -107,6 +107,8 @@ def compare(lossgate: str, options: argparse.Namespace) -> None:
     rows = []
     print(f"{'loss':<18} {'faulty implementation':<44} {'guided':>16} {'blind':>16}")
     for subject in faulty(lossgate):
+        if options.loss and subject["loss"] not in options.loss:
+            continue
         row = {"loss": subject["loss"], "name": subject["name"],
                "guided": executions(lossgate, subject, options),
                "blind": executions(lossgate, subject, options, "--blind")}
@@ -178,6 +180,7 @@ def main() -> None:
     parser.add_argument("what", choices=["faults", "compare", "cases", "minimal"])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--cases", type=int, default=4000, help="what a search of `compare` may ask")
+    parser.add_argument("--loss", nargs="*", help="only the faults of these, of `compare`")
     parser.add_argument("--out", type=pathlib.Path, help="where `compare` keeps the numbers of every search")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--workers", type=int, default=2)

@@ -11,11 +11,17 @@
 namespace lossgate::fuzz {
 namespace {
 
-enum class Step { ulps, edge, negative, twice, half, zero, extreme, bits };
+enum class Step { ulps, edge, negative, twice, half, scaled, zero, extreme, bits };
 
-constexpr Step kSteps[] = {Step::ulps, Step::edge, Step::negative, Step::twice,
-                           Step::half, Step::zero, Step::extreme,  Step::bits};
-constexpr Step kBlindSteps[] = {Step::bits, Step::negative, Step::twice, Step::half};
+constexpr Step kSteps[] = {Step::ulps,   Step::edge, Step::negative, Step::twice, Step::half,
+                           Step::scaled, Step::zero, Step::extreme,  Step::bits};
+constexpr Step kBlindSteps[] = {Step::bits, Step::negative, Step::twice, Step::half, Step::scaled};
+
+/// As far as the format reaches: random bits keep nothing of a number, doubling takes long.
+double scaled(Dtype dtype, double value, Choices& choices) {
+  const int far = std::ilogb(max_finite(dtype));
+  return std::ldexp(value, static_cast<int>(choices.integer(-far, far)));
+}
 
 double random_bits(Dtype dtype, Choices& choices) {
   std::byte bits[8];
@@ -78,6 +84,8 @@ double moved(const LossSignature& signature, const Field& field, Profile profile
       return value * 2.0;
     case Step::half:
       return value * 0.5;
+    case Step::scaled:
+      return scaled(tensor.dtype, value, choices);
     case Step::zero:
       return 0.0;
     case Step::extreme:
@@ -88,9 +96,24 @@ double moved(const LossSignature& signature, const Field& field, Profile profile
   return value;
 }
 
-/// Whether the number may stand where `before` stood, at a position that counts.
-bool may_count(const Field& field, double before, double value) {
-  if (!std::isfinite(value)) return false;
+/// Whether another entry of the row is finite: some token is possible.
+bool leaves_one_possible(const Field& field, const Tensor& tensor, std::int64_t i) {
+  if (field.axes.size() <= 2) return true;  // the rest of the row is not told
+  const std::int64_t row = tensor.extents.back(), begin = i - i % row;
+  for (std::int64_t other = begin; other < begin + row; ++other) {
+    if (other != i && std::isfinite(tensor.at(other))) return true;
+  }
+  return false;
+}
+
+/// Whether the number may stand at this place, which counts.
+bool may_count(const Field& field, const Tensor& tensor, std::int64_t i, double value) {
+  if (std::isnan(value)) return false;
+  if (std::isinf(value)) {
+    return value < 0.0 && field.infinity == Infinity::legal &&
+           leaves_one_possible(field, tensor, i);
+  }
+  const double before = tensor.at(i);
   if (field.quantity == Quantity::log_prob) {
     // The probabilities of a row sum to 1 at most: none may grow.
     const bool of_a_row = field.axes.size() > 2;
@@ -105,8 +128,8 @@ void move_number(const LossSignature& signature, const Field& field, Profile pro
   const double value = moved(signature, field, profile, c, i, choices);
   Tensor& tensor = c.batch.at(field.name);
   const double stored = round_to(tensor.dtype, value);
-  const bool allowed = counts ? may_count(field, tensor.at(i), stored)
-                              : keeps_to(field.masked, field.quantity, stored);
+  const bool allowed =
+      counts ? may_count(field, tensor, i, stored) : keeps_to(field.masked, field.quantity, stored);
   if (allowed) tensor.set(i, stored);
 }
 

@@ -10,6 +10,7 @@
 #include "fuzz/acceptance.h"
 #include "fuzz/cross.h"
 #include "fuzz/fake_signatures.h"
+#include "fuzz/moved_value.h"
 #include "reference/reference.h"
 
 namespace lossgate::fuzz {
@@ -99,6 +100,35 @@ TEST(Mutate, WhatACallerPromisesIsKept) {
     const Case other = draw(signature, Dtype::f32, Profile::hostile, i);
     ASSERT_EQ(fault_of(signature, crossed(signature, made, other, choices), Dtype::f32), "") << i;
     before = i % 10 == 0 ? other : made;
+  }
+}
+
+// Without the tables an infinity is what a large number becomes that is doubled.
+TEST(Mutate, MakesATokenImpossibleWhereThatIsLegalAndAnotherIsLeft) {
+  for (const char* loss : {"entropy_bonus", "value_clip"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    const Field& field = signature.fields[0];
+    int impossible = 0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      Case c = draw(signature, Dtype::f32, Profile::benign, seed);
+      Tensor& tensor = c.batch.at(field.name);
+      Tensor& mask = c.batch.at(signature.mask);
+      for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, -max_finite(Dtype::f32));
+      for (std::int64_t i = 0; i < mask.size(); ++i) mask.set(i, 1.0);
+      for (std::uint64_t step = 0; step < 40; ++step) {
+        Choices choices(seed * 1000 + step);
+        move_value(signature, field, Profile::benign, c, choices);
+      }
+      ASSERT_EQ(fault_of(signature, c, Dtype::f32), "") << loss << seed;
+      const std::int64_t row = tensor.extents.back();
+      for (std::int64_t begin = 0; begin < tensor.size(); begin += row) {
+        int finite = 0;
+        for (std::int64_t i = begin; i < begin + row; ++i) finite += std::isfinite(tensor.at(i));
+        impossible += finite < row;
+        ASSERT_GT(finite, 0) << loss << seed;
+      }
+    }
+    EXPECT_EQ(impossible > 0, field.infinity == Infinity::legal) << loss;
   }
 }
 
