@@ -16,16 +16,26 @@ S product(const S& a, const S& b) {
 }
 
 /// a b c ..., in any order and grouping: what some of the factors give may underflow or overflow
-/// before the others come.
+/// before the others come. Where one is 0 and another undefined, NaN is as right as 0.
 template <class S, class... More>
 S product(const S& a, const S& b, const S& c, const More&... more) {
   return ((a * b * c) * ... * more);
 }
 
+namespace tracking {
+
+/// 0, which NaN is as right as where the other factor is undefined.
+inline Tracked zero_times(bool undefined) { return {0.0L, 0.0, undefined ? kInfinity : 0.0, 0.0}; }
+
+}  // namespace tracking
+
 template <class... More>
 Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const More&... more) {
   const bool zero = a.is_exact_zero() || b.is_exact_zero() || c.is_exact_zero();
-  if ((zero || ... || more.is_exact_zero())) return {};
+  if ((zero || ... || more.is_exact_zero())) {
+    const bool undefined = a.v != a.v || b.v != b.v || c.v != c.v;
+    return tracking::zero_times((undefined || ... || (more.v != more.v)));
+  }
   Tracked result = ((a * b * c) * ... * more);
   // others[k]: the products of k factors, all added. What two factors or more lose to underflow is
   // multiplied by the others.
@@ -53,6 +63,7 @@ template <class... More>
 Tracked scaled_by(const Tracked& x, const Tracked& a, const Tracked& b, const More&... more) {
   if (!x.is_exact_zero()) return product(x, a, b, more...);
   const Tracked scale = product(a, b, more...);
+  if (scale.v != scale.v) return tracking::zero_times(true);
   const double most = std::max(scale.peak, tracking::magnitude(scale.v));
   return {0.0L, 0.0, most <= tracking::largest ? 0.0 : most, 0.0};
 }
@@ -168,5 +179,18 @@ S weighed(const S& p, const S& x) {
 }
 
 inline Tracked weighed(const Tracked& p, const Tracked& x) { return p * x; }
+
+/// p x weight for a probability p and its logarithm x, say: an implementation that differentiates
+/// p x by p has x weight before p multiplies it. A p that is exactly 0 annihilates.
+template <class S>
+S weighed_by(const S& weight, const S& p, const S& x) {
+  return weight * weighed(p, x);
+}
+
+inline Tracked weighed_by(const Tracked& weight, const Tracked& p, const Tracked& x) {
+  Tracked result = weight * (p * x);
+  if (!result.is_exact_zero()) result.peak = std::max(result.peak, (weight * x).peak);
+  return result;
+}
 
 }  // namespace lossgate::reference

@@ -197,6 +197,27 @@ TEST_F(Products, BehindAZeroTheUndefinedMayShowOrNot) {
   EXPECT_EQ(silenced(zero, undefined).peak, kInfinity);
 }
 
+TEST_F(Products, OfAZeroAndTheUndefinedMayShowItOrNot) {
+  const Tracked zero = stored(0.0), one = stored(1.0), two = stored(2.0);
+  const Tracked undefined = stored(kInfinity) - stored(kInfinity);
+  for (const Tracked& result : {product(zero, two, undefined), product(undefined, two, zero),
+                                product(two, two, zero, undefined), scaled_by(zero, two, undefined),
+                                scaled_by(undefined, two, zero)}) {
+    EXPECT_EQ(result.v, 0.0L);
+    EXPECT_EQ(result.peak, kInfinity);
+  }
+  EXPECT_TRUE(product(zero, stored(kInfinity), one).is_exact_zero());
+  EXPECT_TRUE(scaled_by(zero, two, one).is_exact_zero());
+}
+
+TEST_F(Products, AWeightMayMeetALogarithmBeforeItsProbability) {
+  const Tracked weight = stored(3e38), p{0.25L, 0.0, 0.25, 0.0}, x{-1.4L, 0.0, 1.4, 0.0};
+  EXPECT_NEAR(weighed_by(weight, p, x).peak / (3e38 * 1.4), 1.0, 1e-12);
+  EXPECT_EQ(weighed_by(weight, p, x).v, (weight * weighed(p, x)).v);
+  EXPECT_TRUE(weighed_by(weight, stored(0.0), stored(-kInfinity)).is_exact_zero());
+  EXPECT_TRUE(weighed_by(stored(0.0), p, x).is_exact_zero());
+}
+
 TEST_F(Products, MayBeOneRanksAlone) {
   const Tracked large{1.5e38L, 0.0, 1.5e38, 0.0}, small{1e38L, 0.0, 1e38, 0.0};
   EXPECT_EQ(averaged_over_ranks(large, 1).peak, 1.5e38);
@@ -217,6 +238,8 @@ TEST(ProductsOfPlainNumbers, AreWhatTheyAre) {
   EXPECT_EQ(scaled_sum(9.0L, 9.0L, 2.0L, 3.0L, -7.0L), -2.0L);
   EXPECT_EQ(weighed(1.0L, 3.0L), 3.0L);
   EXPECT_EQ(weighed(0.0L, infinity), 0.0L);
+  EXPECT_EQ(weighed_by(2.0L, 3.0L, 5.0L), 30.0L);
+  EXPECT_EQ(weighed_by(2.0L, 0.0L, infinity), 0.0L);
   EXPECT_EQ(multiplied(2.0L, 3.0L), 6.0L);
   EXPECT_EQ(share_of_larger_square(-3.0L, 2.0L), 1.0L);
   EXPECT_EQ(share_of_larger_square(0.5L, -3.0L), 0.0L);

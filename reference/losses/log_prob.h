@@ -99,7 +99,7 @@ struct LogProb {
         // Differentiating -sum p l term by term leaves p l + p, of which p sums away.
         Row<S> g(vocab);
         for (std::int64_t v = 0; v < vocab; ++v) {
-          g[v] = -(upstream * e) * (weighed(p[v], l[v]) + p[v]);
+          g[v] = -(weighed_by(upstream * e, p[v], l[v]) + upstream * e * p[v]);
         }
         g[taken] += upstream * w;
         const Row<S> whole = log_softmax_gradient_at(p, g);
