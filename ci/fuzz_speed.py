@@ -13,7 +13,8 @@ number of cases and seconds, from the start of the command, until the first find
 case anew, guided by nothing. `compare` does both with the tables off, each with one worker and a
 budget in cases, so the clock does not matter: how many executions numeric coverage saves. A search
 that finds nothing counts as its budget. What is asked is compiled without instrumentation, so there is
-no other guidance. `cases` prints the rate of one worker for each sound implementation.
+no other guidance. `cases` prints the rate of one worker for each sound implementation, beside that of an
+empty target.
 `minimal` takes the first finding of each faulty implementation: how many numbers of its case are not
 plain, and how many of 10 replays print the same.
 """
@@ -136,15 +137,16 @@ def compared(rows: list[dict], budget: int) -> str:
 
 
 def cases_per_second(lossgate: str, options: argparse.Namespace) -> None:
+    """What a second of one worker asks, and what it would ask of a target that answers at once and is asked nothing:
+    what is left of the time is drawing, mutation and codec."""
     listed, _ = campaign(lossgate, "--budget", "1s", "--workers", "1")
-    print(f"{'loss':<18} {'implementation':<24} {'cases':>8} {'a second':>9}")
+    print(f"{'loss':<18} {'implementation':<24} {'cases':>8} {'a second':>9} {'empty target':>13}")
     for subject in listed["subjects"]:
         record, _ = campaign(lossgate, subject["loss"], "--impl", subject["name"], "--budget",
                              f"{options.seconds}s", "--workers", "1")
-        busy = sum(timing["seconds"] for timing in record["timings"])
-        print(f"{subject['loss']:<18} {subject['name']:<24} {record['cases_run']:>8} "
-              f"{record['cases_run'] / options.seconds:>9.0f}  ({record['cases_run'] / busy:.0f} "
-              "in the implementation and the properties)", flush=True)
+        cases, busy = record["cases_run"], sum(timing["seconds"] for timing in record["timings"])
+        print(f"{subject['loss']:<18} {subject['name']:<24} {cases:>8} {cases / record['seconds']:>9.0f} "
+              f"{cases / max(record['seconds'] - busy, 1e-9):>13.0f}", flush=True)
 
 
 def replayed(lossgate: str, file: pathlib.Path, name: str) -> tuple[int, int]:
