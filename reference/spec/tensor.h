@@ -42,6 +42,10 @@ struct Tensor {
   /// Stores the value rounded to the dtype.
   void set(std::int64_t index, double value) { encode(dtype, value, element(index)); }
 
+  /// Whether every element is finite, as integers are; what is asked of whole tensors is not read
+  /// element by element.
+  bool all_finite() const;
+
   bool operator==(const Tensor&) const = default;  ///< same dtype, extents and bits
 };
 

@@ -37,6 +37,26 @@ TEST(Tensor, StoresEachElementRoundedAndAlone) {
   }
 }
 
+TEST(Tensor, IsFiniteWhereEveryElementIs) {
+  for (Dtype dtype : kAllDtypes) {
+    Tensor tensor = Tensor::zeros(dtype, {37});
+    EXPECT_TRUE(tensor.all_finite());
+    if (!is_float(dtype)) continue;
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      for (const double value :
+           {max_finite(dtype), -max_finite(dtype), min_subnormal(dtype), -0.0}) {
+        tensor.set(i, value);
+        EXPECT_TRUE(tensor.all_finite()) << name(dtype) << " " << value;
+      }
+      for (const double value : {HUGE_VAL, -HUGE_VAL, std::nan(""), -std::nan("")}) {
+        tensor.set(i, value);
+        EXPECT_FALSE(tensor.all_finite()) << name(dtype) << " " << i;
+      }
+      tensor.set(i, 1.0);
+    }
+  }
+}
+
 TEST(Tensor, ReadsLargeIntegersExactly) {
   Tensor tensor = Tensor::zeros(Dtype::i64, {1});
   store_bits(Dtype::i64, 9007199254740993, tensor.element(0));
