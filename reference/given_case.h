@@ -15,15 +15,14 @@ namespace lossgate::reference {
 /// over their whole range, masks with garbage behind them, log-ratios that sit on option values.
 class SmallCases {
  public:
-  SmallCases(const LossSignature& signature, std::uint64_t seed)
-      : signature_(signature), engine_(seed) {}
+  SmallCases(const LossSignature& signature, std::uint64_t seed, std::int64_t longest = 3)
+      : signature_(signature), engine_(seed), longest_(longest) {}
 
   Case draw(Dtype dtype) {
     Case c;
     c.spec = spec();
     for (Axis axis : kAllAxes) {
-      if (has(axis))
-        c.shape[axis] = integer(1, axis == Axis::vocab ? 5 : 3) + (axis == Axis::vocab);
+      if (has(axis)) c.shape[axis] = axis == Axis::vocab ? integer(2, 6) : integer(1, longest_);
     }
     for (const Field& field : signature_.fields) {
       const Dtype own = field.dtypes.empty() ? dtype : field.dtypes.front();
@@ -192,6 +191,7 @@ class SmallCases {
 
   const LossSignature& signature_;
   std::mt19937_64 engine_;
+  std::int64_t longest_;  ///< of each axis but the vocabulary's
 };
 
 }  // namespace lossgate::reference

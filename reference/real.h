@@ -19,4 +19,10 @@ inline constexpr double kRealRoundoff = std::numeric_limits<Real>::epsilon() / 2
 /// The one threshold of every comparison, as in LAPACK's test ratios (rule B3).
 inline constexpr double kThreshold = 2.0;
 
+/// How much less double must be charged than the subject for the filter to be asked, and how far it
+/// is off then, relative to a bound (rule B9): a thousand operations, one after the other, are far
+/// from it.
+inline constexpr double kFilterCharge = 0x1p-26;
+inline constexpr double kFilterSlack = 0x1p-16;
+
 }  // namespace lossgate::reference

@@ -45,6 +45,11 @@ void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithm
 /// How Real itself computes. Its sums are compensated: their error does not grow with the terms.
 Arithmetic real_arithmetic();
 
+/// The largest ratio of an error of the reference, which computes as `own` says, to the one charged
+/// to the subject. Bounds are sums of products of one such charge each, so comparing charge by
+/// charge bounds every entry's ratio.
+double uncertainty(const Arithmetic& own, const Arithmetic& subject);
+
 /// Why the reference cannot judge results of this arithmetic, or empty: Real is not wider, or its
 /// own error is more than a hundredth of what is allowed (rules A1, B5).
 std::string_view unsuitable_for(const Arithmetic& arithmetic);

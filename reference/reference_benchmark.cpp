@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 
+#include "reference/filter.h"
 #include "reference/losses/catalog.h"
 #include "reference/reference.h"
 
@@ -69,7 +70,20 @@ void plain_long_double(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
+void value_and_bound_in_double(benchmark::State& state) {
+  const Case c = grpo_case();
+  const Loss& loss = *find_loss("grpo");
+  const Arithmetic arithmetic = plain_arithmetic(Dtype::f32, loss.signature.forms.front());
+  const Approximator approximate = approximators_of(loss).front();
+  for (auto _ : state) {
+    const Problem problem(loss.signature, c);
+    benchmark::DoNotOptimize(approximate(problem, arithmetic));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
 BENCHMARK(value_and_bound);
+BENCHMARK(value_and_bound_in_double);
 BENCHMARK(plain_long_double);
 
 }  // namespace

@@ -85,6 +85,18 @@ inline Tracked store(Stage stage, const Tracked& a) {
 
 enum class Order { below, equal, above, undecided };
 
+/// What comparing scalars of type S gives.
+template <class S>
+struct OrderOf {
+  using type = Order;
+};
+
+/// What a formula does one way or the other, by its numbers.
+template <class Yes, class No>
+[[gnu::always_inline]] inline auto choose(bool condition, Yes&& yes, No&& no) {
+  return condition ? yes() : no();
+}
+
 template <class S>
 Order compare(const S& a, const S& b) {
   return a < b ? Order::below : a > b ? Order::above : Order::equal;
@@ -176,7 +188,7 @@ inline Tracked selected<Tracked>(double value) {
 
 /// A derivative's factor that is `yes` or `no` or, undecided, anything between.
 template <class S>
-S switched(Order order, double below, double equal, double above) {
+S switched(const typename OrderOf<S>::type& order, double below, double equal, double above) {
   switch (order) {
     case Order::below:
       return S(below);
@@ -190,7 +202,7 @@ S switched(Order order, double below, double equal, double above) {
 }
 
 template <>
-inline Tracked switched<Tracked>(Order order, double below, double equal, double above) {
+inline Tracked switched<Tracked>(const Order& order, double below, double equal, double above) {
   switch (order) {
     case Order::below:
       return selected<Tracked>(below);
@@ -203,6 +215,23 @@ inline Tracked switched<Tracked>(Order order, double below, double equal, double
   }
   const double low = std::min({below, equal, above}), high = std::max({below, equal, above});
   return {(low + high) / 2, 0.0, high, (high - low) / 2};
+}
+
+/// A derivative's factor that an undecided branch leaves open.
+template <class S>
+S anything_between(double /*low*/, double high) {
+  return S(high);
+}
+
+template <>
+inline Tracked anything_between<Tracked>(double low, double high) {
+  return switched<Tracked>(Order::undecided, low, high, high);
+}
+
+/// |a|, exactly.
+template <class S>
+S absolute(const S& a) {
+  return value_of(a) < 0 ? S(-a) : a;
 }
 
 /// 1 where a <= bound, else 0: the derivative of PyTorch's clamp, which passes the gradient on its
@@ -226,10 +255,12 @@ S share_of_maximum(const S& a, const S& b) {
 /// The derivative of clamp with respect to its argument.
 template <class S>
 S clamp_slope(const S& a, const S& low, const S& high) {
-  const Order from_low = compare(a, low), from_high = compare(a, high);
-  if (from_low == Order::above) return switched<S>(from_high, 1.0, 1.0, 0.0);
-  if (from_high == Order::below) return switched<S>(from_low, 0.0, 1.0, 1.0);
-  return switched<S>(from_low, 0.0, 1.0, 1.0) * switched<S>(from_high, 1.0, 1.0, 0.0);
+  const auto from_low = compare(a, low), from_high = compare(a, high);
+  const auto at_low = [&] { return switched<S>(from_low, 0.0, 1.0, 1.0); };
+  const auto at_high = [&] { return switched<S>(from_high, 1.0, 1.0, 0.0); };
+  return choose(from_low == Order::above, at_high, [&] {
+    return choose(from_high == Order::below, at_low, [&] { return at_low() * at_high(); });
+  });
 }
 
 }  // namespace lossgate::reference

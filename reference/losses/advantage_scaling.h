@@ -15,6 +15,8 @@ namespace lossgate::reference {
 /// Error: a count over a micro-batch is a mean of means; without a floor an empty one divides by 0.
 /// Source: NovaSky-AI/SkyRL#925 and #1296, `apply_loss_reduction_to_advantages_minibatch`.
 struct AdvantageScaling {
+  static constexpr bool kByPosition = true;  ///< its positions are alike: the filter pays
+
   static LossSignature signature() {
     return {
         .id = "advantage_scaling",

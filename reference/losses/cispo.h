@@ -19,6 +19,8 @@ namespace lossgate::reference {
 /// Source: MiniMax-M1 (arXiv:2506.13585) eq. 4-5; TRL `grpo_trainer.py`, verl
 ///   `compute_policy_loss_cispo`, SkyRL `compute_policy_loss_cispo`.
 struct Cispo {
+  static constexpr bool kByPosition = true;  ///< its positions are alike: the filter pays
+
   static LossSignature signature() {
     return {
         .id = "cispo",

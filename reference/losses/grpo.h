@@ -22,6 +22,8 @@ namespace lossgate::reference {
 /// Source: Shao et al. 2024 (arXiv:2402.03300) eq. 3 and 4; GSPO: Zheng et al. 2025
 ///   (arXiv:2507.18071) eq. 5-7; clamps: NVIDIA-NeMo/RL `calculate_kl`, verl `core_algos.py`.
 struct Grpo {
+  static constexpr bool kByPosition = true;  ///< its positions are alike: the filter pays
+
   static LossSignature signature() {
     return {
         .id = "grpo",

@@ -19,6 +19,8 @@ namespace lossgate::reference {
 /// Source: J. Schulman, "Approximating KL divergence" (2020); NVIDIA-NeMo/RL `calculate_kl`;
 ///   verl `core_algos.py::kl_penalty`.
 struct KlPenalty {
+  static constexpr bool kByPosition = true;  ///< its positions are alike: the filter pays
+
   static LossSignature signature() {
     std::vector<Option> options = kl_options();
     options.push_back(flag_option("kl_straight_through", "differentiate k2 instead"));

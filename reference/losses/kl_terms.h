@@ -61,7 +61,16 @@ class KlEstimator {
   }
 
   Term<S> k3(const S& x, std::size_t form) const {
-    if (value_of(x) == INFINITY) return {x, -x};  // the limit, not inf - inf (C3)
+    // The limit, not inf - inf (C3).
+    return choose(
+        value_of(x) == INFINITY,
+        [&] {
+          return Term<S>{x, -x};
+        },
+        [&] { return finite_k3(x, form); });
+  }
+
+  Term<S> finite_k3(const S& x, std::size_t form) const {
     if (form == 0) {
       const S grown = expm1(x);
       return {grown - x, -grown};

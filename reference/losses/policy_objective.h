@@ -22,6 +22,7 @@ class PolicyObjective {
         surrogate_(in),
         kl_(in),
         kl_penalty_(in.option("kl_penalty")),
+        penalised_(in.spec().number("kl_penalty") != 0.0),
         kl_weighted_(in.spec().number("kl_weighted") != 0.0),
         sequence_level_(in.spec().choice("level") == "sequence"),
         per_token_(out.writer("per_token")) {}
@@ -84,7 +85,7 @@ class PolicyObjective {
   Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight,
            const S& scale) const {
     const Term<S> policy = surrogate_(weight, advantage_(s, t), scale);
-    if (value_of(kl_penalty_) == 0) return {policy.value, policy.value, policy.slope, S(0), S(0)};
+    if (!penalised_) return {policy.value, policy.value, policy.slope, S(0), S(0)};
     const auto k = kl_(log_prob, ref_log_prob_(s, t), kl_weighted_ ? &weight : nullptr);
     const S value = policy.value + kl_penalty_ * k.value;
     return {value, policy.value, policy.slope, k.weight_slope, k.slope};
@@ -107,7 +108,7 @@ class PolicyObjective {
   ClippedSurrogate<S> surrogate_;
   KlEstimator<S> kl_;
   S kl_penalty_;
-  bool kl_weighted_, sequence_level_;
+  bool penalised_, kl_weighted_, sequence_level_;
   typename Outputs<S>::Writer per_token_;
 };
 

@@ -26,9 +26,15 @@ class Limit {
 
   /// With the derivative with respect to x.
   Term<S> operator()(const S& x) const {
-    const bool inside = compare(value_of(x) < 0 ? -x : x, high_) == Order::below;
-    if (inside) return {x, selected<S>(1.0)};
-    return {clamp(x, low_, high_), clamp_slope(x, low_, high_)};
+    const auto inside = compare(absolute(x), high_) == Order::below;
+    return choose(
+        inside,
+        [&] {
+          return Term<S>{x, selected<S>(1.0)};
+        },
+        [&] {
+          return Term<S>{clamp(x, low_, high_), clamp_slope(x, low_, high_)};
+        });
   }
 
  private:
@@ -60,8 +66,9 @@ class ImportanceWeight {
 /// exp(-inf) is computed, unlike that of a clamp: it does not silence what overflows on its way.
 template <class S, class... Flowing>
 S through(const Term<S>& weight, const Flowing&... flowing) {
-  return value_of(weight.value) == 0 ? multiplied(product(flowing...), weight.slope)
-                                     : product(flowing..., weight.slope);
+  return choose(
+      value_of(weight.value) == 0, [&] { return multiplied(product(flowing...), weight.slope); },
+      [&] { return product(flowing..., weight.slope); });
 }
 
 /// The clipped surrogate of PPO (Schulman et al. 2017, arXiv:1707.06347, eq. 7) with separate clip
@@ -83,13 +90,22 @@ class ClippedSurrogate {
 
   /// With the derivative with respect to w. `scale` is the term's weight in the loss.
   Term<S> operator()(const S& w, const S& advantage, const S& scale) const {
-    const auto sign = value_of(advantage);
-    if (sign == 0) return {silenced(-advantage, w), silenced(-advantage, w)};
-    const S weight = compared_as_product(w, advantage, scale);
-    if (sign > 0) {
-      return {-advantage * minimum(weight, high_),
-              -advantage * shared(at_most(weight, high_), weight, low_)};
-    }
+    const auto silent = [&] { return Term<S>{silenced(-advantage, w), silenced(-advantage, w)}; };
+    return choose(value_of(advantage) == 0, silent, [&] {
+      const S weight = compared_as_product(w, advantage, scale);
+      return choose(
+          value_of(advantage) > 0, [&] { return rewarded(weight, advantage); },
+          [&] { return punished(weight, advantage); });
+    });
+  }
+
+ private:
+  Term<S> rewarded(const S& weight, const S& advantage) const {
+    return {-advantage * minimum(weight, high_),
+            -advantage * shared(at_most(weight, high_), weight, low_)};
+  }
+
+  Term<S> punished(const S& weight, const S& advantage) const {
     const S raised = maximum(weight, low_);
     const S flows = shared(at_least(weight, low_), weight, high_);
     if (!dual_) return {-advantage * raised, -advantage * flows};
@@ -97,12 +113,12 @@ class ClippedSurrogate {
             -advantage * (flows * at_most(raised, ceiling_))};
   }
 
- private:
   /// `flows` on the side where the clip decides nothing: just beyond its bound both arguments of
   /// min may round to one number, and the clipped one takes half of the gradient.
   static S shared(const S& flows, const S& weight, const S& bound) {
-    if (compare(weight, bound) != Order::undecided) return flows;
-    return flows * switched<S>(Order::undecided, 0.5, 1.0, 1.0);
+    return choose(
+        compare(weight, bound) != Order::undecided, [&] { return flows; },
+        [&] { return S(flows * anything_between<S>(0.5, 1.0)); });
   }
 
   S low_, high_;

@@ -19,6 +19,8 @@ namespace lossgate::reference {
 /// Source: Gao et al. 2025 (arXiv:2511.20347) eq. 5-7; TRL `get_sapo_token_loss`, verl
 ///   `compute_policy_loss_sapo`.
 struct Sapo {
+  static constexpr bool kByPosition = true;  ///< its positions are alike: the filter pays
+
   static LossSignature signature() {
     return {
         .id = "sapo",
@@ -49,8 +51,9 @@ struct Sapo {
     evaluate_by_token(in, out, "log_prob", [&](const S& weight, std::int64_t s, std::int64_t t) {
       const S a = advantage(s, t);
       const auto w = importance(store(Stage::log_prob, log_prob(s, t) - old_log_prob(s, t)));
-      const Gate<S>& gate = value_of(a) > 0 ? positive : negative;
-      return gate(w, a, in.upstream(), weight);
+      return choose(
+          value_of(a) > 0, [&] { return positive(w, a, in.upstream(), weight); },
+          [&] { return negative(w, a, in.upstream(), weight); });
     });
   }
 
@@ -67,20 +70,28 @@ struct Sapo {
 
     TokenTerm<S> operator()(const Term<S>& w, const S& advantage, const S& upstream,
                             const S& weight) const {
-      if (value_of(advantage) == 0) {
-        const S silent = silenced(-advantage, w.value);
-        return {silent, weight * silent, through(w, upstream, weight, silent)};
-      }
+      const auto silent = [&] {
+        const S zero = silenced(-advantage, w.value);
+        return TokenTerm<S>{zero, weight * zero, through(w, upstream, weight, zero)};
+      };
       const S scale = four_ / tau_;
-      if (compare(w.value, closed_) == Order::above) {
-        return {-advantage * scale, -product(weight, advantage, scale), S(0)};
-      }
-      const S open = sigmoid(tau_ * (w.value - one_));
-      return {-product(advantage, scale, open), -product(weight, advantage, scale, open),
-              through(w, upstream, weight, -advantage, scale, tau_, open, one_ - open)};
+      const auto closed = [&] {
+        return TokenTerm<S>{-advantage * scale, -product(weight, advantage, scale), S(0)};
+      };
+      return choose(value_of(advantage) == 0, silent, [&] {
+        return choose(compare(w.value, closed_) == Order::above, closed,
+                      [&] { return open(w, advantage, upstream, weight, scale); });
+      });
     }
 
    private:
+    TokenTerm<S> open(const Term<S>& w, const S& advantage, const S& upstream, const S& weight,
+                      const S& scale) const {
+      const S gate = sigmoid(tau_ * (w.value - one_));
+      return {-product(advantage, scale, gate), -product(weight, advantage, scale, gate),
+              through(w, upstream, weight, -advantage, scale, tau_, gate, one_ - gate)};
+    }
+
     /// Where g (1 - g) w, which is below exp(-z) (1 + z / tau), is no number of any format.
     static constexpr double kClosed = 100'000.0;
 

@@ -22,6 +22,8 @@ namespace lossgate::reference {
 /// Source: Schulman et al. 2016-17, OpenAI baselines ppo2; verl `compute_value_loss`;
 ///   NovaSky-AI/SkyRL `ppo_critic_loss` and #925.
 struct ValueClip {
+  static constexpr bool kByPosition = true;  ///< its positions are alike: the filter pays
+
   static LossSignature signature() {
     const auto field = [](std::string name, Role role, std::string doc) {
       return Field{.name = std::move(name),
@@ -81,15 +83,19 @@ struct ValueClip {
     const S plain = half_square(d), other = half_square(e);
     // As the implementation compares: where old is large, old - limit is rounded far more than
     // v - old is.
-    const Order low = around_old ? compare(v - old, -limit) : compare(v, old - limit),
-                high = around_old ? compare(v - old, limit) : compare(v, old + limit);
-    const bool undecided = low == Order::undecided || high == Order::undecided;
-    const bool outside = low == Order::below || high == Order::above;
+    const auto low = around_old ? compare(v - old, -limit) : compare(v, old - limit),
+               high = around_old ? compare(v - old, limit) : compare(v, old + limit);
+    const auto undecided = (low == Order::undecided) | (high == Order::undecided);
+    const auto outside = (low == Order::below) | (high == Order::above);
     // Inside the range both squares are one function, and max may hand the gradient to either; at
     // the range's undecided edge the clipped one may pass it on or not.
-    const S slope = undecided ? either(d, e) * switched<S>(Order::undecided, 0.0, 1.0, 1.0)
-                    : outside ? d * share_of_larger_square(d, e)
-                              : either(d, e);
+    const S slope = choose(
+        undecided, [&] { return S(either(d, e) * anything_between<S>(0.0, 1.0)); },
+        [&] {
+          return choose(
+              outside, [&] { return S(d * share_of_larger_square(d, e)); },
+              [&] { return S(either(d, e)); });
+        });
     return {maximum(plain, other), slope};
   }
 };

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "reference/spec/arithmetic.h"
+
+/// Value and bound of every entry in double, several positions at once: most verdicts need no more.
+namespace lossgate::reference {
+
+struct Loss;
+struct Problem;
+
+/// An expectation as the filter has it: v and half within kFilterSlack of err, and of themselves,
+/// err and peak within kFilterSlack of themselves, of what Tracked has (rule B9).
+struct Approximate {
+  double v = 0.0, err = 0.0, peak = 0.0, half = 0.0;
+
+  bool is_exact_zero() const { return peak == 0.0 && v == 0.0 && err == 0.0 && half == 0.0; }
+};
+
+/// Of every entry of every output.
+using Approximation = std::vector<std::vector<Approximate>>;
+
+/// Nothing where double leaves anything open: a branch on its own edge, what is not finite, what
+/// may not fit the compute format.
+using Approximator = std::optional<Approximation> (*)(const Problem&, const Arithmetic&);
+
+/// Of the formula that the loss evaluates, one for each instruction set that this machine has, the
+/// widest first; none where the loss does not say kByPosition: its positions are not alike, or do
+/// not stand alone.
+const std::vector<Approximator>& approximators_of(const Loss& loss);
+
+/// Whether double is so much finer than the arithmetic that its own errors hardly count (rule B9).
+bool is_coarse(const Arithmetic& arithmetic);
+
+}  // namespace lossgate::reference

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/lanes/lanes.h"
+
+/// Branches (reference/scalar.h) that each lane takes for itself.
+namespace lossgate::reference {
+inline namespace LOSSGATE_LANES_NAMESPACE {
+
+/// The order of each lane's numbers; equal where it is none of these.
+struct Orders {
+  Mask below, above, undecided;
+
+  LOSSGATE_LANEWISE Mask operator==(Order order) const {
+    switch (order) {
+      case Order::below:
+        return below;
+      case Order::above:
+        return above;
+      case Order::undecided:
+        return undecided;
+      default:
+        return ~(below | above | undecided);
+    }
+  }
+  LOSSGATE_LANEWISE Mask operator!=(Order order) const { return ~(*this == order); }
+};
+
+LOSSGATE_LANEWISE Orders compare(const Lanes& a, const Lanes& b) {
+  const Doubles margin = a.v - b.v, distance = size_of_each(margin);
+  const Doubles bound = kThreshold * (a.err + b.err) + a.half + b.half;
+  const Mask apart = distance > bound * (1.0 + kFilterSlack);
+  const Mask within = distance <= bound * (1.0 - kFilterSlack);
+  lanes::require((apart | within) & (larger(a.peak, b.peak) + a.err + b.err <= lanes::scope->fits));
+  Mask undecided = ~apart & (bound != 0.0);
+  if (lanes::scope->arithmetic.ties_open) undecided = ~apart;
+  return {apart & (margin < 0.0), apart & (margin > 0.0), undecided};
+}
+
+/// Of both, where lanes differ; a doubt of one side is one of its lanes alone.
+template <class Yes, class No>
+LOSSGATE_LANEWISE auto choose(Mask condition, Yes&& yes, No&& no) {
+  LaneScope& scope = *lanes::scope;
+  const Mask live = scope.live;
+  if (!any(condition & live)) return no();
+  if (!any(~condition & live)) return yes();
+  scope.live = live & condition;
+  const auto first = yes();
+  scope.live = live & ~condition;
+  const auto second = no();
+  scope.live = live;
+  return blended(condition, first, second);
+}
+
+LOSSGATE_LANEWISE Lanes either(const Lanes& first, const Lanes& second) {
+  const Doubles distance = size_of_each(first.v - second.v);
+  return {first.v, larger(first.err, second.err) + distance,
+          larger(larger(first.peak, second.peak), size_of_each(first.v)),
+          larger(first.half, second.half)};
+}
+
+LOSSGATE_LANEWISE Lanes minimum(const Lanes& a, const Lanes& b) {
+  const Orders order = compare(a, b);
+  const Lanes decided = blended(order.above, b, a);
+  if (!any(order.undecided)) return decided;
+  const Mask first = a.v <= b.v;
+  return blended(order.undecided, either(blended(first, a, b), blended(first, b, a)), decided);
+}
+
+LOSSGATE_LANEWISE Lanes maximum(const Lanes& a, const Lanes& b) {
+  const Orders order = compare(a, b);
+  const Lanes decided = blended(order.below, b, a);
+  if (!any(order.undecided)) return decided;
+  const Mask first = a.v >= b.v;
+  return blended(order.undecided, either(blended(first, a, b), blended(first, b, a)), decided);
+}
+
+LOSSGATE_LANEWISE Lanes clamp(const Lanes& a, const Lanes& low, const Lanes& high) {
+  const Mask inside = compare(a, low).above & compare(a, high).below;
+  return choose(
+      inside, [&] { return a; }, [&] { return minimum(maximum(a, low), high); });
+}
+
+LOSSGATE_LANEWISE Lanes absolute(const Lanes& a) {
+  return {size_of_each(a.v), a.err, a.peak, a.half};
+}
+
+LOSSGATE_LANEWISE Lanes store(Stage stage, const Lanes& a) {
+  const Store& rule = lanes::scope->arithmetic.stage(stage);
+  if (rule.roundoff == 0.0) return a;
+  const Doubles rounding = rule.roundoff * (size_of_each(a.v) + a.half) + rule.eta;
+  return {a.v, a.err + or_zero(~a.is_exact_zero(), rounding), a.peak, a.half};
+}
+
+}  // namespace LOSSGATE_LANES_NAMESPACE
+
+template <>
+struct OrderOf<Lanes> {
+  using type = Orders;
+};
+
+template <>
+LOSSGATE_LANEWISE Lanes selected<Lanes>(double value) {
+  return {all_lanes(value), {}, all_lanes(std::fabs(value)), {}};
+}
+
+template <>
+LOSSGATE_LANEWISE Lanes switched<Lanes>(const Orders& order, double below, double equal,
+                                        double above) {
+  const double low = std::min({below, equal, above}), high = std::max({below, equal, above});
+  const auto pick = [&](double b, double e, double a, double u) {
+    const Doubles decided =
+        where(order.below, all_lanes(b), where(order.above, all_lanes(a), all_lanes(e)));
+    return where(order.undecided, all_lanes(u), decided);
+  };
+  return {pick(below, equal, above, (low + high) / 2),
+          {},
+          pick(std::fabs(below), std::fabs(equal), std::fabs(above), high),
+          or_zero(order.undecided, all_lanes((high - low) / 2))};
+}
+
+template <>
+LOSSGATE_LANEWISE Lanes anything_between<Lanes>(double low, double high) {
+  return {all_lanes((low + high) / 2), {}, all_lanes(high), all_lanes((high - low) / 2)};
+}
+
+}  // namespace lossgate::reference

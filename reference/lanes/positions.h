@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "reference/lanes/sums.h"
+#include "reference/problem.h"
+
+namespace lossgate::reference {
+inline namespace LOSSGATE_LANES_NAMESPACE {
+
+/// The valid positions of a case, some of one sequence in each pack. To a formula the packs of a
+/// sequence are its tokens, all of them valid.
+class Positions {
+ public:
+  struct Pack {
+    std::array<std::int64_t, kLanes> at;  ///< positions; the last one again where there are no more
+    std::int64_t count;                   ///< how many are positions of their own
+  };
+
+  explicit Positions(const Problem& problem) {
+    const auto valid = problem.valid.begin();
+    packs_.reserve(static_cast<std::size_t>(problem.token_count / kLanes + problem.sequences));
+    for (std::int64_t s = 0; s < problem.sequences; ++s) {
+      first_.push_back(std::ssize(packs_));
+      const std::int64_t begin = s * problem.tokens;
+      for (std::int64_t at = begin, seen = 0; at < begin + problem.tokens; ++at) {
+        if (!valid[at]) continue;
+        if (seen++ % kLanes == 0) packs_.push_back({.at = {}, .count = 0});
+        Pack& pack = packs_.back();
+        for (std::int64_t i = pack.count++; i < kLanes; ++i) {
+          pack.at[static_cast<std::size_t>(i)] = at;
+        }
+      }
+      most_ = std::max(most_, std::ssize(packs_) - first_.back());
+    }
+    first_.push_back(std::ssize(packs_));
+  }
+
+  std::int64_t most() const { return most_; }  ///< packs of a sequence
+
+  /// Null behind the last pack of the sequence.
+  const Pack* find(std::int64_t s, std::int64_t t) const {
+    const std::int64_t at = first_[static_cast<std::size_t>(s)] + t;
+    if (at >= first_[static_cast<std::size_t>(s) + 1]) return nullptr;
+    return &packs_[static_cast<std::size_t>(at)];
+  }
+
+ private:
+  std::vector<Pack> packs_;
+  std::vector<std::int64_t> first_;
+  std::int64_t most_ = 0;
+};
+
+}  // namespace LOSSGATE_LANES_NAMESPACE
+
+template <>
+struct Entry<Lanes> {
+  static Lanes constant(Real value) {
+    const auto v = static_cast<double>(value);
+    const double size = std::fabs(v);
+    const bool exact = round_to(lanes::scope->arithmetic.compute, v) == value;
+    const double err = exact ? 0.0 : lanes::scope->roundoff * size + lanes::scope->eta;
+    return {all_lanes(v), all_lanes(err), all_lanes(size), {}};
+  }
+};
+
+template <>
+class FieldReader<Lanes> {
+ public:
+  FieldReader(const Tensor& tensor, std::int64_t /*first_key*/) : tensor_(&tensor) {}
+
+  LOSSGATE_LANEWISE Lanes operator()(std::int64_t s, std::int64_t t) const {
+    const Positions::Pack& pack = *lanes::scope->positions.find(s, t);
+    const Doubles value = tensor_->dtype == Dtype::f32 ? read<float>(pack) : decoded(pack);
+    const Doubles size = size_of_each(value);
+    lanes::require(size <= lanes::scope->fits);
+    return {value, or_zero(size < lanes::scope->flush, size), size, {}};
+  }
+
+ private:
+  template <class T>
+  LOSSGATE_LANEWISE Doubles read(const Positions::Pack& pack) const {
+    Doubles value;
+    for (int i = 0; i < kLanes; ++i) {
+      T element;
+      std::memcpy(&element, tensor_->element(pack.at[static_cast<std::size_t>(i)]), sizeof element);
+      value[i] = element;
+    }
+    return value;
+  }
+
+  LOSSGATE_LANEWISE Doubles decoded(const Positions::Pack& pack) const {
+    Doubles value;
+    for (int i = 0; i < kLanes; ++i) value[i] = tensor_->at(pack.at[static_cast<std::size_t>(i)]);
+    return value;
+  }
+
+  const Tensor* tensor_;
+};
+
+template <>
+inline std::int64_t Inputs<Lanes>::tokens() const {
+  return lanes::scope->positions.most();
+}
+
+/// Whether the sequence has such a pack, whose lanes are the live ones from here on.
+template <>
+inline bool Inputs<Lanes>::valid(std::int64_t sequence, std::int64_t token) const {
+  const Positions::Pack* pack = lanes::scope->positions.find(sequence, token);
+  if (!pack) return false;
+  for (int i = 0; i < kLanes; ++i) lanes::scope->live[i] = i < pack->count ? -1 : 0;
+  return true;
+}
+
+}  // namespace lossgate::reference
