@@ -7,6 +7,7 @@
 #include <set>
 
 #include "properties/behind_mask.h"
+#include "properties/filtered.h"
 #include "properties/zero_upstream.h"
 
 namespace lossgate::properties {
@@ -34,23 +35,6 @@ bool acceptable_overflow(const OutputInfo& output, const Tracked& expected, doub
   // A partial sum beyond the value's own size may have overflowed with the other sign first.
   const bool sign_known = expected.peak <= std::fabs(towards) + reach;
   return std::fabs(actual) >= largest && (!sign_known || !(towards + reach < largest));
-}
-
-/// What is allowed without a ratio, what with one, and both together (rule B3).
-struct Allowance {
-  double exempt, scaled, allowed;
-};
-
-Allowance allowance(const Arithmetic& arithmetic, const OutputInfo& output, const Tracked& expected,
-                    bool exact) {
-  const double allowed = allowed_error(output, expected, exact);
-  if (!reference::narrows(arithmetic, output) || expected.is_exact_zero()) {
-    return {expected.half, allowed, allowed};
-  }
-  const double scaled = exact ? 0.0 : expected.err;
-  const auto magnitude = static_cast<double>(std::fabs(expected.v));
-  return {expected.half + storage_error(output, magnitude + expected.half + kThreshold * scaled),
-          scaled, allowed};
 }
 
 /// Collects the entries of one comparison.
@@ -153,11 +137,6 @@ class Judge {
 
 }  // namespace
 
-bool in_range(const OutputInfo& output, const Tracked& expected) {
-  const double magnitude = static_cast<double>(std::fabs(expected.v));
-  return magnitude + kThreshold * expected.err + expected.half <= max_finite(output.dtype);
-}
-
 Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index) {
   Place place{.output = output.name, .index = index};
   place.coordinates.resize(output.axes.size());
@@ -172,21 +151,6 @@ Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t in
   return place;
 }
 
-bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
-                    const Tracked& expected) {
-  const double peak_margin = kThreshold * expected.err + expected.half;
-  return in_range(output, expected) &&
-         expected.peak + peak_margin <= max_finite(arithmetic.compute);
-}
-
-double allowed_error(const OutputInfo& output, const Tracked& expected, bool exact) {
-  const double magnitude = static_cast<double>(std::fabs(expected.v));
-  // A zero that nothing can move is stored as it is.
-  if (expected.is_exact_zero()) return 0.0;
-  // At a kink the largest right answer is stored, too.
-  return (exact ? 0.0 : expected.err) + storage_error(output, magnitude + expected.half);
-}
-
 double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,
                         const Tracked& expected) {
   const auto [exempt, scaled, allowed] = allowance(arithmetic, output, expected, false);
@@ -194,6 +158,7 @@ double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,
 }
 
 Outcome compare(const Comparison& comparison) {
+  if (auto outcome = compare_filtered(comparison)) return *std::move(outcome);
   Judge judge(comparison);
   comparison.study.for_each_expected(comparison.arithmetic, comparison.split, std::ref(judge),
                                      comparison.wanted);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "properties/ahead.h"
 
@@ -71,7 +72,7 @@ std::shared_ptr<const Case> unsplit(const std::shared_ptr<const Case>& c) {
 /// Whether the field is NaN where it counts.
 bool holds_nan(const reference::Problem& problem, const Field& field) {
   const Tensor& tensor = problem.c.batch.at(field.name);
-  if (!is_float(tensor.dtype)) return false;
+  if (tensor.all_finite()) return false;
   const std::int64_t positions = problem.sequences * problem.tokens;
   const std::int64_t each = is_positional(field) && positions > 0 ? tensor.size() / positions : 0;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
@@ -82,6 +83,12 @@ bool holds_nan(const reference::Problem& problem, const Field& field) {
 }
 
 }  // namespace
+
+struct CaseStudy::Approximations {
+  Arithmetic arithmetic;
+  bool split;
+  std::optional<reference::Approximation> entries;
+};
 
 struct CaseStudy::Expectations {
   Arithmetic arithmetic;
@@ -96,21 +103,37 @@ struct CaseStudy::Derived {
 };
 
 CaseStudy::CaseStudy(const reference::Loss& loss, Case c)
-    : CaseStudy(loss, std::make_shared<const Case>(std::move(c))) {}
+    : loss_(loss),
+      given_(std::exchange(c.split, {})),
+      whole_(std::make_shared<const Case>(std::move(c))),
+      refusal_(reference::expected_refusal(loss, *whole_)) {
+  if (!refusal_) problem_.emplace(loss.signature, *whole_);
+}
 
 CaseStudy::CaseStudy(const reference::Loss& loss, std::shared_ptr<const Case> c)
     : loss_(loss),
+      given_(c->split),
+      whole_(unsplit(c)),
       split_(std::move(c)),
-      whole_(unsplit(split_)),
       refusal_(reference::expected_refusal(loss, *whole_)) {
   if (!refusal_) problem_.emplace(loss.signature, *whole_);
 }
 
 CaseStudy::~CaseStudy() = default;
 
+const Case& CaseStudy::split() const {
+  if (!split_ && given_.whole()) split_ = whole_;
+  if (!split_) {
+    auto made = std::make_shared<Case>(*whole_);
+    made->split = given_;
+    split_ = std::move(made);
+  }
+  return *split_;
+}
+
 const reference::Problem& CaseStudy::problem(bool split) {
-  if (!split || split_ == whole_) return problem_.value();
-  if (!split_problem_) split_problem_.emplace(loss_.signature, *split_);
+  if (!split || given_.whole()) return problem_.value();
+  if (!split_problem_) split_problem_.emplace(loss_.signature, this->split());
   return *split_problem_;
 }
 
@@ -141,6 +164,21 @@ void CaseStudy::stream(const Arithmetic& arithmetic, bool split, Wanted wanted,
   reference::Problem asked = problem(split);
   asked.outputs.resize(count(wanted));
   reference::evaluate(loss_, asked, arithmetic, sink);
+}
+
+const reference::Approximation* CaseStudy::approximation(const Arithmetic& arithmetic, bool split) {
+  const auto& approximators = reference::approximators_of(loss_);
+  if (!filtered || approximators.empty() || !reference::is_coarse(arithmetic)) return nullptr;
+  if (total_entries(outputs()) > kKeptEntries) return nullptr;
+  for (const auto& known : approximations_) {
+    if (known->split == split && known->arithmetic == arithmetic) {
+      return known->entries ? &*known->entries : nullptr;
+    }
+  }
+  approximations_.push_back(std::make_unique<Approximations>(
+      Approximations{arithmetic, split, approximators.front()(problem(split), arithmetic)}));
+  const auto& entries = approximations_.back()->entries;
+  return entries ? &*entries : nullptr;
 }
 
 const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, bool split,
@@ -235,7 +273,7 @@ const Transformed* CaseStudy::transformed(const Transform& transform) {
   auto& slot = derived_[transform.name];
   if (!slot) {
     slot = std::make_unique<Derived>();
-    slot->transformed = transform.apply(signature(), *whole_, *split_);
+    slot->transformed = transform.apply(signature(), *whole_, split());
   }
   return slot->transformed ? &*slot->transformed : nullptr;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "properties/transforms.h"
+#include "reference/filter.h"
 #include "reference/reference.h"
 
 namespace lossgate::properties {
@@ -27,7 +28,7 @@ class CaseStudy {
   const reference::Loss& loss() const { return loss_; }
   const LossSignature& signature() const { return loss_.signature; }
   const Case& whole() const { return *whole_; }  ///< unsplit
-  const Case& split() const { return *split_; }  ///< as given
+  const Case& split() const;                     ///< as given
 
   /// Whether the case is one of those of which no second copy is kept for longer than needed.
   bool large() const;
@@ -60,6 +61,13 @@ class CaseStudy {
   bool any_expected(const Arithmetic& arithmetic, bool split, const Predicate& is_one,
                     Wanted wanted = Wanted::everything);
 
+  /// The same entries as double has them, in place of `everything`; null where only long double
+  /// will do (rule B9).
+  const reference::Approximation* approximation(const Arithmetic& arithmetic, bool split);
+  bool filtered = true;  ///< whether double is asked at all
+
+  std::size_t count(Wanted wanted) const;  ///< of outputs
+
   /// The same of the whole case under two arithmetics, side by side.
   using PairVisitor = std::function<void(std::size_t output, std::int64_t index,
                                          const reference::Tracked&, const reference::Tracked&)>;
@@ -80,11 +88,11 @@ class CaseStudy {
   std::optional<Sibling> sibling;
 
  private:
+  struct Approximations;
   struct Expectations;
   struct Derived;
 
   const reference::Problem& problem(bool split);
-  std::size_t count(Wanted wanted) const;  ///< of outputs
   void stream(const Arithmetic& arithmetic, bool split, Wanted wanted,
               reference::Sink<reference::Tracked>& sink);
   const Expectations& stored(const Arithmetic& arithmetic, bool split, Wanted wanted);
@@ -92,10 +100,13 @@ class CaseStudy {
   const Expectations* kept(const Arithmetic& arithmetic, bool split, Wanted wanted);
 
   const reference::Loss& loss_;
-  std::shared_ptr<const Case> split_, whole_;  ///< the same one where it is not split
+  Split given_;
+  std::shared_ptr<const Case> whole_;
+  mutable std::shared_ptr<const Case> split_;  ///< made where it is asked; whole_ where not split
   std::optional<Refusal> refusal_;
   std::optional<reference::Problem> problem_, split_problem_;  ///< the second where it is asked
   std::optional<bool> nan_at_valid_;
+  std::vector<std::unique_ptr<Approximations>> approximations_;
   std::vector<std::unique_ptr<Expectations>> expectations_;
   std::map<std::string_view, std::unique_ptr<Derived>> derived_;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -7,6 +8,7 @@
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
 #include "properties/checks.h"
+#include "properties/filtered.h"
 #include "properties/zero_upstream.h"
 
 namespace lossgate::properties {
@@ -42,11 +44,7 @@ std::set<OutputEntry> out_of_range(Evaluation& evaluation) {
 template <class Wanted>
 bool all_finite(Evaluation& evaluation, Wanted&& wanted) {
   for (const OutputInfo& output : evaluation.study().outputs()) {
-    if (!wanted(output)) continue;
-    const Tensor& tensor = *evaluation.actual().find(output.name);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      if (!std::isfinite(tensor.at(i))) return false;
-    }
+    if (wanted(output) && !evaluation.actual().find(output.name)->all_finite()) return false;
   }
   return true;
 }
@@ -55,6 +53,7 @@ bool all_finite(Evaluation& evaluation, Wanted&& wanted) {
 template <class Wanted>
 bool anything_must_be_finite(CaseStudy& study, const Arithmetic& arithmetic,
                              CaseStudy::Wanted asked, Wanted&& wanted) {
+  if (surely_must_be_finite(study, arithmetic, wanted)) return true;
   const auto is_one = [&](std::size_t o, std::int64_t, const Tracked& x) {
     const OutputInfo& output = study.outputs()[o];
     return wanted(output) && must_be_finite(arithmetic, output, x);
@@ -104,12 +103,8 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
 }
 
 bool has_finite_inputs(const CaseStudy& study) {
-  for (const auto& [name, tensor] : study.whole().batch.fields) {
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      if (!std::isfinite(tensor.at(i))) return false;
-    }
-  }
-  return true;
+  return std::ranges::all_of(study.whole().batch.fields,
+                             [](const auto& field) { return field.second.all_finite(); });
 }
 
 /// Without a formula: of finite inputs, no finite loss has a gradient that is no number.

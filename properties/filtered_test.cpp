@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same verdicts, whether double is asked or not.
+#include "properties/filtered.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "impl/catalog.h"
+#include "properties/property.h"
+#include "reference/given_case.h"
+
+namespace lossgate::properties {
+namespace {
+
+std::vector<const Property*> all_properties() {
+  std::vector<const Property*> all;
+  for (const Property& property : catalog()) all.push_back(&property);
+  return all;
+}
+
+std::vector<Outcome> outcomes(const reference::Loss& loss, const impl::Implementation& asked,
+                              const Case& c, bool filtered) {
+  CaseStudy study(loss, c);
+  study.filtered = filtered;
+  Evaluation evaluation(study, asked);
+  return check_all(evaluation, all_properties(), false);
+}
+
+void expect_same(const Outcome& fast, const Outcome& slow) {
+  EXPECT_EQ(fast.verdict, slow.verdict);
+  EXPECT_EQ(fast.reason, slow.reason);
+  EXPECT_EQ(fast.compared, slow.compared);
+  EXPECT_EQ(fast.no_digit, slow.no_digit);
+  EXPECT_GE(fast.worst_ratio, slow.worst_ratio);
+  EXPECT_LE(fast.worst_ratio, slow.worst_ratio * (1.0 + 0x1p-12) + 0x1p-12);
+  ASSERT_EQ(fast.violation.has_value(), slow.violation.has_value());
+  if (!fast.violation) return;
+  EXPECT_EQ(fast.violation->place.output, slow.violation->place.output);
+  EXPECT_EQ(fast.violation->place.index, slow.violation->place.index);
+  EXPECT_EQ(fast.violation->error_ratio, slow.violation->error_ratio);
+  EXPECT_EQ(fast.violation->allowed, slow.violation->allowed);
+  EXPECT_EQ(fast.violation->cause, slow.violation->cause);
+}
+
+/// Asks every implementation of every loss that has a filter, those that are wrong on purpose too.
+template <class Check>
+void for_every_implementation(int count, Check&& check) {
+  for (const impl::Implementation& asked : impl::catalog(true)) {
+    const reference::Loss& loss = *reference::find_loss(asked.loss);
+    if (reference::approximators_of(loss).empty()) continue;
+    for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+      reference::SmallCases cases(loss.signature, 31, 9);
+      for (int i = 0; i < count; ++i) {
+        Case c = cases.draw(dtype);
+        if (i % 2 == 0) c.split.parts = {{0, {0}}, {0, {}}};
+        for (std::int64_t s = 1; i % 2 == 0 && s < c.shape[Axis::sequences]; ++s) {
+          c.split.parts[1].sequences.push_back(s);
+        }
+        if (asked.unsupported && asked.unsupported(c)) continue;
+        SCOPED_TRACE(asked.name + ", " + asked.loss + ", " + std::string(name(dtype)) + ", case " +
+                     std::to_string(i));
+        check(loss, asked, c);
+      }
+    }
+  }
+}
+
+TEST(Filtered, VerdictsAreThoseOfTheLongDoubleReference) {
+  std::map<Verdict, int> seen;
+  for_every_implementation(4, [&](const auto& loss, const auto& asked, const Case& c) {
+    const auto fast = outcomes(loss, asked, c, true), slow = outcomes(loss, asked, c, false);
+    for (std::size_t i = 0; i < fast.size(); ++i) {
+      SCOPED_TRACE(catalog()[i].name);
+      expect_same(fast[i], slow[i]);
+      ++seen[fast[i].verdict];
+    }
+  });
+  EXPECT_GT(seen[Verdict::held], 1000);
+  EXPECT_GT(seen[Verdict::violated], 300);
+  EXPECT_GT(seen[Verdict::vacuous], 100);
+}
+
+TEST(Filtered, ComparisonsAreMostOfThoseThatHold) {
+  int held = 0, decided = 0;
+  for_every_implementation(4, [&](const auto& loss, const auto& asked, const Case& c) {
+    CaseStudy study(loss, c);
+    Evaluation evaluation(study, asked);
+    if (incomparable(evaluation)) return;
+    const Comparison comparison{
+        .study = study, .arithmetic = evaluation.arithmetic(), .actual = evaluation.actual()};
+    if (compare(comparison).violation) {
+      EXPECT_FALSE(compare_filtered(comparison)) << "what is violated is seen by the reference";
+      return;
+    }
+    ++held;
+    decided += compare_filtered(comparison).has_value();
+  });
+  EXPECT_GT(decided, held / 3) << decided << " of " << held;
+}
+
+}  // namespace
+}  // namespace lossgate::properties
