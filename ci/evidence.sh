@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures what verdicts are worth, and writes ci/EVIDENCE.md:
 #   ci/evidence.sh [--quick | --full] [--seed N] [KIND...]
-# KIND is one of bias, bounds, buckets, null_answers, recall, sensitivity, baselines, witnesses, mutation; without it all, the
+# KIND is one of bias, bounds, buckets, filter, null_answers, recall, sensitivity, baselines, witnesses, mutation; without it all, the
 # last two in --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on
 # where it was when it is stopped. What was measured before by this command stays on the page.
 # LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
@@ -53,7 +53,7 @@ mutation() {
     --command "ci/evidence.sh mutation"
 }
 
-counts=(bias bounds buckets null_answers recall sensitivity)  # in one program of ours
+counts=(bias bounds buckets filter null_answers recall sensitivity)  # in one program of ours
 long=(witnesses mutation)
 all=("${counts[@]}" baselines "${long[@]}")
 effort=--quick

@@ -18,6 +18,10 @@ const std::vector<Kind>& kinds() {
        "Many failures of each implementation that is wrong on purpose: are those of one cause taken "
        "for one, and those of two for two?",
        buckets},
+      {"filter",
+       "Verdicts with the filter in double and without it, of sound implementations and of wrong "
+       "ones: is one of them another?",
+       filter},
       {"gated",
        "Losses that are brought, under hostile cases until a gate notices something: those of "
        "--config.",

@@ -35,6 +35,7 @@ struct Kind {
 std::vector<Unit> bias(const Effort& effort);
 std::vector<Unit> bounds(const Effort& effort);
 std::vector<Unit> buckets(const Effort& effort);
+std::vector<Unit> filter(const Effort& effort);
 std::vector<Unit> gated(const Effort& effort);
 std::vector<Unit> null_answers(const Effort& effort);
 std::vector<Unit> recall(const Effort& effort);

@@ -26,6 +26,7 @@ class Section(NamedTuple):
 
 SECTIONS = (
     Section("Bounds", "bounds", sections.bounds),
+    Section("Filter", "filter", sections.filtered),
     Section("Null answers", "null_answers", sections.null_answers),
     Section("Recall", "recall", sections.recall),
     Section("Cause", "recall", sections.cause,

@@ -93,6 +93,14 @@ class Page(unittest.TestCase):
         other = {**part, "textbook": {"benign/loss": {"values": 9, "largest": 0.5, "steps": {"-4": 9}}}}
         self.assertEqual(figure(sections.bounds([part, other]), "outputs whose benign median").measured, "0 of 1")
 
+    def test_the_filter_may_change_no_verdict(self) -> None:
+        part = {"loss": "grpo", "dtype": "f32", "cases": 600_000, "verdicts": 10, "held": 4, "decided": 3,
+                "different": 0, "by_verdict": {"held": 8, "violated": 2}}
+        section = sections.filtered([part, part])
+        self.assertTrue(all(f.met for f in section[0]))
+        self.assertIn("16 held, 4 violated | 75", section[1][-1])
+        self.assertFalse(sections.filtered([part, {**part, "different": 1}])[0][0].met)
+
     def test_sensitivity_holds_the_worst_loss_against_the_goal(self) -> None:
         def unit(noticed: float, tenfold: int = 1) -> dict:
             fault = {"faults": 10, "missed": 0, "without_digit": 0, "smallest_noticed": noticed,
@@ -194,7 +202,7 @@ class Page(unittest.TestCase):
             Path(folder, "null_answers.json").write_text(json.dumps(record("null_answers", null_unit())))
             text = page(read_records(Path(folder)))
         self.assertIn("`ci/evidence.sh null_answers`, commit abc1234, seed 1", text)
-        self.assertIn("Not measured here: bounds, recall", text)
+        self.assertIn("Not measured here: bounds, filter, recall", text)
 
     def test_a_cell_does_not_end_at_a_bar(self) -> None:
         self.assertEqual(table(("a",), [("x|y",)])[-1], "| x\\|y |")

@@ -63,6 +63,27 @@ def bounds(units: list[dict]) -> Section:
     return figures, body
 
 
+def filtered(units: list[dict]) -> Section:
+    cases, different = (sum(u[key] for u in units) for key in ("cases", "different"))
+    figures = [
+        Figure("verdicts that the filter changes", "0", few(different, sum(u["verdicts"] for u in units)), different == 0),
+        Figure("cases that were asked with the filter and without it", ">= 10^6", f"{cases:,}", cases >= 10**6),
+    ]
+    rows = []
+    for loss, dtype in dict.fromkeys((u["loss"], u["dtype"]) for u in units):
+        of = [u for u in units if (u["loss"], u["dtype"]) == (loss, dtype)]
+        verdicts = Counter()
+        for unit in of:
+            verdicts.update(unit["by_verdict"])
+        decided, held = (sum(u[key] for u in of) for key in ("decided", "held"))
+        rows.append((loss, dtype, f"{sum(u['cases'] for u in of):,}",
+                     ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(verdicts.items())),
+                     percent(decided / held) if held else "", sum(u["different"] for u in of)))
+    return figures, ["Decided: the comparisons that hold for which long double was not needed. An f64 implementation is "
+                     "never asked in double.", "",
+                     *table(("loss", "dtype", "cases", "verdicts", "decided", "changed"), rows)]
+
+
 def null_answers(units: list[dict]) -> Section:
     right = [u for u in units if u["right"] + u["refused"] == u["cases"]]
     units = [u for u in units if u not in right]
