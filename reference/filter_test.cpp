@@ -74,7 +74,9 @@ void compare(Tally& tally, const Problem& problem, const Approximation& found, c
       const double share = used(found[o][i], kept.values[o][i]);
       tally.used = std::max(tally.used, share);
       ASSERT_LT(share, 0.1) << problem.outputs[o].name << " " << i << ": " << found[o][i].v
-                            << " +- " << found[o][i].err;
+                            << " +- " << found[o][i].err << ", exactly "
+                            << static_cast<double>(kept.values[o][i].v) << " +- "
+                            << kept.values[o][i].err;
     }
   }
 }

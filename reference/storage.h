@@ -6,18 +6,29 @@
 
 namespace lossgate::reference {
 
-/// What storing a result of this magnitude in the output's own dtype adds to its error: u_out |x| +
-/// eta_out (rule B3); nothing for integers.
-inline double storage_error(const OutputInfo& output, double magnitude) {
-  return is_float(output.dtype)
-             ? unit_roundoff(output.dtype) * magnitude + min_subnormal(output.dtype)
-             : 0.0;
-}
+/// What the formats of an output, and of what computes it, say of every entry: read once.
+struct Formats {
+  /// Computed in the widest format unless said otherwise.
+  explicit Formats(const OutputInfo& output, Dtype compute = Dtype::f64)
+      : largest(max_finite(output.dtype)),
+        largest_computed(max_finite(compute)),
+        roundoff(is_float(output.dtype) ? unit_roundoff(output.dtype) : 0.0),
+        eta(is_float(output.dtype) ? min_subnormal(output.dtype) : 0.0),
+        narrows(roundoff > unit_roundoff(compute)) {}
 
-/// Whether storing the output rounds what was computed in a wider format: once, and by no more than
-/// storage_error. T is for first-order estimates, not for that (rule B3).
-inline bool narrows(const Arithmetic& arithmetic, const OutputInfo& output) {
-  return is_float(output.dtype) && unit_roundoff(output.dtype) > unit_roundoff(arithmetic.compute);
+  /// What storing a result of this magnitude in the output's own dtype adds to its error: u_out |x|
+  /// + eta_out (rule B3); nothing for integers.
+  double storage_error(double magnitude) const { return roundoff * magnitude + eta; }
+
+  double largest, largest_computed;
+  double roundoff, eta;
+  /// Whether storing the output rounds what was computed in a wider format: once, and by no more
+  /// than storage_error. T is for first-order estimates, not for that (rule B3).
+  bool narrows;
+};
+
+inline double storage_error(const OutputInfo& output, double magnitude) {
+  return Formats(output).storage_error(magnitude);
 }
 
 }  // namespace lossgate::reference

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -18,6 +19,8 @@ class Positions {
   struct Pack {
     std::array<std::int64_t, kLanes> at;  ///< positions; the last one again where there are no more
     std::int64_t count;                   ///< how many are positions of their own
+
+    bool in_a_row() const { return count == kLanes && at.back() - at.front() == kLanes - 1; }
   };
 
   explicit Positions(const Problem& problem) {
@@ -26,14 +29,13 @@ class Positions {
     for (std::int64_t s = 0; s < problem.sequences; ++s) {
       first_.push_back(std::ssize(packs_));
       const std::int64_t begin = s * problem.tokens;
-      for (std::int64_t at = begin, seen = 0; at < begin + problem.tokens; ++at) {
+      std::int64_t seen = 0;
+      for (std::int64_t at = begin; at < begin + problem.tokens; ++at) {
         if (!valid[at]) continue;
-        if (seen++ % kLanes == 0) packs_.push_back({.at = {}, .count = 0});
-        Pack& pack = packs_.back();
-        for (std::int64_t i = pack.count++; i < kLanes; ++i) {
-          pack.at[static_cast<std::size_t>(i)] = at;
-        }
+        if (seen % kLanes == 0) packs_.push_back({.at = {}, .count = kLanes});
+        packs_.back().at[static_cast<std::size_t>(seen++ % kLanes)] = at;
       }
+      if (seen % kLanes != 0) close(packs_.back(), seen % kLanes);
       most_ = std::max(most_, std::ssize(packs_) - first_.back());
     }
     first_.push_back(std::ssize(packs_));
@@ -49,6 +51,12 @@ class Positions {
   }
 
  private:
+  static void close(Pack& pack, std::int64_t count) {
+    pack.count = count;
+    const auto end = pack.at.begin() + count;
+    std::fill(end, pack.at.end(), *(end - 1));
+  }
+
   std::vector<Pack> packs_;
   std::vector<std::int64_t> first_;
   std::int64_t most_ = 0;
@@ -83,12 +91,16 @@ class FieldReader<Lanes> {
  private:
   template <class T>
   LOSSGATE_LANEWISE Doubles read(const Positions::Pack& pack) const {
-    Doubles value;
-    for (int i = 0; i < kLanes; ++i) {
-      T element;
-      std::memcpy(&element, tensor_->element(pack.at[static_cast<std::size_t>(i)]), sizeof element);
-      value[i] = element;
+    std::array<T, kLanes> elements;
+    if (pack.in_a_row()) {
+      std::memcpy(elements.data(), tensor_->element(pack.at.front()), sizeof elements);
+    } else {
+      for (std::size_t i = 0; i < kLanes; ++i) {
+        std::memcpy(&elements[i], tensor_->element(pack.at[i]), sizeof(T));
+      }
     }
+    Doubles value;
+    for (int i = 0; i < kLanes; ++i) value[i] = elements[static_cast<std::size_t>(i)];
     return value;
   }
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scalars of several positions at once: what they decide, and what they leave open.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reference/given_case.h"
+#include "reference/lanes/positions.h"
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+/// A scope of plain f32 over no positions in particular.
+class LanesTest : public ::testing::Test {
+ protected:
+  Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+  Case c = SmallCases(*find_signature("grpo"), 1).draw(Dtype::f32);
+  Problem problem = Problem(*find_signature("grpo"), c);
+  Positions positions = Positions(problem);
+  LaneScope scope = LaneScope(arithmetic, positions);
+  ArithmeticScope exact = ArithmeticScope(arithmetic);
+};
+
+Lanes lanes_of(double v, double err, double half = 0.0) {
+  return {all_lanes(v), all_lanes(err), all_lanes(std::fabs(v)), all_lanes(half)};
+}
+
+TEST_F(LanesTest, DoNotTellABranchAtTheEdgeOfItsMargin) {
+  const double err = 0x1p-20, bound = kThreshold * err;
+  for (const double off : {-0.5, -0x1p-10, -0x1p-15, -0x1p-17, 0.0, 0x1p-17, 0x1p-15, 0.5}) {
+    const double margin = bound * (1.0 + off);
+    scope.doubt = {};
+    const Orders order = compare(lanes_of(margin, err), lanes_of(0.0, 0.0));
+    EXPECT_EQ(any(scope.doubt), std::fabs(off) < kFilterSlack) << off;
+    const Order expected = compare(Tracked{margin, err, 1.0, 0.0}, Tracked{0.0L, 0.0, 0.0, 0.0});
+    if (!any(scope.doubt)) EXPECT_EQ((order == expected)[0], -1) << off;
+  }
+}
+
+TEST_F(LanesTest, AreInTheOrderOfTheReferenceOrInDoubt) {
+  int told = 0;
+  for (int a = -3; a <= 3; ++a) {
+    for (int b = -3; b <= 3; ++b) {
+      for (const double err : {0.0, 0.2, 0.3, 1.0}) {
+        for (const double half : {0.0, 0.4}) {
+          for (const bool open : {false, true}) {
+            arithmetic.ties_open = open;
+            scope.doubt = {};
+            const Orders order = compare(lanes_of(a, err), lanes_of(b, 0.0, half));
+            if (any(scope.doubt)) continue;
+            const double x = a, y = b;
+            const Order expected =
+                compare(Tracked{x, err, std::fabs(x), 0.0}, Tracked{y, 0.0, std::fabs(y), half});
+            for (int i = 0; i < kLanes; ++i) EXPECT_EQ((order == expected)[i], -1) << a << " " << b;
+            ++told;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(told, 600);
+}
+
+TEST_F(LanesTest, DoubtWhatIsNotFiniteAndWhatMayNotFit) {
+  const auto doubts = [&](const auto& f) {
+    scope.doubt = {};
+    f();
+    return any(scope.doubt);
+  };
+  const double largest = max_finite(Dtype::f32);
+  const Lanes one = lanes_of(1.0, 0.0);
+  EXPECT_FALSE(doubts([&] { compare(lanes_of(1e30, 0.0), one); }));
+  for (const double beyond : {largest, 2.0 * largest, HUGE_VAL, std::nan("")}) {
+    EXPECT_TRUE(doubts([&] { compare(lanes_of(beyond, 0.0), one); })) << beyond;
+    EXPECT_TRUE(doubts([&] { silenced(one, lanes_of(beyond, 0.0)); })) << beyond;
+    EXPECT_TRUE(doubts([&] { exp(lanes_of(beyond, 0.0)); })) << beyond;
+  }
+  EXPECT_TRUE(doubts([&] { exp(lanes_of(1.0, 0.06)); })) << "the first-order analysis breaks";
+  EXPECT_FALSE(doubts([&] { exp(lanes_of(1.0, 0.04)); }));
+  EXPECT_TRUE(doubts([&] { void(one / lanes_of(1.0, 0.06)); }));
+  EXPECT_TRUE(doubts([&] { void(one / lanes_of(0.0, 0.0)); }));
+}
+
+TEST_F(LanesTest, GoBothWaysWhereTheyDifferAndDoubtEachInItsOwn) {
+  Lanes x = lanes_of(1.0, 0.0);
+  x.v[1] = -1.0;
+  const auto sided = [&](double positive, double negative) {
+    scope.doubt = {};
+    return choose(
+        value_of(x) > 0.0, [&] { return exp(lanes_of(positive, 0.0)); },
+        [&] { return exp(lanes_of(negative, 0.0)); });
+  };
+  const Lanes both = sided(1.0, 2.0);
+  EXPECT_NEAR(both.v[0], std::exp(1.0), 1e-12);
+  EXPECT_NEAR(both.v[1], std::exp(2.0), 1e-12);
+  EXPECT_FALSE(any(scope.doubt));
+  sided(1.0, 1e6);
+  EXPECT_EQ(scope.doubt[0], 0) << "the other lane's doubt";
+  EXPECT_EQ(scope.doubt[1], -1);
+  scope.live[1] = 0;
+  sided(1.0, 1e6);
+  EXPECT_FALSE(any(scope.doubt)) << "nobody is there";
+}
+
+TEST_F(LanesTest, AddUpTheLanesThatAreLive) {
+  Sum<Lanes> sum(16);
+  Sum<Tracked> expected(16);
+  for (int i = 0; i < 5; ++i) {
+    Lanes term = lanes_of(1.0 + i, 0x1p-20, 0x1p-30);
+    term.v[1] = -0x1p40;
+    scope.live[1] = i < 2 ? -1 : 0;
+    sum.add(term);
+    for (int lane = 0; lane < (i < 2 ? 2 : 1); ++lane) {
+      const double v = term.v[lane];
+      expected.add({v, 0x1p-20, 1.0 + i, 0x1p-30});
+    }
+  }
+  const Lanes value = sum.value();
+  const Tracked exact_value = expected.value();
+  for (int i = 0; i < kLanes; ++i) {
+    EXPECT_EQ(value.v[i], static_cast<double>(exact_value.v));
+    EXPECT_DOUBLE_EQ(value.err[i], exact_value.err);
+    EXPECT_DOUBLE_EQ(value.peak[i], exact_value.peak);
+    EXPECT_DOUBLE_EQ(value.half[i], exact_value.half);
+  }
+}
+
+}  // namespace
+}  // namespace lossgate::reference
