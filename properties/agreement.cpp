@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "properties/allowance.h"
 #include "properties/behind_mask.h"
 #include "properties/filtered.h"
 #include "properties/zero_upstream.h"
@@ -13,6 +14,7 @@
 namespace lossgate::properties {
 namespace {
 
+using reference::Formats;
 using reference::kThreshold;
 using reference::Tracked;
 
@@ -90,7 +92,7 @@ class Judge {
         std::isfinite(actual) ? static_cast<double>(std::fabs(actual - expected.v)) : kInfinity;
     const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
     const auto [exempt, scaled, allowed] =
-        allowance(comparison_.arithmetic, output, expected, exact);
+        allowance(Formats(output, comparison_.arithmetic.compute), expected, exact);
     ++compared_;
     // An infinity that stands in the input is exact, and no moderate number is near it. One that
     // Real or double overflowed to has an infinite bound: nothing is said.
@@ -137,6 +139,19 @@ class Judge {
 
 }  // namespace
 
+bool in_range(const OutputInfo& output, const Tracked& expected) {
+  return in_range(Formats(output), expected);
+}
+
+bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
+                    const Tracked& expected) {
+  return must_be_finite(Formats(output, arithmetic.compute), expected);
+}
+
+double allowed_error(const OutputInfo& output, const Tracked& expected, bool exact) {
+  return allowance(Formats(output), expected, exact).allowed;
+}
+
 Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index) {
   Place place{.output = output.name, .index = index};
   place.coordinates.resize(output.axes.size());
@@ -153,7 +168,8 @@ Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t in
 
 double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,
                         const Tracked& expected) {
-  const auto [exempt, scaled, allowed] = allowance(arithmetic, output, expected, false);
+  const auto [exempt, scaled, allowed] =
+      allowance(Formats(output, arithmetic.compute), expected, false);
   return exempt + kThreshold * scaled;
 }
 

@@ -4,14 +4,29 @@
 #include <cstdint>
 #include <string>
 
-#include "properties/allowance.h"
 #include "properties/evaluation.h"
 #include "properties/verdict.h"
+#include "reference/storage.h"
 
 namespace lossgate::properties {
 
+using reference::storage_error;
+
 /// The place of an output entry, with what the mask says of it.
 Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index);
+
+/// Whether the output's dtype holds whatever the expectation allows.
+bool in_range(const OutputInfo& output, const reference::Tracked& expected);
+
+/// Whether value and peak of an expectation are certainly within range: there the actual must be
+/// finite (rule C1). `peak` comes from the stable form.
+bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
+                    const reference::Tracked& expected);
+
+/// The error allowed to a stored entry, storage included (rule B3): a distance beyond `half` is
+/// wrong from kThreshold times this on. `exact` entries must be correctly rounded.
+double allowed_error(const OutputInfo& output, const reference::Tracked& expected,
+                     bool exact = false);
 
 /// How far a stored entry of such an arithmetic may lie from the expectation before it is wrong.
 double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,

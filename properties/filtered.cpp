@@ -5,11 +5,14 @@
 #include <cmath>
 #include <limits>
 
+#include "properties/allowance.h"
+
 namespace lossgate::properties {
 namespace {
 
 using reference::Approximate;
 using reference::Approximation;
+using reference::Formats;
 using reference::kFilterSlack;
 using reference::kThreshold;
 
@@ -20,50 +23,41 @@ Approximate at_most(const Approximate& x) {
   return {raised(std::fabs(x.v)), x.err + more, raised(x.peak), raised(x.half)};
 }
 
-/// Counts what surely holds in one output.
-class Certain {
- public:
-  Certain(const Comparison& comparison, const OutputInfo& output)
-      : comparison_(comparison), output_(output), actual_(*comparison.actual.find(output.name)) {}
+/// What was counted of entries that surely hold.
+struct Count {
+  std::int64_t compared = 0, no_digit = 0;
+  double worst = 0.0;
 
-  /// Whether every entry holds for sure.
-  bool all_hold(const std::vector<Approximate>& entries, Outcome& outcome) const {
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (!holds(actual_.at(place(static_cast<std::int64_t>(i))), entries[i], outcome)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
- private:
-  std::int64_t place(std::int64_t index) const {
-    if (!comparison_.moved) return index;
-    return comparison_.moved->index_of(output_, actual_.extents, index);
-  }
-
-  bool holds(double actual, const Approximate& x, Outcome& outcome) const {
-    // False of what is not finite, too.
-    if (!must_be_finite(comparison_.arithmetic, output_, at_most(x))) return false;
-    const double distance = std::fabs(actual - x.v), open = kFilterSlack * x.err;
-    const auto [exempt, scaled, allowed] = allowance(comparison_.arithmetic, output_, x, false);
-    const double excess = distance + 2.0 * open - exempt * (1.0 - 2.0 * kFilterSlack);
-    const double ratio = excess <= 0.0 ? 0.0 : excess / (scaled * (1.0 - 2.0 * kFilterSlack));
-    if (!(ratio <= kThreshold)) return false;
+  /// Whether this one does; false of what is not finite, too.
+  bool add(const Formats& formats, double actual, const Approximate& x) {
+    constexpr double kLess = 1.0 - 2.0 * kFilterSlack, kMore = 1.0 + 2.0 * kFilterSlack;
+    if (!must_be_finite(formats, at_most(x))) return false;
+    const double open = kFilterSlack * x.err;
+    const auto [exempt, scaled, allowed] = allowance(formats, x, false);
+    const double excess = std::fabs(actual - x.v) + 2.0 * open - kLess * exempt;
+    if (!(excess <= kThreshold * kLess * scaled)) return false;
+    if (excess > 0.0) worst = std::max(worst, excess / (kLess * scaled));
     const double bound = kThreshold * allowed, value = std::fabs(x.v);
-    const bool no_digit = bound * (1.0 - 2.0 * kFilterSlack) >= value + open;
-    const bool digit = bound * (1.0 + 2.0 * kFilterSlack) < value - open;
-    if (allowed > 0.0 && !no_digit && !digit) return false;
-    outcome.no_digit += allowed > 0.0 && no_digit;
-    outcome.worst_ratio = std::max(outcome.worst_ratio, ratio);
-    ++outcome.compared;
+    const bool without_digit = kLess * bound >= value + open;
+    if (allowed > 0.0 && !without_digit && !(kMore * bound < value - open)) return false;
+    no_digit += allowed > 0.0 && without_digit;
+    ++compared;
     return true;
   }
-
-  const Comparison& comparison_;
-  const OutputInfo& output_;
-  const Tensor& actual_;
 };
+
+/// Nothing where an entry of the output may not hold.
+std::optional<Count> count(const Comparison& comparison, const OutputInfo& output, Count counted,
+                           const std::vector<Approximate>& entries) {
+  const Formats formats(output, comparison.arithmetic.compute);
+  const Tensor& actual = *comparison.actual.find(output.name);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    auto at = static_cast<std::int64_t>(i);
+    if (comparison.moved) at = comparison.moved->index_of(output, actual.extents, at);
+    if (!counted.add(formats, actual.at(at), entries[i])) return std::nullopt;
+  }
+  return counted;
+}
 
 }  // namespace
 
@@ -72,17 +66,17 @@ std::optional<Outcome> compare_filtered(const Comparison& comparison) {
   const Approximation* expected =
       comparison.study.approximation(comparison.arithmetic, comparison.split);
   if (!expected) return std::nullopt;
-  Outcome outcome;
-  for (std::size_t o = 0; o < comparison.study.count(comparison.wanted); ++o) {
-    const Certain certain(comparison, comparison.study.outputs()[o]);
-    if (!certain.all_hold((*expected)[o], outcome)) return std::nullopt;
+  std::optional<Count> counted = Count();
+  for (std::size_t o = 0; counted && o < comparison.study.count(comparison.wanted); ++o) {
+    counted = count(comparison, comparison.study.outputs()[o], *counted, (*expected)[o]);
   }
-  if (outcome.compared == 0) return std::nullopt;
-  if (outcome.no_digit == outcome.compared) {
-    outcome.verdict = Verdict::vacuous;
-    outcome.reason = "no digit";
-  }
-  return outcome;
+  if (!counted || counted->compared == 0) return std::nullopt;
+  const bool digits = counted->no_digit < counted->compared;
+  return Outcome{.verdict = digits ? Verdict::held : Verdict::vacuous,
+                 .reason = digits ? "" : "no digit",
+                 .worst_ratio = counted->worst,
+                 .compared = counted->compared,
+                 .no_digit = counted->no_digit};
 }
 
 bool surely_must_be_finite(CaseStudy& study, const Arithmetic& arithmetic,
@@ -90,11 +84,9 @@ bool surely_must_be_finite(CaseStudy& study, const Arithmetic& arithmetic,
   const Approximation* expected = study.approximation(arithmetic, false);
   for (std::size_t o = 0; expected && o < expected->size(); ++o) {
     const OutputInfo& output = study.outputs()[o];
-    if (asked(output) && std::ranges::any_of((*expected)[o], [&](const Approximate& x) {
-          return must_be_finite(arithmetic, output, at_most(x));
-        })) {
-      return true;
-    }
+    const Formats formats(output, arithmetic.compute);
+    const auto must = [&](const Approximate& x) { return must_be_finite(formats, at_most(x)); };
+    if (asked(output) && std::ranges::any_of((*expected)[o], must)) return true;
   }
   return false;
 }

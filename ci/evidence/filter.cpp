@@ -61,9 +61,9 @@ struct Counted {
     const Outcome& agreement = second[2];
     if (agreement.violation || agreement.compared == 0) return;
     ++held;
-    decided +=
-        compare_filtered({.study = fast, .arithmetic = one.arithmetic(), .actual = one.actual()})
-            .has_value();
+    decided += properties::compare_filtered(
+                   {.study = fast, .arithmetic = one.arithmetic(), .actual = one.actual()})
+                   .has_value();
   }
 };
 
