@@ -19,8 +19,8 @@ using reference::kThreshold;
 /// The largest that the reference may have in each place.
 Approximate at_most(const Approximate& x) {
   const double more = kFilterSlack * x.err;
-  const auto raised = [&](double size) { return size + kFilterSlack * size + more; };
-  return {raised(std::fabs(x.v)), x.err + more, raised(x.peak), raised(x.half)};
+  const double peak = x.peak + kFilterSlack * x.peak + more;
+  return {std::fabs(x.v) + more, x.err + more, peak, x.half + more};
 }
 
 /// What was counted of entries that surely hold.
@@ -32,9 +32,9 @@ struct Count {
   bool add(const Formats& formats, double actual, const Approximate& x) {
     constexpr double kLess = 1.0 - 2.0 * kFilterSlack, kMore = 1.0 + 2.0 * kFilterSlack;
     if (!must_be_finite(formats, at_most(x))) return false;
-    const double open = kFilterSlack * x.err;
+    const double open = kFilterSlack * x.err;  // of the value, of the half-width and of its store
     const auto [exempt, scaled, allowed] = allowance(formats, x, false);
-    const double excess = std::fabs(actual - x.v) + 2.0 * open - kLess * exempt;
+    const double excess = std::fabs(actual - x.v) - exempt + 3.0 * open;
     if (!(excess <= kThreshold * kLess * scaled)) return false;
     if (excess > 0.0) worst = std::max(worst, excess / (kLess * scaled));
     const double bound = kThreshold * allowed, value = std::fabs(x.v);

@@ -13,8 +13,9 @@ namespace lossgate::reference {
 struct Loss;
 struct Problem;
 
-/// An expectation as the filter has it: v and half within kFilterSlack of err, and of themselves,
-/// err and peak within kFilterSlack of themselves, of what Tracked has (rule B9).
+/// An expectation as the filter has it: v and half within kFilterSlack of err, err of itself, and
+/// peak of both, of what Tracked has (rule B9). What a branch leaves open is rounded as well, so an
+/// error is never far smaller than a half-width.
 struct Approximate {
   double v = 0.0, err = 0.0, peak = 0.0, half = 0.0;
 

@@ -57,7 +57,7 @@ double used(const Approximate& x, const Tracked& exact) {
   const auto distance = [](double a, double b) { return std::fabs(a - b); };
   return std::max({share(static_cast<double>(std::fabs(x.v - exact.v)), exact.err),
                    share(distance(x.err, exact.err), exact.err),
-                   share(distance(x.half, exact.half), exact.half + exact.err),
+                   share(distance(x.half, exact.half), exact.err),
                    share(distance(x.peak, exact.peak), exact.peak + exact.err),
                    x.is_exact_zero() == exact.is_exact_zero() ? 0.0 : HUGE_VAL});
 }
