@@ -94,8 +94,8 @@ class Observations {
       : brought_(brought), stored_(stored), subject_(guarded(brought.implementation)) {
     const LossSignature& signature = brought.loss.signature;
     for (int i = 0; i < kCases; ++i) {
-      fuzz::Choices choices(
-          fuzz::case_seed(kSeed, signature.id, stored, static_cast<std::uint64_t>(i)));
+      fuzz::Choices choices = fuzz::case_choices(kSeed, signature.id, stored, fuzz::Profile::benign,
+                                                 static_cast<std::uint64_t>(i));
       Case c = fuzz::draw_case(signature, stored, fuzz::Profile::benign, choices);
       c.split = {};
       if (subject_.unsupported(c)) continue;

@@ -136,8 +136,8 @@ std::vector<Plan::Stream> Plan::streams_of(const impl::Implementation& variant) 
 
 PlannedCase Plan::drawn(const Stream& stream, fuzz::Profile profile, std::int64_t index) const {
   const LossSignature& signature = stream.loss->signature;
-  fuzz::Choices choices(fuzz::case_seed(options_.seed, signature.id, stream.dtype,
-                                        static_cast<std::uint64_t>(index)));
+  fuzz::Choices choices = fuzz::case_choices(options_.seed, signature.id, stream.dtype, profile,
+                                             static_cast<std::uint64_t>(index));
   PlannedCase planned;
   planned.loss = stream.loss;
   planned.dtype = stream.dtype;

@@ -86,8 +86,8 @@ std::vector<Kind> failures(const Asked& asked, Dtype dtype, ContractTrial& trial
   for (int i = 0; i < kHostileCases + kBenignCases; ++i) {
     const auto profile = i < kHostileCases ? fuzz::Profile::hostile : fuzz::Profile::benign;
     const LossSignature& signature = asked.loss().signature;
-    fuzz::Choices choices(
-        fuzz::case_seed(kSeed, signature.id, dtype, static_cast<std::uint64_t>(i)));
+    fuzz::Choices choices =
+        fuzz::case_choices(kSeed, signature.id, dtype, profile, static_cast<std::uint64_t>(i));
     const Case c = fuzz::draw_case(signature, dtype, profile, choices);
     if (asked.implementation().unsupported(c)) continue;
     CaseStudy study(asked.loss(), c);

@@ -18,9 +18,8 @@ constexpr int kEnough = 2;         ///< cases that show a difference
 std::vector<Case> draw(const Formula& formula, fuzz::Profile profile, int count) {
   std::vector<Case> cases;
   for (int i = 0; i < count; ++i) {
-    const auto seed = fuzz::case_seed(kSeed, formula.signature().id, formula.dtype(),
-                                      static_cast<std::uint64_t>(i));
-    fuzz::Choices choices(seed);
+    fuzz::Choices choices = fuzz::case_choices(kSeed, formula.signature().id, formula.dtype(),
+                                               profile, static_cast<std::uint64_t>(i));
     Case c = fuzz::draw_case(formula.signature(), formula.dtype(), profile, choices);
     c.split = {};
     c.layout = Layout::contiguous;

@@ -12,7 +12,7 @@ namespace lossgate::fuzz {
 
 inline Case draw(const LossSignature& signature, Dtype dtype, Profile profile,
                  std::uint64_t index) {
-  Choices choices(case_seed(1, signature.id, dtype, index));
+  Choices choices = case_choices(1, signature.id, dtype, profile, index);
   return draw_case(signature, dtype, profile, choices);
 }
 

@@ -24,7 +24,18 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 void Choices::enter(std::string_view axis) {
-  if (!from_bytes_) state_ = mix(mix(root_ + kGolden) ^ hash_of(axis));
+  if (from_bytes_) return;
+  state_ = mix(mix(root_ + kGolden) ^ hash_of(axis));
+  if (!dealer_) return;
+  for (std::uint64_t& share : shares_) share = dealer_->next();
+  drawn_ = 0;
+}
+
+std::uint64_t Choices::next() {
+  const std::uint64_t word = mix(state_ += kGolden);
+  if (drawn_ == shares_.size()) return word;
+  constexpr std::uint64_t kShare = ~std::uint64_t{0} / Turn::kPlaces + 1;
+  return shares_[drawn_++] * kShare + word % kShare;
 }
 
 std::uint64_t Choices::take(int byte_count) {

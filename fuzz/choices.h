@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+
+#include "fuzz/turn.h"
 
 namespace lossgate::fuzz {
 
@@ -31,12 +35,15 @@ class Choices {
   /// 2014).
   explicit Choices(std::uint64_t seed) : root_(seed), state_(seed) {}
 
+  /// The same for one of several cases, which deal out the first two draws of each axis.
+  Choices(std::uint64_t seed, Turn turn) : root_(seed), state_(seed), dealer_(Dealer(turn)) {}
+
   /// The bytes must outlive the choices.
   explicit Choices(std::span<const std::uint8_t> bytes) : rest_(bytes), from_bytes_(true) {}
 
   /// The draws that follow belong to the named axis. With a seed they depend on seed and axis
-  /// alone, so that a new draw on one axis leaves the others as they were; bytes are read on in
-  /// order.
+  /// alone, so that a new draw on one axis leaves the others as they were, but for what cases of a
+  /// turn deal out; bytes are read on in order.
   void enter(std::string_view axis);
 
   /// Uniform in [low, high].
@@ -67,7 +74,7 @@ class Choices {
   }
 
  private:
-  std::uint64_t next() { return mix(state_ += kGolden); }
+  std::uint64_t next();
   std::uint64_t take(int byte_count);
 
   /// Uniform in [0, 1): 53 bits from a seed, as many bytes as asked for from bytes.
@@ -79,6 +86,9 @@ class Choices {
 
   std::uint64_t root_ = 0;
   std::uint64_t state_ = 0;
+  std::optional<Dealer> dealer_;
+  std::array<std::uint64_t, 2> shares_{};  ///< of the axis's first draws
+  std::size_t drawn_ = 2;                  ///< of them
   std::span<const std::uint8_t> rest_;
   bool from_bytes_ = false;
 };

@@ -292,9 +292,4 @@ Case draw_like(const LossSignature& signature, const Case& like, Keep keep, Prof
   return Drawing(signature, like, keep, profile, choices).draw();
 }
 
-std::uint64_t case_seed(std::uint64_t root_seed, std::string_view loss_id, Dtype dtype,
-                        std::uint64_t index) {
-  return mix(mix(mix(root_seed ^ hash_of(loss_id)) + hash_of(name(dtype))) + index);
-}
-
 }  // namespace lossgate::fuzz

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <string_view>
-
+#include "fuzz/case_seed.h"
 #include "fuzz/profile.h"
 #include "reference/spec/case.h"
 #include "reference/spec/signature.h"
@@ -23,9 +21,5 @@ enum class Keep { frame, positions };
 /// only the dtype is looked at.
 Case draw_like(const LossSignature& signature, const Case& like, Keep keep, Profile profile,
                Choices& choices);
-
-/// The seed of the index-th case of a run, whoever draws it.
-std::uint64_t case_seed(std::uint64_t root_seed, std::string_view loss_id, Dtype dtype,
-                        std::uint64_t index);
 
 }  // namespace lossgate::fuzz

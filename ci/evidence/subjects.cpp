@@ -47,8 +47,8 @@ std::vector<Sound> sound_subjects(const Effort& effort) {
 
 Case drawn(const reference::Loss& loss, Dtype dtype, fuzz::Profile profile, std::uint64_t seed,
            std::int64_t index) {
-  fuzz::Choices choices(
-      fuzz::case_seed(seed, loss.signature.id, dtype, static_cast<std::uint64_t>(index)));
+  fuzz::Choices choices = fuzz::case_choices(seed, loss.signature.id, dtype, profile,
+                                             static_cast<std::uint64_t>(index));
   return fuzz::draw_case(loss.signature, dtype, profile, choices);
 }
 
