@@ -52,8 +52,10 @@ void EdgeList::add(Dtype dtype, double edge) {
 EdgeList log_ratio_edges(const LossSpec& spec, Dtype dtype) {
   EdgeList edges;
   for (double edge : kLogRatioEdges) edges.add(dtype, edge);
+  edges.begin_own();
   for_each_number(spec, [&](double x) {
     edges.add(dtype, x);
+    edges.add(dtype, 1.25 * x);
     if (x > 0.0) edges.add(dtype, portable_log(x));
     if (x > 0.0) edges.add(dtype, portable_log(1.0 + x));
     if (x > 0.0 && x < 1.0) edges.add(dtype, portable_log(1.0 - x));

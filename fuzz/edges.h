@@ -17,14 +17,22 @@ class EdgeList {
   std::span<const double> all() const& { return {edges_.data(), count_}; }
   std::span<const double> all() const&& = delete;  ///< would outlive the list
 
+  /// Those added from now on are the case's own, not what every case has.
+  void begin_own() { own_from_ = count_; }
+  /// All where there are none.
+  std::span<const double> own() const& {
+    return own_from_ < count_ ? all().subspan(own_from_) : all();
+  }
+  std::span<const double> own() const&& = delete;
+
  private:
   std::array<double, 96> edges_{};
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, own_from_ = 0;
 };
 
 /// Log-ratios, either sign: the usual clamps, clip edges and thresholds of exp in every format, and
-/// those that the options of this case put somewhere else: for an option x, x, log(1 + x),
-/// log(1 - x), log x.
+/// the case's own, which its options put somewhere else: for an option x, x, a little beyond it,
+/// log(1 + x), log(1 - x), log x.
 EdgeList log_ratio_edges(const LossSpec& spec, Dtype dtype);
 
 /// Differences of values: the options themselves, and where a square overflows.

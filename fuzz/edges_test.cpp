@@ -81,5 +81,17 @@ TEST(Edges, SquaresOfValueEdgesFallOnBothSidesOfTheRange) {
   }
 }
 
+TEST(EdgeList, TellsTheEdgesOfACaseFromThoseOfAll) {
+  LossSpec spec;
+  const EdgeList common = log_ratio_edges(spec, Dtype::f64);
+  EXPECT_EQ(common.own().size(), common.all().size()) << "nothing is its own";
+  spec.options = {{"clamp", 8.0}, {"off", None{}}};
+  const EdgeList edges = log_ratio_edges(spec, Dtype::f64);
+  EXPECT_LT(edges.own().size(), edges.all().size());
+  EXPECT_EQ(edges.own().front(), 8.0);
+  EXPECT_TRUE(std::ranges::count(edges.own(), 10.0)) << "a little beyond";
+  EXPECT_FALSE(std::ranges::count(edges.own(), 88.0));
+}
+
 }  // namespace
 }  // namespace lossgate::fuzz

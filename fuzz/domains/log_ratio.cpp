@@ -39,7 +39,7 @@ double draw_base(Base base, Choices& choices) {
 }
 
 double draw_edge(const EdgeList& edges, Dtype dtype, Choices& choices) {
-  const double edge = choices.one_of(edges.all());
+  const double edge = choices.one_of(choices.sometimes(0.5) ? edges.own() : edges.all());
   const double stepped = step_ulps(dtype, edge, static_cast<int>(choices.integer(-1, 1)));
   return choices.sometimes(0.4) ? -stepped : stepped;
 }
