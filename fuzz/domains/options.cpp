@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace lossgate::fuzz {
 namespace {
@@ -10,7 +11,13 @@ namespace {
 enum class Number { standard, none, near_standard, within, low_end, high_end };
 
 constexpr Share<Number> kNumbers[] = {
-    {Number::standard, {16, 8, 4}},     {Number::none, {1, 3, 3}},
+    {Number::standard, {17, 8, 4}}, {Number::near_standard, {2, 1, 1}}, {Number::within, {1, 3, 2}},
+    {Number::low_end, {0, 2, 3}},   {Number::high_end, {0, 2, 3}},
+};
+
+/// Of a limit, which is about as often off as on.
+constexpr Share<Number> kLimits[] = {
+    {Number::standard, {16, 3, 4}},     {Number::none, {1, 7, 3}},
     {Number::near_standard, {2, 1, 1}}, {Number::within, {1, 2, 2}},
     {Number::low_end, {0, 2, 3}},       {Number::high_end, {0, 2, 3}},
 };
@@ -29,15 +36,15 @@ double within(double low, double high, Choices& choices) {
 }
 
 OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
-  const Number kind = pick(kNumbers, temper, choices);
+  const Number kind =
+      option.nullable ? pick(kLimits, temper, choices) : pick(kNumbers, temper, choices);
   const double* standard = std::get_if<double>(&option.standard);
   double value = 0.0;
   switch (kind) {
     case Number::standard:
       return option.standard;
     case Number::none:
-      if (option.nullable) return None{};
-      return option.standard;
+      return None{};
     case Number::near_standard: {
       constexpr double kFactors[] = {0.5, 0.75, 1.5, 2.0};
       if (standard && *standard != 0.0) {
@@ -61,21 +68,39 @@ OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
                               : option.standard;
 }
 
+/// The default in half of the cases or a little more, in a plain one mostly: one draw, so that
+/// cases of a turn deal out what comes of it.
+OptionValue draw_flag(const Option& option, Temper temper, Choices& choices) {
+  const double* standard = std::get_if<double>(&option.standard);
+  const double other = standard && *standard == option.low ? option.high : option.low;
+  return choices.sometimes(temper == Temper::plain ? 0.125 : 0.375) ? OptionValue(other)
+                                                                    : option.standard;
+}
+
+OptionValue draw_choice(const Option& option, Temper temper, Choices& choices) {
+  if (option.choices.empty()) return option.standard;
+  const auto count = static_cast<int>(option.choices.size());
+  std::vector<int> weights(option.choices.size(), temper == Temper::plain ? 1 : 3);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (OptionValue(option.choices[i]) == option.standard) {
+      weights[i] += temper == Temper::plain ? 3 * count : count;
+    }
+  }
+  if (option.nullable && choices.sometimes(0.1)) return None{};
+  return option.choices[choices.weighted(weights)];
+}
+
 }  // namespace
 
 OptionValue draw_option(const Option& option, Temper temper, Choices& choices) {
-  const double keep = temper == Temper::plain ? 0.75 : 0.25;
   switch (option.kind) {
     case Option::Kind::real:
     case Option::Kind::integer:
       return draw_number(option, temper, choices);
     case Option::Kind::flag:
-      if (!choices.sometimes(1.0 - keep)) return option.standard;
-      return choices.sometimes(0.5) ? option.high : option.low;
+      return draw_flag(option, temper, choices);
     case Option::Kind::choice:
-      if (option.nullable && choices.sometimes(0.1)) return None{};
-      if (option.choices.empty() || !choices.sometimes(1.0 - keep)) return option.standard;
-      return choices.one_of(std::span<const std::string>(option.choices));
+      return draw_choice(option, temper, choices);
   }
   return option.standard;
 }
@@ -86,6 +111,7 @@ LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choic
     spec.reduction = choices.one_of(std::span<const Reduction>(signature.reductions));
   }
   for (std::size_t i = 0; i < signature.options.size(); ++i) {
+    choices.enter(signature.options[i].name);
     spec.options[i].second = draw_option(signature.options[i], temper, choices);
   }
   return spec;
