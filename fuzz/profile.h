@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "fuzz/choices.h"
 
@@ -58,14 +60,49 @@ Kind pick(const Share<Kind> (&table)[n], Temper temper, Choices& choices) {
   return table[choices.weighted(weights)].kind;
 }
 
-/// The tempers of a case's axes. A hostile case is nasty on a few axes, on half, or on all of them:
-/// a case that is extreme everywhere shows one overflow and hides every other fault behind it.
+/// How the kinds of an axis lie in a case: one kind everywhere, another in each sequence, or
+/// another at each position.
+enum class Spread { whole, sequences, positions };
+
+inline Spread pick_spread(Temper temper, Choices& choices) {
+  if (temper == Temper::plain) return Spread::whole;
+  constexpr int kWeights[] = {1, 1, 3};
+  return static_cast<Spread>(choices.weighted(kWeights));
+}
+
+/// The kinds of a table that have a weight, dealt to the parts of one case: none comes again before
+/// all were there, so that few parts hold many kinds.
+template <class Kind>
+class Deal {
+ public:
+  template <std::size_t n>
+  Deal(const Share<Kind> (&table)[n], Temper temper) {
+    for (const auto& [kind, weights] : table) {
+      if (weights[static_cast<std::size_t>(temper)] > 0) kinds_.push_back(kind);
+    }
+  }
+
+  Kind next(Choices& choices) {
+    if (left_ == 0) left_ = kinds_.size();
+    const auto at = choices.integer(0, static_cast<std::int64_t>(left_) - 1);
+    std::swap(kinds_[static_cast<std::size_t>(at)], kinds_[--left_]);
+    return kinds_[left_];
+  }
+
+ private:
+  std::vector<Kind> kinds_;
+  std::size_t left_ = 0;  ///< that this round has not dealt yet
+};
+
+/// The tempers of a case's axes. A hostile case is nasty on most of them or on all. What is extreme
+/// at every position shows one overflow and hides every other fault behind it, so most axes hold
+/// milder kinds beside (Deal).
 class Tempers {
  public:
   Tempers(Profile profile, Choices& choices) : profile_(profile) {
     if (profile == Profile::benign) return;
     choices.enter("temper");
-    constexpr double kShares[] = {0.5, 0.75, 1.0};
+    constexpr double kShares[] = {0.75, 1.0};
     nasty_share_ = choices.one_of(kShares);
   }
 

@@ -55,20 +55,33 @@ AdvantageForm pick_advantage_form(Temper temper, Choices& choices) {
   return pick(kForms, temper, choices);
 }
 
-void draw_advantages(const Column& column, Temper temper, Choices& choices) {
-  Tensor& tensor = *column.tensor;
-  const AdvantageForm form = pick(kForms, temper, choices);
-  const std::int64_t sequences = tensor.extents.empty() ? 1 : tensor.extents.front();
-  const std::int64_t row = tensor.size() / std::max<std::int64_t>(sequences, 1);
+namespace {
+
+/// The `run` entries from `first` on, `row` of them a sequence's.
+void draw_run(AdvantageForm form, Tensor& tensor, std::int64_t first, std::int64_t run,
+              std::int64_t row, Choices& choices) {
   const double shared = is_shared(form) ? draw_value(form, tensor.dtype, choices) : 0.0;
   double value = shared;
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+  for (std::int64_t i = 0; i < run; ++i) {
     const bool fresh = form != AdvantageForm::per_sequence || i % row == 0;
     if (form == AdvantageForm::opposite) value = i % 2 ? -shared : shared;
-    if (form == AdvantageForm::cancelling)
-      value = (i + 1 == tensor.size() ? -1.0 * i : 1.0) * shared;
+    if (form == AdvantageForm::cancelling) value = (i + 1 == run ? -1.0 * i : 1.0) * shared;
     if (fresh && !is_shared(form)) value = draw_value(form, tensor.dtype, choices);
-    tensor.set(i, value);
+    tensor.set(first + i, value);
+  }
+}
+
+}  // namespace
+
+void draw_advantages(const Column& column, Temper temper, Choices& choices) {
+  Tensor& tensor = *column.tensor;
+  const bool mixed = temper != Temper::plain && choices.sometimes(0.5);
+  const AdvantageForm common = pick(kForms, temper, choices);
+  Deal deal(kForms, temper);
+  const std::int64_t row = std::max<std::int64_t>(run_of(Spread::sequences, tensor), 1);
+  const std::int64_t run = mixed ? row : tensor.size();
+  for (std::int64_t first = 0; first < tensor.size(); first += run) {
+    draw_run(mixed ? deal.next(choices) : common, tensor, first, run, row, choices);
   }
 }
 

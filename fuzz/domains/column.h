@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "fuzz/profile.h"
 #include "reference/spec/case.h"
 
 namespace lossgate::fuzz {
@@ -20,6 +21,13 @@ using Columns = std::span<Column>;
 
 /// The most fields that are drawn in relation to one first field.
 inline constexpr std::size_t kMostColumns = 12;
+
+/// How many entries in a row are of one kind, of a field on sequences and what each has.
+inline std::int64_t run_of(Spread spread, const Tensor& tensor) {
+  if (spread == Spread::positions) return 1;
+  if (spread == Spread::whole || tensor.extents.empty()) return tensor.size();
+  return tensor.size() / tensor.extents.front();
+}
 
 inline void copy_values(const Column& from, const Column& to) {
   to.tensor->bytes = from.tensor->bytes;

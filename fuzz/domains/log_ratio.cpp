@@ -82,15 +82,9 @@ struct Policy {
 
 using Policies = std::array<Policy, kMostColumns>;
 
-Policies draw_policies(Columns columns, std::int64_t positions, Temper temper, Choices& choices) {
-  Policies policies;
-  const bool all_on_policy = choices.sometimes(temper == Temper::plain ? 0.2 : 0.05);
-  for (std::size_t k = 1; k < columns.size(); ++k) {
-    policies[k].ratio = pick(kRatios, temper, choices);
-    if (all_on_policy && columns[k].twin) policies[k].ratio = LogRatio::equal;
-    if (policies[k].ratio == LogRatio::spike) policies[k].spike = choices.integer(0, positions - 1);
-  }
-  return policies;
+/// Of the `run` positions from `first` on.
+Policy draw_policy(LogRatio ratio, std::int64_t first, std::int64_t run, Choices& choices) {
+  return {ratio, ratio == LogRatio::spike ? choices.integer(first, first + run - 1) : -1};
 }
 
 void draw_position(Columns columns, const Policies& policies, std::int64_t i, Base base,
@@ -130,13 +124,20 @@ void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choic
   const std::int64_t positions = columns[0].tensor->size();
   if (positions == 0) return;
   const Base base = pick(kBases, temper, choices);
-  const Policies policies = draw_policies(columns, positions, temper, choices);
+  const Spread spread = pick_spread(temper, choices);
+  const std::int64_t run = run_of(spread, *columns[0].tensor);
+  const bool all_on_policy = choices.sometimes(temper == Temper::plain ? 0.2 : 0.05);
+  std::vector<Deal<LogRatio>> deals(columns.size(), Deal(kRatios, temper));
+  Policies policies;
   for (std::int64_t i = 0; i < positions; ++i) {
+    for (std::size_t k = 1; i % run == 0 && k < columns.size(); ++k) {
+      const bool on_policy = all_on_policy && columns[k].twin;
+      const LogRatio ratio = on_policy                 ? LogRatio::equal
+                             : spread == Spread::whole ? pick(kRatios, temper, choices)
+                                                       : deals[k].next(choices);
+      policies[k] = draw_policy(ratio, i, run, choices);
+    }
     draw_position(columns, policies, i, base, edges, choices);
-  }
-  for (std::size_t k = 1; k < columns.size(); ++k) {
-    // -0 and +0 differ in bits, and equal means equal in every bit.
-    if (policies[k].ratio == LogRatio::equal) copy_values(columns[0], columns[k]);
   }
   if (temper == Temper::plain || !choices.sometimes(0.03)) return;
   const auto last = static_cast<std::int64_t>(columns.size()) - 1;

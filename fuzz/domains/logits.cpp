@@ -116,11 +116,14 @@ void draw_logits(Columns columns, Temper temper, Choices& choices) {
   const Tensor& first = *columns[0].tensor;
   const std::int64_t vocab = first.extents.empty() ? 1 : first.extents.back();
   const LogitForm common = pick(kForms, temper, choices);
-  const bool mixed = choices.sometimes(0.25);
+  const bool mixed = choices.sometimes(temper == Temper::plain ? 0.25 : 0.6);
+  Deal deal(kForms, temper);
   const bool equal_columns = choices.sometimes(temper == Temper::plain ? 0.1 : 0.2);
   const bool copyable = !equal_columns || std::ranges::all_of(columns, allows_infinity);
   for (std::int64_t begin = 0; begin < first.size(); begin += vocab) {
-    const LogitForm form = mixed ? pick(kForms, temper, choices) : common;
+    const LogitForm form =
+        mixed ? (temper == Temper::plain ? pick(kForms, temper, choices) : deal.next(choices))
+              : common;
     const RowPlan plan = plan_row(form, vocab, choices);
     for (std::size_t k = 0; k < columns.size(); ++k) {
       const std::int64_t step = form == LogitForm::disjoint ? static_cast<std::int64_t>(k) : 0;

@@ -90,7 +90,8 @@ void draw_support(Columns columns, Temper temper, Choices& choices) {
   if (count == 0) return;
   const Relation relation = pick(kRelations, temper, choices);
   const SupportForm common = pick(kForms, temper, choices);
-  const bool mixed = choices.sometimes(0.3);
+  const bool mixed = choices.sometimes(temper == Temper::plain ? 0.3 : 0.6);
+  Deal deal(kForms, temper);
   const bool infinity_legal = std::ranges::all_of(
       columns, [](const Column& column) { return column.field->infinity == Infinity::legal; });
   for (std::int64_t begin = 0; begin < first.size(); begin += count) {
@@ -100,7 +101,10 @@ void draw_support(Columns columns, Temper temper, Choices& choices) {
         draw_close_row(first, row, choices);
       } else {
         row.turn = choices.integer(0, count - 1);
-        draw_row(mixed ? pick(kForms, temper, choices) : common, infinity_legal, row, choices);
+        draw_row(
+            mixed ? (temper == Temper::plain ? pick(kForms, temper, choices) : deal.next(choices))
+                  : common,
+            infinity_legal, row, choices);
       }
     }
   }

@@ -70,13 +70,19 @@ void draw_values(Columns columns, const EdgeList& edges, Temper temper, Choices&
   const Base base = pick(kBases, temper, choices);
   const bool all_on_policy = choices.sometimes(0.1);
 
+  const Spread spread = pick_spread(temper, choices);
+  const std::int64_t run = run_of(spread, *columns[0].tensor);
   std::array<ValueGap, kMostColumns> gaps;
   std::array<std::int64_t, kMostColumns> spikes;
-  for (std::size_t k = 0; k < columns.size(); ++k) {
-    gaps[k] = all_on_policy && columns[k].twin ? ValueGap::equal : pick(kGaps, temper, choices);
-    spikes[k] = gaps[k] == ValueGap::spike ? choices.integer(0, positions - 1) : -1;
-  }
+  std::vector<Deal<ValueGap>> deals(columns.size(), Deal(kGaps, temper));
   for (std::int64_t i = 0; i < positions; ++i) {
+    for (std::size_t k = 0; i % run == 0 && k < columns.size(); ++k) {
+      const bool on_policy = all_on_policy && columns[k].twin;
+      gaps[k] = on_policy                 ? ValueGap::equal
+                : spread == Spread::whole ? pick(kGaps, temper, choices)
+                                          : deals[k].next(choices);
+      spikes[k] = gaps[k] == ValueGap::spike ? choices.integer(i, i + run - 1) : -1;
+    }
     columns[0].tensor->set(i, draw_base(base, choices));
     const double stored = columns[0].tensor->at(i);
     for (std::size_t k = 1; k < columns.size(); ++k) {
