@@ -19,7 +19,7 @@ impl/external    | reference/spec/ impl/ corpora/ | toml++/ nlohmann/ POSIX
 impl/external/c  | reference/spec/ impl/ corpora/ | stdint.h nlohmann/ POSIX
 impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX
 corpora          | reference/spec/ | nlohmann/ POSIX
-properties       | reference/ impl/implementation.h |
+properties       | reference/ impl/implementation.h | nlohmann/
 fuzz             | reference/ impl/implementation.h properties/ corpora/ | rapidcheck
 fuzz/targets     | reference/ impl/ corpora/ fuzz/ report/ ci/ | nlohmann/
 regressions      | reference/spec/ impl/implementation.h impl/catalog.h properties/ corpora/ |

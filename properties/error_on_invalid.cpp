@@ -26,16 +26,22 @@ std::optional<Outcome> judge(const Refusal& expected, const LossResult& actual) 
 
 }  // namespace
 
-/// Rule C7: the case itself where it is invalid, else one that has been made so.
+/// Rule C7: the case itself where it is invalid, else each that has been made so.
 Outcome error_on_invalid(Evaluation& evaluation) {
   if (!evaluation.implementation().contract.refuses_invalid) return skipped("contract");
   CaseStudy& study = evaluation.study();
   if (study.refusal()) {
     return judge(*study.refusal(), evaluation.actual()).value_or(held());
   }
-  CaseStudy* spoilt = study.derived(kInvalid);
-  if (!spoilt || !spoilt->refusal()) return vacuous("no trigger");
-  return judge(*spoilt->refusal(), evaluation.actual(kInvalid)).value_or(held());
+  bool asked = false;
+  for (const Transform& way : kInvalid) {
+    CaseStudy* spoilt = study.derived(way);
+    if (!spoilt || !spoilt->refusal()) continue;
+    asked = true;
+    if (auto wrong = judge(*spoilt->refusal(), evaluation.actual(way))) return std::move(*wrong);
+    evaluation.forget(way);
+  }
+  return asked ? held() : vacuous("no trigger");
 }
 
 }  // namespace lossgate::properties

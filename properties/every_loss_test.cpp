@@ -175,8 +175,10 @@ TEST(EveryLoss, IsMovedEntryByEntryAsTheMapSays) {
 TEST(EveryLoss, IsPoisonedAtOnePlaceThatCountsAndSpoiltInOneThatIsRefused) {
   int poisoned = 0;
   for_small_cases(10, [&](const Loss& loss, const Case& c) {
-    if (const auto spoilt = apply(kInvalid, loss, c)) {
-      EXPECT_TRUE(reference::expected_refusal(loss, spoilt->c));
+    for (const Transform& way : kInvalid) {
+      const auto spoilt = apply(way, loss, c);
+      if (!spoilt) continue;
+      EXPECT_TRUE(reference::expected_refusal(loss, spoilt->c)) << way.name;
       const Tensor* mask =
           loss.signature.mask.empty() ? nullptr : c.batch.find(loss.signature.mask);
       if (mask && mask->dtype == Dtype::boolean) {

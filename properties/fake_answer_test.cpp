@@ -58,9 +58,12 @@ impl::Implementation answering(const std::string& loss, ChangeCase asked, Change
   fake.evaluate = [asked = std::move(asked), answered = std::move(answered), loss](
                       const LossSignature&, const Case& c) {
     expect_partition(c);
+    LossResult result;
+    result.refusal = reference::expected_refusal(*reference::find_loss(loss), c);
+    if (result.refusal) return result;
     Case put = c;
     if (asked) asked(put);
-    LossResult result = formula(*reference::find_loss(loss), put);
+    result = formula(*reference::find_loss(loss), put);
     if (answered && !result.refusal) answered(c, result);
     return result;
   };

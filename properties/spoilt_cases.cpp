@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 
 #include "properties/case_facts.h"
+#include "properties/spoilt_messages.h"
 #include "properties/transforms.h"
 
 namespace lossgate::properties {
@@ -60,8 +60,8 @@ std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Ca
   return result;
 }
 
-/// Each candidate makes the case invalid in one way; false where it does not apply. `pick` decides
-/// what is free to choose.
+/// Makes the case invalid in one way; false where it does not apply. `pick` decides what is free to
+/// choose.
 using Spoil = bool (*)(const LossSignature&, Case&, std::uint64_t pick);
 
 bool spoil_mask(const LossSignature& signature, Case& c, std::uint64_t pick) {
@@ -128,23 +128,29 @@ bool spoil_option(const LossSignature& signature, Case& c, std::uint64_t pick) {
   return true;
 }
 
-std::optional<Transformed> invalid(const LossSignature& signature, const Case& whole, const Case&) {
-  static constexpr std::array<Spoil, 5> kSpoilers = {spoil_mask, spoil_reduction, spoil_label,
-                                                     spoil_extent, spoil_option};
-  const std::uint64_t pick = fingerprint_of(whole);
-  const std::size_t first = pick % kSpoilers.size();
-  for (std::size_t i = 0; i < kSpoilers.size(); ++i) {
-    Transformed result{.c = whole};
-    if (kSpoilers[(first + i) % kSpoilers.size()](signature, result.c, pick >> 16)) {
-      return result;
-    }
-  }
-  return std::nullopt;
+template <Spoil spoil>
+std::optional<Transformed> spoilt(const LossSignature& signature, const Case& whole, const Case&) {
+  Transformed result{.c = whole};
+  if (!spoil(signature, result.c, fingerprint_of(whole))) return std::nullopt;
+  return result;
 }
+
+constexpr Transform kInvalidWays[] = {
+    {"invalid mask", spoilt<spoil_mask>},
+    {"invalid reduction", spoilt<spoil_reduction>},
+    {"invalid label", spoilt<spoil_label>},
+    {"invalid extent", spoilt<spoil_extent>},
+    {"invalid option", spoilt<spoil_option>},
+    {"message without an array", spoilt<drop_array>},
+    {"message without a completion", spoilt<drop_completion>},
+    {"message with a NaN", spoilt<put_nan>},
+    {"message with lists that differ", spoilt<shorten_list>},
+    {"message with a text cut off", spoilt<cut_text>},
+};
 
 }  // namespace
 
 const Transform kNanAtValid{"nan_at_valid", nan_at_valid};
-const Transform kInvalid{"invalid", invalid};
+const std::span<const Transform> kInvalid = kInvalidWays;
 
 }  // namespace lossgate::properties

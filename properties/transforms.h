@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -38,9 +39,9 @@ extern const Transform kAllMasked;
 extern const Transform kRowMasked;  ///< one live row masked, the others as they were, where asked
 extern const Transform kZeroAdvantage;  ///< and the coefficient of all other terms 0
 extern const Transform kNanAtValid;  ///< NaN, or an infinity that must surface, at one valid entry
-extern const Transform kInvalid;     ///< one thing that must be refused
 extern const Transform kOnPolicy;
 extern const Transform kStepForward;  ///< differentiable fields moved a little, for differences
 extern const Transform kStepBackward;
+extern const std::span<const Transform> kInvalid;  ///< each with one thing that must be refused
 
 }  // namespace lossgate::properties
