@@ -40,18 +40,20 @@ TEST(RuleE7, MostCasesDecide) {
   EXPECT_FALSE(computes_another_formula(grpo(), sometimes, benign()));  // two of four
 }
 
-TEST(RuleE7, AnInfinityIsNoOpinionAboutTheFormula) {
-  impl::Implementation overflows = fake_grpo(Flaw::value_biased, 0.1);
-  overflows.evaluate = [biased = overflows.evaluate](const LossSignature& signature,
+TEST(RuleE7, WhatIsNotFiniteIsNoOpinionAboutTheFormula) {
+  for (const double left : {HUGE_VAL, std::nan("")}) {
+    impl::Implementation fails = fake_grpo(Flaw::value_biased, 0.1);
+    fails.evaluate = [left, biased = fails.evaluate](const LossSignature& signature,
                                                      const Case& c) {
-    LossResult result = biased(signature, c);
-    for (Output& output : result.outputs) {
-      if (c.shape[Axis::tokens] > 3) continue;
-      for (std::int64_t i = 0; i < output.tensor.size(); ++i) output.tensor.set(i, HUGE_VAL);
-    }
-    return result;
-  };
-  EXPECT_TRUE(computes_another_formula(grpo(), overflows, benign()));
+      LossResult result = biased(signature, c);
+      for (Output& output : result.outputs) {
+        if (c.shape[Axis::tokens] > 3) continue;
+        for (std::int64_t i = 0; i < output.tensor.size(); ++i) output.tensor.set(i, left);
+      }
+      return result;
+    };
+    EXPECT_TRUE(computes_another_formula(grpo(), fails, benign())) << left;
+  }
 }
 
 TEST(RuleE7, WithoutACaseThatItComputesNothingIsSaid) {
