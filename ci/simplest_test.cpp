@@ -36,8 +36,7 @@ TEST(Simplest, SaysWhatIsSeenThereAndWhy) {
                                seed("teacher_payload/data-behind-a-completion"), all());
   ASSERT_TRUE(simple);
   EXPECT_EQ(finding.diagnosis.cause, "masked data leaks");
-  EXPECT_EQ(finding.diagnosis.because,
-            "the answer changes with a byte that the formula does not read");
+  EXPECT_EQ(finding.diagnosis.because, "the answer changes with what the formula does not read");
   const auto seen = agreement.name + "|" + finding.violation.cause + "|";
   EXPECT_TRUE(std::ranges::any_of(simple->shows, [&](const std::string& symptom) {
     return symptom.starts_with(seen);

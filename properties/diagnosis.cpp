@@ -13,7 +13,16 @@ namespace lossgate::properties {
 namespace {
 
 /// What kind of experiment can say more than the violation itself.
-enum class Symptom { settled, not_finite, behind_mask, miscounted, differs, refused, split };
+enum class Symptom {
+  settled,
+  not_finite,
+  behind_mask,
+  miscounted,
+  differs,
+  laundered,
+  refused,
+  split
+};
 
 Symptom symptom_of(const Property& property, const Violation& violation) {
   static constexpr std::pair<Symptom, std::string_view> kSymptoms[] = {
@@ -27,6 +36,7 @@ Symptom symptom_of(const Property& property, const Violation& violation) {
       {Symptom::miscounted, "empty row counted"},
       {Symptom::miscounted, "padding counted"},
       {Symptom::miscounted, "empty divisor"},
+      {Symptom::laundered, "laundering"},
       {Symptom::refused, "legal input refused"},
       {Symptom::differs, "disagrees with the formula"},
       {Symptom::differs, "dead signal"},
@@ -47,25 +57,27 @@ struct Probe {
   Opinion (*ask)(Suspect&);
 };
 
-/// In order: of two opinions of one confidence the earlier stands.
+/// In order: of two opinions of one confidence the earlier stands. Whatever was seen, an answer
+/// that is wrong on plain numbers is explained by those.
 const Probe kProbes[] = {
     {{Symptom::split}, probe_split},
     {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
     {{Symptom::differs}, probe_rows},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs}, probe_masked_terms},
-    {{Symptom::behind_mask}, probe_behind_mask},
-    {{Symptom::miscounted, Symptom::differs}, probe_sign},
-    {{Symptom::miscounted, Symptom::differs}, probe_weights},
+    {{Symptom::behind_mask, Symptom::not_finite}, probe_behind_mask},
+    {{Symptom::miscounted, Symptom::differs, Symptom::laundered}, probe_sign},
+    {{Symptom::miscounted, Symptom::differs, Symptom::laundered}, probe_weights},
     {{Symptom::not_finite, Symptom::differs}, probe_empty},
     {{Symptom::not_finite, Symptom::differs}, probe_dead_clamp},
-    {{Symptom::differs}, probe_dead_gradient},
-    {{Symptom::differs}, probe_options},
+    {{Symptom::miscounted, Symptom::differs, Symptom::laundered}, probe_dead_gradient},
+    {{Symptom::miscounted, Symptom::differs, Symptom::laundered}, probe_options},
     {{Symptom::miscounted, Symptom::differs}, probe_rounding},
-    {{Symptom::differs}, probe_gradient},
-    {{Symptom::differs}, probe_needed_options},
+    {{Symptom::miscounted, Symptom::differs, Symptom::laundered}, probe_gradient},
+    {{Symptom::differs, Symptom::laundered}, probe_needed_options},
     {{Symptom::differs}, probe_constant_in_logarithm},
     {{Symptom::differs}, probe_filtered_gradient},
     {{Symptom::not_finite, Symptom::differs}, probe_logits},
+    {{Symptom::laundered}, probe_repaired_logits},
     {{Symptom::not_finite}, probe_exponents},
 };
 

@@ -246,6 +246,40 @@ TEST(Diagnosis, NamesTheEdgeOfALogit) {
             "logarithm of an underflow");
 }
 
+TEST(Diagnosis, NamesTheOrderOfTokensWhetherTheLossShowsItOrNot) {
+  const auto first = [](const std::vector<double>& x) { return x.front() == -HUGE_VAL; };
+  const auto fake = answering("cross_entropy", nullptr, nan_where(first, true));
+  EXPECT_EQ(cause(fake, with_logit(-HUGE_VAL, 0)), "infinity minus infinity");
+}
+
+/// A loss from which NaN is taken away.
+void without_nan(const Case&, LossResult& result) {
+  change_each(output(result, "loss"), [](double x) { return std::isnan(x) ? 0.0 : x; });
+}
+
+TEST(Diagnosis, AsksWhatElseAnAnswerThatLosesANanDoes) {
+  EXPECT_EQ(cause(answering("cross_entropy", nullptr, without_nan), ordinary_case("cross_entropy")),
+            "laundering");
+  const auto repaired = [](const Case& c, LossResult& result) {
+    without_nan(c, result);
+    nan_where([](const auto& x) { return std::ranges::count(x, -HUGE_VAL) > 0; }, true)(c, result);
+  };
+  EXPECT_EQ(cause(answering("cross_entropy", nullptr, repaired), ordinary_case("cross_entropy")),
+            "value repaired, gradient not");
+}
+
+TEST(Diagnosis, NamesTheMaskThatIsMultipliedWhereverNoNumberIsSeen) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    for (std::int64_t i = 0; i < c.batch.at("log_prob").size(); ++i) {
+      const double distance = c.batch.at("log_prob").at(i) - c.batch.at("old_log_prob").at(i);
+      if (!(distance < 700.0)) output(result, "loss").set(0, kNan);
+    }
+  });
+  Case c = grpo_case(2, 3, Dtype::f64);  // nothing is masked
+  put_log_ratio(c, 0, 2, 1000.0);
+  EXPECT_EQ(cause(fake, c), "non-finite value behind a mask");
+}
+
 TEST(Diagnosis, NamesTheOverflow) {
   Case c = grpo_case(2, 3);
   put_log_ratio(c, 0, 2, 1000.0);

@@ -20,6 +20,9 @@ constexpr double kLikely = 10.0, kImpossible = 2000.0;
 constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kSquareWithinFormat = 0.125,
                  kBeyondExponents = 1048576.0;
 
+const Diagnosis kRepaired = {"value repaired, gradient not", 0.9,
+                             "impossible tokens leave the loss finite, and the gradient not"};
+
 /// The case at fault, with zeros behind the mask where that does not mend it.
 std::optional<Reading> wrong_as_given(Suspect& suspect) {
   std::optional<Reading> reading = suspect.as_given();
@@ -90,6 +93,9 @@ void squeeze(std::vector<double>& row) {
   const double largest = top(row);
   for (double& x : row) x = std::max(x, largest - kLikely);
 }
+
+/// The least likely token becomes impossible.
+void impossible_least(std::vector<double>& row) { *std::ranges::min_element(row) = -HUGE_VAL; }
 
 /// The likeliest token comes first, and whatever names a token follows.
 Case likeliest_first(const LossSignature& signature, const Case& c) {
@@ -178,6 +184,17 @@ Opinion probe_dead_clamp(Suspect& suspect) {
   return std::nullopt;
 }
 
+/// What hides a NaN hides that of an impossible token, too: do gradients show it?
+Opinion probe_repaired_logits(Suspect& suspect) {
+  const auto c = suspect.plain_case();
+  if (!c || !is_right(suspect.read(c))) return std::nullopt;
+  const auto impossible = suspect.read(with_rows(suspect.signature(), *c, impossible_least));
+  if (!is_wrong(impossible) || !impossible->forward_finite() || impossible->finite()) {
+    return std::nullopt;
+  }
+  return kRepaired;
+}
+
 Opinion probe_logits(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
   if (std::ranges::none_of(signature.fields, is_logit)) return std::nullopt;
@@ -187,18 +204,15 @@ Opinion probe_logits(Suspect& suspect) {
     return is_right(suspect.read(with_rows(signature, wrong->given(), change)));
   };
   if (mended_by(shift)) {
-    return Diagnosis{"exp of an unshifted logit", 0.95,
+    return Diagnosis{"exp of an unshifted logit", wrong->finite() ? 0.6 : 0.95,
                      "right where the largest logit of each row is subtracted before the call"};
   }
   if (mended_by(without_infinities)) {
-    if (wrong->forward_finite()) {
-      return Diagnosis{"value repaired, gradient not", 0.9,
-                       "impossible tokens leave the loss finite, and the gradient not"};
-    }
     if (is_right(suspect.read(likeliest_first(signature, wrong->given())))) {
       return Diagnosis{"infinity minus infinity", 0.95,
                        "right where the likeliest token comes first in the vocabulary"};
     }
+    if (wrong->forward_finite()) return kRepaired;
     return Diagnosis{"zero times infinity", 0.9,
                      "right where an impossible token is as good as impossible"};
   }

@@ -128,21 +128,26 @@ Opinion probe_masked_terms(Suspect& suspect) {
 }
 
 /// Data behind the mask that is not finite, or from which nothing finite comes: does the forward
-/// show it?
+/// show it? What is not finite elsewhere is asked as well: a mask that is multiplied is what shows
+/// on every batch.
 Opinion probe_behind_mask(Suspect& suspect) {
-  if (suspect.violation().cause != "non-finite value behind a mask") return std::nullopt;
   const auto c = suspect.plain_case();
   if (!c) return std::nullopt;
+  const bool seen_there = suspect.violation().cause == "non-finite value behind a mask";
+  if (!seen_there && !is_finite(suspect.read(c))) return std::nullopt;
+  std::vector<double> fillers = {HUGE_VAL, -HUGE_VAL, std::nan("")};
+  // In too narrow a format large numbers overflow, masked or not.
+  if (seen_there) fillers.insert(fillers.end(), {kLargestOrdinary, -kLargestOrdinary});
   bool forward = false, backward = false;
-  for (const double filler :
-       {HUGE_VAL, -HUGE_VAL, std::nan(""), kLargestOrdinary, -kLargestOrdinary}) {
+  for (const double filler : fillers) {
     const auto reading = suspect.read(filled_behind_mask(suspect.signature(), *c, filler));
     if (!reading) continue;
     forward |= !reading->forward_finite();
     backward |= !reading->finite();
   }
   if (forward) {
-    return Diagnosis{"non-finite value behind a mask", 0.95, "it reaches the loss"};
+    return Diagnosis{"non-finite value behind a mask", 0.95,
+                     "data behind the mask that is not finite reaches the loss"};
   }
   if (!backward) return std::nullopt;
   return Diagnosis{"value repaired, gradient not", 0.95,

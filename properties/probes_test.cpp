@@ -85,7 +85,7 @@ TEST(ProbeBehindMask, SeesEveryKindOfNumberThatBreaksTheLoss) {
         +[](double x) { return x >= 1e4 && std::isfinite(x); },
         +[](double x) { return x <= -1e4 && std::isfinite(x); }}) {
     expect_shown(broken_by(kind), ordinary_case("grpo"), "non-finite value behind a mask",
-                 "it reaches the loss");
+                 "data behind the mask that is not finite reaches the loss");
   }
 }
 
