@@ -7,6 +7,7 @@
 #include "ci/evidence/subjects.h"
 #include "ci/evidence/tenfold.h"
 #include "ci/selection.h"
+#include "ci/simplest.h"
 #include "properties/diagnosis.h"
 #include "properties/sibling.h"
 
@@ -112,7 +113,7 @@ class Hunt {
       CaseStudy study(loss_, c);
       if (auto kill = shown(study)) {
         kill->cases = asked;
-        kill->seconds = thread_seconds() - start;
+        kill->seconds -= start;
         kill->dtype = name(dtype);
         return kill;
       }
@@ -129,12 +130,22 @@ class Hunt {
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       if (!outcomes[i].violation) continue;
       Kill kill;
+      kill.seconds = thread_seconds();  // what it takes to explain is no part of it
       kill.property = properties_[i]->name;
-      kill.cause =
-          properties::diagnose(study, variant_, *properties_[i], *outcomes[i].violation).cause;
+      kill.cause = named(study, *properties_[i], *outcomes[i].violation);
       return kill;
     }
     return std::nullopt;
+  }
+
+  /// What a gate calls the fault: it makes the case of a finding simple before it explains it.
+  std::string named(CaseStudy& study, const properties::Property& property,
+                    const properties::Violation& violation) const {
+    auto finding = properties::name_finding(study, variant_, property, violation, false);
+    if (!simplest(finding, loss_, variant_, property, study.split(), {})) {
+      finding.diagnosis = properties::diagnose(study, variant_, property, violation);
+    }
+    return finding.diagnosis.cause;
   }
 
   /// The twin meets the same cases, with a reference of its own, so that a gate's time is known:
