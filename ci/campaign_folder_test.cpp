@@ -84,6 +84,22 @@ TEST(CampaignFolder, TellsHowFarItWasWheneverTheClockWasRead) {
   EXPECT_EQ(points[1].memory_mib, 310);
 }
 
+TEST(History, TakesANumberThatIsNoCountForDamage) {
+  for (const char* line :
+       {R"({"spent":{"arm":"grpo/host","cases":7e43,"seconds":1}})",
+        R"({"spent":{"arm":"grpo/host","cases":-1,"seconds":1}})",
+        R"({"spent":{"arm":"grpo/host","cases":9223372036854775807,"seconds":1}})",
+        R"({"kept":{"arm":"grpo/host","case":"","features":[7e43]}})",
+        R"({"elapsed":1.5,"memory_mib":1e300})"}) {
+    const GivenFolder scratch;
+    Journal(scratch.path() / "journal").append(line);
+    const History history = read_history(scratch.path() / "journal");
+    EXPECT_EQ(history.damaged, 1) << line;
+    EXPECT_EQ(history.points.size(), 0u) << line;
+    for (const auto& [arm, spent] : history.spent) EXPECT_EQ(spent.cases, 0) << line;
+  }
+}
+
 TEST(History, DoesNotKnowTheMemoryOfCampaignsThatDidNotSayIt) {
   const GivenFolder scratch;
   Journal(scratch.path() / "journal").append(R"({"elapsed":1.5})");

@@ -22,6 +22,13 @@ void check_version(const Json& line, const std::string& file) {
                    "; go on with that lossgate, or say another --out");
 }
 
+/// A damaged number may be one that no integer holds, or that overflows a sum.
+std::int64_t count_of(const Json& number) {
+  const bool counts = number.is_number_integer() && number >= 0 && number <= report::kLargestCount;
+  if (!counts) throw report::RecordError("no count");
+  return number.get<std::int64_t>();
+}
+
 /// How far the campaign was when the clock was read.
 report::CampaignPoint point_of(const History& history) {
   report::CampaignPoint point{.seconds = history.seconds};
@@ -40,22 +47,23 @@ void take_line(const Json& line, const std::string& file, History& history) {
   } else if (line.contains("spent")) {
     const Json& spent = line.at("spent");
     Spent& arm = history.spent[spent.at("arm").get<std::string>()];
-    arm.cases += spent.at("cases").get<std::int64_t>();
+    arm.cases += count_of(spent.at("cases"));
     arm.seconds += spent.at("seconds").get<double>();
   } else if (line.contains("kept")) {
     const Json& kept = line.at("kept");
     Spent& arm = history.spent[kept.at("arm").get<std::string>()];
     for (const Json& feature : kept.at("features")) {
-      const auto number = feature.get<std::uint64_t>();
-      if (number >= fuzz::kFeatures) throw report::RecordError("no such feature");
+      const std::int64_t number = count_of(feature);
+      if (number >= std::int64_t{fuzz::kFeatures}) throw report::RecordError("no such feature");
       arm.seen.insert(static_cast<fuzz::Feature>(number));
     }
   } else if (line.contains("found")) {
     merge(history.findings, report::from_json(line.at("found").dump(), file));
   } else if (line.contains("elapsed")) {
+    const std::int64_t memory = line.contains("memory_mib") ? count_of(line["memory_mib"]) : 0;
     history.seconds += line.at("elapsed").get<double>();
     history.points.push_back(point_of(history));
-    history.points.back().memory_mib = line.value("memory_mib", std::int64_t{0});
+    history.points.back().memory_mib = memory;
   }
 }
 

@@ -85,6 +85,7 @@ struct Reader {
   }
   void read(const Json& json, std::int64_t& value, const std::string& path) const {
     if (!json.is_number_integer()) fail(path, "an integer");
+    if (json > kLargestCount || json < -kLargestCount) fail(path, "an integer below 2^48");
     value = json.get<std::int64_t>();
   }
   void read(const Json& json, std::uint64_t& value, const std::string& path) const {

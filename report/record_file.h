@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,9 @@ class RecordError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// No count of a record is larger, so that no sum of some overflows.
+inline constexpr std::int64_t kLargestCount = std::int64_t{1} << 48;
 
 /// The record as JSON (SCHEMA.md), keys in a fixed order. `indent` -1 gives one line.
 std::string to_json(const RunRecord& record, int indent = 1);

@@ -152,6 +152,8 @@ TEST(RecordFile, NamesTheKeyThatIsWrong) {
   EXPECT_EQ(error_of("\"cases_run\"", "\"cases_ran\""), "run.json: cases_run: expected this key");
   EXPECT_EQ(error_of("\"cases_run\": 3", "\"cases_run\": \"3\""),
             "run.json: cases_run: expected an integer");
+  EXPECT_EQ(error_of("\"cases_run\": 3", "\"cases_run\": 9223372036854775807"),
+            "run.json: cases_run: expected an integer below 2^48");
   EXPECT_EQ(error_of("\"held\": 1", "\"held\": true"),
             "run.json: cells[0].verdicts.held: expected an integer");
   EXPECT_EQ(error_of("{", "["),

@@ -25,16 +25,18 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 
 /// What a brought loss's process says of itself, with the case's tensors as those of an answer.
 std::string frame_of(const Case& c) {
-  return text_of(corpora::write_tensors({.tensors = c.batch.fields,
-                                         .metadata = {{"file", "losses.py"},
-                                                      {"line", "7"},
-                                                      {"code", "def loss(log_prob, mask):"},
-                                                      {"versions", R"({"torch":"2.11"})"},
-                                                      {"arguments", R"({"mask":"mask"})"},
-                                                      {"options", R"(["clip_low"])"},
-                                                      {"facts", R"(["global_token_count"])"},
-                                                      {"reduction", "1"},
-                                                      {"tied", R"({"clip_low":"clip_high"})"}}}));
+  return text_of(corpora::write_tensors(
+      {.tensors = c.batch.fields,
+       .metadata = {{"file", "losses.py"},
+                    {"line", "7"},
+                    {"code", "def loss(log_prob, mask):"},
+                    {"guilty", R"({"file":"losses.py","line":9,"text":"x = y","element":[0,1]})"},
+                    {"versions", R"({"torch":"2.11"})"},
+                    {"arguments", R"({"mask":"mask"})"},
+                    {"options", R"(["clip_low"])"},
+                    {"facts", R"(["global_token_count"])"},
+                    {"reduction", "1"},
+                    {"tied", R"({"clip_low":"clip_high"})"}}}));
 }
 
 /// Lines of every kind, without the checksums, which the target puts before each.
