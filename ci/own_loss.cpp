@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <vector>
 
 #include "ci/variant.h"
 
@@ -34,24 +35,32 @@ double largest(const Tensor& tensor) {
   return most;
 }
 
-/// By how much numbers of a field differ that are the same to half of the digits. Logs are rounded
-/// at the scale of the numbers they are differences of, 1, where they are 0 themselves.
-double nudge_of(const Field& field, const Tensor& tensor) {
+/// Whose digits are moved: those of a field's largest number, at whose scale sums are rounded, or
+/// those of each number. The first saturates a softmax where another row holds -3e6, and a
+/// saturated function feels nothing.
+enum class Scale { of_field, of_number };
+
+/// By how much a number differs that is the same to half of the digits. Logs are rounded at the
+/// scale of the numbers they are differences of, 1, where they are 0 themselves.
+double nudge_of(const Field& field, double size) {
   const bool is_log = field.quantity == Quantity::log_prob || field.quantity == Quantity::logit;
-  return std::max(largest(tensor), is_log ? 1.0 : 0.0);
+  return std::max(size, is_log ? 1.0 : 0.0);
 }
 
-/// The case with each number of the case's format moved by up to `relative` of its field's scale,
-/// to either side.
-Case nudged(const LossSignature& loss, Case c, double relative) {
+/// The case with each number of the case's format moved by up to `relative` of the scale, to either
+/// side.
+Case nudged(const LossSignature& loss, Case c, double relative, Scale scale) {
   std::mt19937_64 bits;  // the same for each case: what the function says is reproducible
   std::uniform_real_distribution<double> part(-1.0, 1.0);
   for (const Field& field : loss.fields) {
     Tensor& tensor = c.batch.at(field.name);
     if (!is_float(tensor.dtype) || !field.dtypes.empty()) continue;
-    const double most = relative * nudge_of(field, tensor);
-    for (std::int64_t i = 0; i < tensor.size(); ++i)
-      tensor.set(i, tensor.at(i) + most * part(bits));
+    const double most = largest(tensor);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const double value = tensor.at(i), own = std::isfinite(value) ? std::fabs(value) : 0.0;
+      const double size = scale == Scale::of_field ? most : own;
+      tensor.set(i, value + relative * nudge_of(field, size) * part(bits));
+    }
   }
   return c;
 }
@@ -94,14 +103,19 @@ reference::Loss own_loss(const impl::Subject& subject, std::shared_ptr<impl::Ses
     const double half = std::sqrt(arithmetic.roundoff);
     const Case wide = in_double(problem.signature, problem.c);
     const LossResult result = function.evaluate(problem.signature, wide);
-    const LossResult moved =
-        function.evaluate(problem.signature, nudged(problem.signature, wide, half));
+    std::vector<LossResult> moved;
+    for (const Scale scale : {Scale::of_field, Scale::of_number}) {
+      moved.push_back(
+          function.evaluate(problem.signature, nudged(problem.signature, wide, half, scale)));
+    }
     for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
       const OutputInfo& output = problem.outputs[o];
       const Tensor* tensor = given(result, output);
-      const Tensor* beside = given(moved, output);
       double error = tensor ? half * largest(*tensor) : 0.0;
-      if (tensor && beside) error = std::max(error, largest_difference(*tensor, *beside));
+      for (const LossResult& other : moved) {
+        const Tensor* beside = given(other, output);
+        if (tensor && beside) error = std::max(error, largest_difference(*tensor, *beside));
+      }
       for (std::int64_t i = 0; i < element_count(output.extents); ++i) {
         sink.entry(o, i, said(tensor, i, error));
       }
