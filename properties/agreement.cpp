@@ -96,8 +96,7 @@ class Judge {
     const double distance =
         std::isfinite(actual) ? static_cast<double>(std::fabs(actual - expected.v)) : kInfinity;
     const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
-    const auto [exempt, scaled, allowed] =
-        allowance(Formats(output, comparison_.arithmetic.compute), expected, exact);
+    const auto [exempt, scaled, allowed] = allowance(formats, expected, exact);
     ++compared_;
     // An infinity that stands in the input is exact, and no moderate number is near it. One that
     // Real or double overflowed to has an infinite bound: nothing is said.

@@ -6,7 +6,6 @@
 #include "impl/external/greeting.h"
 
 namespace lossgate::impl {
-
 namespace {
 
 /// A line's number; anything else is none, which converting it would not find.
