@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/external/guilty_line.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "impl/external/greeting.h"
@@ -8,20 +9,21 @@
 namespace lossgate::impl {
 namespace {
 
-/// A line's number; anything else is none, which converting it would not find.
-int line_of(const nlohmann::json& number) {
-  constexpr int kMost = 1 << 30;
-  return number.is_number_integer() && number >= 0 && number <= kMost ? number.get<int>() : 0;
+/// Whether a number may become an integer; what that does not hold is undefined.
+bool fits(double number, double most) { return number >= 0.0 && number <= most; }
+
+/// A line's number, 0 where it cannot be one. Throws where it is no number.
+int line_of(const nlohmann::json& line) {
+  const double number = line.get<double>();
+  return fits(number, 0x1p30) ? static_cast<int>(number) : 0;
 }
 
-/// The indices of an element, if they are some.
+/// The indices of an element, none where they cannot be some. Throws where they are no numbers.
 std::vector<std::int64_t> indices_of(const nlohmann::json& list) {
-  std::vector<std::int64_t> indices;
-  for (const auto& index : list) {
-    if (!index.is_number_integer()) return {};
-    indices.push_back(index.get<std::int64_t>());
-  }
-  return indices;
+  const auto numbers = list.get<std::vector<double>>();
+  const auto is_index = [](double number) { return fits(number, 0x1p53); };
+  if (!std::ranges::all_of(numbers, is_index)) return {};
+  return {numbers.begin(), numbers.end()};
 }
 
 }  // namespace
