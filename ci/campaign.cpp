@@ -12,7 +12,7 @@
 #include "ci/protocol.h"
 #include "ci/resident.h"
 #include "corpora/text_codec.h"
-#include "fuzz/choices.h"
+#include "fuzz/hash.h"
 #include "report/record_file.h"
 
 namespace lossgate::ci {

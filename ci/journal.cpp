@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "ci/errors.h"
-#include "fuzz/choices.h"
+#include "fuzz/hash.h"
 
 namespace lossgate::ci {
 namespace {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "fuzz/hash.h"
+
 namespace lossgate::fuzz {
 namespace {
 

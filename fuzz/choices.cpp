@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "fuzz/hash.h"
+
 namespace lossgate::fuzz {
 namespace {
 
@@ -16,12 +18,6 @@ int bytes_for(std::uint64_t largest) {
 }
 
 }  // namespace
-
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 void Choices::enter(std::string_view axis) {
   if (from_bytes_) return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,16 +12,6 @@
 #include "fuzz/turn.h"
 
 namespace lossgate::fuzz {
-
-/// The step of SplitMix64's state: 2^64 divided by the golden ratio, odd.
-inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
-
-/// SplitMix64's finaliser: a bijection whose output bits all depend on all input bits.
-constexpr std::uint64_t mix(std::uint64_t word) {
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-  return word ^ (word >> 31);
-}
 
 /// The only source of randomness: a seeded generator, or the bytes of a fuzzer.
 ///
@@ -92,8 +83,5 @@ class Choices {
   std::span<const std::uint8_t> rest_;
   bool from_bytes_ = false;
 };
-
-/// FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923): stable across platforms, unlike std::hash.
-std::uint64_t hash_of(std::string_view text);
 
 }  // namespace lossgate::fuzz

@@ -13,6 +13,7 @@
 #include "corpora/files.h"
 #include "corpora/text_codec.h"
 #include "fuzz/cross.h"
+#include "fuzz/hash.h"
 #include "fuzz/mutate.h"
 
 // libFuzzer's interface (https://llvm.org/docs/LibFuzzer.html), and the edges of instrumented code.

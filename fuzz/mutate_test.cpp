@@ -10,6 +10,7 @@
 #include "fuzz/acceptance.h"
 #include "fuzz/cross.h"
 #include "fuzz/fake_signatures.h"
+#include "fuzz/hash.h"
 #include "fuzz/moved_value.h"
 #include "reference/reference.h"
 

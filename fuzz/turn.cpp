@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "fuzz/choices.h"
+#include "fuzz/hash.h"
 
 namespace lossgate::fuzz {
 namespace {

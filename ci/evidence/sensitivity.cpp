@@ -6,6 +6,7 @@
 
 #include "ci/evidence/pushed.h"
 #include "ci/evidence/tenfold.h"
+#include "fuzz/hash.h"
 
 /// The smallest fault that is noticed, beside the smallest that the bounds imply.
 namespace lossgate::ci::evidence {

@@ -3,7 +3,7 @@
 
 #include "ci/errors.h"
 #include "ci/history.h"
-#include "fuzz/choices.h"
+#include "fuzz/hash.h"
 
 namespace {
 
