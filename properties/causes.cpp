@@ -16,7 +16,7 @@ const std::vector<Cause>& causes() {
        "The loss is mended where it was no number; the operation behind it still has an infinite "
        "slope, and zero times that is NaN.",
        "a second where, around the operation's argument: nan_to_num and where mend values only"},
-      {"masked data leaks", "Numbers at masked positions reach the result.",
+      {"masked data leaks", "Masked positions reach the result, by their numbers or as such.",
        "select with where before the first operation, and add nothing for a masked position"},
       {"gradient at a masked position",
        "The loss does not depend on a masked position, its gradient is not 0 there.",

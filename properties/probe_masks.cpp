@@ -110,11 +110,11 @@ Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c)
   if (moved.contains(OutputKind::loss) || moved.contains(OutputKind::value)) {
     return Diagnosis{"masked data leaks", 0.95, "other numbers behind the mask change the result"};
   }
-  if (numbers->forward_right() &&
-      (moves_masked_gradient(*zeros) || moves_masked_gradient(*numbers))) {
+  if (!moves_masked_gradient(*zeros) && !moves_masked_gradient(*numbers)) return std::nullopt;
+  if (numbers->forward_right()) {
     return Diagnosis{"gradient at a masked position", 0.95, "it is there with plain numbers, too"};
   }
-  return std::nullopt;
+  return Diagnosis{"masked data leaks", 0.9, "masked positions add to the loss, whatever is there"};
 }
 
 }  // namespace

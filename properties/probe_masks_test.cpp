@@ -50,6 +50,17 @@ TEST(ProbeMaskedTerms, TellsTheGradientThatMovesWithMaskedNumbersFromOneThatLeak
                "it is there with plain numbers, too");
 }
 
+TEST(ProbeMaskedTerms, TellsATermForEveryMaskedPositionFromAGradientThere) {
+  const auto counting = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, false, [&](std::int64_t p) {
+      add_to_loss(result, 0.25);
+      output(result, "gradient.log_prob").set(p, 0.5);
+    });
+  });
+  expect_shown(counting, ordinary_case("grpo"), "masked data leaks",
+               "masked positions add to the loss, whatever is there");
+}
+
 TEST(ProbeExponents, SaysNothingWhereWhatIsWrongIsANumber) {
   const auto off = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     at_positions(c, true, [&](std::int64_t p) {
