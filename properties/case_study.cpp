@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "properties/ahead.h"
+#include "properties/entry_sinks.h"
 
 namespace lossgate::properties {
 namespace {
@@ -26,41 +27,11 @@ std::int64_t total_entries(std::span<const OutputInfo> outputs) {
   return total;
 }
 
-struct Forwarding final : reference::Sink<Tracked> {
-  explicit Forwarding(const CaseStudy::Visitor& visit_in) : visit(visit_in) {}
-  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
-    visit(output, index, value);
-  }
-  const CaseStudy::Visitor& visit;
-};
-
-/// Hands entries on until one is found.
-struct Searching final : reference::Sink<Tracked> {
-  struct Found {};
-  explicit Searching(const CaseStudy::Predicate& is_one_in) : is_one(is_one_in) {}
-  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
-    if (is_one(output, index, value)) throw Found();
-  }
-  const CaseStudy::Predicate& is_one;
-};
-
 /// Gradients are the last outputs: without them the others have the numbers that they had.
 std::span<const OutputInfo> values_of(std::span<const OutputInfo> outputs) {
   const auto first_gradient = std::ranges::find(outputs, OutputKind::gradient, &OutputInfo::kind);
   return outputs.first(static_cast<std::size_t>(first_gradient - outputs.begin()));
 }
-
-struct Keeping final : reference::Sink<Tracked> {
-  explicit Keeping(std::span<const OutputInfo> outputs) {
-    for (const OutputInfo& output : outputs) {
-      values.emplace_back(static_cast<std::size_t>(element_count(output.extents)));
-    }
-  }
-  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
-    values[output][static_cast<std::size_t>(index)] = value;
-  }
-  std::vector<std::vector<Tracked>> values;
-};
 
 std::shared_ptr<const Case> unsplit(const std::shared_ptr<const Case>& c) {
   if (c->split.whole()) return c;
@@ -91,6 +62,16 @@ struct CaseStudy::Approximations {
 };
 
 struct CaseStudy::Expectations {
+  template <class IsOne>
+  bool any(std::size_t outputs, const IsOne& is_one) const {
+    for (std::size_t output = 0; output < outputs; ++output) {
+      for (std::size_t i = 0; i < values[output].size(); ++i) {
+        if (is_one(output, static_cast<std::int64_t>(i), values[output][i])) return true;
+      }
+    }
+    return false;
+  }
+
   Arithmetic arithmetic;
   bool split;
   Wanted wanted;
@@ -181,13 +162,19 @@ const reference::Approximation* CaseStudy::approximation(const Arithmetic& arith
   return entries ? &*entries : nullptr;
 }
 
-const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, bool split,
-                                                 Wanted wanted) {
-  for (const auto& known : expectations_) {
-    if (known->split == split && known->wanted == wanted && known->arithmetic == arithmetic) {
-      return *known;
+const CaseStudy::Expectations* CaseStudy::known(const Arithmetic& arithmetic, bool split,
+                                                Wanted wanted) const {
+  for (const auto& entries : expectations_) {
+    if (entries->split == split && entries->wanted == wanted && entries->arithmetic == arithmetic) {
+      return entries.get();
     }
   }
+  return nullptr;
+}
+
+const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, bool split,
+                                                 Wanted wanted) {
+  if (const Expectations* entries = known(arithmetic, split, wanted)) return *entries;
   Keeping sink(std::span(outputs()).first(count(wanted)));
   stream(arithmetic, split, wanted, sink);
   expectations_.push_back(std::make_unique<Expectations>(
@@ -212,33 +199,27 @@ void CaseStudy::for_each_expected(const Arithmetic& arithmetic, bool split, cons
     Forwarding sink(visit);
     return stream(arithmetic, split, wanted, sink);
   }
-  for (std::size_t output = 0; output < count(wanted); ++output) {
-    const auto& entries = expected->values[output];
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      visit(output, static_cast<std::int64_t>(i), entries[i]);
-    }
-  }
+  expected->any(count(wanted), [&](std::size_t output, std::int64_t i, const Tracked& x) {
+    visit(output, i, x);
+    return false;
+  });
 }
 
 bool CaseStudy::any_expected(const Arithmetic& arithmetic, bool split, const Predicate& is_one,
                              Wanted wanted) {
-  const Expectations* expected = kept(arithmetic, split, wanted);
+  // The first rows of a large case answer it mostly.
+  const Expectations* expected =
+      large() ? known(arithmetic, split, wanted) : kept(arithmetic, split, wanted);
   if (!expected) {
     Searching sink(is_one);
     try {
       stream(arithmetic, split, wanted, sink);
-    } catch (const Searching::Found&) {
+    } catch (const Searching<Predicate>::Found&) {
       return true;
     }
     return false;
   }
-  for (std::size_t output = 0; output < count(wanted); ++output) {
-    const auto& entries = expected->values[output];
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (is_one(output, static_cast<std::int64_t>(i), entries[i])) return true;
-    }
-  }
-  return false;
+  return expected->any(count(wanted), is_one);
 }
 
 void CaseStudy::for_each_pair(const Arithmetic& one, const Arithmetic& other,
@@ -256,7 +237,7 @@ void CaseStudy::for_each_pair(const Arithmetic& one, const Arithmetic& other,
   }
   // One formula writes its entries in one order, whatever the arithmetic.
   Ahead second([&](const Ahead::Take& take) {
-    const Visitor hand_on = [&](std::size_t o, std::int64_t i, const Tracked& x) {
+    const auto hand_on = [&](std::size_t o, std::int64_t i, const Tracked& x) {
       take({.output = o, .index = i, .value = x});
     };
     Forwarding sink(hand_on);

@@ -95,6 +95,7 @@ class CaseStudy {
   const reference::Problem& problem(bool split);
   void stream(const Arithmetic& arithmetic, bool split, Wanted wanted,
               reference::Sink<reference::Tracked>& sink);
+  const Expectations* known(const Arithmetic& arithmetic, bool split, Wanted wanted) const;
   const Expectations& stored(const Arithmetic& arithmetic, bool split, Wanted wanted);
   /// Null where they are streamed.
   const Expectations* kept(const Arithmetic& arithmetic, bool split, Wanted wanted);
