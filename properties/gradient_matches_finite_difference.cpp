@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <future>
+#include <utility>
 
 #include "properties/agreement.h"
 #include "properties/checks.h"
@@ -20,24 +22,27 @@ Tracked expected_loss(CaseStudy& study, const Arithmetic& arithmetic) {
   return loss;
 }
 
-/// One end of the step: the loss there.
-struct End {
-  double actual = 0.0;
-  Tracked expected;
-};
-
-/// Nothing where the implementation gives no values.
-std::optional<End> end_of(Evaluation& evaluation, const Transform& step,
-                          std::optional<Violation>& unanswered) {
+/// The implementation's loss one step away; nothing where it gives no values.
+std::optional<double> loss_after(Evaluation& evaluation, const Transform& step,
+                                 std::optional<Violation>& unanswered) {
   CaseStudy& moved = *evaluation.study().derived(step);
   const LossResult& result = evaluation.actual(step);
   unanswered = malformed(moved, result);
   if (unanswered) return std::nullopt;
-  End end{.actual = result.find("loss")->at(0), .expected = {}};
+  const double loss = result.find("loss")->at(0);
   evaluation.forget(step);
-  end.expected = expected_loss(moved, evaluation.arithmetic());
   evaluation.forget_derived();
-  return end;
+  return loss;
+}
+
+/// The formula's losses a step ahead and a step back, side by side where that takes long.
+std::pair<Tracked, Tracked> expected_at_ends(Evaluation& evaluation) {
+  CaseStudy& study = evaluation.study();
+  CaseStudy &ahead = *study.derived(kStepForward), &back = *study.derived(kStepBackward);
+  const auto where = study.large() ? std::launch::async : std::launch::deferred;
+  auto high = std::async(where, [&] { return expected_loss(ahead, evaluation.arithmetic()); });
+  const Tracked low = expected_loss(back, evaluation.arithmetic());
+  return {high.get(), low};
 }
 
 /// Sums over all differentiable entries of gradient times step.
@@ -81,12 +86,12 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
   if (output.kind != OutputKind::loss) return vacuous("no trigger");
   evaluation.forget_derived();
   std::optional<Violation> unanswered;
-  const auto above = end_of(evaluation, kStepForward, unanswered);
+  const auto above = loss_after(evaluation, kStepForward, unanswered);
   if (!above) return violated(*unanswered);
-  const auto below = end_of(evaluation, kStepBackward, unanswered);
+  const auto below = loss_after(evaluation, kStepBackward, unanswered);
   if (!below) return violated(*unanswered);
 
-  const Tracked &high = above->expected, &low = below->expected;
+  const auto [high, low] = expected_at_ends(evaluation);
   const Real difference = upstream * (high.v - low.v);
   const double rounding =
       std::fabs(upstream) * (largest_accepted(evaluation.arithmetic(), output, high) +
@@ -97,7 +102,7 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
                                        study.transformed(kStepBackward)->c);
   const double allowed = rounding + along.error;
   if (!(allowed < static_cast<double>(std::fabs(difference)))) return vacuous("no digit");
-  const double actual = upstream * (above->actual - below->actual);
+  const double actual = upstream * (*above - *below);
   const Real left_out = difference - along.expected;
   const double distance = static_cast<double>(std::fabs(actual - along.actual - left_out));
   // Whether an infinity is right is the question of finiteness (C2), not of slopes.
