@@ -107,9 +107,11 @@ json measure(const Sound& sound, const Effort& effort) {
       fuzz::Choices choices(effort.seed ^ fuzz::mix(static_cast<std::uint64_t>(i)));
       std::vector<Push> pushes = (pushed.*kFaults[f].place)(choices);
       if (pushes.empty()) continue;
-      const double sign = choices.sometimes(0.5) ? -1.0 : 1.0;
-      for (Push& push : pushes) push.amount *= sign;
-      found[f].add(pushed, widely, pushes);
+      // A sound answer lies to one side of the truth: a fault may lead past it or away from it.
+      for (const double turn : {1.0, -1.0}) {
+        for (Push& push : pushes) push.amount *= turn;
+        found[f].add(pushed, widely, pushes);
+      }
     }
   }
   json faults = json::object();
