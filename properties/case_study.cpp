@@ -228,7 +228,7 @@ void CaseStudy::for_each_pair(const Arithmetic& one, const Arithmetic& other,
     const auto twice = [&](std::size_t o, std::int64_t i, const Tracked& x) { visit(o, i, x, x); };
     return for_each_expected(one, false, twice);
   }
-  if (total_entries(outputs()) <= kKeptEntries) {
+  if (total_entries(outputs()) <= kKeptEntries || !concurrent()) {
     const Expectations& second = stored(other, false, Wanted::everything);
     const auto beside = [&](std::size_t o, std::int64_t i, const Tracked& x) {
       visit(o, i, x, second.values[o][static_cast<std::size_t>(i)]);

@@ -32,6 +32,9 @@ class CaseStudy {
 
   /// Whether the case is one of those of which no second copy is kept for longer than needed.
   bool large() const;
+  /// Whether its formula may be computed twice at once: a function of one's own answers one
+  /// question at a time.
+  bool concurrent() const { return !loss_.advice; }
   /// Gives back what was derived from a large case.
   void forget_derived();
 

@@ -39,7 +39,8 @@ std::optional<double> loss_after(Evaluation& evaluation, const Transform& step,
 std::pair<Tracked, Tracked> expected_at_ends(Evaluation& evaluation) {
   CaseStudy& study = evaluation.study();
   CaseStudy &ahead = *study.derived(kStepForward), &back = *study.derived(kStepBackward);
-  const auto where = study.large() ? std::launch::async : std::launch::deferred;
+  const bool at_once = study.large() && study.concurrent();
+  const auto where = at_once ? std::launch::async : std::launch::deferred;
   auto high = std::async(where, [&] { return expected_loss(ahead, evaluation.arithmetic()); });
   const Tracked low = expected_loss(back, evaluation.arithmetic());
   return {high.get(), low};
