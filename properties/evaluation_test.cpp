@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 
@@ -100,6 +102,21 @@ TEST_P(CaseStudyOf, ShowsTwoArithmeticsSideBySide) {
   };
   study.for_each_pair(arithmetic(), arithmetic(Dtype::f64), visit);
   EXPECT_EQ(seen, one.size());
+}
+
+TEST(CaseStudy, AsksAFunctionOfOnesOwnOneQuestionAtATime) {
+  std::atomic<int> inside = 0, most = 0;
+  reference::Loss own = *reference::find_loss("log_prob");
+  own.advice = {.values = [&](const reference::Problem& problem, const Arithmetic& under,
+                              reference::Sink<Tracked>& sink) {
+    most = std::max(most.load(), ++inside);
+    reference::evaluate(*reference::find_loss("log_prob"), problem, under, sink);
+    --inside;
+  }};
+  CaseStudy study(own, log_prob_case(kStreamed));
+  study.for_each_pair(arithmetic(), arithmetic(Dtype::f64),
+                      [](std::size_t, std::int64_t, const Tracked&, const Tracked&) {});
+  EXPECT_EQ(most, 1);
 }
 
 /// The bound of the loss, of the whole batch or of its parts put together.
