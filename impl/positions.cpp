@@ -8,6 +8,10 @@ namespace {
 
 void silence_masked(const Tensor& mask, std::vector<std::uint8_t>& valid) {
   const std::size_t width = size_of(mask.dtype);
+  if (width == 1) {  // as most are
+    for (std::size_t i = 0; i < valid.size(); ++i) valid[i] &= mask.bytes[i] != std::byte{0};
+    return;
+  }
   for (std::size_t i = 0; i < valid.size(); ++i) {
     std::uint64_t bits = 0;
     for (std::size_t byte = 0; byte < width; ++byte) {

@@ -5,68 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
-#include <utility>
+
+#include "impl/parts.h"
 
 namespace lossgate::impl {
 namespace {
-
-bool has_rows(const std::vector<Axis>& axes) {
-  return !axes.empty() && axes.front() == Axis::sequences;
-}
-
-std::size_t row_bytes(const Tensor& tensor) {
-  return tensor.extents.front() > 0
-             ? tensor.bytes.size() / static_cast<std::size_t>(tensor.extents.front())
-             : 0;
-}
-
-Tensor take_rows(const Tensor& tensor, const std::vector<std::int64_t>& rows) {
-  Tensor taken{tensor.dtype, tensor.extents, {}};
-  taken.extents.front() = static_cast<std::int64_t>(rows.size());
-  const std::size_t width = row_bytes(tensor);
-  taken.bytes.resize(width * rows.size());
-  for (std::size_t i = 0; i < rows.size() && width > 0; ++i) {
-    std::memcpy(taken.bytes.data() + i * width,
-                tensor.bytes.data() + static_cast<std::size_t>(rows[i]) * width, width);
-  }
-  return taken;
-}
-
-/// The case of one micro-batch; `rows` null takes all.
-Case take_part(const LossSignature& signature, const Case& c,
-               const std::vector<std::int64_t>* rows) {
-  Case part{.spec = c.spec,
-            .shape = c.shape,
-            .batch = {},
-            .split = {},
-            .layout = c.layout,
-            .upstream = c.upstream,
-            .provenance = {}};
-  if (!rows) {
-    part.batch = c.batch;
-    return part;
-  }
-  part.shape[Axis::sequences] = static_cast<std::int64_t>(rows->size());
-  part.batch.fields.reserve(c.batch.fields.size());
-  for (const auto& [name, tensor] : c.batch.fields) {
-    const Field* field = signature.find_field(name);
-    const bool sliced = field && has_rows(field->axes);
-    part.batch.fields.emplace_back(name, sliced ? take_rows(tensor, *rows) : tensor);
-  }
-  return part;
-}
-
-/// Names the fields of the part that are no longer what was taken from the case.
-void note_mutations(const LossSignature& signature, const Case& c, const Case& part,
-                    const std::vector<std::int64_t>* rows, std::vector<std::string>& mutated) {
-  for (const auto& [name, before] : c.batch.fields) {
-    const Tensor* after = part.batch.find(name);
-    const Field* field = signature.find_field(name);
-    const bool sliced = rows && field && has_rows(field->axes);
-    const bool same = after && (sliced ? *after == take_rows(before, *rows) : *after == before);
-    if (!same && std::ranges::find(mutated, name) == mutated.end()) mutated.push_back(name);
-  }
-}
 
 /// The arithmetic of accumulation and all-reduce: every operation is rounded to the format.
 /// Rounding a double sum, product or quotient of two f32 numbers gives the f32 operation's result.
@@ -192,18 +135,31 @@ Totals totals_of(const Positions& positions) {
           static_cast<std::int64_t>(positions.row_tokens.size())};
 }
 
+/// Whether the case and its result are all in the one format that every output then has.
+bool in_one_format(const LossSignature& signature, const Case& c, const LossResult& result) {
+  const Dtype format = float_dtype(signature, c);
+  const auto has_it = [&](const Tensor& tensor) { return tensor.dtype == format; };
+  return (format == Dtype::f64 || format == Dtype::f32) &&
+         std::ranges::all_of(result.outputs, has_it, &Output::tensor) &&
+         std::ranges::all_of(signature.outputs, &std::vector<Dtype>::empty, &OutputField::dtypes) &&
+         std::ranges::all_of(signature.fields, [&](const Field& field) {
+           return field.role != Role::differentiable || has_it(c.batch.at(field.name));
+         });
+}
+
 /// Everything in one call on one rank: the step's outputs are the result.
 LossResult train_whole(const LossSignature& signature, const Case& c, const Step& step) {
   const Positions positions = find_positions(signature, c);
   const Totals totals = totals_of(positions);
-  Case part = take_part(signature, c, nullptr);
+  WholePart part(c);
   MicroBatch micro_batch{.signature = signature,
-                         .part = part,
+                         .part = *part,
                          .positions = positions,
                          .totals = totals,
                          .rank_totals = totals};
   LossResult result = step(micro_batch);
-  note_mutations(signature, c, part, nullptr, result.mutated);
+  note_mutations(signature, c, *part, nullptr, result.mutated);
+  if (in_one_format(signature, c, result)) return result;
   for (const OutputInfo& info : outputs_of(signature, c)) {
     for (Output& output : result.outputs) {
       if (output.name != info.name || output.tensor.dtype == info.dtype) continue;
@@ -234,7 +190,7 @@ LossResult train_split(const LossSignature& signature, const Case& c, const Step
     for (const Split::Part& part : c.split.parts) {
       if (part.rank != rank) continue;
       own.push_back(&part);
-      parts.push_back(take_part(signature, c, &part.sequences));
+      parts.push_back(take_part(signature, c, part.sequences));
       positions.push_back(find_positions(signature, parts.back()));
       rank_totals.tokens += positions.back().tokens;
       rank_totals.sequences += positions.back().sequences;

@@ -135,6 +135,38 @@ TEST(Trainer, NamesInputsThatAStepChanges) {
   EXPECT_TRUE(train(kToy, split_case(), sum_of_x).mutated.empty());
 }
 
+TEST(Trainer, GivesAStepTheWholeCaseWhateverAnEarlierOneDidToItsOwn) {
+  const auto spoil = [](MicroBatch& m) {
+    LossResult result = sum_of_x(m);
+    m.part.batch.fields.pop_back();
+    m.part.batch.at("x").extents = {1, 2, 3};
+    m.part.spec.options.clear();
+    m.part.split = {3, {{2, {0}}}};
+    m.part.provenance.title = "spoilt";
+    m.part.upstream = 7.0;
+    return result;
+  };
+  for (const std::int64_t sequences : {4, 1, 9}) {
+    for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::bf16}) {
+      train(kToy, toy_case(kToy, 3, 2), spoil);
+      Case c = toy_case(kToy, sequences, 2, dtype);
+      c.layout = Layout::offset;
+      const LossResult result = train(kToy, c, [&](MicroBatch& m) {
+        EXPECT_EQ(m.part.spec, c.spec);
+        EXPECT_EQ(m.part.shape, c.shape);
+        EXPECT_EQ(m.part.batch, c.batch);
+        EXPECT_EQ(m.part.layout, c.layout);
+        EXPECT_EQ(m.part.upstream, c.upstream);
+        EXPECT_TRUE(m.part.split == Split() && m.part.provenance.title.empty());
+        return sum_of_x(m);
+      });
+      EXPECT_TRUE(result.mutated.empty());
+      EXPECT_EQ(result.find("gradient.x")->dtype, dtype);
+      EXPECT_EQ(result.find("per_token")->dtype, dtype == Dtype::f64 ? dtype : Dtype::f32);
+    }
+  }
+}
+
 TEST(Trainer, SeesNanAsUnchangedWhenItsBitsAre) {
   Case c = split_case();
   c.batch.at("x").set(0, std::nan(""));

@@ -67,22 +67,23 @@ void check_shape(const Field& field, const Shape& shape, const Tensor& tensor) {
       refuse(field.name, "has the axis " + std::string(name(axis)) + ", which the case lacks");
     }
   }
-  const Extents expected = shape.of(field.axes);
-  if (tensor.extents != expected) {
-    refuse(field.name, "has shape " + as_text(tensor.extents) + ", not " + as_text(expected));
+  const auto extent_of = [&](Axis axis) { return shape[axis]; };
+  if (!std::ranges::equal(tensor.extents, field.axes, {}, {}, extent_of)) {
+    refuse(field.name,
+           "has shape " + as_text(tensor.extents) + ", not " + as_text(shape.of(field.axes)));
   }
   // Divided, not multiplied: a product of absurd extents would overflow.
   std::size_t left = tensor.bytes.size() / size_of(tensor.dtype);
   bool fits = tensor.bytes.size() % size_of(tensor.dtype) == 0;
-  const bool empty = std::ranges::find(expected, 0) != expected.end();
-  for (std::int64_t extent : expected) {
+  const bool empty = std::ranges::find(tensor.extents, 0) != tensor.extents.end();
+  for (std::int64_t extent : tensor.extents) {
     if (empty) break;
     fits = fits && left % static_cast<std::size_t>(extent) == 0;
     left /= static_cast<std::size_t>(extent);
   }
   if (!fits || left != (empty ? 0u : 1u)) {
     refuse(field.name, "holds " + std::to_string(tensor.bytes.size()) + " bytes, not those of " +
-                           as_text(expected));
+                           as_text(tensor.extents));
   }
 }
 
@@ -143,11 +144,17 @@ void check_reduction(const LossSignature& signature, const Case& c) {
 }
 
 void check_options(const LossSignature& signature, const Case& c) {
+  // As they mostly are; then none is to be looked for.
+  const bool in_order =
+      std::ranges::equal(c.spec.options, signature.options, {},
+                         &std::pair<std::string, OptionValue>::first, &Option::name);
   for (const auto& [option, value] : c.spec.options) {
+    if (in_order) break;
     if (!signature.find_option(option)) refuse(option, "is no option of " + signature.id);
   }
-  for (const Option& option : signature.options) {
-    const OptionValue* value = c.spec.find(option.name);
+  for (std::size_t i = 0; i < signature.options.size(); ++i) {
+    const Option& option = signature.options[i];
+    const OptionValue* value = in_order ? &c.spec.options[i].second : c.spec.find(option.name);
     if (!value) refuse(option.name, "is missing");
     check_option(option, *value);
   }
