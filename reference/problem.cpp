@@ -13,11 +13,11 @@ Problem::Problem(const LossSignature& signature_in, const Case& case_in)
       sequences(std::max<std::int64_t>(case_in.shape[Axis::sequences], 0)),
       tokens(std::max<std::int64_t>(case_in.shape[Axis::tokens], 0)),
       parts(std::max<std::int64_t>(static_cast<std::int64_t>(case_in.split.parts.size()), 1)) {
-  row_tokens.assign(static_cast<std::size_t>(sequences), 0);
-  for (std::size_t i = 0; i < valid.size(); ++i) {
-    if (valid[i]) ++row_tokens[i / static_cast<std::size_t>(tokens)];
-  }
-  for (std::int64_t count : row_tokens) {
+  row_tokens.reserve(static_cast<std::size_t>(sequences));
+  auto row = valid.begin();
+  for (std::int64_t s = 0; s < sequences; ++s, row += tokens) {
+    const std::int64_t count = std::count(row, row + tokens, true);
+    row_tokens.push_back(count);
     token_count += count;
     sequence_count += count > 0;
   }

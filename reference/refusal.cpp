@@ -37,11 +37,16 @@ std::optional<Refusal> refuse_option(const Option& option, const OptionValue* va
 }
 
 std::optional<Refusal> refuse_spec(const LossSignature& signature, const LossSpec& spec) {
-  for (const Option& option : signature.options) {
-    if (auto refusal = refuse_option(option, spec.find(option.name))) return refusal;
+  // As they mostly are; then none is to be looked for.
+  const bool in_order = std::ranges::equal(signature.options, spec.options, {}, &Option::name,
+                                           &std::pair<std::string, OptionValue>::first);
+  for (std::size_t i = 0; i < signature.options.size(); ++i) {
+    const Option& option = signature.options[i];
+    const OptionValue* value = in_order ? &spec.options[i].second : spec.find(option.name);
+    if (auto refusal = refuse_option(option, value)) return refusal;
   }
   for (const auto& [name, value] : spec.options) {
-    if (!signature.find_option(name)) {
+    if (!in_order && !signature.find_option(name)) {
       return Refusal{.argument = name, .message = "unknown option"};
     }
   }
@@ -56,6 +61,10 @@ std::optional<Refusal> refuse_spec(const LossSignature& signature, const LossSpe
   return std::nullopt;
 }
 
+bool fit(const Extents& extents, const std::vector<Axis>& axes, const Shape& shape) {
+  return std::ranges::equal(extents, axes, {}, {}, [&](Axis axis) { return shape[axis]; });
+}
+
 std::optional<Refusal> refuse_fields(const LossSignature& signature, const Case& c) {
   const Dtype shared = float_dtype(signature, c);
   for (const Field& field : signature.fields) {
@@ -68,7 +77,7 @@ std::optional<Refusal> refuse_fields(const LossSignature& signature, const Case&
       return Refusal{.argument = field.name,
                      .message = "dtype " + std::string(name(tensor->dtype)) + " is not accepted"};
     }
-    if (tensor->extents != c.shape.of(field.axes)) {
+    if (!fit(tensor->extents, field.axes, c.shape)) {
       return Refusal{.argument = field.name, .message = "extents differ from the case's shape"};
     }
   }
@@ -78,8 +87,11 @@ std::optional<Refusal> refuse_fields(const LossSignature& signature, const Case&
 std::optional<Refusal> refuse_mask(const LossSignature& signature, const Case& c) {
   if (signature.mask.empty()) return std::nullopt;
   const Tensor& mask = c.batch.at(signature.mask);
+  const auto is_truth = [](std::byte byte) { return byte <= std::byte{1}; };
+  if (size_of(mask.dtype) == 1 && std::ranges::all_of(mask.bytes, is_truth)) return std::nullopt;
   for (std::int64_t i = 0; i < mask.size(); ++i) {
-    if (mask.at(i) == 0.0 || mask.at(i) == 1.0) continue;
+    const double value = mask.at(i);
+    if (value == 0.0 || value == 1.0) continue;
     const std::int64_t tokens = c.shape[Axis::tokens];
     return Refusal{.argument = signature.mask,
                    .sequence = i / tokens,

@@ -17,6 +17,12 @@ auto* find_second(Pairs& pairs, std::string_view name) {
   throw std::out_of_range(std::string(what) + " '" + std::string(name) + "' is missing");
 }
 
+/// Most masks are of bytes, and not decoded.
+bool is_zero(const Tensor& mask, std::int64_t index) {
+  if (size_of(mask.dtype) == 1) return *mask.element(index) == std::byte{0};
+  return mask.at(index) == 0.0;
+}
+
 }  // namespace
 
 const OptionValue* LossSpec::find(std::string_view option) const {
@@ -59,6 +65,7 @@ LossSpec standard_spec(const LossSignature& signature) {
 
 Extents Shape::of(const std::vector<Axis>& axes) const {
   Extents extents;
+  extents.reserve(axes.size());
   for (Axis axis : axes) extents.push_back((*this)[axis]);
   return extents;
 }
@@ -104,8 +111,8 @@ std::vector<bool> valid_positions(const LossSignature& signature, const Case& c)
       signature.ignore_label.empty() ? nullptr : &c.batch.at(signature.ignore_label);
   for (std::size_t i = 0; i < valid.size(); ++i) {
     const auto index = static_cast<std::int64_t>(i);
-    valid[i] = (!mask || mask->at(index) != 0.0) &&
-               (!label || label->integer_at(index) != kIgnoreLabel);
+    const bool ignored = label && label->integer_at(index) == kIgnoreLabel;
+    if (ignored || (mask && is_zero(*mask, index))) valid[i] = false;
   }
   return valid;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/spec/result.h"
 
+#include <algorithm>
+
 namespace lossgate {
 
 std::vector<OutputInfo> outputs_of(const LossSignature& signature, const Case& c) {
   const Dtype dtype = float_dtype(signature, c);
   std::vector<OutputInfo> outputs;
+  const auto gradients = std::ranges::count(signature.fields, Role::differentiable, &Field::role);
+  outputs.reserve(1 + signature.outputs.size() + static_cast<std::size_t>(gradients));
   if (c.spec.reduction != Reduction::none) {
     outputs.push_back({.name = "loss",
                        .kind = OutputKind::loss,
