@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "reference/filter.h"
+#include "reference/lanes/vectors.h"
 #include "reference/real.h"
 #include "reference/storage.h"
 #include "reference/tracked.h"
@@ -12,13 +14,17 @@
 namespace lossgate::properties {
 
 template <class Expected = reference::Tracked>
-double magnitude_of(const Expected& expected) {
-  return static_cast<double>(std::fabs(expected.v));
+auto magnitude_of(const Expected& expected) {
+  if constexpr (std::is_arithmetic_v<decltype(expected.v)>) {
+    return static_cast<double>(std::fabs(expected.v));
+  } else {
+    return reference::size_of_each(expected.v);
+  }
 }
 
 /// Whether the output's dtype holds whatever the expectation allows.
 template <class Expected = reference::Tracked>
-bool in_range(const reference::Formats& formats, const Expected& expected) {
+auto in_range(const reference::Formats& formats, const Expected& expected) {
   return magnitude_of(expected) + reference::kThreshold * expected.err + expected.half <=
          formats.largest;
 }
@@ -26,28 +32,37 @@ bool in_range(const reference::Formats& formats, const Expected& expected) {
 /// Whether value and peak of an expectation are certainly within range: there the actual must be
 /// finite (rule C1). `peak` comes from the stable form.
 template <class Expected = reference::Tracked>
-bool must_be_finite(const reference::Formats& formats, const Expected& expected) {
-  const double peak_margin = reference::kThreshold * expected.err + expected.half;
-  return in_range(formats, expected) && expected.peak + peak_margin <= formats.largest_computed;
+auto must_be_finite(const reference::Formats& formats, const Expected& expected) {
+  const auto peak_margin = reference::kThreshold * expected.err + expected.half;
+  const auto fits = expected.peak + peak_margin <= formats.largest_computed;
+  return static_cast<decltype(fits)>(fits & in_range(formats, expected));
 }
 
 /// What is allowed without a ratio, what with one, and both together (rule B3).
+template <class Number = double>
 struct Allowance {
-  double exempt, scaled, allowed;
+  Number exempt, scaled, allowed;
 };
 
-/// `exact` entries must be correctly rounded.
+/// Of an expectation that is no exact zero. `exact` entries must be correctly rounded.
 template <class Expected = reference::Tracked>
-Allowance allowance(const reference::Formats& formats, const Expected& expected, bool exact) {
-  // A zero that nothing can move is stored as it is.
-  if (expected.is_exact_zero()) return {0.0, 0.0, 0.0};
+auto allowance_unless_zero(const reference::Formats& formats, const Expected& expected,
+                           bool exact) {
   // At a kink the largest right answer is stored, too.
-  const double largest = magnitude_of(expected) + expected.half;
-  const double scaled = exact ? 0.0 : expected.err;
-  const double allowed = scaled + formats.storage_error(largest);
-  if (!formats.narrows) return {expected.half, allowed, allowed};
-  const double stored = formats.storage_error(largest + reference::kThreshold * scaled);
-  return {expected.half + stored, scaled, allowed};
+  const auto largest = magnitude_of(expected) + expected.half;
+  const auto scaled = exact ? decltype(largest){} : expected.err;
+  const auto allowed = scaled + formats.storage_error(largest);
+  using Number = std::remove_const_t<decltype(allowed)>;
+  if (!formats.narrows) return Allowance<Number>{expected.half, allowed, allowed};
+  const auto stored = formats.storage_error(largest + reference::kThreshold * scaled);
+  return Allowance<Number>{expected.half + stored, scaled, allowed};
+}
+
+/// A zero that nothing can move is stored as it is.
+template <class Expected = reference::Tracked>
+Allowance<> allowance(const reference::Formats& formats, const Expected& expected, bool exact) {
+  if (expected.is_exact_zero()) return {0.0, 0.0, 0.0};
+  return allowance_unless_zero(formats, expected, exact);
 }
 
 }  // namespace lossgate::properties

@@ -164,6 +164,7 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
                                const std::vector<const Property*>& properties, bool precedence,
                                const std::function<void(const Property&)>& before) {
   std::vector<Outcome> outcomes;
+  outcomes.reserve(properties.size());
   bool finite = true, formula = true, told = false;
   for (const Property* property : properties) {
     if (before) before(*property);

@@ -2,61 +2,110 @@
 #include "properties/filtered.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <cstring>
 
 #include "properties/allowance.h"
+#include "reference/lanes/lanes.h"
+#include "reference/spec/elements.h"
 
 namespace lossgate::properties {
 namespace {
 
-using reference::Approximate;
+using reference::any;
+using reference::ApproximateEntries;
 using reference::Approximation;
+using reference::Doubles;
 using reference::Formats;
 using reference::kFilterSlack;
+using reference::kLanes;
 using reference::kThreshold;
+using reference::Lanes;
+using reference::larger;
+using reference::Mask;
+using reference::or_zero;
+using reference::size_of_each;
 
 /// The largest that the reference may have in each place.
-Approximate at_most(const Approximate& x) {
-  const double more = kFilterSlack * x.err;
-  const double peak = x.peak + kFilterSlack * x.peak + more;
-  return {std::fabs(x.v) + more, x.err + more, peak, x.half + more};
+template <class Expected>
+Expected at_most(const Expected& x) {
+  const auto more = kFilterSlack * x.err;
+  const auto peak = x.peak + kFilterSlack * x.peak + more;
+  return {magnitude_of(x) + more, x.err + more, peak, x.half + more};
 }
 
-/// What was counted of entries that surely hold.
-struct Count {
-  std::int64_t compared = 0, no_digit = 0;
-  double worst = 0.0;
-
-  /// Whether this one does; false of what is not finite, too.
-  bool add(const Formats& formats, double actual, const Approximate& x) {
+/// What was counted of entries that surely hold, several at a time.
+class Count {
+ public:
+  /// Which of these do; none that is not finite.
+  Mask add(const Formats& formats, Doubles actual, const Lanes& x) {
     constexpr double kLess = 1.0 - 2.0 * kFilterSlack, kMore = 1.0 + 2.0 * kFilterSlack;
-    if (!must_be_finite(formats, at_most(x))) return false;
-    const double open = kFilterSlack * x.err;  // of the value, of the half-width and of its store
-    const auto [exempt, scaled, allowed] = allowance(formats, x, false);
-    const double excess = std::fabs(actual - x.v) - exempt + 3.0 * open;
-    if (!(excess <= kThreshold * kLess * scaled)) return false;
-    if (excess > 0.0) worst = std::max(worst, excess / (kLess * scaled));
-    const double bound = kThreshold * allowed, value = std::fabs(x.v);
-    const bool without_digit = kLess * bound >= value + open;
-    if (allowed > 0.0 && !without_digit && !(kMore * bound < value - open)) return false;
-    no_digit += allowed > 0.0 && without_digit;
-    ++compared;
-    return true;
+    const Doubles open = kFilterSlack * x.err;  // of the value, of the half-width and of its store
+    const auto [exempt, scaled, allowed] = allowance_unless_zero(formats, x, false);
+    const Doubles excess = size_of_each(actual - x.v) - exempt + 3.0 * open;
+    const Doubles bound = kThreshold * allowed, value = size_of_each(x.v);
+    const Mask zero = x.is_exact_zero(), bounded = ~zero & (allowed > 0.0);
+    const Mask no_digit = bounded & (kLess * bound >= value + open);
+    const Mask told = ~bounded | no_digit | (kMore * bound < value - open);
+    const Mask near = told & (excess <= kThreshold * kLess * scaled);
+    worst_ = larger(worst_, or_zero(~zero & (excess > 0.0), excess / (kLess * scaled)));
+    no_digit_ -= no_digit;  // a mask that is set is -1
+    return (zero & (actual == 0.0)) | (~zero & near & must_be_finite(formats, at_most(x)));
   }
+
+  double worst() const {
+    double worst = 0.0;
+    for (int i = 0; i < kLanes; ++i) worst = std::max(worst, worst_[i]);
+    return worst;
+  }
+
+  std::int64_t no_digit() const {
+    std::int64_t count = 0;
+    for (int i = 0; i < kLanes; ++i) count += no_digit_[i];
+    return count;
+  }
+
+ private:
+  Doubles worst_ = {};
+  Mask no_digit_ = {};
 };
 
-/// Nothing where an entry of the output may not hold.
-std::optional<Count> count(const Comparison& comparison, const OutputInfo& output, Count counted,
-                           const std::vector<Approximate>& entries) {
-  const Formats formats(output, comparison.arithmetic.compute);
-  const Tensor& actual = *comparison.actual.find(output.name);
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    auto at = static_cast<std::int64_t>(i);
-    if (comparison.moved) at = comparison.moved->index_of(output, actual.extents, at);
-    if (!counted.add(formats, actual.at(at), entries[i])) return std::nullopt;
+/// What stands in the places of the output's entries.
+std::vector<double> actual_of(const Comparison& comparison, const OutputInfo& output) {
+  const Tensor& tensor = *comparison.actual.find(output.name);
+  if (!comparison.moved) return elements_of(tensor);
+  std::vector<double> actual(static_cast<std::size_t>(element_count(output.extents)));
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    actual[i] = tensor.at(comparison.moved->index_of(output, tensor.extents, at));
   }
-  return counted;
+  return actual;
+}
+
+/// The first of them, and zeros where there are no more.
+Doubles several(const double* entries, std::size_t left) {
+  Doubles found = {};
+  if (left >= kLanes) {
+    std::memcpy(&found, entries, sizeof found);
+  } else {
+    for (std::size_t i = 0; i < left; ++i) found[i] = entries[i];
+  }
+  return found;
+}
+
+/// Whether every entry of the output surely holds; they are counted.
+bool hold(Count& count, const Comparison& comparison, const OutputInfo& output,
+          const ApproximateEntries& entries) {
+  const Formats formats(output, comparison.arithmetic.compute);
+  const std::size_t size = entries.size();
+  const std::vector<double> actual = actual_of(comparison, output);
+  const double *v = entries.v.data(), *err = entries.err.data(), *peak = entries.peak.data(),
+               *half = entries.half.data();
+  for (std::size_t i = 0; i < size; i += kLanes) {
+    const auto of = [&](const double* parts) { return several(parts + i, size - i); };
+    const Lanes expected = {of(v), of(err), of(peak), of(half)};
+    if (any(~count.add(formats, of(actual.data()), expected))) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -66,17 +115,21 @@ std::optional<Outcome> compare_filtered(const Comparison& comparison) {
   const Approximation* expected =
       comparison.study.approximation(comparison.arithmetic, comparison.split);
   if (!expected) return std::nullopt;
-  std::optional<Count> counted = Count();
-  for (std::size_t o = 0; counted && o < comparison.study.count(comparison.wanted); ++o) {
-    counted = count(comparison, comparison.study.outputs()[o], *counted, (*expected)[o]);
+  Count count;
+  std::int64_t compared = 0;
+  for (std::size_t o = 0; o < comparison.study.count(comparison.wanted); ++o) {
+    if (!hold(count, comparison, comparison.study.outputs()[o], (*expected)[o])) {
+      return std::nullopt;
+    }
+    compared += std::ssize((*expected)[o].v);
   }
-  if (!counted || counted->compared == 0) return std::nullopt;
-  const bool digits = counted->no_digit < counted->compared;
+  if (compared == 0) return std::nullopt;
+  const bool digits = count.no_digit() < compared;
   return Outcome{.verdict = digits ? Verdict::held : Verdict::vacuous,
                  .reason = digits ? "" : "no digit",
-                 .worst_ratio = counted->worst,
-                 .compared = counted->compared,
-                 .no_digit = counted->no_digit};
+                 .worst_ratio = count.worst(),
+                 .compared = compared,
+                 .no_digit = count.no_digit()};
 }
 
 bool surely_must_be_finite(CaseStudy& study, const Arithmetic& arithmetic,
@@ -85,8 +138,10 @@ bool surely_must_be_finite(CaseStudy& study, const Arithmetic& arithmetic,
   for (std::size_t o = 0; expected && o < expected->size(); ++o) {
     const OutputInfo& output = study.outputs()[o];
     const Formats formats(output, arithmetic.compute);
-    const auto must = [&](const Approximate& x) { return must_be_finite(formats, at_most(x)); };
-    if (asked(output) && std::ranges::any_of((*expected)[o], must)) return true;
+    const ApproximateEntries& entries = (*expected)[o];
+    for (std::size_t i = 0; asked(output) && i < entries.size(); ++i) {
+      if (must_be_finite(formats, at_most(entries[i]))) return true;
+    }
   }
   return false;
 }

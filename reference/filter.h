@@ -22,8 +22,18 @@ struct Approximate {
   bool is_exact_zero() const { return peak == 0.0 && v == 0.0 && err == 0.0 && half == 0.0; }
 };
 
-/// Of every entry of every output.
-using Approximation = std::vector<std::vector<Approximate>>;
+/// Of every entry of one output, each part by itself, as vectors read them.
+struct ApproximateEntries {
+  explicit ApproximateEntries(std::size_t size) : v(size), err(size), peak(size), half(size) {}
+
+  std::size_t size() const { return v.size(); }
+  Approximate operator[](std::size_t i) const { return {v[i], err[i], peak[i], half[i]}; }
+
+  std::vector<double> v, err, peak, half;
+};
+
+/// Of every output.
+using Approximation = std::vector<ApproximateEntries>;
 
 /// Nothing where double leaves anything open: a branch on its own edge, what is not finite, what
 /// may not fit the compute format.

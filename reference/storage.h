@@ -18,7 +18,10 @@ struct Formats {
 
   /// What storing a result of this magnitude in the output's own dtype adds to its error: u_out |x|
   /// + eta_out (rule B3); nothing for integers.
-  double storage_error(double magnitude) const { return roundoff * magnitude + eta; }
+  template <class Number>
+  Number storage_error(Number magnitude) const {
+    return roundoff * magnitude + eta;
+  }
 
   double largest, largest_computed;
   double roundoff, eta;

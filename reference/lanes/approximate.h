@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -16,28 +18,37 @@ inline namespace LOSSGATE_LANES_NAMESPACE {
 class Collecting final : public Sink<Lanes> {
  public:
   Collecting(const Problem& problem, const Positions& positions)
-      : problem_(problem), positions_(positions), entries_(problem.outputs.size()) {
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      entries_[i].resize(static_cast<std::size_t>(element_count(problem.outputs[i].extents)));
+      : problem_(problem), positions_(positions) {
+    entries_.reserve(problem.outputs.size());
+    for (const OutputInfo& output : problem.outputs) {
+      entries_.emplace_back(static_cast<std::size_t>(element_count(output.extents)));
     }
   }
 
   void entry(std::size_t output, std::int64_t index, const Lanes& value) override {
-    Approximate* entries = entries_[output].data();
-    if (problem_.outputs[output].kind == OutputKind::loss) {
-      entries[0] = {value.v[0], value.err[0], value.peak[0], value.half[0]};
-      return;
-    }
-    const auto* pack = positions_.find(index / problem_.tokens, index % problem_.tokens);
-    for (std::int64_t i = 0; pack && i < pack->count; ++i) {
-      entries[pack->at[static_cast<std::size_t>(i)]] = {value.v[i], value.err[i], value.peak[i],
-                                                        value.half[i]};
-    }
+    static constexpr Positions::Pack kFirst = {.at = {}, .count = 1};
+    const bool loss = problem_.outputs[output].kind == OutputKind::loss;
+    const Positions::Pack* pack =
+        loss ? &kFirst : positions_.find(index / problem_.tokens, index % problem_.tokens);
+    if (!pack) return;
+    ApproximateEntries& entries = entries_[output];
+    put(*pack, value.v, entries.v.data());
+    put(*pack, value.err, entries.err.data());
+    put(*pack, value.peak, entries.peak.data());
+    put(*pack, value.half, entries.half.data());
   }
 
   Approximation take() { return std::move(entries_); }
 
  private:
+  LOSSGATE_LANEWISE static void put(const Positions::Pack& pack, Doubles x, double* entries) {
+    if (pack.in_a_row()) {
+      std::memcpy(entries + pack.at.front(), &x, sizeof x);
+      return;
+    }
+    for (int i = 0; i < pack.count; ++i) entries[pack.at[static_cast<std::size_t>(i)]] = x[i];
+  }
+
   const Problem& problem_;
   const Positions& positions_;
   Approximation entries_;
@@ -46,6 +57,7 @@ class Collecting final : public Sink<Lanes> {
 template <class L>
 std::optional<Approximation> approximate_by_lanes(const Problem& problem,
                                                   const Arithmetic& arithmetic) {
+  if (std::ssize(problem.valid) > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   const Positions positions(problem);
   const LaneScope scope(arithmetic, positions);
   Collecting sink(problem, positions);

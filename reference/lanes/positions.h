@@ -17,8 +17,8 @@ inline namespace LOSSGATE_LANES_NAMESPACE {
 class Positions {
  public:
   struct Pack {
-    std::array<std::int64_t, kLanes> at;  ///< positions; the last one again where there are no more
-    std::int64_t count;                   ///< how many are positions of their own
+    std::array<std::int32_t, kLanes> at;  ///< positions; the last one again where there are no more
+    std::int32_t count;                   ///< how many are positions of their own
 
     bool in_a_row() const { return count == kLanes && at.back() - at.front() == kLanes - 1; }
   };
@@ -26,6 +26,7 @@ class Positions {
   explicit Positions(const Problem& problem) {
     const auto valid = problem.valid.begin();
     packs_.reserve(static_cast<std::size_t>(problem.token_count / kLanes + problem.sequences));
+    first_.reserve(static_cast<std::size_t>(problem.sequences) + 1);
     for (std::int64_t s = 0; s < problem.sequences; ++s) {
       first_.push_back(std::ssize(packs_));
       const std::int64_t begin = s * problem.tokens;
@@ -33,7 +34,7 @@ class Positions {
       for (std::int64_t at = begin; at < begin + problem.tokens; ++at) {
         if (!valid[at]) continue;
         if (seen % kLanes == 0) packs_.push_back({.at = {}, .count = kLanes});
-        packs_.back().at[static_cast<std::size_t>(seen++ % kLanes)] = at;
+        packs_.back().at[static_cast<std::size_t>(seen++ % kLanes)] = static_cast<std::int32_t>(at);
       }
       if (seen % kLanes != 0) close(packs_.back(), seen % kLanes);
       most_ = std::max(most_, std::ssize(packs_) - first_.back());
@@ -52,7 +53,7 @@ class Positions {
 
  private:
   static void close(Pack& pack, std::int64_t count) {
-    pack.count = count;
+    pack.count = static_cast<std::int32_t>(count);
     const auto end = pack.at.begin() + count;
     std::fill(end, pack.at.end(), *(end - 1));
   }
