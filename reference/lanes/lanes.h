@@ -21,7 +21,7 @@ struct Lanes {
   LOSSGATE_LANEWISE Lanes(Doubles v_in, Doubles err_in, Doubles peak_in, Doubles half_in)
       : v(v_in), err(err_in), peak(peak_in), half(half_in) {}
 
-  LOSSGATE_LANEWISE Mask is_exact_zero() const { return peak + err + half == 0.0; }
+  LOSSGATE_LANEWISE Mask is_exact_zero() const { return peak + (err + half) == 0.0; }
   /// 1 or -1, stored or selected.
   LOSSGATE_LANEWISE Mask is_unit() const {
     return (peak == 1.0) & (err + half == 0.0) & (size_of_each(v) == 1.0);
@@ -63,14 +63,24 @@ inline LaneScope::~LaneScope() { lanes::scope = nullptr; }
 
 namespace lanes {
 
-LOSSGATE_LANEWISE void doubt(Mask open) { scope->doubt |= open & scope->live; }
+/// Hardly ever: a branch that is not taken costs less than to write down that there was none.
+LOSSGATE_LANEWISE void doubt(Mask open) {
+  if (any(open)) [[unlikely]] {
+    scope->doubt |= open & scope->live;
+  }
+}
 
 /// Doubts where something is not certainly so; NaN is not.
 LOSSGATE_LANEWISE void require(Mask certain) { doubt(~certain); }
 
 /// A half-width of 0 says that nothing was undecided, whatever it is multiplied by.
 LOSSGATE_LANEWISE bool all_decided(const Lanes& a, const Lanes& b) {
-  return !any((a.half != 0.0) | (b.half != 0.0));
+  return !any(a.half + b.half != 0.0);
+}
+
+/// Whether a lane of either is exact, as zeros and units are.
+LOSSGATE_LANEWISE bool any_exact(const Lanes& a, const Lanes& b) {
+  return any((a.err + a.half == 0.0) | (b.err + b.half == 0.0));
 }
 
 LOSSGATE_LANEWISE Doubles rounding(Doubles v, Doubles half) {
@@ -102,9 +112,10 @@ LOSSGATE_LANEWISE Lanes operator-(const Lanes& a) { return {-a.v, a.err, a.peak,
 
 LOSSGATE_LANEWISE Lanes operator+(const Lanes& a, const Lanes& b) {
   const Doubles v = a.v + b.v, half = a.half + b.half;
-  const Mask exact = a.is_exact_zero() | b.is_exact_zero();
   const Doubles rounding = lanes::rounding(v, half) + lanes::scope->flush;
-  return {v, a.err + b.err + or_zero(~exact, rounding),
+  Mask rounds = ~Mask{};
+  if (lanes::any_exact(a, b)) rounds = ~(a.is_exact_zero() | b.is_exact_zero());
+  return {v, a.err + b.err + or_zero(rounds, rounding),
           larger(larger(a.peak, b.peak), size_of_each(v)), half};
 }
 
@@ -112,8 +123,11 @@ LOSSGATE_LANEWISE Lanes operator-(const Lanes& a, const Lanes& b) { return a + -
 
 LOSSGATE_LANEWISE Lanes operator*(const Lanes& a, const Lanes& b) {
   const Doubles v = a.v * b.v, ma = size_of_each(a.v), mb = size_of_each(b.v);
-  const Mask nonzero = ~(a.is_exact_zero() | b.is_exact_zero());
-  const Mask rounds = ~(a.is_unit() | b.is_unit());
+  Mask nonzero = ~Mask{}, rounds = ~Mask{};
+  if (lanes::any_exact(a, b)) {
+    nonzero = ~(a.is_exact_zero() | b.is_exact_zero());
+    rounds = ~(a.is_unit() | b.is_unit());
+  }
   Doubles half = {}, na = ma, nb = mb;
   if (!lanes::all_decided(a, b)) {
     half = or_zero(nonzero, ma * b.half + mb * a.half + a.half * b.half);

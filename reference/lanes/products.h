@@ -26,6 +26,7 @@ LOSSGATE_LANEWISE Lanes product(const Lanes& a, const Lanes& b, const Lanes& c,
                                 const More&... more) {
   const Mask nonzero =
       ~((a.is_exact_zero() | b.is_exact_zero() | c.is_exact_zero()) | ... | more.is_exact_zero());
+  if (!any(nonzero)) return {};
   Lanes result = ((a * b * c) * ... * more);
   constexpr std::size_t kMost = 1 + sizeof...(more);
   Doubles others[kMost + 1] = {all_lanes(1.0)}, peak = all_lanes(1.0), sum = {};
