@@ -52,6 +52,12 @@ endif()
 add_test(NAME house.headers COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --target headers)
 set_tests_properties(house.headers PROPERTIES RUN_SERIAL ON)
 
+# What is compiled for wider vectors stays behind the question whether the machine has them.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  add_test(NAME house.lanes COMMAND_EXPAND_LISTS COMMAND
+    ${PROJECT_SOURCE_DIR}/reference/lanes/objects_test.sh $<TARGET_OBJECTS:lossgate_reference>)
+endif()
+
 # The product without LibTorch, in a build folder of its own.
 if(LOSSGATE_TORCH AND TARGET lossgate)
   add_test(NAME house.no_torch COMMAND ${PROJECT_SOURCE_DIR}/ci/no_torch_test.sh
