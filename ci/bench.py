@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joins the benchmarks of several programs in one file, and compares it with an earlier one.
+"""Joins the benchmarks of several programs in one file, says how their cost grows with each size, and compares it with
+an earlier file.
 
 python3 ci/bench.py PARTS OUT.json [BEFORE.json]
 """
 
 import json
+import math
+import re
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,24 @@ def joined(parts: Path) -> dict[str, Any]:
     return {"schema": 1, "context": context, "benchmarks": rows}
 
 
+def exponents(record: dict[str, Any]) -> dict[str, float]:
+    """The e of cost ~ size^e, fitted by least squares of the logarithms, wherever a part of the name that is a size
+    ("4096", "tokens:4096") takes three values or more; it is * in the family's name."""
+    families: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for name, row in record["benchmarks"].items():
+        parts = name.split("/")
+        for i, part in enumerate(parts):
+            if size := re.fullmatch(r"(\w+:)?([1-9]\d*)", part):
+                family = "/".join([*parts[:i], (size[1] or "") + "*", *parts[i + 1 :]])
+                families[family].append((math.log(int(size[2])), math.log(row["nanoseconds"])))
+    return {family: slope(points) for family, points in families.items() if len(points) >= 3}
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    x, y = (sum(point[i] for point in points) / len(points) for i in (0, 1))
+    return sum((px - x) * (py - y) for px, py in points) / sum((px - x) ** 2 for px, _ in points)
+
+
 def compared(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, float]]:
     """How many times as long each benchmark takes as before, the slowest first."""
     old, new = before["benchmarks"], after["benchmarks"]
@@ -41,6 +63,9 @@ def main(parts: str, out: str, before: str = "") -> int:
     for name, row in record["benchmarks"].items():
         rate = "".join(f"  {row[key]:.3g} {key}" for key in row if key != "nanoseconds")
         print(f"{row['nanoseconds']:14.0f} ns  {name}{rate}")
+    print("exponents of the cost, by size:")
+    for family, exponent in exponents(record).items():
+        print(f"{exponent:8.2f}  {family}")
     if before:
         print(f"times as long as in {before}:")
         for name, ratio in compared(json.loads(Path(before).read_text(encoding="utf-8")), record):

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the benchmarks of a build folder and compares them with an earlier run, by ratio: figures of one
-# machine mean nothing on another, so an earlier run is one of the same machine.
+# Runs the benchmarks of a build folder, fits how their cost grows with each size, and compares them with an
+# earlier run, by ratio: figures of one machine mean nothing on another, so an earlier run is one of the same
+# machine.
 #   ci/bench.sh OUT.json [BEFORE.json]
 # LOSSGATE_BUILD names the folder (build/no-torch); LOSSGATE_BENCH_TIME the seconds for each (0.5).
 set -euo pipefail
