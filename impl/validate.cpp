@@ -110,6 +110,9 @@ Place place_of(const Field& field, const Tensor& tensor, std::int64_t index) {
 
 void check_mask(const Field& field, const Tensor& tensor) {
   const std::size_t width = size_of(tensor.dtype);
+  std::byte bits{};  // of them all together: one look for most masks
+  for (std::byte byte : tensor.bytes) bits |= byte;
+  if (width == 1 && bits <= std::byte{1}) return;
   for (std::size_t byte = 0; byte < tensor.bytes.size(); ++byte) {
     const bool lowest = width == 1 || byte % width == 0;
     if (tensor.bytes[byte] <= (lowest ? std::byte{1} : std::byte{0})) continue;
@@ -161,12 +164,16 @@ void check_options(const LossSignature& signature, const Case& c) {
 }
 
 void check_fields(const LossSignature& signature, const Case& c) {
+  const bool in_order = std::ranges::equal(c.batch.fields, signature.fields, {},
+                                           &std::pair<std::string, Tensor>::first, &Field::name);
   for (const auto& [field, tensor] : c.batch.fields) {
+    if (in_order) break;
     if (!signature.find_field(field)) refuse(field, "is no field of " + signature.id);
   }
   const Tensor* first_float = nullptr;
-  for (const Field& field : signature.fields) {
-    const Tensor* tensor = c.batch.find(field.name);
+  for (std::size_t i = 0; i < signature.fields.size(); ++i) {
+    const Field& field = signature.fields[i];
+    const Tensor* tensor = in_order ? &c.batch.fields[i].second : c.batch.find(field.name);
     if (!tensor) refuse(field.name, "is missing");
     check_dtype(field, tensor->dtype);
     check_shape(field, c.shape, *tensor);

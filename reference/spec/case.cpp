@@ -17,10 +17,11 @@ auto* find_second(Pairs& pairs, std::string_view name) {
   throw std::out_of_range(std::string(what) + " '" + std::string(name) + "' is missing");
 }
 
-/// Most masks are of bytes, and not decoded.
-bool is_zero(const Tensor& mask, std::int64_t index) {
-  if (size_of(mask.dtype) == 1) return *mask.element(index) == std::byte{0};
-  return mask.at(index) == 0.0;
+template <class IsSilent>
+void silence(std::vector<bool>& positions, IsSilent&& is_silent) {
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    if (is_silent(static_cast<std::int64_t>(i))) positions[i] = false;
+  }
 }
 
 }  // namespace
@@ -106,13 +107,17 @@ Dtype float_dtype(const LossSignature& signature, const Case& c) {
 std::vector<bool> valid_positions(const LossSignature& signature, const Case& c) {
   const std::int64_t positions = c.shape[Axis::sequences] * c.shape[Axis::tokens];
   std::vector<bool> valid(static_cast<std::size_t>(std::max<std::int64_t>(positions, 0)), true);
-  const Tensor* mask = signature.mask.empty() ? nullptr : &c.batch.at(signature.mask);
-  const Tensor* label =
-      signature.ignore_label.empty() ? nullptr : &c.batch.at(signature.ignore_label);
-  for (std::size_t i = 0; i < valid.size(); ++i) {
-    const auto index = static_cast<std::int64_t>(i);
-    const bool ignored = label && label->integer_at(index) == kIgnoreLabel;
-    if (ignored || (mask && is_zero(*mask, index))) valid[i] = false;
+  if (!signature.mask.empty()) {
+    const Tensor& mask = c.batch.at(signature.mask);
+    if (size_of(mask.dtype) == 1) {  // as most are
+      silence(valid, [bytes = mask.bytes.data()](std::int64_t i) { return bytes[i] == std::byte{0}; });
+    } else {
+      silence(valid, [&](std::int64_t i) { return mask.at(i) == 0.0; });
+    }
+  }
+  if (!signature.ignore_label.empty()) {
+    const Tensor& label = c.batch.at(signature.ignore_label);
+    silence(valid, [&](std::int64_t i) { return label.integer_at(i) == kIgnoreLabel; });
   }
   return valid;
 }
