@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <benchmark/benchmark.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,11 @@ namespace {
 
 using namespace lossgate;
 
-Case typical_case(const LossSignature& signature) {
+/// One of many: no two have the same numbers, rows end in different places, and each has an
+/// advantage of either sign.
+Case typical_case(const LossSignature& signature, std::mt19937_64& engine) {
+  std::uniform_int_distribution<std::int64_t> longest(24, 32);
+  std::normal_distribution<double> drawn(0.0, 0.1);
   Case c;
   c.spec = standard_spec(signature);
   c.shape[Axis::sequences] = 4;
@@ -22,14 +27,26 @@ Case typical_case(const LossSignature& signature) {
   for (const Field& field : signature.fields) {
     const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
     Tensor tensor = Tensor::zeros(dtype, c.shape.of(field.axes));
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const bool padded = i % 32 > 27;
-      tensor.set(i, field.role == Role::mask ? !padded : -0.5 - 0.01 * static_cast<double>(i % 17));
+    for (std::int64_t row = 0; row < 4; ++row) {
+      const std::int64_t end = longest(engine);
+      const double advantage = 10.0 * drawn(engine);
+      for (std::int64_t t = 0; t < 32; ++t) {
+        tensor.set(32 * row + t, field.role == Role::mask ? static_cast<double>(t < end)
+                                 : field.quantity == Quantity::advantage ? advantage
+                                                                         : -0.5 + drawn(engine));
+      }
     }
     c.batch.fields.emplace_back(field.name, std::move(tensor));
   }
   c.split.parts = {{0, {0, 1}}, {0, {2, 3}}};
   return c;
+}
+
+std::vector<Case> typical_cases(const LossSignature& signature) {
+  std::mt19937_64 engine(1);
+  std::vector<Case> cases;
+  for (int i = 0; i < 64; ++i) cases.push_back(typical_case(signature, engine));
+  return cases;
 }
 
 using Properties = std::vector<const properties::Property*>;
@@ -49,19 +66,21 @@ Properties finiteness_and_agreement() {
 
 void alone(benchmark::State& state, const impl::Implementation& implementation) {
   const LossSignature& signature = *reference::find_signature("grpo");
-  Case c = typical_case(signature);
-  c.split = {};  // as finiteness and agreement ask it
-  for (auto _ : state) benchmark::DoNotOptimize(implementation.evaluate(signature, c));
+  std::vector<Case> cases = typical_cases(signature);
+  for (Case& c : cases) c.split = {};  // as finiteness and agreement ask it
+  for (std::size_t at = 0; auto _ : state) {
+    benchmark::DoNotOptimize(implementation.evaluate(signature, cases[at++ % cases.size()]));
+  }
   state.SetItemsProcessed(state.iterations());
 }
 
 void ask(benchmark::State& state, const impl::Implementation& implementation,
          const Properties& asked, bool filtered) {
   const reference::Loss& loss = *reference::find_loss("grpo");
-  const Case c = typical_case(loss.signature);
+  const std::vector<Case> cases = typical_cases(loss.signature);
   int calls = 0;
-  for (auto _ : state) {
-    properties::CaseStudy study(loss, c);
+  for (std::size_t at = 0; auto _ : state) {
+    properties::CaseStudy study(loss, cases[at++ % cases.size()]);
     study.filtered = filtered;
     properties::Evaluation evaluation(study, implementation);
     benchmark::DoNotOptimize(properties::check_all(evaluation, asked, true));
