@@ -6,29 +6,30 @@
 #include <span>
 #include <string_view>
 
+#include "reference/spec/fnv1a.h"
+
 namespace lossgate::corpora {
 namespace {
 
-/// FNV-1a (Fowler, Noll, Vo) over bytes. Every item goes in with its length before it, so that no
+/// A hash over bytes. Every item goes in with its length before it, so that no
 /// two lists of items run together.
 class Hash {
  public:
   void add(std::span<const std::byte> bytes) {
     add(bytes.size());
-    for (std::byte byte : bytes) mix(static_cast<std::uint8_t>(byte));
+    for (std::byte byte : bytes) bytes_.add(static_cast<std::uint8_t>(byte));
   }
   void add(std::string_view text) { add(std::as_bytes(std::span(text))); }
   void add(std::uint64_t word) {
-    for (int i = 0; i < 8; ++i) mix(static_cast<std::uint8_t>(word >> (8 * i)));
+    for (int i = 0; i < 8; ++i) bytes_.add(static_cast<std::uint8_t>(word >> (8 * i)));
   }
   void add(std::int64_t word) { add(static_cast<std::uint64_t>(word)); }
   void add(double value) { add(std::bit_cast<std::uint64_t>(value)); }
 
-  std::uint64_t value() const { return value_; }
+  std::uint64_t value() const { return bytes_.value(); }
 
  private:
-  void mix(std::uint8_t byte) { value_ = (value_ ^ byte) * 0x100000001b3; }
-  std::uint64_t value_ = 0xcbf29ce484222325;
+  Fnv1a bytes_;
 };
 
 void add_spec(Hash& hash, const LossSpec& spec) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "reference/spec/fnv1a.h"
+
 namespace lossgate::fuzz {
 
 /// The step of SplitMix64's state: 2^64 divided by the golden ratio, odd.
@@ -16,11 +18,11 @@ constexpr std::uint64_t mix(std::uint64_t word) {
   return word ^ (word >> 31);
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923): stable across platforms, unlike std::hash.
+/// The same on every platform.
 constexpr std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
+  Fnv1a hash;
+  for (char c : text) hash.add(static_cast<std::uint8_t>(c));
+  return hash.value();
 }
 
 }  // namespace lossgate::fuzz

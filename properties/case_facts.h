@@ -5,19 +5,19 @@
 #include <cstdint>
 
 #include "reference/spec/case.h"
+#include "reference/spec/fnv1a.h"
 
 /// What transforms ask of a case.
 namespace lossgate::properties {
 
-/// A number that depends on the case and on nothing else: choices made with it vary from case to
-/// case and never from run to run (FNV-1a over the stored bits).
+/// A number that depends on the case's stored bits and on nothing else: choices made with it vary
+/// from case to case and never from run to run.
 inline std::uint64_t fingerprint_of(const Case& c) {
-  std::uint64_t hash = 14695981039346656037u;
+  Fnv1a bits;
   for (const auto& [name, tensor] : c.batch.fields) {
-    for (std::byte byte : tensor.bytes) {
-      hash = (hash ^ static_cast<std::uint64_t>(byte)) * 1099511628211u;
-    }
+    for (std::byte byte : tensor.bytes) bits.add(static_cast<std::uint8_t>(byte));
   }
+  const std::uint64_t hash = bits.value();
   return hash ^ (hash >> 29);
 }
 
