@@ -35,6 +35,13 @@ struct Adversary {
   static double rounding(Real exact) {
     return tracking::current->roundoff * tracking::magnitude(exact);
   }
+  /// Where a factor overflows: of the logarithms that are added, and of their sum.
+  static double by_logarithms(Real a, Real b) {
+    if (a * b == 0.0L || std::max(std::fabs(a), std::fabs(b)) <= tracking::largest) return 0.0;
+    Real sizes = 0.0L;
+    for (const Real x : {a, b, a * b}) sizes += std::fabs(std::log(std::fabs(x)));
+    return static_cast<double>(sizes) * rounding(a * b);
+  }
 
   bool is_exact(Real value) const { return truth == value && v == value; }
   bool is_unit() const { return is_exact(1.0L) || is_exact(-1.0L); }
@@ -50,7 +57,8 @@ struct Adversary {
     if (a.is_exact(0.0L) || b.is_exact(0.0L)) return {};
     const Real exact = a.v * b.v;
     const bool free = a.is_unit() || b.is_unit();
-    return off(a.truth * b.truth, exact, free ? 0.0 : rounding(exact) + tracking::current->eta);
+    const double allowed = rounding(exact) + tracking::current->eta + by_logarithms(a.v, b.v);
+    return off(a.truth * b.truth, exact, free ? 0.0 : allowed);
   }
   friend Adversary operator/(const Adversary& a, const Adversary& b) {
     if (a.is_exact(0.0L) && b.v != 0.0L) return {};

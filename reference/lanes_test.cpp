@@ -76,6 +76,10 @@ TEST_F(LanesTest, DoubtWhatIsNotFiniteAndWhatMayNotFit) {
     EXPECT_TRUE(doubts([&] { silenced(one, lanes_of(beyond, 0.0)); })) << beyond;
     EXPECT_TRUE(doubts([&] { exp(lanes_of(beyond, 0.0)); })) << beyond;
   }
+  const Lanes nearly = lanes_of(0.9 * largest, 0.1 * largest);
+  EXPECT_FALSE(doubts([&] { void(one * lanes_of(0.9 * largest, 0.0)); }));
+  EXPECT_TRUE(doubts([&] { void(one * lanes_of(2.0 * largest, 0.0)); })) << "logarithms are added";
+  EXPECT_TRUE(doubts([&] { void(nearly * one); })) << "logarithms may be added";
   EXPECT_TRUE(doubts([&] { exp(lanes_of(1.0, 0.06)); })) << "the first-order analysis breaks";
   EXPECT_FALSE(doubts([&] { exp(lanes_of(1.0, 0.04)); }));
   EXPECT_TRUE(doubts([&] { void(one / lanes_of(1.0, 0.06)); }));

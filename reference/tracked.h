@@ -100,6 +100,16 @@ inline Tracked apply(const Tracked& a, Real v, double slope, double factor, doub
   return finish(v, err, a.peak, half);
 }
 
+/// What forming a product v of a and b costs beyond a multiplication. A factor that may overflow
+/// makes of it a sum of logarithms, whose roundings are relative ones of its exp.
+inline double overflowing_factor(const Tracked& a, const Tracked& b, Real v) {
+  const auto most = [](const Tracked& x) { return magnitude(x.v) + x.half + kThreshold * x.err; };
+  if (std::max(most(a), most(b)) <= largest || v == 0.0L) return 0.0;
+  const auto size_of_logarithm = [](Real x) { return magnitude(std::log(std::fabs(x))); };
+  const double sizes = size_of_logarithm(a.v) + size_of_logarithm(b.v) + size_of_logarithm(v);
+  return product(current->roundoff * sizes, magnitude(v));
+}
+
 /// A sum whose terms, of magnitude `most` together, are all multiples of the factors, where any of
 /// these may be applied last: before they make it smaller it may overflow, and they make larger
 /// what underflowed before.
@@ -172,7 +182,7 @@ inline bool is_unit(const Tracked& a) {
   // the errors counts where neither factor has a digit, as in the square of a difference that is
   // all rounding.
   const double err = (ma + a.half) * b.err + (mb + b.half) * a.err + kThreshold * a.err * b.err +
-                     current->roundoff * (mv + half) + current->eta;
+                     current->roundoff * (mv + half) + current->eta + overflowing_factor(a, b, v);
   return {v, or_infinity(err), or_infinity(std::max({a.peak, b.peak, mv})), or_infinity(half)};
 }
 

@@ -52,6 +52,22 @@ TEST_F(TrackedTest, AConstantTooSmallForTheComputeFormatMayVanish) {
   EXPECT_GE(constant<Tracked>(1e-11L).err, 1e-11);
 }
 
+TEST_F(TrackedTest, AProductIsASumOfLogarithmsWhereAFactorMayOverflow) {
+  const Tracked small = computed(std::exp(-7.241L), 0.0), fits = computed(std::exp(88.0L), 0.0),
+                large = computed(std::exp(90.0L), 0.0);
+  const auto relative = [&](const Tracked& x) {
+    return (x.err - kEta) / (kU * static_cast<double>(x.v));
+  };
+  EXPECT_NEAR(relative(small * fits), 1.0, 1e-9);
+  EXPECT_NEAR(relative(small * large), 1.0 + 7.241 + 90.0 + 82.759, 1e-6);
+  EXPECT_EQ(relative(large * small), relative(small * large));
+  // f32's largest number is exp(88.72): with its error this factor is beyond.
+  const Tracked near = computed(std::exp(88.7L), 0x1p123);
+  EXPECT_GT((near * small).err, 170.0 * kU * std::exp(88.7 - 7.241));
+  EXPECT_EQ((large * computed(0.0L, 1e-40)).v, 0.0L);
+  EXPECT_TRUE(std::isfinite((large * computed(0.0L, 1e-40)).err));
+}
+
 TEST_F(TrackedTest, SumAndDifferenceAddErrorsAndRoundOnce) {
   const Tracked a = computed(3.0L, 0.25, 7.0, 0.5), b = computed(5.0L, 0.125, 6.0, 0.25);
   EXPECT_EQ((a + b).v, 8.0L);

@@ -135,6 +135,8 @@ LOSSGATE_LANEWISE Lanes operator*(const Lanes& a, const Lanes& b) {
     nb += b.half;
   }
   const Doubles mv = ma * mb;
+  // Logarithms (tracking::overflowing_factor) are left to long double.
+  lanes::doubt(larger(na + kThreshold * a.err, nb + kThreshold * b.err) > lanes::scope->fits);
   const Doubles err = na * b.err + nb * a.err + kThreshold * a.err * b.err +
                       or_zero(rounds, lanes::scope->roundoff * (mv + half) + lanes::scope->eta);
   return {or_zero(nonzero, v), or_zero(nonzero, err),
