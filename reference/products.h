@@ -24,6 +24,12 @@ S product(const S& a, const S& b, const S& c, const More&... more) {
 
 namespace tracking {
 
+/// Whether `a` is infinity less infinity, in any format or in the compute format: there, infinities
+/// that meet on the way to a number that fits leave it a peak without end.
+inline bool undefined(const Tracked& a) {
+  return a.v != a.v || (a.peak == kInfinity && magnitude(a.v) <= largest);
+}
+
 /// 0, which NaN is as right as where the other factor is undefined.
 inline Tracked zero_times(bool undefined) { return {0.0L, 0.0, undefined ? kInfinity : 0.0, 0.0}; }
 
@@ -33,8 +39,9 @@ template <class... More>
 Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const More&... more) {
   const bool zero = a.is_exact_zero() || b.is_exact_zero() || c.is_exact_zero();
   if ((zero || ... || more.is_exact_zero())) {
-    const bool undefined = a.v != a.v || b.v != b.v || c.v != c.v;
-    return tracking::zero_times((undefined || ... || (more.v != more.v)));
+    const bool any_undefined =
+        tracking::undefined(a) || tracking::undefined(b) || tracking::undefined(c);
+    return tracking::zero_times((any_undefined || ... || tracking::undefined(more)));
   }
   Tracked result = ((a * b * c) * ... * more);
   // others[k]: the products of k factors, all added. What two factors or more lose to underflow is
@@ -63,7 +70,7 @@ template <class... More>
 Tracked scaled_by(const Tracked& x, const Tracked& a, const Tracked& b, const More&... more) {
   if (!x.is_exact_zero()) return product(x, a, b, more...);
   const Tracked scale = product(a, b, more...);
-  if (scale.v != scale.v) return tracking::zero_times(true);
+  if (tracking::undefined(scale)) return tracking::zero_times(true);
   const double most = std::max(scale.peak, tracking::magnitude(scale.v));
   return {0.0L, 0.0, most <= tracking::largest ? 0.0 : most, 0.0};
 }
@@ -169,7 +176,7 @@ S silenced(const S& zero, const S& /*x*/) {
 }
 
 inline Tracked silenced(const Tracked& zero, const Tracked& x) {
-  return x.v == x.v ? zero : Tracked{zero.v, 0.0, tracking::kInfinity, 0.0};
+  return tracking::undefined(x) ? Tracked{zero.v, 0.0, tracking::kInfinity, 0.0} : zero;
 }
 
 /// p x for a probability p: one that is exactly 0 annihilates, an infinite x included.

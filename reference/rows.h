@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cstdint>
 
 #include "reference/problem.h"
@@ -43,6 +44,20 @@ inline Tracked as_shift(const Tracked& a) {
   return {a.v, 0.0, magnitude, 0.0};
 }
 
+/// The shift of a row, from which infinity is taken where some entry overflows upwards in the
+/// compute format: infinity less infinity, for every entry (rule B2).
+template <class S>
+S shift_of(const Row<S>& /*x*/, const S& largest) {
+  return as_shift(largest);
+}
+
+inline Tracked shift_of(const Row<Tracked>& x, const Tracked& largest) {
+  Tracked shift = as_shift(largest);
+  const bool meet = std::ranges::any_of(x, [](const Tracked& a) { return may_spill(a, true); });
+  if (meet && !tracking::is_stored_infinity(shift)) shift.peak = tracking::kInfinity;
+  return shift;
+}
+
 /// Reads a row of logits, divided by the temperature.
 template <class S>
 Row<S> read_logits(const FieldReader<S>& logits, std::int64_t s, std::int64_t t, std::int64_t vocab,
@@ -69,7 +84,7 @@ template <class S>
 LogSumExp<S> log_sum_exp(const Row<S>& x) {
   S largest = x[0];
   for (Eigen::Index v = 1; v < x.size(); ++v) largest = maximum(largest, x[v]);
-  const S shift = as_shift(largest);
+  const S shift = shift_of(x, largest);
   Sum<S> sum(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(exp(x[v] - shift));
   return {shift, log(sum.value())};
@@ -120,8 +135,7 @@ Row<S> log_softmax_gradient_at(const Row<S>& p, const Row<S>& g) {
   // Where the total is undefined, nothing is said of impossible tokens either.
   if (is_nan(total)) return Row<S>::Constant(g.size(), total);
   Row<S> result(g.size());
-  for (Eigen::Index v = 0; v < g.size(); ++v)
-    result[v] = g[v] - multiplied(p[v], total);
+  for (Eigen::Index v = 0; v < g.size(); ++v) result[v] = g[v] - multiplied(p[v], total);
   return result;
 }
 

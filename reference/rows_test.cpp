@@ -75,6 +75,20 @@ TEST_F(LogSoftmax, SpoilsImpossibleTokensWhereTheRowOverflows) {
   EXPECT_EQ(gradient(1e39).v, 0.0L);
 }
 
+TEST_F(LogSoftmax, OfARowThatOverflowsUpwardsIsUndefined) {
+  const auto undefined = [&](std::vector<double> logits) {
+    const auto l = log_softmax(stored_row<Tracked>(logits), true);
+    return tracking::undefined(exp(l[0])) && silenced(Tracked{}, exp(l[0])).peak > 0.0;
+  };
+  EXPECT_TRUE(undefined({4e38}));
+  EXPECT_TRUE(undefined({0.0, 4e38}));
+  EXPECT_FALSE(undefined({3e38, 3e38}));
+  // Downwards it is an impossible token.
+  EXPECT_FALSE(undefined({0.0, -4e38}));
+  EXPECT_FALSE(undefined({-4e38, 0.0}));
+  EXPECT_FALSE(undefined({0.0, -tracking::kInfinity}));
+}
+
 TEST_F(LogSoftmax, TakesAShiftForTheNumberThatItIs) {
   const Tracked shift = as_shift({3.0L, 0.5, 7.0, 0.25});
   EXPECT_EQ(shift.v, 3.0L);

@@ -150,7 +150,7 @@ struct SparseJsd {
         : tail(in.spec().number("tail") != 0.0), n(support.size()), entries(n + tail) {
       S largest = support[0];
       for (Eigen::Index k = 1; k < n; ++k) largest = maximum(largest, support[k]);
-      const S shift = as_shift(largest);
+      const S shift = shift_of(support, largest);
       Sum<S> sum(n);
       for (Eigen::Index k = 0; k < n; ++k) sum.add(exp(support[k] - shift));
       // Nothing is listed at all: the whole mass is in the tail.
