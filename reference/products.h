@@ -135,8 +135,8 @@ inline Tracked scaled_sum(const Tracked& upstream, const Tracked& weight, const 
   return scaled_last(sum, most, upstream, weight);
 }
 
-/// A result of a step on several ranks: one of them may have it all, as many times as there are
-/// ranks, before the average makes it what it is.
+/// A result of a step on several ranks: one of them may have it all, and whatever it is made of, as
+/// many times as there are ranks, before the average makes it what it is.
 template <class S>
 S averaged_over_ranks(const S& a, int /*world*/) {
   return a;
@@ -145,8 +145,7 @@ S averaged_over_ranks(const S& a, int /*world*/) {
 inline Tracked averaged_over_ranks(Tracked a, int world) {
   using namespace tracking;
   if (world <= 1 || a.is_exact_zero() || is_stored_infinity(a)) return a;
-  const double most = (magnitude(a.v) + a.half) * world;
-  if (most > largest) a.peak = std::max(a.peak, most);
+  a.peak = std::max(a.peak, magnitude(a.v) + a.half) * world;
   return a;
 }
 

@@ -226,7 +226,12 @@ TEST_F(Products, MayBeOneRanksAlone) {
   EXPECT_EQ(averaged_over_ranks(open, 1).peak, 2e38);
   EXPECT_EQ(averaged_over_ranks(open, 2).peak, 2.0 * 4e38);
   EXPECT_EQ(averaged_over_ranks(stored(-kInfinity), 2).peak, 0.0);
-  EXPECT_EQ(averaged_over_ranks(small, 3).peak, 1e38);
+  EXPECT_EQ(averaged_over_ranks(small, 3).peak, 3.0 * 1e38);
+  // What cancels on the way overflows as well.
+  EXPECT_EQ(averaged_over_ranks(Tracked{1.0L, 0.0, 2e38, 0.0}, 1).peak, 2e38);
+  EXPECT_EQ(averaged_over_ranks(Tracked{1.0L, 0.0, 2e38, 0.0}, 2).peak, 4e38);
+  // Or in what a part is stored in, which may be narrower.
+  EXPECT_EQ(averaged_over_ranks(Tracked{4e4L, 0.0, 4e4, 0.0}, 2).peak, 8e4);
   EXPECT_TRUE(averaged_over_ranks(Tracked{}, 3).is_exact_zero());
 }
 

@@ -86,9 +86,10 @@ LOSSGATE_LANEWISE Lanes scaled_sum(const Lanes& upstream, const Lanes& weight, c
   return blended(zero, sum, lanes::scaled_last(sum, most, upstream, weight));
 }
 
-LOSSGATE_LANEWISE Lanes averaged_over_ranks(const Lanes& a, int world) {
+LOSSGATE_LANEWISE Lanes averaged_over_ranks(Lanes a, int world) {
   if (world <= 1) return a;
-  lanes::require((size_of_each(a.v) + a.half + a.err) * world <= lanes::scope->fits);
+  a.peak = larger(a.peak, size_of_each(a.v) + a.half) * world;
+  lanes::require(a.peak + a.err * world <= lanes::scope->fits);
   return a;
 }
 
