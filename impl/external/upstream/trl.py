@@ -7,6 +7,7 @@ the method reads; one that is missing is an AttributeError.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import torch
@@ -18,8 +19,10 @@ SERVER = ("trl.experimental.distillation.distillation_trainer",
           "trl.experimental.server_distillation.server_distillation_trainer")
 GKD = ("trl.experimental.gkd.gkd_trainer", "trl.trainer.gkd_trainer")
 GRPO = ("trl.trainer.grpo_trainer",)
+DISTILLATION = "trl.trainer.distillation_trainer"
+TILES = ("trl.kernels.chunked_divergence", "trl.kernels.chunked_logprob")
 SCORES = "trl.trainer.utils"
-release = Release("trl", (*SERVER, *GKD, *GRPO, SCORES))
+release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES))
 trainers: dict = {}
 
 
@@ -64,6 +67,16 @@ def gkd_batchmean(student_logits: Tensor, teacher_logits: Tensor, label: Tensor,
         raise NotImplementedError("without labels every position counts")
     # The sum over the sequences divided by their number, as in torch.nn.KLDivLoss, whose name it has.
     return loss(student_logits, teacher_logits, None, beta, temperature, "batchmean") * len(student_logits)
+
+
+def linear_jsd(student_hidden: Tensor, student_weight: Tensor, teacher_hidden: Tensor, teacher_weight: Tensor,
+               label: Tensor, beta: float, temperature: float, total_tokens: int) -> Tensor:
+    if not label.numel():  # its tiles are made of positions
+        raise NotImplementedError("a micro-batch has a position there")
+    loss = release.load(DISTILLATION)._chunked_divergence_loss
+    release.load(TILES[0]).maybe_gather_lm_head_ctx = lambda *weights: nullcontext()  # none of them is sharded
+    return loss(student_hidden, teacher_hidden, student_weight, teacher_weight, label != -100, beta,
+                max(total_tokens, 1), temperature=temperature)[0]
 
 
 def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
@@ -116,6 +129,19 @@ def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage
                                 steps_per_generation=micro_batches)
     return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens) |
                               {"ref_per_token_logps": ref_log_prob})
+
+
+def linear_grpo(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, old_log_prob: Tensor,
+                ref_log_prob: Tensor, advantage: Tensor, temperature: float, clip_low: float, clip_high: float,
+                level: str, kl_penalty: float, kl_weighted: float, max_length: int, reduction: str,
+                total_tokens: int, micro_batches: int, world: int) -> Tensor:
+    """With the model's last layer, and the scores as the trainer takes them from its logits."""
+    if not len(label):
+        raise NotImplementedError("a micro-batch has a sequence there")
+    logits = F.linear(hidden, weight, bias) / temperature
+    scores = release.load(SCORES).selective_log_softmax(logits, label.long().clamp(min=0))
+    return grpo(scores, old_log_prob, ref_log_prob, advantage, label != -100, clip_low, clip_high, None, level,
+                kl_penalty, kl_weighted, max_length, reduction, total_tokens, micro_batches, world)
 
 
 def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_high: float,
