@@ -28,7 +28,7 @@ Arithmetic double_arithmetic() {
 std::vector<Approximator> build(std::size_t place) {
   std::vector<Approximator> all;
   if (!baseline_approximator(place)) return all;
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(LOSSGATE_BASELINE_LANES)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
     all.push_back(avx512_approximator(place));

@@ -5,6 +5,9 @@
 #include <functional>
 #include <utility>
 
+/// A function of this file has one instruction set, and so have the vectors that it may be handed.
+#define LOSSGATE_BASELINE_LANES
+
 /// Included before everything else in a tree that ci/mutants/plant.py has rewritten: all mutants are
 /// compiled at once, and the variable LOSSGATE_MUTANT chooses the one that lives.
 namespace lossgate::mutant {

@@ -2,7 +2,7 @@
 // The filter in AVX2. What other files compile as well is included before the instruction set is
 // chosen, and every template behind it has this file's own lanes for its scalar: a machine without
 // AVX2 meets none of it.
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(LOSSGATE_BASELINE_LANES)
 #include "reference/lanes/before_instructions.h"
 
 #define LOSSGATE_LANES 4
