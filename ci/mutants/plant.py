@@ -23,8 +23,9 @@ from points import Point, commands, points
 
 ERROR = re.compile(r"^(\S+?):(\d+):\d+: (?:fatal )?error: ", re.MULTILINE)
 NOTE = re.compile(r"^(\S+?):(\d+):\d+: (?:error|note): ", re.MULTILINE)
-# What is odd is let pass, but for an array whose size is known when it runs: no one else would see why it fails.
-QUIET = ("-Wno-everything", "-Werror=vla-cxx-extension")
+# What is odd is let pass, but for an array whose size is known when it runs (no one else would see why it fails), and a
+# number that is narrowed unseen, which is a warning to be switched off and an error all the same.
+QUIET = ("-Wno-everything", "-Werror=vla-cxx-extension", "-Werror=c++11-narrowing")
 # What a verdict hangs on: the reference, its error analysis, the properties, the comparators.
 PARTS = ("reference", "properties")
 TESTS = re.compile(r"(_test|_benchmark)\.cpp$|/(given|fake|worked)_|/(textbook|adversary|precise)\.h$")
