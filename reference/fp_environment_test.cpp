@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cfenv>
+#include <limits>
+
+#include "reference/real.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -13,6 +16,11 @@ namespace lossgate::reference {
 namespace {
 
 TEST(FpEnvironment, IsFitHere) { EXPECT_EQ(why_unfit(fp_environment()), std::nullopt); }
+
+TEST(FpEnvironment, HasNoReferenceForF64WhereRealIsNoWider) {
+  const bool wider = std::numeric_limits<Real>::digits > std::numeric_limits<double>::digits;
+  EXPECT_EQ(why_no_f64().has_value(), !wider);
+}
 
 TEST(FpEnvironment, NoticesARoundingMode) {
   std::fesetround(FE_UPWARD);

@@ -80,6 +80,7 @@ TEST_F(LanesTest, DoubtWhatIsNotFiniteAndWhatMayNotFit) {
   EXPECT_FALSE(doubts([&] { void(one * lanes_of(0.9 * largest, 0.0)); }));
   EXPECT_TRUE(doubts([&] { void(one * lanes_of(2.0 * largest, 0.0)); })) << "logarithms are added";
   EXPECT_TRUE(doubts([&] { void(nearly * one); })) << "logarithms may be added";
+  EXPECT_TRUE(doubts([&] { void(one * nearly); })) << "logarithms may be added";
   EXPECT_TRUE(doubts([&] { exp(lanes_of(1.0, 0.06)); })) << "the first-order analysis breaks";
   EXPECT_FALSE(doubts([&] { exp(lanes_of(1.0, 0.04)); }));
   EXPECT_TRUE(doubts([&] { void(one / lanes_of(1.0, 0.06)); }));
@@ -127,6 +128,75 @@ TEST_F(LanesTest, AddUpTheLanesThatAreLive) {
     EXPECT_DOUBLE_EQ(value.err[i], exact_value.err);
     EXPECT_DOUBLE_EQ(value.peak[i], exact_value.peak);
     EXPECT_DOUBLE_EQ(value.half[i], exact_value.half);
+  }
+}
+
+/// Each lane is what the tracked scalar is, where it is not in doubt.
+void expect_as(const Lanes& found, const Tracked& expected) {
+  EXPECT_NEAR(found.v[1], static_cast<double>(expected.v), kFilterSlack * expected.err);
+  EXPECT_NEAR(found.err[1], expected.err, 1e-9 * expected.err);
+  EXPECT_NEAR(found.half[1], expected.half, kFilterSlack * expected.err + 1e-9 * expected.half);
+  EXPECT_NEAR(found.peak[1], expected.peak, 1e-9 * expected.peak);
+}
+
+TEST_F(LanesTest, ErrAsTrackedScalarsDo) {
+  int told = 0;
+  const auto compare_on = [&](const Tracked& a, const auto& f) {
+    scope.doubt = {};
+    const Lanes found = f(lanes_of(static_cast<double>(a.v), a.err, a.half));
+    if (any(scope.doubt)) return;
+    expect_as(found, f(a));
+    ++told;
+  };
+  for (const double v : {-100.0, -3.0, -0.25, 0.5, 2.0, 60.0}) {
+    for (const double err : {0.0, 0x1p-120, 0x1p-20}) {
+      for (const double half : {0.0, 0.01}) {
+        SCOPED_TRACE(testing::Message() << v << " +- " << err << ", " << half);
+        const Tracked a{v, err, std::fabs(v), half};
+        compare_on(a, [](const auto& x) { return exp(x); });
+        compare_on(a, [](const auto& x) { return expm1(x); });
+        compare_on(a, [](const auto& x) { return sigmoid(x); });
+        compare_on(a, [](const auto& x) { return x * exp(x); });
+        compare_on(a, [](const auto& x) { return x / (x + x); });
+        compare_on(a, [](const auto& x) { return exp(x) - x; });
+      }
+    }
+  }
+  EXPECT_GT(told, 200);
+}
+
+TEST_F(LanesTest, ShareTheLargerSquareAsTrackedScalarsDo) {
+  int told = 0;
+  const double sizes[] = {0.0, 1e-25, 0.5, 1.0, 1.01, 1e18, 1.2e19, 1.5e19, 3e19};
+  for (const double a : sizes) {
+    for (const double b : sizes) {
+      for (const double half : {0.0, 0.3, 3e18}) {
+        scope.doubt = {};
+        const Lanes found = share_of_larger_square(lanes_of(a, 0.0, half), lanes_of(-b, 0.0, half));
+        if (any(scope.doubt)) continue;
+        SCOPED_TRACE(testing::Message() << a << " beside " << b << ", " << half);
+        expect_as(found,
+                  share_of_larger_square(Tracked{a, 0.0, a, half}, Tracked{-b, 0.0, b, half}));
+        ++told;
+      }
+    }
+  }
+  EXPECT_GT(told, 100);
+}
+
+TEST_F(LanesTest, AccumulatePartsAsTrackedScalarsDo) {
+  for (const int terms : {0, 1, 3}) {
+    for (const std::int64_t parts : {1, 2, 5}) {
+      Sum<Lanes> sum(8);
+      Sum<Tracked> expected(8);
+      for (int i = 0; i < terms; ++i) {
+        const double term = 0.0625 * (1.0 + i);
+        sum.add(lanes_of(term, 0x1p-20));
+        for (int lane = 0; lane < kLanes; ++lane) expected.add({term, 0x1p-20, term, 0.0});
+      }
+      SCOPED_TRACE(testing::Message() << terms << " terms, " << parts << " parts");
+      expect_as(sum.accumulated(parts), expected.accumulated(parts));
+    }
   }
 }
 

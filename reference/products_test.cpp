@@ -106,6 +106,8 @@ TEST_F(Products, OfAZeroAndACoefficientThatOverflowsNeedNotBeZero) {
   EXPECT_TRUE(scaled_by(stored(0.0), stored(3.0), stored(4.0)).is_exact_zero());
   EXPECT_TRUE(scaled_by(stored(1.0), stored(0.0), stored(kInfinity)).is_exact_zero());
   EXPECT_GT(scaled_by(stored(0.0), stored(3.0), stored(2e38)).peak, 5e38);
+  const double largest = max_finite(Dtype::f32);
+  EXPECT_TRUE(scaled_by(stored(0.0), stored(largest), stored(1.0)).is_exact_zero());
 }
 
 TEST_F(Products, FeelASumThatOverflowsBeforeItIsScaled) {

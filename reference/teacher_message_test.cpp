@@ -217,6 +217,8 @@ TEST(TeacherMessage, RefusesAbsurdSizesBeforeItAllocatesThem) {
     EXPECT_EQ(refusal_of(case_of({std::string(kJson)}, sequences, tokens, 1)).message,
               "is for a rectangle of an absurd size");
   }
+  EXPECT_NE(refusal_of(case_of({std::string(kJson)}, 2, 3, 0)).message,
+            "is for a rectangle of an absurd size");
 }
 
 TEST(TeacherMessage, LooksAtNothingBehindACompletion) {

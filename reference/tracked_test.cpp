@@ -61,6 +61,7 @@ TEST_F(TrackedTest, AProductIsASumOfLogarithmsWhereAFactorMayOverflow) {
   EXPECT_NEAR(relative(small * fits), 1.0, 1e-9);
   EXPECT_NEAR(relative(small * large), 1.0 + 7.241 + 90.0 + 82.759, 1e-6);
   EXPECT_EQ(relative(large * small), relative(small * large));
+  EXPECT_NEAR(relative(small * computed(max_finite(Dtype::f32), 0.0)), 1.0, 1e-9);
   // f32's largest number is exp(88.72): with its error this factor is beyond.
   const Tracked near = computed(std::exp(88.7L), 0x1p123);
   EXPECT_GT((near * small).err, 170.0 * kU * std::exp(88.7 - 7.241));
@@ -258,6 +259,7 @@ TEST_F(TrackedTest, AStoredInfinityHasThePeakOfTheFiniteNumbersThatItMet) {
   EXPECT_FALSE(spoilt.is_exact_zero());
   EXPECT_GE((spoilt * stored(3.0)).peak, 1e39);
   EXPECT_FALSE(exp(low - computed(3e38L, 1e38)).is_exact_zero());
+  EXPECT_TRUE(exp(low - stored(max_finite(Dtype::f32))).is_exact_zero());
 }
 
 TEST_F(TrackedTest, NoBoundIsNan) {

@@ -85,5 +85,16 @@ TEST(WorkedTeacherPayload, IsPaddedWithTheFillerThatWasAskedFor) {
   EXPECT_EQ(values[2], (std::vector<double>{-1.5, -8, -1e9, -3, -1e9, -1e9, -6, -1e9, -1e9}));
 }
 
+TEST(TeacherPayload, IsNotFilledWithWhatIsNoLogProb) {
+  Case c = hand_written();
+  const Loss& loss = *find_loss("teacher_payload");
+  for (const double log_prob : {-1e9, -0.5, 0.0}) {
+    c.spec.set("filler", log_prob);
+    EXPECT_FALSE(expected_refusal(loss, c)) << log_prob;
+  }
+  c.spec.set("filler", 0.5);
+  EXPECT_EQ(expected_refusal(loss, c).value().argument, "filler");
+}
+
 }  // namespace
 }  // namespace lossgate::reference

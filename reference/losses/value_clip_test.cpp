@@ -8,16 +8,16 @@
 namespace lossgate::reference {
 namespace {
 
-/// Keeps the gradient of the one token.
-struct Gradient : Sink<Tracked> {
+/// Keeps the one token's term and its gradient.
+struct OneToken : Sink<Tracked> {
   void entry(std::size_t output, std::int64_t /*index*/, const Tracked& x) override {
-    if (output == 2) value = x;
+    (output == 2 ? gradient : term) = x;
   }
-  Tracked value;
+  Tracked term, gradient;
 };
 
-/// The gradient of a value near 1000 in f32, whose target is 0, clipped at 0.2 from its old one.
-Tracked gradient(const char* clip_form, float value) {
+/// A value near 1000 in f32, whose target is 0, clipped at 0.2 from its old one.
+OneToken near_1000(const char* clip_form, float value) {
   const Loss& loss = *find_loss("value_clip");
   Case c;
   c.spec = standard_spec(loss.signature);
@@ -33,9 +33,19 @@ Tracked gradient(const char* clip_form, float value) {
   c.batch.at("old_value").set(0, 1000.0);
   const Problem problem(loss.signature, c);
   EXPECT_EQ(problem.outputs.at(2).name, "gradient.value");
-  Gradient kept;
+  OneToken kept;
   evaluate(loss, problem, plain_arithmetic(Dtype::f32, ""), kept);
-  return kept.value;
+  return kept;
+}
+
+Tracked gradient(const char* clip_form, float value) {
+  return near_1000(clip_form, value).gradient;
+}
+
+TEST(ValueClip, AnIntervalReturnsWhatIsInsideAsItIs) {
+  const Tracked as_it_is = near_1000("interval", 1000.05f).term,
+                moved_to_and_fro = near_1000("around_old", 1000.05f).term;
+  EXPECT_GT(moved_to_and_fro.err, 1.5 * as_it_is.err);
 }
 
 TEST(ValueClip, AtAnEdgeThatIsRoundedAtTheSizeOfTheOldValueTheGradientMayFlowOrNot) {

@@ -63,6 +63,7 @@ TEST(LossSpec, RefusesToReadAnOptionAsWhatItIsNot) {
   EXPECT_THROW(spec.number("dual"), std::out_of_range);
   EXPECT_THROW(spec.choice("clip"), std::out_of_range);
   EXPECT_THROW(spec.number("missing"), std::out_of_range);
+  EXPECT_THROW(spec.choice("missing"), std::out_of_range);
   EXPECT_EQ(spec.find("missing"), nullptr);
   EXPECT_TRUE(spec.is_none("missing"));
 }
@@ -87,6 +88,8 @@ TEST(Batch, FindsFieldsOrSaysWhichIsMissing) {
     EXPECT_STREQ(error.what(), "field 'weight' is missing");
   }
 }
+
+TEST(Split, GivesAPartToTheFirstRankUnlessItSays) { EXPECT_EQ(Split::Part{}.rank, 0); }
 
 TEST(Split, IsWholeWithoutParts) {
   EXPECT_TRUE(Split().whole());
