@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "properties/fake_grpo.h"
-#include "properties/sibling.h"
 
 namespace lossgate::properties {
 namespace {
@@ -133,83 +132,11 @@ INSTANTIATE_TEST_SUITE_P(Catalog, EachProperty, testing::ValuesIn(trials()), [](
 
 TEST(Catalog, EveryPropertyHasATrialOfItsOwn) {
   for (const Property& property : catalog()) {
-    if (property.name == "path_parity" || property.name == "bounds_hold") continue;  // below
+    if (property.name == "path_parity" || property.name == "bounds_hold") continue;  // elsewhere
     EXPECT_TRUE(std::ranges::any_of(trials(), [&](const Trial& trial) {
       return trial.property == property.name;
     })) << property.name;
   }
-}
-
-TEST(PathParity, ComparesLaterImplementationsWithTheFirstSoundOne) {
-  CaseStudy study(grpo(), grpo_case(2, 3));
-  const Property& parity = *find_property("path_parity");
-  const auto with = [&](const char* name, Flaw flaw, double amount) {
-    impl::Implementation fake = fake_grpo(flaw, amount);
-    fake.name = name;
-    Evaluation evaluation(study, fake);
-    return parity.check(evaluation);
-  };
-  EXPECT_EQ(with("faulty", Flaw::slope_biased, 1e-4).verdict, Verdict::vacuous);
-  EXPECT_EQ(with("first", Flaw::none, 0).verdict, Verdict::vacuous);
-  EXPECT_EQ(with("second", Flaw::none, 0).verdict, Verdict::held);
-  const Outcome drifted = with("third", Flaw::slope_biased, 1e-4);
-  ASSERT_TRUE(drifted.violation);
-  EXPECT_EQ(drifted.violation->cause, "paths drift apart");
-  const Violation& v = *drifted.violation;
-  EXPECT_NEAR(v.error_ratio * v.allowed / reference::kThreshold,
-              static_cast<double>(std::fabs(v.actual - v.expected)),
-              1e-6 * v.error_ratio * v.allowed);
-  EXPECT_EQ(with("fourth", Flaw::value_biased, 1e-4).verdict, Verdict::violated);
-}
-
-TEST(PathParity, ComparesEveryOutput) {
-  for (const std::size_t wrong : {0, 1, 2}) {
-    CaseStudy study(grpo(), grpo_case(2, 3));
-    auto fake = fake_grpo();
-    Evaluation first(study, fake);
-    find_property("path_parity")->check(first);
-    fake.name = "second";
-    fake.evaluate = [wrong, sound = fake.evaluate](const LossSignature& signature, const Case& c) {
-      LossResult result = sound(signature, c);
-      Tensor& tensor = result.outputs[wrong].tensor;
-      tensor.set(0, tensor.at(0) + 1e-2);
-      return result;
-    };
-    Evaluation second(study, fake);
-    const Outcome outcome = find_property("path_parity")->check(second);
-    ASSERT_TRUE(outcome.violation) << wrong;
-    EXPECT_EQ(outcome.violation->place.output, study.outputs()[wrong].name);
-  }
-}
-
-TEST(PathParity, AllowsEachPathItsOwnErrorAndItsOwnSideOfAKink) {
-  // At the edge of the clip one path may pass the gradient on and the other may not.
-  Case c = grpo_case(1, 1);
-  c.spec.set("kl_penalty", 0.0);
-  put(c, "advantage", 0, 0, 1.0);
-  put_log_ratio(c, 0, 0, static_cast<float>(std::log(1.2)));
-  const auto passing = [](double slope) {
-    impl::Implementation fake = fake_grpo();
-    fake.name = std::to_string(slope);
-    fake.unsupported = [](const Case&) { return std::nullopt; };
-    fake.evaluate = [slope, sound = fake.evaluate](const LossSignature& signature, const Case& x) {
-      LossResult result = sound(signature, x);
-      result.outputs.back().tensor.set(0, slope);
-      return result;
-    };
-    return fake;
-  };
-  const auto verdict = [&](double one, double other) {
-    CaseStudy study(grpo(), c);
-    const auto first = passing(one), second = passing(other);
-    give_sibling(study, first);
-    Evaluation evaluation(study, second);
-    return find_property("path_parity")->check(evaluation);
-  };
-  EXPECT_EQ(verdict(-1.2, 0.0).verdict, Verdict::held);
-  EXPECT_EQ(verdict(-0.6, -0.3).worst_ratio, 0.0);
-  EXPECT_EQ(verdict(-1.2, 0.1).verdict, Verdict::violated);
-  EXPECT_EQ(verdict(-1.2, std::nan("")).verdict, Verdict::violated);
 }
 
 TEST(FiniteDifference, TheRatioIsOfTheDistanceToWhatIsAllowed) {
