@@ -19,7 +19,7 @@ void become_sibling(Evaluation& evaluation) {
 }  // namespace
 
 void give_sibling(CaseStudy& study, const impl::Implementation& sound) {
-  if (study.refusal() || sound.unsupported(study.whole())) return;
+  if (sound.unsupported(study.whole())) return;
   Evaluation evaluation(study, sound);
   if (!incomparable(evaluation)) become_sibling(evaluation);
 }
