@@ -149,6 +149,17 @@ TEST(RuleC2, APeakThatDoesNotFitExcusesNanButNotAWrongNumber) {
   EXPECT_FALSE(holds(behind, kNan));
 }
 
+TEST(RuleC2, ANumberBeyondTheComputeFormatMayBeInfiniteInAnOutputThatWouldHoldIt) {
+  const auto wrong = [](double value, double actual) {
+    const Given given{.gradient = near(value)};
+    return compare_with(given, {.gradient = actual}, Dtype::f32, 1.0, Dtype::f16)
+        .violation.has_value();
+  };
+  EXPECT_FALSE(wrong(1e5, kInfinity)) << "beyond f16";
+  EXPECT_FALSE(wrong(1e5, kNan));
+  EXPECT_TRUE(wrong(1e4, kInfinity));
+}
+
 TEST(RuleC1, WhatMayRoundBeyondTheRangeNeedNotBeFinite) {
   const OutputInfo output{.name = "", .field = "", .dtype = Dtype::f32, .axes = {}, .extents = {}};
   const auto must = [&](double peak, double err, double half) {
