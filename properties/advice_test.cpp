@@ -72,6 +72,16 @@ TEST(RuleE8, WhatNeedsNoReferenceIsAFinding) {
   }
 }
 
+TEST(RuleE8, WhatAnEmptyRowChangesHangsOnTheReference) {
+  Case c = grpo_case(3, 4);
+  c.spec.reduction = Reduction::sequence_mean;
+  const auto counted = fake_grpo(Flaw::sequence_counted);
+  const Outcome judged = advised("empty_is_zero", counted, c, always);
+  ASSERT_TRUE(judged.violation);
+  EXPECT_GT(judged.violation->allowed, 0.0) << "by its rounding";
+  EXPECT_EQ(advised("empty_is_zero", counted, c, never).verdict, Verdict::note);
+}
+
 TEST(RuleE8, AFiniteLossOfFiniteInputsHasNoNanForAGradient) {
   // As the same function in f64 would have it: the reference has no number there, either.
   reference::Loss loss = advised_grpo(never);
@@ -103,6 +113,15 @@ TEST(RuleE8, AFiniteLossOfFiniteInputsHasNoNanForAGradient) {
   const Outcome outcome = finite.check(broken);
   ASSERT_TRUE(outcome.violation);
   EXPECT_EQ(outcome.violation->cause, "infinite slope");
+  // What else is NaN is no gradient.
+  impl::Implementation forward = fake;
+  forward.evaluate = [](const LossSignature& signature, const Case& given) {
+    LossResult result = fake_grpo().evaluate(signature, given);
+    result.outputs[1].tensor.set(0, std::nan(""));
+    return result;
+  };
+  Evaluation no_value(study, forward);
+  EXPECT_FALSE(finite.check(no_value).violation);
   // The same beside an infinite loss is what overflow does.
   fake.evaluate = [whole = fake.evaluate](const LossSignature& signature, const Case& given) {
     LossResult result = whole(signature, given);

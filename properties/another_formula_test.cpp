@@ -92,5 +92,17 @@ TEST(RuleE7, ItsDisagreementsHaveOneName) {
   EXPECT_EQ(loss.fingerprint, gradient.fingerprint);
 }
 
+TEST(RuleE7, WhichOtherOneItIsStandsBesideTheName) {
+  Finding finding;
+  finding.property = "reference_agreement";
+  finding.diagnosis = {.cause = "dead signal", .confidence = 0.9, .because = "it is 0 throughout"};
+  name_another_formula(finding, Reduction::token_mean);
+  EXPECT_EQ(finding.diagnosis.cause, "another formula");
+  EXPECT_EQ(finding.diagnosis.because, "dead signal, it is 0 throughout");
+  finding.diagnosis.because = "a factor of 2";
+  name_another_formula(finding, Reduction::token_mean);
+  EXPECT_EQ(finding.diagnosis.because, "a factor of 2") << "of the name that it has";
+}
+
 }  // namespace
 }  // namespace lossgate::properties

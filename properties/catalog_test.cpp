@@ -239,6 +239,25 @@ TEST(RuleE2, OneNanIsOneFinding) {
   EXPECT_EQ(without[at].verdict, Verdict::violated);
 }
 
+TEST(RuleE2, WhatIsNotFiniteIsAskedForAllThatComparesNoNumbers) {
+  Case c = grpo_case(2, 3);
+  mask_out(c, 0, 2);
+  unclamped(c);
+  put_log_ratio(c, 0, 2, 89.0);
+  CaseStudy study(grpo(), c);
+  const auto fake = fake_grpo(Flaw::mask_multiplied);
+  Evaluation evaluation(study, fake);
+  std::vector<const Property*> all;
+  for (const Property& property : catalog()) all.push_back(&property);
+  const auto with = check_all(evaluation, all, true), without = check_all(evaluation, all, false);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Precedence rank = all[i]->precedence;
+    const bool compares = rank == Precedence::formula || rank == Precedence::yields;
+    EXPECT_EQ(with[i].reason, compares ? "not finite" : without[i].reason) << all[i]->name;
+    if (!compares) EXPECT_EQ(with[i].verdict, without[i].verdict) << all[i]->name;
+  }
+}
+
 TEST(RuleE2, WhatIsNotTheFormulaIsAskedForNoMoreThanThat) {
   const auto reasons = [](const impl::Implementation& fake, bool precedence = true) {
     CaseStudy study(grpo(), grpo_case(2, 3));
