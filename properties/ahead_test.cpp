@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <stdexcept>
 
 namespace lossgate::properties {
@@ -24,6 +26,17 @@ TEST(Ahead, GivesEveryEntryInItsOrder) {
     ASSERT_EQ(entry.value.v, 0.5L * static_cast<reference::Real>(i));
   }
   EXPECT_THROW(ahead.next(), std::out_of_range);
+}
+
+TEST(Ahead, ComputesThousandsOfEntriesBeforeAnybodyTakesOne) {
+  std::promise<void> thousandth;
+  Ahead ahead([&](const Ahead::Take& take) {
+    for (std::int64_t i = 0; i < kMany; ++i) {
+      if (i == 1000) thousandth.set_value();
+      take({.output = 0, .index = i, .value = {}});
+    }
+  });
+  EXPECT_EQ(thousandth.get_future().wait_for(std::chrono::seconds(10)), std::future_status::ready);
 }
 
 TEST(Ahead, EndsItsThreadWhereNobodyTakesTheRest) {

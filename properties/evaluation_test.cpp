@@ -213,21 +213,27 @@ TEST(Evaluation, KeepsWhatASmallCaseGaveWhenItIsForgotten) {
 /// What is bit for bit the base's is not compared again; one entry that is not must be.
 TEST(Evaluation, SeesAGradientThatOnlyPaddingChanges) {
   const Case c = ordinary_case("grpo");
-  const auto fails = [&](double factor) {
+  const auto fails = [&](bool last, double factor) {
     const impl::Implementation given =
         answering("grpo", nullptr, [&](const Case& asked, LossResult& result) {
           if (asked.shape[Axis::tokens] == c.shape[Axis::tokens]) return;
           Tensor& gradient = result.outputs.back().tensor;
-          std::int64_t last = gradient.size() - 1;
-          while (last > 0 && gradient.at(last) == 0.0) --last;
-          gradient.set(last, factor * gradient.at(last));
+          std::vector<std::int64_t> slopes;
+          for (std::int64_t i = 0; i < gradient.size(); ++i) {
+            if (gradient.at(i) != 0.0) slopes.push_back(i);
+          }
+          const std::int64_t changed = last ? slopes.back() : slopes.front();
+          gradient.set(changed, factor * gradient.at(changed));
         });
     CaseStudy study(*reference::find_loss("grpo"), c);
     Evaluation evaluation(study, given);
     return find_property("padding_invariance")->check(evaluation).verdict == Verdict::violated;
   };
-  EXPECT_FALSE(fails(1.0));
-  EXPECT_TRUE(fails(1.001));
+  EXPECT_TRUE(valid_of(c).front()) << "the first entry of all";
+  for (const bool last : {false, true}) {
+    EXPECT_FALSE(fails(last, 1.0));
+    EXPECT_TRUE(fails(last, 1.001)) << last;
+  }
 }
 
 }  // namespace

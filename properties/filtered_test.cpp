@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "impl/catalog.h"
+#include "properties/fake_answer.h"
 #include "properties/property.h"
 #include "reference/given_case.h"
 
@@ -99,6 +100,25 @@ TEST(Filtered, ComparisonsAreMostOfThoseThatHold) {
     decided += compare_filtered(comparison).has_value();
   });
   EXPECT_GT(decided, held / 3) << decided << " of " << held;
+}
+
+TEST(Filtered, OfNoEntryNothingIsSaid) {
+  const reference::Loss& loss = *reference::find_loss("advantage_scaling");
+  Case c = ordinary_case(loss.signature.id, Dtype::f32);
+  c.shape[Axis::sequences] = 0;
+  for (const Field& field : loss.signature.fields) {
+    Tensor& tensor = c.batch.at(field.name);
+    tensor = Tensor::zeros(tensor.dtype, c.shape.of(field.axes));
+  }
+  const auto asked = answering(loss.signature.id, nullptr);
+  for (const bool filtered : {true, false}) {
+    CaseStudy study(loss, c);
+    study.filtered = filtered;
+    Evaluation evaluation(study, asked);
+    const Outcome outcome = find_property("reference_agreement")->check(evaluation);
+    EXPECT_EQ(outcome.verdict, Verdict::skipped) << filtered;
+    EXPECT_EQ(outcome.reason, "nothing to compare") << filtered;
+  }
 }
 
 }  // namespace

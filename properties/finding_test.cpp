@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "properties/diagnosis.h"
+#include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 
 namespace lossgate::properties {
@@ -63,6 +65,28 @@ TEST(RuleE5, TheReachIsTheDistanceFromTheTwinWhereverTheTokenStands) {
     put(c, "advantage", at / 3, at % 3, -1.0);
     mask_out(c, at / 3, at % 3);
     EXPECT_NEAR(reach(finding("finite_backward", fake, c)), 88.72, 0.02) << at;
+  }
+}
+
+TEST(RuleE5, WhatHasNoTwinIsTamedTowardsZero) {
+  for (const double limit : {0.5, 20.0}) {
+    const auto fake = answering("log_prob", nullptr, [limit](const Case& c, LossResult& result) {
+      const Tensor& logits = c.batch.at("logits");
+      for (std::int64_t i = 0; i < logits.size(); ++i) {
+        if (std::fabs(logits.at(i)) >= limit) return output(result, "loss").set(0, HUGE_VAL);
+      }
+    });
+    Case c = ordinary_case("log_prob", Dtype::f32);
+    change_each(c.batch.at("logits"), [](double x) { return 50.0 * x; });
+    CaseStudy study(*reference::find_loss("log_prob"), c);
+    Evaluation evaluation(study, fake);
+    const Property& asked = *find_property("finite_forward");
+    const auto violation = asked.check(evaluation).violation;
+    ASSERT_TRUE(violation);
+    const std::string reach = reach_of(study, fake, asked, *violation),
+                      from = "fails from |logit| ";
+    ASSERT_TRUE(reach.starts_with(from)) << reach;
+    EXPECT_NEAR(std::stod(reach.substr(from.size())), limit, 1e-3 * limit);
   }
 }
 
