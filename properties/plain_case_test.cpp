@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/given_toy_loss.h"
 #include "properties/case_facts.h"
 #include "properties/fake_answer.h"
 #include "reference/given_case.h"
@@ -159,8 +160,32 @@ TEST(PlainCase, ListsTokensOfTheVocabularyAndLogProbsOfADistribution) {
         if (tensor.at(i) != 0.0) EXPECT_LT(mass, 0.7) << field.name;
       }
       if (field.quantity == Quantity::label && vocab > 0) EXPECT_GT(labels.size(), 1U);
+      if (field.quantity != Quantity::label || list > 1) continue;
+      bool counts_up = true;  // then a place would do for the label
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        const std::int64_t given = tensor.integer_at(i);
+        counts_up &= given == kIgnoreLabel || given == i % std::max<std::int64_t>(vocab, 1);
+      }
+      EXPECT_FALSE(counts_up) << field.name;
     }
   });
+}
+
+TEST(PlainCase, LabelsSequencesWhereASignatureDoes) {
+  LossSignature signature = impl::toy_signature();
+  signature.fields.push_back({.name = "class",
+                              .role = Role::label,
+                              .quantity = Quantity::label,
+                              .axes = {Axis::sequences},
+                              .dtypes = {Dtype::i64}});
+  const auto c = plain_case(signature, impl::toy_case(signature, 2, 3));
+  const Tensor& labels = c->batch.at("class");
+  ASSERT_EQ(labels.size(), 4);
+  std::set<std::int64_t> classes;
+  for (std::int64_t i = 0; i < labels.size(); ++i) classes.insert(labels.integer_at(i));
+  EXPECT_EQ(classes.size(), 4U);
+  EXPECT_GE(*classes.begin(), 0);
+  EXPECT_LT(*classes.rbegin(), c->shape[Axis::vocab]);
 }
 
 TEST(PlainCase, HasItsSequencesBesideACaseThatHasNone) {
