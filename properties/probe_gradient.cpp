@@ -94,7 +94,7 @@ bool is_slope_of_its_loss(const Suspect& suspect, const Reading& reading) {
 /// The forward is right, and what is wrong of the gradient is 0.
 Opinion probe_dead_gradient(Suspect& suspect) {
   const auto& plain = suspect.plain();
-  if (!plain || !plain->wrong_in_gradients_alone() ||
+  if (!is_wrong_in_gradients_alone(plain) ||
       !all_wrong(*plain, [](const ReadEntry& e) { return e.actual == 0.0; })) {
     return std::nullopt;
   }
@@ -104,7 +104,7 @@ Opinion probe_dead_gradient(Suspect& suspect) {
 /// The forward is right and the gradient is not.
 Opinion probe_gradient(Suspect& suspect) {
   const auto& plain = suspect.plain();
-  if (!plain || !plain->wrong_in_gradients_alone() || !plain->finite()) return std::nullopt;
+  if (!is_wrong_in_gradients_alone(plain) || !plain->finite()) return std::nullopt;
   if (const std::string option = lacking_term(suspect, *plain); !option.empty()) {
     return Diagnosis{"dead signal", 0.95,
                      "the gradient is that without the term that " + option + " scales"};
@@ -126,8 +126,10 @@ Opinion probe_gradient(Suspect& suspect) {
 /// Where all is right on plain cases: do entries below some size alone lack?
 Opinion probe_filtered_gradient(Suspect& suspect) {
   const auto& given = suspect.as_given();
-  if (!given || !given->wrong_in_gradients_alone() || !given->finite()) return std::nullopt;
-  if (!all_wrong(*given, [](const ReadEntry& e) { return e.actual == 0.0; })) return std::nullopt;
+  if (!is_wrong_in_gradients_alone(given) ||
+      !all_wrong(*given, [](const ReadEntry& e) { return e.actual == 0.0; })) {
+    return std::nullopt;
+  }
   std::map<std::size_t, std::array<double, 3>>
       outputs;  // largest lost, smallest kept, largest kept
   for (const ReadEntry& e : given->entries()) {

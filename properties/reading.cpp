@@ -96,6 +96,10 @@ bool is_right(const std::optional<Reading>& reading) { return reading && reading
 
 bool is_wrong(const std::optional<Reading>& reading) { return reading && !reading->right(); }
 
+bool is_wrong_in_gradients_alone(const std::optional<Reading>& reading) {
+  return is_wrong(reading) && reading->forward_right();
+}
+
 bool is_finite(const std::optional<Reading>& reading) { return reading && reading->finite(); }
 
 }  // namespace lossgate::properties

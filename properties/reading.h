@@ -43,7 +43,6 @@ class Reading {
   bool finite() const;  ///< every entry that must be finite is
   bool forward_right() const;
   bool forward_finite() const;
-  bool wrong_in_gradients_alone() const { return !right() && forward_right(); }
 
   /// Whether the answer is what the formula gives to another case of the same shape, within what is
   /// accepted there: of all outputs, or of gradients alone.
@@ -60,9 +59,10 @@ class Reading {
   std::vector<ReadEntry> entries_;
 };
 
-/// Whether there is an answer, and it is right, wrong, or finite.
+/// Whether there is an answer, and it is right, wrong, wrong in gradients alone, or finite.
 bool is_right(const std::optional<Reading>& reading);
 bool is_wrong(const std::optional<Reading>& reading);
+bool is_wrong_in_gradients_alone(const std::optional<Reading>& reading);
 bool is_finite(const std::optional<Reading>& reading);
 
 }  // namespace lossgate::properties

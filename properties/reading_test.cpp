@@ -53,5 +53,19 @@ TEST(Reading, IsNeitherRightNorWrongWithoutAnAnswer) {
   EXPECT_FALSE(is_right(read_term(1.0)));
 }
 
+TEST(Reading, IsWrongInGradientsAloneWhereAllElseIsRight) {
+  const auto gradient = answering("cross_entropy", nullptr, [](const Case&, LossResult& result) {
+    output(result, "gradient.logits").set(0, 3.0);
+  });
+  const auto read = [&](const impl::Implementation& fake) {
+    return Reading::of(*reference::find_loss("cross_entropy"), fake,
+                       ordinary_case("cross_entropy"));
+  };
+  EXPECT_TRUE(is_wrong_in_gradients_alone(read(gradient)));
+  EXPECT_FALSE(is_wrong_in_gradients_alone(read(answering("cross_entropy", nullptr))));
+  EXPECT_FALSE(is_wrong_in_gradients_alone(read_term(1.0)));
+  EXPECT_FALSE(is_wrong_in_gradients_alone(std::nullopt));
+}
+
 }  // namespace
 }  // namespace lossgate::properties

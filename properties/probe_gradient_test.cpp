@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Entries of a gradient that are lost: when a kernel that filters is to blame, and when not.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/fake_answer.h"
+
+namespace lossgate::properties {
+namespace {
+
+double largest_of(const Tensor& tensor) {
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    largest = std::max(largest, std::fabs(tensor.at(i)));
+  }
+  return largest;
+}
+
+/// Cross-entropy whose gradient lacks entries that are smaller than this share of the largest,
+/// where it is driven by `upstream`.
+impl::Implementation filtering(double share, double upstream) {
+  return answering("cross_entropy", nullptr, [=](const Case& c, LossResult& result) {
+    if (c.upstream != upstream) return;
+    Tensor& gradient = output(result, "gradient.logits");
+    const double least = share * largest_of(gradient);
+    change_each(gradient, [&](double g) { return std::fabs(g) < least ? 0.0 : g; });
+  });
+}
+
+/// Logits that are so far apart that gradients of all sizes come about.
+Case of_all_sizes(double upstream) {
+  Case c = ordinary_case("cross_entropy");
+  Tensor& logits = c.batch.at("logits");
+  for (std::int64_t i = 0; i < logits.size(); ++i) logits.set(i, -2.5 * static_cast<double>(i % 5));
+  c.upstream = upstream;
+  return c;
+}
+
+TEST(ProbeFilteredGradient, WantsLostEntriesToBeSmallBesideTheLargestWhateverItsSize) {
+  for (const double upstream : {0x1p-12, 0x1p12}) {
+    const Case c = of_all_sizes(upstream);
+    expect_shown(filtering(1.0 / 1024, upstream), c, "gradient filtered",
+                 "entries are 0 below a size, and right above it");
+    EXPECT_NE(diagnosed(filtering(1.0 / 64, upstream), c).cause, "gradient filtered") << upstream;
+  }
+}
+
+TEST(ProbeFilteredGradient, SaysNothingWhereTheGivenCaseIsRight) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    if (c.batch.at("advantage").at(0) == 0.0) output(result, "gradient.log_prob").set(0, 0.01);
+  });
+  const Diagnosis diagnosis = diagnosed(fake, ordinary_case("grpo"));
+  EXPECT_EQ(diagnosis.cause, "gradient without an advantage");
+  EXPECT_EQ(diagnosis.because, "");
+}
+
+TEST(ProbeFilteredGradient, SaysNothingWhereAValueIsLostWithThem) {
+  const auto fake = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
+    if (c.upstream == 1.0) return;
+    const LossResult filtered =
+        filtering(1.0 / 1024, c.upstream).evaluate(*reference::find_signature("cross_entropy"), c);
+    output(result, "gradient.logits") = *filtered.find("gradient.logits");
+    output(result, "per_token").set(0, 0.0);
+  });
+  EXPECT_NE(diagnosed(fake, of_all_sizes(0x1p-12)).cause, "gradient filtered");
+}
+
+}  // namespace
+}  // namespace lossgate::properties
