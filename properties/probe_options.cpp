@@ -139,7 +139,7 @@ Opinion probe_needed_options(Suspect& suspect) {
       return Diagnosis{kMisread, 0.7, "right where " + option.name + " stands elsewhere"};
     }
   }
-  if (ones.spec == plain->given().spec || !right(ones)) return std::nullopt;
+  if (!right(ones)) return std::nullopt;
   return Diagnosis{kMisread, 0.7, "right where numbers among the options are 1"};
 }
 

@@ -2,7 +2,9 @@
 // Options that are read otherwise: whatever an option was taken for is found.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <utility>
 
 #include "properties/fake_answer.h"
 
@@ -63,6 +65,38 @@ TEST(ProbeOptions, FindsBoundsThatAreTakenAroundOneOrAsDistancesFromIt) {
                "option misread", because);
   expect_shown(reading("grpo", "clip_low", 1.0 - 0.85, "clip_high", 1.35 - 1.0), distance,
                "option misread", because);
+}
+
+TEST(ProbeOptions, FindsThePowerOfAnOptionThatIsOneFactorTooMany) {
+  for (const int power : {1, -1, 2, -2}) {
+    const auto fake = answering("jsd", nullptr, [power](const Case& c, LossResult& result) {
+      const double factor = std::pow(c.spec.number("temperature"), power);
+      change_each(output(result, "gradient.student_logits"), [&](double g) { return factor * g; });
+    });
+    Case c = ordinary_case("jsd");
+    c.spec.set("temperature", 3.0);
+    expect_shown(fake, c, "option misread", "what is wrong is off by a power of temperature");
+  }
+}
+
+TEST(ProbeNeededOptions, FindsTheOneValueWithWhichAllIsRight) {
+  const std::pair<const char*, OptionValue> all[] = {
+      {"log_ratio_clamp", None{}},  // no bound
+      {"clip_low", 0.0},            // left out
+      {"clip_high", 1.0},           // left out as a factor
+      {"kl_estimator", "k3"},       // the standard
+  };
+  for (const auto& [option, needed] : all) {
+    const auto fake = answering("grpo", nullptr, [&](const Case& c, LossResult& result) {
+      at_positions(c, true, [&](std::int64_t) {
+        if (*c.spec.find(option) != needed) add_to_loss(result, 0.03);
+      });
+    });
+    Case c = ordinary_case("grpo");
+    c.spec.set("kl_estimator", std::string("k1"));
+    expect_shown(fake, c, "option misread",
+                 "right where " + std::string(option) + " stands elsewhere");
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/diagnosis.h"
 #include "properties/fake_answer.h"
 #include "properties/weights.h"
 
@@ -122,6 +123,40 @@ TEST(ProbeSplit, SuspectsTheRanksWhereThePartsOfOneAreRight) {
   };
   expect_shown(split_by(odd), asking(Reduction::token_mean), "rank average",
                "micro-batches of one rank are right");
+}
+
+TEST(ProbeSplit, TakesNoAverageOverRanksForAMeanOfMeansWhereNoTokensAreCounted) {
+  for (const Reduction reduction : {Reduction::sum, Reduction::sum_over_items}) {
+    const auto fake = answering("cross_entropy", nullptr, [=](const Case& c, LossResult& result) {
+      if (c.spec.reduction != reduction) return;
+      for (const char* name : {"loss", "gradient.logits"}) {
+        change_each(output(result, name), [&](double x) { return x / c.split.world; });
+      }
+    });
+    Case c = ordinary_case("cross_entropy");
+    c.spec.reduction = reduction;
+    c.split = {.world = 2, .parts = {{0, {0, 2}}, {1, {1}}, {1, {3}}}};
+    expect_shown(fake, c, "rank average", "the result is a multiple by the number of ranks");
+  }
+}
+
+TEST(ProbeSplit, AsksOneRankAloneWhereThereAreNoOthers) {
+  for (const bool shardable : {true, false}) {
+    reference::Loss loss = *reference::find_loss("cispo");
+    loss.signature.shardable = shardable;
+    int ranks = 0;
+    const auto fake = answering("cispo", nullptr, [&](const Case& c, LossResult& result) {
+      ranks = std::max(ranks, c.split.world);
+      if (c.split.parts.size() > 3) add_to_loss(result, 1.0);
+    });
+    Case c = asking(Reduction::token_mean);
+    c.split = {.world = 1, .parts = {{0, {0}}, {0, {2}}, {0, {1}}, {0, {3}}}};
+    CaseStudy study(loss, c);
+    const Diagnosis diagnosis =
+        diagnose(study, fake, *find_property("split_invariance"), Violation());
+    EXPECT_EQ(diagnosis.because, "") << "the parts that a probe makes are right";
+    EXPECT_EQ(ranks, shardable ? 2 : 1);
+  }
 }
 
 }  // namespace

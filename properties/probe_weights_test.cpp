@@ -175,5 +175,24 @@ TEST(ProbeRows, TakesNoZerosForTheNumbersOfAnotherSequence) {
   EXPECT_NE(diagnosed(dead, c).cause, "pairing by position");
 }
 
+TEST(ProbeRows, TakesNoLostNumberForAZeroOfAnotherSequenceThatHasItsOtherNumbers) {
+  // Of two sequences of the same numbers the second has one advantage of 0, and the first has lost
+  // its gradient there.
+  Case c = ordinary_case("grpo");
+  c.spec.set("kl_penalty", 0.0);
+  for (std::int64_t t = 0; t < 5; ++t) {
+    for (const std::int64_t row : {0, 1}) {
+      for (const char* field : {"log_prob", "old_log_prob"}) put(c, field, row, t, -1.0);
+      put(c, "ref_log_prob", row, t, -1.0);
+      put(c, "advantage", row, t, row == 1 && t == 2 ? 0.0 : 1.0 + static_cast<double>(t));
+      put(c, "mask", row, t, 1.0);
+    }
+  }
+  const auto lost = answering("grpo", nullptr, [](const Case&, LossResult& result) {
+    output(result, "gradient.log_prob").set(2, 0.0);
+  });
+  EXPECT_NE(diagnosed(lost, c).cause, "pairing by position");
+}
+
 }  // namespace
 }  // namespace lossgate::properties

@@ -50,6 +50,12 @@ bool has_empty_row(const Case& c) {
   return false;
 }
 
+Case with_empty_row() {
+  Case c = ordinary_case("grpo");
+  for (std::int64_t t = 0; t < 5; ++t) mask_out(c, 2, t);
+  return c;
+}
+
 // What lies behind the mask.
 
 TEST(ProbeMaskedTerms, SeesDataThatReachesTheLossAlone) {
@@ -111,10 +117,21 @@ TEST(ProbeEmpty, IsAskedWhereASequenceIsEmptyAndNowhereElse) {
       if (log_ratio(c, p) > 50.0) add_to_loss(result, kNan);
     });
   });
-  Case empty = ordinary_case("grpo");
-  for (std::int64_t t = 0; t < 5; ++t) mask_out(empty, 2, t);
-  expect_shown(fake, empty, "empty divisor", "where nothing counts, zeros give no number");
+  expect_shown(fake, with_empty_row(), "empty divisor",
+               "where nothing counts, zeros give no number");
   EXPECT_EQ(diagnosed(fake, far_case(1000.0)).cause, "narrow arithmetic");
+}
+
+TEST(ProbeEmpty, SeesWhatAnEmptySequenceAloneBreaksOfWhoPromisesZeros) {
+  auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const bool counts = std::ranges::count(valid_of(c), true) > 0;
+    if (counts && has_empty_row(c)) add_to_loss(result, kNan);
+  });
+  EXPECT_EQ(diagnosed(fake, with_empty_row()).cause, "empty divisor");
+  for (const Empty promised : {Empty::nan, Empty::error}) {
+    fake.contract.empty = promised;
+    EXPECT_NE(diagnosed(fake, with_empty_row()).cause, "empty divisor");
+  }
 }
 
 // Edges.
