@@ -126,7 +126,8 @@ bool cut_text(const LossSignature& signature, Case& c, std::uint64_t pick) {
   return spoil_one(signature, c, pick, [&](Json& message) {
     std::vector<std::string> texts;
     for (const auto& [key, value] : message.items()) {
-      if (key.ends_with("_b64") && value.is_string()) texts.push_back(key);
+      const bool text = key.ends_with("_b64") && value.is_string();
+      if (text && value != "") texts.push_back(key);
     }
     if (texts.empty()) return false;
     std::string text = message[texts[(pick >> 8) % texts.size()]];
