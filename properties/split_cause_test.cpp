@@ -95,6 +95,25 @@ TEST(SplitCause, IsSeenInTheGradientsWhereTheLossIsNone) {
   EXPECT_EQ(cause(right_loss(fake_grpo(Flaw::mean_of_means)), c), "mean of means");
 }
 
+TEST(SplitCause, IsSeenInTheGradientsOfWhicheverSequenceIsWrong) {
+  Case c = split_case(2);
+  c.spec.reduction = Reduction::token_mean;
+  for (std::int64_t row = 0; row < 5; ++row) {
+    const auto wrong_there =
+        changed([row](const LossSignature& signature, const Case& given, const auto& sound) {
+          LossResult result = sound(signature, given);
+          const LossResult wrong = fake_grpo(Flaw::mean_of_means).evaluate(signature, given);
+          const Tensor& from = *wrong.find("gradient.log_prob");
+          const bool whole = given.split.whole();
+          for (std::int64_t t = 0; !whole && t < 4; ++t) {
+            result.outputs.back().tensor.set(4 * row + t, from.at(4 * row + t));
+          }
+          return result;
+        });
+    EXPECT_EQ(cause(wrong_there, c), "mean of means") << row;
+  }
+}
+
 TEST(SplitCause, IsTheMeanOfMeansWhetherPartsWithoutATokenCountOrNot) {
   // Of four parts one is empty: a mean over three is 4/3 of that over all.
   const auto over_live =

@@ -48,6 +48,15 @@ TEST(Symptoms, AreThoseOfTransformedCasesInTheirOwnRight) {
   const auto symptoms = shown_by(fake_grpo(Flaw::mask_multiplied), overflow_behind_mask());
   EXPECT_TRUE(holds(symptoms, "reference_agreement|not finite|loss"));
   EXPECT_TRUE(holds(symptoms, "reference_agreement|not finite|gradient.log_prob@masked"));
+  const auto of_empty = shown_by(fake_grpo(Flaw::empty_divided), grpo_case(2, 3));
+  EXPECT_TRUE(holds(of_empty, "finite_forward|empty divisor|loss")) << "in which nothing counts";
+  EXPECT_TRUE(holds(of_empty, "reference_agreement|not finite|loss"));
+}
+
+TEST(Symptoms, AreThoseOfTheFirstPropertyThatIsAskedToo) {
+  CaseStudy study(grpo(), overflow_behind_mask());
+  EXPECT_EQ(symptoms_on(study, fake_grpo(Flaw::mask_multiplied), {find_property("finite_forward")}),
+            std::vector<std::string>{"finite_forward|non-finite value behind a mask|loss"});
 }
 
 }  // namespace

@@ -183,6 +183,7 @@ TEST(RowsPermuted, MovesWholeRowsAndNeedsTwoOfThem) {
   ASSERT_TRUE(permuted);
   expect_map_is_right(c, *permuted);
   EXPECT_EQ(get(permuted->c, "log_prob", 2, 1), get(c, "log_prob", 0, 1));
+  EXPECT_TRUE(apply(kRowsPermuted, grpo_case(2, 4)));
   EXPECT_FALSE(apply(kRowsPermuted, grpo_case(1, 4)));
 }
 
