@@ -32,6 +32,7 @@ struct Tracked {
 namespace tracking {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr Real kNan = std::numeric_limits<Real>::quiet_NaN();
 inline constexpr double kFarBelowOverflow = std::numeric_limits<double>::max() / 16;
 
 /// In an executable, which is where the reference lives, this spares every operation a call.
@@ -71,6 +72,12 @@ inline Tracked from_infinity(Real v, const Tracked& a, const Tracked& b) {
   const double margin = kThreshold * (a.err + b.err) + a.half + b.half;
   return {v, v == v ? 0.0 : kInfinity, or_infinity(std::max(a.peak, b.peak) + margin),
           or_infinity(a.half + b.half)};
+}
+
+/// Whether the number may be 0, by its error, that is not 0 itself.
+inline bool may_vanish(const Tracked& a) {
+  const double off = kThreshold * a.err + a.half;
+  return off > 0.0 && magnitude(a.v) <= off;
 }
 
 /// Of a result within `half` of v: the largest of the right answers is rounded, too.
@@ -171,7 +178,9 @@ inline bool is_unit(const Tracked& a) {
     if (a.is_exact_zero() || b.is_exact_zero()) return {};
     if (is_unit(a)) return {v, b.err, std::max(a.peak, b.peak), b.half};
     if (is_unit(b)) return {v, a.err, std::max(a.peak, b.peak), a.half};
-    if (from_stored_infinity(a, b)) return from_infinity(v, a, b);
+    if (from_stored_infinity(a, b)) {
+      return from_infinity(may_vanish(a) || may_vanish(b) ? kNan : v, a, b);
+    }
   }
   const double ma = magnitude(a.v), mb = magnitude(b.v), mv = ma * mb;
   const double half =

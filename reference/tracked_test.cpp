@@ -247,6 +247,18 @@ TEST_F(TrackedTest, StoredInfinitiesAreExact) {
   EXPECT_EQ(undefined.err, kInfinity);
 }
 
+TEST_F(TrackedTest, AStoredInfinityTimesWhatMayBeZeroIsUndefined) {
+  const Tracked infinity = stored(kInfinity);
+  for (const Tracked& open : {computed(1e-9L, 1e-9), computed(-1e-9L, 1e-9), computed(0.0L, 1e-45),
+                              computed(0.25L, 0.0, 0.5, 0.25)}) {
+    EXPECT_TRUE(std::isnan((infinity * open).v));
+    EXPECT_TRUE(std::isnan((open * infinity).v));
+    EXPECT_EQ((infinity * open).err, kInfinity);
+  }
+  EXPECT_EQ((infinity * computed(-1e-9L, 1e-10)).v, -kInfinity);
+  EXPECT_TRUE((infinity * Tracked{}).is_exact_zero());
+}
+
 TEST_F(TrackedTest, AStoredInfinityHasThePeakOfTheFiniteNumbersThatItMet) {
   const Tracked low = stored(-kInfinity);
   const Tracked far = low - computed(1e30L, 1e25);
