@@ -234,46 +234,6 @@ TEST_F(TrackedTest, AComputedZeroDoesNotAnnihilate) {
   EXPECT_EQ((underflowed * stored(kInfinity)).err, kInfinity);
 }
 
-TEST_F(TrackedTest, StoredInfinitiesAreExact) {
-  const Tracked low = stored(-kInfinity);
-  EXPECT_EQ(low.err, 0.0);
-  EXPECT_EQ((low + stored(1.0)).v, -kInfinity);
-  EXPECT_EQ((low + stored(1.0)).err, 0.0);
-  EXPECT_TRUE(exp(low).is_exact_zero());
-  EXPECT_EQ(exp(stored(kInfinity)).v, kInfinity);
-  // Infinities of both signs make a NaN, about which nothing can be said.
-  const Tracked undefined = low - low;
-  EXPECT_TRUE(std::isnan(undefined.v));
-  EXPECT_EQ(undefined.err, kInfinity);
-}
-
-TEST_F(TrackedTest, AStoredInfinityTimesWhatMayBeZeroIsUndefined) {
-  const Tracked infinity = stored(kInfinity);
-  for (const Tracked& open : {computed(1e-9L, 1e-9), computed(-1e-9L, 1e-9), computed(0.0L, 1e-45),
-                              computed(0.25L, 0.0, 0.5, 0.25)}) {
-    EXPECT_TRUE(std::isnan((infinity * open).v));
-    EXPECT_TRUE(std::isnan((open * infinity).v));
-    EXPECT_EQ((infinity * open).err, kInfinity);
-  }
-  EXPECT_EQ((infinity * computed(-1e-9L, 1e-10)).v, -kInfinity);
-  EXPECT_TRUE((infinity * Tracked{}).is_exact_zero());
-}
-
-TEST_F(TrackedTest, AStoredInfinityHasThePeakOfTheFiniteNumbersThatItMet) {
-  const Tracked low = stored(-kInfinity);
-  const Tracked far = low - computed(1e30L, 1e25);
-  EXPECT_GE(far.peak, 1e30 + kThreshold * 1e25);
-  EXPECT_LT(far.peak, 1.1e30);
-  EXPECT_TRUE(exp(far).is_exact_zero());
-  // In f32, -infinity less what overflows is NaN: no zero that would annihilate.
-  const Tracked spoilt = exp(low - computed(1e39L, 0.0));
-  EXPECT_EQ(spoilt.v, 0.0L);
-  EXPECT_FALSE(spoilt.is_exact_zero());
-  EXPECT_GE((spoilt * stored(3.0)).peak, 1e39);
-  EXPECT_FALSE(exp(low - computed(3e38L, 1e38)).is_exact_zero());
-  EXPECT_TRUE(exp(low - stored(max_finite(Dtype::f32))).is_exact_zero());
-}
-
 TEST_F(TrackedTest, NoBoundIsNan) {
   const Tracked numbers[] = {Tracked{},
                              stored(2.0),
