@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "reference/scalar.h"
-#include "reference/sums.h"
 
 /// Rule B2: what is made of infinities that were stored.
 namespace lossgate::reference {

@@ -18,7 +18,8 @@ def reasons(text: str) -> dict[tuple[str, str, str], str]:
     found = {}
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
-            file, change, code, reason = (part.strip() for part in line.split(" | ", 3))
+            file, change, rest = (part.strip() for part in line.split(" | ", 2))
+            code, reason = rest.rsplit(" | ", 1)  # the code may have its own
             found[file, change, code] = reason
     return found
 

@@ -172,6 +172,14 @@ class Page(unittest.TestCase):
         self.assertIn("| reference/sums.h:3 | `< is <=` | `if (n < 3) {` | n is never 3 |", body)
         self.assertIn("| reference/sums.h:4 | `< is <=` | `if (n < 4) {` | **unexplained** |", body)
 
+    def test_every_reason_is_that_of_a_line_that_stands(self) -> None:
+        root = mutation.REASONS.parents[2]
+        reasons = mutation.reasons(mutation.REASONS.read_text(encoding="utf-8"))
+        gone = [(file, code) for file, _, code in reasons
+                if code not in map(str.strip, (root / file).read_text(encoding="utf-8").splitlines())]
+        self.assertEqual(gone, [])
+        self.assertEqual(mutation.reasons("a.h | < is <= | x |= b | c; | y\n"), {("a.h", "< is <=", "x |= b | c;"): "y"})
+
     def test_a_formula_has_witnesses_where_two_projects_agree(self) -> None:
         def unit(release: str, held: int, violated: int, loss: str = "grpo") -> dict:
             return {"release": release, "subject": "f", "loss": loss, "dtype": "f32", "cases": 40, "worst_ratio": 0.5,
