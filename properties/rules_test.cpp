@@ -194,6 +194,14 @@ TEST(RuleB5, EveryRoundoffOfTheDeclarationCounts) {
   }
 }
 
+TEST(RuleB5, AHundredOfTheReferencesOwnRoundoffsAreAsked) {
+  Arithmetic better = plain_arithmetic(Dtype::f64, "");
+  better.roundoff = 70.0 * reference::real_arithmetic().roundoff;
+  EXPECT_EQ(reference::unsuitable_for(better), "reference uncertain");
+  better.roundoff = 130.0 * reference::real_arithmetic().roundoff;
+  EXPECT_EQ(reference::unsuitable_for(better), "");
+}
+
 TEST(RuleB5, SoDoesEveryFunctionOfTheLibrary) {
   using M = MathLibrary;
   for (double M::*f : {&M::exp, &M::log, &M::log1p, &M::expm1, &M::tanh, &M::sigmoid, &M::sqrt}) {

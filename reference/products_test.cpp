@@ -190,6 +190,8 @@ TEST_F(Products, OfAStoredZeroAreThatZeroUnlessAMatrixProductMeetsAnInfinity) {
   const Tracked anything = {1.0L, kInfinity, 1.0, 0.0};
   EXPECT_TRUE((zero * anything).is_exact_zero());
   EXPECT_EQ(multiplied(zero, anything).peak, kInfinity);
+  EXPECT_TRUE(multiplied(zero, stored(max_finite(Dtype::f32))).is_exact_zero());
+  EXPECT_EQ(multiplied(stored(2.0), stored(1e39)).peak, 2e39);
 }
 
 TEST_F(Products, BehindAZeroTheUndefinedMayShowOrNot) {

@@ -144,6 +144,9 @@ TEST(Refusal, OfAMaskOrALabelSaysWhere) {
       const std::int64_t last = c.batch.at(field.name).size() - 1;
       if (field.name == loss.signature.mask) {
         expect_at(with_entry(loss, c, field.name, last, 2.0), field.name, positions - 1);
+        Case masked = c;
+        for (std::int64_t at = 0; at < last; ++at) masked.batch.at(field.name).set(at, 0.0);
+        expect_at(with_entry(loss, masked, field.name, last, 2.0), field.name, positions - 1);
         ++masks;
       }
       if (field.quantity != Quantity::label || !is_positional(field)) continue;

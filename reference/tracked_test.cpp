@@ -358,7 +358,8 @@ TEST_F(TrackedTest, AnUndecidedEndOfAClampPassesOnAnythingUpToTheWhole) {
     EXPECT_EQ(slope.peak, 1.0);
   }
   const Tracked both = clamp_slope(wide, -edge, edge);
-  EXPECT_EQ(static_cast<double>(both.v) + both.half, 1.0);
+  EXPECT_EQ(both.v, 0.25L);
+  EXPECT_EQ(both.half, 0.75);
   EXPECT_EQ(both.peak, 1.0);
   EXPECT_EQ(clamp_slope(edge, edge, edge).v, 1.0L);
 }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "reference/given_case.h"
@@ -95,6 +97,41 @@ TEST(SparseJsd, OfASupportThatIsImpossibleIsANumberWithATail) {
     evaluate(loss, Problem(loss.signature, c), plain_arithmetic(Dtype::f64, ""), numbers);
     for (const Real x : numbers.all) ASSERT_TRUE(std::isfinite(x)) << seed;
     ++impossible;
+  }
+  EXPECT_GT(impossible, 20);
+}
+
+/// The gradient for the student's logits.
+struct Gradient final : Sink<Tracked> {
+  void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
+    if (output == 2) at[index] = value.v;
+  }
+  std::map<std::int64_t, Real> at;
+};
+
+TEST(SparseJsd, LetsNothingFlowToAListedTokenThatIsImpossible) {
+  const Loss& loss = *find_loss("sparse_jsd");
+  int impossible = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Case c = SmallCases(loss.signature, seed).draw(Dtype::f64);
+    c.spec.set("beta", 0.5);
+    c.spec.set("tail", 1.0);
+    const std::int64_t vocab = c.shape[Axis::vocab], support = c.shape[Axis::support];
+    if (support < 2 || support >= vocab || expected_refusal(loss, c)) continue;
+    std::set<std::int64_t> entries;
+    const Tensor& token = c.batch.at("support_token");
+    for (std::int64_t i = 0; i < token.size(); i += support) {
+      const std::int64_t listed = token.integer_at(i);
+      if (listed < 0 || listed >= vocab) continue;
+      entries.insert(i / support * vocab + listed);
+      c.batch.at("student_logits").set(*entries.rbegin(), -HUGE_VAL);
+    }
+    const Problem problem(loss.signature, c);
+    ASSERT_EQ(problem.outputs.at(2).name, "gradient.student_logits");
+    Gradient gradient;
+    evaluate(loss, problem, plain_arithmetic(Dtype::f64, ""), gradient);
+    for (const std::int64_t entry : entries) ASSERT_EQ(gradient.at[entry], 0.0L) << seed;
+    impossible += static_cast<int>(entries.size());
   }
   EXPECT_GT(impossible, 20);
 }
