@@ -128,6 +128,12 @@ TEST(Dtype, RoundsSubnormalsToTheirGridAndKeepsTheSignOfZero) {
   EXPECT_EQ(encode_word(Dtype::bf16, -0x1p-1000), 0x8000u);
 }
 
+TEST(Dtype, MakesAQuietNan) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(encode_word(Dtype::f16, nan) & 0x7fff, 0x7e00U);
+  EXPECT_EQ(encode_word(Dtype::bf16, nan) & 0x7fff, 0x7fc0U);
+}
+
 TEST(Dtype, KeepsEveryStoredBitOfANan) {
   for (const std::uint64_t word : {0x7fc01234u, 0xffc00001u, 0x7f800001u}) {
     std::byte bits[8] = {};

@@ -67,6 +67,11 @@ TEST(OutputsOf, WidenHalfPrecisionValuesButNotGradients) {
   }
 }
 
+TEST(Refusal, IsOfNoPlaceUnlessItSays) {
+  EXPECT_EQ(Refusal{}.sequence, -1);
+  EXPECT_EQ(Refusal{}.token, -1);
+}
+
 TEST(LossResult, FindsOutputsByName) {
   LossResult result;
   result.outputs.push_back({"loss", Tensor::zeros(Dtype::f32, {})});
