@@ -102,5 +102,26 @@ TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
                                           "linear_grpo"}));
 }
 
+TEST(RuleB7, AnUndeclaredFormHasTheNumbersOfTheOneThatKeepsTheirDigits) {
+  const Loss& loss = *find_loss("kl_penalty");
+  Case c = SmallCases(loss.signature, 1).draw(Dtype::f64);
+  c.spec = standard_spec(loss.signature);
+  c.spec.set("kl_estimator", "k3");
+  // (expm1(x) + 1) - 1 is 0 there in any format, expm1(x) is not.
+  for (const auto& [field, value] :
+       {std::pair("log_prob", 0.0), std::pair("ref_log_prob", 0x1p-80)}) {
+    Tensor& tensor = c.batch.at(field);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, value);
+  }
+  c.batch.at("mask").set(0, 1.0);
+  c.upstream = 1.0;
+  const Problem problem(loss.signature, c);
+  const auto at = std::pair(problem.outputs.size() - 1, std::int64_t{0});
+  ASSERT_EQ(problem.outputs[at.first].name, "gradient.log_prob");
+  const Tracked closed = values_of(loss, problem, Dtype::f32, loss.signature.forms.front()).at(at);
+  EXPECT_LT(closed.v, 0.0L);
+  EXPECT_EQ(values_of(loss, problem, Dtype::f32, "").at(at).v, closed.v);
+}
+
 }  // namespace
 }  // namespace lossgate::reference

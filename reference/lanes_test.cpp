@@ -131,6 +131,37 @@ TEST_F(LanesTest, AddUpTheLanesThatAreLive) {
   }
 }
 
+TEST_F(LanesTest, AddUpWithoutLosingWhatALargeTermSwallows) {
+  Sum<Lanes> sum(3);
+  for (const double term : {0x1p60, 1.0, -0x1p60}) sum.add(lanes_of(term, 0.0));
+  EXPECT_EQ(sum.value().v[0], kLanes);
+}
+
+TEST_F(LanesTest, DoubtASumThatOverflowsBeforeItIsScaledHoweverItIsScaled) {
+  for (const double factor : {0.5, 1.0, 1.5, 4.0}) {
+    for (const double share : {0.2, 0.3, 0.6}) {
+      const Lanes part = lanes_of(share * max_finite(Dtype::f32), 0.0);
+      scope.doubt = {};
+      scaled_sum(lanes_of(factor, 0.0), lanes_of(1.0, 0.0), part, part, -part);
+      const double most = 3.0 * share;  // as if all had one sign
+      EXPECT_EQ(any(scope.doubt), most > std::min(factor, 1.0)) << factor << ", " << share;
+    }
+  }
+}
+
+TEST_F(LanesTest, DoubtWhatARankMayHoldOfAnAverage) {
+  const double largest = max_finite(Dtype::f32);
+  const auto doubted = [&](double value, double err, int world) {
+    scope.doubt = {};
+    averaged_over_ranks(lanes_of(value * largest, err * largest), world);
+    return any(scope.doubt);
+  };
+  EXPECT_FALSE(doubted(0.2, 0.0, 4));
+  EXPECT_TRUE(doubted(0.3, 0.0, 4));
+  EXPECT_FALSE(doubted(0.2, 0.04, 4));
+  EXPECT_TRUE(doubted(0.2, 0.1, 4)) << "the error is that of each rank";
+}
+
 /// Each lane is what the tracked scalar is, where it is not in doubt.
 void expect_as(const Lanes& found, const Tracked& expected) {
   EXPECT_NEAR(found.v[1], static_cast<double>(expected.v), kFilterSlack * expected.err);
@@ -182,6 +213,16 @@ TEST_F(LanesTest, ShareTheLargerSquareAsTrackedScalarsDo) {
     }
   }
   EXPECT_GT(told, 100);
+}
+
+TEST_F(LanesTest, DoubtWhetherASquareUnderflowsAtTheEdge) {
+  const double edge = std::sqrt(scope.eta / scope.roundoff);  // of the normal numbers
+  for (const double slacks : {-1e3, -2.0, -0.5, 0.0, 0.5, 2.0, 1e3}) {
+    scope.doubt = {};
+    const double size = edge * (1.0 + slacks * kFilterSlack);
+    share_of_larger_square(lanes_of(size, 0.0), lanes_of(0.5 * size, 0.0));
+    EXPECT_EQ(any(scope.doubt), std::fabs(slacks) < 1.0) << slacks;
+  }
 }
 
 TEST_F(LanesTest, AccumulatePartsAsTrackedScalarsDo) {
