@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
+#include <thread>
 
 #include "properties/fake_grpo.h"
 
@@ -80,6 +82,23 @@ TEST(RuleE8, WhatAnEmptyRowChangesHangsOnTheReference) {
   ASSERT_TRUE(judged.violation);
   EXPECT_GT(judged.violation->allowed, 0.0) << "by its rounding";
   EXPECT_EQ(advised("empty_is_zero", counted, c, never).verdict, Verdict::note);
+}
+
+TEST(RuleE8, AdviceIsAskedOneQuestionAtATime) {
+  std::set<std::thread::id> asking;
+  reference::Loss loss = advised_grpo(never);
+  loss.advice->values = [&asking, values = loss.advice->values](
+                            const reference::Problem& problem, const Arithmetic& arithmetic,
+                            reference::Sink<reference::Tracked>& sink) {
+    asking.insert(std::this_thread::get_id());
+    values(problem, arithmetic, sink);
+  };
+  CaseStudy study(loss, grpo_case(2, 3));
+  const impl::Implementation fake = fake_grpo();
+  Evaluation evaluation(study, fake);
+  const Property& differences = *find_property("gradient_matches_finite_difference");
+  EXPECT_EQ(differences.check(evaluation).verdict, Verdict::held);
+  EXPECT_EQ(asking, std::set{std::this_thread::get_id()});
 }
 
 TEST(RuleE8, AFiniteLossOfFiniteInputsHasNoNanForAGradient) {

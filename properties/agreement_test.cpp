@@ -149,6 +149,17 @@ TEST(RuleC2, APeakThatDoesNotFitExcusesNanButNotAWrongNumber) {
   EXPECT_FALSE(holds(behind, kNan));
 }
 
+TEST(RuleC2, APartialSumFartherOutThanItsValueMayHaveOverflowedWithTheOtherSign) {
+  Tracked sum = near(1e39);
+  EXPECT_FALSE(holds(sum, -kInfinity));
+  sum.peak = 1e40;
+  for (const double sign : {1.0, -1.0}) {
+    EXPECT_TRUE(holds(sum, sign * kInfinity)) << sign;
+    EXPECT_TRUE(holds(sum, sign * max_finite(Dtype::f32))) << sign;
+    EXPECT_FALSE(holds(sum, sign * 1e38)) << sign;
+  }
+}
+
 TEST(RuleC2, ANumberBeyondTheComputeFormatMayBeInfiniteInAnOutputThatWouldHoldIt) {
   const auto wrong = [](double value, double actual) {
     const Given given{.gradient = near(value)};
@@ -252,6 +263,15 @@ TEST(RuleB4, OneDigitIsEnoughToHold) {
   EXPECT_EQ(judge(near(1.0, 0.4), 0.9).verdict, Verdict::held);
   EXPECT_EQ(judge(near(1.0, 0.4), 0.9).no_digit, 0);
   EXPECT_EQ(judge(near(1e-6, 1e-6), 1e-6).no_digit, 1) << "however small it is";
+}
+
+TEST(RuleB4, WhereZeroIsRightThereIsNoDigit) {
+  const double barely = 0.5 - unit_roundoff(Dtype::f32);  // and what the store adds
+  for (const double off : {-0x1p-20, 0.0, 0x1p-20}) {
+    const Tracked expected = near(1.0, barely + off);
+    EXPECT_EQ(holds(expected, 0.0), off >= 0.0) << off;
+    EXPECT_EQ(judge(expected, 1.0).no_digit, off >= 0.0 ? 1 : 0) << off;
+  }
 }
 
 TEST(RuleB4, ABrokenAnalysisClaimsNothing) {

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <stdexcept>
+#include <thread>
 
 namespace lossgate::properties {
 namespace {
@@ -49,6 +51,23 @@ TEST(Ahead, EndsItsThreadWhereNobodyTakesTheRest) {
     EXPECT_EQ(ahead.next().index, 0);
   }
   EXPECT_FALSE(reached_the_end);
+}
+
+TEST(Ahead, EndsItsThreadWhereThatWaitsForRoom) {
+  std::atomic<std::int64_t> computed = 0;
+  {
+    Ahead ahead([&](const Ahead::Take& take) {
+      count_up([&](const ExpectedEntry& entry) {
+        ++computed;
+        take(entry);
+      });
+    });
+    for (std::int64_t seen = -1; seen < 1 || seen != computed;) {
+      seen = computed;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+  EXPECT_LT(computed, kMany);
 }
 
 TEST(Ahead, HandsOnWhatTheStreamThrewBehindTheEntriesBeforeIt) {

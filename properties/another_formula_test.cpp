@@ -102,6 +102,9 @@ TEST(RuleE7, WhichOtherOneItIsStandsBesideTheName) {
   finding.diagnosis.because = "a factor of 2";
   name_another_formula(finding, Reduction::token_mean);
   EXPECT_EQ(finding.diagnosis.because, "a factor of 2") << "of the name that it has";
+  finding.diagnosis = {.cause = "dead signal", .confidence = 0.5, .because = ""};
+  name_another_formula(finding, Reduction::token_mean);
+  EXPECT_EQ(finding.diagnosis.because, "") << "no experiment spoke";
 }
 
 }  // namespace

@@ -57,5 +57,12 @@ TEST(BehindTheMask, IsNothingWhereEverythingCounts) {
   EXPECT_FALSE(zeroed_behind_mask(study, study.whole()));
 }
 
+TEST(BehindTheMask, IsNothingWhereEverythingThereIsZeroAlready) {
+  const CaseStudy study = study_of_ones(true, false);
+  const auto plain = zeroed_behind_mask(study, study.whole());
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE(zeroed_behind_mask(study, *plain));
+}
+
 }  // namespace
 }  // namespace lossgate::properties

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "properties/fake_answer.h"
+#include "properties/fake_grpo.h"
+#include "properties/given_loss.h"
 #include "properties/property.h"
 
 namespace lossgate::properties {
@@ -44,6 +46,41 @@ TEST(RuleC1, WhatTheDeclaredFormMayCarryBeyondTheRangeNeedNotBeFinite) {
   const auto& forms = reference::find_signature("log_prob")->forms;
   EXPECT_EQ(verdict(forms.front()), Verdict::violated) << "the stable one";
   EXPECT_EQ(verdict(forms.back()), Verdict::vacuous) << "as rounding may have it";
+}
+
+/// Whose every value overflows f32, and whose gradient is 0.
+reference::Loss overflowing() {
+  reference::Loss loss = grpo();
+  loss.evaluate = [](const reference::Inputs<reference::Tracked>& in,
+                     const reference::Outputs<reference::Tracked>& out) {
+    const auto value = out.writer("per_token"), slope = out.gradient("log_prob");
+    out.writer("loss")(near(1.0L));
+    for (std::int64_t s = 0; s < in.sequences(); ++s) {
+      for (std::int64_t t = 0; t < in.tokens(); ++t) value(near(1e39L), s, t), slope({}, s, t);
+    }
+  };
+  return loss;
+}
+
+TEST(RuleC1, AZeroUpstreamExcusesNanBehindAnOverflowAndNoInfinity) {
+  const reference::Loss loss = overflowing();
+  const auto verdict = [&](double upstream, double slope) {
+    impl::Implementation fake = fake_grpo();
+    fake.evaluate = [=, sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+      LossResult result = sound(signature, c);
+      output(result, "gradient.log_prob").set(0, slope);
+      return result;
+    };
+    Case c = grpo_case(1, 2);
+    c.upstream = upstream;
+    CaseStudy study(loss, c);
+    Evaluation evaluation(study, fake);
+    return find_property("finite_backward")->check(evaluation).verdict;
+  };
+  EXPECT_EQ(verdict(0.0, std::nan("")), Verdict::held);
+  EXPECT_EQ(verdict(0.0, HUGE_VAL), Verdict::violated);
+  EXPECT_EQ(verdict(0.0, -HUGE_VAL), Verdict::violated);
+  EXPECT_EQ(verdict(1.0, std::nan("")), Verdict::violated);
 }
 
 }  // namespace

@@ -137,6 +137,29 @@ TEST(Splits, ThatAreNotComputedAreNotAsked) {
   EXPECT_EQ(check("reference_agreement", picky, c).verdict, Verdict::held);
 }
 
+TEST(RuleB3, PaddingThatCountsIsSaidToBeWhatWasAdded) {
+  auto fake = fake_grpo();
+  fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = sound(signature, c);
+    Tensor& loss = result.outputs.front().tensor;
+    if (c.shape[Axis::tokens] > 3) loss.set(0, loss.at(0) + 1.0);
+    return result;
+  };
+  Case c = grpo_case(2, 3);
+  c.spec.reduction = Reduction::sequence_mean;
+  reference::Loss loss = grpo();
+  for (const EmptyRows rows : {EmptyRows::skipped, EmptyRows::counted}) {
+    loss.signature.empty_rows = rows;
+    CaseStudy study(loss, c);
+    Evaluation evaluation(study, fake);
+    const Outcome outcome = find_property("padding_invariance")->check(evaluation);
+    ASSERT_TRUE(outcome.violation);
+    EXPECT_EQ(outcome.violation->detail, rows == EmptyRows::skipped
+                                             ? "masked columns and a masked row were added"
+                                             : "masked columns were added");
+  }
+}
+
 TEST(RuleC3, ARefusalOfNanIsAsGoodAsNan) {
   impl::Implementation careful = fake_grpo();
   careful.evaluate = [sound = careful.evaluate](const LossSignature& signature, const Case& c) {
@@ -178,6 +201,14 @@ TEST(RuleC4, TheGradientIsZeroAtEveryMaskedPositionFirstAndLast) {
     EXPECT_EQ(outcome.violation->expected, 0.0L);
     EXPECT_EQ(outcome.violation->cause, "gradient at a masked position");
   }
+}
+
+TEST(RuleC4, WhatAnOutputThatIsNoGradientHasAtAMaskedPositionIsTheReferencesMatter) {
+  Case c = grpo_case(2, 3);
+  mask_out(c, 0, 1);
+  const auto fake = with_entry(1, 1, 7.0);
+  EXPECT_EQ(check("masked_positions_inert", fake, c).verdict, Verdict::held);
+  EXPECT_EQ(check("reference_agreement", fake, c).verdict, Verdict::violated);
 }
 
 TEST(RuleC4, NonFiniteMaskedDataOutsideTheContractIsANote) {

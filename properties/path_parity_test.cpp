@@ -136,6 +136,29 @@ TEST(PathParity, AllowsTheErrorsOfBothPaths) {
   }
 }
 
+TEST(PathParity, IsSilentOnlyOfTheNanOfAGradientUnderAZeroUpstream) {
+  const reference::Loss loss = ones(1e-3, 1e-3);
+  const auto verdict = [&](double upstream, std::string_view which, double number) {
+    Case c = grpo_case(2, 3);
+    c.upstream = upstream;
+    auto other = constant(Dtype::bf16, 1.0);
+    other.evaluate = [=, sound = other.evaluate](const LossSignature& signature, const Case& x) {
+      LossResult result = sound(signature, x);
+      output(result, which).set(0, number);
+      return result;
+    };
+    return beside(loss, c, constant(Dtype::f32, 1.0), other).verdict;
+  };
+  for (const char* which : {"loss", "gradient.log_prob"}) {
+    for (const double upstream : {0.0, 1.0}) {
+      const bool silent = upstream == 0.0 && std::string_view(which) != "loss";
+      EXPECT_EQ(verdict(upstream, which, std::nan("")), silent ? Verdict::held : Verdict::violated)
+          << which << " under " << upstream;
+      EXPECT_EQ(verdict(upstream, which, 1.1), Verdict::violated) << which << " " << upstream;
+    }
+  }
+}
+
 TEST(PathParity, AllowsExactPathsTheirTwoStores) {
   const auto verdict = [](double roundoffs) {
     const double there = 1.0 + roundoffs * unit_roundoff(Dtype::f32);
