@@ -37,6 +37,12 @@ TEST_F(StoredInfinity, IsExact) {
   EXPECT_EQ(undefined.err, kInfinity);
 }
 
+TEST_F(StoredInfinity, KeepsOpenWhatItMetWas) {
+  const Tracked infinity = stored(kInfinity), open = computed(3.0L, 0.0, 3.0, 0.5);
+  EXPECT_EQ((infinity + open).half, 0.5);
+  EXPECT_EQ((open + infinity).half, 0.5);
+}
+
 TEST_F(StoredInfinity, TimesWhatMayBeZeroIsUndefined) {
   const Tracked infinity = stored(kInfinity);
   for (const Tracked& open : {computed(1e-9L, 1e-9), computed(-1e-9L, 1e-9), computed(0.0L, 1e-45),

@@ -221,6 +221,13 @@ TEST(TeacherMessage, RefusesAbsurdSizesBeforeItAllocatesThem) {
             "is for a rectangle of an absurd size");
 }
 
+TEST(TeacherMessage, ReadsTheLargestTokenThereIs) {
+  const std::string largest = with(kJson, "[1]", "[2147483647]");
+  EXPECT_FALSE(expected_refusal(*find_loss("teacher_payload"), case_of({largest}, 2, 3, 2)));
+  const std::string beyond = with(kJson, "[1]", "[2147483648]");
+  EXPECT_TRUE(expected_refusal(*find_loss("teacher_payload"), case_of({beyond}, 2, 3, 2)));
+}
+
 TEST(TeacherMessage, LooksAtNothingBehindACompletion) {
   const std::string other = with(with(kBinary, "AACA/wAAwH8AAMB/", "AACAfwAAwH8BAIB/"),
                                  "AAAAAP//////////", "AAAAgP//////////");

@@ -52,6 +52,11 @@ TEST_F(TrackedTest, AConstantTooSmallForTheComputeFormatMayVanish) {
   EXPECT_GE(constant<Tracked>(1e-11L).err, 1e-11);
 }
 
+TEST(Tracking, NoHalfWidthVanishesByUnderflow) {
+  EXPECT_GT(tracking::scaled_half(1e-300, 1e-300), 0.0);
+  EXPECT_EQ(tracking::scaled_half(1e-300, 0.0), 0.0);
+}
+
 TEST_F(TrackedTest, AProductIsASumOfLogarithmsWhereAFactorMayOverflow) {
   const Tracked small = computed(std::exp(-7.241L), 0.0), fits = computed(std::exp(88.0L), 0.0),
                 large = computed(std::exp(90.0L), 0.0);
