@@ -6,8 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "properties/evaluation.h"
-#include "properties/verdict.h"
+#include "properties/property.h"
 
 /// For the tests of this folder: an implementation of any loss that answers what the formula gives,
 /// wrong in one way.
@@ -31,7 +30,15 @@ void change_each(Tensor& tensor, Change change) {
 /// Ordinary numbers, some positions masked, the standard options.
 Case ordinary_case(const std::string& loss, Dtype dtype = Dtype::f64);
 
-/// The first violation of the case, property by property as a gate asks, with its diagnosis.
+/// What is asked about a violation, and what of.
+using AskViolation = std::function<void(CaseStudy&, const Property&, const Violation&)>;
+
+/// Asks about the first violation of the case, property by property as a gate asks; not where the
+/// case holds.
+void ask_first_violation(const impl::Implementation& implementation, const Case& c,
+                         const AskViolation& ask);
+
+/// The first violation of the case with its diagnosis; "held" where there is none.
 Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c);
 
 /// Expects the cause that an experiment shows, and what it says.

@@ -89,7 +89,8 @@ Case ordinary_case(const std::string& loss, Dtype dtype) {
   return plain_case(signature, c).value();
 }
 
-Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c) {
+void ask_first_violation(const impl::Implementation& implementation, const Case& c,
+                         const AskViolation& ask) {
   CaseStudy study(*reference::find_loss(implementation.loss), c);
   Evaluation evaluation(study, implementation);
   std::vector<const Property*> properties;
@@ -97,9 +98,17 @@ Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c) {
   const auto outcomes = check_all(evaluation, properties, true);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i].violation || properties[i]->tier == Tier::hardening) continue;
-    return diagnose(study, implementation, *properties[i], *outcomes[i].violation);
+    return ask(study, *properties[i], *outcomes[i].violation);
   }
-  return {.cause = "held", .confidence = 0.0, .because = ""};
+}
+
+Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c) {
+  Diagnosis diagnosis{.cause = "held", .confidence = 0.0, .because = ""};
+  ask_first_violation(implementation, c,
+                      [&](CaseStudy& study, const Property& property, const Violation& violation) {
+                        diagnosis = diagnose(study, implementation, property, violation);
+                      });
+  return diagnosis;
 }
 
 void expect_shown(const impl::Implementation& implementation, const Case& c,
