@@ -88,7 +88,7 @@ std::vector<Reading> wrong_readings(const Suspect& suspect) {
 Opinion opinion_of(const Reading& reading) {
   Arithmetic widest = reading.arithmetic();
   widest.form.clear();
-  if (!reading.arithmetic().form.empty() && reading.answers_under(widest)) {
+  if (reading.answers_under(widest)) {
     return Diagnosis{"cancellation", 0.9, "a worse form than the declared one gives such numbers"};
   }
   return Diagnosis{"narrow arithmetic", 0.9,

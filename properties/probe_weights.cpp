@@ -36,9 +36,7 @@ std::vector<Hypothesis> hypotheses(const LossSpec& spec) {
   using R = std::size_t;
   const char* divisor = "wrong divisor";
   std::vector<Hypothesis> all;
-  if (declared != Reduction::sum && declared != Reduction::none) {
-    all.push_back({"scaled twice", "each term is divided by its count twice", weight});
-  }
+  all.push_back({"scaled twice", "each term is divided by its count twice", weight});
   all.push_back(instead("padding counted", "terms are divided by all positions",
                         [](N n, R) { return 1.0 / n.positions(); }));
   all.push_back(instead(divisor, "terms are not divided at all", [](N, R) { return 1.0; }));
