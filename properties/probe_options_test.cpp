@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "properties/fake_answer.h"
+#include "properties/probes.h"
 
 namespace lossgate::properties {
 namespace {
@@ -44,6 +45,20 @@ TEST(ProbeOptions, FindsWhatAnOptionWasTakenFor) {
     EXPECT_EQ(diagnosis.because,
               "the answer is that of another value of " + std::string(misread.option));
   }
+}
+
+TEST(ProbeOptions, FindsACountThatIsLeftOutByItself) {
+  const auto fake = answering("cross_entropy", [](Case& c) { c.spec.set("num_items", 1.0); });
+  Case c = ordinary_case("cross_entropy");
+  c.spec.reduction = Reduction::sum_over_items;
+  c.spec.set("num_items", 24.0);
+  Opinion opinion;
+  ask_first_violation(fake, c, [&](CaseStudy& study, const Property&, const Violation& violation) {
+    Suspect suspect(study, fake, violation);
+    opinion = probe_options(suspect);
+  });
+  ASSERT_TRUE(opinion);
+  EXPECT_EQ(opinion->because, "the answer is that of another value of num_items");
 }
 
 TEST(ProbeOptions, FindsBoundsThatAreTakenAroundOneOrAsDistancesFromIt) {

@@ -145,8 +145,10 @@ TEST(ProbeSplit, AsksOneRankAloneWhereThereAreNoOthers) {
     reference::Loss loss = *reference::find_loss("cispo");
     loss.signature.shardable = shardable;
     int ranks = 0;
+    bool parts_of_one = false;
     const auto fake = answering("cispo", nullptr, [&](const Case& c, LossResult& result) {
       ranks = std::max(ranks, c.split.world);
+      parts_of_one |= c.split.world == 1 && c.split.parts.size() == 2;
       if (c.split.parts.size() > 3) add_to_loss(result, 1.0);
     });
     Case c = asking(Reduction::token_mean);
@@ -156,6 +158,7 @@ TEST(ProbeSplit, AsksOneRankAloneWhereThereAreNoOthers) {
         diagnose(study, fake, *find_property("split_invariance"), Violation());
     EXPECT_EQ(diagnosis.because, "") << "the parts that a probe makes are right";
     EXPECT_EQ(ranks, shardable ? 2 : 1);
+    EXPECT_TRUE(parts_of_one);
   }
 }
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 
+#include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 #include "properties/transforms.h"
 
@@ -70,6 +72,27 @@ TEST(Invalid, PutsAFractionBetweenTheEndsOfAnOptionOfWholeNumbers) {
     }
   }
   EXPECT_TRUE(within);
+}
+
+/// What stands in place of labels that are all 0, where these are stored like that.
+std::set<double> wrong_labels(Dtype stored) {
+  const LossSignature& signature = *reference::find_signature("cross_entropy");
+  Case c = ordinary_case("cross_entropy");
+  Tensor& labels = c.batch.at(signature.ignore_label);
+  labels = Tensor::zeros(stored, labels.extents);
+  std::set<double> wrong;
+  for (int i = 0; i < 100; ++i) {
+    c.batch.at("logits").set(0, 0.01 * i);  // another choice
+    const Case invalid = spoilt("invalid label", signature, c)->c;
+    const Tensor& found = invalid.batch.at(signature.ignore_label);
+    for (std::int64_t at = 0; at < found.size(); ++at) wrong.insert(found.at(at));
+  }
+  return wrong;
+}
+
+TEST(Invalid, PutsALabelOnEitherSideOfTheVocabularyOrOneThatOnlyWideNumbersTell) {
+  EXPECT_EQ(wrong_labels(Dtype::i64), (std::set<double>{-1.0, 0.0, 5.0, 0x1p32}));
+  EXPECT_EQ(wrong_labels(Dtype::i32), (std::set<double>{-1.0, 0.0, 5.0}));
 }
 
 /// GRPO with two more fields of whole numbers, about which nothing is promised where masked.
