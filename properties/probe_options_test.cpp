@@ -30,7 +30,7 @@ TEST(ProbeOptions, FindsWhatAnOptionWasTakenFor) {
       {"grpo", "kl_weighted", 1.0, 0.0},       // off
       {"grpo", "kl_weighted", 0.0, 1.0},       // on
       {"jsd", "temperature", 3.0, 1.0},        // left out
-      {"jsd", "temperature", 2.0, 0.5},        // its inverse
+      {"jsd", "temperature", 4.0, 0.25},       // its inverse
       {"jsd", "beta", 0.25, 0.75},             // turned round
   };
   for (const Misread& misread : all) {
