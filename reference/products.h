@@ -22,19 +22,6 @@ S product(const S& a, const S& b, const S& c, const More&... more) {
   return ((a * b * c) * ... * more);
 }
 
-namespace tracking {
-
-/// Whether `a` is infinity less infinity, in any format or in the compute format: there, infinities
-/// that meet on the way to a number that fits leave it a peak without end.
-inline bool undefined(const Tracked& a) {
-  return a.v != a.v || (a.peak == kInfinity && magnitude(a.v) <= largest);
-}
-
-/// 0, which NaN is as right as where the other factor is undefined.
-inline Tracked zero_times(bool undefined) { return {0.0L, 0.0, undefined ? kInfinity : 0.0, 0.0}; }
-
-}  // namespace tracking
-
 template <class... More>
 Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const More&... more) {
   const bool zero = a.is_exact_zero() || b.is_exact_zero() || c.is_exact_zero();
@@ -178,13 +165,14 @@ inline Tracked silenced(const Tracked& zero, const Tracked& x) {
   return tracking::undefined(x) ? Tracked{zero.v, 0.0, tracking::kInfinity, 0.0} : zero;
 }
 
-/// p x for a probability p: one that is exactly 0 annihilates, an infinite x included.
+/// p x for a probability p: one that is exactly 0 annihilates, an infinite or undefined x included,
+/// as in 0 log (0 / 0).
 template <class S>
 S weighed(const S& p, const S& x) {
   return value_of(p) == 0 ? S(0) : S(p * x);
 }
 
-inline Tracked weighed(const Tracked& p, const Tracked& x) { return p * x; }
+inline Tracked weighed(const Tracked& p, const Tracked& x) { return p.is_exact_zero() ? p : p * x; }
 
 /// p x weight for a probability p and its logarithm x, say: an implementation that differentiates
 /// p x by p has x weight before p multiplies it. A p that is exactly 0 annihilates.
@@ -194,7 +182,7 @@ S weighed_by(const S& weight, const S& p, const S& x) {
 }
 
 inline Tracked weighed_by(const Tracked& weight, const Tracked& p, const Tracked& x) {
-  Tracked result = weight * (p * x);
+  Tracked result = weight * weighed(p, x);
   if (!result.is_exact_zero()) result.peak = std::max(result.peak, (weight * x).peak);
   return result;
 }

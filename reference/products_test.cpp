@@ -185,6 +185,7 @@ TEST_F(Products, OfAStoredZeroAreThatZeroUnlessAMatrixProductMeetsAnInfinity) {
   EXPECT_TRUE(product(zero, infinity, stored(1.0)).is_exact_zero());
   EXPECT_TRUE(product(zero, infinity, stored(1.0), stored(1.0)).is_exact_zero());
   EXPECT_TRUE(weighed(zero, infinity).is_exact_zero());
+  EXPECT_TRUE(weighed(zero, infinity - infinity).is_exact_zero());
   EXPECT_TRUE(std::isnan(multiplied(zero, infinity).v));
   EXPECT_TRUE(multiplied(zero, stored(3.0)).is_exact_zero());
   const Tracked anything = {1.0L, kInfinity, 1.0, 0.0};

@@ -37,6 +37,17 @@ TEST_F(StoredInfinity, IsExact) {
   EXPECT_EQ(undefined.err, kInfinity);
 }
 
+TEST_F(StoredInfinity, LessAnotherIsSilencedByAZeroOrNot) {
+  const Tracked undefined = stored(kInfinity) - stored(kInfinity), zero;
+  for (const Tracked& product : {zero * undefined, undefined * zero}) {
+    EXPECT_EQ(product.v, 0.0L);
+    EXPECT_EQ(product.err, 0.0);
+    EXPECT_EQ(product.peak, kInfinity) << "NaN is as right";
+  }
+  EXPECT_TRUE((zero * stored(kInfinity)).is_exact_zero());
+  EXPECT_TRUE((zero * computed(1e39L, 1e30)).is_exact_zero());
+}
+
 TEST_F(StoredInfinity, KeepsOpenWhatItMetWas) {
   const Tracked infinity = stored(kInfinity), open = computed(3.0L, 0.0, 3.0, 0.5);
   EXPECT_EQ((infinity + open).half, 0.5);

@@ -107,6 +107,15 @@ inline Tracked apply(const Tracked& a, Real v, double slope, double factor, doub
   return finish(v, err, a.peak, half);
 }
 
+/// Whether `a` is infinity less infinity, in any format or in the compute format: there, infinities
+/// that meet on the way to a number that fits leave it a peak without end.
+inline bool undefined(const Tracked& a) {
+  return a.v != a.v || (a.peak == kInfinity && magnitude(a.v) <= largest);
+}
+
+/// 0, which NaN is as right as where the other factor is undefined (rule C3).
+inline Tracked zero_times(bool undefined) { return {0.0L, 0.0, undefined ? kInfinity : 0.0, 0.0}; }
+
 /// What forming a product v of a and b costs beyond a multiplication. A factor that may overflow
 /// makes of it a sum of logarithms, whose roundings are relative ones of its exp.
 inline double overflowing_factor(const Tracked& a, const Tracked& b, Real v) {
@@ -175,7 +184,7 @@ inline bool is_unit(const Tracked& a) {
   using namespace tracking;
   const Real v = a.v * b.v;
   if (a.err == 0.0 || b.err == 0.0) {  // else none of these
-    if (a.is_exact_zero() || b.is_exact_zero()) return {};
+    if (a.is_exact_zero() || b.is_exact_zero()) return zero_times(undefined(a) || undefined(b));
     if (is_unit(a)) return {v, b.err, std::max(a.peak, b.peak), b.half};
     if (is_unit(b)) return {v, a.err, std::max(a.peak, b.peak), a.half};
     if (from_stored_infinity(a, b)) {
