@@ -73,10 +73,14 @@ Tracked near(Real value, double err, double half) {
   return {value, err, static_cast<double>(std::fabs(value)), half};
 }
 
+CaseStudy given_study(const Given& given, Dtype dtype, double upstream) {
+  given_now = given;
+  return CaseStudy(given_loss(), given_case(dtype, upstream));
+}
+
 Outcome compare_with(const Given& given, const Actual& actual, Dtype dtype, double upstream,
                      std::optional<Dtype> computed) {
-  given_now = given;
-  CaseStudy study(given_loss(), given_case(dtype, upstream));
+  CaseStudy study = given_study(given, dtype, upstream);
   const Arithmetic arithmetic = plain_arithmetic(computed.value_or(dtype), "");
   return compare({.study = study, .arithmetic = arithmetic, .actual = given_result(study, actual)});
 }

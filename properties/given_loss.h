@@ -15,11 +15,14 @@ struct Given {
       {};  ///< of the one differentiable entry, stored in the case's dtype
 };
 
+/// One valid token of the loss, stored in `dtype`, whose entries are these until others are given.
+CaseStudy given_study(const Given& given, Dtype dtype = Dtype::f32, double upstream = 1.0);
+
 /// Exact but for `err`.
 reference::Tracked near(reference::Real value, double err = 0.0, double half = 0.0);
 
-/// The comparison of these actual numbers with what is given, for one valid token, stored in `dtype`
-/// and computed in it or in `computed`.
+/// The comparison of these actual numbers with what is given, for one valid token, stored in
+/// `dtype` and computed in it or in `computed`.
 struct Actual {
   double loss = 0.0, value = 0.0, gradient = 0.0;
 };
