@@ -161,9 +161,7 @@ S silenced(const S& zero, const S& /*x*/) {
   return zero;
 }
 
-inline Tracked silenced(const Tracked& zero, const Tracked& x) {
-  return tracking::undefined(x) ? Tracked{zero.v, 0.0, tracking::kInfinity, 0.0} : zero;
-}
+inline Tracked silenced(const Tracked& zero, const Tracked& x) { return zero * x; }
 
 /// p x for a probability p: one that is exactly 0 annihilates, an infinite or undefined x included,
 /// as in 0 log (0 / 0).

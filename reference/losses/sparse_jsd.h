@@ -148,13 +148,9 @@ struct SparseJsd {
   struct Entries {
     Entries(const Inputs<S>& in, const Row<S>& support)
         : tail(in.spec().number("tail") != 0.0), n(support.size()), entries(n + tail) {
-      S largest = support[0];
-      for (Eigen::Index k = 1; k < n; ++k) largest = maximum(largest, support[k]);
-      const S shift = shift_of(support, largest);
-      Sum<S> sum(n);
-      for (Eigen::Index k = 0; k < n; ++k) sum.add(exp(support[k] - shift));
+      const LogSumExp<S> whole = log_sum_exp(support);
       // Nothing is listed at all: the whole mass is in the tail.
-      mass = value_of(largest) == -INFINITY ? largest : shift + log(sum.value());
+      mass = value_of(whole.shift) == -INFINITY ? whole.shift : whole.shift + whole.log_sum;
       share = Row<S>(n);
       for (Eigen::Index k = 0; k < n; ++k) {
         share[k] = value_of(support[k]) == -INFINITY ? S(0) : exp(support[k] - mass);
