@@ -14,12 +14,11 @@
 #include "impl/catalog.h"
 #include "properties/diagnosis.h"
 #include "properties/fake_answer.h"
+#include "properties/given_table.h"
 #include "properties/probes.h"
 
 namespace lossgate::properties {
 namespace {
-
-constexpr const char* kTable = LOSSGATE_SOURCE_DIR "/properties/testdata/opinions.txt";
 
 const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_behind_mask", probe_behind_mask},
@@ -72,24 +71,6 @@ Opinions opinions(const impl::Implementation& variant) {
   return result;
 }
 
-struct Table {
-  std::string head;  ///< its lines begin with #
-  std::set<std::string> lines;
-};
-
-Table kept_table() {
-  Table table;
-  std::ifstream file(kTable);
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with('#')) {
-      table.head += line + "\n";
-    } else {
-      table.lines.insert(line);
-    }
-  }
-  return table;
-}
-
 std::set<std::string> lines_found() {
   std::set<std::string> lines;
   for (const impl::Implementation& variant : impl::catalog(false)) {
@@ -103,26 +84,8 @@ std::set<std::string> lines_found() {
   return lines;
 }
 
-/// One line each of the first that the second lacks.
-std::string lacking(const std::set<std::string>& lines, const std::set<std::string>& other) {
-  std::string text;
-  for (const std::string& line : lines) {
-    if (!other.contains(line)) text += "  " + line + "\n";
-  }
-  return text;
-}
-
 TEST(RegisteredFaults, AreGivenTheOpinionsOfTheTable) {
-  const Table kept = kept_table();
-  const std::set<std::string> found = lines_found();
-  if (found == kept.lines) return;
-  const std::string path = testing::TempDir() + "opinions.txt";
-  std::ofstream file(path);
-  file << kept.head;
-  for (const std::string& line : found) file << line << "\n";
-  FAIL() << "no more said:\n"
-         << lacking(kept.lines, found) << "said now:\n"
-         << lacking(found, kept.lines) << "If that is better, cp " << path << " " << kTable;
+  expect_kept(given_table("opinions.txt"), lines_found());
 }
 
 TEST(RegisteredFaults, AreShownToEveryProbe) {
