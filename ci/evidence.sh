@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures what verdicts are worth, and writes ci/EVIDENCE.md:
 #   ci/evidence.sh [--quick | --full] [--seed N] [KIND...]
-# KIND is one of bias, bounds, buckets, filter, null_answers, recall, sensitivity, baselines, witnesses, mutation; without it all, the
-# last two in --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on
+# KIND is one of bias, bounds, buckets, filter, null_answers, recall, sensitivity, baselines, gates, witnesses, mutation; without it
+# all, the last two in --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on
 # where it was when it is stopped. What was measured before by this command stays on the page.
 # LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
 # LOSSGATE_EVIDENCE  where records are kept; else run/evidence
@@ -27,6 +27,12 @@ baselines() {
   PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$packages "$python" ci/evidence/baselines/measure.py --out "$records" \
     --evidence "$build/bin/lossgate_evidence" --lossgate "$build/bin/lossgate" --commit "$(git describe --always --dirty --tags)" \
     --command "ci/evidence.sh $effort baselines" "$effort" "${seed[@]}"
+}
+
+# The gate itself, with other seeds.
+gates() {
+  "$python" ci/evidence/run_gates.py --out "$records" --lossgate "$build/bin/lossgate" \
+    --commit "$(git describe --always --dirty --tags)" --command "ci/evidence.sh $effort gates" "$effort" "${seed[@]}"
 }
 
 # Installs the releases that it asks.
@@ -55,7 +61,8 @@ mutation() {
 
 counts=(bias bounds buckets filter null_answers recall sensitivity)  # in one program of ours
 long=(witnesses mutation)
-all=("${counts[@]}" baselines "${long[@]}")
+short=(baselines gates)
+all=("${counts[@]}" "${short[@]}" "${long[@]}")
 effort=--quick
 kinds=()
 seed=()
@@ -70,7 +77,7 @@ while (($#)); do
 done
 
 if ((${#kinds[@]} == 0)); then
-  kinds=("${counts[@]}" baselines)
+  kinds=("${counts[@]}" "${short[@]}")
   [[ $effort == --full ]] && kinds+=("${long[@]}")
 fi
 counted=()
@@ -91,7 +98,7 @@ fi
 [[ -x $python ]] || python=python3
 
 ((${#counted[@]})) && "$build/bin/lossgate_evidence" "$effort" "${seed[@]}" --out "$records" "${counted[@]}"
-for kind in baselines "${long[@]}"; do
+for kind in "${short[@]}" "${long[@]}"; do
   [[ " ${kinds[*]} " == *" $kind "* ]] && "$kind"
 done
 "$python" ci/evidence/page.py "$records" >"$records/EVIDENCE.md.new"

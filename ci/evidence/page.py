@@ -11,6 +11,7 @@ from typing import Callable, NamedTuple
 sys.path.insert(0, str(Path(__file__).parent))
 
 import buckets
+import gates
 import mutation
 import sections
 import witnesses
@@ -27,6 +28,7 @@ class Section(NamedTuple):
 SECTIONS = (
     Section("Bounds", "bounds", sections.bounds),
     Section("Filter", "filter", sections.filtered),
+    Section("Gates", "gates", gates.section),
     Section("Null answers", "null_answers", sections.null_answers),
     Section("Recall", "recall", sections.recall),
     Section("Cause", "recall", sections.cause,

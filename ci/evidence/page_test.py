@@ -13,7 +13,9 @@ from unittest import mock
 sys.path.insert(0, str(Path(__file__).parent))
 
 import buckets
+import gates
 import mutation
+import run_gates
 import sections
 import witnesses
 from figure import table
@@ -191,6 +193,34 @@ class Page(unittest.TestCase):
         # Another file of the same project is no other project.
         self.assertFalse(witnesses.section([unit("liger==1", 1, 0), unit("liger+triton==1", 1, 0)])[0][0].met)
 
+    def test_a_gate_that_is_red_or_accuses_a_sound_implementation_misses_the_goal(self) -> None:
+        def cell(implementation: str, violated: int, cases: int) -> dict:
+            return {"loss": "grpo", "implementation": implementation, "dtype": "f32", "property": "finite_forward", "cases": cases,
+                    "verdicts": {"held": cases - violated, "violated": violated}}
+
+        def gate(status: int, violated: int) -> dict:
+            subjects = [{"loss": "grpo", "name": name, "cause": cause}
+                        for name, cause in (("eager", ""), ("kernel", ""), ("wrong", "mean of means"))]
+            return run_gates.counted({"subjects": subjects, "troubles": [], "kills": [{"killed": True}, {"killed": status == 0}],
+                                      "cells": [cell("eager", violated, 300), cell("kernel", 0, 310), cell("wrong", 7, 300)]},
+                                     status)
+
+        clean = gates.section([gate(0, 0)] * 200)
+        self.assertTrue(figure(clean, "gates with other seeds that are red").met)
+        self.assertTrue(figure(clean, "gates with other seeds that accuse").met)
+        self.assertEqual("122,000", figure(clean, "sound answers").measured)
+        self.assertEqual("62,000", figure(clean, "cases of a loss").measured)
+        self.assertFalse(figure(clean, "cases of a loss").met)
+        self.assertFalse(figure(gates.section([gate(0, 0)] * 199), "gates with other seeds that are red").met)
+        red = gates.section([gate(0, 0)] * 199 + [gate(1, 0)])
+        self.assertFalse(figure(red, "gates with other seeds that are red").met)
+        self.assertTrue(figure(red, "gates with other seeds that accuse").met)
+        self.assertIn("399 of 400", figure(red, "kills").measured)
+        accusing = gates.section([gate(0, 0)] * 199 + [gate(1, 2)])
+        self.assertFalse(figure(accusing, "gates with other seeds that accuse").met)
+        self.assertIn("| grpo.eager f32: finite_forward | 1 |", accusing[1])
+        self.assertIn("| grpo/f32 | 62,000 | 122,000 | 1 |", accusing[1])
+
     def test_a_record_goes_on_where_it_was_and_only_for_the_same_commit_and_effort(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             def begun(*more: str) -> Record:
@@ -211,7 +241,7 @@ class Page(unittest.TestCase):
             Path(folder, "null_answers.json").write_text(json.dumps(record("null_answers", null_unit())))
             text = page(read_records(Path(folder)))
         self.assertIn("`ci/evidence.sh null_answers`, commit abc1234, seed 1", text)
-        self.assertIn("Not measured here: bounds, filter, recall", text)
+        self.assertIn("Not measured here: bounds, filter, gates, recall", text)
 
     def test_a_cell_does_not_end_at_a_bar(self) -> None:
         self.assertEqual(table(("a",), [("x|y",)])[-1], "| x\\|y |")
