@@ -23,7 +23,7 @@ from kept_record import Record, arguments
 ROOT = Path(__file__).resolve().parents[2]
 RELEASES = ("trl==1.16.0", "verl==0.9.1", "openrlhf==0.11.2", "skyrl==0.4.0", "torchtune==0.6.1", "areal==1.0.4",
             "liger-kernel==0.8.5", "liger-kernel+triton==0.8.5", "unsloth-zoo==2026.10.9", "transformers==5.23.0",
-            "torch==2.11.0", "optax==0.2.8")
+            "torch==2.11.0", "optax==0.2.8", "ms-swift==4.6.0")
 ASKED = ("reference_agreement",)
 STATEMENT = ("Released implementations on benign data: do two that have nothing in common with each other compute what the "
              "reference does?")

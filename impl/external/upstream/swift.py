@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ms-swift: https://github.com/modelscope/ms-swift"""
+from __future__ import annotations
+
+from release import Release
+from torch import Tensor
+
+LOSS = "swift.rlhf_trainers.gkd_loss"
+release = Release("ms-swift", (LOSS,))
+losses = release.load(LOSS)
+
+
+def jsd(teacher, student_logits: Tensor, label: Tensor, beta: float, temperature: float) -> Tensor:
+    teacher.labels = label
+    total, count = losses.gkd_loss(student_logits, teacher, label, beta, temperature)
+    return total * 0 if count == 0 else total / count  # rlhf_trainers/gkd_trainer.py:112 of 4.6.0
+
+
+def gkd(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: float, temperature: float) -> Tensor:
+    return jsd(losses.TeacherOutput(full_logits=teacher_logits), student_logits, label, beta, temperature)
+
+
+def gkd_top_k(student_logits: Tensor, support_token: Tensor, teacher_log_prob: Tensor, label: Tensor, beta: float) -> Tensor:
+    if support_token.shape[-1] > 1 and bool((support_token.sort().values.diff() == 0)[label != -100].any()):
+        raise NotImplementedError("the tokens of a top-k are distinct")
+    teacher = losses.TeacherOutput(topk_logprobs=teacher_log_prob, topk_indices=support_token.clamp(min=0))
+    return jsd(teacher, student_logits, label, beta, 1.0)
