@@ -9,8 +9,8 @@
 namespace lossgate {
 namespace {
 
-/// A binary floating-point format: `digits` of significand (the implicit one included) and the
-/// largest and smallest exponents e of normal numbers 1.xxx * 2^e.
+/// A binary floating-point format of 16 bits: `digits` of significand (the implicit one included)
+/// and the largest and smallest exponents e of normal numbers 1.xxx * 2^e.
 struct Format {
   int digits;
   int max_exponent;
@@ -18,12 +18,7 @@ struct Format {
 };
 
 Format format_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f32: return {24, 127, -126};
-    case Dtype::f16: return {11, 15, -14};
-    case Dtype::bf16: return {8, 127, -126};
-    default: return {53, 1023, -1022};
-  }
+  return dtype == Dtype::f16 ? Format{11, 15, -14} : Format{8, 127, -126};
 }
 
 /// 2^exponent, which is a normal number of f64; std::ldexp would be most of the cost of drawing and
