@@ -87,13 +87,14 @@ TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
       const auto widest = values_of(loss, problem, Dtype::f32, "");
       for (const std::string& form : loss.signature.forms) {
         // Near 0 the shifted softmax may cost a little more than the one that is charged.
-        if (declares(form, kShiftedForm)) continue;
+        const bool shifted = declares(form, kShiftedForm);
+        const double room = shifted ? 1.5 : 1.0 + 1e-12;
         for (const auto& [at, x] : values_of(loss, problem, Dtype::f32, form)) {
           const Tracked& all = widest.at(at);
           EXPECT_EQ(std::isnan(x.v), std::isnan(all.v));
-          EXPECT_LE(x.err, all.err * (1.0 + 1e-12))
+          EXPECT_LE(x.err, all.err * room)
               << loss.signature.id << " " << form << " " << problem.outputs[at.first].name;
-          if (x.err < 0.99 * all.err) wider.insert(loss.signature.id);
+          if (!shifted && x.err < 0.99 * all.err) wider.insert(loss.signature.id);
         }
       }
     });

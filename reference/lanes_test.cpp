@@ -85,6 +85,19 @@ TEST_F(LanesTest, DoubtWhatIsNotFiniteAndWhatMayNotFit) {
   EXPECT_FALSE(doubts([&] { exp(lanes_of(1.0, 0.04)); }));
   EXPECT_TRUE(doubts([&] { void(one / lanes_of(1.0, 0.06)); }));
   EXPECT_TRUE(doubts([&] { void(one / lanes_of(0.0, 0.0)); }));
+  EXPECT_FALSE(doubts([&] { compare(one, one); })) << "a tie of exact numbers is no edge";
+  const Lanes zero = lanes_of(0.0, 0.0), far = lanes_of(0.9 * largest, 0.0);
+  EXPECT_FALSE(doubts([&] { scaled_by(zero, one, far); }));
+  EXPECT_TRUE(doubts([&] { scaled_by(zero, far, far); })) << "a scale that overflows shows";
+}
+
+TEST_F(LanesTest, DoubtAnAnalysisAtTheEdgeOfWhereItBreaks) {
+  for (const double slacks : {-1e3, -2.0, -0.5, 0.5, 2.0, 1e3}) {
+    const double off = 0.1 + slacks * kFilterSlack;  // of the scale on which exp bends
+    scope.doubt = {};
+    exp(lanes_of(1.0, off / kThreshold));
+    EXPECT_EQ(any(scope.doubt), slacks > -1.0) << slacks;
+  }
 }
 
 TEST_F(LanesTest, GoBothWaysWhereTheyDifferAndDoubtEachInItsOwn) {
@@ -149,6 +162,17 @@ TEST_F(LanesTest, DoubtASumThatOverflowsBeforeItIsScaledHoweverItIsScaled) {
   }
 }
 
+TEST_F(LanesTest, DoubtASumThatOverflowsAtTheEndOfWhatItsTermsLeaveOpen) {
+  const double largest = max_finite(Dtype::f32);
+  for (const double open : {0.0, 0.05, 0.2}) {
+    Sum<Lanes> sum(kLanes);
+    sum.add(lanes_of(0.9 * largest / kLanes, 0.0, open * largest / kLanes));
+    scope.doubt = {};
+    sum.scaled(lanes_of(1.0, 0.0));
+    EXPECT_EQ(any(scope.doubt), 0.9 + open > 1.0) << open;
+  }
+}
+
 TEST_F(LanesTest, DoubtWhatARankMayHoldOfAnAverage) {
   const double largest = max_finite(Dtype::f32);
   const auto doubted = [&](double value, double err, int world) {
@@ -190,6 +214,7 @@ TEST_F(LanesTest, ErrAsTrackedScalarsDo) {
         compare_on(a, [](const auto& x) { return x * exp(x); });
         compare_on(a, [](const auto& x) { return x / (x + x); });
         compare_on(a, [](const auto& x) { return exp(x) - x; });
+        compare_on(a, [](const auto& x) { return multiplied(x, exp(x)); });
       }
     }
   }

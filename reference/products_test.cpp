@@ -147,6 +147,7 @@ TEST_F(Products, ThatOverflowSpillToTheirOwnSideUnlessMoreWasOnTheWay) {
   EXPECT_FALSE(may_spill(down, true));
   EXPECT_TRUE(may_spill({1.0L, 0.0, 1e39, 0.0}, false));
   EXPECT_FALSE(may_spill(stored(1e38), true));
+  EXPECT_FALSE(may_spill(stored(max_finite(Dtype::f32)), true)) << "it fits";
 }
 
 TEST_F(Products, LeaveOpenWhichOfTwoSquaresIsLargerWhereBothOverflowOrUnderflow) {
@@ -191,6 +192,7 @@ TEST_F(Products, OfAStoredZeroAreThatZeroUnlessAMatrixProductMeetsAnInfinity) {
   const Tracked anything = {1.0L, kInfinity, 1.0, 0.0};
   EXPECT_TRUE((zero * anything).is_exact_zero());
   EXPECT_EQ(multiplied(zero, anything).peak, kInfinity);
+  EXPECT_EQ(multiplied(zero, anything).err, 0.0) << "0 or NaN, and no other number";
   EXPECT_TRUE(multiplied(zero, stored(max_finite(Dtype::f32))).is_exact_zero());
   EXPECT_EQ(multiplied(stored(2.0), stored(1e39)).peak, 2e39);
 }
@@ -211,6 +213,9 @@ TEST_F(Products, OfAZeroAndTheUndefinedMayShowItOrNot) {
     EXPECT_EQ(result.v, 0.0L);
     EXPECT_EQ(result.peak, kInfinity);
   }
+  const double largest = max_finite(Dtype::f32);
+  EXPECT_EQ((zero * Tracked{largest, 0.0, kInfinity, 0.0}).peak, kInfinity) << "infinities met";
+  EXPECT_TRUE((zero * Tracked{1e39L, 0.0, kInfinity, 0.0}).is_exact_zero()) << "it overflows";
   EXPECT_TRUE(product(zero, stored(kInfinity), one).is_exact_zero());
   EXPECT_TRUE(scaled_by(zero, two, one).is_exact_zero());
 }

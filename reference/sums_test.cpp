@@ -186,6 +186,12 @@ TEST_F(TrackedSum, NeverChargesMoreRoundingsThanOtherTerms) {
   EXPECT_EQ(sum.value().err, kU * 2.0 + kU * 2.0);
 }
 
+TEST_F(TrackedSum, RoundsNothingWhereTheArithmeticDoesNot) {
+  const Arithmetic exact;
+  const ArithmeticScope scope(exact);
+  EXPECT_EQ(total<Tracked>({1.0, 0x1p-40, -3.0}, 3).err, 0.0);
+}
+
 TEST_F(TrackedSum, AccumulatedOverPartsIsChargedAtThatStage) {
   Sum<Tracked> sum(2);
   sum.add({3.0L, 0.0, 3.0, 0.0});

@@ -178,6 +178,8 @@ TEST(TeacherMessage, RefusesListsThatDiffer) {
             "response 0 actual_token_ids has 2 entries, not 1");
   EXPECT_EQ(complaint(kJson, "[[1]],", "[[]],"),
             "response 0 actual_token_ids has a token with another number of entries");
+  EXPECT_EQ(complaint(kJson, "[[1]],", "[[1,2]],"),
+            "response 0 actual_token_ids has a token with another number of entries");
   EXPECT_EQ(complaint(kJson, "[3,5]", "[3,5,4]"),
             "response 0 sequence_lengths has 3 entries, not 2");
 }

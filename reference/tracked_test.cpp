@@ -114,6 +114,9 @@ TEST_F(TrackedTest, HalfWidthsOfAProductReachTheCorners) {
   const Tracked p = computed(3.0L, 0.0, 3.0, 0.5) * computed(2.0L, 0.0, 2.0, 0.25);
   EXPECT_EQ(p.half, 3.0 * 0.25 + 2.0 * 0.5 + 0.5 * 0.25);
   EXPECT_EQ(p.err, kU * (6.0 + p.half) + kEta);
+  for (const double open : {0.5, 1.0, 2.0}) {
+    EXPECT_EQ((computed(3.0L, 0.0, 3.0, open) * computed(2.0L, 0.0)).half, 2.0 * open);
+  }
 }
 
 TEST_F(TrackedTest, QuotientsScaleErrorsByTheDivisor) {

@@ -40,6 +40,7 @@ const std::vector<Range>& ranges() {
       {"cross_entropy", "num_items", 8.0, 1.0, 1048576.0},
       {"jsd", "beta", 0.5, 0.0, 1.0},
       {"jsd", "temperature", 1.0, 0.05, 10.0},
+      {"prompt_dedup", "num_generations", 4.0, 1.0, 64.0},
   };
   return all;
 }

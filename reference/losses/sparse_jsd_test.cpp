@@ -107,14 +107,17 @@ struct Numbers final : Sink<Tracked> {
     evaluate(*find_loss("sparse_jsd"), problem, plain_arithmetic(Dtype::f64, ""), *this);
   }
   void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
-    at[{output, index}] = value.v;
+    at[{output, index}] = value;
   }
-  std::map<std::pair<std::size_t, std::int64_t>, Real> at;
+  std::map<std::pair<std::size_t, std::int64_t>, Tracked> at;
 };
 
 TEST(SparseJsd, OfASupportThatIsImpossibleIsANumberWithATail) {
   const auto check = [](const Problem& problem, const std::set<std::int64_t>&) {
-    for (const auto& [at, x] : Numbers(problem).at) ASSERT_TRUE(std::isfinite(x));
+    for (const auto& [at, x] : Numbers(problem).at) {
+      ASSERT_TRUE(std::isfinite(x.v));
+      ASSERT_TRUE(std::isfinite(x.peak)) << "nor may anybody answer NaN";
+    }
   };
   EXPECT_GT(for_impossible_tokens(std::numeric_limits<std::int64_t>::max(), check), 20);
 }
@@ -123,7 +126,7 @@ TEST(SparseJsd, LetsNothingFlowToAListedTokenThatIsImpossible) {
   const auto check = [](const Problem& problem, const std::set<std::int64_t>& entries) {
     ASSERT_EQ(problem.outputs.at(2).name, "gradient.student_logits");
     const Numbers numbers(problem);
-    for (const std::int64_t entry : entries) ASSERT_EQ(numbers.at.at({2, entry}), 0.0L);
+    for (const std::int64_t entry : entries) ASSERT_EQ(numbers.at.at({2, entry}).v, 0.0L);
   };
   EXPECT_GT(for_impossible_tokens(1, check), 20);
 }

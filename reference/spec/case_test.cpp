@@ -122,6 +122,18 @@ TEST(ValidPositions, CountAnyMaskValueThatIsNotZero) {
   EXPECT_TRUE(valid_positions(signature, c)[3]);
 }
 
+TEST(ValidPositions, AreThoseOfAMaskOfAnyDtype) {
+  LossSignature signature = masked_signature();
+  signature.mask = "mask";
+  for (const Dtype dtype : kAllDtypes) {
+    Case c = masked_case();
+    c.batch.at("mask") = Tensor::zeros(dtype, {2, 2});
+    for (const std::int64_t i : {0, 3}) c.batch.at("mask").set(i, 1.0);
+    EXPECT_EQ(valid_positions(signature, c), (std::vector<bool>{true, false, false, true}))
+        << name(dtype);
+  }
+}
+
 TEST(ValidPositions, AreNoneWhereThereAreNoPositions) {
   Case c = masked_case();
   c.shape = Shape();
