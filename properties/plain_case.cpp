@@ -90,7 +90,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
     const Field& field = signature.fields[ordinal];
     if (field.quantity == Quantity::payload) return std::nullopt;
     const Tensor& given = like.batch.at(field.name);
-    const bool free = is_float(given.dtype) && field.dtypes.empty();
+    const bool free = field.dtypes.empty();
     Tensor& tensor = c.batch.at(field.name);
     tensor = Tensor::zeros(free ? plain.dtype.value_or(given.dtype) : given.dtype,
                            c.shape.of(field.axes));
