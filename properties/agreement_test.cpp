@@ -175,6 +175,21 @@ TEST(RuleC2, ANumberBeyondTheComputeFormatMayBeInfiniteInAnOutputThatWouldHoldIt
   EXPECT_TRUE(wrong(1e4, kInfinity));
 }
 
+TEST(RuleC1, PartsAloneMayAddUpTheirGradientsInTheDtypeThatKeepsThem) {
+  Tracked gradient = near(1.0);
+  gradient.peak = 1e5;  // beyond f16, and not beyond f32, in which it is computed
+  const Given given{.gradient = gradient};
+  CaseStudy study = given_study(given, Dtype::f16);
+  const LossResult nan = given_result(study, {.gradient = kNan});
+  for (const bool split : {false, true}) {
+    const Outcome outcome = compare({.study = study,
+                                     .arithmetic = plain_arithmetic(Dtype::f32, ""),
+                                     .actual = nan,
+                                     .split = split});
+    EXPECT_EQ(outcome.violation.has_value(), !split);
+  }
+}
+
 TEST(RuleC1, WhatMayRoundBeyondTheRangeNeedNotBeFinite) {
   const OutputInfo output{.name = "", .field = "", .dtype = Dtype::f32, .axes = {}, .extents = {}};
   const auto must = [&](double peak, double err, double half) {

@@ -29,6 +29,13 @@ TEST(RuleE7, ABiasOfAThousandthOfThatAWrongGradientOrAFaultOfEdgesDoesNot) {
   }
 }
 
+TEST(RuleE7, WhatItsArithmeticMayMakeOfTheFormulaIsNoOtherOne) {
+  auto fake = fake_grpo(Flaw::value_biased, 1.0 / 512);
+  EXPECT_TRUE(computes_another_formula(grpo(), fake, benign()));
+  fake.arithmetic = [](Dtype) { return plain_arithmetic(Dtype::bf16, "expm1(x) - x, closed"); };
+  EXPECT_FALSE(computes_another_formula(grpo(), fake, benign()));
+}
+
 TEST(RuleE7, MostCasesDecide) {
   const auto biased = fake_grpo(Flaw::value_biased, 0.1);
   EXPECT_TRUE(computes_another_formula(grpo(), biased, {grpo_case(3, 2, Dtype::f64)}));

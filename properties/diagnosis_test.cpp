@@ -164,6 +164,22 @@ TEST(Diagnosis, NamesTheGradientThatIsFiltered) {
   EXPECT_EQ(cause(filtered, c), "gradient filtered");
 }
 
+TEST(Diagnosis, AsksNothingOfAChoiceThatIsNoReductionBesideTheGivenOne) {
+  const Case c = ordinary_case("grpo");
+  const double given = c.batch.at("log_prob").at(0) - 0.5;
+  const auto fake = answering("grpo", nullptr, [given](const Case& x, LossResult& result) {
+    if (x.spec.choice("kl_estimator") == "k1") scaled([](const Case&) { return -1.0; })(x, result);
+    at_positions(x, true, [&](std::int64_t p) {
+      if (x.batch.at("log_prob").at(p) == given) add_to_loss(result, 1.0);
+    });
+  });
+  Case off = c;
+  off.batch.at("log_prob").set(0, given);
+  EXPECT_EQ(cause(fake, off), "disagrees with the formula") << "k1 is wrong otherwise";
+  off.spec.set("kl_estimator", "k1");
+  EXPECT_EQ(cause(fake, off), "wrong sign");
+}
+
 TEST(Diagnosis, TellsRoundingFromAFormula) {
   const auto in_bf16 = answering("jsd", nullptr, [](const Case&, LossResult& result) {
     Tensor& gradient = output(result, "gradient.student_logits");

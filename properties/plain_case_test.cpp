@@ -171,6 +171,15 @@ TEST(PlainCase, ListsTokensOfTheVocabularyAndLogProbsOfADistribution) {
   });
 }
 
+TEST(PlainCase, HasAnEmptyRowWhereSequencesHaveOneTokenEach) {
+  LossSignature signature = impl::toy_signature();
+  signature.pinned = {{Axis::tokens, 1}};
+  const Plain plain{.padding = false, .empty_row = true};
+  const auto c = plain_case(signature, impl::toy_case(signature, 2, 1), plain);
+  ASSERT_EQ(c->shape[Axis::tokens], 1);
+  EXPECT_EQ(row_counts(signature, *c), (std::vector<std::int64_t>{1, 1, 1, 0}));
+}
+
 TEST(PlainCase, LabelsSequencesWhereASignatureDoes) {
   LossSignature signature = impl::toy_signature();
   signature.fields.push_back({.name = "class",

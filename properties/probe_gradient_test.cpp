@@ -47,6 +47,26 @@ TEST(ProbeFilteredGradient, WantsLostEntriesToBeSmallBesideTheLargestWhateverIts
   }
 }
 
+/// How many entries have another number.
+int differing(const Tensor& a, const Tensor& b) {
+  int count = 0;
+  for (std::int64_t i = 0; i < std::min(a.size(), b.size()); ++i) count += a.at(i) != b.at(i);
+  return count;
+}
+
+TEST(ProbeGradient, TakesNoLossThatOverflowsAStepAwayForASlope) {
+  const Case plain = ordinary_case("cispo");
+  const auto fake = answering("cispo", nullptr, [&plain](const Case& c, LossResult& result) {
+    const Tensor &log_prob = c.batch.at("log_prob"), &known = plain.batch.at("log_prob");
+    change_each(output(result, "gradient.log_prob"), [](double g) { return 0.73 * g; });
+    if (differing(log_prob, known) != 1) return;
+    for (std::int64_t i = 0; i < log_prob.size(); ++i) {
+      if (log_prob.at(i) > known.at(i)) output(result, "loss").set(0, HUGE_VAL);
+    }
+  });
+  EXPECT_EQ(diagnosed(fake, plain).cause, "backward is not the derivative");
+}
+
 TEST(ProbeFilteredGradient, SaysNothingWhereTheGivenCaseIsRight) {
   const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     if (c.batch.at("advantage").at(0) == 0.0) output(result, "gradient.log_prob").set(0, 0.01);

@@ -61,6 +61,24 @@ TEST(ProbeMaskedTerms, TellsATermForEveryMaskedPositionFromAGradientThere) {
                "masked positions add to the loss, whatever is there");
 }
 
+TEST(ProbeEmpty, SaysNothingOfAnEmptyBatchThatIsNotComputed) {
+  auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t p) {
+      if (c.batch.at("log_prob").at(p) > c.batch.at("old_log_prob").at(p) + 709.0) {
+        add_to_loss(result, kNan);
+      }
+    });
+  });
+  fake.unsupported = [](const Case& c) {
+    const bool empty = std::ranges::count(valid_of(c), true) == 0;
+    return empty ? std::optional<std::string>("nothing counts") : std::nullopt;
+  };
+  Case c = ordinary_case("grpo");
+  for (std::int64_t t = 0; t < 5; ++t) mask_out(c, 2, t);
+  c.batch.at("old_log_prob").set(0, c.batch.at("log_prob").at(0) - 1000.0);
+  EXPECT_EQ(diagnosed(fake, c).cause, "clamp after exp");
+}
+
 TEST(ProbeExponents, SaysNothingWhereWhatIsWrongIsANumber) {
   const auto off = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     at_positions(c, true, [&](std::int64_t p) {

@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 
 namespace lossgate::properties {
@@ -244,6 +245,14 @@ TEST(AllMasked, LeavesBehindTheMaskWhatTheContractAllows) {
     const bool all = transform == &kAllMasked;
     EXPECT_EQ(get(masked(Masked::zero), "log_prob", 1, 1) == 0.0, all);  // the other row stays
   }
+}
+
+TEST(AllMasked, LeavesOfEveryEntryOfAPositionWhatTheContractAllows) {
+  LossSignature signature = *reference::find_signature("cross_entropy");
+  for (Field& field : signature.fields) field.masked = Masked::zero;
+  const Case c = kAllMasked.apply(signature, ordinary_case("cross_entropy"), {})->c;
+  const Tensor& logits = c.batch.at("logits");
+  for (std::int64_t i = 0; i < logits.size(); ++i) EXPECT_EQ(logits.at(i), 0.0) << i;
 }
 
 TEST(RowMasked, EmptiesOneLiveRowAndNeedsAnother) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 
 namespace lossgate::properties {
@@ -56,6 +57,17 @@ TEST(RowFactor, IsANumberWithinItsErrorAndAShareOfItself) {
   EXPECT_FALSE((RowFactor{0.0, 0.0}.is(1e-300)));
   EXPECT_FALSE((RowFactor{1.0, 0.25}.is(HUGE_VAL)));
   EXPECT_FALSE((RowFactor{1.0, 0.25}.is(std::nan(""))));
+}
+
+TEST(RowFactors, OfTheLossAreThoseOfEverySequenceThatHasAToken) {
+  const auto doubled = answering("grpo", nullptr, [](const Case&, LossResult& result) {
+    change_each(output(result, "loss"), [](double x) { return 2.0 * x; });
+  });
+  const auto reading = Reading::of(grpo(), doubled, ragged());
+  ASSERT_TRUE(reading);
+  const RowFactors factors = row_factors(*reading);
+  ASSERT_EQ(factors.size(), 2U);
+  for (const std::size_t row : {0, 1}) EXPECT_TRUE(factors.at(row).is(2.0));
 }
 
 }  // namespace
