@@ -41,9 +41,11 @@ witnesses() {
     --commit "$(git describe --always --dirty --tags)" --command "ci/evidence.sh $effort witnesses" "$effort" "${seed[@]}"
 }
 
-# Changes a clone of the last commit in many places, compiles all changes at once, and wakes one after the other.
+# Changes a clone of the last commit in the tenth of all places that the seed names, compiles all changes at once, and wakes one
+# after the other.
 mutation() {
-  local python=/usr/bin/python3 field=$records/mutation commit count=400
+  local python=/usr/bin/python3 part=${seed[1]:-1} commit
+  local field=$records/mutation/$part
   commit=$(git describe --always --tags)
   "$python" -c 'import clang.cindex' 2>/dev/null || stop "mutation needs the package python3-clang-19"
   if [[ ! -e $field/build/mutants.json || $(git -C "$field/tree" rev-parse HEAD) != "$(git rev-parse HEAD)" ]]; then
@@ -52,11 +54,11 @@ mutation() {
     field=$(realpath "$field")
     cmake --preset no-torch -S "$field/tree" -B "$field/build" --log-level=WARNING -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
       -DCMAKE_CXX_FLAGS="-D_GLIBCXX_ASSERTIONS -include $PWD/ci/mutants/mutant.h" >/dev/null
-    "$python" ci/mutants/plant.py "$field/tree" "$field/build" "$count" "${seed[1]:-1}"
+    "$python" ci/mutants/plant.py "$field/tree" "$field/build" "$part"
   fi
   cmake --build "$field/build" --target reference_test properties_test regressions_test
   "$python" ci/mutants/measure.py --build "$field/build" --out "$records" --full --commit "$commit" \
-    --command "ci/evidence.sh mutation"
+    --command "ci/evidence.sh --full --seed $part mutation"
 }
 
 counts=(bias bounds buckets filter null_answers recall sensitivity)  # in one program of ours

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes mutants into a copy of the project, all of them at once; a variable of the environment wakes one.
+"""Writes a tenth of all mutants into a copy of the project at once; a variable of the environment wakes one.
 
-    plant.py TREE BUILD COUNT SEED
+    plant.py TREE BUILD PART
 
 TREE is a clone that may be written into, BUILD a build folder of it that has been configured with `-include mutant.h`. A change that clang does not
 accept (it must be known at compile time, the types do not have the other operation) is taken out and said. The mutants that stay are
-listed in BUILD/mutants.json.
+listed in BUILD/mutants.json. PART is from 1 to 10; no two have a mutant in common.
 """
 
 from __future__ import annotations
 
 import json
-import random
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from edits import rewritten
 from points import Point, commands, points
+from tenths import PARTS as TENTHS, tenths
 
 ERROR = re.compile(r"^(\S+?):(\d+):\d+: (?:fatal )?error: ", re.MULTILINE)
 NOTE = re.compile(r"^(\S+?):(\d+):\d+: (?:error|note): ", re.MULTILINE)
@@ -93,22 +93,29 @@ class Field:
             print(f"{len(gone)} changes do not compile, {len(self.living)} are left", flush=True)
 
 
-def main(tree: str, build_folder: str, count: int, seed: int) -> None:
+def chosen_of(found: list[Point], texts: dict[str, list[str]], part: int) -> list[Point]:
+    """Those of one tenth, in their order in the code."""
+    found = sorted(found)
+    places = [(point.file, point.change, texts[point.file][point.line - 1].strip()) for point in found]
+    return [point for point, of in zip(found, tenths(places)) if of == part]
+
+
+def main(tree: str, build_folder: str, part: int) -> None:
     root, build = Path(tree).resolve(), Path(build_folder).resolve()
     wanted, compiled = sources(root)
     found = points(root, build, wanted, compiled & wanted)
     print(f"{len(found)} places in {len({point.file for point in found})} files", flush=True)
-    chosen = random.Random(seed).sample(found, min(count, len(found)))
-    field = Field(root, build, sorted(chosen))
+    texts = {file: (root / file).read_text(encoding="utf-8").splitlines() for file in wanted}
+    field = Field(root, build, chosen_of(found, texts, part))
     field.weed(compiled)
     listed = [{"number": number, "file": point.file, "line": point.line, "kind": point.kind, "change": point.change,
-               "code": field.texts[point.file].decode().splitlines()[point.line - 1].strip()}
+               "code": texts[point.file][point.line - 1].strip()}
               for number, point in sorted(field.living.items())]
-    record = {"places": len(found), "planted": listed, "rejected": field.rejected, "seed": seed}
+    record = {"places": len(found), "planted": listed, "rejected": field.rejected, "seed": part}
     (build / "mutants.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 5:
+    if len(sys.argv) != 4 or sys.argv[3] not in map(str, range(1, TENTHS + 1)):
         sys.exit(__doc__)
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
