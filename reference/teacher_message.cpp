@@ -117,7 +117,7 @@ class Response {
   /// Makes one row for each sequence, as long as its completion.
   void measure() {
     const Json& prompts = at("prompt_lengths");
-    const auto count = static_cast<Index>(prompts.is_array() ? prompts.size() : 0);
+    const auto count = static_cast<Index>(prompts.size());
     list(prompts, count, "prompt_lengths");
     const Json& lengths = list(at("sequence_lengths"), count, "sequence_lengths");
     if (count > shape_[Axis::sequences] - first_) refuse("has more sequences than were asked for");
