@@ -150,6 +150,17 @@ TEST_F(LanesTest, AddUpWithoutLosingWhatALargeTermSwallows) {
   EXPECT_EQ(sum.value().v[0], kLanes);
 }
 
+TEST_F(LanesTest, AddUpWithoutLosingWhatTheTotalOfAnotherLaneSwallows) {
+  Sum<Lanes> sum(4);
+  Lanes term = lanes_of(0x1p53, 0.0);
+  term.v = {};
+  term.v[0] = 0x1p53, term.v[1] = 1.0;
+  sum.add(term);
+  term.v[0] = 1.0, term.v[1] = 0.0;
+  sum.add(term);
+  EXPECT_EQ(sum.value().v[0], 0x1p53 + 2.0);
+}
+
 TEST_F(LanesTest, DoubtASumThatOverflowsBeforeItIsScaledHoweverItIsScaled) {
   for (const double factor : {0.5, 1.0, 1.5, 4.0}) {
     for (const double share : {0.2, 0.3, 0.6}) {
@@ -219,6 +230,15 @@ TEST_F(LanesTest, ErrAsTrackedScalarsDo) {
     }
   }
   EXPECT_GT(told, 200);
+}
+
+TEST_F(LanesTest, AreChargedForAWeightAsTrackedScalarsAre) {
+  for (const double half : {0.0, 0.5}) {
+    const double far = 0x1p-100;  // below its part, but no underflow
+    expect_as(weighted_within(lanes_of(0.25, 0.0), lanes_of(3.0, 0.0, half), lanes_of(far, 0.0)),
+              weighted_within(Tracked{0.25L, 0.0, 0.25, 0.0}, Tracked{3.0L, 0.0, 3.0, half},
+                              Tracked{far, 0.0, far, 0.0}));
+  }
 }
 
 TEST_F(LanesTest, ShareTheLargerSquareAsTrackedScalarsDo) {
