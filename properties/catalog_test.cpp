@@ -119,6 +119,7 @@ TEST_P(EachProperty, HoldsForASoundImplementationAndFallsToABrokenOne) {
     const Outcome sound = check(trial.property, fake_grpo(), c);
     EXPECT_EQ(sound.verdict, Verdict::held)
         << sound.reason << (sound.violation ? sound.violation->detail : "");
+    EXPECT_LE(sound.no_digit, sound.compared);
   }
   const Outcome broken = check(trial.property, fake_grpo(trial.flaw, trial.amount), c);
   ASSERT_EQ(broken.verdict, Verdict::violated) << broken.reason;
@@ -153,6 +154,23 @@ TEST(FiniteDifference, TheRatioIsOfTheDistanceToWhatIsAllowed) {
   EXPECT_LT(check("gradient_matches_finite_difference", fake_grpo(), c).worst_ratio, 1.0);
   c.upstream = 0.0;
   EXPECT_EQ(check("gradient_matches_finite_difference", fake_grpo(), c).reason, "no trigger");
+}
+
+TEST(FiniteDifference, AsksForNoGradientWhereTheStepIsNone) {
+  Case c = grpo_case(3, 4);
+  c.spec.set("clip_high", 4.0);
+  c.spec.set("clip_low", 0.9);
+  mask_out(c, 1, 2);
+  for (const Flaw flaw : {Flaw::none, Flaw::slope_biased}) {
+    auto fake = fake_grpo(flaw, 0.5);
+    fake.evaluate = [made = fake.evaluate](const LossSignature& signature, const Case& given) {
+      LossResult result = made(signature, given);
+      if (!result.refusal) result.outputs.back().tensor.set(6, HUGE_VAL);
+      return result;
+    };
+    EXPECT_EQ(check("gradient_matches_finite_difference", fake, c).verdict,
+              flaw == Flaw::none ? Verdict::held : Verdict::violated);
+  }
 }
 
 TEST(ZeroAdvantage, LeavesNoFiniteGradientEither) {
@@ -203,6 +221,7 @@ TEST(BoundsHold, FindsANegativeDivergence) {
   const Outcome negative = bounds_of_kl(Flaw::kl_biased, -1e-3, 1e-3);
   ASSERT_TRUE(negative.violation);
   EXPECT_EQ(negative.violation->cause, "cancellation");
+  EXPECT_EQ(negative.violation->place.index, 0) << "the first";
   EXPECT_GT(negative.violation->allowed, 0.0);
   EXPECT_EQ(negative.violation->error_ratio,
             -negative.violation->actual / negative.violation->allowed);

@@ -102,6 +102,26 @@ TEST(Filtered, ComparisonsAreMostOfThoseThatHold) {
   EXPECT_GT(decided, held / 3) << decided << " of " << held;
 }
 
+TEST(Filtered, TheLargestRatioStaysBesideWhatIsOffByNoMoreThanItsStore) {
+  Case c = ordinary_case("kl_penalty", Dtype::bf16);
+  c.spec.reduction = Reduction::sum;
+  c.spec.set("kl_estimator", std::string("k1"));
+  const reference::Loss& loss = *reference::find_loss("kl_penalty");
+  LossResult actual = answering("kl_penalty", nullptr).evaluate(loss.signature, c);
+  change_each(output(actual, "per_token"), [](double x) { return (1.0 + 0x1p-23) * x; });
+  // Each slope is 1, without an error: half of bf16's step there is the step below.
+  change_each(output(actual, "gradient.log_prob"), [](double g) { return (1.0 - 0x1p-8) * g; });
+  CaseStudy study(loss, c);
+  const Comparison comparison{
+      .study = study, .arithmetic = plain_arithmetic(Dtype::f32, ""), .actual = actual};
+  const auto fast = compare_filtered(comparison);
+  ASSERT_TRUE(fast);
+  study.filtered = false;
+  const Outcome slow = compare(comparison);
+  EXPECT_GT(slow.worst_ratio, 0.0);
+  expect_same(*fast, slow);
+}
+
 TEST(Filtered, OfNoEntryNothingIsSaid) {
   const reference::Loss& loss = *reference::find_loss("advantage_scaling");
   Case c = ordinary_case(loss.signature.id, Dtype::f32);

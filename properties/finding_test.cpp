@@ -96,6 +96,18 @@ TEST(RuleE5, WithoutAnAxisThatTamesItThereIsNoReach) {
       "");
 }
 
+TEST(Finding, ThatIsNamedAloneHasTheCauseOfItsViolationAndNoConfidence) {
+  const auto fake = fake_grpo(Flaw::value_biased, 0.1);
+  CaseStudy study(grpo(), grpo_case(2, 3));
+  Evaluation evaluation(study, fake);
+  const Property& asked = *find_property("reference_agreement");
+  const auto violation = asked.check(evaluation).violation;
+  ASSERT_TRUE(violation);
+  const Diagnosis diagnosis = name_finding(study, fake, asked, *violation, false).diagnosis;
+  EXPECT_EQ(diagnosis.cause, violation->cause);
+  EXPECT_EQ(diagnosis.confidence, 0.0) << "nothing was tried";
+}
+
 TEST(RuleE5, TheGradeSaysHowEasilyItIsMet) {
   const auto fake = fake_grpo(Flaw::mask_multiplied);
   Case infinite = grpo_case(2, 3);

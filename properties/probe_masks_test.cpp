@@ -61,14 +61,61 @@ TEST(ProbeMaskedTerms, TellsATermForEveryMaskedPositionFromAGradientThere) {
                "masked positions add to the loss, whatever is there");
 }
 
-TEST(ProbeEmpty, SaysNothingOfAnEmptyBatchThatIsNotComputed) {
-  auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
-    at_positions(c, true, [&](std::int64_t p) {
-      if (c.batch.at("log_prob").at(p) > c.batch.at("old_log_prob").at(p) + 709.0) {
-        add_to_loss(result, kNan);
-      }
+TEST(ProbeMaskedTerms, SeesWhatIsReadWhereThereAreZeros) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, false, [&](std::int64_t p) {
+      const double x = c.batch.at("log_prob").at(p);
+      if (x == 0.0 || std::isinf(x)) add_to_loss(result, 0.25);
     });
   });
+  expect_shown(fake, ordinary_case("grpo"), "masked data leaks", kLeaks);
+}
+
+TEST(ProbeMaskedTerms, TakesAValueAtAMaskedPositionForNoGradient) {
+  const auto filled = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, false, [&](std::int64_t p) { output(result, "per_token").set(p, 0.25); });
+  });
+  EXPECT_EQ(diagnosed(filled, ordinary_case("grpo")).because, "");
+}
+
+TEST(ProbeBehindMask, SeesWhatBreaksTheLossWhereOrdinaryNumbersDoSoToo) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    for (const bool valid : {true, false}) {
+      at_positions(c, valid, [&](std::int64_t p) {
+        const double x = c.batch.at("advantage").at(p);
+        if (valid ? x > 0.25 : !std::isfinite(x)) add_to_loss(result, kNan);
+      });
+    }
+  });
+  Case c = ordinary_case("grpo");
+  change_each(c.batch.at("advantage"), [](double) { return 0.125; });
+  c.batch.at("advantage").set(5, kNan);
+  expect_shown(fake, c, "non-finite value behind a mask",
+               "data behind the mask that is not finite reaches the loss");
+}
+
+/// GRPO whose loss is no number where a valid log-ratio overflows exp.
+void overflow(const Case& c, LossResult& result) {
+  at_positions(c, true, [&](std::int64_t p) {
+    if (c.batch.at("log_prob").at(p) > c.batch.at("old_log_prob").at(p) + 709.0) {
+      add_to_loss(result, kNan);
+    }
+  });
+}
+
+TEST(ProbeEmpty, SaysNothingWhereNoPlainCaseIsComputed) {
+  auto fake = answering("grpo", nullptr, overflow);
+  fake.unsupported = [](const Case& c) {
+    return c.shape[Axis::sequences] > 3 ? std::optional<std::string>("too many") : std::nullopt;
+  };
+  Case c = grpo_case(3, 4, Dtype::f64);
+  for (std::int64_t t = 0; t < 4; ++t) mask_out(c, 2, t);
+  put_log_ratio(c, 0, 1, 1000.0);
+  EXPECT_EQ(diagnosed(fake, c).cause, "clamp after exp");
+}
+
+TEST(ProbeEmpty, SaysNothingOfAnEmptyBatchThatIsNotComputed) {
+  auto fake = answering("grpo", nullptr, overflow);
   fake.unsupported = [](const Case& c) {
     const bool empty = std::ranges::count(valid_of(c), true) == 0;
     return empty ? std::optional<std::string>("nothing counts") : std::nullopt;
@@ -90,6 +137,27 @@ TEST(ProbeExponents, SaysNothingWhereWhatIsWrongIsANumber) {
   Case c = ordinary_case("grpo");
   c.batch.at("old_log_prob").set(0, c.batch.at("log_prob").at(0) - 1000.0);
   EXPECT_NE(diagnosed(off, c).cause, "clamp after exp");
+}
+
+TEST(ProbeLogits, IsLessSureOfAnUnshiftedLogitThatLeavesNumbers) {
+  const auto off_beyond = [](double limit, double by) {
+    return answering("cross_entropy", nullptr, [=](const Case& c, LossResult& result) {
+      const Tensor& logits = c.batch.at("logits");
+      for (std::int64_t i = 0; i < logits.size(); ++i) {
+        if (valid_of(c)[static_cast<std::size_t>(i / c.shape[Axis::vocab])] &&
+            logits.at(i) > limit) {
+          add_to_loss(result, by);
+        }
+      }
+    });
+  };
+  Case c = ordinary_case("cross_entropy");
+  c.batch.at("logits").set(3, 90.0);
+  const Diagnosis sure = diagnosed(off_beyond(88.0, kNan), c),
+                  less = diagnosed(off_beyond(88.0, 1.0), c);
+  EXPECT_EQ(sure.cause, "exp of an unshifted logit");
+  EXPECT_EQ(less.cause, sure.cause);
+  EXPECT_LT(less.confidence, sure.confidence);
 }
 
 /// A sparse divergence that, where a token is impossible, cannot bear the first one to be it, nor

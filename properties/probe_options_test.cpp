@@ -114,5 +114,29 @@ TEST(ProbeNeededOptions, FindsTheOneValueWithWhichAllIsRight) {
   }
 }
 
+TEST(ProbeNeededOptions, FindsTheOnesWithWhichAllIsRight) {
+  const auto fake = answering("sapo", nullptr, [](const Case& c, LossResult& result) {
+    const bool ones = c.spec.number("tau_positive") == 1.0 && c.spec.number("tau_negative") == 1.0;
+    at_positions(c, true, [&](std::int64_t) {
+      if (!ones) add_to_loss(result, 0.03);
+    });
+  });
+  Case c = ordinary_case("sapo");
+  c.spec.set("tau_positive", 2.0);
+  c.spec.set("tau_negative", 3.0);
+  expect_shown(fake, c, "option misread", "right where numbers among the options are 1");
+}
+
+TEST(ProbeNeededOptions, LeaveAloneANumberThatCannotBeOne) {
+  // Of the two, clip_low is always below 1.
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const bool right = c.spec.number("clip_low") == 0.0 && c.spec.number("clip_high") == 1.0;
+    at_positions(c, true, [&](std::int64_t) {
+      if (!right) add_to_loss(result, 0.03);
+    });
+  });
+  EXPECT_EQ(diagnosed(fake, ordinary_case("grpo")).because, "");
+}
+
 }  // namespace
 }  // namespace lossgate::properties

@@ -15,6 +15,7 @@
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 #include "reference/given_case.h"
+#include "reference/spec/elements.h"
 
 namespace lossgate::properties {
 namespace {
@@ -334,6 +335,12 @@ TEST(Plain, AsksNothingThatTheImplementationDoesNotTake) {
     });
   });
   off.unsupported = fake.unsupported;
+  EXPECT_EQ(diagnosed(off, c).cause, "disagrees with the formula");
+  off.unsupported = [](const Case& x) {
+    const bool far = std::ranges::any_of(elements_of(x.batch.at("log_prob")),
+                                         [](double p) { return p < -20.0; });
+    return far ? std::optional<std::string>("far numbers") : std::nullopt;
+  };
   EXPECT_EQ(diagnosed(off, c).cause, "disagrees with the formula");
 }
 

@@ -164,5 +164,18 @@ TEST(SplitCause, IsTheMeanOfMeansWhereARankHasNoPart) {
   EXPECT_EQ(cause(by_rank, c), "mean of means");
 }
 
+TEST(SplitCause, IsSeenBesideAFieldWithoutAxes) {
+  reference::Loss loss = grpo();
+  loss.signature.fields.push_back({.name = "scale", .axes = {}});
+  Case c = split_case(1);
+  c.batch.fields.emplace_back("scale", Tensor::zeros(Dtype::f32, {}));
+  CaseStudy study(loss, c);
+  const auto fake = fake_grpo(Flaw::mean_of_means);
+  Evaluation evaluation(study, fake);
+  const Outcome outcome = find_property("split_invariance")->check(evaluation);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "mean of means");
+}
+
 }  // namespace
 }  // namespace lossgate::properties
