@@ -131,8 +131,7 @@ Case likeliest_first(const LossSignature& signature, const Case& c) {
 Case within(const LossSignature& signature, Case c, double largest) {
   const Case given = c;
   for (const ReachAxis& axis : signature.reach) {
-    const Field* field = signature.find_field(axis.field);
-    if (!field || field->quantity == Quantity::logit) continue;
+    if (signature.find_field(axis.field)->quantity == Quantity::logit) continue;
     Tensor& tensor = c.batch.at(axis.field);
     const Tensor* twin = axis.towards.empty() ? nullptr : &given.batch.at(axis.towards);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
@@ -147,7 +146,7 @@ Case within(const LossSignature& signature, Case c, double largest) {
 const Field* reach_field(const LossSignature& signature) {
   for (const ReachAxis& axis : signature.reach) {
     const Field* field = signature.find_field(axis.field);
-    if (field && field->quantity != Quantity::logit) return field;
+    if (field->quantity != Quantity::logit) return field;
   }
   return nullptr;
 }

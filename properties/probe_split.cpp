@@ -98,11 +98,10 @@ class SplitReading {
            part.sequences.end();
   }
 
+  /// Every sequence is in a part.
   int rank_of(std::size_t row) const {
-    for (const Split::Part& part : split_.parts) {
-      if (holds(part, row)) return part.rank;
-    }
-    return 0;
+    const auto has_it = [row](const Split::Part& part) { return holds(part, row); };
+    return std::ranges::find_if(split_.parts, has_it)->rank;
   }
 
   const Reading& reading_;
