@@ -5,7 +5,8 @@
 #   ci/fuzz_test.sh TEST LOSSGATE SOURCE_DIR SCRATCH_DIR [ROUNDS]
 # ROUNDS is how often `kills` kills.
 set -uo pipefail
-test=$1 lossgate=$2 source=$3 scratch=$4/$1 rounds=${5:-8}
+test=$1 lossgate=$(realpath -e "$2") source=$(realpath -e "$3") scratch=$4/$1 rounds=${5:-8}
+[[ -x $lossgate && -d $source ]] || exit 2
 rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch"
 source "$source/ci/expect.sh"
 
