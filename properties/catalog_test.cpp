@@ -241,8 +241,14 @@ TEST(Calls, OfTheCorePropertiesAreAtMostElevenAndFourThatAreRefused) {
   EXPECT_GE(evaluation.calls(), 13);  // and the case did need them
 }
 
-/// What every property says, in the catalog's order, of a loss that multiplies by its mask.
-std::pair<std::vector<Outcome>, std::vector<Outcome>> with_precedence_and_without(const Case& c) {
+/// What every property says, in the catalog's order, of a loss that multiplies by its mask where
+/// exp overflows behind it; `option` lets it.
+std::pair<std::vector<Outcome>, std::vector<Outcome>> with_precedence_and_without(
+    void (*option)(Case&)) {
+  Case c = grpo_case(2, 3);
+  mask_out(c, 0, 2);
+  option(c);
+  put_log_ratio(c, 0, 2, 89.0);
   CaseStudy study(grpo(), c);
   const auto fake = fake_grpo(Flaw::mask_multiplied);
   Evaluation evaluation(study, fake);
@@ -253,11 +259,7 @@ std::pair<std::vector<Outcome>, std::vector<Outcome>> with_precedence_and_withou
 }
 
 TEST(RuleE2, OneNanIsOneFinding) {
-  Case c = grpo_case(2, 3);
-  mask_out(c, 0, 2);
-  overflowing_mask(c);
-  put_log_ratio(c, 0, 2, 89.0);
-  const auto [with, without] = with_precedence_and_without(c);
+  const auto [with, without] = with_precedence_and_without(overflowing_mask);
   const auto at = static_cast<std::size_t>(find_property("reference_agreement") - &catalog()[0]);
   EXPECT_EQ(with[at].verdict, Verdict::skipped);
   EXPECT_EQ(with[at].reason, "not finite");
@@ -265,11 +267,7 @@ TEST(RuleE2, OneNanIsOneFinding) {
 }
 
 TEST(RuleE2, WhatIsNotFiniteIsAskedForAllThatComparesNoNumbers) {
-  Case c = grpo_case(2, 3);
-  mask_out(c, 0, 2);
-  unclamped(c);
-  put_log_ratio(c, 0, 2, 89.0);
-  const auto [with, without] = with_precedence_and_without(c);
+  const auto [with, without] = with_precedence_and_without(unclamped);
   for (std::size_t i = 0; i < with.size(); ++i) {
     const Property& property = catalog()[i];
     const Precedence rank = property.precedence;
