@@ -17,6 +17,14 @@ stop() {
   exit 2
 }
 
+# Kind $1, which the script $2 measures; what else it is told follows.
+by_python() {
+  local kind=$1 script=$2
+  shift 2
+  "$python" "$script" --out "$records" --lossgate "$build/bin/lossgate" --commit "$(git describe --always --dirty --tags)" \
+    --command "ci/evidence.sh $effort $kind" "$effort" "${seed[@]}" "$@"
+}
+
 # What people use today needs torch, and Hypothesis, which .venv does not hold.
 baselines() {
   local packages=$records/python
@@ -24,27 +32,24 @@ baselines() {
     "$python" -m pip --disable-pip-version-check install --quiet --no-compile --target "$packages" \
       -r ci/evidence/baselines/requirements.txt
   fi
-  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$packages "$python" ci/evidence/baselines/measure.py --out "$records" \
-    --evidence "$build/bin/lossgate_evidence" --lossgate "$build/bin/lossgate" --commit "$(git describe --always --dirty --tags)" \
-    --command "ci/evidence.sh $effort baselines" "$effort" "${seed[@]}"
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$packages by_python baselines ci/evidence/baselines/measure.py \
+    --evidence "$build/bin/lossgate_evidence"
 }
 
 # The gate itself, with other seeds.
 gates() {
-  "$python" ci/evidence/run_gates.py --out "$records" --lossgate "$build/bin/lossgate" \
-    --commit "$(git describe --always --dirty --tags)" --command "ci/evidence.sh $effort gates" "$effort" "${seed[@]}"
+  by_python gates ci/evidence/run_gates.py
 }
 
 # Installs the releases that it asks.
 witnesses() {
-  "$python" ci/evidence/ask_releases.py --out "$records" --lossgate "$build/bin/lossgate" \
-    --commit "$(git describe --always --dirty --tags)" --command "ci/evidence.sh $effort witnesses" "$effort" "${seed[@]}"
+  by_python witnesses ci/evidence/ask_releases.py
 }
 
-# Changes a clone of the last commit in the tenth of all places that the seed names, compiles all changes at once, and wakes one
-# after the other.
+# Changes a clone of the last commit in the tenth of all places that the seed names, 11 the first again; compiles all changes at
+# once, and wakes one after the other.
 mutation() {
-  local python=/usr/bin/python3 part=${seed[1]:-1} commit
+  local python=/usr/bin/python3 part=$(((${seed[1]:-1} - 1) % 10 + 1)) commit
   local field=$records/mutation/$part
   commit=$(git describe --always --tags)
   "$python" -c 'import clang.cindex' 2>/dev/null || stop "mutation needs the package python3-clang-19"

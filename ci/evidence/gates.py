@@ -17,11 +17,11 @@ def section(units: list[dict]) -> tuple[list[Figure], list[str]]:
     for u in units:
         cases.update(u["cases"])
         asked.update(u["asked"])
-    alarms = Counter(label for u in units for label in u["violated"])
-    accused = Counter()
-    for label in alarms:
-        loss, dtype = label.split(":")[0].split(" ")
-        accused[f"{loss.split('.')[0]}/{dtype}"] += alarms[label]
+    alarms, accused = Counter(), Counter()
+    for u in units:
+        for name, labels in u["violated"].items():
+            alarms.update(labels)
+            accused[name] += len(labels)
     killed, kills = sum(u["killed"] for u in units), sum(u["kills"] for u in units)
     figures = [
         Figure("gates with other seeds that are red", "0 of 200", few(red, len(units)), red == 0 and len(units) >= 200),

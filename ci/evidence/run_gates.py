@@ -30,14 +30,15 @@ def counted(run: dict, status: int) -> dict:
     """Of each loss and dtype: the cases, how often a sound implementation was asked one, and what of it was violated."""
     sound = {(s["loss"], s["name"]) for s in run["subjects"] if not s["cause"]}
     asked: dict[str, dict[str, int]] = defaultdict(dict)
-    violated = []
+    violated: dict[str, list[str]] = defaultdict(list)
     for cell in run["cells"]:
         if (cell["loss"], cell["implementation"]) not in sound:
             continue
-        of = asked[f"{cell['loss']}/{cell['dtype']}"]
+        name = f"{cell['loss']}/{cell['dtype']}"
+        of = asked[name]
         of[cell["implementation"]] = max(of.get(cell["implementation"], 0), cell["cases"])
         if cell["verdicts"]["violated"]:
-            violated.append(f"{cell['loss']}.{cell['implementation']} {cell['dtype']}: {cell['property']}")
+            violated[name].append(f"{cell['loss']}.{cell['implementation']} {cell['dtype']}: {cell['property']}")
     return {"status": status, "violated": violated, "troubles": len(run["troubles"]),
             "cases": {name: max(of.values()) for name, of in asked.items()},
             "asked": {name: sum(of.values()) for name, of in asked.items()},
