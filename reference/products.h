@@ -77,6 +77,30 @@ inline Tracked weighted_within(Tracked weighted, const Tracked& part, const Trac
   return weighted;
 }
 
+/// A sum whose terms may cancel, and the largest of them.
+template <class S>
+struct Cancelling {
+  S sum, part;
+};
+
+/// sum a b ...: a backward hands the factors to each term of the sum, where they may overflow
+/// before the terms meet.
+template <class S, class... More>
+S distributed(const Cancelling<S>& terms, const S& a, const More&... more) {
+  return product(a, more..., terms.sum);
+}
+
+template <class... More>
+Tracked distributed(const Cancelling<Tracked>& terms, const Tracked& a, const More&... more) {
+  Tracked result = product(a, more..., terms.sum);
+  if (result.is_exact_zero()) return result;
+  const auto most = [](const Tracked& x) {
+    return std::max(tracking::magnitude(x.v) + x.half, 1.0);
+  };
+  result.peak = std::max(result.peak, ((most(terms.part) * most(a)) * ... * most(more)));
+  return result;
+}
+
 /// An entry of a matrix product, which never looks at its factors: a zero does not silence an
 /// infinity there, nor what overflows in the compute format or may be anything.
 template <class S>

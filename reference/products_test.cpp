@@ -120,6 +120,18 @@ TEST_F(Products, FeelASumThatOverflowsBeforeItIsScaled) {
   EXPECT_TRUE(scaled_sum(zero, weight, zero, zero, zero).is_exact_zero());
 }
 
+TEST_F(Products, MeetEachTermOfASumFirst) {
+  const Tracked one = stored(1.0), weight = stored(3e38), zero = stored(0.0);
+  const Cancelling<Tracked> terms{stored(-0.25), stored(1.25)};
+  EXPECT_EQ(product(one, weight, terms.sum).peak, weight.peak);
+  EXPECT_GT(distributed(terms, one, weight).peak, 3.7e38);
+  EXPECT_GT(distributed(terms, weight).peak, 3.7e38);
+  EXPECT_GT(distributed({terms.sum, {1.0L, 0.0, 1.0, 0.25}}, weight).peak, 3.7e38) << "open";
+  EXPECT_EQ(distributed(terms, one, weight).v, product(one, weight, terms.sum).v);
+  EXPECT_GT(distributed({stored(300.0), stored(300.0)}, weight, stored(1e-3)).peak, 8.9e40);
+  EXPECT_TRUE(distributed({zero, terms.part}, one, weight).is_exact_zero());
+}
+
 TEST_F(Products, FeelASumAtTheEndOfEveryTermThatIsOpen) {
   const Tracked one = stored(1.0), weight = stored(1e-2), zero = stored(0.0);
   const Tracked term = stored(2e36), open{2e36L, 0.0, 2e36, 1.5e36};
@@ -256,6 +268,7 @@ TEST(ProductsOfPlainNumbers, AreWhatTheyAre) {
   EXPECT_EQ(weighed_by(2.0L, 3.0L, 5.0L), 30.0L);
   EXPECT_EQ(weighed_by(2.0L, 0.0L, infinity), 0.0L);
   EXPECT_EQ(multiplied(2.0L, 3.0L), 6.0L);
+  EXPECT_EQ(distributed(Cancelling<Real>{2.0L, 9.0L}, 3.0L, 4.0L), 24.0L);
   EXPECT_EQ(share_of_larger_square(-3.0L, 2.0L), 1.0L);
   EXPECT_EQ(share_of_larger_square(0.5L, -3.0L), 0.0L);
   EXPECT_EQ(share_of_larger_square(-2.0L, 2.0L), 0.5L);

@@ -63,6 +63,20 @@ LOSSGATE_LANEWISE Lanes weighted_within(Lanes weighted, const Lanes& part, const
   return weighted;
 }
 
+template <class... More>
+LOSSGATE_LANEWISE Lanes distributed(const Cancelling<Lanes>& terms, const Lanes& a,
+                                    const More&... more) {
+  Lanes result = product(a, more..., terms.sum);
+  const Mask nonzero = ~result.is_exact_zero();
+  Doubles peak = all_lanes(1.0);
+  for (const Lanes* factor : {&terms.part, &a, &more...}) {
+    lanes::doubt(nonzero & ~(factor->err <= size_of_each(factor->v) + 1.0));
+    peak *= larger(size_of_each(factor->v) + factor->half, all_lanes(1.0));
+  }
+  result.peak = or_zero(nonzero, larger(result.peak, peak));
+  return result;
+}
+
 LOSSGATE_LANEWISE Lanes multiplied(const Lanes& a, const Lanes& b) {
   const Lanes result = a * b;
   const Doubles most = larger(a.peak, b.peak) + a.err + b.err;

@@ -68,9 +68,9 @@ struct KlPenalty {
       const S scale = in.upstream() * weight;
       const S slope = straight ? scale * (p - r)
                       : weighted
-                          ? scaled_sum(in.upstream(), weight, product(scale, w.value, k.slope),
+                          ? scaled_sum(in.upstream(), weight, distributed(k.slope, scale, w.value),
                                        through(w, scale, k.weight_slope), S(0))
-                          : scale * k.slope;
+                          : distributed(k.slope, scale);
       return TokenTerm<S>{value, weight * value, slope};
     });
   }

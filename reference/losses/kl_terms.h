@@ -35,8 +35,8 @@ class KlEstimator {
 
   struct Value {
     S value;
-    S slope;         ///< of the estimate without its weight, with respect to log_prob
-    S weight_slope;  ///< with respect to the weight
+    Cancelling<S> slope;  ///< of the estimate without its weight, with respect to log_prob
+    S weight_slope;       ///< with respect to the weight
   };
 
   /// `weight` is the importance weight, or null where the estimator is not weighted. The slope with
@@ -44,50 +44,56 @@ class KlEstimator {
   Value operator()(const S& log_prob, const S& ref_log_prob, const S* weight) const {
     const S difference = ref_log_prob - log_prob;
     const Term<S> x = input_.bounded() ? input_(difference) : Term<S>{difference, selected<S>(1.0)};
-    const Term<S> plain = estimate(x.value);
-    Value kl{plain.value, plain.slope * x.slope, S(0)};
+    const Estimate plain = estimate(x.value);
+    Value kl{plain.value, {plain.slope.sum * x.slope, plain.slope.part}, S(0)};
     if (weight) kl = {*weight * plain.value, kl.slope, plain.value};
     if (!output_.bounded()) return kl;
     const Term<S> bounded = output_(kl.value);
-    return {bounded.value, kl.slope * bounded.slope, kl.weight_slope * bounded.slope};
+    return {bounded.value,
+            {kl.slope.sum * bounded.slope, kl.slope.part},
+            kl.weight_slope * bounded.slope};
   }
 
  private:
-  /// Value and derivative with respect to log_prob, that is minus the one with respect to x.
-  Term<S> estimate(const S& x) const {
-    if (kind_ == '1') return {-x, one_};
-    if (kind_ == '2') return {half_ * x * x, -x};
+  /// Value and derivative with respect to log_prob, that is minus the one with respect to x. Of 1
+  /// and exp(x), the terms of k3's, the larger one counts, whatever the form: a factor before them
+  /// has to fit by itself.
+  struct Estimate {
+    S value;
+    Cancelling<S> slope;
+  };
+
+  Estimate estimate(const S& x) const {
+    if (kind_ == '1') return {-x, {one_, one_}};
+    if (kind_ == '2') return {half_ * x * x, {-x, x}};
     return k3_form_ == kEveryForm ? widest(x) : k3(x, k3_form_);
   }
 
-  Term<S> k3(const S& x, std::size_t form) const {
+  Estimate k3(const S& x, std::size_t form) const {
     // The limit, not inf - inf (C3).
     return choose(
         value_of(x) == INFINITY,
         [&] {
-          return Term<S>{x, -x};
+          return Estimate{x, {-x, x}};
         },
         [&] { return finite_k3(x, form); });
   }
 
-  Term<S> finite_k3(const S& x, std::size_t form) const {
-    if (form == 0) {
-      const S grown = expm1(x);
-      return {grown - x, -grown};
-    }
-    if (form == 1) {
-      const S grown = expm1(x);
-      return {grown - x, one_ - (grown + one_)};
+  Estimate finite_k3(const S& x, std::size_t form) const {
+    if (form <= 1) {
+      const S grown = expm1(x), power = grown + one_;
+      return {grown - x, {form == 0 ? -grown : one_ - power, power}};
     }
     const S power = exp(x);
-    return {form == 2 ? power - x - one_ : power - one_ - x, one_ - power};
+    return {form == 2 ? power - x - one_ : power - one_ - x, {one_ - power, power}};
   }
 
-  Term<S> widest(const S& x) const {
-    Term<S> all = k3(x, 0);
+  Estimate widest(const S& x) const {
+    Estimate all = k3(x, 0);
     for (std::size_t form = 1; form < kK3Forms.size(); ++form) {
-      const Term<S> next = k3(x, form);
-      all = {either(all.value, next.value), either(all.slope, next.slope)};
+      const Estimate next = k3(x, form);
+      all.value = either(all.value, next.value);
+      all.slope.sum = either(all.slope.sum, next.slope.sum);
     }
     return all;
   }

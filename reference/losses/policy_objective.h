@@ -49,8 +49,8 @@ class PolicyObjective {
       const Token token = at(s, t, log_prob[i], w.value, weight);
       per_token_(store(Stage::per_token, token.value), s, t);
       loss.add(weighted_within(weight * token.value, token.policy, advantage_(s, t)));
-      gradient[i] = kl_weighted_ ? product(scale, kl_penalty_, w.value, token.kl_slope)
-                                 : product(scale, kl_penalty_, token.kl_slope);
+      gradient[i] = kl_weighted_ ? distributed(token.kl_slope, scale, kl_penalty_, w.value)
+                                 : distributed(token.kl_slope, scale, kl_penalty_);
       if (sequence_level_) {
         through_shared.add(through(w, scale, token.policy_slope));
         through_shared.add(through(w, scale, kl_penalty_, token.kl_weight_slope));
@@ -75,7 +75,8 @@ class PolicyObjective {
   /// with respect to log_prob. They stay apart, since the chain rule multiplies each by all that
   /// stands before it.
   struct Token {
-    S value, policy, policy_slope, kl_weight_slope, kl_slope;
+    S value, policy, policy_slope, kl_weight_slope;
+    Cancelling<S> kl_slope;
   };
 
   S log_ratio(std::int64_t s, std::int64_t t, const S& log_prob) const {
@@ -85,7 +86,7 @@ class PolicyObjective {
   Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight,
            const S& scale) const {
     const Term<S> policy = surrogate_(weight, advantage_(s, t), scale);
-    if (!penalised_) return {policy.value, policy.value, policy.slope, S(0), S(0)};
+    if (!penalised_) return {policy.value, policy.value, policy.slope, S(0), {S(0), S(0)}};
     const auto k = kl_(log_prob, ref_log_prob_(s, t), kl_weighted_ ? &weight : nullptr);
     const S value = policy.value + kl_penalty_ * k.value;
     return {value, policy.value, policy.slope, k.weight_slope, k.slope};
