@@ -22,7 +22,8 @@ GRPO = ("trl.trainer.grpo_trainer",)
 DISTILLATION = "trl.trainer.distillation_trainer"
 TILES = ("trl.kernels.chunked_divergence", "trl.kernels.chunked_logprob")
 SCORES = "trl.trainer.utils"
-release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES))
+SDPO = ("trl.experimental.sdpo.sdpo_trainer", "trl.experimental.sdpo.loss_utils")
+release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES, *SDPO))
 trainers: dict = {}
 
 
@@ -49,6 +50,42 @@ def server(student_logits: Tensor, support_token: Tensor, teacher_log_prob: Tens
     if beta == 0:
         return self._compute_server_forward_kl_loss(teacher, student, label)
     return self._compute_server_sparse_top_1_divergence_loss(teacher, student, support_token[..., 0], label)
+
+
+def sdpo(student_logits: Tensor, support_token: Tensor, teacher_log_prob: Tensor, label: Tensor, beta: float,
+         temperature: float, tail: float) -> Tensor:
+    valid = label != -100
+    if len(valid.sum(-1).unique()) != 1:
+        raise NotImplementedError("each sequence is averaged by itself, which is the mean where all are as long")
+    if bool((support_token.sort().values.diff() == 0)[valid].any()):
+        raise NotImplementedError("the tokens of a top-k are distinct")
+    token = label.long().clamp(min=0)
+    nothing = token[:, :0]
+    self = object.__new__(trainer("_compute_server_distillation_loss", SDPO))
+    self.state, self._last_loaded_step = SimpleNamespace(global_step=0), 0
+    self.accelerator, self.model_kwarg_keys, self.temperature = SimpleNamespace(gather=lambda x: x), (), temperature
+    self._metrics = defaultdict(lambda: defaultdict(list))
+    self.args = SimpleNamespace(distillation_mode="topk_logits", distillation_add_tail=bool(tail),
+                                distillation_alpha=beta, distillation_is_clip=None)
+    self._get_teacher_token_logprobs_from_server = lambda *request: {
+        "actual_logprobs": teacher_log_prob[..., 0], "topk_logprobs": teacher_log_prob,
+        "topk_token_ids": support_token.clamp(min=0)}
+    # What a model answers at the last position belongs to the token after it.
+    model = Model(F.pad(student_logits, (0, 0, 0, 1)))
+    return self._compute_server_distillation_loss(
+        model, {"completion_ids": token, "completion_mask": valid, "prompt_ids": nothing, "prompt_mask": nothing})
+
+
+class Model:
+    """That answers with these logits."""
+
+    training = True
+
+    def __init__(self, logits: Tensor) -> None:
+        self.logits = logits
+
+    def __call__(self, **inputs: Tensor) -> SimpleNamespace:
+        return SimpleNamespace(logits=self.logits)
 
 
 def gkd(student_logits: Tensor, teacher_logits: Tensor, label: Tensor, beta: float, temperature: float,
