@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "reference/scalar.h"
+#include "reference/sums.h"
 
 /// Rule B2: what is made of infinities that were stored.
 namespace lossgate::reference {
@@ -79,6 +81,31 @@ TEST_F(StoredInfinity, HasThePeakOfTheFiniteNumbersThatItMet) {
   EXPECT_GE((spoilt * stored(3.0)).peak, 1e39);
   EXPECT_FALSE(exp(low - computed(3e38L, 1e38)).is_exact_zero());
   EXPECT_TRUE(exp(low - stored(max_finite(Dtype::f32))).is_exact_zero());
+}
+
+TEST_F(StoredInfinity, IsAsExactInASumOfManyAsInOneOfTwo) {
+  const Tracked low = stored(-kInfinity), high = stored(kInfinity), open = computed(3.0L, 0.1);
+  const auto sum_of = [](std::initializer_list<Tracked> terms) {
+    Sum<Tracked> sum(8);
+    for (const Tracked& term : terms) sum.add(term);
+    return sum;
+  };
+  const Tracked half = stored(0.5), scale = stored(-2.0);
+  for (const Sum<Tracked>& sum :
+       {sum_of({low}), sum_of({low, low, Tracked{}}), sum_of({open, low, stored(2.0)})}) {
+    for (const Tracked& whole :
+         {sum.value(), sum.scaled(half), sum.accumulated(4), sum.accumulated(4, half, scale)}) {
+      EXPECT_TRUE(tracking::is_stored_infinity(whole));
+      EXPECT_EQ(whole.v, -kInfinity);
+      EXPECT_TRUE(exp(whole).is_exact_zero());
+    }
+  }
+  // Of one sign each, they make a NaN about which nothing can be said.
+  EXPECT_TRUE(std::isnan(sum_of({low, open, high}).value().v));
+  EXPECT_EQ(sum_of({low, open, high}).accumulated(4, half).err, kInfinity);
+  // What overflows in f32 on the way may have met it there.
+  EXPECT_FALSE(exp(sum_of({stored(3e38), low, stored(3e38)}).value()).is_exact_zero());
+  EXPECT_EQ(sum_of({low, computed(1.0L, 0.0, 1.0, 0.25)}).value().half, 0.25);
 }
 
 }  // namespace

@@ -79,6 +79,10 @@ class Sum<Tracked> {
 
   void add(const Tracked& term) {
     if (term.is_exact_zero()) return;
+    if (tracking::is_stored_infinity(term)) {
+      infinities_ = infinities_ + term;
+      return;
+    }
     total_.add(term.v);
     const double magnitude = tracking::magnitude(term.v);
     magnitudes_ += magnitude + term.half;
@@ -89,7 +93,30 @@ class Sum<Tracked> {
     terms_ += 1.0;
   }
 
-  Tracked value() const {
+  /// An infinity that was stored is as exact in a sum of many terms as in one of two.
+  Tracked value() const { return finite() + infinities_; }
+
+  template <class... Factors>
+  Tracked scaled(const Factors&... factors) const {
+    if (terms_ == 0.0) return infinities_;
+    return tracking::scaled_last(value(), std::max(positive_, negative_) + half_, factors...);
+  }
+
+  template <class... Factors>
+  Tracked accumulated(std::int64_t parts, const Factors&... factors) const {
+    Tracked whole = value();
+    if constexpr (sizeof...(factors) > 0) whole = scaled(factors...);
+    if (parts <= 1 || terms_ == 0.0 || tracking::is_stored_infinity(whole)) return whole;
+    const Store& rule = tracking::current->stage(Stage::accumulate);
+    const double steps = static_cast<double>(parts) + 1.0;  // and the average over ranks, undone
+    return tracking::finish(
+        whole.v, whole.err + steps * (tracking::product(rule.roundoff, magnitudes_) + rule.eta),
+        whole.peak, whole.half);
+  }
+
+ private:
+  /// Without the infinities that were stored.
+  Tracked finite() const {
     if (terms_ == 0.0) return {};
     const SumRule& rule = rule_ ? *rule_ : tracking::current->sum;
     // Adding a zero is exact, so no term meets more roundings than there are other terms.
@@ -104,25 +131,6 @@ class Sum<Tracked> {
         std::max({peak_, positive_, negative_}), half_);
   }
 
-  template <class... Factors>
-  Tracked scaled(const Factors&... factors) const {
-    if (terms_ == 0.0) return {};
-    return tracking::scaled_last(value(), std::max(positive_, negative_) + half_, factors...);
-  }
-
-  template <class... Factors>
-  Tracked accumulated(std::int64_t parts, const Factors&... factors) const {
-    Tracked whole = value();
-    if constexpr (sizeof...(factors) > 0) whole = scaled(factors...);
-    if (parts <= 1 || terms_ == 0.0) return whole;
-    const Store& rule = tracking::current->stage(Stage::accumulate);
-    const double steps = static_cast<double>(parts) + 1.0;  // and the average over ranks, undone
-    return tracking::finish(
-        whole.v, whole.err + steps * (tracking::product(rule.roundoff, magnitudes_) + rule.eta),
-        whole.peak, whole.half);
-  }
-
- private:
   /// (1 + u)^n - 1, given n u: thousands of additions in a 16-bit format compound, on what was
   /// computed, which is the terms with their errors.
   static double compounded(double nu) { return nu < 0x1p-7 ? nu : std::expm1(nu); }
@@ -132,6 +140,7 @@ class Sum<Tracked> {
   const SumRule* rule_;
   double magnitudes_ = 0.0, positive_ = 0.0, negative_ = 0.0;
   double err_ = 0.0, half_ = 0.0, peak_ = 0.0, terms_ = 0.0;
+  Tracked infinities_;
 };
 
 }  // namespace lossgate::reference
