@@ -26,6 +26,18 @@ Lanes lanes_of(double v, double err, double half = 0.0) {
   return {all_lanes(v), all_lanes(err), all_lanes(std::fabs(v)), all_lanes(half)};
 }
 
+TEST_F(LanesTest, AreExactZerosWhereTrackedScalarsAre) {
+  for (const double v : {0.0, 1.0}) {
+    for (const double err : {0.0, 1.0}) {
+      for (const double half : {0.0, 1.0}) {
+        const Tracked expected{v, err, v, half};
+        EXPECT_EQ(lanes_of(v, err, half).is_exact_zero()[0], expected.is_exact_zero() ? -1 : 0)
+            << v << " +- " << err << ", " << half;
+      }
+    }
+  }
+}
+
 TEST_F(LanesTest, DoNotTellABranchAtTheEdgeOfItsMargin) {
   const double err = 0x1p-20, bound = kThreshold * err;
   for (const double off : {-0.5, -0x1p-10, -0x1p-15, -0x1p-17, 0.0, 0x1p-17, 0x1p-15, 0.5}) {
@@ -93,10 +105,15 @@ TEST_F(LanesTest, DoubtWhatIsNotFiniteAndWhatMayNotFit) {
 
 TEST_F(LanesTest, DoubtAnAnalysisAtTheEdgeOfWhereItBreaks) {
   for (const double slacks : {-1e3, -2.0, -0.5, 0.5, 2.0, 1e3}) {
-    const double off = 0.1 + slacks * kFilterSlack;  // of the scale on which exp bends
-    scope.doubt = {};
-    exp(lanes_of(1.0, off / kThreshold));
-    EXPECT_EQ(any(scope.doubt), slacks > -1.0) << slacks;
+    const double off = 0.1 + slacks * kFilterSlack;  // of the scale on which each of them bends
+    const auto doubts = [&](const auto& f) {
+      scope.doubt = {};
+      f(lanes_of(1.0, off / kThreshold));
+      return any(scope.doubt);
+    };
+    EXPECT_EQ(doubts([](const Lanes& x) { return exp(x); }), slacks > -1.0) << slacks;
+    EXPECT_EQ(doubts([](const Lanes& x) { return expm1(x); }), slacks > -1.0) << slacks;
+    EXPECT_EQ(doubts([](const Lanes& x) { return sigmoid(x); }), slacks > -1.0) << slacks;
   }
 }
 
@@ -169,6 +186,19 @@ TEST_F(LanesTest, DoubtASumThatOverflowsBeforeItIsScaledHoweverItIsScaled) {
       scaled_sum(lanes_of(factor, 0.0), lanes_of(1.0, 0.0), part, part, -part);
       const double most = 3.0 * share;  // as if all had one sign
       EXPECT_EQ(any(scope.doubt), most > std::min(factor, 1.0)) << factor << ", " << share;
+    }
+  }
+}
+
+TEST_F(LanesTest, DoubtASumThatOverflowsBeforeItIsScaledByWhatOneOfItsTermsLeavesOpen) {
+  const double part = 0.2 * max_finite(Dtype::f32);
+  for (const double open : {1.0, 3.0}) {
+    for (std::size_t of = 0; of < 3; ++of) {
+      Lanes parts[] = {lanes_of(part, 0.0), lanes_of(part, 0.0), lanes_of(-part, 0.0)};
+      parts[of].half = all_lanes(open * part);
+      scope.doubt = {};
+      scaled_sum(lanes_of(1.0, 0.0), lanes_of(1.0, 0.0), parts[0], parts[1], parts[2]);
+      EXPECT_EQ(any(scope.doubt), open > 2.0) << open << ", " << of;
     }
   }
 }
