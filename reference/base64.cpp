@@ -22,8 +22,8 @@ constexpr std::array<std::uint8_t, 256> kBits = [] {
 }  // namespace
 
 std::optional<std::vector<std::uint8_t>> read_base64(std::string_view text, std::int64_t bytes) {
-  if (bytes < 0 || text.size() % 4 != 0) return std::nullopt;
-  const auto size = static_cast<std::size_t>(bytes);
+  if (text.size() % 4 != 0) return std::nullopt;
+  const auto size = static_cast<std::size_t>(bytes);  // a negative one is larger than any text
   const std::size_t groups = text.size() / 4;
   if (groups != size / 3 + (size % 3 != 0)) return std::nullopt;
   const std::size_t padding = groups * 3 - size;

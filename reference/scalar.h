@@ -36,7 +36,7 @@ struct Entry {
 template <>
 struct Entry<Tracked> {
   static Tracked stored(double value, std::int64_t /*key*/) {
-    if (value != value) return {value, tracking::kInfinity, tracking::kInfinity, 0.0};
+    if (value != value) return {value, tracking::kInfinity, tracking::kInfinity};
     const double size = std::fabs(value);
     return {value, size < tracking::current->flush ? size : 0.0, std::isinf(value) ? 0.0 : size,
             0.0};

@@ -154,9 +154,6 @@ LOSSGATE_LANEWISE Lanes operator/(const Lanes& a, const Lanes& b) {
           or_zero(nonzero, larger(larger(a.peak, b.peak), mv)), or_zero(nonzero, half)};
 }
 
-LOSSGATE_LANEWISE Lanes& operator+=(Lanes& a, const Lanes& b) { return a = a + b; }
-LOSSGATE_LANEWISE Lanes& operator*=(Lanes& a, const Lanes& b) { return a = a * b; }
-
 // ---- elementary functions -----------------------------------------------------------------------
 
 namespace lanes {

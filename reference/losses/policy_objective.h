@@ -86,7 +86,8 @@ class PolicyObjective {
   Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight,
            const S& scale) const {
     const Term<S> policy = surrogate_(weight, advantage_(s, t), scale);
-    if (!penalised_) return {policy.value, policy.value, policy.slope, S(0), {S(0), S(0)}};
+    // The penalty, which is 0, multiplies what is left out.
+    if (!penalised_) return {policy.value, policy.value, policy.slope, {}, {}};
     const auto k = kl_(log_prob, ref_log_prob_(s, t), kl_weighted_ ? &weight : nullptr);
     const S value = policy.value + kl_penalty_ * k.value;
     return {value, policy.value, policy.slope, k.weight_slope, k.slope};

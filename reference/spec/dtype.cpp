@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/spec/dtype.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -66,16 +67,11 @@ std::uint16_t pack16(Dtype dtype, double value) {
   }
   if (std::isinf(value)) return static_cast<std::uint16_t>(sign | (all_ones << fraction_bits));
   const double magnitude = std::fabs(value);
-  if (magnitude < power_of_two(format.min_exponent)) {
-    const auto fraction = magnitude * power_of_two(fraction_bits - format.min_exponent);
-    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(fraction));
-  }
-  const int exponent = exponent_of(magnitude);
-  const auto significand =
-      static_cast<std::uint16_t>(magnitude * power_of_two(fraction_bits - exponent));
-  const auto biased = static_cast<std::uint16_t>(exponent + format.max_exponent);
-  return static_cast<std::uint16_t>(sign | (biased << fraction_bits) |
-                                    (significand & ((1u << fraction_bits) - 1)));
+  const int exponent = std::max(exponent_of(magnitude), format.min_exponent);
+  const auto significand = static_cast<int>(magnitude * power_of_two(fraction_bits - exponent));
+  // The leading bit, which a subnormal number lacks, carries into the exponent.
+  const int bits = ((exponent - format.min_exponent) << fraction_bits) + significand;
+  return static_cast<std::uint16_t>(sign | bits);
 }
 
 }  // namespace
