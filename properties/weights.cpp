@@ -111,10 +111,11 @@ RowFactors row_factors(const Reading& reading) {
   // The loss speaks for every sequence.
   const RowFactor common = clearest.begin()->second;
   const BatchCounts counts(reading.study());
+  RowFactors every;
   for (std::size_t row = 0; row < counts.row_tokens.size(); ++row) {
-    if (counts.row_tokens[row] > 0.0) clearest[row] = common;
+    if (counts.row_tokens[row] > 0.0) every.emplace(row, common);
   }
-  return clearest;
+  return every;
 }
 
 }  // namespace lossgate::properties

@@ -28,7 +28,7 @@ double token_weight(const LossSpec& spec, Reduction reduction, const BatchCounts
 
 /// The quotient of answer and formula, known up to an error.
 struct RowFactor {
-  double value = 1.0, error = 0.0;
+  double value, error;
   bool is(double predicted) const;
 };
 using RowFactors = std::map<std::size_t, RowFactor>;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
@@ -63,11 +64,19 @@ TEST(RowFactors, OfTheLossAreThoseOfEverySequenceThatHasAToken) {
   const auto doubled = answering("grpo", nullptr, [](const Case&, LossResult& result) {
     change_each(output(result, "loss"), [](double x) { return 2.0 * x; });
   });
-  const auto reading = Reading::of(grpo(), doubled, ragged());
-  ASSERT_TRUE(reading);
-  const RowFactors factors = row_factors(*reading);
-  ASSERT_EQ(factors.size(), 2U);
-  for (const std::size_t row : {0, 1}) EXPECT_TRUE(factors.at(row).is(2.0));
+  for (const std::int64_t empty : {0, 1, 2}) {
+    Case c = grpo_case(3, 4);
+    for (std::int64_t t = 0; t < 4; ++t) mask_out(c, empty, t);
+    const auto reading = Reading::of(grpo(), doubled, c);
+    ASSERT_TRUE(reading);
+    const RowFactors factors = row_factors(*reading);
+    EXPECT_EQ(factors.size(), 2U) << empty;
+    for (const std::size_t row : {0, 1, 2}) {
+      const auto factor = factors.find(row);
+      ASSERT_EQ(factor != factors.end(), std::cmp_not_equal(row, empty)) << row;
+      if (factor != factors.end()) EXPECT_TRUE(factor->second.is(2.0));
+    }
+  }
 }
 
 }  // namespace
