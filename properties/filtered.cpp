@@ -25,12 +25,14 @@ using reference::Mask;
 using reference::or_zero;
 using reference::size_of_each;
 
-/// The largest that the reference may have in each place.
+/// What double has times these is surely less, or more, than what the reference has.
+constexpr double kLess = 1.0 - 2.0 * kFilterSlack, kMore = 1.0 + 2.0 * kFilterSlack;
+
+/// What the reference may have that leaves least room. The error counts T times beside value and
+/// half-width, which are off by its slack.
 template <class Expected>
 Expected at_most(const Expected& x) {
-  const auto more = kFilterSlack * x.err;
-  const auto peak = x.peak + kFilterSlack * x.peak + more;
-  return {magnitude_of(x) + more, x.err + more, peak, x.half + more};
+  return {x.v, kMore * x.err, kMore * x.peak, x.half};
 }
 
 /// What was counted of entries that surely hold, several at a time.
@@ -38,7 +40,6 @@ class Count {
  public:
   /// Which of these do; none that is not finite.
   Mask add(const Formats& formats, Doubles actual, const Lanes& x) {
-    constexpr double kLess = 1.0 - 2.0 * kFilterSlack, kMore = 1.0 + 2.0 * kFilterSlack;
     const Doubles open = kFilterSlack * x.err;  // of the value, of the half-width and of its store
     const auto [exempt, scaled, allowed] = allowance_unless_zero(formats, x, false);
     const Doubles excess = size_of_each(actual - x.v) - exempt + 3.0 * open;

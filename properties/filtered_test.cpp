@@ -122,14 +122,42 @@ TEST(Filtered, TheLargestRatioStaysBesideWhatIsOffByNoMoreThanItsStore) {
   expect_same(*fast, slow);
 }
 
-TEST(Filtered, OfNoEntryNothingIsSaid) {
-  const reference::Loss& loss = *reference::find_loss("advantage_scaling");
+/// A case of zeros, so large.
+Case zeros_of(const reference::Loss& loss, std::int64_t sequences, std::int64_t tokens) {
   Case c = ordinary_case(loss.signature.id, Dtype::f32);
-  c.shape[Axis::sequences] = 0;
+  c.shape[Axis::sequences] = sequences;
+  c.shape[Axis::tokens] = tokens;
   for (const Field& field : loss.signature.fields) {
     Tensor& tensor = c.batch.at(field.name);
     tensor = Tensor::zeros(tensor.dtype, c.shape.of(field.axes));
   }
+  return c;
+}
+
+TEST(Filtered, NothingMustBeFiniteWhereTheOneSlopeOverflowsOnTheWay) {
+  const reference::Loss& loss = *reference::find_loss("kl_penalty");
+  Case c = zeros_of(loss, 1, 1);
+  for (const char* limit : {"kl_input_clamp", "kl_output_clamp", "log_ratio_clamp"}) {
+    c.spec.set(limit, None{});
+  }
+  c.spec.set("kl_weighted", 1.0);
+  // A backward has exp(88.5) exp(0.25), which f32 has not, on the way to exp(88.5) (1 - exp(0.25)).
+  c.batch.at("old_log_prob").set(0, -88.5);
+  c.batch.at("ref_log_prob").set(0, 0.25);
+  c.batch.at("mask").set(0, 1.0);
+  const auto asked = answering(loss.signature.id, nullptr);
+  for (const bool filtered : {true, false}) {
+    CaseStudy study(loss, c);
+    study.filtered = filtered;
+    Evaluation evaluation(study, asked);
+    EXPECT_EQ(find_property("finite_forward")->check(evaluation).verdict, Verdict::held);
+    EXPECT_EQ(find_property("finite_backward")->check(evaluation).reason, "no trigger") << filtered;
+  }
+}
+
+TEST(Filtered, OfNoEntryNothingIsSaid) {
+  const reference::Loss& loss = *reference::find_loss("advantage_scaling");
+  const Case c = zeros_of(loss, 0, 5);
   const auto asked = answering(loss.signature.id, nullptr);
   for (const bool filtered : {true, false}) {
     CaseStudy study(loss, c);
