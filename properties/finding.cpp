@@ -23,9 +23,8 @@ Case tamed(const Case& base, const ReachAxis& axis, double share) {
   const Tensor* twin = axis.towards.empty() ? nullptr : &base.batch.at(axis.towards);
   for (std::int64_t i = 0; i < field.size(); ++i) {
     const double target = twin ? twin->at(i) : 0.0;
-    const double value = field.at(i);
-    if (!std::isfinite(value) || !std::isfinite(target)) continue;
-    field.set(i, target + share * (value - target));
+    const double far = field.at(i) - target;
+    if (std::isfinite(far)) field.set(i, target + share * far);
   }
   return c;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <ranges>
 #include <vector>
 
 #include "properties/behind_mask.h"
@@ -104,10 +105,9 @@ Case likeliest_first(const LossSignature& signature, const Case& c) {
   const std::int64_t vocab = c.shape[Axis::vocab];
   const Tensor& logits = c.batch.at(leader->name);
   for (std::int64_t position = 0; position * vocab < logits.size(); ++position) {
-    std::int64_t first = 0;
-    for (std::int64_t v = 0; v < vocab; ++v) {
-      if (logits.at(position * vocab + v) > logits.at(position * vocab + first)) first = v;
-    }
+    const auto logit = [&](std::int64_t v) { return logits.at(position * vocab + v); };
+    const std::int64_t first =
+        *std::ranges::max_element(std::views::iota(std::int64_t{0}, vocab), {}, logit);
     for (const Field& field : signature.fields) {
       if (!is_positional(field)) continue;
       Tensor& tensor = result.batch.at(field.name);

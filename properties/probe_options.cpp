@@ -51,13 +51,12 @@ bool reads_bounds_around_one(const LossSignature& signature, const Reading& read
     const bool bound = option.name.ends_with("_low") || option.name.ends_with("_high");
     if (bound && number_of(reading.given().spec, option)) bounds.push_back(&option);
   }
-  for (const double sign : {1.0, -1.0}) {
+  for (const double one : {1.0, -1.0}) {
     Case c = reading.given();
     for (const Option* option : bounds) {
       const double own = *number_of(reading.given().spec, *option);
       const bool low = option->name.ends_with("_low");
-      c.spec.set(option->name,
-                 sign > 0.0 ? (low ? 1.0 - own : 1.0 + own) : (low ? 1.0 - own : own - 1.0));
+      c.spec.set(option->name, low ? 1.0 - own : own + one);
     }
     if (!bounds.empty() && reading.answers(c)) return true;
   }

@@ -187,8 +187,14 @@ TEST(ProbeLogits, MovesTheLabelsWithTheTokens) {
       output(result, "gradient.logits").set(p * vocab, kNan);
     });
   });
-  expect_shown(fake, impossible_first(), "infinity minus infinity",
-               "right where the likeliest token comes first in the vocabulary");
+  Case c = impossible_first();
+  const char* because = "right where the likeliest token comes first in the vocabulary";
+  expect_shown(fake, c, "infinity minus infinity", because);
+  for (std::int64_t v = 0; v < c.shape[Axis::vocab]; ++v) {
+    c.batch.at("logits").set(v, v == 0 ? 5.0 : -HUGE_VAL);  // there the first is the likeliest
+  }
+  c.batch.at("label").set(0, 0.0);
+  expect_shown(fake, c, "infinity minus infinity", because);
 }
 
 TEST(ProbeLogits, SaysNothingOfALossThatIsGivenNone) {

@@ -126,8 +126,7 @@ bool cut_text(const LossSignature& signature, Case& c, std::uint64_t pick) {
   return spoil_one(signature, c, pick, [&](Json& message) {
     std::vector<std::string> texts;
     for (const auto& [key, value] : message.items()) {
-      const bool text = key.ends_with("_b64") && value.is_string();
-      if (text && value != "") texts.push_back(key);
+      if (value.is_string() && value != "") texts.push_back(key);
     }
     if (texts.empty()) return false;
     std::string text = message[texts[(pick >> 8) % texts.size()]];
