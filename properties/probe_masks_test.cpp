@@ -6,9 +6,11 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
+#include "reference/given_case.h"
 
 namespace lossgate::properties {
 namespace {
@@ -78,6 +80,23 @@ TEST(ProbeMaskedTerms, TakesAValueAtAMaskedPositionForNoGradient) {
   EXPECT_EQ(diagnosed(filled, ordinary_case("grpo")).because, "");
 }
 
+TEST(ProbeMaskedTerms, TakesManyNumbersThatTheFormulaHasForNoFillers) {
+  const auto off = answering("teacher_payload", nullptr, [](const Case&, LossResult& result) {
+    Tensor& teacher = output(result, "token_log_prob");
+    for (std::int64_t i = 0; i < teacher.size(); ++i) {
+      teacher.set(i, -7.0 - static_cast<double>(i));
+    }
+  });
+  reference::SmallCases cases(*reference::find_signature("teacher_payload"), 2);
+  Case c = cases.draw(Dtype::f64);
+  while (c.shape[Axis::tokens] * c.shape[Axis::support] < 8) c = cases.draw(Dtype::f64);
+  std::vector<std::byte>& text = c.batch.at("payload").bytes;
+  for (std::size_t i = 1, seen = 0; i < text.size(); ++i) {
+    if (text[i - 1] == std::byte{'.'}) text[i] = static_cast<std::byte>("123"[seen++ % 3]);
+  }
+  EXPECT_NE(diagnosed(off, c).cause, "masked data leaks");
+}
+
 TEST(ProbeBehindMask, SeesWhatBreaksTheLossWhereOrdinaryNumbersDoSoToo) {
   const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     for (const bool valid : {true, false}) {
@@ -137,6 +156,19 @@ TEST(ProbeExponents, SaysNothingWhereWhatIsWrongIsANumber) {
   Case c = ordinary_case("grpo");
   c.batch.at("old_log_prob").set(0, c.batch.at("log_prob").at(0) - 1000.0);
   EXPECT_NE(diagnosed(off, c).cause, "clamp after exp");
+}
+
+TEST(ProbeExponents, NamesASquareThatOverflowsInTheNarrowestFormat) {
+  auto square = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t p) {
+      const double d = c.batch.at("value").at(p) - c.batch.at("return").at(p);
+      if (d * d > max_finite(Dtype::f16)) output(result, "loss").set(0, HUGE_VAL);
+    });
+  });
+  square.arithmetic = [](Dtype stored) { return plain_arithmetic(stored, ""); };
+  Case c = ordinary_case("value_clip", Dtype::f16);
+  c.batch.at("value").set(0, 300.0);  // half of its square is 45,000
+  EXPECT_EQ(diagnosed(square, c).cause, "overflow of a square or sum");
 }
 
 TEST(ProbeLogits, IsLessSureOfAnUnshiftedLogitThatLeavesNumbers) {

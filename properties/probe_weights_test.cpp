@@ -9,6 +9,7 @@
 
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
+#include "properties/probes.h"
 #include "properties/weights.h"
 
 namespace lossgate::properties {
@@ -164,6 +165,23 @@ TEST(ProbeRows, WantsAllNumbersOfTheOtherSequence) {
   expect_shown(paired(true), ordinary_case("grpo"), "pairing by position",
                "a sequence has the numbers of another one");
   EXPECT_NE(diagnosed(paired(false), ordinary_case("grpo")).cause, "pairing by position");
+}
+
+TEST(ProbeRows, SeesEachOfTwoSequencesThatHaveTheOthersNumbers) {
+  const auto exchanged = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    Tensor& gradient = output(result, "gradient.log_prob");
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      const double first = gradient.at(t);
+      gradient.set(t, gradient.at(tokens + t));
+      gradient.set(tokens + t, first);
+    }
+  });
+  const auto reading = Reading::of(grpo(), exchanged, grpo_case(3, 4, Dtype::f64));
+  ASSERT_TRUE(reading);
+  const Opinion opinion = other_row(*reading);
+  ASSERT_TRUE(opinion);
+  EXPECT_EQ(opinion->cause, "pairing by position");
 }
 
 TEST(ProbeRows, TakesNoZerosForTheNumbersOfAnotherSequence) {
