@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 
 namespace lossgate::properties {
@@ -61,6 +62,15 @@ TEST(RuleE7, WhatIsNotFiniteIsNoOpinionAboutTheFormula) {
     };
     EXPECT_TRUE(computes_another_formula(grpo(), fails, benign())) << left;
   }
+}
+
+TEST(RuleE7, WhereEveryNumberIsZeroNothingIsSaid) {
+  std::vector<Case> cases = benign();
+  for (std::size_t i = 1; i < cases.size(); ++i) {
+    cases[i].spec.set("kl_penalty", 0.0);
+    change_each(cases[i].batch.at("advantage"), [](double) { return 0.0; });
+  }
+  EXPECT_TRUE(computes_another_formula(grpo(), fake_grpo(Flaw::value_biased, 0.1), cases));
 }
 
 TEST(RuleE7, WithoutACaseThatItComputesNothingIsSaid) {

@@ -9,6 +9,7 @@
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 #include "properties/transforms.h"
+#include "reference/spec/elements.h"
 
 namespace lossgate::properties {
 namespace {
@@ -56,6 +57,16 @@ TEST(Invalid, LeavesAFieldOfOneTokenAndAllThatDifferentiates) {
   EXPECT_FALSE(spoilt("invalid extent", signature, one));
   for (Field& field : signature.fields) field.role = Role::differentiable;
   EXPECT_FALSE(spoilt("invalid extent", signature, two));
+}
+
+TEST(Invalid, PutsATwoIntoEveryMaskThatHasAnEntry) {
+  const LossSignature& signature = grpo().signature;
+  EXPECT_FALSE(spoilt("invalid mask", signature, grpo_case(2, 0)));
+  for (const std::int64_t tokens : {1, 3}) {
+    const auto invalid = spoilt("invalid mask", signature, grpo_case(1, tokens));
+    ASSERT_TRUE(invalid) << tokens;
+    EXPECT_EQ(std::ranges::count(elements_of(invalid->c.batch.at(signature.mask)), 2.0), 1);
+  }
 }
 
 TEST(Invalid, PutsAFractionBetweenTheEndsOfAnOptionOfWholeNumbers) {
@@ -132,6 +143,17 @@ TEST(Padded, AppliesWhereTheSignatureAllowsIt) {
   EXPECT_TRUE(kPadded.apply(signature, c, c));
   signature.tokens_paddable = false;
   EXPECT_FALSE(kPadded.apply(signature, c, c));
+}
+
+TEST(Step, LeavesABatchWithoutPositionsAsItIs) {
+  const LossSignature& signature = grpo().signature;
+  for (const Case& c : {grpo_case(2, 0), grpo_case(0, 2)}) {
+    const auto moved = kStepForward.apply(signature, c, c);
+    ASSERT_TRUE(moved);
+    for (const Field& field : signature.fields) {
+      EXPECT_EQ(moved->c.batch.at(field.name), c.batch.at(field.name)) << field.name;
+    }
+  }
 }
 
 TEST(ZeroAdvantage, HasZerosOfEitherSign) {

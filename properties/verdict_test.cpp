@@ -31,6 +31,7 @@ TEST(Violation, OfAnAnswerWithoutNumbersShowsNone) {
           violation->half_width, violation->error_ratio}) {
       EXPECT_EQ(number, 0.0);
     }
+    EXPECT_EQ(violation->place.index, -1);
     EXPECT_EQ(violation->place.sequence, -1);
     EXPECT_EQ(violation->place.token, -1);
   }
