@@ -47,6 +47,19 @@ TEST(ProbeFilteredGradient, WantsLostEntriesToBeSmallBesideTheLargestWhateverIts
   }
 }
 
+TEST(ProbeFilteredGradient, WantsLostEntriesToBeSmallerThanAllThatAreKept) {
+  const auto fake = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
+    if (c.upstream == 1.0) return;
+    Tensor& gradient = output(result, "gradient.logits");
+    const double largest = largest_of(gradient);
+    change_each(gradient, [&](double g) {
+      const double share = std::fabs(g) / largest;
+      return share > 0x1p-13 && share < 0x1p-10 ? 0.0 : g;
+    });
+  });
+  EXPECT_NE(diagnosed(fake, of_all_sizes(0x1p-12)).cause, "gradient filtered");
+}
+
 /// How many entries have another number.
 int differing(const Tensor& a, const Tensor& b) {
   int count = 0;

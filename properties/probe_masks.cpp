@@ -45,10 +45,9 @@ std::optional<Case> filled_behind_mask(const LossSignature& signature, Case c, d
 std::set<OutputKind> different_outputs(const Reading& a, const Reading& b) {
   std::set<OutputKind> kinds;
   for (const OutputInfo& output : a.outputs()) {
-    const Tensor* first = a.result().find(output.name);
-    const Tensor* second = b.result().find(output.name);
-    for (std::int64_t i = 0; first && second && i < first->size(); ++i) {
-      const double x = first->at(i), y = second->at(i);
+    const Tensor &first = *a.result().find(output.name), &second = *b.result().find(output.name);
+    for (std::int64_t i = 0; i < first.size(); ++i) {
+      const double x = first.at(i), y = second.at(i);
       if (x != y && !(std::isnan(x) && std::isnan(y))) kinds.insert(output.kind);
     }
   }

@@ -80,6 +80,30 @@ TEST(ProbeMaskedTerms, TakesAValueAtAMaskedPositionForNoGradient) {
   EXPECT_EQ(diagnosed(filled, ordinary_case("grpo")).because, "");
 }
 
+TEST(ProbeMaskedTerms, TellsDataFromAnotherFillerWhereNoPlainCaseIsKnown) {
+  const auto answered = [](double (*number)(std::int64_t)) {
+    return answering("teacher_payload", nullptr, [number](const Case&, LossResult& result) {
+      Tensor& teacher = output(result, "token_log_prob");
+      for (std::int64_t i = 0; i < teacher.size(); ++i) teacher.set(i, number(i));
+    });
+  };
+  reference::SmallCases cases(*reference::find_signature("teacher_payload"), 2);
+  Case c = cases.draw(Dtype::f64);
+  while (c.shape[Axis::tokens] * c.shape[Axis::support] < 4) c = cases.draw(Dtype::f64);
+  const auto data = answered([](std::int64_t i) { return -7.0 - static_cast<double>(i); });
+  const char* because = "there is data where the formula has a filler";
+  expect_shown(data, c, "masked data leaks", because);
+  EXPECT_NE(diagnosed(answered([](std::int64_t) { return -7.0; }), c).cause, "masked data leaks");
+  // Log-probs have another filler than tokens.
+  const auto both = answering("teacher_payload", nullptr, [](const Case&, LossResult& result) {
+    for (const char* name : {"token_log_prob", "token_id"}) {
+      Tensor& filled = output(result, name);
+      for (std::int64_t i = 0; i < filled.size(); ++i) filled.set(i, 7.0 + static_cast<double>(i));
+    }
+  });
+  expect_shown(both, c, "masked data leaks", because);
+}
+
 TEST(ProbeMaskedTerms, TakesManyNumbersThatTheFormulaHasForNoFillers) {
   const auto off = answering("teacher_payload", nullptr, [](const Case&, LossResult& result) {
     Tensor& teacher = output(result, "token_log_prob");

@@ -14,7 +14,6 @@
 
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
-#include "reference/given_case.h"
 #include "reference/spec/elements.h"
 
 namespace lossgate::properties {
@@ -94,21 +93,6 @@ TEST(ProbeBehindMask, SeesEveryKindOfNumberThatBreaksTheLoss) {
     expect_shown(broken_by(kind), ordinary_case("grpo"), "non-finite value behind a mask",
                  "data behind the mask that is not finite reaches the loss");
   }
-}
-
-TEST(ProbeMaskedTerms, TellsDataFromAnotherFillerWhereNoPlainCaseIsKnown) {
-  const auto answered = [](double (*number)(std::int64_t)) {
-    return answering("teacher_payload", nullptr, [number](const Case&, LossResult& result) {
-      Tensor& teacher = output(result, "token_log_prob");
-      for (std::int64_t i = 0; i < teacher.size(); ++i) teacher.set(i, number(i));
-    });
-  };
-  reference::SmallCases cases(*reference::find_signature("teacher_payload"), 2);
-  Case c = cases.draw(Dtype::f64);
-  while (c.shape[Axis::tokens] * c.shape[Axis::support] < 4) c = cases.draw(Dtype::f64);
-  const auto data = answered([](std::int64_t i) { return -7.0 - static_cast<double>(i); });
-  expect_shown(data, c, "masked data leaks", "there is data where the formula has a filler");
-  EXPECT_NE(diagnosed(answered([](std::int64_t) { return -7.0; }), c).cause, "masked data leaks");
 }
 
 TEST(ProbeEmpty, IsAskedWhereASequenceIsEmptyAndNowhereElse) {

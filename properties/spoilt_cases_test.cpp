@@ -9,6 +9,7 @@
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 #include "properties/transforms.h"
+#include "reference/given_case.h"
 #include "reference/spec/elements.h"
 
 namespace lossgate::properties {
@@ -66,6 +67,20 @@ TEST(Invalid, PutsATwoIntoEveryMaskThatHasAnEntry) {
     const auto invalid = spoilt("invalid mask", signature, grpo_case(1, tokens));
     ASSERT_TRUE(invalid) << tokens;
     EXPECT_EQ(std::ranges::count(elements_of(invalid->c.batch.at(signature.mask)), 2.0), 1);
+  }
+}
+
+TEST(NanAtValid, GoesToDataOfAPosition) {
+  const LossSignature& signature = *reference::find_signature("linear_grpo");
+  reference::SmallCases cases(signature, 3);
+  for (int i = 0; i < 40; ++i) {
+    const Case c = cases.draw(Dtype::f32);
+    const auto spoilt = kNanAtValid.apply(signature, c, c);
+    if (!spoilt) continue;
+    for (const Field& field : signature.fields) {
+      const bool changed = !(spoilt->c.batch.at(field.name) == c.batch.at(field.name));
+      EXPECT_TRUE(is_positional(field) || !changed) << field.name;
+    }
   }
 }
 
