@@ -22,7 +22,7 @@ by_python() {
   local kind=$1 script=$2
   shift 2
   "$python" "$script" --out "$records" --lossgate "$build/bin/lossgate" --commit "$(git describe --always --dirty --tags)" \
-    --command "ci/evidence.sh $effort $kind" "$effort" "${seed[@]}" "$@"
+    --command "ci/evidence.sh $effort $kind${seed[*]:+ ${seed[*]}}" "$effort" "${seed[@]}" "$@"
 }
 
 # What people use today needs torch, and Hypothesis, which .venv does not hold.
