@@ -186,6 +186,16 @@ TEST_F(Products, LeaveOpenWhichSquareIsLargerWhereTheEndsOfTheFactorsOverflow) {
   EXPECT_EQ(share_of_larger_square(far, open).half, 0.5);
 }
 
+TEST_F(Products, PassTheWholeGradientAtABoundOfAClamp) {
+  const Tracked bound = stored(1.0), below = stored(0.5), above = stored(2.0);
+  for (const Tracked& within : {at_most(below, bound), at_most(bound, bound),
+                                at_least(bound, bound), at_least(above, bound)}) {
+    EXPECT_TRUE(is_unit(within));
+  }
+  EXPECT_TRUE(at_most(above, bound).is_exact_zero());
+  EXPECT_TRUE(at_least(below, bound).is_exact_zero());
+}
+
 TEST_F(Products, LeaveTiesOpenWhereTheArithmeticSaysSo) {
   EXPECT_EQ(at_most(stored(1.0), stored(1.0)).half, 0.0);
   arithmetic_.ties_open = true;

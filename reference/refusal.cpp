@@ -87,9 +87,9 @@ std::optional<Refusal> refuse_fields(const LossSignature& signature, const Case&
 std::optional<Refusal> refuse_mask(const LossSignature& signature, const Case& c) {
   if (signature.mask.empty()) return std::nullopt;
   const Tensor& mask = c.batch.at(signature.mask);
-  std::byte bits{};  // of them all together: one look for most masks
+  std::byte bits{};  // of all entries together, which are bytes: one look for most masks
   for (std::byte byte : mask.bytes) bits |= byte;
-  if (size_of(mask.dtype) == 1 && bits <= std::byte{1}) return std::nullopt;
+  if (bits <= std::byte{1}) return std::nullopt;
   for (std::int64_t i = 0; i < mask.size(); ++i) {
     const double value = mask.at(i);
     if (value == 0.0 || value == 1.0) continue;

@@ -12,6 +12,15 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+TEST(HasEmptySequence, WhereNoPositionOfOneCounts) {
+  EXPECT_TRUE(has_empty_sequence({false, false}, 1));
+  EXPECT_FALSE(has_empty_sequence({false, true}, 1));
+  EXPECT_TRUE(has_empty_sequence({true, true, false, false}, 2));
+  EXPECT_FALSE(has_empty_sequence({true, false, false, true}, 2));
+  EXPECT_FALSE(has_empty_sequence({}, 3)) << "without a token there is nothing that counts";
+  EXPECT_FALSE(has_empty_sequence({}, 0));
+}
+
 TEST(Ordinary, NumbersStayAsTheyAreAndAllOthersBecomeOrdinary) {
   for (const Quantity quantity : {Quantity::log_prob, Quantity::advantage, Quantity::logit,
                                   Quantity::hidden_state, Quantity::value, Quantity::weight}) {
