@@ -96,6 +96,14 @@ TEST(TeacherMessage, IsReadFromEitherForm) {
   }
 }
 
+TEST(TeacherMessage, MayHavePromptsThatAreLongerThanItself) {
+  const std::string prompts = with(kJson, "[2,2]", "[90002,90002]");
+  const auto rows = std::get<TeacherRows>(
+      read_teacher_payload(case_of({with(prompts, "[3,5]", "[90003,90005]")}, 2, 3, 2)));
+  EXPECT_TRUE(is_same(
+      rows, std::get<TeacherRows>(read_teacher_payload(case_of({std::string(kJson)}, 2, 3, 2)))));
+}
+
 TEST(TeacherMessage, OfSeveralResponsesIsReadInTheirOrder) {
   const std::string json(kJson), binary(kBinary);
   const auto rows = std::get<TeacherRows>(read_teacher_payload(case_of({json, binary}, 4, 3, 2)));
@@ -114,6 +122,9 @@ TEST(TeacherMessage, IsRefusedWhereItIsNone) {
   }
   EXPECT_EQ(complaint(kJson, R"("logprobs")", R"("logprob")"),
             "response 0 has the unknown key 'logprob'");
+  EXPECT_EQ(complaint(kJson, "{", R"({"completion_lengths":[1,3],)"),
+            "response 0 has the unknown key 'completion_lengths'")
+      << "of the other form";
   EXPECT_EQ(complaint(kBinary, R"("completion_lengths":[1,3],)", ""),
             "response 0 lacks completion_lengths");
 }
