@@ -55,8 +55,10 @@ class PolicyObjective {
         through_shared.add(through(w, scale, token.policy_slope));
         through_shared.add(through(w, scale, kl_penalty_, token.kl_weight_slope));
       } else {
+        const S policy = weighted_within(through(w, scale, token.policy_slope),
+                                         upstream * token.policy_slope * w.slope, advantage_(s, t));
         gradient[i] =
-            scaled_sum(upstream, weight, through(w, scale, token.policy_slope),
+            scaled_sum(upstream, weight, policy,
                        through(w, scale, kl_penalty_, token.kl_weight_slope), gradient[i]);
       }
     }

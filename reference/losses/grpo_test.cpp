@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/losses/grpo.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+struct OneGradient : Sink<Tracked> {
+  void entry(std::size_t output, std::int64_t /*index*/, const Tracked& x) override {
+    if (output == 2) gradient = x;
+  }
+  Tracked gradient;
+};
+
+TEST(Grpo, LetsAWeightRoundATinyAdvantageBeforeAllElseComes) {
+  const Loss& loss = *find_loss("grpo");
+  Case c;
+  c.spec = standard_spec(loss.signature);
+  c.spec.reduction = Reduction::seq_mean_token_sum_norm;
+  c.spec.set("kl_penalty", 0.0);
+  c.shape[Axis::sequences] = c.shape[Axis::tokens] = 1;
+  for (const Field& field : loss.signature.fields) {
+    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
+    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, {1, 1}));
+  }
+  c.batch.at("mask").set(0, 1.0);
+  c.batch.at("old_log_prob").set(0, -2.0);
+  // 43 times the smallest number, of which a sixteenth is rounded to 3 times it.
+  const float advantage = -0x2bp-149f;
+  c.batch.at("advantage").set(0, advantage);
+  for (const double upstream : {1.0, 512.0, 65536.0}) {
+    c.upstream = upstream;
+    const Problem problem(loss.signature, c);
+    ASSERT_EQ(problem.outputs.at(2).name, "gradient.log_prob");
+    OneGradient kept;
+    evaluate(loss, problem, plain_arithmetic(Dtype::f32, ""), kept);
+    const float weighted = advantage * 0.0625f;
+    const double actual = -weighted * std::exp(2.0) * upstream;
+    const double error = std::fabs(actual - static_cast<double>(kept.gradient.v));
+    EXPECT_GT(error, 0.1 * actual);
+    EXPECT_LE(error, kThreshold * kept.gradient.err) << upstream;
+  }
+}
+
+}  // namespace
+}  // namespace lossgate::reference
