@@ -218,7 +218,7 @@ TEST_F(LanesTest, DoubtWhatARankMayHoldOfAnAverage) {
   const double largest = max_finite(Dtype::f32);
   const auto doubted = [&](double value, double err, int world) {
     scope.doubt = {};
-    averaged_over_ranks(lanes_of(value * largest, err * largest), world);
+    averaged_over_parts(lanes_of(value * largest, err * largest), world);
     return any(scope.doubt);
   };
   EXPECT_FALSE(doubted(0.2, 0.0, 4));

@@ -4,6 +4,17 @@
 #include <algorithm>
 
 namespace lossgate::reference {
+namespace {
+
+std::int64_t most_averaged(const Split& split) {
+  std::int64_t most = 1;
+  for (const Split::Part& part : split.parts) {
+    most = std::max(most, std::ranges::count(split.parts, part.rank, &Split::Part::rank));
+  }
+  return split.world * most;
+}
+
+}  // namespace
 
 Problem::Problem(const LossSignature& signature_in, const Case& case_in)
     : signature(signature_in),
@@ -12,7 +23,8 @@ Problem::Problem(const LossSignature& signature_in, const Case& case_in)
       valid(valid_positions(signature_in, case_in)),
       sequences(std::max<std::int64_t>(case_in.shape[Axis::sequences], 0)),
       tokens(std::max<std::int64_t>(case_in.shape[Axis::tokens], 0)),
-      parts(std::max<std::int64_t>(static_cast<std::int64_t>(case_in.split.parts.size()), 1)) {
+      parts(std::max<std::int64_t>(static_cast<std::int64_t>(case_in.split.parts.size()), 1)),
+      averaged(most_averaged(case_in.split)) {
   row_tokens.reserve(static_cast<std::size_t>(sequences));
   auto row = valid.begin();
   for (std::int64_t s = 0; s < sequences; ++s, row += tokens) {

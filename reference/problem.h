@@ -29,6 +29,7 @@ struct Problem {
   std::int64_t token_count = 0;            ///< valid positions
   std::int64_t sequence_count = 0;         ///< sequences with a valid position
   std::int64_t parts = 1;                  ///< micro-batches whose results are accumulated
+  std::int64_t averaged = 1;  ///< the most results in a mean over ranks of means over micro-batches
 };
 
 /// Receives every entry of every output exactly once, in any order.
@@ -146,8 +147,8 @@ class Outputs {
 
   class Writer {
    public:
-    Writer(Sink<S>* sink, std::size_t output, const Extents* extents, int world)
-        : sink_(sink), output_(output), extents_(extents), world_(world) {}
+    Writer(Sink<S>* sink, std::size_t output, const Extents* extents, std::int64_t averaged)
+        : sink_(sink), output_(output), extents_(extents), averaged_(averaged) {}
 
     /// Whether anyone asks for this output: what nobody does need not be computed.
     bool wanted() const { return sink_ != nullptr; }
@@ -158,14 +159,14 @@ class Outputs {
       std::int64_t at = 0;
       std::size_t axis = 0;
       ((at = at * (*extents_)[axis++] + index), ...);
-      sink_->entry(output_, at, averaged_over_ranks(value, world_));
+      sink_->entry(output_, at, averaged_over_parts(value, averaged_));
     }
 
    private:
     Sink<S>* sink_;
     std::size_t output_;
     const Extents* extents_;
-    int world_;
+    std::int64_t averaged_;
   };
 
   /// What is written to an output that the signature does not have is dropped: an implementation
@@ -173,7 +174,7 @@ class Outputs {
   Writer writer(std::string_view output) const {
     for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
       const OutputInfo& info = problem_.outputs[i];
-      if (info.name == output) return {&sink_, i, &info.extents, problem_.c.split.world};
+      if (info.name == output) return {&sink_, i, &info.extents, problem_.averaged};
     }
     return {nullptr, 0, nullptr, 1};
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "reference/scalar.h"
 
@@ -146,17 +147,18 @@ inline Tracked scaled_sum(const Tracked& upstream, const Tracked& weight, const 
   return scaled_last(sum, most, upstream, weight);
 }
 
-/// A result of a step on several ranks: one of them may have it all, and whatever it is made of, as
-/// many times as there are ranks, before the average makes it what it is.
+/// A result of a step of several parts, be they ranks or micro-batches: one of them may have it
+/// all, and whatever it is made of, as many times as there are parts, before the average makes it
+/// what it is.
 template <class S>
-S averaged_over_ranks(const S& a, int /*world*/) {
+S averaged_over_parts(const S& a, std::int64_t /*parts*/) {
   return a;
 }
 
-inline Tracked averaged_over_ranks(Tracked a, int world) {
+inline Tracked averaged_over_parts(Tracked a, std::int64_t parts) {
   using namespace tracking;
-  if (world <= 1 || a.is_exact_zero() || is_stored_infinity(a)) return a;
-  a.peak = std::max(a.peak, magnitude(a.v) + a.half) * world;
+  if (parts <= 1 || a.is_exact_zero() || is_stored_infinity(a)) return a;
+  a.peak = std::max(a.peak, magnitude(a.v) + a.half) * static_cast<double>(parts);
   return a;
 }
 

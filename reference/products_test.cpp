@@ -252,19 +252,19 @@ TEST_F(Products, AWeightMayMeetALogarithmBeforeItsProbability) {
 
 TEST_F(Products, MayBeOneRanksAlone) {
   const Tracked large{1.5e38L, 0.0, 1.5e38, 0.0}, small{1e38L, 0.0, 1e38, 0.0};
-  EXPECT_EQ(averaged_over_ranks(large, 1).peak, 1.5e38);
-  EXPECT_EQ(averaged_over_ranks(large, 3).peak, 3.0 * 1.5e38);
+  EXPECT_EQ(averaged_over_parts(large, 1).peak, 1.5e38);
+  EXPECT_EQ(averaged_over_parts(large, 3).peak, 3.0 * 1.5e38);
   const Tracked open{2e38L, 0.0, 2e38, 2e38};
-  EXPECT_EQ(averaged_over_ranks(open, 1).peak, 2e38);
-  EXPECT_EQ(averaged_over_ranks(open, 2).peak, 2.0 * 4e38);
-  EXPECT_EQ(averaged_over_ranks(stored(-kInfinity), 2).peak, 0.0);
-  EXPECT_EQ(averaged_over_ranks(small, 3).peak, 3.0 * 1e38);
+  EXPECT_EQ(averaged_over_parts(open, 1).peak, 2e38);
+  EXPECT_EQ(averaged_over_parts(open, 2).peak, 2.0 * 4e38);
+  EXPECT_EQ(averaged_over_parts(stored(-kInfinity), 2).peak, 0.0);
+  EXPECT_EQ(averaged_over_parts(small, 3).peak, 3.0 * 1e38);
   // What cancels on the way overflows as well.
-  EXPECT_EQ(averaged_over_ranks(Tracked{1.0L, 0.0, 2e38, 0.0}, 1).peak, 2e38);
-  EXPECT_EQ(averaged_over_ranks(Tracked{1.0L, 0.0, 2e38, 0.0}, 2).peak, 4e38);
+  EXPECT_EQ(averaged_over_parts(Tracked{1.0L, 0.0, 2e38, 0.0}, 1).peak, 2e38);
+  EXPECT_EQ(averaged_over_parts(Tracked{1.0L, 0.0, 2e38, 0.0}, 2).peak, 4e38);
   // Or in what a part is stored in, which may be narrower.
-  EXPECT_EQ(averaged_over_ranks(Tracked{4e4L, 0.0, 4e4, 0.0}, 2).peak, 8e4);
-  EXPECT_TRUE(averaged_over_ranks(Tracked{}, 3).is_exact_zero());
+  EXPECT_EQ(averaged_over_parts(Tracked{4e4L, 0.0, 4e4, 0.0}, 2).peak, 8e4);
+  EXPECT_TRUE(averaged_over_parts(Tracked{}, 3).is_exact_zero());
 }
 
 TEST(ProductsOfPlainNumbers, AreWhatTheyAre) {

@@ -100,10 +100,11 @@ LOSSGATE_LANEWISE Lanes scaled_sum(const Lanes& upstream, const Lanes& weight, c
   return blended(zero, sum, lanes::scaled_last(sum, most, upstream, weight));
 }
 
-LOSSGATE_LANEWISE Lanes averaged_over_ranks(Lanes a, int world) {
-  if (world <= 1) return a;
-  a.peak = larger(a.peak, size_of_each(a.v) + a.half) * world;
-  lanes::require(a.peak + a.err * world <= lanes::scope->fits);
+LOSSGATE_LANEWISE Lanes averaged_over_parts(Lanes a, std::int64_t parts) {
+  if (parts <= 1) return a;
+  const auto times = static_cast<double>(parts);
+  a.peak = larger(a.peak, size_of_each(a.v) + a.half) * times;
+  lanes::require(a.peak + a.err * times <= lanes::scope->fits);
   return a;
 }
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/problem.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+/// Of a batch that is dealt out so: the rank of each micro-batch.
+std::int64_t averaged(int world, const std::vector<int>& ranks) {
+  const LossSignature& signature = find_loss("value_clip")->signature;
+  Case c;
+  c.spec = standard_spec(signature);
+  c.shape[Axis::sequences] = c.shape[Axis::tokens] = 0;
+  for (const Field& field : signature.fields) {
+    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
+    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, {0, 0}));
+  }
+  c.split.world = world;
+  for (const int rank : ranks) c.split.parts.push_back({.rank = rank, .sequences = {}});
+  return Problem(signature, c).averaged;
+}
+
+TEST(Problem, CountsTheMostResultsThatAStepMayAverage) {
+  EXPECT_EQ(averaged(1, {}), 1) << "a whole batch";
+  EXPECT_EQ(averaged(1, {0}), 1);
+  EXPECT_EQ(averaged(1, {0, 0, 0}), 3) << "micro-batches";
+  EXPECT_EQ(averaged(3, {0, 1, 2}), 3) << "ranks";
+  EXPECT_EQ(averaged(2, {0, 1, 0}), 4) << "two micro-batches on one of two ranks";
+  EXPECT_EQ(averaged(2, {1, 1, 1}), 6);
+}
+
+}  // namespace
+}  // namespace lossgate::reference
