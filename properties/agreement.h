@@ -68,8 +68,8 @@ const Outcome& compare_whole(Evaluation& evaluation);
 Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, bool split = false);
 
 /// Bitwise equality of two results' outputs; NaNs of any payload are equal, and so are zeros of
-/// either sign at masked positions (rule C4). The place of the first difference is in the base's
-/// coordinates.
+/// either sign at masked positions and in what adds up positions (rule C4). The place of the first
+/// difference is in the base's coordinates.
 std::optional<Violation> first_difference(const CaseStudy& study, const LossResult& base,
                                           const LossResult& other);
 
