@@ -211,7 +211,7 @@ std::optional<Outcome> incomparable(Evaluation& evaluation) {
 }
 
 std::optional<Violation> first_difference(const CaseStudy& study, const LossResult& base,
-                                          const LossResult& other) {
+                                          const LossResult& other, Zeros signs) {
   for (const OutputInfo& output : study.outputs()) {
     const Tensor* a = base.find(output.name);
     const Tensor* b = other.find(output.name);
@@ -220,8 +220,8 @@ std::optional<Violation> first_difference(const CaseStudy& study, const LossResu
       const double first = a->at(i), second = b->at(i);
       if (std::isnan(first) && std::isnan(second)) continue;
       Place place = place_of(study, output, i);
-      const bool adds_up = place.token < 0;  // over positions, masked ones among them
-      if (first == second && (adds_up || !place.valid)) continue;
+      const bool summed = signs == Zeros::masked_or_summed && place.token < 0;
+      if (first == second && (summed || !place.valid)) continue;
       return Violation{.place = std::move(place),
                        .actual = second,
                        .expected = first,

@@ -67,11 +67,14 @@ const Outcome& compare_whole(Evaluation& evaluation);
 /// result is as right as that, and the reference is not asked again.
 Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, bool split = false);
 
-/// Bitwise equality of two results' outputs; NaNs of any payload are equal, and so are zeros of
-/// either sign at masked positions and in what adds up positions (rule C4). The place of the first
-/// difference is in the base's coordinates.
+/// Whose zeros may be of either sign: those at masked positions or, where other data is behind the
+/// mask, those that add up positions as well (rule C4).
+enum class Zeros { masked, masked_or_summed };
+
+/// Bitwise equality of two results' outputs, but for signs of those zeros; NaNs of any payload are
+/// equal. The place of the first difference is in the base's coordinates.
 std::optional<Violation> first_difference(const CaseStudy& study, const LossResult& base,
-                                          const LossResult& other);
+                                          const LossResult& other, Zeros signs = Zeros::masked);
 
 /// A refusal where values were due, or the reverse, or outputs that are missing or misshapen.
 std::optional<Violation> malformed(const CaseStudy& study, const LossResult& actual);

@@ -39,7 +39,9 @@ std::optional<Violation> leak(Evaluation& evaluation, const Transform& transform
   CaseStudy& study = evaluation.study();
   const LossResult& other = evaluation.actual(transform);
   auto violation = malformed(study, other);
-  if (!violation) violation = first_difference(study, evaluation.actual(), other);
+  if (!violation) {
+    violation = first_difference(study, evaluation.actual(), other, Zeros::masked_or_summed);
+  }
   if (!violation) violation = moving_gradient(evaluation, other);
   return violation;
 }
