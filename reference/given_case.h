@@ -11,6 +11,20 @@
 
 namespace lossgate::reference {
 
+/// A case with the standard options whose fields are zeros, masks included, on sequences and tokens
+/// alone; in f32 where a field may have any format.
+inline Case zero_case(const LossSignature& signature, std::int64_t sequences, std::int64_t tokens) {
+  Case c;
+  c.spec = standard_spec(signature);
+  c.shape[Axis::sequences] = sequences;
+  c.shape[Axis::tokens] = tokens;
+  for (const Field& field : signature.fields) {
+    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
+    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, c.shape.of(field.axes)));
+  }
+  return c;
+}
+
 /// Draws small cases from a signature alone, for tests that differentiate every entry: all options
 /// over their whole range, masks with garbage behind them, log-ratios that sit on option values.
 class SmallCases {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <utility>
 #include <vector>
 
+#include "reference/given_case.h"
 #include "reference/reference.h"
 
 namespace lossgate::reference {
@@ -14,13 +14,7 @@ namespace {
 /// Of a batch that is dealt out so: the rank of each micro-batch.
 std::int64_t averaged(int world, const std::vector<int>& ranks) {
   const LossSignature& signature = find_loss("value_clip")->signature;
-  Case c;
-  c.spec = standard_spec(signature);
-  c.shape[Axis::sequences] = c.shape[Axis::tokens] = 0;
-  for (const Field& field : signature.fields) {
-    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
-    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, {0, 0}));
-  }
+  Case c = zero_case(signature, 0, 0);
   c.split.world = world;
   for (const int rank : ranks) c.split.parts.push_back({.rank = rank, .sequences = {}});
   return Problem(signature, c).averaged;

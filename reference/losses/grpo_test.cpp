@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "reference/given_case.h"
 #include "reference/reference.h"
 
 namespace lossgate::reference {
@@ -19,15 +20,9 @@ struct OneGradient : Sink<Tracked> {
 
 TEST(Grpo, LetsAWeightRoundATinyAdvantageBeforeAllElseComes) {
   const Loss& loss = *find_loss("grpo");
-  Case c;
-  c.spec = standard_spec(loss.signature);
+  Case c = zero_case(loss.signature, 1, 1);
   c.spec.reduction = Reduction::seq_mean_token_sum_norm;
   c.spec.set("kl_penalty", 0.0);
-  c.shape[Axis::sequences] = c.shape[Axis::tokens] = 1;
-  for (const Field& field : loss.signature.fields) {
-    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
-    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, {1, 1}));
-  }
   c.batch.at("mask").set(0, 1.0);
   c.batch.at("old_log_prob").set(0, -2.0);
   // 43 times the smallest number, of which a sixteenth is rounded to 3 times it.

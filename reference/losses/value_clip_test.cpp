@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "reference/given_case.h"
 #include "reference/reference.h"
 
 namespace lossgate::reference {
@@ -19,15 +20,9 @@ struct OneToken : Sink<Tracked> {
 /// A value near 1000 in f32, whose target is 0, clipped at 0.2 from its old one.
 OneToken near_1000(const char* clip_form, float value) {
   const Loss& loss = *find_loss("value_clip");
-  Case c;
-  c.spec = standard_spec(loss.signature);
+  Case c = zero_case(loss.signature, 1, 1);
   c.spec.reduction = Reduction::sum;
   c.spec.set("clip_form", std::string(clip_form));
-  c.shape[Axis::sequences] = c.shape[Axis::tokens] = 1;
-  for (const Field& field : loss.signature.fields) {
-    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
-    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, {1, 1}));
-  }
   c.batch.at("mask").set(0, 1.0);
   c.batch.at("value").set(0, value);
   c.batch.at("old_value").set(0, 1000.0);
