@@ -143,8 +143,9 @@ inline Tracked scaled_sum(const Tracked& upstream, const Tracked& weight, const 
   using namespace tracking;
   const Tracked sum = a + b + c;
   if (sum.is_exact_zero()) return sum;
+  const int terms = !a.is_exact_zero() + !b.is_exact_zero() + !c.is_exact_zero();
   const double most = magnitude(a.v) + magnitude(b.v) + magnitude(c.v) + a.half + b.half + c.half;
-  return scaled_last(sum, most, upstream, weight);
+  return scaled_last(sum, terms, most, upstream, weight);
 }
 
 /// A result of a step of several parts, be they ranks or micro-batches: one of them may have it

@@ -151,6 +151,18 @@ TEST_F(Products, FeelEitherFactorThatComesLast) {
   EXPECT_GE(scaled_sum(upstream, weight, small, zero, zero).err, lost);
 }
 
+TEST_F(Products, LoseToUnderflowAsManyTimesAsThereAreTermsBeforeTheFactorsCome) {
+  const Tracked upstream = stored(1e4), weight = stored(1e-3), zero = stored(0.0), x = stored(1.0);
+  const double each = 1e4 * tracking::current->eta;
+  const auto lost = [&](const Tracked& a, const Tracked& b, const Tracked& c) {
+    return scaled_sum(upstream, weight, a, b, c).err - (a + b + c).err;
+  };
+  arithmetic_.roundoff = 0.0;  // what the factors cost, alone
+  EXPECT_DOUBLE_EQ(lost(x, zero, zero), each);
+  EXPECT_DOUBLE_EQ(lost(zero, x, x), 2.0 * each);
+  EXPECT_DOUBLE_EQ(lost(x, x, x), 3.0 * each);
+}
+
 TEST_F(Products, ThatOverflowSpillToTheirOwnSideUnlessMoreWasOnTheWay) {
   const Tracked up = stored(1e39), down = stored(-1e39);
   EXPECT_TRUE(may_spill(up, true));

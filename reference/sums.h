@@ -99,7 +99,8 @@ class Sum<Tracked> {
   template <class... Factors>
   Tracked scaled(const Factors&... factors) const {
     if (terms_ == 0.0) return infinities_;
-    return tracking::scaled_last(value(), std::max(positive_, negative_) + half_, factors...);
+    const double most = std::max(positive_, negative_) + half_;
+    return tracking::scaled_last(value(), terms_, most, factors...);
   }
 
   template <class... Factors>

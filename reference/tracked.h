@@ -126,15 +126,15 @@ inline double overflowing_factor(const Tracked& a, const Tracked& b, Real v) {
   return product(current->roundoff * sizes, magnitude(v));
 }
 
-/// A sum whose terms, of magnitude `most` together, are all multiples of the factors, where any of
-/// these may be applied last: before they make it smaller it may overflow, and they make larger
-/// what underflowed before.
+/// A sum of `terms` terms, of magnitude `most` together, which are all multiples of the factors,
+/// where any of these may be applied last: before they make it smaller it may overflow, and they
+/// make larger what each term lost to underflow before.
 template <class... Factors>
-Tracked scaled_last(Tracked sum, double most, const Factors&... factors) {
+Tracked scaled_last(Tracked sum, double terms, double most, const Factors&... factors) {
   if (is_stored_infinity(sum)) return sum;
   const double shrinking = (std::min(1.0, magnitude(factors.v)) * ...);
   if (most > largest * shrinking) sum.peak = std::max(sum.peak, most / shrinking);
-  sum.err += product(current->eta, (std::max(1.0, magnitude(factors.v)) * ...));
+  sum.err += terms * product(current->eta, (std::max(1.0, magnitude(factors.v)) * ...));
   return sum;
 }
 

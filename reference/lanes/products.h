@@ -11,12 +11,13 @@ namespace lanes {
 
 /// tracking::scaled_last: what would overflow before the factors make it smaller is a doubt.
 template <class... Factors>
-LOSSGATE_LANEWISE Lanes scaled_last(const Lanes& sum, Doubles most, const Factors&... factors) {
+LOSSGATE_LANEWISE Lanes scaled_last(const Lanes& sum, Doubles terms, Doubles most,
+                                    const Factors&... factors) {
   (require_size(factors), ...);
   const Doubles shrinking = (smaller(all_lanes(1.0), size_of_each(factors.v)) * ...);
   require(most <= scope->fits * shrinking);
   const Doubles growing = (larger(all_lanes(1.0), size_of_each(factors.v)) * ...);
-  return {sum.v, sum.err + scope->eta * growing, sum.peak, sum.half};
+  return {sum.v, sum.err + terms * scope->eta * growing, sum.peak, sum.half};
 }
 
 }  // namespace lanes
@@ -95,9 +96,13 @@ LOSSGATE_LANEWISE Lanes scaled_sum(const Lanes& upstream, const Lanes& weight, c
                                    const Lanes& b, const Lanes& c) {
   const Lanes sum = a + b + c;
   const Mask zero = sum.is_exact_zero();
+  const auto one_if_counted = [](const Lanes& x) {
+    return or_zero(~x.is_exact_zero(), all_lanes(1.0));
+  };
+  const Doubles terms = one_if_counted(a) + one_if_counted(b) + one_if_counted(c);
   const Doubles most =
       size_of_each(a.v) + size_of_each(b.v) + size_of_each(c.v) + a.half + b.half + c.half;
-  return blended(zero, sum, lanes::scaled_last(sum, most, upstream, weight));
+  return blended(zero, sum, lanes::scaled_last(sum, terms, most, upstream, weight));
 }
 
 LOSSGATE_LANEWISE Lanes averaged_over_parts(Lanes a, std::int64_t parts) {

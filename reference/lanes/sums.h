@@ -48,7 +48,7 @@ class Sum<Lanes> {
     const Whole all = whole();
     if (all.terms == 0.0) return {};
     const double most = std::max(all.positive, all.negative) + all.half;
-    return lanes::scaled_last(value(), all_lanes(most), factors...);
+    return lanes::scaled_last(value(), all_lanes(all.terms), all_lanes(most), factors...);
   }
 
   template <class... Factors>
