@@ -33,6 +33,13 @@ def verl_empty_row() -> Seen:
     return not_finite(loss, terms, "0 for the row without a token")
 
 
+@fault("verl.agg_loss.sum", "adds all terms before it divides: inf where each term and their mean fit", "verl==0.9.1",
+       far=True)
+def verl_sum() -> Seen:
+    terms = leaf([2e38, 2e38])
+    return not_finite(aggregate(terms, torch.ones(1, 2), "token-mean", 2), terms, "loss 2e+38, gradient 0.5 each")
+
+
 @fault("verl.compute_value_loss.square", SQUARE, "verl==0.9.1", far=True)
 def verl_square() -> Seen:
     value, one = leaf([FAR]), torch.ones(1, 1)
