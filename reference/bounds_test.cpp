@@ -100,7 +100,7 @@ TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
     });
   }
   EXPECT_EQ(wider, (std::set<std::string>{"cross_entropy", "entropy_bonus", "grpo", "kl_penalty",
-                                          "linear_grpo"}));
+                                          "linear_grpo", "log_prob"}));
 }
 
 TEST(RuleB7, AnUndeclaredFormHasTheNumbersOfTheOneThatKeepsTheirDigits) {

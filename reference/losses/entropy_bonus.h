@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "reference/losses/entropy.h"
 #include "reference/losses/options.h"
 #include "reference/losses/row_terms.h"
 #include "reference/products.h"
@@ -22,8 +23,6 @@ namespace lossgate::reference {
 /// Source: Mnih et al. 2016 (arXiv:1602.01783) section 4; verl `compute_entropy_loss` and
 ///   `entropy_from_logits`; TRL `entropy_from_logits`.
 struct EntropyBonus {
-  static constexpr const char* kDifferenceForm = "logsumexp(x) - sum p x";
-
   static LossSignature signature() {
     OutputField per_token = per_token_output();
     per_token.range = [](const Case& c) {
@@ -35,7 +34,7 @@ struct EntropyBonus {
         .title = "entropy bonus of a policy, from logits",
         .formula = "-coefficient H, H = -sum p log p, p = softmax(x)",
         .source = "arXiv:1602.01783 section 4; verl compute_entropy_loss; TRL entropy_from_logits",
-        .forms = {kShiftedForm, kDifferenceForm},
+        .forms = {kShiftedForm, kEntropyDifferenceForm},
         .options = {real_option("coefficient", 0.01, 0.0, 1.0, "weight of the entropy"),
                     max_length_option()},
         .fields = {logits_field("logits", Role::differentiable, "of the current policy"),
@@ -52,7 +51,7 @@ struct EntropyBonus {
     const auto logits = in.field("logits");
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S one = constant<S>(1.0L), coefficient = in.option("coefficient");
-    const bool shifted = in.form(kShiftedForm), difference = in.form(kDifferenceForm);
+    const bool shifted = in.form(kShiftedForm), difference = in.form(kEntropyDifferenceForm);
     evaluate_by_row(in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
       const Row<S> x = read_logits(logits, s, t, vocab, one);
       const LogSumExp<S> whole = log_sum_exp(x);
@@ -60,53 +59,12 @@ struct EntropyBonus {
       const auto scaled = [&](const S& slope) {
         return -product(in.upstream(), weight, coefficient, slope);
       };
-      Entropy<S> h = shifted ? of_log_probs(l, scaled) : of_difference(x, l, whole, scaled);
-      if (!shifted && !difference) {
-        const Entropy<S> other = of_log_probs(l, scaled);
-        h.value = wider(h.value, other.value);
-        for (std::int64_t v = 0; v < vocab; ++v) {
-          h.gradient[v] = wider(h.gradient[v], other.gradient[v]);
-        }
-      }
+      Entropy<S> h =
+          shifted ? entropy_of_log_probs(l, scaled) : entropy_as_difference(x, l, whole, scaled);
+      if (!shifted && !difference) widen(h, entropy_of_log_probs(l, scaled));
       return RowTerm<S>{-product(coefficient, h.value), -product(weight, coefficient, h.value),
                         std::move(h.gradient)};
     });
-  }
-
- private:
-  template <class S>
-  struct Entropy {
-    S value;
-    Row<S> gradient;  ///< by each logit, scaled
-  };
-
-  /// -sum p l, whose derivative, term by term, is -(p l + p); of that, p sums away.
-  template <class S, class Scaled>
-  static Entropy<S> of_log_probs(const Row<S>& l, const Scaled& scaled) {
-    Sum<S> sum(l.size());
-    Row<S> g(l.size());
-    for (Eigen::Index v = 0; v < l.size(); ++v) {
-      const S p = exp(l[v]), term = weighed(p, l[v]);
-      sum.add(term);
-      g[v] = scaled(-(term + p));
-    }
-    return {-sum.value(), log_softmax_gradient(l, g)};
-  }
-
-  /// logsumexp(x) - sum p x. Of the derivative p (sum p x - x) + p - p the last two are one number,
-  /// rounded twice.
-  template <class S, class Scaled>
-  static Entropy<S> of_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
-                                  const Scaled& scaled) {
-    Sum<S> sum(x.size());
-    Row<S> gradient(x.size());
-    for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(weighed(exp(l[v]), x[v]));
-    const S mean = sum.value();
-    for (Eigen::Index v = 0; v < x.size(); ++v) {
-      const S p = exp(l[v]);
-      gradient[v] = scaled(weighed(p, mean - x[v]) + (p - p));
-    }
-    return {store(Stage::log_prob, whole.shift + whole.log_sum) - mean, std::move(gradient)};
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "reference/losses/entropy.h"
 #include "reference/losses/options.h"
 #include "reference/rows.h"
 
@@ -18,8 +19,10 @@ namespace lossgate::reference {
 /// Units: nats.
 /// Gradient: for logits: (w (delta_label - p) - e p (l + entropy)) / temperature. Zero rows where
 ///   masked. A logit of -infinity has probability exactly 0, and 0 log 0 = 0.
-/// Error: x - logsumexp(x) rounds at the size of a common offset; an online maximum that starts at
-///   -infinity gives NaN on a leading masked tile; p log p is 0 times -infinity.
+/// Error: x - logsumexp(x) rounds at the size of a common offset, and so does the entropy as
+///   logsumexp(x) - sum p x, in which the error of the normaliser meets x, not log p; an online
+///   maximum that starts at -infinity gives NaN on a leading masked tile; p log p is 0 times
+///   -infinity.
 /// Source: Liger `_selective_logprob_forward`, TRL `selective_log_softmax`, verl
 ///   `entropy_from_logits`.
 struct LogProb {
@@ -37,7 +40,7 @@ struct LogProb {
         .title = "selected log-prob and entropy from logits",
         .formula = "log_prob = log_softmax(logits / temperature)[label], entropy = -sum p log p",
         .source = "Liger _selective_logprob_forward; TRL selective_log_softmax",
-        .forms = {kShiftedForm, kLogSumExpForm},
+        .forms = {kShiftedForm, kLogSumExpForm, kEntropyDifferenceForm},
         .options = {temperature_option()},
         .fields = {logits_field("logits", Role::differentiable, "of the current policy"),
                    label_field("the taken token"),
@@ -74,7 +77,8 @@ struct LogProb {
                gradient = out.gradient("logits");
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S temperature = in.option("temperature"), upstream = in.upstream();
-    const bool shifted = in.form(kShiftedForm);
+    const bool shifted = in.form(kShiftedForm), difference = in.form(kEntropyDifferenceForm),
+               undeclared = !shifted && !difference && !in.form(kLogSumExpForm);
     Sum<S> loss = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
@@ -84,31 +88,67 @@ struct LogProb {
           for (std::int64_t v = 0; v < vocab; ++v) gradient(S(0), s, t, v);
           continue;
         }
-        const Row<S> l = log_softmax(read_logits(logits, s, t, vocab, temperature), shifted);
-        const Row<S> p = probabilities(l);
-        Sum<S> negative_entropy(vocab);
-        for (std::int64_t v = 0; v < vocab; ++v) negative_entropy.add(weighed(p[v], l[v]));
-        const S h = -negative_entropy.value();
+        const Row<S> x = read_logits(logits, s, t, vocab, temperature);
+        const LogSumExp<S> whole = log_sum_exp(x);
+        const Row<S> l = log_softmax(x, whole, shifted);
         const std::int64_t taken = label.integer(s, t);
         const S w = log_prob_weight(s, t), e = entropy_weight(s, t);
+        const Above<S> above{taken, upstream * w, upstream, e, gradient.wanted()};
+        Entropy<S> h = difference ? as_difference(x, l, whole, above) : of_log_probs(l, above);
+        if (undeclared) widen(h, as_difference(x, l, whole, above));
         log_prob(l[taken], s, t);
-        entropy(h, s, t);
+        entropy(h.value, s, t);
         loss.add(w * l[taken]);
-        loss.add(e * h);
-        if (!gradient.wanted()) continue;
-        // Differentiating -sum p l term by term leaves p l + p, of which p sums away.
-        Row<S> g(vocab);
+        loss.add(e * h.value);
+        if (!above.wanted) continue;
         for (std::int64_t v = 0; v < vocab; ++v) {
-          g[v] = -(weighed_by(upstream * e, p[v], l[v]) + upstream * e * p[v]);
-        }
-        g[taken] += upstream * w;
-        const Row<S> whole = log_softmax_gradient_at(p, g);
-        for (std::int64_t v = 0; v < vocab; ++v) {
-          gradient(store(Stage::gradient, whole[v] / temperature), s, t, v);
+          gradient(store(Stage::gradient, h.gradient[v] / temperature), s, t, v);
         }
       }
     }
     out.loss(loss);
+  }
+
+ private:
+  /// What comes into a position from above: gradients of the taken token's log-prob and, as a
+  /// product, of the entropy; and whether anybody asks for those of its logits.
+  template <class S>
+  struct Above {
+    std::int64_t taken;
+    S log_prob, upstream, entropy_weight;
+    bool wanted;
+  };
+
+  /// The entropy, with the gradient of both by each logit.
+  template <class S>
+  static Entropy<S> of_log_probs(const Row<S>& l, const Above<S>& above) {
+    const Row<S> p = probabilities(l);
+    Sum<S> negative_entropy(l.size());
+    for (Eigen::Index v = 0; v < l.size(); ++v) negative_entropy.add(weighed(p[v], l[v]));
+    Entropy<S> h{-negative_entropy.value(), {}};
+    if (!above.wanted) return h;
+    // Differentiating -sum p l term by term leaves p l + p, of which p sums away.
+    const S scale = above.upstream * above.entropy_weight;
+    Row<S> g(l.size());
+    for (Eigen::Index v = 0; v < l.size(); ++v)
+      g[v] = -(weighed_by(scale, p[v], l[v]) + scale * p[v]);
+    g[above.taken] += above.log_prob;
+    h.gradient = log_softmax_gradient_at(p, g);
+    return h;
+  }
+
+  /// The same, each by a backward of its own.
+  template <class S>
+  static Entropy<S> as_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
+                                  const Above<S>& above) {
+    Entropy<S> h = entropy_as_difference(x, l, whole, [&](const S& slope) {
+      return product(above.upstream, above.entropy_weight, slope);
+    });
+    if (!above.wanted) return {h.value, {}};
+    Row<S> g = zero_row<S>(l.size());
+    g[above.taken] = above.log_prob;
+    h.gradient += log_softmax_gradient(l, g);
+    return h;
   }
 };
 
