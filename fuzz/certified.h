@@ -74,6 +74,7 @@ inline Arithmetic arithmetic_variant(const LossSignature& signature, Dtype dtype
 struct CertifiedEntry {
   std::size_t output;
   std::int64_t index;
+  bool declared;  ///< the bound is that of the form which is evaluated, not the widest
   const reference::Tracked& expected;
   const reference::Precise& exact;
   double stored;              ///< error of the last store
@@ -133,6 +134,7 @@ std::int64_t for_each_certified(const reference::Problem& problem, const Arithme
       const Adversary& foe = adversary[o][i];
       visit(CertifiedEntry{.output = o,
                            .index = static_cast<std::int64_t>(i),
+                           .declared = !undeclared,
                            .expected = x,
                            .exact = exact[o][i],
                            .stored = stored,

@@ -54,8 +54,9 @@ struct Counted {
     adversary = std::max(adversary, foe);
     const double half = entry.expected.err / 2 + entry.stored;
     halved = std::max(halved, entry.ratio(entry.adversary, half));
-    // What is an exact zero for everybody says nothing of a bound.
-    if (entry.expected.err > 0.0) {
+    // What is an exact zero for everybody says nothing of a bound, nor does another form than the
+    // bound's.
+    if (entry.expected.err > 0.0 && entry.declared) {
       shares[std::string(fuzz::name(profile)) + "/" + output.name].add(
           entry.ratio(entry.computed, entry.expected.err));
     }

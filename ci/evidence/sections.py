@@ -56,7 +56,7 @@ def bounds(units: list[dict]) -> Section:
     ]
     body = ["Largest: of a textbook evaluation, of an adversary that errs by all that each operation may, and of the "
             "reference itself, as shares of the allowed error; a share of 2 is a violation. Medians are of the textbook's "
-            "error before its last store, as a share of the bound of that, where it has an error at all.", ""]
+            "error before its last store, as a share of the bound of that, where it has an error and its form is declared.", ""]
     body += table(("loss", "dtype", "values", "outside", "textbook", "adversary", "reference", "benign medians",
                    "hostile medians"), rows)
     body += ["", *[f"* below 1/100: {name} of {loss} in {dtype}, {middle:.2g}" for loss, dtype, name, middle in loose]]
