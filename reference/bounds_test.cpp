@@ -99,8 +99,9 @@ TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
       }
     });
   }
-  EXPECT_EQ(wider, (std::set<std::string>{"cross_entropy", "entropy_bonus", "grpo", "kl_penalty",
-                                          "linear_grpo", "log_prob"}));
+  EXPECT_EQ(wider,
+            (std::set<std::string>{"cross_entropy", "entropy_bonus", "grpo", "kl_penalty", "jsd",
+                                   "linear_grpo", "linear_jsd", "log_prob", "sparse_jsd"}));
 }
 
 TEST(RuleB7, AnUndeclaredFormHasTheNumbersOfTheOneThatKeepsTheirDigits) {

@@ -11,13 +11,15 @@
 
 namespace lossgate::reference {
 
-/// A case with the standard options whose fields are zeros, masks included, on sequences and tokens
-/// alone; in f32 where a field may have any format.
-inline Case zero_case(const LossSignature& signature, std::int64_t sequences, std::int64_t tokens) {
+/// A case with the standard options whose fields are zeros, masks included, on sequences, tokens
+/// and perhaps classes; in f32 where a field may have any format.
+inline Case zero_case(const LossSignature& signature, std::int64_t sequences, std::int64_t tokens,
+                      std::int64_t vocab = -1) {
   Case c;
   c.spec = standard_spec(signature);
   c.shape[Axis::sequences] = sequences;
   c.shape[Axis::tokens] = tokens;
+  c.shape[Axis::vocab] = vocab;
   for (const Field& field : signature.fields) {
     const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
     c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, c.shape.of(field.axes)));

@@ -118,6 +118,22 @@ inline Tracked wider(const Tracked& a, const Tracked& b) {
   return {a.v, std::max(a.err, b.err), std::max(a.peak, b.peak), std::max(a.half, b.half)};
 }
 
+/// A number made of a row, and its gradient by each entry, times what comes from above.
+template <class S>
+struct RowFunction {
+  S value;
+  Row<S> gradient;
+};
+
+/// Charges `one` as the wider of two forms.
+template <class S>
+void widen(RowFunction<S>& one, const RowFunction<S>& other) {
+  one.value = wider(one.value, other.value);
+  for (Eigen::Index v = 0; v < one.gradient.size(); ++v) {
+    one.gradient[v] = wider(one.gradient[v], other.gradient[v]);
+  }
+}
+
 /// The probabilities of a row of log-probs.
 template <class S>
 Row<S> probabilities(const Row<S>& log_prob) {

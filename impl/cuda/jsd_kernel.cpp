@@ -20,7 +20,7 @@ std::vector<Implementation> jsd_kernels() {
   return kernel_implementations(
       {.loss = "jsd",
        .source = {"impl/cuda/jsd_block.h", 1},
-       .form = "(x - max) - log S",
+       .form = "(x - max) - log S with p = exp(log p)",
        .sums = SumOrder::online},
       [](auto form, MicroBatch& batch) { return jsd_step<decltype(form)>(batch); });
 }

@@ -56,7 +56,7 @@ std::vector<Implementation> linear_jsd_kernels() {
   return kernel_implementations(
       {.loss = "linear_jsd",
        .source = {"impl/cuda/jsd_block.h", 1},
-       .form = "(x - max) - log S",
+       .form = "(x - max) - log S with p = exp(log p)",
        .sums = SumOrder::online},
       [](auto form, MicroBatch& batch) { return linear_jsd_step<decltype(form)>(batch); });
 }

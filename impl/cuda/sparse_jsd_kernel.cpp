@@ -21,7 +21,7 @@ std::vector<Implementation> sparse_jsd_kernels() {
   return kernel_implementations(
       {.loss = "sparse_jsd",
        .source = {"impl/cuda/sparse_jsd_block.h", 1},
-       .form = "(x - max) - log S",
+       .form = "(x - max) - log S with p = exp(log p)",
        .sums = SumOrder::online,
        .trainer = {.check = &require_valid_sparse_jsd}},
       [](auto form, MicroBatch& batch) { return sparse_jsd_step<decltype(form)>(batch); });

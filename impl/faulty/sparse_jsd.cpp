@@ -16,7 +16,7 @@ Implementation implementation(std::string name, SparseJsdFault fault) {
   };
   return eager_implementation({.loss = "sparse_jsd",
                                .source = {"impl/faulty/sparse_jsd_eager.cpp", 1},
-                               .form = "(x - max) - log S"},
+                               .form = "(x - max) - log S with p = exp(log p)"},
                               std::move(name), step, {.check = &require_valid_sparse_jsd});
 }
 

@@ -87,7 +87,7 @@ constexpr int kLine = __LINE__;
 
 Implementation jsd_implementation() {
   return torch_implementation("jsd", {"impl/torch/jsd.cpp", kLine}, jsd_step,
-                              std::string(kSoftmaxForm));
+                              std::string(kDivergenceForm));
 }
 
 }  // namespace lossgate::impl

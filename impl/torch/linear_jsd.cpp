@@ -130,7 +130,7 @@ constexpr int kLine = __LINE__;
 
 Implementation linear_jsd_implementation() {
   return torch_implementation("linear_jsd", {"impl/torch/linear_jsd.cpp", kLine}, linear_jsd_step,
-                              std::string(kSoftmaxForm));
+                              std::string(kDivergenceForm));
 }
 
 }  // namespace lossgate::impl

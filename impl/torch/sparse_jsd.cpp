@@ -173,7 +173,7 @@ constexpr int kLine = __LINE__;
 
 Implementation sparse_jsd_implementation() {
   return torch_implementation("sparse_jsd", {"impl/torch/sparse_jsd.cpp", kLine}, sparse_jsd_step,
-                              std::string(kSoftmaxForm), {.check = &check});
+                              std::string(kDivergenceForm), {.check = &check});
 }
 
 }  // namespace lossgate::impl

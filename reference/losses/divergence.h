@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "reference/computed_once.h"
 #include "reference/rows.h"
 
 namespace lossgate::reference {
+
+/// Probabilities are made of the very log-probs that they stand beside. What takes them from a
+/// softmax of their own, which has an error of its own, declares no form.
+inline constexpr const char* kOnceForm = "p = exp(log p)";
 
 /// A divergence between two discrete distributions and its derivative with respect to the student's
 /// log-probs, these being taken as free: normalisation is the caller's.
@@ -60,6 +65,44 @@ Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real 
                  : beta == 1 ? from_student.value()
                              : share * from_teacher.value() + rest * from_student.value();
   return result;
+}
+
+/// First derivatives of the divergence of a mixture by log p and log q, and the second one by both,
+/// without its sign. The other second ones are first + mixed.
+struct MixtureDerivatives {
+  Real student = 0.0L, teacher = 0.0L, mixed = 0.0L;
+};
+
+inline MixtureDerivatives mixture_derivatives(Real student, Real teacher, Real beta) {
+  const Real p = student + std::log1p(-beta), q = teacher + std::log(beta);
+  const Real m = log_add(p, q), share_p = std::exp(p), share_q = std::exp(q);
+  if (share_p == 0.0L && share_q == 0.0L) return {};
+  return {share_p == 0.0L ? 0.0L : share_p * (student - m),
+          share_q == 0.0L ? 0.0L : share_q * (teacher - m), std::exp(p + q - m)};
+}
+
+/// The same divergence of log-probs that are computed once: each of them stands in its probability,
+/// beside it and in the mixture, and most of what its error does to these cancels.
+template <class S>
+Divergence<S> jensen_shannon_once(const Row<S>& student, const Row<S>& teacher, Real beta) {
+  Divergence<S> apart = jensen_shannon(student, teacher, beta);
+  if constexpr (kCarriesErrors<S>) {
+    if (beta == 0 || beta == 1) return apart;  // nothing cancels between p and log p - log q
+    const Divergence<S> together = jensen_shannon(as_computed(student), as_computed(teacher), beta);
+    ErrorsOfOnce of_value(student.size());
+    for (Eigen::Index v = 0; v < student.size(); ++v) {
+      const auto by = mixture_derivatives(student[v].v, teacher[v].v, beta);
+      of_value.add(student[v], by.student, std::fabs(by.student) + 2 * by.mixed);
+      of_value.add(teacher[v], by.teacher, std::fabs(by.teacher) + 2 * by.mixed);
+      ErrorsOfOnce of_slope(1);
+      const Real own = by.student + by.mixed;
+      of_slope.add(student[v], own, std::fabs(own) + 2 * by.mixed);
+      of_slope.add(teacher[v], by.mixed, 2 * by.mixed);
+      apart.slope[v] = of_slope.narrowed(apart.slope[v], together.slope[v]);
+    }
+    apart.value = of_value.narrowed(apart.value, together.value);
+  }
+  return apart;
 }
 
 /// The forward KL without the teacher's entropy: -sum q log p, with the same slope -q.

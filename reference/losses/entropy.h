@@ -8,17 +8,11 @@ namespace lossgate::reference {
 /// Another way to the entropy than -sum p log p.
 inline constexpr const char* kEntropyDifferenceForm = "logsumexp(x) - sum p x";
 
-/// The entropy H = -sum p log p of p = softmax(x), and its gradient p (-log p - H) by each x, made
-/// what it counts by `scaled`, which multiplies.
-template <class S>
-struct Entropy {
-  S value;
-  Row<S> gradient;
-};
-
-/// -sum p l, whose derivative, term by term, is -(p l + p); of that, p sums away.
+/// The entropy H = -sum p log p of p = softmax(x), whose gradient by each x is p (-log p - H), made
+/// what it counts by `scaled`, which multiplies. From log-probs it is -sum p l, whose derivative,
+/// term by term, is -(p l + p); of that, p sums away.
 template <class S, class Scaled>
-Entropy<S> entropy_of_log_probs(const Row<S>& l, const Scaled& scaled) {
+RowFunction<S> entropy_of_log_probs(const Row<S>& l, const Scaled& scaled) {
   Sum<S> sum(l.size());
   Row<S> g(l.size());
   for (Eigen::Index v = 0; v < l.size(); ++v) {
@@ -29,11 +23,11 @@ Entropy<S> entropy_of_log_probs(const Row<S>& l, const Scaled& scaled) {
   return {-sum.value(), log_softmax_gradient(l, g)};
 }
 
-/// logsumexp(x) - sum p x. Of the derivative p (sum p x - x) + p - p the last two are one number,
-/// rounded twice.
+/// The same from logits: logsumexp(x) - sum p x. Of the derivative p (sum p x - x) + p - p the last
+/// two are one number, rounded twice.
 template <class S, class Scaled>
-Entropy<S> entropy_as_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
-                                 const Scaled& scaled) {
+RowFunction<S> entropy_as_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
+                                     const Scaled& scaled) {
   Sum<S> sum(x.size());
   Row<S> gradient(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(weighed(exp(l[v]), x[v]));
@@ -43,15 +37,6 @@ Entropy<S> entropy_as_difference(const Row<S>& x, const Row<S>& l, const LogSumE
     gradient[v] = scaled(weighed(p, mean - x[v]) + (p - p));
   }
   return {store(Stage::log_prob, whole.shift + whole.log_sum) - mean, std::move(gradient)};
-}
-
-/// Charges `one` as the wider of two forms.
-template <class S>
-void widen(Entropy<S>& one, const Entropy<S>& other) {
-  one.value = wider(one.value, other.value);
-  for (Eigen::Index v = 0; v < one.gradient.size(); ++v) {
-    one.gradient[v] = wider(one.gradient[v], other.gradient[v]);
-  }
 }
 
 }  // namespace lossgate::reference

@@ -59,7 +59,7 @@ struct EntropyBonus {
       const auto scaled = [&](const S& slope) {
         return -product(in.upstream(), weight, coefficient, slope);
       };
-      Entropy<S> h =
+      RowFunction<S> h =
           shifted ? entropy_of_log_probs(l, scaled) : entropy_as_difference(x, l, whole, scaled);
       if (!shifted && !difference) widen(h, entropy_of_log_probs(l, scaled));
       return RowTerm<S>{-product(coefficient, h.value), -product(weight, coefficient, h.value),

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "reference/losses/divergence.h"
 #include "reference/losses/options.h"
 #include "reference/losses/row_terms.h"
+#include "reference/losses/softmax_divergence.h"
 
 namespace lossgate::reference {
 
@@ -40,7 +40,7 @@ struct Jsd {
             "beta KL(q || m) + (1 - beta) KL(p || m), m = beta q + (1 - beta) p; ends: KL, "
             "or -sum q log p",
         .source = "arXiv:2306.13649; huggingface/trl#5407",
-        .forms = {kShiftedForm, kLogSumExpForm},
+        .forms = softmax_divergence_forms(),
         .options = options(),
         .fields = {logits_field("student_logits", Role::differentiable, "p"),
                    logits_field("teacher_logits", Role::constant, "q"),
@@ -64,20 +64,16 @@ struct Jsd {
     const auto student = in.field("student_logits"), teacher = in.field("teacher_logits");
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S temperature = in.option("temperature"), upstream = in.upstream();
-    const auto beta = static_cast<Real>(in.spec().number("beta"));
     const bool shifted = in.form(kShiftedForm),
-               soft = in.spec().number("soft_cross_entropy") != 0.0;
+               soft =
+                   in.spec().number("beta") == 0.0 && in.spec().number("soft_cross_entropy") != 0.0;
     evaluate_by_row(
         in, out, "student_logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
-          const Row<S> p = log_softmax(read_logits(student, s, t, vocab, temperature), shifted);
-          const Row<S> q = log_softmax(read_logits(teacher, s, t, vocab, temperature), shifted);
-          Divergence<S> d =
-              soft && beta == 0 ? soft_cross_entropy(p, q) : jensen_shannon(p, q, beta);
-          const S scale = upstream * weight;
-          for (std::int64_t v = 0; v < vocab; ++v) d.slope[v] = scale * d.slope[v];
-          Row<S> gradient = log_softmax_gradient(p, d.slope);
-          for (std::int64_t v = 0; v < vocab; ++v) gradient[v] = gradient[v] / temperature;
-          return RowTerm<S>{d.value, weight * d.value, std::move(gradient)};
+          const Softmax<S> p = softmax(read_logits(student, s, t, vocab, temperature), shifted),
+                           q = softmax(read_logits(teacher, s, t, vocab, temperature), shifted);
+          RowFunction<S> d = softmax_divergence(in, p, q, soft, upstream * weight);
+          for (S& slope : d.gradient) slope = slope / temperature;
+          return RowTerm<S>{d.value, weight * d.value, std::move(d.gradient)};
         });
   }
 };

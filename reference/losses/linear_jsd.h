@@ -22,7 +22,7 @@ struct LinearJsd {
         .title = "generalised Jensen-Shannon divergence from hidden states, output layers fused",
         .formula = "Jsd of student_hidden student_weight^T, teacher_hidden teacher_weight^T",
         .source = "Liger chunked_loss/jsd_loss.py; TRL _chunked_divergence_loss",
-        .forms = {kShiftedForm, kLogSumExpForm},
+        .forms = softmax_divergence_forms(),
         .options = jsd_options(),
         .fields = {hidden_field("student_hidden", Role::differentiable, "of the student"),
                    weight_field("student_weight", Role::differentiable, "its output layer"),
@@ -40,7 +40,6 @@ struct LinearJsd {
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const auto per_token = out.writer("per_token"), write_hidden = out.gradient("student_hidden");
-    const auto beta = static_cast<Real>(in.spec().number("beta"));
     const bool shifted = in.form(kShiftedForm);
     OutputLayer<S> student(in, "student_hidden", "student_weight", "");
     const OutputLayer<S> teacher(in, "teacher_hidden", "teacher_weight", "");
@@ -54,13 +53,12 @@ struct LinearJsd {
           continue;
         }
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
-        const Row<S> p = log_softmax(student.logits(s, t), shifted);
-        const Row<S> q = log_softmax(teacher.logits(s, t), shifted);
-        Divergence<S> d = jensen_shannon(p, q, beta);
+        const Softmax<S> p = softmax(student.logits(s, t), shifted),
+                         q = softmax(teacher.logits(s, t), shifted);
+        const RowFunction<S> d = softmax_divergence(in, p, q, false, scale);
         per_token(store(Stage::per_token, d.value), s, t);
         loss.add(weight * d.value);
-        for (Eigen::Index v = 0; v < d.slope.size(); ++v) d.slope[v] = scale * d.slope[v];
-        student.back(log_softmax_gradient(p, d.slope), s, t, write_hidden);
+        student.back(d.gradient, s, t, write_hidden);
       }
     }
     student.write_weight_gradient(out.gradient("student_weight"));

@@ -94,7 +94,7 @@ struct LogProb {
         const std::int64_t taken = label.integer(s, t);
         const S w = log_prob_weight(s, t), e = entropy_weight(s, t);
         const Above<S> above{taken, upstream * w, upstream, e, gradient.wanted()};
-        Entropy<S> h = difference ? as_difference(x, l, whole, above) : of_log_probs(l, above);
+        RowFunction<S> h = difference ? as_difference(x, l, whole, above) : of_log_probs(l, above);
         if (undeclared) widen(h, as_difference(x, l, whole, above));
         log_prob(l[taken], s, t);
         entropy(h.value, s, t);
@@ -121,11 +121,11 @@ struct LogProb {
 
   /// The entropy, with the gradient of both by each logit.
   template <class S>
-  static Entropy<S> of_log_probs(const Row<S>& l, const Above<S>& above) {
+  static RowFunction<S> of_log_probs(const Row<S>& l, const Above<S>& above) {
     const Row<S> p = probabilities(l);
     Sum<S> negative_entropy(l.size());
     for (Eigen::Index v = 0; v < l.size(); ++v) negative_entropy.add(weighed(p[v], l[v]));
-    Entropy<S> h{-negative_entropy.value(), {}};
+    RowFunction<S> h{-negative_entropy.value(), {}};
     if (!above.wanted) return h;
     // Differentiating -sum p l term by term leaves p l + p, of which p sums away.
     const S scale = above.upstream * above.entropy_weight;
@@ -139,9 +139,9 @@ struct LogProb {
 
   /// The same, each by a backward of its own.
   template <class S>
-  static Entropy<S> as_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
-                                  const Above<S>& above) {
-    Entropy<S> h = entropy_as_difference(x, l, whole, [&](const S& slope) {
+  static RowFunction<S> as_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
+                                      const Above<S>& above) {
+    RowFunction<S> h = entropy_as_difference(x, l, whole, [&](const S& slope) {
       return product(above.upstream, above.entropy_weight, slope);
     });
     if (!above.wanted) return {h.value, {}};

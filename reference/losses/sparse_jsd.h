@@ -38,7 +38,7 @@ struct SparseJsd {
         .title = "divergence on a sparse support with a tail bucket",
         .formula = "jensen_shannon of {support, log(-expm1(logsumexp(support)))}",
         .source = "huggingface/trl#5594",
-        .forms = {kShiftedForm, kLogSumExpForm},
+        .forms = joined_forms({kShiftedForm, kLogSumExpForm}, {kOnceForm}),
         .options = std::move(options),
         .fields = {logits_field("student_logits", Role::differentiable, "p"),
                    {.name = "support_token",
@@ -85,7 +85,7 @@ struct SparseJsd {
     const std::int64_t vocab = in.extent(Axis::vocab), support = in.extent(Axis::support);
     const S temperature = in.option("temperature");
     const auto beta = static_cast<Real>(in.spec().number("beta"));
-    const bool shifted = in.form(kShiftedForm);
+    const bool shifted = in.form(kShiftedForm), once = in.form(kOnceForm);
     Sum<S> loss = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
@@ -103,7 +103,9 @@ struct SparseJsd {
           q[at++] = teacher(s, t, k);
         }
         const Entries<S> student_entries(in, p), teacher_entries(in, q);
-        Divergence<S> d = jensen_shannon(student_entries.entries, teacher_entries.entries, beta);
+        const Row<S>&of_student = student_entries.entries, &of_teacher = teacher_entries.entries;
+        Divergence<S> d = once ? jensen_shannon_once(of_student, of_teacher, beta)
+                               : jensen_shannon(of_student, of_teacher, beta);
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
         per_token(store(Stage::per_token, d.value), s, t);
         loss.add(weight * d.value);

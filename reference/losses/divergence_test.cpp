@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/losses/divergence.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "reference/losses/softmax_divergence.h"
+
+namespace lossgate::reference {
+namespace {
+
+constexpr Real kStep = 1e-5L;
+
+Row<Real> row_of(std::initializer_list<Real> entries) {
+  Row<Real> row(static_cast<Eigen::Index>(entries.size()));
+  std::ranges::copy(entries, row.begin());
+  return row;
+}
+
+/// The divergence's value where entry `v` of each row is moved by so many steps.
+Real moved(Row<Real> student, Row<Real> teacher, Eigen::Index v, int by, int other, Real beta) {
+  student[v] += static_cast<Real>(by) * kStep;
+  teacher[v] += static_cast<Real>(other) * kStep;
+  return jensen_shannon(student, teacher, beta).value;
+}
+
+TEST(MixtureDerivatives, AreWhatDifferencesGive) {
+  const Row<Real> student = row_of({-0.3L, -2.0L, -9.0L}), teacher = row_of({-1.5L, -0.4L, -3.0L});
+  for (const Real beta : {0.1L, 0.5L, 0.7L}) {
+    for (Eigen::Index v = 0; v < student.size(); ++v) {
+      const auto at = [&](int by, int other) {
+        return moved(student, teacher, v, by, other, beta);
+      };
+      const auto by = mixture_derivatives(student[v], teacher[v], beta);
+      const auto near = [](Real a, Real b) { return std::fabs(a - b) < 1e-8L; };
+      const Real square = kStep * kStep, middle = at(0, 0);
+      EXPECT_PRED2(near, by.student, (at(1, 0) - at(-1, 0)) / (2 * kStep));
+      EXPECT_PRED2(near, by.teacher, (at(0, 1) - at(0, -1)) / (2 * kStep));
+      EXPECT_PRED2(near, by.student + by.mixed, (at(1, 0) - 2 * middle + at(-1, 0)) / square);
+      EXPECT_PRED2(near, by.teacher + by.mixed, (at(0, 1) - 2 * middle + at(0, -1)) / square);
+      EXPECT_PRED2(near, -by.mixed, (at(1, 1) - at(1, -1) - at(-1, 1) + at(-1, -1)) / (4 * square));
+    }
+  }
+}
+
+TEST(MixtureDerivatives, OfWhatIsImpossibleAreZero) {
+  const auto student = mixture_derivatives(-HUGE_VALL, -1.0L, 0.25L),
+             teacher = mixture_derivatives(-1.0L, -HUGE_VALL, 0.25L),
+             both = mixture_derivatives(-HUGE_VALL, -HUGE_VALL, 0.25L);
+  EXPECT_EQ(student.student, 0.0L);
+  EXPECT_NEAR(static_cast<double>(student.teacher), 0.25 * std::exp(-1.0) * -std::log(0.25), 1e-12);
+  EXPECT_EQ(teacher.teacher, 0.0L);
+  EXPECT_NEAR(static_cast<double>(teacher.student), 0.75 * std::exp(-1.0) * -std::log(0.75), 1e-12);
+  for (const auto& by : {student, teacher, both}) EXPECT_EQ(by.mixed, 0.0L);
+  EXPECT_EQ(both.student, 0.0L);
+  EXPECT_EQ(both.teacher, 0.0L);
+}
+
+/// Two rows of log-probs in f32 that are nearly the same, with the errors of their softmax.
+class NearlyEqual : public testing::Test {
+ protected:
+  NearlyEqual() {
+    std::mt19937_64 engine(1);
+    std::normal_distribution<double> normal;
+    Row<Tracked> x(kVocab), y(kVocab);
+    for (Eigen::Index v = 0; v < kVocab; ++v) {
+      const auto at = static_cast<float>(normal(engine));
+      x[v] = Entry<Tracked>::stored(at, -1);
+      y[v] = Entry<Tracked>::stored(at + static_cast<float>(0.1 * normal(engine)), -1);
+    }
+    student = log_softmax(x, true);
+    teacher = log_softmax(y, true);
+  }
+
+  static constexpr Eigen::Index kVocab = 64;
+  Arithmetic arithmetic_ = plain_arithmetic(Dtype::f32, "");
+  ArithmeticScope scope_{arithmetic_};
+  Row<Tracked> student, teacher;
+};
+
+TEST_F(NearlyEqual, HideTheErrorsOfLogProbsThatAreComputedOnce) {
+  const auto apart = jensen_shannon(student, teacher, 0.5L),
+             once = jensen_shannon_once(student, teacher, 0.5L);
+  EXPECT_LT(once.value.err, 0.3 * apart.value.err);
+  EXPECT_EQ(once.value.v, apart.value.v);
+  for (Eigen::Index v = 0; v < kVocab; ++v) {
+    EXPECT_LT(once.slope[v].err, 0.7 * apart.slope[v].err);
+  }
+  for (const Real end : {0.0L, 1.0L}) {
+    EXPECT_EQ(jensen_shannon_once(student, teacher, end).value.err,
+              jensen_shannon(student, teacher, end).value.err);
+  }
+}
+
+TEST_F(NearlyEqual, ShowWhenLogProbsDoNotBelongToTheirProbabilities) {
+  // The normaliser beside the probabilities is off, and that of the log-probs is not.
+  const Real off = 3 * kThreshold * student[0].err;
+  Real value = 0.0L;
+  for (Eigen::Index v = 0; v < kVocab; ++v) {
+    const Real p = std::exp(student[v].v), q = std::exp(teacher[v].v), m = std::log((p + q) / 2);
+    value += (p * (student[v].v + off - m) + q * (teacher[v].v - m)) / 2;
+  }
+  const auto apart = jensen_shannon(student, teacher, 0.5L),
+             once = jensen_shannon_once(student, teacher, 0.5L);
+  const auto error = static_cast<double>(std::fabs(value - apart.value.v));
+  EXPECT_LE(error, kThreshold * apart.value.err);
+  EXPECT_GT(error, kThreshold * once.value.err);
+}
+
+TEST_F(NearlyEqual, ReachTheResultAsFarAsTheirErrorsMayMoveIt) {
+  const Arithmetic fine = plain_arithmetic(Dtype::f64, "");
+  const ArithmeticScope scope(fine);
+  constexpr double kErr = 1e-5;  // beside which its roundings are nothing
+  constexpr Real kBeta = 0.3L;
+  for (const bool of_student : {true, false}) {
+    Row<Tracked>&side = of_student ? student : teacher, &other = of_student ? teacher : student;
+    for (Tracked& x : side) x.err = kErr;
+    for (Tracked& x : other) x.err = 0.0;
+    const auto once = jensen_shannon_once(student, teacher, kBeta);
+    Row<Real> up(kVocab), p(kVocab), q(kVocab);  // every entry moved to where the value grows
+    for (Eigen::Index v = 0; v < kVocab; ++v) {
+      const auto by = mixture_derivatives(student[v].v, teacher[v].v, kBeta);
+      const Real off = kThreshold * kErr;
+      up[v] = (of_student ? by.student : by.teacher) < 0 ? -off : off;
+      p[v] = student[v].v + (of_student ? up[v] : 0.0L);
+      q[v] = teacher[v].v + (of_student ? 0.0L : up[v]);
+    }
+    const auto is_most = [](Real moved, const Tracked& bound) {
+      const auto share = static_cast<double>(std::fabs(moved - bound.v)) / kThreshold / bound.err;
+      return share <= 1.0 && share > 0.95;
+    };
+    const Divergence<Real> actual = jensen_shannon(p, q, kBeta);
+    EXPECT_PRED2(is_most, actual.value, once.value);
+    for (Eigen::Index v = 0; v < kVocab; ++v) EXPECT_PRED2(is_most, actual.slope[v], once.slope[v]);
+  }
+}
+
+TEST(GapForm, RoundsAtTheSizeOfTheGap) {
+  constexpr int kVocab = 61;
+  const float low = -5.8317547f, high = 948.9004f;  // of each class alike: the divergence is 0
+  float sum_of_gaps = 0.0f;
+  for (int v = 0; v < kVocab; ++v) sum_of_gaps += low - high;
+  const float z = std::log(static_cast<float>(kVocab));
+  const float actual = sum_of_gaps / static_cast<float>(kVocab) - ((low + z) - (high + z));
+  Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+  arithmetic.sum.order = SumOrder::sequential;
+  const ArithmeticScope scope(arithmetic);
+  const auto alike = [&](float x) {
+    return softmax<Tracked>(Row<Tracked>::Constant(kVocab, Entry<Tracked>::stored(x, -1)), false);
+  };
+  const auto p = alike(low), q = alike(high);
+  EXPECT_GT(std::fabs(actual), kThreshold * jensen_shannon(p.log_prob, q.log_prob, 1).value.err);
+  const Tracked gap = divergence_of_gaps(p, p, &q);
+  EXPECT_LT(std::fabs(static_cast<double>(gap.v)), 1e-15);
+  EXPECT_LE(std::fabs(actual), kThreshold * gap.err);
+}
+
+TEST(GapForm, HasTheValueOfTheOther) {
+  const auto p = softmax(row_of({1.0L, 2.0L, -1.0L}), true),
+             q = softmax(row_of({0.5L, -2.0L, 3.0L}), true);
+  const auto near = [](Real a, Real b) { return std::fabs(a - b) < 1e-15L; };
+  EXPECT_PRED2(near, divergence_of_gaps(p, p, &q), jensen_shannon(p.log_prob, q.log_prob, 1).value);
+  EXPECT_PRED2(near, divergence_of_gaps(q, q, &p), jensen_shannon(p.log_prob, q.log_prob, 0).value);
+  EXPECT_PRED2(near, divergence_of_gaps<Real>(q, p, nullptr),
+               soft_cross_entropy(p.log_prob, q.log_prob).value);
+}
+
+}  // namespace
+}  // namespace lossgate::reference
