@@ -10,18 +10,7 @@
 /// (rule B2).
 namespace lossgate::reference {
 
-/// Whether numbers of this type carry errors.
-template <class S>
-inline constexpr bool kCarriesErrors = false;
-template <>
-inline constexpr bool kCarriesErrors<Tracked> = true;
-
 /// The numbers as they came out, whatever their errors are.
-template <class S>
-Row<S> as_computed(Row<S> x) {
-  return x;
-}
-
 inline Row<Tracked> as_computed(Row<Tracked> x) {
   for (Tracked& a : x) {
     if (tracking::magnitude(a.v) < tracking::kInfinity) a.err = 0.0;

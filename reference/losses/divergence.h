@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <type_traits>
+
 #include "reference/computed_once.h"
 #include "reference/rows.h"
 
@@ -86,7 +88,7 @@ inline MixtureDerivatives mixture_derivatives(Real student, Real teacher, Real b
 template <class S>
 Divergence<S> jensen_shannon_once(const Row<S>& student, const Row<S>& teacher, Real beta) {
   Divergence<S> apart = jensen_shannon(student, teacher, beta);
-  if constexpr (kCarriesErrors<S>) {
+  if constexpr (std::is_same_v<S, Tracked>) {
     if (beta == 0 || beta == 1) return apart;  // nothing cancels between p and log p - log q
     const Divergence<S> together = jensen_shannon(as_computed(student), as_computed(teacher), beta);
     ErrorsOfOnce of_value(student.size());

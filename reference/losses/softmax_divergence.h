@@ -33,18 +33,28 @@ Softmax<S> softmax(Row<S> x, bool shifted_form) {
   return {std::move(x), whole, std::move(log_prob)};
 }
 
-/// sum p (x - y) - (logsumexp(x) - logsumexp(y)), which rounds at the size of x - y; without y, the
-/// cross-entropy of p and x: logsumexp(x) - sum p x.
 template <class S>
-S divergence_of_gaps(const Softmax<S>& p, const Softmax<S>& of, const Softmax<S>* less) {
-  const auto log_z = [](const Softmax<S>& a) {
-    return store(Stage::log_prob, a.whole.shift + a.whole.log_sum);
-  };
+S log_normaliser(const Softmax<S>& p) {
+  return store(Stage::log_prob, p.whole.shift + p.whole.log_sum);
+}
+
+/// The KL divergence of p from q as E[x - y] - (logsumexp(x) - logsumexp(y)), which rounds at the
+/// size of x - y.
+template <class S>
+S kl_of_gaps(const Softmax<S>& p, const Softmax<S>& q) {
   Sum<S> mean(p.x.size());
   for (Eigen::Index v = 0; v < p.x.size(); ++v) {
-    mean.add(weighed(exp(p.log_prob[v]), less ? of.x[v] - less->x[v] : of.x[v]));
+    mean.add(weighed(exp(p.log_prob[v]), p.x[v] - q.x[v]));
   }
-  return less ? mean.value() - (log_z(of) - log_z(*less)) : log_z(of) - mean.value();
+  return mean.value() - (log_normaliser(p) - log_normaliser(q));
+}
+
+/// The cross-entropy of p and q as logsumexp(y) - E[y], which rounds at the size of y.
+template <class S>
+S cross_entropy_of_logits(const Softmax<S>& p, const Softmax<S>& q) {
+  Sum<S> mean(p.x.size());
+  for (Eigen::Index v = 0; v < p.x.size(); ++v) mean.add(weighed(exp(p.log_prob[v]), q.x[v]));
+  return log_normaliser(q) - mean.value();
 }
 
 /// The divergence of two softmaxes with its gradient by the student's logits, times `scale`, in the
@@ -63,10 +73,9 @@ RowFunction<S> softmax_divergence(const Inputs<S>& in, const Softmax<S>& student
   if ((beta != 0 && beta != 1) || (once && !gaps)) return result;
   RowFunction<S> other = result;
   if (beta == 0) {
-    other.value = soft ? divergence_of_gaps<S>(teacher, student, nullptr)
-                       : divergence_of_gaps(teacher, teacher, &student);
+    other.value = soft ? cross_entropy_of_logits(teacher, student) : kl_of_gaps(teacher, student);
   } else {
-    other.value = divergence_of_gaps(student, student, &teacher);
+    other.value = kl_of_gaps(student, teacher);
     for (Eigen::Index v = 0; v < p.size(); ++v) {
       other.gradient[v] = scale * weighed(exp(p[v]), (p[v] - q[v]) - other.value);
     }
