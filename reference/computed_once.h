@@ -7,7 +7,7 @@
 
 /// Numbers that an implementation computes once and reads in several places. What each place makes
 /// of their errors may cancel: together they reach the result through the derivative of the whole
-/// (rule B2).
+/// (rule B7).
 namespace lossgate::reference {
 
 /// The numbers as they came out, whatever their errors are.
