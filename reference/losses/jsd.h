@@ -64,9 +64,9 @@ struct Jsd {
     const auto student = in.field("student_logits"), teacher = in.field("teacher_logits");
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S temperature = in.option("temperature"), upstream = in.upstream();
-    const bool shifted = in.form(kShiftedForm),
-               soft =
-                   in.spec().number("beta") == 0.0 && in.spec().number("soft_cross_entropy") != 0.0;
+    const bool shifted = in.form(kShiftedForm);
+    const bool soft =
+        in.spec().number("beta") == 0.0 && in.spec().number("soft_cross_entropy") != 0.0;
     evaluate_by_row(
         in, out, "student_logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
           const Softmax<S> p = softmax(read_logits(student, s, t, vocab, temperature), shifted),

@@ -130,8 +130,9 @@ struct LogProb {
     // Differentiating -sum p l term by term leaves p l + p, of which p sums away.
     const S scale = above.upstream * above.entropy_weight;
     Row<S> g(l.size());
-    for (Eigen::Index v = 0; v < l.size(); ++v)
+    for (Eigen::Index v = 0; v < l.size(); ++v) {
       g[v] = -(weighed_by(scale, p[v], l[v]) + scale * p[v]);
+    }
     g[above.taken] += above.log_prob;
     h.gradient = log_softmax_gradient_at(p, g);
     return h;
