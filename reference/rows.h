@@ -90,6 +90,12 @@ LogSumExp<S> log_sum_exp(const Row<S>& x) {
   return {shift, log(sum.value())};
 }
 
+/// The whole as one number, at the stage of log-probs.
+template <class S>
+S stored(const LogSumExp<S>& whole) {
+  return store(Stage::log_prob, whole.shift + whole.log_sum);
+}
+
 /// log_softmax of a row: either (x - max) - log S or x - (max + log S). An undeclared form is
 /// charged as the second, the wider.
 template <class S>

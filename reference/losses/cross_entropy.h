@@ -57,7 +57,7 @@ struct CrossEntropy {
     evaluate_by_row(in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
       const Row<S> x = read_logits(logits, s, t, vocab, one);
       const LogSumExp<S> whole = log_sum_exp(x);
-      const S log_sum = store(Stage::log_prob, whole.shift + whole.log_sum);
+      const S log_sum = stored(whole);
       const Row<S> l = log_softmax(x, whole, shifted);
       const std::int64_t taken = label.integer(s, t);
       const S value =

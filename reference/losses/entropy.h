@@ -36,7 +36,7 @@ RowFunction<S> entropy_as_difference(const Row<S>& x, const Row<S>& l, const Log
     const S p = exp(l[v]);
     gradient[v] = scaled(weighed(p, mean - x[v]) + (p - p));
   }
-  return {store(Stage::log_prob, whole.shift + whole.log_sum) - mean, std::move(gradient)};
+  return {stored(whole) - mean, std::move(gradient)};
 }
 
 }  // namespace lossgate::reference

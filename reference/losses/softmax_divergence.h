@@ -33,11 +33,6 @@ Softmax<S> softmax(Row<S> x, bool shifted_form) {
   return {std::move(x), whole, std::move(log_prob)};
 }
 
-template <class S>
-S log_normaliser(const Softmax<S>& p) {
-  return store(Stage::log_prob, p.whole.shift + p.whole.log_sum);
-}
-
 /// The KL divergence of p from q as E[x - y] - (logsumexp(x) - logsumexp(y)), which rounds at the
 /// size of x - y.
 template <class S>
@@ -46,7 +41,7 @@ S kl_of_gaps(const Softmax<S>& p, const Softmax<S>& q) {
   for (Eigen::Index v = 0; v < p.x.size(); ++v) {
     mean.add(weighed(exp(p.log_prob[v]), p.x[v] - q.x[v]));
   }
-  return mean.value() - (log_normaliser(p) - log_normaliser(q));
+  return mean.value() - (stored(p.whole) - stored(q.whole));
 }
 
 /// The cross-entropy of p and q as logsumexp(y) - E[y], which rounds at the size of y.
@@ -54,7 +49,7 @@ template <class S>
 S cross_entropy_of_logits(const Softmax<S>& p, const Softmax<S>& q) {
   Sum<S> mean(p.x.size());
   for (Eigen::Index v = 0; v < p.x.size(); ++v) mean.add(weighed(exp(p.log_prob[v]), q.x[v]));
-  return log_normaliser(q) - mean.value();
+  return stored(q.whole) - mean.value();
 }
 
 /// The divergence of two softmaxes with its gradient by the student's logits, times `scale`, in the
