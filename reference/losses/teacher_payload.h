@@ -73,8 +73,9 @@ struct TeacherPayload {
     const auto payload = read_teacher_payload(in.problem().c);
     const auto& rows = std::get<TeacherRows>(payload);
     const auto number = [](double value) { return Entry<S>::stored(value, -1); };
-    const S filler = in.spec().is_none("filler") ? number(-std::numeric_limits<double>::infinity())
-                                                 : in.option("filler");
+    // Nothing is computed from it: what it loses is what the output loses.
+    const S filler = number(in.spec().is_none("filler") ? -std::numeric_limits<double>::infinity()
+                                                        : in.spec().number("filler"));
     const auto log_prob = out.writer("token_log_prob"), id = out.writer("token_id"),
                actual_log_prob = out.writer("actual_log_prob"),
                actual_id = out.writer("actual_token_id");

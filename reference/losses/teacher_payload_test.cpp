@@ -47,24 +47,26 @@ Case hand_written() {
 
 struct Kept : Sink<Tracked> {
   std::map<std::size_t, std::vector<double>> values;
+  double largest_error = 0.0;
   void entry(std::size_t output, std::int64_t index, const Tracked& value) override {
+    largest_error = std::max(largest_error, value.err);
     values[output].resize(std::max(values[output].size(), static_cast<std::size_t>(index) + 1));
     values[output][static_cast<std::size_t>(index)] = static_cast<double>(value.v);
   }
 };
 
-std::map<std::size_t, std::vector<double>> outputs_of_case(const Case& c) {
+Kept evaluated(const Case& c) {
   const Loss& loss = *find_loss("teacher_payload");
   const auto refusal = expected_refusal(loss, c);
   EXPECT_FALSE(refusal) << refusal->message;
   const Problem problem(loss.signature, c);
   Kept kept;
   evaluate(loss, problem, plain_arithmetic(Dtype::f32, ""), kept);
-  return kept.values;
+  return kept;
 }
 
 TEST(WorkedTeacherPayload, IsMergedAndPadded) {
-  auto values = outputs_of_case(hand_written());
+  auto values = evaluated(hand_written()).values;
   constexpr double x = kMinusInfinity;
   EXPECT_EQ(values[0], (std::vector<double>{-0.5, -1.5, -2.5, -0.125, x, x, x, x, x,  //
                                             -1,   -2,   x,    x,      x, x, x, x, x,  //
@@ -79,10 +81,16 @@ TEST(WorkedTeacherPayload, IsMergedAndPadded) {
 TEST(WorkedTeacherPayload, IsPaddedWithTheFillerThatWasAskedFor) {
   Case c = hand_written();
   c.spec.set("filler", -1e9);
-  auto values = outputs_of_case(c);
+  auto values = evaluated(c).values;
   EXPECT_EQ(values[0][4], -1e9);
   EXPECT_EQ(values[0][19], kMinusInfinity) << "a value that the teacher gave";
   EXPECT_EQ(values[2], (std::vector<double>{-1.5, -8, -1e9, -3, -1e9, -1e9, -6, -1e9, -1e9}));
+}
+
+TEST(TeacherPayload, LosesWhatItsOutputsLoseAndNothingBefore) {
+  Case c = hand_written();
+  c.spec.set("filler", -0.1);
+  EXPECT_EQ(evaluated(c).largest_error, 0.0);
 }
 
 TEST(TeacherPayload, IsNotFilledWithWhatIsNoLogProb) {
