@@ -76,11 +76,11 @@ struct MixtureDerivatives {
 };
 
 inline MixtureDerivatives mixture_derivatives(Real student, Real teacher, Real beta) {
-  const Real p = student + std::log1p(-beta), q = teacher + std::log(beta);
-  const Real m = log_add(p, q), share_p = std::exp(p), share_q = std::exp(q);
-  if (share_p == 0.0L && share_q == 0.0L) return {};
-  return {share_p == 0.0L ? 0.0L : share_p * (student - m),
-          share_q == 0.0L ? 0.0L : share_q * (teacher - m), std::exp(p + q - m)};
+  const Real p = (1.0L - beta) * std::exp(student), q = beta * std::exp(teacher), m = p + q;
+  if (m == 0.0L) return {};
+  const Real log_m = std::log(m);
+  return {p == 0.0L ? 0.0L : p * (student - log_m), q == 0.0L ? 0.0L : q * (teacher - log_m),
+          p * (q / m)};
 }
 
 /// The same divergence of log-probs that are computed once: each of them stands in its probability,
