@@ -77,12 +77,21 @@ struct Counted {
   }
 };
 
-/// Cases [begin, end) of the loss in that dtype, each with another arithmetic.
+/// How much a unit certifies: so many cases, and more of them until there are so many values.
+struct Least {
+  std::int64_t cases = 0, values = 0;
+};
+
+/// First cases of two units are so far apart, and a unit never has as many.
+constexpr std::int64_t kApart = 1 << 20;
+
+/// Cases of the loss in that dtype from `begin` on, each with another arithmetic.
 template <class L>
-json certify(Dtype dtype, std::uint64_t seed, std::int64_t begin, std::int64_t end) {
+json certify(Dtype dtype, std::uint64_t seed, std::int64_t begin, const Least& least) {
   const reference::Loss& loss = *reference::find_loss(L::signature().id);
   Counted counted;
-  for (std::int64_t i = begin; i < end; ++i) {
+  for (std::int64_t i = begin; i < begin + kApart; ++i) {
+    if (i >= begin + least.cases && counted.values >= least.values) break;
     const auto profile = i % 2 == 0 ? fuzz::Profile::benign : fuzz::Profile::hostile;
     const Case c = drawn(loss, dtype, profile, seed, i);
     if (reference::expected_refusal(loss, c)) continue;
@@ -106,16 +115,17 @@ json certify(Dtype dtype, std::uint64_t seed, std::int64_t begin, std::int64_t e
 }  // namespace
 
 std::vector<Unit> bounds(const Effort& effort) {
-  constexpr std::int64_t kEach = 500;
-  const std::int64_t cases = effort.of(100, 25000);
+  // In full 25,000 cases and 10^6 values of each loss and dtype.
+  const std::int64_t parts = effort.of(1, 50);
+  const Least least = effort.quick ? Least{.cases = 100} : Least{.cases = 500, .values = 20'000};
   std::vector<Unit> units;
   reference::Catalog::for_each([&]<class L>() {
     const std::string id = L::signature().id;
     for (const Dtype dtype : dtypes_of(L::signature())) {
-      for (std::int64_t begin = 0; begin < cases; begin += kEach) {
-        const std::int64_t end = std::min(begin + kEach, cases);
-        units.push_back({id + "/" + std::string(name(dtype)) + "/" + std::to_string(begin),
-                         [=, seed = effort.seed] { return certify<L>(dtype, seed, begin, end); }});
+      for (std::int64_t part = 0; part < parts; ++part) {
+        units.push_back(
+            {id + "/" + std::string(name(dtype)) + "/" + std::to_string(part),
+             [=, seed = effort.seed] { return certify<L>(dtype, seed, part * kApart, least); }});
       }
     }
   });
