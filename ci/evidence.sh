@@ -4,7 +4,7 @@
 #   ci/evidence.sh [--quick | --full] [--seed N] [KIND...]
 # KIND is one of bias, bounds, buckets, filter, null_answers, recall, sensitivity, baselines, gates, witnesses, mutation; without it
 # all, the last two in --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on
-# where it was when it is stopped. What was measured before by this command stays on the page.
+# where it was when it is stopped. What is not measured stays on the page as it was measured last, with its commit.
 # LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
 # LOSSGATE_EVIDENCE  where records are kept; else run/evidence
 set -euo pipefail
@@ -108,6 +108,6 @@ fi
 for kind in "${short[@]}" "${long[@]}"; do
   [[ " ${kinds[*]} " == *" $kind "* ]] && "$kind"
 done
-"$python" ci/evidence/page.py "$records" >"$records/EVIDENCE.md.new"
+"$python" ci/evidence/page.py "$records" ci/EVIDENCE.md >"$records/EVIDENCE.md.new"
 mv "$records/EVIDENCE.md.new" ci/EVIDENCE.md
 echo "evidence: the page is ci/EVIDENCE.md"

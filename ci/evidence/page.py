@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns the records of ci/evidence.sh into a page: page.py FOLDER > ci/EVIDENCE.md"""
+"""Turns the records of ci/evidence.sh into a page: page.py FOLDER [BEFORE] > ci/EVIDENCE.md
+
+What has no record in FOLDER stays as it stands on the page BEFORE, with its command and its commit.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ import mutation
 import sections
 import witnesses
 from figure import Figure, table
+
+HEAD = ("section", "figure", "goal", "measured", "met")
 
 
 class Section(NamedTuple):
@@ -51,6 +56,12 @@ confidence (Clopper and Pearson; 3/n where none of n was seen). A goal that is m
 """
 
 
+class Written(NamedTuple):
+    """A section as it stands on a page: its rows of the overview, and the lines under its title."""
+    rows: list[str]
+    body: list[str]
+
+
 def read_records(folder: Path) -> dict[str, dict]:
     records = {}
     for name in dict.fromkeys(section.record for section in SECTIONS):
@@ -66,25 +77,39 @@ def origin(record: dict) -> str:
             f"{record['seconds']:.0f} s of work ({record['instruction_set']}{torch})")
 
 
-def page(records: dict[str, dict]) -> str:
-    figures: list[Figure] = []
-    bodies: list[str] = []
+def read_page(text: str) -> dict[str, Written]:
+    overview, *bodies = text.split("\n## ")
+    found = {title: Written([], body.strip().splitlines()) for title, _, body in (part.partition("\n") for part in bodies)}
+    for line in overview.splitlines():
+        title = line.removeprefix("| ").partition(" | ")[0]
+        if title in found:
+            found[title].rows.append(line)
+    return found
+
+
+def written(section: Section, record: dict) -> Written:
+    figures, body = section.write(list(record["units"].values()))
+    rows = table(HEAD, [(section.title, f.name, f.goal, f.measured, f.verdict) for f in figures])[2:]
+    return Written(rows, [section.statement or record["statement"], "", origin(record), "", *body])
+
+
+def page(records: dict[str, dict], before: str = "") -> str:
+    found = read_page(before)
     for section in SECTIONS:
-        if section.record not in records:
-            continue
-        record = records[section.record]
-        own, body = section.write(list(record["units"].values()))
-        figures += own
-        bodies += [f"## {section.title}", "", section.statement or record["statement"], "", origin(record), "", *body, ""]
-    overview = table(("figure", "goal", "measured", "met"),
-                     [(f.name, f.goal, f.measured, f.verdict) for f in figures])
-    missing = [section.title.lower() for section in SECTIONS if section.record not in records]
+        if section.record in records:
+            found[section.title] = written(section, records[section.record])
+    there = [(section.title, found[section.title]) for section in SECTIONS if section.title in found]
+    overview = table(HEAD, []) + [row for _, own in there for row in own.rows]
+    missing = [section.title.lower() for section in SECTIONS if section.title not in found]
     if missing:
         overview += ["", f"Not measured here: {', '.join(missing)}."]
-    return "\n".join([PREFACE, *overview, "", *bodies]).rstrip() + "\n"
+    bodies = [line for title, own in there for line in ("", f"## {title}", "", *own.body)]
+    return "\n".join([PREFACE, *overview, *bodies]).rstrip() + "\n"
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: page.py FOLDER, the one that the records lie in")
-    sys.stdout.write(page(read_records(Path(sys.argv[1]))))
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: page.py FOLDER [BEFORE]: the folder of the records, and the page of earlier ones")
+    earlier = Path(sys.argv[2]) if len(sys.argv) == 3 else None
+    sys.stdout.write(page(read_records(Path(sys.argv[1])),
+                          earlier.read_text(encoding="utf-8") if earlier and earlier.exists() else ""))

@@ -243,6 +243,18 @@ class Page(unittest.TestCase):
         self.assertIn("`ci/evidence.sh null_answers`, commit abc1234, seed 1", text)
         self.assertIn("Not measured here: bounds, filter, gates, recall", text)
 
+    def test_what_is_not_measured_again_stays_as_it_was(self) -> None:
+        accepted = page({"null_answers": record("null_answers", null_unit(accepted=True, caught=None)),
+                         "recall": record("recall", variant("slow", [None]))})
+        self.assertEqual(page({}, accepted), accepted)
+        again = page({"null_answers": record("null_answers", null_unit())}, accepted)
+        self.assertIn("| Null answers | null answers that a gate accepts | 0 | 0 of 1 ", again)
+        self.assertNotIn("1 of 1 ", again.split("## Recall")[0].split("| Recall |")[0])
+        for line in accepted.splitlines():
+            if line.startswith("| Recall |") or line in accepted.split("## Recall")[1]:
+                self.assertIn(line, again.splitlines())
+        self.assertIn("Not measured here: bounds, filter, gates, buckets", again)
+
     def test_a_cell_does_not_end_at_a_bar(self) -> None:
         self.assertEqual(table(("a",), [("x|y",)])[-1], "| x\\|y |")
 

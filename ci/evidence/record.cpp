@@ -2,7 +2,6 @@
 #include "ci/evidence/record.h"
 
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <fstream>
 #include <mutex>
@@ -56,17 +55,18 @@ Record::Record(const fs::path& folder, const Kind& kind, const Effort& effort,
 void Record::add(const std::string& unit, json counted, double seconds) {
   content_["units"][unit] = std::move(counted);
   content_["seconds"] = content_["seconds"].get<double>() + seconds;
-  write();
+  if (Clock::now() - kept_ > std::chrono::seconds(5)) keep();
 }
 
 /// A file is whole or not there.
-void Record::write() const {
+void Record::keep() {
   const fs::path fresh = file_.string() + ".new";
   std::ofstream out(fresh);
   out << content_.dump(1) << '\n';
   out.close();
   if (!out) throw MachineError("cannot write " + fresh.string());
   fs::rename(fresh, file_);
+  kept_ = Clock::now();
 }
 
 void run_kind(const Kind& kind, const Effort& effort, int jobs, Record& record) {
@@ -99,6 +99,7 @@ void run_kind(const Kind& kind, const Effort& effort, int jobs, Record& record) 
     for (int i = 0; i < jobs; ++i) workers.emplace_back(work);
   }
   progress.finish();
+  record.keep();
   if (failure) std::rethrow_exception(failure);
 }
 

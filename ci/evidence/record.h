@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace lossgate::ci::evidence {
 
-/// What a kind of evidence has counted so far, in FOLDER/KIND.json: each unit is kept as soon as it
-/// is done, and is not done again unless commit, seed or effort are others.
+/// What a kind of evidence has counted so far, in FOLDER/KIND.json: each unit is kept seconds after
+/// it is done, and is not done again unless commit, seed or effort are others.
 class Record {
  public:
   Record(const std::filesystem::path& folder, const Kind& kind, const Effort& effort,
@@ -19,10 +20,14 @@ class Record {
   bool has(const std::string& unit) const { return content_["units"].contains(unit); }
   void add(const std::string& unit, nlohmann::json counted, double seconds);
 
+  /// Keeps all units now: a record may be of many megabytes, too long to write after each.
+  void keep();
+
  private:
-  void write() const;
+  using Clock = std::chrono::steady_clock;
 
   std::filesystem::path file_;
+  Clock::time_point kept_ = Clock::now();
   nlohmann::json content_;
 };
 
