@@ -13,9 +13,11 @@ namespace {
 Implementation implementation(std::string name, CrossEntropyFault fault, std::string_view form,
                               const Trainer& trainer = {}) {
   const Step step = [fault](MicroBatch& batch) { return eager_cross_entropy(batch, fault); };
-  return eager_implementation(
-      {.loss = "cross_entropy", .source = {"impl/faulty/cross_entropy_eager.cpp", 1}, .form = form},
-      std::move(name), step, trainer);
+  EagerProgram program{
+      .loss = "cross_entropy", .source = {"impl/faulty/cross_entropy_eager.cpp", 1}, .form = form};
+  if (fault == CrossEntropyFault::exp_without_max) program.form = "";
+  if (fault == CrossEntropyFault::online_max_first_tile) program.sums = SumOrder::online;
+  return eager_implementation(program, std::move(name), step, trainer);
 }
 
 constexpr const char* kShifted = "(x - max) - log S";

@@ -27,8 +27,10 @@ Implementation eager_implementation(const EagerProgram& program, std::string nam
   i.loss = program.loss;
   i.source = program.source;
   i.unsupported = too_large_for_a_tape;
-  i.arithmetic = [form = std::string(program.form)](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, form);
+  i.arithmetic = [form = std::string(program.form), sums = program.sums](Dtype dtype) {
+    Arithmetic a = plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, form);
+    a.sum.order = sums;
+    return a;
   };
   i.evaluate = [step = std::move(step), trainer](const LossSignature& signature, const Case& c) {
     return train(signature, c, step, trainer);

@@ -14,6 +14,7 @@ struct EagerProgram {
   std::string_view loss;
   Source source;
   std::string_view form = "";  ///< of the loss's forms
+  SumOrder sums = SumOrder::pairwise;
 };
 
 /// A variant: `step` computes a micro-batch in f32, in f64 where the fields are f64, whatever the

@@ -106,6 +106,7 @@ constexpr const char* kShifted = "(x - max) - log S";
 
 Implementation implementation(std::string name, EntropyFault fault, std::string_view form,
                               const Trainer& trainer = {}) {
+  if (fault == EntropyFault::exp_without_max) form = "";
   return eager_implementation(
       {.loss = "entropy_bonus", .source = {"impl/faulty/entropy_bonus.cpp", 1}, .form = form},
       std::move(name), step_of<EagerEntropyBonus>(fault), trainer);

@@ -10,19 +10,19 @@
 /// Logarithms of a softmax as they must not be taken.
 namespace lossgate::impl {
 
-/// x - log sum exp(x): overflows where a logit does.
+/// x - log sum exp(x), which is no form that the losses declare: overflows where a logit does.
 template <class Format>
 VarRow<Format> log_softmax_without_max(const VarRow<Format>& row) {
   Tape<Format>& tape = row.front().tape();
   VarRow<Format> powers, result;
   for (const Var<Format>& x : row) powers.push_back(exp(x));
-  const Var<Format> log_sum = log(tape.sum(powers));
-  for (const Var<Format>& x : row) result.push_back(x - log_sum);
+  const VarRow<Format> log_sums = tape.expand(log(tape.sum(powers)), row.size());
+  for (std::size_t v = 0; v < row.size(); ++v) result.push_back(row[v] - log_sums[v]);
   return result;
 }
 
-/// One tile after the other, the sum rescaled whenever the maximum grows. The first maximum is
-/// -infinity, which minus itself is no number.
+/// One tile after the other, the sum (SumOrder::online) rescaled whenever the maximum grows. The
+/// first maximum is -infinity, which minus itself is no number.
 template <class Format>
 VarRow<Format> online_log_softmax(const VarRow<Format>& row) {
   constexpr std::size_t kTile = 2;
@@ -36,8 +36,9 @@ VarRow<Format> online_log_softmax(const VarRow<Format>& row) {
     for (std::size_t v = begin; v < end; ++v) sum = sum + exp(row[v] - grown);
     largest = grown;
   }
+  const VarRow<Format> log_sums = tape.expand(log(sum), row.size());
   VarRow<Format> result;
-  for (const Var<Format>& x : row) result.push_back((x - largest) - log(sum));
+  for (std::size_t v = 0; v < row.size(); ++v) result.push_back((row[v] - largest) - log_sums[v]);
   return result;
 }
 

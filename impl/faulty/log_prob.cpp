@@ -11,10 +11,12 @@ namespace {
 
 Implementation implementation(std::string name, LogProbFault fault, const Trainer& trainer = {}) {
   const Step step = [fault](MicroBatch& micro_batch) { return eager_log_prob(micro_batch, fault); };
-  return eager_implementation({.loss = "log_prob",
-                               .source = {"impl/faulty/log_prob_eager.cpp", 1},
-                               .form = "(x - max) - log S"},
-                              std::move(name), step, trainer);
+  EagerProgram program{.loss = "log_prob",
+                       .source = {"impl/faulty/log_prob_eager.cpp", 1},
+                       .form = "(x - max) - log S"};
+  if (fault == LogProbFault::logsumexp_without_max) program.form = "";
+  if (fault == LogProbFault::online_max_first_tile) program.sums = SumOrder::online;
+  return eager_implementation(program, std::move(name), step, trainer);
 }
 
 /// Takes a label outside the vocabulary for the nearest one inside.
