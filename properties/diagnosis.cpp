@@ -77,7 +77,7 @@ const Probe kProbes[] = {
     {{Symptom::differs}, probe_constant_in_logarithm},
     {{Symptom::differs}, probe_filtered_gradient},
     {{Symptom::not_finite, Symptom::differs}, probe_logits},
-    {{Symptom::laundered}, probe_repaired_logits},
+    {{Symptom::laundered}, probe_repaired_value},
     {{Symptom::not_finite}, probe_exponents},
 };
 

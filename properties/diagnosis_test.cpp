@@ -268,20 +268,22 @@ TEST(Diagnosis, NamesTheOrderOfTokensWhetherTheLossShowsItOrNot) {
   EXPECT_EQ(cause(fake, with_logit(-HUGE_VAL, 0)), "infinity minus infinity");
 }
 
-/// A loss from which NaN is taken away.
-void without_nan(const Case&, LossResult& result) {
-  change_each(output(result, "loss"), [](double x) { return std::isnan(x) ? 0.0 : x; });
+void without_nan(Tensor& tensor) {
+  change_each(tensor, [](double x) { return std::isnan(x) ? 0.0 : x; });
 }
 
-TEST(Diagnosis, AsksWhatElseAnAnswerThatLosesANanDoes) {
-  EXPECT_EQ(cause(answering("cross_entropy", nullptr, without_nan), ordinary_case("cross_entropy")),
-            "laundering");
-  const auto repaired = [](const Case& c, LossResult& result) {
-    without_nan(c, result);
-    nan_where([](const auto& x) { return std::ranges::count(x, -HUGE_VAL) > 0; }, true)(c, result);
+TEST(Diagnosis, AsksWhetherGradientsLoseANanAsTheLossDoes) {
+  const auto nowhere = [](const Case&, LossResult& result) {
+    for (Output& each : result.outputs) without_nan(each.tensor);
   };
-  EXPECT_EQ(cause(answering("cross_entropy", nullptr, repaired), ordinary_case("cross_entropy")),
-            "value repaired, gradient not");
+  const auto in_gradients = [](const Case&, LossResult& result) {
+    without_nan(output(result, "loss"));
+  };
+  for (const char* loss : {"cross_entropy", "grpo"}) {
+    EXPECT_EQ(cause(answering(loss, nullptr, nowhere), ordinary_case(loss)), "laundering");
+    EXPECT_EQ(cause(answering(loss, nullptr, in_gradients), ordinary_case(loss)),
+              "value repaired, gradient not");
+  }
 }
 
 TEST(Diagnosis, NamesTheMaskThatIsMultipliedWhereverNoNumberIsSeen) {

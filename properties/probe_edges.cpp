@@ -21,9 +21,6 @@ constexpr double kLikely = 10.0, kImpossible = 2000.0;
 constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kSquareWithinFormat = 0.125,
                  kBeyondExponents = 1048576.0;
 
-const Diagnosis kRepaired = {"value repaired, gradient not", 0.9,
-                             "impossible tokens leave the loss finite, and the gradient not"};
-
 /// The case at fault, with zeros behind the mask where that does not mend it.
 std::optional<Reading> wrong_as_given(Suspect& suspect) {
   std::optional<Reading> reading = suspect.as_given();
@@ -95,9 +92,6 @@ void squeeze(std::vector<double>& row) {
   for (double& x : row) x = std::max(x, largest - kLikely);
 }
 
-/// The least likely token becomes impossible.
-void impossible_least(std::vector<double>& row) { *std::ranges::min_element(row) = -HUGE_VAL; }
-
 /// The likeliest token comes first, and whatever names a token follows.
 Case likeliest_first(const LossSignature& signature, const Case& c) {
   Case result = c;
@@ -151,6 +145,18 @@ const Field* reach_field(const LossSignature& signature) {
   return nullptr;
 }
 
+/// Whether every entry of that kind is finite, expected to be or not.
+bool all_finite(const Reading& reading, OutputKind kind) {
+  return std::ranges::all_of(reading.outputs(), [&](const OutputInfo& output) {
+    if (output.kind != kind) return true;
+    const Tensor& actual = *reading.result().find(output.name);
+    for (std::int64_t i = 0; i < actual.size(); ++i) {
+      if (!std::isfinite(actual.at(i))) return false;
+    }
+    return true;
+  });
+}
+
 /// Whether what is wrong about the given case is right, or finite at least where it was not, once
 /// no number is farther than this.
 bool mended_within(const Suspect& suspect, const Reading& wrong, double largest) {
@@ -183,15 +189,16 @@ Opinion probe_dead_clamp(Suspect& suspect) {
   return std::nullopt;
 }
 
-/// What hides a NaN hides that of an impossible token, too: do gradients show it?
-Opinion probe_repaired_logits(Suspect& suspect) {
-  const auto c = suspect.plain_case();
-  if (!c || !is_right(suspect.read(c))) return std::nullopt;
-  const auto impossible = suspect.read(with_rows(suspect.signature(), *c, impossible_least));
-  if (!is_wrong(impossible) || !impossible->forward_finite() || impossible->finite()) {
-    return std::nullopt;
-  }
-  return kRepaired;
+/// What hides a NaN in the value may show it in the gradient.
+Opinion probe_repaired_value(Suspect& suspect) {
+  const Case& given = suspect.given();
+  if (!is_finite(suspect.as_given())) return std::nullopt;
+  const auto poisoned = kNanAtValid.apply(suspect.signature(), given, given);
+  const auto reading = poisoned ? suspect.read(poisoned->c) : std::nullopt;
+  if (!reading || !all_finite(*reading, OutputKind::loss)) return std::nullopt;
+  if (all_finite(*reading, OutputKind::gradient)) return std::nullopt;
+  return Diagnosis{"value repaired, gradient not", 0.9,
+                   "a NaN leaves the loss finite, and the gradient not"};
 }
 
 Opinion probe_logits(Suspect& suspect) {
@@ -211,7 +218,10 @@ Opinion probe_logits(Suspect& suspect) {
       return Diagnosis{"infinity minus infinity", 0.95,
                        "right where the likeliest token comes first in the vocabulary"};
     }
-    if (wrong->forward_finite()) return kRepaired;
+    if (wrong->forward_finite()) {
+      return Diagnosis{"value repaired, gradient not", 0.9,
+                       "impossible tokens leave the loss finite, and the gradient not"};
+    }
     return Diagnosis{"zero times infinity", 0.9,
                      "right where an impossible token is as good as impossible"};
   }

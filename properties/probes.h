@@ -29,7 +29,7 @@ Opinion probe_rows(Suspect& suspect);
 Opinion probe_dead_clamp(Suspect& suspect);
 Opinion probe_empty(Suspect& suspect);
 Opinion probe_logits(Suspect& suspect);
-Opinion probe_repaired_logits(Suspect& suspect);
+Opinion probe_repaired_value(Suspect& suspect);
 Opinion probe_exponents(Suspect& suspect);
 
 // What stands behind a mask, and splits.

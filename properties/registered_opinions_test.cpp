@@ -34,7 +34,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_message", probe_message},
     {"probe_needed_options", probe_needed_options},
     {"probe_options", probe_options},
-    {"probe_repaired_logits", probe_repaired_logits},
+    {"probe_repaired_value", probe_repaired_value},
     {"probe_rounding", probe_rounding},
     {"probe_rows", probe_rows},
     {"probe_sign", probe_sign},

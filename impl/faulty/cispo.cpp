@@ -18,6 +18,7 @@ enum class CispoFault {
   gradient_through_weight,
   bounds_around_one,
   log_prob_detached,
+  weight_repaired,
   mask_multiply,
   mean_of_micro_batch_means,
 };
@@ -57,7 +58,8 @@ class EagerCispo {
     };
     Variable log_ratio = log_prob - constant("old_log_prob");
     if (limit_) log_ratio = clamp(log_ratio, -*limit_, *limit_);
-    const Variable weight = clamp(exp(log_ratio), low_, high_);
+    Variable weight = clamp(exp(log_ratio), low_, high_);
+    if (fault_ == CispoFault::weight_repaired) weight = nan_to_num(weight);
     const bool flows = fault_ == CispoFault::gradient_through_weight;
     const Variable scale = -((flows ? weight : detach(weight)) * constant("advantage"));
     // An impossible token of no weight: its infinite log-prob must not meet the zero.
@@ -107,6 +109,13 @@ std::vector<Implementation> cispo_implementations() {
                         .cause = "dead signal",
                         .trigger = "an advantage that is not 0",
                         .killers = {"reference_agreement"}}));
+  all.push_back(faulty("weight_repaired", CispoFault::weight_repaired,
+                       {.twin = "eager",
+                        .thread = "https://github.com/NVIDIA-NeMo/RL/blob/main/nemo_rl/algorithms/"
+                                  "loss_functions.py",
+                        .cause = "laundering",
+                        .trigger = "an old log-prob that is NaN at a valid position",
+                        .killers = {"no_laundering"}}));
   all.push_back(faulty("mask_multiply", CispoFault::mask_multiply,
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/pull/6693",

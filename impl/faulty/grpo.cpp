@@ -69,9 +69,9 @@ void add_overflow_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("mask_multiply_after_nan_to_num", GrpoFault::mask_multiply_after_nan_to_num,
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/pull/6693",
-                        .cause = "laundering",
-                        .trigger = "NaN at a valid position",
-                        .killers = {"no_laundering"}}));
+                        .cause = "value repaired, gradient not",
+                        .trigger = "an infinity or NaN, masked or valid",
+                        .killers = {"finite_backward", "no_laundering"}}));
   all.push_back(faulty("clamp_ratio_after_exp", GrpoFault::clamp_ratio_after_exp,
                        {.twin = "eager",
                         .thread = "https://github.com/google/tunix/pull/1560",

@@ -19,6 +19,7 @@ enum class SapoFault {
   clamp_forgotten,
   one_tau,
   scale_without_tau,
+  advantage_repaired,
   mask_multiply,
   mean_of_micro_batch_means,
 };
@@ -45,7 +46,8 @@ class EagerSapo {
  private:
   Variable term_of(Variable log_prob, std::int64_t at) const {
     const auto constant = [&](V x) { return log_prob.tape().constant(x); };
-    const V advantage = in_.field("advantage", at);
+    V advantage = in_.field("advantage", at);
+    if (fault_ == SapoFault::advantage_repaired && std::isnan(advantage)) advantage = V(0);
     const bool rewarded = advantage > V(0) || fault_ == SapoFault::one_tau;
     const V tau = in_.option(rewarded ? "tau_positive" : "tau_negative");
     const V scale = fault_ == SapoFault::scale_without_tau ? V(4) : V(4) / tau;
@@ -76,7 +78,7 @@ Implementation faulty(std::string name, SapoFault fault, Fault why, const Traine
   return with_fault(implementation(std::move(name), fault, trainer), std::move(why));
 }
 
-/// Faults in the gate.
+/// Faults in the gate and in what goes into it.
 void add_gate_faults(std::vector<Implementation>& all) {
   constexpr const char* kPaper = "https://arxiv.org/abs/2511.20347";
   all.push_back(faulty("gate_left_open", SapoFault::gate_left_open,
@@ -105,6 +107,13 @@ void add_gate_faults(std::vector<Implementation>& all) {
                         .cause = "option misread",
                         .trigger = "a tau that is not 1",
                         .killers = {"reference_agreement"}}));
+  all.push_back(faulty("advantage_repaired", SapoFault::advantage_repaired,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/blob/main/trl/trainer/"
+                                  "grpo_trainer.py",
+                        .cause = "laundering",
+                        .trigger = "an advantage that is NaN at a valid position",
+                        .killers = {"no_laundering"}}));
 }
 
 }  // namespace

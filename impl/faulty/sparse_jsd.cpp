@@ -53,7 +53,7 @@ std::vector<Implementation> sparse_jsd_implementations() {
   all.push_back(faulty("nan_to_num_at_valid", SparseJsdFault::nan_to_num_at_valid,
                        {.twin = "eager",
                         .thread = kServerTeacher,
-                        .cause = "laundering",
+                        .cause = "value repaired, gradient not",
                         .trigger = "NaN at a valid position",
                         .killers = {"no_laundering"}}));
   all.push_back(faulty("sentinel_compared_in_bf16", SparseJsdFault::sentinel_compared_in_bf16,
