@@ -202,6 +202,13 @@ TEST(RuleC1, WhatMayRoundBeyondTheRangeNeedNotBeFinite) {
   EXPECT_TRUE(must(largest - 3e30, 1e30, 1e30));
 }
 
+TEST(RuleC2, WhatMayRoundBeyondTheRangeMayBeInfinite) {
+  const double below = max_finite(Dtype::f32) - 3e30;
+  EXPECT_FALSE(holds(near(below, 1e30), kInfinity));
+  EXPECT_TRUE(holds(near(below, 2e30), kInfinity));
+  EXPECT_FALSE(holds(near(below, 2e30), -kInfinity));
+}
+
 TEST(RuleC2, AtAKinkAnInfinityOfEitherSignCanBeTheAnswer) {
   EXPECT_TRUE(holds(near(1e30, 0.0, 1e39), -kInfinity));
   EXPECT_FALSE(holds(near(1e39, 0.0, 1e30), -kInfinity));
@@ -296,6 +303,7 @@ TEST(RuleB4, WhereZeroIsRightThereIsNoDigit) {
 TEST(RuleB4, ABrokenAnalysisClaimsNothing) {
   EXPECT_TRUE(holds(near(1.0, kInfinity), 1e30));
   EXPECT_EQ(judge(near(1.0, kInfinity), 1e30).no_digit, 1);
+  EXPECT_EQ(judge(near(1.0, kInfinity), 1e30).worst_ratio, 0.0);
 }
 
 TEST(RuleB5, TheWorstRatioIsRecordedWhereEverythingHeld) {
