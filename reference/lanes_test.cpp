@@ -101,6 +101,8 @@ TEST_F(LanesTest, DoubtWhatIsNotFiniteAndWhatMayNotFit) {
   const Lanes zero = lanes_of(0.0, 0.0), far = lanes_of(0.9 * largest, 0.0);
   EXPECT_FALSE(doubts([&] { scaled_by(zero, one, far); }));
   EXPECT_TRUE(doubts([&] { scaled_by(zero, far, far); })) << "a scale that overflows shows";
+  EXPECT_FALSE(doubts([&] { begun_with(lanes_of(-0.9 * largest, 0.0), zero); }));
+  EXPECT_TRUE(doubts([&] { begun_with(lanes_of(-2.0 * largest, 0.0), zero); })) << "so does this";
 }
 
 TEST_F(LanesTest, DoubtAnAnalysisAtTheEdgeOfWhereItBreaks) {

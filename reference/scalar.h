@@ -78,6 +78,19 @@ inline Tracked store(Stage stage, const Tracked& a) {
   return {a.v, a.err + tracking::product(rule.roundoff, magnitude) + rule.eta, a.peak, a.half};
 }
 
+/// What a backward makes of the upstream gradient that it begins with. Where the compute format
+/// does not hold that, it is infinite before it meets anything, an exact zero too.
+template <class S>
+S begun_with(const S& /*upstream*/, const S& result) {
+  return result;
+}
+
+inline Tracked begun_with(const Tracked& upstream, Tracked result) {
+  const double size = tracking::magnitude(upstream.v);
+  if (size > tracking::largest) result.peak = std::max(result.peak, size);
+  return result;
+}
+
 // ---- branches -----------------------------------------------------------------------------------
 // A branch on computed values is undecided where the margin is within T times its own bound (B6):
 // an implementation may go either way. Values of clamp, min and max hardly notice; derivatives may

@@ -296,6 +296,18 @@ TEST_F(TrackedTest, AStoreChargesItsStageOnly) {
   EXPECT_TRUE(store(Stage::log_prob, Tracked{}).is_exact_zero());
 }
 
+TEST_F(TrackedTest, ABackwardBeginsWithItsUpstreamGradientWhateverThatMeets) {
+  change() = plain_arithmetic(Dtype::f16, "");
+  const ArithmeticScope scope(arithmetic_);
+  const Tracked x = computed(3.0L, 0.25, 5.0), zero = stored(0.0);
+  EXPECT_EQ(begun_with(stored(65504.0), x).peak, 5.0);
+  EXPECT_EQ(begun_with(stored(65536.0), x).peak, 65536.0);
+  EXPECT_EQ(begun_with(stored(-65536.0), zero).peak, 65536.0) << "infinity times 0 is NaN";
+  EXPECT_EQ(begun_with(stored(65536.0), x).v, 3.0L);
+  EXPECT_EQ(begun_with(stored(65536.0), x).err, 0.25);
+  EXPECT_TRUE(begun_with(stored(65504.0), zero).is_exact_zero());
+}
+
 // ---- branches -----------------------------------------------------------------------------------
 
 TEST_F(TrackedTest, ComparisonsAreDecidedBeyondTTimesTheirBound) {

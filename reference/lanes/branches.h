@@ -85,6 +85,11 @@ LOSSGATE_LANEWISE Lanes absolute(const Lanes& a) {
   return {size_of_each(a.v), a.err, a.peak, a.half};
 }
 
+LOSSGATE_LANEWISE Lanes begun_with(const Lanes& upstream, const Lanes& result) {
+  lanes::require(size_of_each(upstream.v) <= lanes::scope->fits);
+  return result;
+}
+
 LOSSGATE_LANEWISE Lanes store(Stage stage, const Lanes& a) {
   const Store& rule = lanes::scope->arithmetic.stage(stage);
   if (rule.roundoff == 0.0) return a;

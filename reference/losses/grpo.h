@@ -63,7 +63,8 @@ struct Grpo {
       }
       objective.row(s, row, loss, gradient);
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
-        write(store(Stage::gradient, gradient[static_cast<std::size_t>(t)]), s, t);
+        const S& entry = gradient[static_cast<std::size_t>(t)];
+        write(in.valid(s, t) ? in.gradient(entry) : entry, s, t);
       }
     }
     out.loss(loss);

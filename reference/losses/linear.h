@@ -103,7 +103,7 @@ class OutputLayer {
         sum.add(multiplied(g[v], weight_(v, h)));
         weight_sums_[static_cast<std::size_t>(v * width_ + h)].add(multiplied(g[v], x));
       }
-      write_hidden(store(Stage::gradient, sum.scaled(upstream)), s, t, h);
+      write_hidden(in_.gradient(sum.scaled(upstream)), s, t, h);
     }
   }
 
@@ -111,7 +111,7 @@ class OutputLayer {
     for (std::int64_t v = 0; v < vocab_; ++v) {
       for (std::int64_t h = 0; h < width_; ++h) {
         const auto& sum = weight_sums_[static_cast<std::size_t>(v * width_ + h)];
-        write(store(Stage::gradient, sum.accumulated(in_.problem().parts, in_.upstream())), v, h);
+        write(in_.gradient(sum.accumulated(in_.problem().parts, in_.upstream())), v, h);
       }
     }
   }
@@ -119,7 +119,7 @@ class OutputLayer {
   void write_bias_gradient(const typename Outputs<S>::Writer& write) const {
     for (std::int64_t v = 0; v < vocab_; ++v) {
       const auto& sum = bias_sums_[static_cast<std::size_t>(v)];
-      write(store(Stage::gradient, sum.accumulated(in_.problem().parts, in_.upstream())), v);
+      write(in_.gradient(sum.accumulated(in_.problem().parts, in_.upstream())), v);
     }
   }
 

@@ -37,7 +37,7 @@ void evaluate_by_row(const Inputs<S>& in, const Outputs<S>& out, std::string_vie
       per_token(store(Stage::per_token, term.value), s, t);
       loss.add(term.weighted);
       for (std::int64_t v = 0; v < vocab; ++v) {
-        gradient(store(Stage::gradient, term.gradient[v]), s, t, v);
+        gradient(in.gradient(term.gradient[v]), s, t, v);
       }
     }
   }

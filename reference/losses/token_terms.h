@@ -34,7 +34,7 @@ void evaluate_by_token(const Inputs<S>& in, const Outputs<S>& out, std::string_v
       const TokenTerm<S> term = term_at(weight, s, t);
       per_token(store(Stage::per_token, term.value), s, t);
       loss.add(term.weighted);
-      gradient(store(Stage::gradient, term.gradient), s, t);
+      gradient(in.gradient(term.gradient), s, t);
     }
   }
   out.loss(loss);
