@@ -160,6 +160,7 @@ Interview interview(Function& function, const reference::Loss& loss, impl::Subje
     for (Case c : cases) {
       c.spec.reduction = reduction;
       std::optional<Probe> probe = ask(function, result, std::move(c));
+      result.uncomputed += !probe;
       if (!probe) continue;
       if (!probe->answer) result.refusal = probe->refusal;
       result.answered += probe->answer.has_value();

@@ -51,10 +51,13 @@ struct Interview {
   std::vector<Answers> answers;
   std::vector<Likeness> likenesses;  ///< the likest first; the plainest of equals
   int answered = 0;
+  int uncomputed = 0;         ///< cases of which it says that it does not compute such
   std::string refusal = {};  ///< the last, if any
 
   const Likeness& best() const { return likenesses.front(); }
   bool whole() const { return !likenesses.empty() && !best().whole.empty(); }
+  /// Whole, in every case that it was asked.
+  bool complete() const { return whole() && uncomputed == 0; }
   std::vector<std::string> untold() const;  ///< options that do not reach the function
 };
 

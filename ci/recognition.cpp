@@ -79,24 +79,26 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
   return ways;
 }
 
-/// The share of answers that are the loss's.
+/// The share of answers that are the loss's; of ways that have all, how few cases are not computed.
 auto merit(const Interview& interview) {
-  if (interview.likenesses.empty()) return std::tuple(interview.answered > 0, 0.0);
+  const int left_out = interview.whole() ? -interview.uncomputed : 0;
+  if (interview.likenesses.empty()) return std::tuple(interview.answered > 0, false, 0.0, left_out);
   const Likeness& best = interview.best();
-  return std::tuple(true, static_cast<double>(best.equal) / std::max(best.cases, 1));
+  const double share = static_cast<double>(best.equal) / std::max(best.cases, 1);
+  return std::tuple(true, interview.whole(), share, left_out);
 }
 
 /// From one way to the next as long as more answers are the loss's.
 Interview in_some_way(Function& function, Interview best) {
-  for (bool better = true; better && !best.whole();) {
+  for (bool better = true; better && !best.complete();) {
     better = false;
     for (const impl::Subject& way : other_ways(best)) {
       try {
         Interview other = in_its_format(function, *best.loss, way);
-        if (merit(other) <= merit(best) && !other.whole()) continue;
+        if (merit(other) <= merit(best)) continue;
         best = std::move(other);
         better = true;
-        if (best.whole()) return best;
+        if (best.complete()) return best;
       } catch (const impl::SubjectError&) {  // it cannot be asked in this way
       } catch (const impl::ProcessEnded&) {
       } catch (const impl::ProcessHung&) {
