@@ -17,11 +17,13 @@
 #include "fuzz/domains/options.h"
 #include "fuzz/domains/payload.h"
 #include "fuzz/domains/sentinel.h"
+#include "fuzz/domains/shape.h"
 #include "fuzz/domains/split.h"
 #include "fuzz/domains/support.h"
 #include "fuzz/domains/upstream.h"
 #include "fuzz/domains/value.h"
 #include "fuzz/edges.h"
+#include "reference/reference.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -146,6 +148,23 @@ TEST(Mask, FormsAreWhatTheirNamesSay) {
   }
 }
 
+/// The median of the positions of a hostile case.
+std::int64_t usual_positions(const char* loss) {
+  std::vector<std::int64_t> positions;
+  for (std::uint64_t seed = 0; seed < 501; ++seed) {
+    Choices choices(seed);
+    const Shape shape = draw_shape(*reference::find_signature(loss), Temper::nasty, choices);
+    positions.push_back(shape[Axis::sequences] * shape[Axis::tokens]);
+  }
+  std::ranges::nth_element(positions, positions.begin() + 250);
+  return positions[250];
+}
+
+TEST(Shape, HasManyPositionsWhereNoneHasARow) {
+  EXPECT_GE(usual_positions("grpo"), 64);
+  EXPECT_LE(usual_positions("jsd"), 32);
+}
+
 TEST(Split, EverySequenceIsDealtToExactlyOnePartOfAnExistingRank) {
   for (SplitForm form : kAllSplitForms) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -173,6 +192,11 @@ TEST(Split, FormsAreWhatTheirNamesSay) {
     for (const Split::Part& part : draw_split(SplitForm::one_by_one, 5, choices).parts) {
       EXPECT_EQ(part.sequences.size(), 1u);
     }
+    const Split sized = draw_split(SplitForm::of_one_size, 5, choices);
+    for (std::size_t i = 0; i + 1 < sized.parts.size(); ++i) {
+      EXPECT_EQ(sized.parts[i].sequences.size(), sized.parts[0].sequences.size());
+    }
+    EXPECT_LT(sized.parts.back().sequences.size(), sized.parts[0].sequences.size());
     EXPECT_TRUE(
         std::ranges::any_of(draw_split(SplitForm::empty_parts, 3, choices).parts, is_empty));
     EXPECT_TRUE(std::ranges::none_of(draw_split(SplitForm::random, 3, choices).parts, is_empty));

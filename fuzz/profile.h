@@ -66,7 +66,7 @@ enum class Spread { whole, sequences, positions };
 
 inline Spread pick_spread(Temper temper, Choices& choices) {
   if (temper == Temper::plain) return Spread::whole;
-  constexpr int kWeights[] = {1, 1, 3};
+  constexpr int kWeights[] = {1, 2, 9};  // a case of one kind shows one thing
   return static_cast<Spread>(choices.weighted(kWeights));
 }
 

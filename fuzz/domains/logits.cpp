@@ -14,7 +14,7 @@ constexpr Share<LogitForm> kForms[] = {
     {LogitForm::peaked, {2, 2, 1}},       {LogitForm::nearly_equal, {0, 1, 1}},
     {LogitForm::offset, {0, 2, 2}},       {LogitForm::disjoint, {0, 2, 2}},
     {LogitForm::underflowing, {0, 2, 2}}, {LogitForm::masked_columns, {0, 2, 2}},
-    {LogitForm::masked_tile, {0, 1, 1}},  {LogitForm::subnormal, {0, 1, 1}},
+    {LogitForm::masked_tile, {0, 2, 1}},  {LogitForm::subnormal, {0, 1, 1}},
     {LogitForm::largest, {0, 0, 2}},
 };
 

@@ -73,8 +73,8 @@ OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
 OptionValue draw_flag(const Option& option, Temper temper, Choices& choices) {
   const double* standard = std::get_if<double>(&option.standard);
   const double other = standard && *standard == option.low ? option.high : option.low;
-  return choices.sometimes(temper == Temper::plain ? 0.125 : 0.375) ? OptionValue(other)
-                                                                    : option.standard;
+  return choices.sometimes(temper == Temper::plain ? 0.125 : 0.45) ? OptionValue(other)
+                                                                   : option.standard;
 }
 
 OptionValue draw_choice(const Option& option, Temper temper, Choices& choices) {
@@ -108,7 +108,10 @@ OptionValue draw_option(const Option& option, Temper temper, Choices& choices) {
 LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choices) {
   LossSpec spec = standard_spec(signature);
   if (!signature.reductions.empty()) {
-    spec.reduction = choices.one_of(std::span<const Reduction>(signature.reductions));
+    // The first is the one that is used most, and has most of the faults.
+    std::vector<int> weights(signature.reductions.size(), 1);
+    weights.front() = 2;
+    spec.reduction = signature.reductions[choices.weighted(weights)];
   }
   for (std::size_t i = 0; i < signature.options.size(); ++i) {
     choices.enter(signature.options[i].name);

@@ -35,7 +35,7 @@ constexpr float kSpecial[] = {0.0F,       -0.0F,   -1e-45F, -1.17549435e-38F, -1
 /// in their sums only.
 constexpr double binary_share(Deviation deviation) {
   if (deviation == Deviation::cut_base64 || deviation == Deviation::bad_base64) return 1.0;
-  return deviation == Deviation::lists_differ ? 0.25 : 0.5;
+  return deviation == Deviation::lists_differ ? 0.25 : 0.6;
 }
 
 /// One of a list's items, by reference; the list is not empty.

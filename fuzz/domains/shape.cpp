@@ -17,18 +17,34 @@ constexpr Share<int> kTokens[] = {
     {33, {0, 1, 2}}, {65, {0, 0, 2}}, {127, {0, 0, 1}}, {129, {0, 1, 1}}, {257, {0, 0, 1}},
 };
 
+/// Where a position is a few numbers, no row of them: a case of many asks more, at no great cost.
+constexpr Share<int> kTokensAlone[] = {
+    {1, {1, 1, 1}},  {2, {1, 0, 1}},  {3, {2, 1, 1}},   {4, {4, 0, 1}},   {5, {2, 0, 1}},
+    {8, {4, 0, 1}},  {13, {2, 1, 1}}, {16, {3, 1, 1}},  {17, {0, 3, 2}},  {32, {1, 2, 2}},
+    {33, {0, 4, 3}}, {65, {0, 2, 3}}, {127, {0, 0, 1}}, {129, {0, 1, 1}}, {257, {0, 0, 1}},
+};
+
 constexpr Share<int> kVocab[] = {
     {2, {1, 3, 1}},    {3, {1, 3, 1}},    {5, {2, 1, 1}},     {16, {3, 1, 1}},  {17, {1, 3, 1}},
     {32, {2, 1, 1}},   {33, {1, 2, 1}},   {100, {1, 1, 1}},   {257, {0, 1, 2}}, {1000, {0, 1, 2}},
     {1024, {0, 0, 1}}, {4099, {0, 1, 2}}, {32003, {0, 0, 1}},
 };
 
-std::int64_t draw_extent(Axis axis, Temper temper, Choices& choices) {
+/// Whether the loss has rows of numbers at its positions.
+bool has_rows(const LossSignature& signature) {
+  return std::ranges::any_of(signature.fields, [](const Field& field) {
+    return std::ranges::any_of(field.axes, [](Axis axis) {
+      return axis == Axis::vocab || axis == Axis::hidden || axis == Axis::support;
+    });
+  });
+}
+
+std::int64_t draw_extent(Axis axis, bool rows, Temper temper, Choices& choices) {
   switch (axis) {
     case Axis::sequences:
       return pick(kSequences, temper, choices);
     case Axis::tokens:
-      return pick(kTokens, temper, choices);
+      return rows ? pick(kTokens, temper, choices) : pick(kTokensAlone, temper, choices);
     case Axis::vocab:
       return pick(kVocab, temper, choices);
     case Axis::hidden:
@@ -52,11 +68,12 @@ std::int64_t work(const Shape& shape) {
 
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices) {
   Shape shape;
+  const bool rows = has_rows(signature);
   const auto extend = [&](const std::vector<Axis>& axes) {
     for (Axis axis : axes) {
       if (shape[axis] >= 0) continue;
       const auto pinned = signature.pinned_extent(axis);
-      shape[axis] = pinned ? *pinned : draw_extent(axis, temper, choices);
+      shape[axis] = pinned ? *pinned : draw_extent(axis, rows, temper, choices);
     }
   };
   for (const Field& field : signature.fields) extend(field.axes);

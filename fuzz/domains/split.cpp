@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/domains/split.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lossgate::fuzz {
 namespace {
 
 constexpr Share<SplitForm> kForms[] = {
-    {SplitForm::whole, {6, 1, 1}},      {SplitForm::halves, {3, 1, 1}},
-    {SplitForm::one_by_one, {1, 2, 2}}, {SplitForm::ranks, {1, 2, 2}},
-    {SplitForm::random, {1, 3, 3}},     {SplitForm::empty_parts, {0, 2, 2}},
-    {SplitForm::idle_rank, {0, 1, 1}},  {SplitForm::shuffled, {0, 2, 2}},
+    {SplitForm::whole, {6, 1, 1}},       {SplitForm::halves, {3, 1, 1}},
+    {SplitForm::of_one_size, {2, 4, 3}}, {SplitForm::one_by_one, {1, 1, 2}},
+    {SplitForm::ranks, {1, 2, 2}},       {SplitForm::random, {1, 2, 3}},
+    {SplitForm::empty_parts, {0, 2, 2}}, {SplitForm::idle_rank, {0, 1, 1}},
+    {SplitForm::shuffled, {0, 2, 2}},
 };
 
 /// `count` empty parts, dealt to the ranks in turn.
@@ -61,6 +63,16 @@ Split draw_split(SplitForm form, std::int64_t sequences, Choices& choices) {
       Split split = empty_split(world, parts);
       for (std::int64_t s = 0; s < sequences; ++s) {
         split.parts[static_cast<std::size_t>(s * parts / sequences)].sequences.push_back(s);
+      }
+      return split;
+    }
+    case SplitForm::of_one_size: {
+      const std::int64_t most = std::max<std::int64_t>(sequences - 1, 1);
+      const std::int64_t size = choices.integer(std::min<std::int64_t>(2, most), most);
+      Split split =
+          empty_split(static_cast<int>(choices.integer(1, 2)), (sequences + size - 1) / size);
+      for (std::int64_t s = 0; s < sequences; ++s) {
+        split.parts[static_cast<std::size_t>(s / size)].sequences.push_back(s);
       }
       return split;
     }

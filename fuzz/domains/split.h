@@ -9,6 +9,7 @@ namespace lossgate::fuzz {
 enum class SplitForm {
   whole,
   halves,       ///< two micro-batches of about the same size
+  of_one_size,  ///< micro-batches of one size, on a rank or two; the last has what is left
   one_by_one,   ///< a micro-batch per sequence
   ranks,        ///< a part per rank
   random,       ///< any partition over up to four ranks
@@ -18,8 +19,9 @@ enum class SplitForm {
 };
 
 inline constexpr SplitForm kAllSplitForms[] = {
-    SplitForm::whole,  SplitForm::halves,      SplitForm::one_by_one, SplitForm::ranks,
-    SplitForm::random, SplitForm::empty_parts, SplitForm::idle_rank,  SplitForm::shuffled};
+    SplitForm::whole,       SplitForm::halves,    SplitForm::of_one_size,
+    SplitForm::one_by_one,  SplitForm::ranks,     SplitForm::random,
+    SplitForm::empty_parts, SplitForm::idle_rank, SplitForm::shuffled};
 
 SplitForm pick_split_form(Temper temper, Choices& choices);
 
