@@ -21,12 +21,9 @@ bool poisoned_by_nan(const Case& before, const Case& after) {
   return false;
 }
 
-}  // namespace
-
-/// Rule C3. The reference, fed with the same poisoned entry, says which outputs depend on it.
-Outcome no_laundering(Evaluation& evaluation) {
-  if (auto outcome = unusable(evaluation)) return *outcome;
-  CaseStudy* poisoned = evaluation.study().derived(kNanAtValid);
+/// The reference, fed with the same poisoned entry, says which outputs depend on it.
+Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
+  CaseStudy* poisoned = evaluation.study().derived(poison);
   if (!poisoned || poisoned->refusal()) return vacuous("no trigger");
   const auto& outputs = poisoned->outputs();
   // The loss speaks for everything behind it; an operation without one answers entry by entry.
@@ -53,7 +50,7 @@ Outcome no_laundering(Evaluation& evaluation) {
       },
       CaseStudy::Wanted::values);
   if (touched.empty()) return vacuous("no trigger");
-  const LossResult& actual = evaluation.actual(kNanAtValid);
+  const LossResult& actual = evaluation.actual(poison);
   if (actual.refusal) return held();
   if (auto violation = malformed(*poisoned, actual)) return violated(*violation);
   for (const auto& [output, index] : touched) {
@@ -67,6 +64,18 @@ Outcome no_laundering(Evaluation& evaluation) {
                      .cause = "laundering"});
   }
   return held();
+}
+
+}  // namespace
+
+/// Rule C3. A field that is laundered hides from a poison in another, so two are asked.
+Outcome no_laundering(Evaluation& evaluation) {
+  if (auto outcome = unusable(evaluation)) return *outcome;
+  const Outcome first = with_poison(evaluation, kNanAtValid);
+  if (first.violation) return first;
+  evaluation.forget_derived();
+  const Outcome second = with_poison(evaluation, kNanInAnotherField);
+  return second.violation || first.verdict == Verdict::vacuous ? second : first;
 }
 
 }  // namespace lossgate::properties

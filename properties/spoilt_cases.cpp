@@ -28,9 +28,10 @@ std::vector<Index> live_positions(const LossSignature& signature, const Case& c)
 }
 
 /// Poisons one entry of one field at a valid position: any field, any position, as the case's own
-/// bits decide. Where a sequence has one value of the field, that is all its entries.
-std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Case& whole,
-                                        const Case&) {
+/// bits decide; with `further`, so many fields and positions behind those, where there are as many
+/// fields. Where a sequence has one value of the field, that is all its entries.
+std::optional<Transformed> poisoned(const LossSignature& signature, const Case& whole,
+                                    std::size_t further) {
   std::vector<const Field*> fields;
   for (const Field& field : signature.fields) {
     if (is_positional(field) && is_float(whole.batch.at(field.name).dtype)) {
@@ -38,10 +39,10 @@ std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Ca
     }
   }
   const std::vector<Index> positions = live_positions(signature, whole);
-  if (fields.empty() || positions.empty()) return std::nullopt;
+  if (fields.size() <= further || positions.empty()) return std::nullopt;
   const std::uint64_t pick = fingerprint_of(whole);
-  const Field& field = *any_of(fields, pick);
-  const Index position = any_of(positions, pick >> 8);
+  const Field& field = *any_of(fields, pick % fields.size() + further);
+  const Index position = any_of(positions, (pick >> 8) + further);
   Transformed result{.c = whole};
   Tensor& tensor = result.c.batch.at(field.name);
   const Index each = entries_per_position(whole, tensor);
@@ -58,6 +59,16 @@ std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Ca
   const Index row = whole.shape[Axis::tokens] * each;
   for (Index i = at / row * row; i < (at / row + 1) * row; ++i) tensor.set(i, poison);
   return result;
+}
+
+std::optional<Transformed> nan_at_valid(const LossSignature& signature, const Case& whole,
+                                        const Case&) {
+  return poisoned(signature, whole, 0);
+}
+
+std::optional<Transformed> nan_in_another_field(const LossSignature& signature, const Case& whole,
+                                                const Case&) {
+  return poisoned(signature, whole, 1);
 }
 
 /// Makes the case invalid in one way; false where it does not apply. `pick` decides what is free to
@@ -151,6 +162,7 @@ constexpr Transform kInvalidWays[] = {
 }  // namespace
 
 const Transform kNanAtValid{"nan_at_valid", nan_at_valid};
+const Transform kNanInAnotherField{"nan_in_another_field", nan_in_another_field};
 const std::span<const Transform> kInvalid = kInvalidWays;
 
 }  // namespace lossgate::properties

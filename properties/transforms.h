@@ -39,6 +39,7 @@ extern const Transform kAllMasked;
 extern const Transform kRowMasked;  ///< one live row masked, the others as they were, where asked
 extern const Transform kZeroAdvantage;  ///< and the coefficient of all other terms 0
 extern const Transform kNanAtValid;  ///< NaN, or an infinity that must surface, at one valid entry
+extern const Transform kNanInAnotherField;  ///< the same in the field after that one, elsewhere
 extern const Transform kOnPolicy;
 extern const Transform kStepForward;  ///< differentiable fields moved a little, for differences
 extern const Transform kStepBackward;
