@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Measures what verdicts are worth, and writes ci/EVIDENCE.md:
 #   ci/evidence.sh [--quick | --full] [--seed N] [KIND...]
-# KIND is one of bias, bounds, buckets, filter, null_answers, recall, sensitivity, baselines, gates, witnesses, mutation; without it
+# KIND is one of alarms, bias, bounds, buckets, filter, null_answers, recall, sensitivity, baselines, gates, witnesses, mutation; without it
 # all, the last two in --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on
 # where it was when it is stopped. What is not measured stays on the page as it was measured last, with its commit.
+# Runs of `--full alarms` are kept in ci/evidence/alarms.json, one for each seed, and count together.
 # LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
 # LOSSGATE_EVIDENCE  where records are kept; else run/evidence
 set -euo pipefail
@@ -66,7 +67,7 @@ mutation() {
     --command "ci/evidence.sh --full --seed $part mutation"
 }
 
-counts=(bias bounds buckets filter null_answers recall sensitivity)  # in one program of ours
+counts=(alarms bias bounds buckets filter null_answers recall sensitivity)  # in one program of ours
 long=(witnesses mutation)
 short=(baselines gates)
 all=("${counts[@]}" "${short[@]}" "${long[@]}")
@@ -105,6 +106,8 @@ fi
 [[ -x $python ]] || python=python3
 
 ((${#counted[@]})) && "$build/bin/lossgate_evidence" "$effort" "${seed[@]}" --out "$records" "${counted[@]}"
+[[ $effort == --full && " ${counted[*]} " == *" alarms "* ]] &&
+  "$python" ci/evidence/alarms.py "$records/alarms.json" ci/evidence/alarms.json
 for kind in "${short[@]}" "${long[@]}"; do
   [[ " ${kinds[*]} " == *" $kind "* ]] && "$kind"
 done

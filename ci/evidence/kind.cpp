@@ -5,6 +5,9 @@ namespace lossgate::ci::evidence {
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
+      {"alarms",
+       "Sound implementations in hostile cases on which nothing was calibrated: is one accused?",
+       alarms},
       {"bias",
        "The mean of signed error ratios over many benign cases: what systematic error, too small "
        "for "

@@ -32,6 +32,7 @@ struct Kind {
   std::vector<Unit> (*units)(const Effort&);
 };
 
+std::vector<Unit> alarms(const Effort& effort);
 std::vector<Unit> bias(const Effort& effort);
 std::vector<Unit> bounds(const Effort& effort);
 std::vector<Unit> buckets(const Effort& effort);

@@ -241,7 +241,7 @@ class Page(unittest.TestCase):
             Path(folder, "null_answers.json").write_text(json.dumps(record("null_answers", null_unit())))
             text = page(read_records(Path(folder)))
         self.assertIn("`ci/evidence.sh null_answers`, commit abc1234, seed 1", text)
-        self.assertIn("Not measured here: bounds, filter, gates, recall", text)
+        self.assertIn("Not measured here: bounds, filter, false alarms, gates, recall", text)
 
     def test_what_is_not_measured_again_stays_as_it_was(self) -> None:
         accepted = page({"null_answers": record("null_answers", null_unit(accepted=True, caught=None)),
@@ -253,7 +253,7 @@ class Page(unittest.TestCase):
         for line in accepted.splitlines():
             if line.startswith("| Recall |") or line in accepted.split("## Recall")[1]:
                 self.assertIn(line, again.splitlines())
-        self.assertIn("Not measured here: bounds, filter, gates, buckets", again)
+        self.assertIn("Not measured here: bounds, filter, false alarms, gates, buckets", again)
 
     def test_a_cell_does_not_end_at_a_bar(self) -> None:
         self.assertEqual(table(("a",), [("x|y",)])[-1], "| x\\|y |")
