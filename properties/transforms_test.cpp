@@ -315,33 +315,6 @@ TEST(NanAtValid, PoisonsOneEntryAtAValidPosition) {
   EXPECT_TRUE(infinity);
 }
 
-TEST(NanAtValid, GoesToAnotherFieldElsewhereASecondTime) {
-  std::mt19937_64 random(6);
-  int elsewhere = 0, asked = 0;
-  for (int i = 0; i < 100; ++i) {
-    const Case c = random_grpo_case(random);
-    const auto first = apply(kNanAtValid, c), second = apply(kNanInAnotherField, c);
-    ASSERT_EQ(first.has_value(), second.has_value());
-    if (!first) continue;
-    ++asked;
-    for (const auto& [field, tensor] : c.batch.fields) {
-      const bool in_first = !(first->c.batch.at(field) == tensor);
-      const bool in_second = !(second->c.batch.at(field) == tensor);
-      ASSERT_FALSE(in_first && in_second) << field;
-    }
-    ASSERT_EQ(changed(c, second->c).size(), 1u);
-    elsewhere += changed(c, first->c) != changed(c, second->c);
-  }
-  EXPECT_GT(elsewhere, asked / 2) << "where more than one position counts";
-  const Case one = grpo_case(2, 3);
-  LossSignature alone = grpo().signature;
-  std::erase_if(alone.fields, [](const Field& field) {
-    return is_float(grpo_case(1, 1).batch.at(field.name).dtype) && field.name != "log_prob";
-  });
-  EXPECT_TRUE(kNanAtValid.apply(alone, one, one));
-  EXPECT_FALSE(kNanInAnotherField.apply(alone, one, one)) << "there is no other";
-}
-
 TEST(NanAtValid, PoisonsAWholeRowOfWhatASequenceHasOnceOf) {
   LossSignature signature = grpo().signature;
   for (Field& field : signature.fields) field.one_per_sequence = field.name == "advantage";

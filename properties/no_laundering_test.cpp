@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rule C3: which fields are asked for what becomes of a NaN, and what answers it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "properties/fake_grpo.h"
+#include "properties/transforms.h"
+
+namespace lossgate::properties {
+namespace {
+
+TEST(RuleC3, ARefusalOfNanIsAsGoodAsNan) {
+  impl::Implementation careful = fake_grpo();
+  careful.evaluate = [sound = careful.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = sound(signature, c);
+    if (result.refusal || std::isfinite(result.find("loss")->at(0))) return result;
+    LossResult refused;
+    refused.refusal = Refusal{.argument = "log_prob", .message = "not finite"};
+    return refused;
+  };
+  EXPECT_EQ(check("no_laundering", careful, grpo_case(2, 3)).verdict, Verdict::held);
+}
+
+/// Every NaN of one field becomes 0 before anything else happens.
+impl::Implementation repairing(const std::string& field) {
+  impl::Implementation fake = fake_grpo();
+  fake.evaluate = [field, sound = fake.evaluate](const LossSignature& signature, const Case& c) {
+    Case repaired = c;
+    Tensor& tensor = repaired.batch.at(field);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (!std::isfinite(tensor.at(i))) tensor.set(i, 0.0);
+    }
+    return sound(signature, repaired);
+  };
+  return fake;
+}
+
+/// Of which another entry is chosen each time.
+Case grpo_case_of(int choice) {
+  Case c = grpo_case(2, 3);
+  put(c, "log_prob", 0, 0, -0.01 * (choice + 1));
+  return c;
+}
+
+/// The field and the position of the one entry that the transform spoils.
+std::pair<std::string, std::int64_t> poisoned_entry(const Transform& poison, const Case& c) {
+  const Case spoilt = poison.apply(grpo().signature, c, c)->c;
+  std::vector<std::pair<std::string, std::int64_t>> found;
+  for (const auto& [field, tensor] : c.batch.fields) {
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const double now = spoilt.batch.at(field).at(i);
+      if (now != tensor.at(i)) found.emplace_back(field, i);
+    }
+  }
+  EXPECT_EQ(found.size(), 1U);
+  return found.front();
+}
+
+TEST(RuleC3, TwoFieldsAreAskedWhetherTheyAreRepaired) {
+  int both = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Case c = grpo_case_of(i);
+    int repaired = 0;
+    for (const Transform* poison : {&kNanAtValid, &kNanInAnotherField}) {
+      const std::string field = poisoned_entry(*poison, c).first;
+      repaired += check("no_laundering", repairing(field), c).violation.has_value();
+    }
+    both += repaired == 2;
+    EXPECT_EQ(check("no_laundering", fake_grpo(), c).verdict, Verdict::held);
+  }
+  EXPECT_GE(both, 15) << "an entry may decide nothing";
+}
+
+TEST(NanAtValid, GoesToAnotherFieldElsewhereASecondTime) {
+  for (int i = 0; i < 20; ++i) {
+    const Case c = grpo_case_of(i);
+    const auto first = poisoned_entry(kNanAtValid, c);
+    const auto second = poisoned_entry(kNanInAnotherField, c);
+    EXPECT_NE(first.first, second.first);
+    EXPECT_NE(first.second, second.second);
+  }
+}
+
+TEST(NanAtValid, GoesToNoOtherFieldWhereThereIsNone) {
+  const Case c = grpo_case(2, 3);
+  LossSignature alone = grpo().signature;
+  std::erase_if(alone.fields, [&](const Field& field) {
+    return is_float(c.batch.at(field.name).dtype) && field.name != "log_prob";
+  });
+  EXPECT_TRUE(kNanAtValid.apply(alone, c, c));
+  EXPECT_FALSE(kNanInAnotherField.apply(alone, c, c));
+}
+
+}  // namespace
+}  // namespace lossgate::properties
