@@ -115,9 +115,9 @@ json certify(Dtype dtype, std::uint64_t seed, std::int64_t begin, const Least& l
 }  // namespace
 
 std::vector<Unit> bounds(const Effort& effort) {
-  // In full 25,000 cases and 10^6 values of each loss and dtype.
-  const std::int64_t parts = effort.of(1, 50);
-  const Least least = effort.quick ? Least{.cases = 100} : Least{.cases = 500, .values = 20'000};
+  // In full 10,000 cases and 10^6 values of each loss and dtype.
+  const std::int64_t parts = effort.of(1, 20);
+  const Least least = effort.quick ? Least{.cases = 100} : Least{.cases = 500, .values = 50'000};
   std::vector<Unit> units;
   reference::Catalog::for_each([&]<class L>() {
     const std::string id = L::signature().id;
