@@ -184,8 +184,9 @@ const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, b
 
 const CaseStudy::Expectations* CaseStudy::kept(const Arithmetic& arithmetic, bool split,
                                                Wanted wanted) {
-  if (total_entries(outputs()) <= kKeptEntries) {  // then everything is computed at once
-    return &stored(arithmetic, split, Wanted::everything);
+  if (total_entries(outputs()) <= kKeptEntries) {  // then everything is computed at once, mostly
+    const Expectations* all = known(arithmetic, split, Wanted::everything);
+    return all ? all : &stored(arithmetic, split, is_derived_ ? wanted : Wanted::everything);
   }
   const bool keeps =
       wanted == Wanted::values && total_entries(values_of(outputs())) <= kKeptEntries;
@@ -267,6 +268,7 @@ CaseStudy* CaseStudy::derived(const Transform& transform) {
     // The transformed case stands beside its study, for as long.
     study = std::make_unique<CaseStudy>(
         loss_, std::shared_ptr<const Case>(std::shared_ptr<void>(), &made->c));
+    study->is_derived_ = true;
   }
   return study.get();
 }

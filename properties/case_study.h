@@ -110,6 +110,7 @@ class CaseStudy {
   std::optional<Refusal> refusal_;
   std::optional<reference::Problem> problem_, split_problem_;  ///< the second where it is asked
   std::optional<bool> nan_at_valid_;
+  bool is_derived_ = false;  ///< then who asks for values will not ask for gradients
   std::vector<std::unique_ptr<Approximations>> approximations_;
   std::vector<std::unique_ptr<Expectations>> expectations_;
   std::map<std::string_view, std::unique_ptr<Derived>> derived_;

@@ -104,6 +104,27 @@ TEST_P(CaseStudyOf, ShowsTwoArithmeticsSideBySide) {
   EXPECT_EQ(seen, one.size());
 }
 
+TEST(CaseStudy, MakesNoGradientsOfADerivedCaseThatIsAskedForValues) {
+  std::vector<std::size_t> asked;
+  reference::Loss own = *reference::find_loss("log_prob");
+  own.advice = {.values = [&](const reference::Problem& problem, const Arithmetic& under,
+                              reference::Sink<Tracked>& sink) {
+    asked.push_back(problem.outputs.size());
+    reference::evaluate(*reference::find_loss("log_prob"), problem, under, sink);
+  }};
+  CaseStudy study(own, log_prob_case(kSmall));
+  const std::size_t everything = study.outputs().size();
+  CaseStudy& derived = *study.derived(kRepeated);
+  for (CaseStudy* each : {&study, &derived}) {
+    entries_of(*each, arithmetic(), CaseStudy::Wanted::values);
+    entries_of(*each, arithmetic(), CaseStudy::Wanted::values);
+  }
+  EXPECT_EQ(asked, (std::vector{everything, everything - 1}));
+  entries_of(derived, arithmetic());
+  entries_of(derived, arithmetic(), CaseStudy::Wanted::values);
+  EXPECT_EQ(asked.size(), 3U) << "what is known serves for values, too";
+}
+
 TEST(CaseStudy, AsksAFunctionOfOnesOwnOneQuestionAtATime) {
   std::atomic<int> inside = 0, most = 0;
   reference::Loss own = *reference::find_loss("log_prob");

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "properties/agreement.h"
@@ -202,6 +203,31 @@ TEST(EveryLoss, IsPoisonedAtOnePlaceThatCountsAndSpoiltInOneThatIsRefused) {
     EXPECT_EQ(positions.size(), 1U) << "one field";
   });
   EXPECT_GT(poisoned, 100);
+}
+
+TEST(EveryLoss, HasTheSameValuesWhoeverAsksForGradients) {
+  int compared = 0;
+  for_small_cases(20, [&](const Loss& loss, const Case& c) {
+    const auto& forms = loss.signature.forms;
+    CaseStudy study(loss, c);
+    if (study.refusal()) return;
+    const Arithmetic arithmetic = plain_arithmetic(Dtype::f32, forms.empty() ? "" : forms.front());
+    std::vector<reference::Tracked> all;
+    study.for_each_expected(arithmetic, false,
+                            [&](std::size_t, std::int64_t, const auto& x) { all.push_back(x); });
+    CaseStudy whole(loss, c);
+    CaseStudy& alone = *whole.derived(kRepeated);
+    std::size_t at = 0;
+    const auto visit = [&](std::size_t o, std::int64_t, const reference::Tracked& x) {
+      ASSERT_NE(alone.outputs()[o].kind, OutputKind::gradient);
+      const reference::Tracked& y = all.at(at++);
+      EXPECT_TRUE(x.v == y.v || (std::isnan(x.v) && std::isnan(y.v))) << loss.signature.id;
+      EXPECT_EQ(std::tie(x.err, x.peak, x.half), std::tie(y.err, y.peak, y.half));
+      ++compared;
+    };
+    alone.for_each_expected(arithmetic, false, visit, CaseStudy::Wanted::values);
+  });
+  EXPECT_GT(compared, 1000);
 }
 
 TEST(EveryLoss, HasTheWrongEntryNamedByItsPlace) {

@@ -54,26 +54,28 @@ struct CrossEntropy {
     const S one = constant<S>(1.0L), z = in.option("z_loss");
     const Target<S> target(in.option("label_smoothing"), vocab);
     const bool shifted = in.form(kShiftedForm), difference = in.form(kDifferenceForm);
-    evaluate_by_row(in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
-      const Row<S> x = read_logits(logits, s, t, vocab, one);
-      const LogSumExp<S> whole = log_sum_exp(x);
-      const S log_sum = stored(whole);
-      const Row<S> l = log_softmax(x, whole, shifted);
-      const std::int64_t taken = label.integer(s, t);
-      const S value =
-          (shifted      ? target.cost(l, taken)
-           : difference ? target.cost(x, log_sum, taken)
-                        : wider(target.cost(l, taken), target.cost(x, log_sum, taken))) +
-          product(z, log_sum, log_sum);
-      Row<S> gradient = log_softmax_gradient(l, target.slope(in.upstream(), weight, taken));
-      const S twice = constant<S>(2.0L) * z;
-      for (std::int64_t v = 0; v < vocab; ++v) {
-        gradient[v] += product(in.upstream(), weight, twice, log_sum, exp(l[v]));
-        // A probability may be weighted before the upstream gradient comes.
-        gradient[v] = weighted_within(gradient[v], in.upstream(), one);
-      }
-      return RowTerm<S>{value, weight * value, std::move(gradient)};
-    });
+    evaluate_by_row(
+        in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t, bool wanted) {
+          const Row<S> x = read_logits(logits, s, t, vocab, one);
+          const LogSumExp<S> whole = log_sum_exp(x);
+          const S log_sum = stored(whole);
+          const Row<S> l = log_softmax(x, whole, shifted);
+          const std::int64_t taken = label.integer(s, t);
+          const S value =
+              (shifted      ? target.cost(l, taken)
+               : difference ? target.cost(x, log_sum, taken)
+                            : wider(target.cost(l, taken), target.cost(x, log_sum, taken))) +
+              product(z, log_sum, log_sum);
+          if (!wanted) return RowTerm<S>{value, weight * value, {}};
+          Row<S> gradient = log_softmax_gradient(l, target.slope(in.upstream(), weight, taken));
+          const S twice = constant<S>(2.0L) * z;
+          for (std::int64_t v = 0; v < vocab; ++v) {
+            gradient[v] += product(in.upstream(), weight, twice, log_sum, exp(l[v]));
+            // A probability may be weighted before the upstream gradient comes.
+            gradient[v] = weighted_within(gradient[v], in.upstream(), one);
+          }
+          return RowTerm<S>{value, weight * value, std::move(gradient)};
+        });
   }
 
  private:

@@ -52,7 +52,7 @@ struct EntropyBonus {
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S one = constant<S>(1.0L), coefficient = in.option("coefficient");
     const bool shifted = in.form(kShiftedForm), difference = in.form(kEntropyDifferenceForm);
-    evaluate_by_row(in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
+    evaluate_by_row(in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t, bool) {
       const Row<S> x = read_logits(logits, s, t, vocab, one);
       const LogSumExp<S> whole = log_sum_exp(x);
       const Row<S> l = log_softmax(x, whole, shifted);

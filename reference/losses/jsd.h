@@ -68,10 +68,11 @@ struct Jsd {
     const bool soft =
         in.spec().number("beta") == 0.0 && in.spec().number("soft_cross_entropy") != 0.0;
     evaluate_by_row(
-        in, out, "student_logits", [&](const S& weight, std::int64_t s, std::int64_t t) {
+        in, out, "student_logits",
+        [&](const S& weight, std::int64_t s, std::int64_t t, bool wanted) {
           const Softmax<S> p = softmax(read_logits(student, s, t, vocab, temperature), shifted),
                            q = softmax(read_logits(teacher, s, t, vocab, temperature), shifted);
-          RowFunction<S> d = softmax_divergence(in, p, q, soft, upstream * weight);
+          RowFunction<S> d = softmax_divergence(in, p, q, soft, upstream * weight, wanted);
           for (S& slope : d.gradient) slope = slope / temperature;
           return RowTerm<S>{d.value, weight * d.value, std::move(d.gradient)};
         });

@@ -55,10 +55,12 @@ struct LinearGrpo {
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const PolicyObjective<S> objective(in, out);
     const FieldReader<S> label = in.field("label");
-    const auto write_hidden = out.gradient("hidden");
+    const auto write_hidden = out.gradient("hidden"), write_weight = out.gradient("weight"),
+               write_bias = out.gradient("bias");
     const bool shifted = in.form(kShiftedForm);
     OutputLayer<S> layer(in, "hidden", "weight", "bias");
-    layer.start_gradients();
+    const bool wanted = write_hidden.wanted() || write_weight.wanted() || write_bias.wanted();
+    if (wanted) layer.start_gradients();
     Sum<S> loss = in.batch_sum();
     std::vector<S> log_prob(static_cast<std::size_t>(in.tokens()), S(0)), slope;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
@@ -68,6 +70,7 @@ struct LinearGrpo {
         log_prob[static_cast<std::size_t>(t)] = l[label.integer(s, t)];
       }
       objective.row(s, log_prob, loss, slope);
+      if (!wanted) continue;
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         if (!in.valid(s, t)) {
           for (std::int64_t h = 0; h < in.extent(Axis::hidden); ++h) write_hidden(S(0), s, t, h);
@@ -79,8 +82,8 @@ struct LinearGrpo {
         layer.back(log_softmax_gradient(l, g), s, t, write_hidden);
       }
     }
-    layer.write_weight_gradient(out.gradient("weight"));
-    layer.write_bias_gradient(out.gradient("bias"));
+    if (wanted) layer.write_weight_gradient(write_weight);
+    if (wanted) layer.write_bias_gradient(write_bias);
     out.loss(loss);
   }
 };

@@ -39,11 +39,13 @@ struct LinearJsd {
 
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
-    const auto per_token = out.writer("per_token"), write_hidden = out.gradient("student_hidden");
+    const auto per_token = out.writer("per_token"), write_hidden = out.gradient("student_hidden"),
+               write_weight = out.gradient("student_weight");
     const bool shifted = in.form(kShiftedForm);
     OutputLayer<S> student(in, "student_hidden", "student_weight", "");
     const OutputLayer<S> teacher(in, "teacher_hidden", "teacher_weight", "");
-    student.start_gradients();
+    const bool wanted = write_hidden.wanted() || write_weight.wanted();
+    if (wanted) student.start_gradients();
     Sum<S> loss = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
@@ -55,13 +57,13 @@ struct LinearJsd {
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
         const Softmax<S> p = softmax(student.logits(s, t), shifted),
                          q = softmax(teacher.logits(s, t), shifted);
-        const RowFunction<S> d = softmax_divergence(in, p, q, false, scale);
+        const RowFunction<S> d = softmax_divergence(in, p, q, false, scale, wanted);
         per_token(store(Stage::per_token, d.value), s, t);
         loss.add(weight * d.value);
-        student.back(d.gradient, s, t, write_hidden);
+        if (wanted) student.back(d.gradient, s, t, write_hidden);
       }
     }
-    student.write_weight_gradient(out.gradient("student_weight"));
+    if (wanted) student.write_weight_gradient(write_weight);
     out.loss(loss);
   }
 };

@@ -17,8 +17,8 @@ struct RowTerm {
 
 /// A loss whose term at a position depends on that position's row over the vocabulary alone: writes
 /// terms and gradients of the field `leaf`, 0 where masked, and adds the terms up.
-/// `term_at(weight, s, t)` is asked at valid positions; `weight` is the factor of the term in the
-/// loss.
+/// `term_at(weight, s, t, wanted)` is asked at valid positions; `weight` is the factor of the term
+/// in the loss, `wanted` whether anyone asks for the gradient, which may else be left empty.
 template <class S, class TermAt>
 void evaluate_by_row(const Inputs<S>& in, const Outputs<S>& out, std::string_view leaf,
                      TermAt&& term_at) {
@@ -33,9 +33,10 @@ void evaluate_by_row(const Inputs<S>& in, const Outputs<S>& out, std::string_vie
         for (std::int64_t v = 0; v < vocab; ++v) gradient(S(0), s, t, v);
         continue;
       }
-      const RowTerm<S> term = term_at(weight, s, t);
+      const RowTerm<S> term = term_at(weight, s, t, gradient.wanted());
       per_token(store(Stage::per_token, term.value), s, t);
       loss.add(term.weighted);
+      if (!gradient.wanted()) continue;
       for (std::int64_t v = 0; v < vocab; ++v) {
         gradient(in.gradient(term.gradient[v]), s, t, v);
       }

@@ -53,25 +53,30 @@ S cross_entropy_of_logits(const Softmax<S>& p, const Softmax<S>& q) {
 }
 
 /// The divergence of two softmaxes with its gradient by the student's logits, times `scale`, in the
-/// form that the arithmetic declares, or as the widest.
+/// form that the arithmetic declares, or as the widest. The gradient is empty where nobody wants
+/// it.
 template <class S>
 RowFunction<S> softmax_divergence(const Inputs<S>& in, const Softmax<S>& student,
-                                  const Softmax<S>& teacher, bool soft, const S& scale) {
+                                  const Softmax<S>& teacher, bool soft, const S& scale,
+                                  bool wanted) {
   const auto beta = static_cast<Real>(in.spec().number("beta"));
   const bool once = in.form(kOnceForm), gaps = in.form(kGapForm);
   const Row<S>&p = student.log_prob, &q = teacher.log_prob;
   Divergence<S> d = soft   ? soft_cross_entropy(p, q)
                     : once ? jensen_shannon_once(p, q, beta)
                            : jensen_shannon(p, q, beta);
-  for (S& slope : d.slope) slope = scale * slope;
-  RowFunction<S> result{d.value, log_softmax_gradient(p, d.slope)};
+  RowFunction<S> result{d.value, {}};
+  if (wanted) {
+    for (S& slope : d.slope) slope = scale * slope;
+    result.gradient = log_softmax_gradient(p, d.slope);
+  }
   if ((beta != 0 && beta != 1) || (once && !gaps)) return result;
   RowFunction<S> other = result;
   if (beta == 0) {
     other.value = soft ? cross_entropy_of_logits(teacher, student) : kl_of_gaps(teacher, student);
   } else {
     other.value = kl_of_gaps(student, teacher);
-    for (Eigen::Index v = 0; v < p.size(); ++v) {
+    for (Eigen::Index v = 0; v < other.gradient.size(); ++v) {
       other.gradient[v] = scale * weighed(exp(p[v]), (p[v] - q[v]) - other.value);
     }
   }
