@@ -54,6 +54,8 @@ class EagerEntropyBonus {
   bool is(EntropyFault fault) const { return fault_ == fault; }
 
   Variable term_of(const Row& x) const {
+    // Of large logits a difference may overflow, whatever multiplies it.
+    if (is(EntropyFault::difference) && coefficient_ == V(0)) return x[0].tape().constant(V(0));
     const Variable h = is(EntropyFault::difference) ? difference(x) : -negative_entropy(x);
     return h * h.tape().constant(is(EntropyFault::wrong_sign) ? coefficient_ : -coefficient_);
   }
@@ -84,17 +86,16 @@ class EagerEntropyBonus {
     return result;
   }
 
-  /// logsumexp(x) - sum p x
+  /// logsumexp(x) - sum p x, with p of a softmax of its own: exp(x - logsumexp(x)) is 1 of each of
+  /// several equal logits that are large, and their sum overflows.
   Variable difference(const Row& x) const {
-    Tape<Format>& tape = x[0].tape();
-    const Variable whole = log_sum_exp(x);
-    const Row each = tape.expand(whole, x.size());
+    const Row log_prob = log_softmax(x);
     Row terms;
     for (std::size_t v = 0; v < x.size(); ++v) {
-      const Variable p = exp(x[v] - each[v]);
+      const Variable p = exp(log_prob[v]);
       if (p.value() != 0) terms.push_back(p * x[v]);
     }
-    return whole - tape.sum(terms);
+    return log_sum_exp(x) - x[0].tape().sum(terms);
   }
 
   MicroBatch& batch_;
