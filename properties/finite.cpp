@@ -28,13 +28,14 @@ std::string cause_of(Evaluation& evaluation, const OutputInfo& output, std::int6
 }
 
 /// The entries that the declared form, where it is not the stable one, may itself carry beyond the
-/// range of their output.
+/// range of their output, or beyond that of the compute format on the way.
 std::set<OutputEntry> out_of_range(Evaluation& evaluation) {
   std::set<OutputEntry> entries;
   if (evaluation.arithmetic() == evaluation.stable_arithmetic()) return entries;
   CaseStudy& study = evaluation.study();
   const auto visit = [&](std::size_t o, std::int64_t i, const Tracked& x) {
-    if (std::isfinite(x.err) && !in_range(study.outputs()[o], x)) entries.emplace(o, i);
+    const bool rounds_over = std::isfinite(x.err) && !in_range(study.outputs()[o], x);
+    if (rounds_over || x.peak > max_finite(evaluation.arithmetic().compute)) entries.emplace(o, i);
   };
   study.for_each_expected(evaluation.arithmetic(), false, visit);
   return entries;
@@ -61,8 +62,8 @@ bool anything_must_be_finite(CaseStudy& study, const Arithmetic& arithmetic,
   return study.any_expected(arithmetic, false, is_one, asked);
 }
 
-/// Rule C1, for the outputs that `wanted` selects. The peak is the stable form's, so that no
-/// implementation hides behind an overflow of its own making.
+/// Rule C1, for the outputs that `wanted` selects. Peaks are those of the stable form and of the
+/// declared one, so that no implementation hides behind an overflow of its own making.
 template <class Wanted>
 Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
   if (auto outcome = unusable_or_nan(evaluation)) return *outcome;

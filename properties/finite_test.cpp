@@ -9,6 +9,7 @@
 #include "properties/fake_grpo.h"
 #include "properties/given_loss.h"
 #include "properties/property.h"
+#include "reference/given_case.h"
 
 namespace lossgate::properties {
 namespace {
@@ -46,6 +47,27 @@ TEST(RuleC1, WhatTheDeclaredFormMayCarryBeyondTheRangeNeedNotBeFinite) {
   const auto& forms = reference::find_signature("log_prob")->forms;
   EXPECT_EQ(verdict(forms.front()), Verdict::violated) << "the stable one";
   EXPECT_EQ(verdict(forms.back()), Verdict::vacuous) << "as rounding may have it";
+}
+
+TEST(RuleC1, WhatTheDeclaredFormMultipliesOnTheWayNeedNotFit) {
+  const reference::Loss& loss = *reference::find_loss("entropy_bonus");
+  const auto verdict = [&](const std::string& form, double upstream) {
+    auto fake = answering("entropy_bonus", nullptr, [](const Case&, LossResult& result) {
+      change_each(output(result, "gradient.logits"), [](double) { return std::nan(""); });
+    });
+    fake.arithmetic = [form](Dtype) { return plain_arithmetic(Dtype::f32, form); };
+    Case c = reference::zero_case(loss.signature, 1, 1, 1);
+    c.batch.at("logits").set(0, 1e36);
+    c.batch.at("mask").set(0, 1.0);
+    c.upstream = upstream;
+    CaseStudy study(loss, c);
+    Evaluation evaluation(study, fake);
+    return find_property("finite_backward")->check(evaluation).verdict;
+  };
+  const auto& forms = loss.signature.forms;
+  EXPECT_EQ(verdict(forms.front(), 65536.0), Verdict::violated) << "the stable one";
+  EXPECT_EQ(verdict(forms.back(), 65536.0), Verdict::vacuous) << "logits times the upstream";
+  EXPECT_EQ(verdict(forms.back(), 1.0), Verdict::violated) << "these fit";
 }
 
 /// Whose every value overflows f32, and whose gradient is 0.

@@ -9,8 +9,8 @@ namespace lossgate::reference {
 inline constexpr const char* kEntropyDifferenceForm = "logsumexp(x) - sum p x";
 
 /// The entropy H = -sum p log p of p = softmax(x), whose gradient by each x is p (-log p - H), made
-/// what it counts by `scaled`, which multiplies. From log-probs it is -sum p l, whose derivative,
-/// term by term, is -(p l + p); of that, p sums away.
+/// what it counts by `scaled`, which multiplies each term of a difference. From log-probs it is
+/// -sum p l, whose derivative, term by term, is -(p l + p); of that, p sums away.
 template <class S, class Scaled>
 RowFunction<S> entropy_of_log_probs(const Row<S>& l, const Scaled& scaled) {
   Sum<S> sum(l.size());
@@ -18,13 +18,14 @@ RowFunction<S> entropy_of_log_probs(const Row<S>& l, const Scaled& scaled) {
   for (Eigen::Index v = 0; v < l.size(); ++v) {
     const S p = exp(l[v]), term = weighed(p, l[v]);
     sum.add(term);
-    g[v] = scaled(-(term + p));
+    const S slope = -(term + p);
+    g[v] = scaled(Cancelling<S>{slope, slope});
   }
   return {-sum.value(), log_softmax_gradient(l, g)};
 }
 
 /// The same from logits: logsumexp(x) - sum p x. Of the derivative p (sum p x - x) + p - p the last
-/// two are one number, rounded twice.
+/// two are one number, rounded twice; a backward meets each x before it meets p.
 template <class S, class Scaled>
 RowFunction<S> entropy_as_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
                                      const Scaled& scaled) {
@@ -34,7 +35,7 @@ RowFunction<S> entropy_as_difference(const Row<S>& x, const Row<S>& l, const Log
   const S mean = sum.value();
   for (Eigen::Index v = 0; v < x.size(); ++v) {
     const S p = exp(l[v]);
-    gradient[v] = scaled(weighed(p, mean - x[v]) + (p - p));
+    gradient[v] = scaled(Cancelling<S>{weighed(p, mean - x[v]) + (p - p), x[v]});
   }
   return {stored(whole) - mean, std::move(gradient)};
 }

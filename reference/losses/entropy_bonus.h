@@ -56,8 +56,8 @@ struct EntropyBonus {
       const Row<S> x = read_logits(logits, s, t, vocab, one);
       const LogSumExp<S> whole = log_sum_exp(x);
       const Row<S> l = log_softmax(x, whole, shifted);
-      const auto scaled = [&](const S& slope) {
-        return -product(in.upstream(), weight, coefficient, slope);
+      const auto scaled = [&](const Cancelling<S>& slope) {
+        return -distributed(slope, in.upstream(), weight, coefficient);
       };
       RowFunction<S> h =
           shifted ? entropy_of_log_probs(l, scaled) : entropy_as_difference(x, l, whole, scaled);

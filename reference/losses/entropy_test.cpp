@@ -26,13 +26,26 @@ TEST(Entropy, AsADifferenceMeetsTheLogitsWithWhatTheNormaliserLost) {
   mean = kLargest / sum;
   const double actual = kLargest + std::log(sum) - mean;
   const LogSumExp<Tracked> whole = log_sum_exp(x);
-  const auto scaled = [](const Tracked& slope) { return slope; };
+  const auto scaled = [](const Cancelling<Tracked>& slope) { return slope.sum; };
   const Tracked of_log_probs = entropy_of_log_probs(log_softmax(x, true), scaled).value,
                 difference =
                     entropy_as_difference(x, log_softmax(x, whole, false), whole, scaled).value;
   const double error = std::fabs(actual - static_cast<double>(of_log_probs.v));
   EXPECT_GT(error, kThreshold * of_log_probs.err);
   EXPECT_LE(error, kThreshold * difference.err);
+}
+
+TEST(Entropy, AsADifferenceMultipliesItsLogitsBeforeItsProbabilities) {
+  const ArithmeticScope scope(plain_arithmetic(Dtype::f32, ""));
+  const Row<Tracked> x = Row<Tracked>::Constant(1, Entry<Tracked>::stored(1e36, -1));
+  const Tracked upstream = Entry<Tracked>::stored(655.36, -1);
+  const LogSumExp<Tracked> whole = log_sum_exp(x);
+  const auto scaled = [&](const Cancelling<Tracked>& slope) {
+    return distributed(slope, upstream);
+  };
+  const auto peak = [](const RowFunction<Tracked>& h) { return h.gradient[0].peak; };
+  EXPECT_GT(peak(entropy_as_difference(x, log_softmax(x, whole, false), whole, scaled)), 6.5e38);
+  EXPECT_LT(peak(entropy_of_log_probs(log_softmax(x, true), scaled)), max_finite(Dtype::f32));
 }
 
 struct OfEntropy final : Sink<Tracked> {

@@ -142,8 +142,8 @@ struct LogProb {
   template <class S>
   static RowFunction<S> as_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
                                       const Above<S>& above) {
-    RowFunction<S> h = entropy_as_difference(x, l, whole, [&](const S& slope) {
-      return product(above.upstream, above.entropy_weight, slope);
+    RowFunction<S> h = entropy_as_difference(x, l, whole, [&](const Cancelling<S>& slope) {
+      return distributed(slope, above.upstream, above.entropy_weight);
     });
     if (!above.wanted) return {h.value, {}};
     Row<S> g = zero_row<S>(l.size());
