@@ -200,7 +200,8 @@ S weighed(const S& p, const S& x) {
 inline Tracked weighed(const Tracked& p, const Tracked& x) { return p.is_exact_zero() ? p : p * x; }
 
 /// p x weight for a probability p and its logarithm x, say: an implementation that differentiates
-/// p x by p has x weight before p multiplies it. A p that is exactly 0 annihilates.
+/// p x by p has x weight before p multiplies it, another has weight p, which may underflow, before x
+/// makes that larger. A p that is exactly 0 annihilates.
 template <class S>
 S weighed_by(const S& weight, const S& p, const S& x) {
   return weight * weighed(p, x);
@@ -208,7 +209,9 @@ S weighed_by(const S& weight, const S& p, const S& x) {
 
 inline Tracked weighed_by(const Tracked& weight, const Tracked& p, const Tracked& x) {
   Tracked result = weight * weighed(p, x);
-  if (!result.is_exact_zero()) result.peak = std::max(result.peak, (weight * x).peak);
+  if (result.is_exact_zero() || tracking::is_stored_infinity(result)) return result;
+  result.err += tracking::product(tracking::current->eta, tracking::magnitude(x.v) + x.half);
+  result.peak = std::max(result.peak, (weight * x).peak);
   return result;
 }
 

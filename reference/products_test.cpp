@@ -258,6 +258,9 @@ TEST_F(Products, AWeightMayMeetALogarithmBeforeItsProbability) {
   const Tracked weight = stored(3e38), p{0.25L, 0.0, 0.25, 0.0}, x{-1.4L, 0.0, 1.4, 0.0};
   EXPECT_NEAR(weighed_by(weight, p, x).peak / (3e38 * 1.4), 1.0, 1e-12);
   EXPECT_EQ(weighed_by(weight, p, x).v, (weight * weighed(p, x)).v);
+  EXPECT_DOUBLE_EQ(weighed_by(stored(0.25), stored(1e-44), stored(-80.0)).err -
+                       (stored(0.25) * weighed(stored(1e-44), stored(-80.0))).err,
+                   80.0 * 0x1p-149);
   EXPECT_TRUE(weighed_by(weight, stored(0.0), stored(-kInfinity)).is_exact_zero());
   EXPECT_TRUE(weighed_by(stored(0.0), p, x).is_exact_zero());
 }

@@ -146,6 +146,7 @@ class ArithmeticScope {
   explicit ArithmeticScope(const Arithmetic& arithmetic) : outer_(tracking::current) {
     enter(&arithmetic);
   }
+  explicit ArithmeticScope(const Arithmetic&&) = delete;  ///< would outlive what it points to
   ~ArithmeticScope() { enter(outer_); }
   ArithmeticScope(const ArithmeticScope&) = delete;
   ArithmeticScope& operator=(const ArithmeticScope&) = delete;

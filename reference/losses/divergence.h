@@ -59,7 +59,7 @@ Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real 
       from_teacher.add(weighed(q, teacher[v] - mixture));
       from_student.add(weighed(p, student[v] - mixture));
       const S through_mixture = exp((student[v] + log_rest) - mixture);
-      result.slope[v] = rest * weighed(p, student[v] - mixture) +
+      result.slope[v] = weighed_by(rest, p, student[v] - mixture) +
                         (rest * p - weighed(share * q + rest * p, through_mixture));
     }
   }

@@ -45,6 +45,26 @@ TEST(MixtureDerivatives, AreWhatDifferencesGive) {
   }
 }
 
+TEST(Divergence, MayWeightATinyProbabilityBeforeItsLogarithm) {
+  const Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(arithmetic);
+  const auto stored = [](double x) { return Entry<Tracked>::stored(x, -1); };
+  Row<Tracked> student(1), teacher(1);
+  teacher[0] = stored(-1.0);
+  double worst = 0.0;
+  for (int i = 0; i < 200; ++i) {
+    student[0] = stored(static_cast<float>(-100.0 - 0.01 * i));
+    const Tracked slope = jensen_shannon(student, teacher, 0.75L).slope[0];
+    const auto l = static_cast<float>(student[0].v);
+    const float mixture = std::log(0.25f * std::exp(l) + 0.75f * std::exp(-1.0f));
+    const float p = std::exp(l), actual = 0.25f * p * (l - mixture);  // a quarter of p comes first
+    const double off = std::fabs(actual - static_cast<double>(slope.v));
+    worst = std::max(worst, off / slope.err);
+  }
+  EXPECT_GT(worst, 0.25);
+  EXPECT_LT(worst, kThreshold);
+}
+
 TEST(MixtureDerivatives, OfWhatIsImpossibleAreZero) {
   const auto student = mixture_derivatives(-HUGE_VALL, -1.0L, 0.25L),
              teacher = mixture_derivatives(-1.0L, -HUGE_VALL, 0.25L),

@@ -36,7 +36,8 @@ TEST(Entropy, AsADifferenceMeetsTheLogitsWithWhatTheNormaliserLost) {
 }
 
 TEST(Entropy, AsADifferenceMultipliesItsLogitsBeforeItsProbabilities) {
-  const ArithmeticScope scope(plain_arithmetic(Dtype::f32, ""));
+  const Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(arithmetic);
   const Row<Tracked> x = Row<Tracked>::Constant(1, Entry<Tracked>::stored(1e36, -1));
   const Tracked upstream = Entry<Tracked>::stored(655.36, -1);
   const LogSumExp<Tracked> whole = log_sum_exp(x);
