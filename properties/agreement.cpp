@@ -34,8 +34,9 @@ bool acceptable_overflow(const OutputInfo& output, const Tracked& expected, doub
   const double towards = static_cast<double>(std::signbit(actual) ? -expected.v : expected.v);
   const double error = std::isinf(towards) ? 0.0 : kThreshold * expected.err;
   const double reach = error + expected.half;
-  // A partial sum beyond the value's own size may have overflowed with the other sign first.
-  const bool sign_known = expected.peak <= std::fabs(towards) + reach;
+  // A partial sum beyond what the value itself may be may have overflowed with the other sign
+  // first.
+  const bool sign_known = expected.peak <= reference::tracking::most(expected);
   return std::fabs(actual) >= largest && (!sign_known || !(towards + reach < largest));
 }
 

@@ -192,14 +192,17 @@ TEST(RuleC1, PartsAloneMayAddUpTheirGradientsInTheDtypeThatKeepsThem) {
 
 TEST(RuleC1, WhatMayRoundBeyondTheRangeNeedNotBeFinite) {
   const OutputInfo output{.name = "", .field = "", .dtype = Dtype::f32, .axes = {}, .extents = {}};
-  const auto must = [&](double peak, double err, double half) {
-    return must_be_finite(plain_arithmetic(Dtype::f32, ""), output, {1.0L, err, peak, half});
+  const auto must = [&](double v, double err, double peak, double half) {
+    return must_be_finite(plain_arithmetic(Dtype::f32, ""), output, {v, err, peak, half});
   };
   const double largest = max_finite(Dtype::f32);
-  EXPECT_TRUE(must(largest, 0.0, 0.0));
-  EXPECT_FALSE(must(largest, 1e30, 0.0));
-  EXPECT_FALSE(must(largest, 0.0, 1e30));
-  EXPECT_TRUE(must(largest - 3e30, 1e30, 1e30));
+  EXPECT_TRUE(must(largest, 0.0, largest, 0.0));
+  EXPECT_FALSE(must(largest, 1e30, largest, 0.0));
+  EXPECT_FALSE(must(largest, 0.0, largest, 1e30));
+  EXPECT_TRUE(must(largest - 3e30, 1e30, largest, 1e30));
+  // A peak holds the margin of what it was made of, and not of what it has become.
+  EXPECT_TRUE(must(1.0, 1e30, largest, 1e30));
+  EXPECT_FALSE(must(1.0, 0.0, largest * (1.0 + 0x1p-50), 0.0));
 }
 
 TEST(RuleC2, WhatMayRoundBeyondTheRangeMayBeInfinite) {

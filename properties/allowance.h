@@ -22,20 +22,26 @@ auto magnitude_of(const Expected& expected) {
   }
 }
 
+/// The largest magnitude that the expectation allows.
+template <class Expected = reference::Tracked>
+auto most_allowed(const Expected& expected) {
+  return magnitude_of(expected) + reference::kThreshold * expected.err + expected.half;
+}
+
 /// Whether the output's dtype holds whatever the expectation allows.
 template <class Expected = reference::Tracked>
 auto in_range(const reference::Formats& formats, const Expected& expected) {
-  return magnitude_of(expected) + reference::kThreshold * expected.err + expected.half <=
-         formats.largest;
+  return most_allowed(expected) <= formats.largest;
 }
 
-/// Whether value and peak of an expectation are certainly within range: there the actual must be
-/// finite (rule C1). `peak` comes from the stable form.
+/// Whether an expectation and all that is made on the way to it are certainly within range: there
+/// the actual must be finite (rule C1). `peak` comes from the stable form.
 template <class Expected = reference::Tracked>
 auto must_be_finite(const reference::Formats& formats, const Expected& expected) {
-  const auto peak_margin = reference::kThreshold * expected.err + expected.half;
-  const auto fits = expected.peak + peak_margin <= formats.largest_computed;
-  return static_cast<decltype(fits)>(fits & in_range(formats, expected));
+  const auto most = most_allowed(expected);
+  const auto fits = most <= formats.largest;
+  return static_cast<decltype(fits)>(fits & (most <= formats.largest_computed) &
+                                     (expected.peak <= formats.largest_computed));
 }
 
 /// What is allowed without a ratio, what with one, and both together (rule B3).

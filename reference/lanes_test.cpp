@@ -225,8 +225,8 @@ TEST_F(LanesTest, DoubtWhatARankMayHoldOfAnAverage) {
   };
   EXPECT_FALSE(doubted(0.2, 0.0, 4));
   EXPECT_TRUE(doubted(0.3, 0.0, 4));
-  EXPECT_FALSE(doubted(0.2, 0.04, 4));
-  EXPECT_TRUE(doubted(0.2, 0.1, 4)) << "the error is that of each rank";
+  EXPECT_FALSE(doubted(0.2, 0.02, 4));
+  EXPECT_TRUE(doubted(0.2, 0.03, 4)) << "the error is that of each rank";
 }
 
 /// Each lane is what the tracked scalar is, where it is not in doubt.

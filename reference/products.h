@@ -39,7 +39,7 @@ Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const More
   for (const Tracked* factor : {&a, &b, &c, &more...}) {
     const double size = tracking::magnitude(factor->v) + factor->half;
     for (std::size_t k = kMost; k > 0; --k) others[k] += others[k - 1] * size;
-    peak *= std::max(size, 1.0);
+    peak *= std::max(tracking::most(*factor), 1.0);
   }
   for (std::size_t k = 1; k <= kMost; ++k) sum += others[k];
   result.err += tracking::product(tracking::current->eta, sum);
@@ -59,8 +59,8 @@ Tracked scaled_by(const Tracked& x, const Tracked& a, const Tracked& b, const Mo
   if (!x.is_exact_zero()) return product(x, a, b, more...);
   const Tracked scale = product(a, b, more...);
   if (tracking::undefined(scale)) return tracking::zero_times(true);
-  const double most = std::max(scale.peak, tracking::magnitude(scale.v));
-  return {0.0L, 0.0, most <= tracking::largest ? 0.0 : most, 0.0};
+  const double formed = std::max(scale.peak, tracking::magnitude(scale.v));
+  return {0.0L, 0.0, formed <= tracking::largest ? 0.0 : formed, 0.0};
 }
 
 /// A weighted term, where an implementation may weight `factor`, of which `part` of the term is a
@@ -95,10 +95,9 @@ template <class... More>
 Tracked distributed(const Cancelling<Tracked>& terms, const Tracked& a, const More&... more) {
   Tracked result = product(a, more..., terms.sum);
   if (result.is_exact_zero()) return result;
-  const auto most = [](const Tracked& x) {
-    return std::max(tracking::magnitude(x.v) + x.half, 1.0);
-  };
-  result.peak = std::max(result.peak, ((most(terms.part) * most(a)) * ... * most(more)));
+  const auto growth = [](const Tracked& x) { return std::max(tracking::most(x), 1.0); };
+  const double peak = ((growth(terms.part) * growth(a)) * ... * growth(more));
+  result.peak = std::max(result.peak, peak);
   return result;
 }
 
@@ -112,8 +111,8 @@ S multiplied(const S& a, const S& b) {
 inline Tracked multiplied(const Tracked& a, const Tracked& b) {
   using namespace tracking;
   const Tracked result = a * b;
-  const double most = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
-  const bool tame = most <= largest && a.err + b.err < kInfinity;
+  const double formed = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
+  const bool tame = formed <= largest && a.err + b.err < kInfinity;
   return result.is_exact_zero() && !tame ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
 }
 
@@ -144,8 +143,8 @@ inline Tracked scaled_sum(const Tracked& upstream, const Tracked& weight, const 
   const Tracked sum = a + b + c;
   if (sum.is_exact_zero()) return sum;
   const int terms = !a.is_exact_zero() + !b.is_exact_zero() + !c.is_exact_zero();
-  const double most = magnitude(a.v) + magnitude(b.v) + magnitude(c.v) + a.half + b.half + c.half;
-  return scaled_last(sum, terms, most, upstream, weight);
+  const double size = magnitude(a.v) + magnitude(b.v) + magnitude(c.v) + a.half + b.half + c.half;
+  return scaled_last(sum, terms, size, upstream, weight);
 }
 
 /// A result of a step of several parts, be they ranks or micro-batches: one of them may have it
@@ -159,7 +158,7 @@ S averaged_over_parts(const S& a, std::int64_t /*parts*/) {
 inline Tracked averaged_over_parts(Tracked a, std::int64_t parts) {
   using namespace tracking;
   if (parts <= 1 || a.is_exact_zero() || is_stored_infinity(a)) return a;
-  a.peak = std::max(a.peak, magnitude(a.v) + a.half) * static_cast<double>(parts);
+  a.peak = std::max(a.peak, most(a)) * static_cast<double>(parts);
   return a;
 }
 
@@ -200,8 +199,8 @@ S weighed(const S& p, const S& x) {
 inline Tracked weighed(const Tracked& p, const Tracked& x) { return p.is_exact_zero() ? p : p * x; }
 
 /// p x weight for a probability p and its logarithm x, say: an implementation that differentiates
-/// p x by p has x weight before p multiplies it, another has weight p, which may underflow, before x
-/// makes that larger. A p that is exactly 0 annihilates.
+/// p x by p has x weight before p multiplies it, another has weight p, which may underflow, before
+/// x makes that larger. A p that is exactly 0 annihilates.
 template <class S>
 S weighed_by(const S& weight, const S& p, const S& x) {
   return weight * weighed(p, x);

@@ -41,7 +41,7 @@ inline Tracked as_shift(const Tracked& a) {
   const double magnitude = tracking::magnitude(a.v);
   // Only a stored infinity is exact; one that a Real beyond double's range becomes is not.
   if (magnitude == tracking::kInfinity) return a;
-  return {a.v, 0.0, magnitude, 0.0};
+  return {a.v, 0.0, tracking::most(a), 0.0};
 }
 
 /// The shift of a row, from which infinity is taken where some entry overflows upwards in the

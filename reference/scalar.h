@@ -44,7 +44,7 @@ struct Entry<Tracked> {
   static Tracked constant(Real value) {
     const bool exact = round_to(tracking::current->compute, static_cast<double>(value)) == value;
     const double err = exact ? 0.0 : tracking::roundoff(value) + tracking::current->eta;
-    return {value, err, tracking::magnitude(value), 0.0};
+    return tracking::finish(value, err, 0.0, 0.0);
   }
 };
 
@@ -74,8 +74,9 @@ S store(Stage /*stage*/, const S& a) {
 inline Tracked store(Stage stage, const Tracked& a) {
   const Store& rule = tracking::current->stage(stage);
   if (rule.roundoff == 0.0 || a.is_exact_zero() || tracking::is_stored_infinity(a)) return a;
-  const double magnitude = tracking::magnitude(a.v) + a.half;
-  return {a.v, a.err + tracking::product(rule.roundoff, magnitude) + rule.eta, a.peak, a.half};
+  const double size = tracking::magnitude(a.v) + a.half;
+  return tracking::finish(a.v, a.err + tracking::product(rule.roundoff, size) + rule.eta, a.peak,
+                          a.half);
 }
 
 /// What a backward makes of the upstream gradient that it begins with. Where the compute format
@@ -119,7 +120,7 @@ Order compare(const S& a, const S& b) {
 /// Its sign is sure only where the largest magnitude is its own.
 inline bool may_spill(const Tracked& a, bool upwards) {
   if (a.peak <= tracking::largest) return false;
-  return a.peak > tracking::magnitude(a.v) || std::signbit(a.v) != upwards;
+  return a.peak > tracking::most(a) || std::signbit(a.v) != upwards;
 }
 
 [[gnu::always_inline]] inline Order compare(const Tracked& a, const Tracked& b) {

@@ -15,7 +15,7 @@ namespace {
 constexpr double kInfinity = tracking::kInfinity;
 
 Tracked computed(Real v, double err, double peak = 0.0, double half = 0.0) {
-  return {v, err, std::max(peak, tracking::magnitude(v)), half};
+  return {v, err, std::max(peak, tracking::most(tracking::magnitude(v), err, half)), half};
 }
 Tracked stored(double v) { return Entry<Tracked>::stored(v, -1); }
 

@@ -99,8 +99,8 @@ class Sum<Tracked> {
   template <class... Factors>
   Tracked scaled(const Factors&... factors) const {
     if (terms_ == 0.0) return infinities_;
-    const double most = std::max(positive_, negative_) + half_;
-    return tracking::scaled_last(value(), terms_, most, factors...);
+    const double size = std::max(positive_, negative_) + half_;
+    return tracking::scaled_last(value(), terms_, size, factors...);
   }
 
   template <class... Factors>
@@ -126,10 +126,10 @@ class Sum<Tracked> {
     const double rounding =
         terms_ > 1.0 ? tracking::roundoff(v, half_) + (terms_ - 1.0) * tracking::current->flush
                      : 0.0;
-    return tracking::finish(
-        v,
-        err_ + tracking::product(compounded(growth * rule.roundoff), magnitudes_ + err_) + rounding,
-        std::max({peak_, positive_, negative_}), half_);
+    const double err =
+        err_ + tracking::product(compounded(growth * rule.roundoff), magnitudes_ + err_) + rounding;
+    const double partial = tracking::most(std::max(positive_, negative_), err, half_);
+    return tracking::finish(v, err, std::max(peak_, partial), half_);
   }
 
   /// (1 + u)^n - 1, given n u: thousands of additions in a 16-bit format compound, on what was

@@ -15,7 +15,8 @@ namespace lossgate::reference {
 /// 2nd ed., section 3.3):
 ///   v     the exact value, up to Real's own roundoff;
 ///   err   first-order bound of the implementation's absolute error;
-///   peak  largest finite magnitude among the operands that the result depends on;
+///   peak  largest finite magnitude that an implementation may make of the operands that the result
+///         depends on;
 ///   half  half-width of the interval of right answers, from branches that rounding may decide
 ///         either way (rule B6).
 /// The arithmetic is the one of the innermost ArithmeticScope on this thread.
@@ -66,12 +67,17 @@ inline bool from_stored_infinity(const Tracked& a, const Tracked& b) {
   return is_stored_infinity(a) || is_stored_infinity(b);
 }
 
+/// The largest magnitude that an implementation may make of a number of this size. Of an error
+/// without end nothing is known.
+inline double most(double size, double err, double half) {
+  return size + half + (err < kInfinity ? kThreshold * err : 0.0);
+}
+inline double most(const Tracked& a) { return most(magnitude(a.v), a.err, a.half); }
+
 /// The result v of an operation on a stored infinity, which takes up the other operand's error. The
 /// peak is that of finite operands: where one of them overflows, infinities meet.
 inline Tracked from_infinity(Real v, const Tracked& a, const Tracked& b) {
-  const double margin = kThreshold * (a.err + b.err) + a.half + b.half;
-  return {v, v == v ? 0.0 : kInfinity, or_infinity(std::max(a.peak, b.peak) + margin),
-          or_infinity(a.half + b.half)};
+  return {v, v == v ? 0.0 : kInfinity, std::max(a.peak, b.peak), or_infinity(a.half + b.half)};
 }
 
 /// Whether the number may be 0, by its error, that is not 0 itself.
@@ -87,8 +93,8 @@ inline double roundoff(Real v, double half = 0.0) {
 
 inline Tracked finish(Real v, double err, double peak, double half) {
   const double mv = magnitude(v);
-  return {v, mv == mv ? or_infinity(err) : kInfinity, or_infinity(std::max(peak, mv)),
-          or_infinity(half)};
+  return {v, mv == mv ? or_infinity(err) : kInfinity,
+          or_infinity(std::max(peak, most(mv, err, half))), or_infinity(half)};
 }
 
 /// The analysis is first order: it says nothing once an argument's own error is a tenth of the
@@ -110,7 +116,7 @@ inline Tracked apply(const Tracked& a, Real v, double slope, double factor, doub
 /// Whether `a` is infinity less infinity, in any format or in the compute format: there, infinities
 /// that meet on the way to a number that fits leave it a peak without end.
 inline bool undefined(const Tracked& a) {
-  return a.v != a.v || (a.peak == kInfinity && magnitude(a.v) <= largest);
+  return a.v != a.v || (a.peak == kInfinity && most(a) <= largest);
 }
 
 /// 0, which NaN is as right as where the other factor is undefined (rule C3).
@@ -119,21 +125,21 @@ inline Tracked zero_times(bool undefined) { return {0.0L, 0.0, undefined ? kInfi
 /// What forming a product v of a and b costs beyond a multiplication. A factor that may overflow
 /// makes of it a sum of logarithms, whose roundings are relative ones of its exp.
 inline double overflowing_factor(const Tracked& a, const Tracked& b, Real v) {
-  const auto most = [](const Tracked& x) { return magnitude(x.v) + x.half + kThreshold * x.err; };
   if (std::max(most(a), most(b)) <= largest || v == 0.0L) return 0.0;
   const auto size_of_logarithm = [](Real x) { return magnitude(std::log(std::fabs(x))); };
   const double sizes = size_of_logarithm(a.v) + size_of_logarithm(b.v) + size_of_logarithm(v);
   return product(current->roundoff * sizes, magnitude(v));
 }
 
-/// A sum of `terms` terms, of magnitude `most` together, which are all multiples of the factors,
+/// A sum of `terms` terms, of magnitude `size` together, which are all multiples of the factors,
 /// where any of these may be applied last: before they make it smaller it may overflow, and they
 /// make larger what each term lost to underflow before.
 template <class... Factors>
-Tracked scaled_last(Tracked sum, double terms, double most, const Factors&... factors) {
+Tracked scaled_last(Tracked sum, double terms, double size, const Factors&... factors) {
   if (is_stored_infinity(sum)) return sum;
   const double shrinking = (std::min(1.0, magnitude(factors.v)) * ...);
-  if (most > largest * shrinking) sum.peak = std::max(sum.peak, most / shrinking);
+  const double formed = tracking::most(size, sum.err, 0.0);
+  if (formed > largest * shrinking) sum.peak = std::max(sum.peak, formed / shrinking);
   sum.err += terms * product(current->eta, (std::max(1.0, magnitude(factors.v)) * ...));
   return sum;
 }
@@ -202,7 +208,8 @@ inline bool is_unit(const Tracked& a) {
   // all rounding.
   const double err = (ma + a.half) * b.err + (mb + b.half) * a.err + kThreshold * a.err * b.err +
                      current->roundoff * (mv + half) + current->eta + overflowing_factor(a, b, v);
-  return {v, or_infinity(err), or_infinity(std::max({a.peak, b.peak, mv})), or_infinity(half)};
+  return {v, or_infinity(err), or_infinity(std::max({a.peak, b.peak, most(mv, err, half)})),
+          or_infinity(half)};
 }
 
 inline Tracked operator/(const Tracked& a, const Tracked& b) {

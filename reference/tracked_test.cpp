@@ -19,7 +19,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 Tracked computed(Real v, double err, double peak = 0.0, double half = 0.0) {
-  return {v, err, std::max(peak, tracking::magnitude(v)), half};
+  return {v, err, std::max(peak, tracking::most(tracking::magnitude(v), err, half)), half};
 }
 Tracked stored(double v) { return Entry<Tracked>::stored(v, -1); }
 
@@ -79,7 +79,7 @@ TEST_F(TrackedTest, SumAndDifferenceAddErrorsAndRoundOnce) {
   EXPECT_EQ((a + b).v, 8.0L);
   EXPECT_EQ((a + b).half, 0.75);
   EXPECT_EQ((a + b).err, 0.375 + kU * (8.0 + 0.75));
-  EXPECT_EQ((a + b).peak, 8.0);
+  EXPECT_EQ((a + b).peak, 8.0 + 0.75 + kThreshold * (a + b).err);
   EXPECT_EQ((a - b).v, -2.0L);
   EXPECT_EQ((a - b).err, 0.375 + kU * (2.0 + 0.75));
   EXPECT_EQ((a - b).peak, 7.0);
@@ -91,8 +91,24 @@ TEST_F(TrackedTest, ProductsScaleErrorsByTheOtherFactor) {
   const Tracked p = a * b;
   EXPECT_EQ(p.v, -15.0L);
   EXPECT_EQ(p.err, 3.0 * 0.125 + 5.0 * 0.25 + kThreshold * 0.25 * 0.125 + (kU * 15.0 + kEta));
-  EXPECT_EQ(p.peak, 15.0);
+  EXPECT_EQ(p.peak, 15.0 + kThreshold * p.err);
   EXPECT_EQ((computed(4.0L, 0.0) * computed(0.25L, 0.0, 9.0)).peak, 9.0);
+}
+
+TEST_F(TrackedTest, APeakIsTheMostThatMayBeMadeOfANumberWhereverItIsMade) {
+  const double most = 3.0 + 0.5 + kThreshold * 0.25;
+  EXPECT_EQ(tracking::most({3.0L, 0.25, 0.0, 0.5}), most);
+  EXPECT_EQ(tracking::most({-3.0L, 0.25, 0.0, 0.5}), most);
+  EXPECT_EQ(tracking::most({3.0L, tracking::kInfinity, 0.0, 0.5}), 3.5) << "nothing is known";
+  // Made smaller it has still been that large on the way: 65,478 within 32 is beyond f16.
+  const Tracked term = tracking::finish(65478.0L, 32.0, 0.0, 0.0);
+  EXPECT_GT(term.peak, max_finite(Dtype::f16));
+  for (const Tracked& small : {term / stored(3600.0), term * stored(0x1p-12), term - term,
+                               minimum(term, stored(65500.0)) * stored(0x1p-12)}) {
+    EXPECT_GE(small.peak, term.peak);
+  }
+  EXPECT_EQ(Entry<Tracked>::constant(0.1L).peak, 0.1 + kThreshold * (kU * 0.1 + kEta));
+  EXPECT_EQ(stored(0.1).peak, 0.1);
 }
 
 TEST_F(TrackedTest, ProductsOfFactorsWithoutADigitAreBoundedByTheirErrors) {
@@ -123,7 +139,7 @@ TEST_F(TrackedTest, QuotientsScaleErrorsByTheDivisor) {
   const Tracked q = computed(6.0L, 0.5) / computed(-4.0L, 0.125);
   EXPECT_EQ(q.v, -1.5L);
   EXPECT_EQ(q.err, 0.5 / 4.0 + 1.5 * (0.125 / 4.0) + kU * 1.5 + kEta);
-  EXPECT_EQ(q.peak, 6.0);
+  EXPECT_EQ(q.peak, 6.0 + kThreshold * 0.5);
 }
 
 struct Function {
@@ -379,7 +395,7 @@ TEST_F(TrackedTest, AnUndecidedEndOfAClampPassesOnAnythingUpToTheWhole) {
   const Tracked both = clamp_slope(wide, -edge, edge);
   EXPECT_EQ(both.v, 0.25L);
   EXPECT_EQ(both.half, 0.75);
-  EXPECT_EQ(both.peak, 1.0);
+  EXPECT_EQ(both.peak, tracking::most(both));
   EXPECT_EQ(clamp_slope(edge, edge, edge).v, 1.0L);
 }
 

@@ -31,7 +31,7 @@ LOSSGATE_LANEWISE Orders compare(const Lanes& a, const Lanes& b) {
   const Doubles bound = kThreshold * (a.err + b.err) + a.half + b.half;
   const Mask apart = distance > bound * (1.0 + kFilterSlack);
   const Mask within = distance <= bound * (1.0 - kFilterSlack);
-  lanes::require((apart | within) & (larger(a.peak, b.peak) + a.err + b.err <= lanes::scope->fits));
+  lanes::require((apart | within) & (larger(a.peak, b.peak) <= lanes::scope->fits));
   Mask undecided = ~apart & (bound != 0.0);
   if (lanes::scope->arithmetic.ties_open) undecided = ~apart;
   return {apart & (margin < 0.0), apart & (margin > 0.0), undecided};
@@ -53,10 +53,10 @@ LOSSGATE_LANEWISE auto choose(Mask condition, Yes&& yes, No&& no) {
 }
 
 LOSSGATE_LANEWISE Lanes either(const Lanes& first, const Lanes& second) {
-  const Doubles distance = size_of_each(first.v - second.v);
-  return {first.v, larger(first.err, second.err) + distance,
-          larger(larger(first.peak, second.peak), size_of_each(first.v)),
-          larger(first.half, second.half)};
+  const Doubles err = larger(first.err, second.err) + size_of_each(first.v - second.v);
+  const Doubles half = larger(first.half, second.half);
+  const Doubles formed = lanes::most(size_of_each(first.v), err, half);
+  return {first.v, err, larger(larger(first.peak, second.peak), formed), half};
 }
 
 LOSSGATE_LANEWISE Lanes minimum(const Lanes& a, const Lanes& b) {
@@ -94,7 +94,8 @@ LOSSGATE_LANEWISE Lanes store(Stage stage, const Lanes& a) {
   const Store& rule = lanes::scope->arithmetic.stage(stage);
   if (rule.roundoff == 0.0) return a;
   const Doubles rounding = rule.roundoff * (size_of_each(a.v) + a.half) + rule.eta;
-  return {a.v, a.err + or_zero(~a.is_exact_zero(), rounding), a.peak, a.half};
+  const Doubles err = a.err + or_zero(~a.is_exact_zero(), rounding);
+  return {a.v, err, larger(a.peak, lanes::most(size_of_each(a.v), err, a.half)), a.half};
 }
 
 }  // namespace LOSSGATE_LANES_NAMESPACE

@@ -83,6 +83,12 @@ LOSSGATE_LANEWISE bool any_exact(const Lanes& a, const Lanes& b) {
   return any((a.err + a.half == 0.0) | (b.err + b.half == 0.0));
 }
 
+/// tracking::most: of a number of this size.
+LOSSGATE_LANEWISE Doubles most(Doubles size, Doubles err, Doubles half) {
+  return size + kThreshold * err + half;
+}
+LOSSGATE_LANEWISE Doubles most(const Lanes& a) { return most(size_of_each(a.v), a.err, a.half); }
+
 LOSSGATE_LANEWISE Doubles rounding(Doubles v, Doubles half) {
   return scope->roundoff * (size_of_each(v) + half);
 }
@@ -97,8 +103,8 @@ LOSSGATE_LANEWISE Lanes apply(const Lanes& a, Doubles v, Doubles slope, Doubles 
                               Doubles scale) {
   require_first_order(a, scale);
   const Doubles half = slope * a.half, size = size_of_each(v);
-  return {v, slope * a.err + factor * (scope->roundoff * (size + half)) + scope->eta,
-          larger(a.peak, size), half};
+  const Doubles err = slope * a.err + factor * (scope->roundoff * (size + half)) + scope->eta;
+  return {v, err, larger(a.peak, most(size, err, half)), half};
 }
 
 /// An error that underflow is charged for in proportion to a must not hide its size.
@@ -115,8 +121,8 @@ LOSSGATE_LANEWISE Lanes operator+(const Lanes& a, const Lanes& b) {
   const Doubles rounding = lanes::rounding(v, half) + lanes::scope->flush;
   Mask rounds = ~Mask{};
   if (lanes::any_exact(a, b)) rounds = ~(a.is_exact_zero() | b.is_exact_zero());
-  return {v, a.err + b.err + or_zero(rounds, rounding),
-          larger(larger(a.peak, b.peak), size_of_each(v)), half};
+  const Doubles err = a.err + b.err + or_zero(rounds, rounding);
+  return {v, err, larger(larger(a.peak, b.peak), lanes::most(size_of_each(v), err, half)), half};
 }
 
 LOSSGATE_LANEWISE Lanes operator-(const Lanes& a, const Lanes& b) { return a + -b; }
@@ -136,11 +142,11 @@ LOSSGATE_LANEWISE Lanes operator*(const Lanes& a, const Lanes& b) {
   }
   const Doubles mv = ma * mb;
   // Logarithms (tracking::overflowing_factor) are left to long double.
-  lanes::doubt(larger(na + kThreshold * a.err, nb + kThreshold * b.err) > lanes::scope->fits);
+  lanes::doubt(larger(lanes::most(a), lanes::most(b)) > lanes::scope->fits);
   const Doubles err = na * b.err + nb * a.err + kThreshold * a.err * b.err +
                       or_zero(rounds, lanes::scope->roundoff * (mv + half) + lanes::scope->eta);
   return {or_zero(nonzero, v), or_zero(nonzero, err),
-          or_zero(nonzero, larger(larger(a.peak, b.peak), mv)), half};
+          or_zero(nonzero, larger(larger(a.peak, b.peak), lanes::most(mv, err, half))), half};
 }
 
 LOSSGATE_LANEWISE Lanes operator/(const Lanes& a, const Lanes& b) {
@@ -151,7 +157,8 @@ LOSSGATE_LANEWISE Lanes operator/(const Lanes& a, const Lanes& b) {
   const Doubles half = (a.half + mv * b.half) / mb;
   const Doubles err = a.err / mb + mv * (b.err / mb) + lanes::rounding(v, half) + lanes::scope->eta;
   return {or_zero(nonzero, v), or_zero(nonzero, err),
-          or_zero(nonzero, larger(larger(a.peak, b.peak), mv)), or_zero(nonzero, half)};
+          or_zero(nonzero, larger(larger(a.peak, b.peak), lanes::most(mv, err, half))),
+          or_zero(nonzero, half)};
 }
 
 // ---- elementary functions -----------------------------------------------------------------------

@@ -72,7 +72,7 @@ struct Entry<Lanes> {
     const double size = std::fabs(v);
     const bool exact = round_to(lanes::scope->arithmetic.compute, v) == value;
     const double err = exact ? 0.0 : lanes::scope->roundoff * size + lanes::scope->eta;
-    return {all_lanes(v), all_lanes(err), all_lanes(size), {}};
+    return {all_lanes(v), all_lanes(err), all_lanes(size + kThreshold * err), {}};
   }
 };
 

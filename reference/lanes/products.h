@@ -11,11 +11,11 @@ namespace lanes {
 
 /// tracking::scaled_last: what would overflow before the factors make it smaller is a doubt.
 template <class... Factors>
-LOSSGATE_LANEWISE Lanes scaled_last(const Lanes& sum, Doubles terms, Doubles most,
+LOSSGATE_LANEWISE Lanes scaled_last(const Lanes& sum, Doubles terms, Doubles size,
                                     const Factors&... factors) {
   (require_size(factors), ...);
   const Doubles shrinking = (smaller(all_lanes(1.0), size_of_each(factors.v)) * ...);
-  require(most <= scope->fits * shrinking);
+  require(most(size, sum.err, Doubles{}) <= scope->fits * shrinking);
   const Doubles growing = (larger(all_lanes(1.0), size_of_each(factors.v)) * ...);
   return {sum.v, sum.err + terms * scope->eta * growing, sum.peak, sum.half};
 }
@@ -35,7 +35,7 @@ LOSSGATE_LANEWISE Lanes product(const Lanes& a, const Lanes& b, const Lanes& c,
     lanes::doubt(nonzero & ~(factor->err <= size_of_each(factor->v) + 1.0));
     const Doubles size = size_of_each(factor->v) + factor->half;
     for (std::size_t k = kMost; k > 0; --k) others[k] += others[k - 1] * size;
-    peak *= larger(size, all_lanes(1.0));
+    peak *= larger(lanes::most(*factor), all_lanes(1.0));
   }
   for (std::size_t k = 1; k <= kMost; ++k) sum += others[k];
   result.err += or_zero(nonzero, lanes::scope->eta * sum);
@@ -72,7 +72,7 @@ LOSSGATE_LANEWISE Lanes distributed(const Cancelling<Lanes>& terms, const Lanes&
   Doubles peak = all_lanes(1.0);
   for (const Lanes* factor : {&terms.part, &a, &more...}) {
     lanes::doubt(nonzero & ~(factor->err <= size_of_each(factor->v) + 1.0));
-    peak *= larger(size_of_each(factor->v) + factor->half, all_lanes(1.0));
+    peak *= larger(lanes::most(*factor), all_lanes(1.0));
   }
   result.peak = or_zero(nonzero, larger(result.peak, peak));
   return result;
@@ -80,8 +80,7 @@ LOSSGATE_LANEWISE Lanes distributed(const Cancelling<Lanes>& terms, const Lanes&
 
 LOSSGATE_LANEWISE Lanes multiplied(const Lanes& a, const Lanes& b) {
   const Lanes result = a * b;
-  const Doubles most = larger(a.peak, b.peak) + a.err + b.err;
-  lanes::doubt(result.is_exact_zero() & ~(most <= lanes::scope->fits));
+  lanes::doubt(result.is_exact_zero() & ~(larger(a.peak, b.peak) <= lanes::scope->fits));
   return result;
 }
 
@@ -100,16 +99,16 @@ LOSSGATE_LANEWISE Lanes scaled_sum(const Lanes& upstream, const Lanes& weight, c
     return or_zero(~x.is_exact_zero(), all_lanes(1.0));
   };
   const Doubles terms = one_if_counted(a) + one_if_counted(b) + one_if_counted(c);
-  const Doubles most =
+  const Doubles size =
       size_of_each(a.v) + size_of_each(b.v) + size_of_each(c.v) + a.half + b.half + c.half;
-  return blended(zero, sum, lanes::scaled_last(sum, terms, most, upstream, weight));
+  return blended(zero, sum, lanes::scaled_last(sum, terms, size, upstream, weight));
 }
 
 LOSSGATE_LANEWISE Lanes averaged_over_parts(Lanes a, std::int64_t parts) {
   if (parts <= 1) return a;
   const auto times = static_cast<double>(parts);
-  a.peak = larger(a.peak, size_of_each(a.v) + a.half) * times;
-  lanes::require(a.peak + a.err * times <= lanes::scope->fits);
+  a.peak = larger(a.peak, lanes::most(a)) * times;
+  lanes::require(a.peak <= lanes::scope->fits);
   return a;
 }
 

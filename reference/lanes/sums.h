@@ -39,7 +39,8 @@ class Sum<Lanes> {
     const double nu = growth * lanes::scope->arithmetic.sum.roundoff;
     const double compounded = nu < 0x1p-7 ? nu : std::expm1(nu);
     const double err = all.err + compounded * (all.magnitudes + all.err) + rounding;
-    const double peak = std::max({all.peak, all.positive, all.negative, size});
+    const double partial = std::max(all.positive, all.negative) + kThreshold * err + all.half;
+    const double peak = std::max(all.peak, partial);
     return {all_lanes(all.value), all_lanes(err), all_lanes(peak), all_lanes(all.half)};
   }
 
@@ -47,8 +48,8 @@ class Sum<Lanes> {
   Lanes scaled(const Factors&... factors) const {
     const Whole all = whole();
     if (all.terms == 0.0) return {};
-    const double most = std::max(all.positive, all.negative) + all.half;
-    return lanes::scaled_last(value(), all_lanes(all.terms), all_lanes(most), factors...);
+    const double size = std::max(all.positive, all.negative) + all.half;
+    return lanes::scaled_last(value(), all_lanes(all.terms), all_lanes(size), factors...);
   }
 
   template <class... Factors>
@@ -60,6 +61,7 @@ class Sum<Lanes> {
     const Store& rule = lanes::scope->arithmetic.stage(Stage::accumulate);
     const double steps = static_cast<double>(parts) + 1.0;  // and the average over ranks, undone
     result.err += steps * (rule.roundoff * all.magnitudes + rule.eta);
+    result.peak = larger(result.peak, lanes::most(result));
     return result;
   }
 
