@@ -7,13 +7,11 @@
 #include <immintrin.h>
 #endif
 
-#include "reference/scalar.h"
 #include "reference/sums.h"
+#include "reference/tracked_numbers.h"
 
 namespace lossgate::reference {
 namespace {
-
-Tracked stored(double v) { return Entry<Tracked>::stored(v, -1); }
 
 /// f32 on a machine that reads and writes subnormals as 0.
 class FlushedSubnormals : public testing::Test {

@@ -7,12 +7,12 @@
 #include <array>
 #include <cmath>
 
+#include "reference/tracked_numbers.h"
+
 namespace lossgate::reference {
 namespace {
 
 constexpr double kInfinity = tracking::kInfinity;
-
-Tracked stored(double v) { return Entry<Tracked>::stored(v, -1); }
 
 class Products : public testing::Test {
  protected:

@@ -5,19 +5,14 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "reference/scalar.h"
 #include "reference/sums.h"
+#include "reference/tracked_numbers.h"
 
 /// Rule B2: what is made of infinities that were stored.
 namespace lossgate::reference {
 namespace {
 
 constexpr double kInfinity = tracking::kInfinity;
-
-Tracked computed(Real v, double err, double peak = 0.0, double half = 0.0) {
-  return {v, err, std::max(peak, tracking::most(tracking::magnitude(v), err, half)), half};
-}
-Tracked stored(double v) { return Entry<Tracked>::stored(v, -1); }
 
 /// In f32.
 class StoredInfinity : public testing::Test {
