@@ -78,6 +78,19 @@ inline Tracked weighted_within(Tracked weighted, const Tracked& part, const Trac
   return weighted;
 }
 
+/// x, as the slope of x^2 / 2: an implementation that squares (x / 2) x hands on x / 2 from either
+/// side, and the one that it has formed may have underflowed.
+template <class S>
+S slope_of_half_square(const S& x) {
+  return x;
+}
+
+inline Tracked slope_of_half_square(Tracked x) {
+  if (x.is_exact_zero() || tracking::is_stored_infinity(x)) return x;
+  x.err += tracking::current->eta;
+  return x;
+}
+
 /// A sum whose terms may cancel, and the largest of them.
 template <class S>
 struct Cancelling {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "reference/tracked_numbers.h"
 
@@ -253,6 +254,18 @@ TEST_F(Products, OfAZeroAndTheUndefinedMayShowItOrNot) {
   EXPECT_TRUE((zero * Tracked{1e39L, 0.0, kInfinity, 0.0}).is_exact_zero()) << "it overflows";
   EXPECT_TRUE(product(zero, stored(kInfinity), one).is_exact_zero());
   EXPECT_TRUE(scaled_by(zero, two, one).is_exact_zero());
+}
+
+TEST_F(Products, TheSlopeOfAHalfSquareMayLoseTheHalfThatWasFormed) {
+  const float smallest = std::numeric_limits<float>::denorm_min(), scale = 65536.0F;
+  const float half = 0.5F * smallest;
+  const float by_autograd = half * scale + 0.5F * (smallest * scale);
+  const Tracked slope = slope_of_half_square(stored(smallest)) * stored(scale);
+  EXPECT_EQ(by_autograd, 0.5F * (smallest * scale)) << "half of it is lost";
+  EXPECT_LE(std::fabs(by_autograd - static_cast<double>(slope.v)), slope.err);
+  EXPECT_EQ(slope_of_half_square(stored(3.0)).err, tracking::current->eta);
+  EXPECT_EQ(slope_of_half_square(stored(kInfinity)).err, 0.0);
+  EXPECT_TRUE(slope_of_half_square(stored(0.0)).is_exact_zero());
 }
 
 TEST_F(Products, AWeightMayMeetALogarithmBeforeItsProbability) {

@@ -66,8 +66,7 @@ class GrpoKl {
 
   Variable estimate(Variable x) const {
     if (kind_ == "k1") return -x;
-    // Halved where it neither underflows nor lets the square overflow.
-    if (kind_ == "k2" && std::fabs(x.value()) <= V(1)) return number(x, 0.5) * (x * x);
+    // Halved before the square can overflow.
     if (kind_ == "k2") return number(x, 0.5) * x * x;
     return std::fabs(x.value()) <= V(1) ? closed_k3(x) : expm1(x) - x;
   }

@@ -151,8 +151,7 @@ class EagerKl {
 
   Variable estimate(Variable x) {
     if (kind_ == "k1") return is(KlFault::k1_sign_flipped) ? x : -x;
-    // Halved where it neither underflows nor lets the square overflow.
-    if (kind_ == "k2" && std::fabs(x.value()) <= V(1)) return number(0.5) * (x * x);
+    // Halved before the square can overflow.
     if (kind_ == "k2") return number(0.5) * x * x;
     return is(KlFault::k3_gradient_detached) ? detach(k3(x)) : k3(x);
   }

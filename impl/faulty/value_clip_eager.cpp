@@ -66,11 +66,10 @@ class EagerValueClip {
 
   Variable size(Variable x) { return where(x.value() < V(0), -x, x); }
 
-  /// Of a size: halved where it neither underflows nor lets the square overflow.
+  /// Halved before the square can overflow.
   Variable half_square(Variable x) {
-    const bool squares_first = is(ValueClipFault::square_then_half) || x.value() <= V(1);
     const Variable half = x.tape().constant(V(0.5));
-    return squares_first ? half * (x * x) : (half * x) * x;
+    return is(ValueClipFault::square_then_half) ? half * (x * x) : (half * x) * x;
   }
 
   MicroBatch& batch_;

@@ -65,7 +65,10 @@ class KlEstimator {
 
   Estimate estimate(const S& x) const {
     if (kind_ == '1') return {-x, {one_, one_}};
-    if (kind_ == '2') return {half_ * x * x, {-x, x}};
+    if (kind_ == '2') {
+      const S slope = slope_of_half_square(x);
+      return {half_ * x * x, {-slope, slope}};
+    }
     return k3_form_ == kEveryForm ? widest(x) : k3(x, k3_form_);
   }
 

@@ -74,7 +74,7 @@ struct ValueClip {
   template <class S>
   static Token<S> at(const Inputs<S>& in, const S& v, const S& old, const S& target) {
     const S d = v - target;
-    if (in.spec().is_none("value_clip")) return {half_square(d), d};
+    if (in.spec().is_none("value_clip")) return {half_square(d), slope_of_half_square(d)};
     const S limit = in.option("value_clip");
     const bool around_old = in.spec().choice("clip_form") == "around_old";
     const S clipped =
@@ -96,7 +96,7 @@ struct ValueClip {
               outside, [&] { return S(d * share_of_larger_square(d, e)); },
               [&] { return S(either(d, e)); });
         });
-    return {maximum(plain, other), slope};
+    return {maximum(plain, other), slope_of_half_square(slope)};
   }
 };
 
