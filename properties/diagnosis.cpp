@@ -78,7 +78,7 @@ const Probe kProbes[] = {
     {{Symptom::differs}, probe_filtered_gradient},
     {{Symptom::not_finite, Symptom::differs}, probe_logits},
     {{Symptom::laundered}, probe_repaired_value},
-    {{Symptom::not_finite}, probe_exponents},
+    {{Symptom::not_finite, Symptom::differs}, probe_exponents},
 };
 
 /// The specification with each of the other reductions that the loss has, as such or by an option.

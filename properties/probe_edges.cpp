@@ -121,16 +121,17 @@ Case likeliest_first(const LossSignature& signature, const Case& c) {
   return result;
 }
 
-/// The case with no number farther from its twin, or from 0, than this.
-Case within(const LossSignature& signature, Case c, double largest) {
+/// The case with each number that is farther from its twin, or from 0, than `limit` at that
+/// distance instead.
+Case with_far_ones_at(const LossSignature& signature, Case c, double limit, double distance) {
   const Case given = c;
   for (const ReachAxis& axis : signature.reach) {
     if (signature.find_field(axis.field)->quantity == Quantity::logit) continue;
     Tensor& tensor = c.batch.at(axis.field);
     const Tensor* twin = axis.towards.empty() ? nullptr : &given.batch.at(axis.towards);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const double centre = twin ? twin->at(i) : 0.0, distance = tensor.at(i) - centre;
-      if (std::fabs(distance) > largest) tensor.set(i, centre + std::copysign(largest, distance));
+      const double centre = twin ? twin->at(i) : 0.0, off = tensor.at(i) - centre;
+      if (std::fabs(off) > limit) tensor.set(i, centre + std::copysign(distance, off));
     }
   }
   return c;
@@ -160,7 +161,8 @@ bool all_finite(const Reading& reading, OutputKind kind) {
 /// Whether what is wrong about the given case is right, or finite at least where it was not, once
 /// no number is farther than this.
 bool mended_within(const Suspect& suspect, const Reading& wrong, double largest) {
-  const auto reading = suspect.read(within(suspect.signature(), wrong.given(), largest));
+  const auto reading =
+      suspect.read(with_far_ones_at(suspect.signature(), wrong.given(), largest, largest));
   return wrong.finite() ? is_right(reading) : is_finite(reading);
 }
 
@@ -232,12 +234,20 @@ Opinion probe_logits(Suspect& suspect) {
   return std::nullopt;
 }
 
+/// What is not finite, or would not be if it were farther away, is right where nothing is far.
 Opinion probe_exponents(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
   const Field* field = reach_field(signature);
   if (!field) return std::nullopt;
-  const auto wrong = wrong_as_given(suspect);
-  if (!wrong || wrong->finite()) return std::nullopt;
+  auto wrong = wrong_as_given(suspect);
+  if (!wrong) return std::nullopt;
+  const bool farther = wrong->finite();
+  if (farther) {
+    if (!mended_within(suspect, *wrong, kTameExponent)) return std::nullopt;
+    const double far = 2.0 * std::log(max_finite(wrong->arithmetic().compute));
+    wrong = suspect.read(with_far_ones_at(signature, wrong->given(), kTameExponent, far));
+    if (!is_wrong(wrong) || wrong->finite()) return std::nullopt;
+  }
   const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
   if (!right_within(kTameExponent)) return std::nullopt;
   const bool squares = field->quantity == Quantity::value;
@@ -253,7 +263,8 @@ Opinion probe_exponents(Suspect& suspect) {
                      "right where no difference is larger than any exponent"};
   }
   return Diagnosis{"clamp after exp", wrong->forward_finite() ? 0.9 : 0.7,
-                   "right where no log-ratio overflows exp"};
+                   farther ? "right where log-ratios are near, and overflows where they are farther"
+                           : "right where no log-ratio overflows exp"};
 }
 
 }  // namespace lossgate::properties

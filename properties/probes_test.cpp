@@ -142,6 +142,20 @@ TEST(ProbeExponents, TellsTheDeclaredFormatFromANarrowerOne) {
                "right where no log-ratio overflows exp");
 }
 
+TEST(ProbeExponents, LooksFartherAwayWhereNothingOverflowsYet) {
+  const auto drifting = [](double from, double to) {
+    return answering("grpo", nullptr, [=](const Case& c, LossResult& result) {
+      at_positions(c, true, [&](std::int64_t p) {
+        if (log_ratio(c, p) > from) add_to_loss(result, log_ratio(c, p) > to ? kNan : 1.0);
+      });
+    });
+  };
+  expect_shown(drifting(30.0, 709.0), far_case(100.0), "clamp after exp",
+               "right where log-ratios are near, and overflows where they are farther");
+  EXPECT_NE(diagnosed(drifting(30.0, 1e9), far_case(100.0)).cause, "clamp after exp");
+  EXPECT_NE(diagnosed(drifting(1.0, 709.0), far_case(100.0)).cause, "clamp after exp");
+}
+
 /// The first token is impossible everywhere; the likeliest is another at each position, and what is
 /// to be predicted is that of the position or of the one before.
 Case impossible_first() {
