@@ -21,7 +21,8 @@ enum class Symptom {
   differs,
   laundered,
   refused,
-  split
+  split,
+  permuted
 };
 
 Symptom symptom_of(const Property& property, const Violation& violation) {
@@ -44,6 +45,7 @@ Symptom symptom_of(const Property& property, const Violation& violation) {
       {Symptom::differs, "paths drift apart"},
       {Symptom::differs, "backward is not the derivative"},
       {Symptom::differs, "gradient without an advantage"},
+      {Symptom::permuted, "a row reads another row"},
   };
   if (property.name == "split_invariance") return Symptom::split;
   for (const auto& [symptom, cause] : kSymptoms) {
@@ -71,7 +73,7 @@ const Probe kProbes[] = {
     {{Symptom::not_finite, Symptom::differs}, probe_dead_clamp},
     {{Symptom::miscounted, Symptom::differs, Symptom::laundered}, probe_dead_gradient},
     {{Symptom::miscounted, Symptom::differs, Symptom::laundered}, probe_options},
-    {{Symptom::miscounted, Symptom::differs}, probe_rounding},
+    {{Symptom::miscounted, Symptom::differs, Symptom::split, Symptom::permuted}, probe_rounding},
     {{Symptom::miscounted, Symptom::differs, Symptom::laundered}, probe_gradient},
     {{Symptom::differs, Symptom::laundered}, probe_needed_options},
     {{Symptom::differs}, probe_constant_in_logarithm},

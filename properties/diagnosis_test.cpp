@@ -180,8 +180,9 @@ TEST(Diagnosis, AsksNothingOfAChoiceThatIsNoReductionBesideTheGivenOne) {
   EXPECT_EQ(cause(fake, off), "wrong sign");
 }
 
-TEST(Diagnosis, TellsRoundingFromAFormula) {
-  const auto in_bf16 = answering("jsd", nullptr, [](const Case&, LossResult& result) {
+/// A divergence whose gradient has been in bf16.
+impl::Implementation gradient_in_bf16() {
+  return answering("jsd", nullptr, [](const Case&, LossResult& result) {
     Tensor& gradient = output(result, "gradient.student_logits");
     Tensor narrow = Tensor::zeros(Dtype::bf16, gradient.extents);
     for (std::int64_t i = 0; i < gradient.size(); ++i) {
@@ -189,7 +190,22 @@ TEST(Diagnosis, TellsRoundingFromAFormula) {
       gradient.set(i, narrow.at(i));
     }
   });
-  EXPECT_EQ(cause(in_bf16, ordinary_case("jsd")), "narrow arithmetic");
+}
+
+TEST(Diagnosis, LooksForANarrowFormatWhereASplitOrAnOrderShowsIt) {
+  const std::pair<const char*, const char*> seen[] = {
+      {"split_invariance", "reduction over the wrong scope"},
+      {"permutation_invariance", "a row reads another row"}};
+  for (const auto& [property, symptom] : seen) {
+    CaseStudy study(*reference::find_loss("jsd"), ordinary_case("jsd"));
+    const Violation violation{.place = {}, .detail = "", .cause = symptom};
+    EXPECT_EQ(diagnose(study, gradient_in_bf16(), *find_property(property), violation).cause,
+              "narrow arithmetic");
+  }
+}
+
+TEST(Diagnosis, TellsRoundingFromAFormula) {
+  EXPECT_EQ(cause(gradient_in_bf16(), ordinary_case("jsd")), "narrow arithmetic");
   const auto& all = impl::catalog();
   impl::Implementation worse = *std::ranges::find(all, "exp_x_1", &impl::Implementation::name);
   worse.arithmetic = answering("kl_penalty", nullptr).arithmetic;
