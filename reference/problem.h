@@ -105,7 +105,10 @@ class Inputs {
   S upstream() const { return constant<S>(static_cast<Real>(problem_.c.upstream)); }
 
   /// An entry of a gradient, as the backward leaves it.
-  S gradient(const S& entry) const { return store(Stage::gradient, begun_with(upstream(), entry)); }
+  S gradient(const S& entry) const {
+    const S above = upstream();
+    return store(Stage::gradient, begun_with(above, made_for_one(entry, above)));
+  }
 
   /// The factor of the terms of one sequence in the loss (see Reduction).
   S token_weight(std::int64_t sequence) const { return token_weight(spec().reduction, sequence); }

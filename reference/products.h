@@ -73,9 +73,23 @@ S weighted_within(const S& weighted, const S& /*part*/, const S& /*factor*/) {
 inline Tracked weighted_within(Tracked weighted, const Tracked& part, const Tracked& factor) {
   using namespace tracking;
   const double others = (magnitude(part.v) + part.half) / magnitude(factor.v);
-  if (weighted.is_exact_zero() || !std::isfinite(others)) return weighted;
+  if (weighted.is_exact_zero() || is_stored_infinity(weighted)) return weighted;
+  if (!std::isfinite(others)) return weighted;
   weighted.err = or_infinity(weighted.err + tracking::product(current->eta, others));
   return weighted;
+}
+
+/// Part of a gradient, which an implementation may make in its forward, for an upstream of 1, and
+/// scale when the upstream gradient comes: what it had lost to underflow becomes larger, too.
+template <class S>
+S made_for_one(const S& gradient, const S& upstream) {
+  return weighted_within(gradient, upstream, selected<S>(1.0));
+}
+
+/// A gradient by logits that were divided by the temperature: either division may come last.
+template <class S>
+S through_temperature(const S& gradient, const S& temperature, const S& upstream) {
+  return value_of(temperature) == 1 ? gradient : made_for_one(gradient, upstream) / temperature;
 }
 
 /// x, as the slope of x^2 / 2: an implementation that squares (x / 2) x hands on x / 2 from either

@@ -256,6 +256,25 @@ TEST_F(Products, OfAZeroAndTheUndefinedMayShowItOrNot) {
   EXPECT_TRUE(scaled_by(zero, two, one).is_exact_zero());
 }
 
+TEST_F(Products, AGradientThatIsMadeForOneHasLostWhatTheUpstreamMakesLarger) {
+  const float w = 1.93e-22F, p = 1.93e-22F, upstream = 65536.0F, temperature = 0.05F;
+  const Tracked above = stored(upstream), t = stored(temperature);
+  const Tracked first = above * stored(w) * stored(p);
+  const auto off_by = [](double found, const Tracked& x) {
+    return std::fabs(found - static_cast<double>(x.v)) / (kThreshold * x.err);
+  };
+  const float tiny = w * p;  // 26.5 of the smallest number
+  const Tracked cold = through_temperature(first, t, above);
+  EXPECT_GT(off_by(tiny / temperature * upstream, first / t), 2.0);
+  EXPECT_LE(off_by(tiny / temperature * upstream, cold), 1.0);
+  const Tracked hot = made_for_one(through_temperature(first, stored(20.0), above), above);
+  EXPECT_GT(off_by(tiny / 20.0F * upstream, first / stored(20.0)), 2.0);
+  EXPECT_LE(off_by(tiny / 20.0F * upstream, hot), 1.0);
+  EXPECT_EQ(through_temperature(first, stored(1.0), above).err, first.err) << "no division";
+  EXPECT_TRUE(made_for_one(stored(0.0), above).is_exact_zero());
+  EXPECT_EQ(made_for_one(stored(kInfinity), above).err, 0.0);
+}
+
 TEST_F(Products, TheSlopeOfAHalfSquareMayLoseTheHalfThatWasFormed) {
   const float smallest = std::numeric_limits<float>::denorm_min(), scale = 65536.0F;
   const float half = 0.5F * smallest;

@@ -71,8 +71,6 @@ struct CrossEntropy {
           const S twice = constant<S>(2.0L) * z;
           for (std::int64_t v = 0; v < vocab; ++v) {
             gradient[v] += product(in.upstream(), weight, twice, log_sum, exp(l[v]));
-            // A probability may be weighted before the upstream gradient comes.
-            gradient[v] = weighted_within(gradient[v], in.upstream(), one);
           }
           return RowTerm<S>{value, weight * value, std::move(gradient)};
         });

@@ -73,7 +73,7 @@ struct Jsd {
           const Softmax<S> p = softmax(read_logits(student, s, t, vocab, temperature), shifted),
                            q = softmax(read_logits(teacher, s, t, vocab, temperature), shifted);
           RowFunction<S> d = softmax_divergence(in, p, q, soft, upstream * weight, wanted);
-          for (S& slope : d.gradient) slope = slope / temperature;
+          for (S& slope : d.gradient) slope = through_temperature(slope, temperature, upstream);
           return RowTerm<S>{d.value, weight * d.value, std::move(d.gradient)};
         });
   }

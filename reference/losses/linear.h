@@ -49,8 +49,6 @@ S dot(std::int64_t n, const S& start, Left&& left, Right&& right) {
 
 /// The output layer: logits[v] = (sum_h hidden[h] weight[v, h] + bias[v]) / temperature, and the
 /// gradients that flow back through it. Weight and bias gradients are summed over all positions.
-/// An implementation may make all of them in its forward, for an upstream of 1, and scale them when
-/// the upstream gradient comes.
 template <class S>
 class OutputLayer {
  public:
@@ -89,11 +87,10 @@ class OutputLayer {
   void back(const Row<S>& by_logit, std::int64_t s, std::int64_t t,
             const typename Outputs<S>::Writer& write_hidden) {
     Row<S> g(vocab_);
-    const bool plain = value_of(temperature_) == 1;
     const S upstream = in_.upstream();
     for (std::int64_t v = 0; v < vocab_; ++v) {
-      const S x = plain ? by_logit[v] : by_logit[v] / temperature_;
-      g[v] = store(Stage::logits, weighted_within(x, upstream, S(1)));
+      const S x = through_temperature(by_logit[v], temperature_, upstream);
+      g[v] = store(Stage::logits, made_for_one(x, upstream));
       bias_sums_[static_cast<std::size_t>(v)].add(g[v]);
     }
     for (std::int64_t h = 0; h < width_; ++h) {

@@ -102,7 +102,7 @@ struct LogProb {
         loss.add(e * h.value);
         if (!above.wanted) continue;
         for (std::int64_t v = 0; v < vocab; ++v) {
-          gradient(in.gradient(h.gradient[v] / temperature), s, t, v);
+          gradient(in.gradient(through_temperature(h.gradient[v], temperature, upstream)), s, t, v);
         }
       }
     }

@@ -119,7 +119,7 @@ struct SparseJsd {
         }
         const Row<S> whole = log_softmax_gradient(l, g);
         for (std::int64_t v = 0; v < vocab; ++v) {
-          gradient(in.gradient(whole[v] / temperature), s, t, v);
+          gradient(in.gradient(through_temperature(whole[v], temperature, in.upstream())), s, t, v);
         }
       }
     }

@@ -55,6 +55,20 @@ TEST(ValueClip, AtAnEdgeThatIsRoundedAtTheSizeOfTheOldValueTheGradientMayFlowOrN
   }
 }
 
+TEST(ValueClip, MayMakeItsGradientForAnUpstreamOfOne) {
+  const Loss& loss = *find_loss("value_clip");
+  Case c = zero_case(loss.signature, 3, 1);
+  c.spec.reduction = Reduction::token_mean;
+  c.spec.set("value_clip", None{});
+  c.upstream = 65536.0;
+  for (int s = 0; s < 3; ++s) c.batch.at("mask").set(s, 1.0);
+  c.batch.at("value").set(2, 0x1p-149);  // a third of it is 0
+  OneToken kept;
+  evaluate(loss, Problem(loss.signature, c), plain_arithmetic(Dtype::f32, ""), kept);
+  EXPECT_GT(kept.gradient.v, 0.0L);
+  EXPECT_GE(kThreshold * kept.gradient.err, static_cast<double>(kept.gradient.v));
+}
+
 TEST(ValueClip, FarFromItsEdgesTheGradientIsOneNumber) {
   for (const char* form : {"interval", "around_old"}) {
     for (const float value : {1000.1f, 1001.0f}) EXPECT_LT(gradient(form, value).half, 1.0) << form;
