@@ -105,14 +105,15 @@ inline Tracked slope_of_half_square(Tracked x) {
   return x;
 }
 
-/// A sum whose terms may cancel, and the largest of them.
+/// A sum whose terms may cancel, and the largest of them, or of what a probability makes them of.
 template <class S>
 struct Cancelling {
   S sum, part;
 };
 
 /// sum a b ...: a backward hands the factors to each term of the sum, where they may overflow
-/// before the terms meet.
+/// before the terms, or a probability, come. Others hand them to the probability, and what that
+/// loses to underflow is multiplied by the term.
 template <class S, class... More>
 S distributed(const Cancelling<S>& terms, const S& a, const More&... more) {
   return product(a, more..., terms.sum);
@@ -123,8 +124,9 @@ Tracked distributed(const Cancelling<Tracked>& terms, const Tracked& a, const Mo
   Tracked result = product(a, more..., terms.sum);
   if (result.is_exact_zero()) return result;
   const auto growth = [](const Tracked& x) { return std::max(tracking::most(x), 1.0); };
-  const double peak = ((growth(terms.part) * growth(a)) * ... * growth(more));
-  result.peak = std::max(result.peak, peak);
+  const double most = ((growth(terms.part) * growth(a)) * ... * growth(more));
+  result.peak = std::max(result.peak, most);
+  if (std::isfinite(most)) result.err += tracking::current->eta * most;
   return result;
 }
 

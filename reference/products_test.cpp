@@ -131,6 +131,11 @@ TEST_F(Products, MeetEachTermOfASumFirst) {
   EXPECT_EQ(distributed(terms, one, weight).v, product(one, weight, terms.sum).v);
   EXPECT_GT(distributed({stored(300.0), stored(300.0)}, weight, stored(1e-3)).peak, 8.9e40);
   EXPECT_TRUE(distributed({zero, terms.part}, one, weight).is_exact_zero());
+  // g p x from left to right, p x = 1e-42 of x = -100.
+  const float left = 1.0F / 32 * 1e-44F * -100.0F;
+  const Tracked slope = distributed({stored(1e-42), stored(-100.0)}, stored(1.0 / 32));
+  EXPECT_EQ(left, 0.0F);
+  EXPECT_LE(static_cast<double>(slope.v), kThreshold * slope.err);
 }
 
 TEST_F(Products, FeelASumAtTheEndOfEveryTermThatIsOpen) {

@@ -107,12 +107,7 @@ class JensenShannon {
 
   Variable entry(Variable log_prob, Variable difference) const {
     if (impossible(log_prob)) return log_prob.tape().constant(0);
-    const Variable p = exp(log_prob);
-    // Where the probability underflows, a large difference has no gradient to overflow. An infinite
-    // one is not hidden: the divergence is infinite.
-    const bool underflows = p.value() == 0 && std::isfinite(difference.value());
-    if (fault_ == DivergenceFault::none && underflows) return p.tape().constant(0);
-    const Variable term = p * difference;
+    const Variable term = exp(log_prob) * difference;
     return fault_ == DivergenceFault::entries_repaired ? nan_to_num(term) : term;
   }
 

@@ -74,12 +74,13 @@ LOSSGATE_LANEWISE Lanes distributed(const Cancelling<Lanes>& terms, const Lanes&
                                     const More&... more) {
   Lanes result = product(a, more..., terms.sum);
   const Mask nonzero = ~result.is_exact_zero();
-  Doubles peak = all_lanes(1.0);
+  Doubles most = all_lanes(1.0);
   for (const Lanes* factor : {&terms.part, &a, &more...}) {
     lanes::doubt(nonzero & ~(factor->err <= size_of_each(factor->v) + 1.0));
-    peak *= larger(lanes::most(*factor), all_lanes(1.0));
+    most *= larger(lanes::most(*factor), all_lanes(1.0));
   }
-  result.peak = or_zero(nonzero, larger(result.peak, peak));
+  result.peak = or_zero(nonzero, larger(result.peak, most));
+  result.err += or_zero(nonzero, lanes::scope->eta * most);
   return result;
 }
 

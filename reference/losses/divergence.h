@@ -18,6 +18,16 @@ template <class S>
 struct Divergence {
   S value;
   Row<S> slope;
+  Row<S> gap;  ///< what the student's probability multiplies in the slope
+
+  /// The slopes of `scale` divergences.
+  Row<S> scaled(const S& scale) const {
+    Row<S> result(slope.size());
+    for (Eigen::Index v = 0; v < slope.size(); ++v) {
+      result[v] = distributed(Cancelling<S>{slope[v], gap[v]}, scale);
+    }
+    return result;
+  }
 };
 
 /// log(exp(a) + exp(b)) without overflow; -infinity on either side is exact.
@@ -42,7 +52,7 @@ S log_add(const S& a, const S& b) {
 template <class S>
 Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real beta) {
   const Eigen::Index n = student.size();
-  Divergence<S> result{S(0), Row<S>(n)};
+  Divergence<S> result{S(0), Row<S>(n), zero_row<S>(n)};
   Sum<S> from_teacher(n), from_student(n);
   const S share = constant<S>(beta), rest = constant<S>(1.0L - beta);
   const S log_share = log(share), log_rest = log1p(-share);  // of a mixture
@@ -52,14 +62,17 @@ Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real 
       from_teacher.add(weighed(q, teacher[v] - student[v]));
       result.slope[v] = -q;
     } else if (beta == 1) {
-      from_student.add(weighed(p, student[v] - teacher[v]));
-      result.slope[v] = weighed(p, student[v] - teacher[v]) + p;
+      result.gap[v] = student[v] - teacher[v];
+      const S term = weighed(p, result.gap[v]);
+      from_student.add(term);
+      result.slope[v] = term + p;
     } else {
       const S mixture = log_add(student[v] + log_rest, teacher[v] + log_share);
       from_teacher.add(weighed(q, teacher[v] - mixture));
-      from_student.add(weighed(p, student[v] - mixture));
+      result.gap[v] = student[v] - mixture;
+      from_student.add(weighed(p, result.gap[v]));
       const S through_mixture = exp((student[v] + log_rest) - mixture);
-      result.slope[v] = weighed_by(rest, p, student[v] - mixture) +
+      result.slope[v] = weighed_by(rest, p, result.gap[v]) +
                         (rest * p - weighed(share * q + rest * p, through_mixture));
     }
   }
@@ -111,7 +124,7 @@ Divergence<S> jensen_shannon_once(const Row<S>& student, const Row<S>& teacher, 
 template <class S>
 Divergence<S> soft_cross_entropy(const Row<S>& student, const Row<S>& teacher) {
   const Eigen::Index n = student.size();
-  Divergence<S> result{S(0), Row<S>(n)};
+  Divergence<S> result{S(0), Row<S>(n), zero_row<S>(n)};
   Sum<S> total(n);
   for (Eigen::Index v = 0; v < n; ++v) {
     const S q = exp(teacher[v]);

@@ -19,7 +19,7 @@ RowFunction<S> entropy_of_log_probs(const Row<S>& l, const Scaled& scaled) {
     const S p = exp(l[v]), term = weighed(p, l[v]);
     sum.add(term);
     const S slope = -(term + p);
-    g[v] = scaled(Cancelling<S>{slope, slope});
+    g[v] = scaled(Cancelling<S>{slope, l[v]});
   }
   return {-sum.value(), log_softmax_gradient(l, g)};
 }

@@ -62,14 +62,11 @@ RowFunction<S> softmax_divergence(const Inputs<S>& in, const Softmax<S>& student
   const auto beta = static_cast<Real>(in.spec().number("beta"));
   const bool once = in.form(kOnceForm), gaps = in.form(kGapForm);
   const Row<S>&p = student.log_prob, &q = teacher.log_prob;
-  Divergence<S> d = soft   ? soft_cross_entropy(p, q)
-                    : once ? jensen_shannon_once(p, q, beta)
-                           : jensen_shannon(p, q, beta);
+  const Divergence<S> d = soft   ? soft_cross_entropy(p, q)
+                          : once ? jensen_shannon_once(p, q, beta)
+                                 : jensen_shannon(p, q, beta);
   RowFunction<S> result{d.value, {}};
-  if (wanted) {
-    for (S& slope : d.slope) slope = scale * slope;
-    result.gradient = log_softmax_gradient(p, d.slope);
-  }
+  if (wanted) result.gradient = log_softmax_gradient(p, d.scaled(scale));
   if ((beta != 0 && beta != 1) || (once && !gaps)) return result;
   RowFunction<S> other = result;
   if (beta == 0) {
@@ -77,7 +74,7 @@ RowFunction<S> softmax_divergence(const Inputs<S>& in, const Softmax<S>& student
   } else {
     other.value = kl_of_gaps(student, teacher);
     for (Eigen::Index v = 0; v < other.gradient.size(); ++v) {
-      other.gradient[v] = scale * weighed(exp(p[v]), (p[v] - q[v]) - other.value);
+      other.gradient[v] = weighed_by(scale, exp(p[v]), (p[v] - q[v]) - other.value);
     }
   }
   if (gaps) return other;

@@ -104,14 +104,13 @@ struct SparseJsd {
         }
         const Entries<S> student_entries(in, p), teacher_entries(in, q);
         const Row<S>&of_student = student_entries.entries, &of_teacher = teacher_entries.entries;
-        Divergence<S> d = once ? jensen_shannon_once(of_student, of_teacher, beta)
-                               : jensen_shannon(of_student, of_teacher, beta);
+        const Divergence<S> d = once ? jensen_shannon_once(of_student, of_teacher, beta)
+                                     : jensen_shannon(of_student, of_teacher, beta);
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
         per_token(store(Stage::per_token, d.value), s, t);
         loss.add(weight * d.value);
         if (!gradient.wanted()) continue;
-        for (Eigen::Index i = 0; i < d.slope.size(); ++i) d.slope[i] = scale * d.slope[i];
-        const Row<S> through = student_entries.back(d.slope);
+        const Row<S> through = student_entries.back(d.scaled(scale));
         Row<S> g = zero_row<S>(vocab);
         for (std::int64_t k = 0, at = 0; k < support; ++k) {
           const std::int64_t slot = tokens[static_cast<std::size_t>(k)];
