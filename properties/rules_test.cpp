@@ -229,12 +229,23 @@ TEST(RuleB6, EitherSlopeIsRightAtTheClipEdgeAndOneOnlyBesideIt) {
       Verdict::violated);
 }
 
-TEST(RuleB6, BesideTheClipThatDecidesNothingTheSlopeIsAtLeastHalfAndAtMostWhole) {
+TEST(RuleB6, BesideTheClipThatDecidesNothingTheSlopeIsWhatATieGivesIt) {
   // A > 0 and w at 1 - clip_low: both arguments of min may round to one number.
   const Tracked low =
       expected(one_token(static_cast<float>(std::log(0.8)), 1.0), "gradient.log_prob", 0);
-  EXPECT_NEAR(static_cast<double>(low.v), -0.6, 1e-6);
-  EXPECT_NEAR(low.half, 0.2, 1e-6);
+  EXPECT_NEAR(static_cast<double>(low.v), -0.4, 1e-6);
+  EXPECT_NEAR(low.half, 0.4, 1e-6);
+}
+
+TEST(RuleB6, WhereBothArgumentsOfMinOverflowTheyAreEqual) {
+  const auto slope = [](double log_ratio, double advantage) {
+    return expected(one_token(log_ratio, advantage), "gradient.log_prob", 0);
+  };
+  const double w = std::exp(1.0), both = 1.01 * max_finite(Dtype::f32) / 1.2;
+  EXPECT_GE(slope(1.0, both).half, 0.49 * both * w) << "min may hand on all or nothing";
+  EXPECT_GE(slope(1.0, -both).half, 0.49 * both * w);
+  EXPECT_EQ(slope(1.0, 0.98 * both).half, 0.0) << "one of them fits";
+  EXPECT_EQ(slope(0.125, 3.4e38).half, 0.0) << "within the clip both hand on all";
 }
 
 TEST(RuleB7, AnUndeclaredFormGetsTheWidestBound) {

@@ -111,9 +111,22 @@ struct Cancelling {
   S sum, part;
 };
 
+namespace tracking {
+
+/// An exact zero that an implementation multiplies last: each of the factors fits, and their
+/// product may not.
+template <class... Factors>
+Tracked after_overflow(Tracked zero, const Factors&... factors) {
+  const double formed = (most(factors) * ...);
+  if (((most(factors) <= largest) && ...) && formed > largest) zero.peak = formed;
+  return zero;
+}
+
+}  // namespace tracking
+
 /// sum a b ...: a backward hands the factors to each term of the sum, where they may overflow
-/// before the terms, or a probability, come. Others hand them to the probability, and what that
-/// loses to underflow is multiplied by the term.
+/// before the terms, or a probability, come, even where the terms cancel. Others hand them to the
+/// probability, and what that loses to underflow is multiplied by the term.
 template <class S, class... More>
 S distributed(const Cancelling<S>& terms, const S& a, const More&... more) {
   return product(a, more..., terms.sum);
@@ -122,7 +135,10 @@ S distributed(const Cancelling<S>& terms, const S& a, const More&... more) {
 template <class... More>
 Tracked distributed(const Cancelling<Tracked>& terms, const Tracked& a, const More&... more) {
   Tracked result = product(a, more..., terms.sum);
-  if (result.is_exact_zero()) return result;
+  if (result.is_exact_zero()) {
+    const bool spare = !terms.part.is_exact_zero();
+    return spare ? tracking::after_overflow(result, a, more...) : result;
+  }
   const auto growth = [](const Tracked& x) { return std::max(tracking::most(x), 1.0); };
   const double most = ((growth(terms.part) * growth(a)) * ... * growth(more));
   result.peak = std::max(result.peak, most);
@@ -174,6 +190,16 @@ inline Tracked scaled_sum(const Tracked& upstream, const Tracked& weight, const 
   const int terms = !a.is_exact_zero() + !b.is_exact_zero() + !c.is_exact_zero();
   const double size = magnitude(a.v) + magnitude(b.v) + magnitude(c.v) + a.half + b.half + c.half;
   return scaled_last(sum, terms, size, upstream, weight);
+}
+
+/// Whether a b may be infinite to whoever forms it.
+template <class S>
+bool may_overflow(const S& /*a*/, const S& /*b*/) {
+  return false;
+}
+
+inline bool may_overflow(const Tracked& a, const Tracked& b) {
+  return !(tracking::most(a) * tracking::most(b) <= tracking::largest);
 }
 
 /// A result of a step of several parts, be they ranks or micro-batches: one of them may have it

@@ -131,6 +131,12 @@ TEST_F(Products, MeetEachTermOfASumFirst) {
   EXPECT_EQ(distributed(terms, one, weight).v, product(one, weight, terms.sum).v);
   EXPECT_GT(distributed({stored(300.0), stored(300.0)}, weight, stored(1e-3)).peak, 8.9e40);
   EXPECT_TRUE(distributed({zero, terms.part}, one, weight).is_exact_zero());
+  // What is multiplied last is 0, and what it meets is infinite by its factors, none of which is.
+  EXPECT_GT(distributed({zero, terms.part}, stored(2.0), weight).peak, 5e38);
+  EXPECT_TRUE(distributed({zero, terms.part}, stored(1e39), one).is_exact_zero());
+  EXPECT_TRUE(distributed({zero, zero}, stored(2.0), weight).is_exact_zero()) << "a clamp's zero";
+  EXPECT_TRUE(may_overflow(stored(2.0), weight) && !may_overflow(one, weight));
+  EXPECT_TRUE(may_overflow(one, {3.4e38L, 1e37, 3.4e38, 0.0}));
   // g p x from left to right, p x = 1e-42 of x = -100.
   const float left = 1.0F / 32 * 1e-44F * -100.0F;
   const Tracked slope = distributed({stored(1e-42), stored(-100.0)}, stored(1.0 / 32));

@@ -140,7 +140,8 @@ class EagerGrpo {
     return where(static_cast<double>(log_ratio) > past, number(past), d);
   }
 
-  /// Behind its clamp the log-ratio does not overflow exp: in f32, for which the program is written.
+  /// Behind its clamp the log-ratio does not overflow exp: in f32, for which the program is
+  /// written.
   bool bounded_by_clamp() const {
     return log_ratio_limit_ && std::exp(*log_ratio_limit_) < max_finite(Dtype::f32);
   }
@@ -150,11 +151,13 @@ class EagerGrpo {
            is(GrpoFault::token_clamp_not_sequence) || unmasked_;
   }
 
-  /// -A clamp(w, ...): PPO's clipped surrogate, for each sign of A the one bound that can hold.
+  /// PPO's clipped surrogate.
   Variable surrogate(Variable weight, Variable advantage) {
-    const double high = advantage.value() > V(0) ? clip_high() : dual_clip_.value_or(kInfinity);
-    const double low = advantage.value() > V(0) ? -kInfinity : clip_low();
-    return -(clamp(weight, static_cast<V>(low), static_cast<V>(high)) * advantage);
+    const Variable clipped =
+        clamp(weight, static_cast<V>(clip_low()), static_cast<V>(clip_high())) * advantage;
+    const Variable least = minimum(weight * advantage, clipped);
+    if (!dual_clip_ || !(advantage.value() < V(0))) return -least;
+    return -maximum(least, number(*dual_clip_) * advantage);
   }
 
   Variable term_of(std::size_t at, Variable log_ratio) {

@@ -47,9 +47,7 @@ class GrpoKl {
       // The weight brings back what exp(x) alone cannot hold; expm1 and exp are one there.
       return clamped(exp(x + log_weight) - (x + number(x, 1.0)) * weight);
     }
-    const bool vanishes =
-        !naive_ && x.value() == V(0) &&
-        (kind_ == "k1" ? std::isinf(weight.value()) : weight.value() == weight.value());
+    const bool vanishes = !naive_ && x.value() == V(0) && std::isinf(weight.value());
     return vanishes ? product_of_zero(kl, x) : clamped(weight * kl);
   }
 
@@ -89,8 +87,8 @@ class GrpoKl {
     return kind_ == "k1" && at > 0.0 ? -*output_limit_ : *output_limit_;
   }
 
-  /// An estimate of exactly 0 times a weight that overflows, or will in the chain: the value is 0,
-  /// and so is the slope, but for k1, whose slope is the weight.
+  /// An estimate of exactly 0 times a weight that overflows: the value is 0, and so is the slope,
+  /// but for k1, whose slope is the weight.
   Variable product_of_zero(Variable kl, Variable x) const {
     if (kind_ != "k1") return number(x, 0.0) * x;
     const Variable most = number(x, max_finite(Format::kDtype));

@@ -122,9 +122,8 @@ class EagerKl {
     if (!naive_ && defined && log_weight == -kInfinity) return number(0.0);
     if (const auto decided = decided_by_clamp(x, log_weight)) return number(*decided);
     const Variable kl = estimate(x), weight = exp(d);
-    const bool vanishes = x.value() == V(0) && weight.value() == weight.value();
-    if (!naive_ && vanishes && kind_ != "k1") return number(0.0) * x;
-    if (!naive_ && vanishes && std::isinf(weight.value())) return weighed_zero(kl);
+    const bool vanishes = !naive_ && x.value() == V(0) && std::isinf(weight.value());
+    if (vanishes) return kind_ == "k1" ? weighed_zero(kl) : number(0.0) * x;
     const bool overflows = std::isinf(kl.value()) && std::isfinite(x.value());
     if (!naive_ && kind_ == "k3" && overflows && std::isfinite(weight.value())) {
       // The weight brings back what exp(x) alone cannot hold; expm1 and exp are one there.

@@ -79,6 +79,7 @@ LOSSGATE_LANEWISE Lanes distributed(const Cancelling<Lanes>& terms, const Lanes&
     lanes::doubt(nonzero & ~(factor->err <= size_of_each(factor->v) + 1.0));
     most *= larger(lanes::most(*factor), all_lanes(1.0));
   }
+  lanes::doubt(~nonzero & ~(most <= lanes::scope->fits));
   result.peak = or_zero(nonzero, larger(result.peak, most));
   result.err += or_zero(nonzero, lanes::scope->eta * most);
   return result;
@@ -108,6 +109,11 @@ LOSSGATE_LANEWISE Lanes scaled_sum(const Lanes& upstream, const Lanes& weight, c
   const Doubles size =
       size_of_each(a.v) + size_of_each(b.v) + size_of_each(c.v) + a.half + b.half + c.half;
   return blended(zero, sum, lanes::scaled_last(sum, terms, size, upstream, weight));
+}
+
+LOSSGATE_LANEWISE Mask may_overflow(const Lanes& a, const Lanes& b) {
+  lanes::require(lanes::most(a) * lanes::most(b) <= lanes::scope->fits);
+  return {};
 }
 
 LOSSGATE_LANEWISE Lanes averaged_over_parts(Lanes a, std::int64_t parts) {

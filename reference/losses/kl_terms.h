@@ -45,12 +45,12 @@ class KlEstimator {
     const S difference = ref_log_prob - log_prob;
     const Term<S> x = input_.bounded() ? input_(difference) : Term<S>{difference, selected<S>(1.0)};
     const Estimate plain = estimate(x.value);
-    Value kl{plain.value, {plain.slope.sum * x.slope, plain.slope.part}, S(0)};
+    Value kl{plain.value, {plain.slope.sum * x.slope, plain.slope.part * x.slope}, S(0)};
     if (weight) kl = {*weight * plain.value, kl.slope, plain.value};
     if (!output_.bounded()) return kl;
     const Term<S> bounded = output_(kl.value);
     return {bounded.value,
-            {kl.slope.sum * bounded.slope, kl.slope.part},
+            {kl.slope.sum * bounded.slope, kl.slope.part * bounded.slope},
             kl.weight_slope * bounded.slope};
   }
 
@@ -67,7 +67,7 @@ class KlEstimator {
     if (kind_ == '1') return {-x, {one_, one_}};
     if (kind_ == '2') {
       const S slope = slope_of_half_square(x);
-      return {half_ * x * x, {-slope, slope}};
+      return {half_ * x * x, {-slope, one_}};
     }
     return k3_form_ == kEveryForm ? widest(x) : k3(x, k3_form_);
   }

@@ -101,24 +101,42 @@ class ClippedSurrogate {
 
  private:
   Term<S> rewarded(const S& weight, const S& advantage) const {
-    return {-advantage * minimum(weight, high_),
-            -advantage * shared(at_most(weight, high_), weight, low_)};
+    const S bounded = minimum(weight, high_);
+    return {-advantage * bounded,
+            -advantage * shared(at_most(weight, high_), weight, low_, bounded, advantage)};
   }
 
   Term<S> punished(const S& weight, const S& advantage) const {
     const S raised = maximum(weight, low_);
-    const S flows = shared(at_least(weight, low_), weight, high_);
+    const S flows =
+        shared(at_least(weight, low_), weight, high_, minimum(weight, high_), advantage);
     if (!dual_) return {-advantage * raised, -advantage * flows};
-    return {-advantage * minimum(raised, ceiling_),
-            -advantage * (flows * at_most(raised, ceiling_))};
+    const S bounded = minimum(raised, ceiling_);
+    const auto dual = [&] { return S(flows * at_most(raised, ceiling_)); };
+    return {-advantage * bounded,
+            -advantage * choose(may_overflow(advantage, bounded), &any_share, dual)};
   }
 
-  /// `flows` on the side where the clip decides nothing: just beyond its bound both arguments of
-  /// min may round to one number, and the clipped one takes half of the gradient.
-  static S shared(const S& flows, const S& weight, const S& bound) {
+  static S any_share() { return anything_between<S>(0.0, 1.0); }
+
+  /// `flows`, as far as it is sure. Just beyond the bound that does not decide it both arguments of
+  /// min may round to one number, and beyond either they are one where they overflow, as `smaller`
+  /// times the advantage does: then the clipped one takes half of the gradient, or all of it.
+  S shared(const S& flows, const S& weight, const S& bound, const S& smaller,
+           const S& advantage) const {
+    const auto from_low = compare(weight, low_), from_high = compare(weight, high_);
+    const auto inside = (from_low == Order::above) & (from_high == Order::below);
     return choose(
-        compare(weight, bound) != Order::undecided, [&] { return flows; },
-        [&] { return S(flows * anything_between<S>(0.5, 1.0)); });
+        may_overflow(advantage, smaller),
+        [&] {
+          return choose(
+              inside, [&] { return flows; }, &any_share);
+        },
+        [&] {
+          return choose(
+              compare(weight, bound) != Order::undecided, [&] { return flows; },
+              [&] { return S(flows * any_share()); });
+        });
   }
 
   S low_, high_;
