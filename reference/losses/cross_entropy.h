@@ -89,12 +89,14 @@ struct CrossEntropy {
 
     /// -sum t l
     S cost(const Row<S>& l, std::int64_t taken) const {
-      return weighed(rest_, -l[taken]) + smoothed(l);
+      return or_in_one_sum(weighed(rest_, -l[taken]) + smoothed(l), l, taken, S(0));
     }
 
     /// log_sum - sum t x
     S cost(const Row<S>& x, const S& log_sum, std::int64_t taken) const {
-      return weighed(rest_, log_sum - x[taken]) + (weighed(smoothing_, log_sum) + smoothed(x));
+      return or_in_one_sum(
+          weighed(rest_, log_sum - x[taken]) + (weighed(smoothing_, log_sum) + smoothed(x)), x,
+          taken, log_sum);
     }
 
     /// The derivative by log-prob of the first.
@@ -105,6 +107,17 @@ struct CrossEntropy {
     }
 
    private:
+    /// What is `apart`, or start - sum t x with the taken token's term among all others, which are
+    /// rounded at its size.
+    S or_in_one_sum(const S& apart, const Row<S>& x, std::int64_t taken, const S& start) const {
+      if (value_of(smoothing_) == 0) return apart;
+      Sum<S> sum(vocab_);
+      for (std::int64_t v = 0; v < vocab_; ++v) {
+        sum.add(weighed(v == taken ? share_ + rest_ : share_, -x[v]));
+      }
+      return wider(apart, start + sum.value());
+    }
+
     /// -share sum x, whether the entries are scaled or their sum.
     S smoothed(const Row<S>& x) const {
       Sum<S> sum(vocab_);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/losses/cross_entropy.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reference/given_case.h"
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+struct OneTerm : Sink<Tracked> {
+  void entry(std::size_t output, std::int64_t /*index*/, const Tracked& x) override {
+    if (output == 1) term = x;
+  }
+  Tracked term;
+};
+
+TEST(CrossEntropy, OfSoftTargetsMayBeOneSumThatRoundsAtTheSizeOfItsLargestTerm) {
+  constexpr int kVocab = 128, kTaken = 5;
+  constexpr float kSmoothing = 0.2395F;
+  const Loss& loss = *find_loss("cross_entropy");
+  Case c = zero_case(loss.signature, 1, 1, kVocab);
+  c.spec.set("label_smoothing", static_cast<double>(kSmoothing));
+  c.batch.at("label").set(0, kTaken);
+  c.batch.at("logits").set(kTaken, -1000.0);
+  const float normaliser = std::log(static_cast<float>(kVocab - 1));
+  const float share = kSmoothing / kVocab;
+  float together = 0.0F;
+  for (int v = 0; v < kVocab; ++v) {
+    const float l = (v == kTaken ? -1000.0F : 0.0F) - normaliser;
+    together -= (v == kTaken ? (1.0F - kSmoothing) + share : share) * l;
+  }
+  Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+  arithmetic.sum.order = SumOrder::sequential;
+  OneTerm kept;
+  const Problem problem(loss.signature, c);
+  EXPECT_EQ(problem.outputs.at(1).name, "per_token");
+  evaluate(loss, problem, arithmetic, kept);
+  const double off = std::fabs(together - static_cast<double>(kept.term.v));
+  EXPECT_GT(off, 2e-3) << "each addition after the taken token's rounds at its size";
+  EXPECT_LE(off, kThreshold * kept.term.err);
+}
+
+}  // namespace
+}  // namespace lossgate::reference
