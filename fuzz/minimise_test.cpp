@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -152,6 +153,29 @@ TEST(Minimise, LeavesFewNumbersOfTheFaultsThatItKnows) {
   std::ranges::sort(left);
   std::printf("median %lld of %zu\n", static_cast<long long>(left[left.size() / 2]), left.size());
   EXPECT_LE(left[left.size() / 2], 8);
+}
+
+TEST(SmallerCases, MakeNoInfinityOfTheLargestNumber) {
+  const LossSignature signature = fake_policy_loss();
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    Choices choices(std::uint64_t{7});
+    Case c = draw_case(signature, dtype, Profile::benign, choices);
+    int finite = 0;
+    for (const Field& field : signature.fields) {
+      Tensor& tensor = c.batch.at(field.name);
+      if (is_float(tensor.dtype) && tensor.size() > 0) tensor.set(0, -max_finite(tensor.dtype));
+    }
+    rc::Seq<Case> smaller = smaller_cases(signature, c);
+    while (const auto next = smaller.next()) {
+      for (const Field& field : signature.fields) {
+        const Tensor& tensor = next->batch.at(field.name);
+        if (!is_float(tensor.dtype) || tensor.size() == 0) continue;
+        EXPECT_TRUE(std::isfinite(tensor.at(0))) << field.name << " in " << name(tensor.dtype);
+        ++finite;
+      }
+    }
+    EXPECT_GT(finite, 10);
+  }
 }
 
 RC_GTEST_PROP(SmallerCases, AreOtherCasesWhoseTensorsHaveTheirShapes, ()) {

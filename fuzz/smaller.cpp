@@ -192,6 +192,8 @@ rc::Seq<Case> rounder_entries(const Field& field, const Case& c) {
                              changed.set(i, number);
                              // What is round already stays: a case is never its own smaller one.
                              if (changed.at(i) == value) break;
+                             // 65,504 is no 7e4 in f16: infinity is another matter.
+                             if (!std::isfinite(changed.at(i))) continue;
                              cases.push_back(std::move(simpler));
                            }
                            return rc::seq::fromContainer(std::move(cases));
