@@ -259,6 +259,10 @@ mistakes() {
   sed -i "s|python3|$python|" lossgate.toml
   expect 0 'computes grpo' check
   expect 2 'known' init grop
+  rm -f lossgate.toml
+  expect 0 'wrote lossgate.toml' init value_clip  # a field of it is called return
+  sed -i "s|python3|$python|" lossgate.toml
+  expect 0 'computes value_clip' check
 }
 
 "$test"

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string_view>
 
 #include "ci/arithmetic_trial.h"
 #include "ci/brought.h"
@@ -116,10 +118,21 @@ void print_trial(const ArithmeticTrial& trial) {
   }
 }
 
+/// The field's name as a parameter: a word that Python keeps to itself gets an underscore, which
+/// binding does not look at.
+std::string parameter_name(const Field& field) {
+  static const std::set<std::string_view> kKeywords = {
+      "and",    "as",     "assert", "async",  "await",  "break",    "class", "continue", "def",
+      "del",    "elif",   "else",   "except", "False",  "for",      "from",  "global",   "if",
+      "import", "in",     "is",     "None",   "lambda", "nonlocal", "not",   "or",       "pass",
+      "raise",  "return", "True",   "try",    "while",  "with",     "yield", "finally"};
+  return field.name + (kKeywords.contains(field.name) ? "_" : "");
+}
+
 /// The parameters that a function needs for every field of the loss.
 std::string parameters_of(const LossSignature& loss) {
   std::string text;
-  for (const Field& field : loss.fields) text += (text.empty() ? "" : ", ") + field.name;
+  for (const Field& field : loss.fields) text += (text.empty() ? "" : ", ") + parameter_name(field);
   return text;
 }
 
@@ -130,7 +143,7 @@ std::string python_text(const LossSignature& loss) {
   for (const Field& field : loss.fields) {
     std::string axes;
     for (const Axis axis : field.axes) axes += (axes.empty() ? "" : ", ") + std::string(name(axis));
-    text += fmt::format("    # {} [{}]: {}\n", field.name, axes,
+    text += fmt::format("    # {} [{}]: {}\n", parameter_name(field), axes,
                         field.doc.empty() ? std::string(name(field.role)) : field.doc);
   }
   text += "    # Take options by these names, too, if the function has them:";
