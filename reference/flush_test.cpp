@@ -7,8 +7,8 @@
 #include <immintrin.h>
 #endif
 
+#include "reference/given_numbers.h"
 #include "reference/sums.h"
-#include "reference/tracked_numbers.h"
 
 namespace lossgate::reference {
 namespace {

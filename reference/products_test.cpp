@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/tracked_numbers.h"
+#include "reference/given_numbers.h"
 
 namespace lossgate::reference {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/tracked_numbers.h"
+#include "reference/given_numbers.h"
 
 /// Rule B6: what branches make of tracked numbers.
 namespace lossgate::reference {

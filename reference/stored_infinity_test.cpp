@@ -5,8 +5,8 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "reference/given_numbers.h"
 #include "reference/sums.h"
-#include "reference/tracked_numbers.h"
 
 /// Rule B2: what is made of infinities that were stored.
 namespace lossgate::reference {

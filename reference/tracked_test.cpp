@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/given_numbers.h"
 #include "reference/sums.h"
-#include "reference/tracked_numbers.h"
 
 /// Every row of the table of rule B2, and rule B4, with numbers that can be followed.
 namespace lossgate::reference {
