@@ -36,7 +36,7 @@ bool acceptable_overflow(const OutputInfo& output, const Tracked& expected, doub
   const double reach = error + expected.half;
   // A partial sum beyond what the value itself may be may have overflowed with the other sign
   // first.
-  const bool sign_known = expected.peak <= reference::tracking::most(expected);
+  const bool sign_known = reference::tracking::is_its_own_peak(expected);
   return std::fabs(actual) >= largest && (!sign_known || !(towards + reach < largest));
 }
 

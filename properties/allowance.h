@@ -22,7 +22,8 @@ auto magnitude_of(const Expected& expected) {
   }
 }
 
-/// The largest magnitude that the expectation allows.
+/// The largest magnitude that the expectation allows: of an error without end anything, unlike a
+/// peak (tracking::most), which knows nothing of it.
 template <class Expected = reference::Tracked>
 auto most_allowed(const Expected& expected) {
   return magnitude_of(expected) + reference::kThreshold * expected.err + expected.half;

@@ -86,7 +86,8 @@ S made_for_one(const S& gradient, const S& upstream) {
   return weighted_within(gradient, upstream, selected<S>(1.0));
 }
 
-/// A gradient by logits that were divided by the temperature: either division may come last.
+/// A gradient by logits that were divided by the temperature, before the upstream gradient comes or
+/// after it. A temperature of 1 rounds nothing.
 template <class S>
 S through_temperature(const S& gradient, const S& temperature, const S& upstream) {
   return value_of(temperature) == 1 ? gradient : made_for_one(gradient, upstream) / temperature;
@@ -105,7 +106,8 @@ inline Tracked slope_of_half_square(Tracked x) {
   return x;
 }
 
-/// A sum whose terms may cancel, and the largest of them, or of what a probability makes them of.
+/// A slope whose terms may cancel, and what factors may meet before it is complete: the largest of
+/// its terms, or the number beside a probability. An exact 0 where nothing does, as behind a clamp.
 template <class S>
 struct Cancelling {
   S sum, part;
@@ -124,9 +126,9 @@ Tracked after_overflow(Tracked zero, const Factors&... factors) {
 
 }  // namespace tracking
 
-/// sum a b ...: a backward hands the factors to each term of the sum, where they may overflow
-/// before the terms, or a probability, come, even where the terms cancel. Others hand them to the
-/// probability, and what that loses to underflow is multiplied by the term.
+/// sum a b ...: a backward hands the factors to that part first, where they may overflow before the
+/// sum makes them smaller, or 0. Others hand them to the probability, and what that loses to
+/// underflow is multiplied by the part.
 template <class S, class... More>
 S distributed(const Cancelling<S>& terms, const S& a, const More&... more) {
   return product(a, more..., terms.sum);
@@ -136,8 +138,8 @@ template <class... More>
 Tracked distributed(const Cancelling<Tracked>& terms, const Tracked& a, const More&... more) {
   Tracked result = product(a, more..., terms.sum);
   if (result.is_exact_zero()) {
-    const bool spare = !terms.part.is_exact_zero();
-    return spare ? tracking::after_overflow(result, a, more...) : result;
+    const bool met_last = !terms.part.is_exact_zero();
+    return met_last ? tracking::after_overflow(result, a, more...) : result;
   }
   const auto growth = [](const Tracked& x) { return std::max(tracking::most(x), 1.0); };
   const double most = ((growth(terms.part) * growth(a)) * ... * growth(more));

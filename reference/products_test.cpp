@@ -121,6 +121,18 @@ TEST_F(Products, FeelASumThatOverflowsBeforeItIsScaled) {
   EXPECT_TRUE(scaled_sum(zero, weight, zero, zero, zero).is_exact_zero());
 }
 
+TEST_F(Products, OfASumThatUnderflowsNoFactorHasMadeTheErrorSmall) {
+  // exp(-195) behind a sum of slopes: what underflow adds is no part of the sum that was large.
+  const double tiny = std::exp(-195.0);
+  const Tracked sum = stored(2.0) * computed(std::exp(-195.0L) / 2, 0.0);
+  ASSERT_GT(sum.err / tiny, max_finite(Dtype::f32));
+  const auto last = [&](double size) {
+    return tracking::scaled_last(sum, 1.0, size, computed(std::exp(-195.0L), 0.0)).peak;
+  };
+  EXPECT_LE(last(tiny), 2.0 * sum.peak + 2.0);
+  EXPECT_GT(last(tiny * 2e38), max_finite(Dtype::f32)) << "its own margin counts";
+}
+
 TEST_F(Products, MeetEachTermOfASumFirst) {
   const Tracked one = stored(1.0), weight = stored(3e38), zero = stored(0.0);
   const Cancelling<Tracked> terms{stored(-0.25), stored(1.25)};

@@ -117,10 +117,9 @@ Order compare(const S& a, const S& b) {
 }
 
 /// Whether what overflows on the way to `a` may carry it beyond any number, upwards or downwards.
-/// Its sign is sure only where the largest magnitude is its own.
 inline bool may_spill(const Tracked& a, bool upwards) {
   if (a.peak <= tracking::largest) return false;
-  return a.peak > tracking::most(a) || std::signbit(a.v) != upwards;
+  return !tracking::is_its_own_peak(a) || std::signbit(a.v) != upwards;
 }
 
 [[gnu::always_inline]] inline Order compare(const Tracked& a, const Tracked& b) {

@@ -74,6 +74,10 @@ inline double most(double size, double err, double half) {
 }
 inline double most(const Tracked& a) { return most(magnitude(a.v), a.err, a.half); }
 
+/// Whether nothing on the way to the number is larger than itself: then it overflows with its own
+/// sign. What the same magnitudes add up to in double may differ by their roundings.
+inline bool is_its_own_peak(const Tracked& a) { return a.peak <= most(a) * (1.0 + 0x1p-30); }
+
 /// The result v of an operation on a stored infinity, which takes up the other operand's error. The
 /// peak is that of finite operands: where one of them overflows, infinities meet.
 inline Tracked from_infinity(Real v, const Tracked& a, const Tracked& b) {
@@ -138,7 +142,8 @@ template <class... Factors>
 Tracked scaled_last(Tracked sum, double terms, double size, const Factors&... factors) {
   if (is_stored_infinity(sum)) return sum;
   const double shrinking = (std::min(1.0, magnitude(factors.v)) * ...);
-  const double formed = tracking::most(size, sum.err, 0.0);
+  // An error larger than the sum is underflow's, which no factor has made small.
+  const double formed = std::min(tracking::most(size, sum.err, 0.0), 2.0 * size);
   if (formed > largest * shrinking) sum.peak = std::max(sum.peak, formed / shrinking);
   sum.err += terms * product(current->eta, (std::max(1.0, magnitude(factors.v)) * ...));
   return sum;

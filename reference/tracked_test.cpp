@@ -97,6 +97,18 @@ TEST_F(TrackedTest, APeakIsTheMostThatMayBeMadeOfANumberWhereverItIsMade) {
   EXPECT_EQ(stored(0.1).peak, 0.1);
 }
 
+TEST_F(TrackedTest, AProductAndASumOfOneSignAreTheirOwnPeaks) {
+  for (int i = 1; i < 200; ++i) {
+    const Real third = 1.0L / (2.0L + static_cast<Real>(i));
+    const Tracked a = computed(1e20L * third, 1e13), b = computed(7e18L * (1.0L - third), 1e12);
+    EXPECT_TRUE(tracking::is_its_own_peak(a * b)) << i;
+    Sum<Tracked> sum(i);
+    for (int k = 0; k < i; ++k) sum.add(computed(1e38L * third / (1 + k), 1e31));
+    EXPECT_TRUE(tracking::is_its_own_peak(sum.value())) << i;
+  }
+  EXPECT_FALSE(tracking::is_its_own_peak(computed(3.0L, 0.0) - computed(2.0L, 0.0)));
+}
+
 TEST_F(TrackedTest, ProductsOfFactorsWithoutADigitAreBoundedByTheirErrors) {
   // |fl(x) fl(y)| can be err_x err_y where x and y are 0, or nearly.
   const Tracked nothing = computed(1e-12L, 1e-6);

@@ -15,7 +15,8 @@ LOSSGATE_LANEWISE Lanes scaled_last(const Lanes& sum, Doubles terms, Doubles siz
                                     const Factors&... factors) {
   (require_size(factors), ...);
   const Doubles shrinking = (smaller(all_lanes(1.0), size_of_each(factors.v)) * ...);
-  require(most(size, sum.err, Doubles{}) <= scope->fits * shrinking);
+  const Doubles formed = smaller(most(size, sum.err, Doubles{}), 2.0 * size);
+  require(formed <= scope->fits * shrinking);
   const Doubles growing = (larger(all_lanes(1.0), size_of_each(factors.v)) * ...);
   return {sum.v, sum.err + terms * scope->eta * growing, sum.peak, sum.half};
 }
@@ -58,7 +59,7 @@ LOSSGATE_LANEWISE Lanes weighted_within(Lanes weighted, const Lanes& part, const
   constexpr double kFarAbove = 0x1p20;
   const Doubles size = size_of_each(factor.v);
   const Mask counts = ~weighted.is_exact_zero() & (size != 0.0);
-  lanes::doubt(counts & ~(lanes::scope->eta * kFarAbove <= size));
+  lanes::doubt(counts & (factor.err != 0.0) & ~(lanes::scope->eta * kFarAbove <= size));
   const Doubles others = (size_of_each(part.v) + part.half) / size;
   weighted.err += or_zero(counts, lanes::scope->eta * others);
   return weighted;

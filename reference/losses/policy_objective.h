@@ -64,8 +64,8 @@ class PolicyObjective {
     }
     if (sequence_level_ && live) {
       // The importance weight may be divided by the count before it meets the sum.
-      const S through = through_shared.scaled(upstream, weight, shared.slope);
-      const S common = weighted_within(through / row_count(s), through, shared.slope);
+      const S sum = through_shared.scaled(upstream, weight, shared.slope);
+      const S common = weighted_within(sum / row_count(s), sum, shared.slope);
       for (std::int64_t t = 0; t < in_.tokens(); ++t) {
         S& g = gradient[static_cast<std::size_t>(t)];
         if (in_.valid(s, t)) g = scaled_sum(upstream, weight, g, common, S(0));

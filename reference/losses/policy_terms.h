@@ -124,11 +124,11 @@ class ClippedSurrogate {
   /// times the advantage does: then the clipped one takes half of the gradient, or all of it.
   S shared(const S& flows, const S& weight, const S& bound, const S& smaller,
            const S& advantage) const {
-    const auto from_low = compare(weight, low_), from_high = compare(weight, high_);
-    const auto inside = (from_low == Order::above) & (from_high == Order::below);
     return choose(
         may_overflow(advantage, smaller),
         [&] {
+          const auto from_low = compare(weight, low_), from_high = compare(weight, high_);
+          const auto inside = (from_low == Order::above) & (from_high == Order::below);
           return choose(
               inside, [&] { return flows; }, &any_share);
         },

@@ -77,7 +77,7 @@ struct Sapo {
       const S scale = four_ / tau_;
       const auto closed = [&] {
         return TokenTerm<S>{-advantage * scale, -product(weight, advantage, scale),
-                            scaled_by(S(0), upstream, weight, advantage, scale)};
+                            scaled_by(S(0), upstream, weight, advantage, scale, tau_)};
       };
       return choose(value_of(advantage) == 0, silent, [&] {
         return choose(compare(w.value, closed_) == Order::above, closed,
