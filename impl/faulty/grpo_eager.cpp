@@ -140,8 +140,7 @@ class EagerGrpo {
     return where(static_cast<double>(log_ratio) > past, number(past), d);
   }
 
-  /// Behind its clamp the log-ratio does not overflow exp: in f32, for which the program is
-  /// written.
+  /// Behind its clamp the log-ratio does not overflow exp: in f32, for which the program is written.
   bool bounded_by_clamp() const {
     return log_ratio_limit_ && std::exp(*log_ratio_limit_) < max_finite(Dtype::f32);
   }

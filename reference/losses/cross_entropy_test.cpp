@@ -6,17 +6,10 @@
 #include <cmath>
 
 #include "reference/given_case.h"
-#include "reference/reference.h"
+#include "reference/given_one_token.h"
 
 namespace lossgate::reference {
 namespace {
-
-struct OneTerm : Sink<Tracked> {
-  void entry(std::size_t output, std::int64_t /*index*/, const Tracked& x) override {
-    if (output == 1) term = x;
-  }
-  Tracked term;
-};
 
 TEST(CrossEntropy, OfSoftTargetsMayBeOneSumThatRoundsAtTheSizeOfItsLargestTerm) {
   constexpr int kVocab = 128, kTaken = 5;
@@ -35,10 +28,7 @@ TEST(CrossEntropy, OfSoftTargetsMayBeOneSumThatRoundsAtTheSizeOfItsLargestTerm) 
   }
   Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
   arithmetic.sum.order = SumOrder::sequential;
-  OneTerm kept;
-  const Problem problem(loss.signature, c);
-  EXPECT_EQ(problem.outputs.at(1).name, "per_token");
-  evaluate(loss, problem, arithmetic, kept);
+  const OneToken kept(c, arithmetic);
   const double off = std::fabs(together - static_cast<double>(kept.term.v));
   EXPECT_GT(off, 2e-3) << "each addition after the taken token's rounds at its size";
   EXPECT_LE(off, kThreshold * kept.term.err);

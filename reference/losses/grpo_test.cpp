@@ -6,17 +6,10 @@
 #include <cmath>
 
 #include "reference/given_case.h"
-#include "reference/reference.h"
+#include "reference/given_one_token.h"
 
 namespace lossgate::reference {
 namespace {
-
-struct OneGradient : Sink<Tracked> {
-  void entry(std::size_t output, std::int64_t /*index*/, const Tracked& x) override {
-    if (output == 2) gradient = x;
-  }
-  Tracked gradient;
-};
 
 TEST(Grpo, LetsAWeightRoundATinyAdvantageBeforeAllElseComes) {
   const Loss& loss = *find_loss("grpo");
@@ -30,10 +23,7 @@ TEST(Grpo, LetsAWeightRoundATinyAdvantageBeforeAllElseComes) {
   c.batch.at("advantage").set(0, advantage);
   for (const double upstream : {1.0, 512.0, 65536.0}) {
     c.upstream = upstream;
-    const Problem problem(loss.signature, c);
-    ASSERT_EQ(problem.outputs.at(2).name, "gradient.log_prob");
-    OneGradient kept;
-    evaluate(loss, problem, plain_arithmetic(Dtype::f32, ""), kept);
+    const OneToken kept(c, plain_arithmetic(Dtype::f32, ""));
     const float weighted = advantage * 0.0625f;
     const double actual = -weighted * std::exp(2.0) * upstream;
     const double error = std::fabs(actual - static_cast<double>(kept.gradient.v));

@@ -4,18 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "reference/given_case.h"
-#include "reference/reference.h"
+#include "reference/given_one_token.h"
 
 namespace lossgate::reference {
 namespace {
-
-/// Keeps the one token's term and its gradient.
-struct OneToken : Sink<Tracked> {
-  void entry(std::size_t output, std::int64_t /*index*/, const Tracked& x) override {
-    (output == 2 ? gradient : term) = x;
-  }
-  Tracked term, gradient;
-};
 
 /// A value near 1000 in f32, whose target is 0, clipped at 0.2 from its old one.
 OneToken near_1000(const char* clip_form, float value) {
@@ -26,11 +18,7 @@ OneToken near_1000(const char* clip_form, float value) {
   c.batch.at("mask").set(0, 1.0);
   c.batch.at("value").set(0, value);
   c.batch.at("old_value").set(0, 1000.0);
-  const Problem problem(loss.signature, c);
-  EXPECT_EQ(problem.outputs.at(2).name, "gradient.value");
-  OneToken kept;
-  evaluate(loss, problem, plain_arithmetic(Dtype::f32, ""), kept);
-  return kept;
+  return OneToken(c, plain_arithmetic(Dtype::f32, ""));
 }
 
 Tracked gradient(const char* clip_form, float value) {
@@ -63,8 +51,7 @@ TEST(ValueClip, MayMakeItsGradientForAnUpstreamOfOne) {
   c.upstream = 65536.0;
   for (int s = 0; s < 3; ++s) c.batch.at("mask").set(s, 1.0);
   c.batch.at("value").set(2, 0x1p-149);  // a third of it is 0
-  OneToken kept;
-  evaluate(loss, Problem(loss.signature, c), plain_arithmetic(Dtype::f32, ""), kept);
+  const OneToken kept(c, plain_arithmetic(Dtype::f32, ""));
   EXPECT_GT(kept.gradient.v, 0.0L);
   EXPECT_GE(kThreshold * kept.gradient.err, static_cast<double>(kept.gradient.v));
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+
+/// The term and the gradient that a loss gives to the one position that counts, for tests; of
+/// several gradient entries the last.
+struct OneToken : Sink<Tracked> {
+  OneToken(const Case& c, const Arithmetic& arithmetic) {
+    const Loss& loss = *find_loss(c.spec.loss);
+    const Problem problem(loss.signature, c);
+    EXPECT_EQ(problem.outputs.at(1).name, "per_token");
+    EXPECT_EQ(problem.outputs.at(2).kind, OutputKind::gradient);
+    evaluate(loss, problem, arithmetic, *this);
+  }
+
+  void entry(std::size_t output, std::int64_t /*index*/, const Tracked& x) override {
+    if (output > 0) (output == 1 ? term : gradient) = x;
+  }
+
+  Tracked term, gradient;
+};
+
+}  // namespace lossgate::reference
