@@ -97,13 +97,8 @@ S through_temperature(const S& gradient, const S& temperature, const S& upstream
 /// side, and the one that it has formed may have underflowed.
 template <class S>
 S slope_of_half_square(const S& x) {
-  return x;
-}
-
-inline Tracked slope_of_half_square(Tracked x) {
-  if (x.is_exact_zero() || tracking::is_stored_infinity(x)) return x;
-  x.err += tracking::current->eta;
-  return x;
+  const S one = selected<S>(1.0);
+  return weighted_within(x, one, one);
 }
 
 /// A slope whose terms may cancel, and what factors may meet before it is complete: the largest of

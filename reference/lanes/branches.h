@@ -54,9 +54,8 @@ LOSSGATE_LANEWISE auto choose(Mask condition, Yes&& yes, No&& no) {
 
 LOSSGATE_LANEWISE Lanes either(const Lanes& first, const Lanes& second) {
   const Doubles err = larger(first.err, second.err) + size_of_each(first.v - second.v);
-  const Doubles half = larger(first.half, second.half);
-  const Doubles formed = lanes::most(size_of_each(first.v), err, half);
-  return {first.v, err, larger(larger(first.peak, second.peak), formed), half};
+  return lanes::finish(first.v, err, larger(first.peak, second.peak),
+                       larger(first.half, second.half));
 }
 
 LOSSGATE_LANEWISE Lanes minimum(const Lanes& a, const Lanes& b) {
@@ -94,8 +93,7 @@ LOSSGATE_LANEWISE Lanes store(Stage stage, const Lanes& a) {
   const Store& rule = lanes::scope->arithmetic.stage(stage);
   if (rule.roundoff == 0.0) return a;
   const Doubles rounding = rule.roundoff * (size_of_each(a.v) + a.half) + rule.eta;
-  const Doubles err = a.err + or_zero(~a.is_exact_zero(), rounding);
-  return {a.v, err, larger(a.peak, lanes::most(size_of_each(a.v), err, a.half)), a.half};
+  return lanes::finish(a.v, a.err + or_zero(~a.is_exact_zero(), rounding), a.peak, a.half);
 }
 
 }  // namespace LOSSGATE_LANES_NAMESPACE

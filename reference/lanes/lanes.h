@@ -89,6 +89,11 @@ LOSSGATE_LANEWISE Doubles most(Doubles size, Doubles err, Doubles half) {
 }
 LOSSGATE_LANEWISE Doubles most(const Lanes& a) { return most(size_of_each(a.v), a.err, a.half); }
 
+/// tracking::finish.
+LOSSGATE_LANEWISE Lanes finish(Doubles v, Doubles err, Doubles peak, Doubles half) {
+  return {v, err, larger(peak, most(size_of_each(v), err, half)), half};
+}
+
 LOSSGATE_LANEWISE Doubles rounding(Doubles v, Doubles half) {
   return scope->roundoff * (size_of_each(v) + half);
 }
@@ -104,7 +109,7 @@ LOSSGATE_LANEWISE Lanes apply(const Lanes& a, Doubles v, Doubles slope, Doubles 
   require_first_order(a, scale);
   const Doubles half = slope * a.half, size = size_of_each(v);
   const Doubles err = slope * a.err + factor * (scope->roundoff * (size + half)) + scope->eta;
-  return {v, err, larger(a.peak, most(size, err, half)), half};
+  return finish(v, err, a.peak, half);
 }
 
 /// An error that underflow is charged for in proportion to a must not hide its size.
@@ -122,7 +127,7 @@ LOSSGATE_LANEWISE Lanes operator+(const Lanes& a, const Lanes& b) {
   Mask rounds = ~Mask{};
   if (lanes::any_exact(a, b)) rounds = ~(a.is_exact_zero() | b.is_exact_zero());
   const Doubles err = a.err + b.err + or_zero(rounds, rounding);
-  return {v, err, larger(larger(a.peak, b.peak), lanes::most(size_of_each(v), err, half)), half};
+  return lanes::finish(v, err, larger(a.peak, b.peak), half);
 }
 
 LOSSGATE_LANEWISE Lanes operator-(const Lanes& a, const Lanes& b) { return a + -b; }

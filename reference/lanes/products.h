@@ -65,11 +65,6 @@ LOSSGATE_LANEWISE Lanes weighted_within(Lanes weighted, const Lanes& part, const
   return weighted;
 }
 
-LOSSGATE_LANEWISE Lanes slope_of_half_square(Lanes x) {
-  x.err += or_zero(~x.is_exact_zero(), all_lanes(lanes::scope->eta));
-  return x;
-}
-
 template <class... More>
 LOSSGATE_LANEWISE Lanes distributed(const Cancelling<Lanes>& terms, const Lanes& a,
                                     const More&... more) {
