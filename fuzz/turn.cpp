@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/turn.h"
 
+#include <bit>
 #include <numeric>
 #include <utility>
 
@@ -13,20 +14,14 @@ constexpr std::uint64_t kTries = 6;
 
 /// How far the places with a low share of both draws are from a quarter of all: worst are none, and
 /// as many as can be.
-template <class Order>
-int unevenness(const Order& a, const Order& b) {
-  constexpr std::size_t kHalf = Turn::kPlaces / 2;
-  int both = 0;
-  for (std::size_t place = 0; place < Turn::kPlaces; ++place) {
-    both += a[place] < kHalf && b[place] < kHalf;
-  }
-  const int off = both - static_cast<int>(kHalf / 2);
+int unevenness(unsigned a, unsigned b) {
+  const int off = std::popcount(a & b) - static_cast<int>(Turn::kPlaces / 4);
   return off * off * off * off;
 }
 
 }  // namespace
 
-Dealer::Order Dealer::random_order(std::uint64_t seed) const {
+Dealer::Order Dealer::random_order(std::uint64_t seed) {
   Order order;
   std::iota(order.begin(), order.end(), std::uint8_t{0});
   for (std::size_t left = order.size(); left > 1; --left) {
@@ -36,22 +31,31 @@ Dealer::Order Dealer::random_order(std::uint64_t seed) const {
   return order;
 }
 
-int Dealer::crowding(const Order& order) const {
-  int sum = 0;
-  for (const Order& other : dealt_) sum += unevenness(order, other);
-  return sum;
+Dealer::Half Dealer::low_half(const Order& order) {
+  Half half = 0;
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    half |= static_cast<Half>((order[place] < order.size() / 2) << place);
+  }
+  return half;
+}
+
+void Dealer::add(Half half) {
+  for (unsigned other = 0; other < crowding_.size(); ++other) {
+    crowding_[other] += unevenness(half, other);
+  }
+  ++dealt_;
 }
 
 std::uint64_t Dealer::next() {
-  const std::uint64_t seed = mix(turn_.seed + kGolden * (dealt_.size() + 1));
+  const std::uint64_t seed = mix(turn_.seed + kGolden * (dealt_ + 1));
   Order best = random_order(seed);
-  int least = crowding(best);
-  for (std::uint64_t i = 1; i < kTries && least > 0; ++i) {
+  Half half = low_half(best);
+  for (std::uint64_t i = 1; i < kTries && crowding_[half] > 0; ++i) {
     const Order order = random_order(seed + i);
-    const int crowded = crowding(order);
-    if (crowded < least) least = crowded, best = order;
+    const Half other = low_half(order);
+    if (crowding_[other] < crowding_[half]) half = other, best = order;
   }
-  dealt_.push_back(best);
+  add(half);
   return best[turn_.place];
 }
 

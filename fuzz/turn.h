@@ -2,8 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace lossgate::fuzz {
 
@@ -31,11 +31,16 @@ class Dealer {
 
  private:
   using Order = std::array<std::uint8_t, Turn::kPlaces>;  ///< the share of each place
-  Order random_order(std::uint64_t seed) const;
-  int crowding(const Order& order) const;
+  using Half = std::uint8_t;  ///< the places with a low share, a bit each
+
+  static Order random_order(std::uint64_t seed);
+  static Half low_half(const Order& order);
+  void add(Half half);
 
   Turn turn_;
-  std::vector<Order> dealt_;
+  std::uint64_t dealt_ = 0;
+  /// Of each half, how unevenly those that were dealt split it, all together.
+  std::array<std::int32_t, std::size_t{1} << Turn::kPlaces> crowding_ = {};
 };
 
 }  // namespace lossgate::fuzz
