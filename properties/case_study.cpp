@@ -175,11 +175,24 @@ const CaseStudy::Expectations* CaseStudy::known(const Arithmetic& arithmetic, bo
 const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, bool split,
                                                  Wanted wanted) {
   if (const Expectations* entries = known(arithmetic, split, wanted)) return *entries;
-  Keeping sink(std::span(outputs()).first(count(wanted)));
+  const auto asked = std::span(outputs()).first(count(wanted));
+  const auto keep = [&](bool of_split, Keeping&& sink) -> const Expectations& {
+    expectations_.push_back(std::make_unique<Expectations>(
+        Expectations{arithmetic, of_split, wanted, std::move(sink.values)}));
+    return *expectations_.back();
+  };
+  Keeping sink(asked);
+  if (wanted == Wanted::everything && !given_.whole() && !loss_.advice) {
+    // Who asks for one asks for the other, and they differ in how they are put together only.
+    Keeping beside(asked);
+    reference::evaluate(loss_, problem_.value(), arithmetic, sink, reference::Division(given_),
+                        beside);
+    const Expectations &whole = keep(false, std::move(sink)),
+                       &in_parts = keep(true, std::move(beside));
+    return split ? in_parts : whole;
+  }
   stream(arithmetic, split, wanted, sink);
-  expectations_.push_back(std::make_unique<Expectations>(
-      Expectations{arithmetic, split, wanted, std::move(sink.values)}));
-  return *expectations_.back();
+  return keep(split, std::move(sink));
 }
 
 const CaseStudy::Expectations* CaseStudy::kept(const Arithmetic& arithmetic, bool split,

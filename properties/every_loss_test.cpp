@@ -13,6 +13,7 @@
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
 #include "properties/case_facts.h"
+#include "properties/entry_sinks.h"
 #include "properties/fake_answer.h"
 #include "properties/property.h"
 #include "properties/transforms.h"
@@ -23,6 +24,13 @@ namespace lossgate::properties {
 namespace {
 
 using reference::Loss;
+using reference::Tracked;
+
+/// Whether they are the same number, NaN itself.
+bool same(const Tracked& a, const Tracked& b) {
+  const auto equal = [](auto x, auto y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+  return equal(a.v, b.v) && equal(a.err, b.err) && equal(a.peak, b.peak) && equal(a.half, b.half);
+}
 
 /// A few legal cases of every loss.
 template <class Check>
@@ -307,6 +315,36 @@ TEST(EveryLoss, HasZerosBehindItsMaskOnceTheyAreAsked) {
     EXPECT_EQ(plain.has_value(), any);
   });
   EXPECT_GT(zeroed, 100);
+}
+
+/// What a formula writes of a problem, by output and place.
+std::vector<std::vector<Tracked>> written(const Loss& loss, const reference::Problem& problem,
+                                          const Arithmetic& arithmetic) {
+  Keeping kept(problem.outputs);
+  reference::evaluate(loss, problem, arithmetic, kept);
+  return std::move(kept.values);
+}
+
+TEST(EveryLoss, WritesTheSameOfTwoDivisionsAtOnceAsOneAfterTheOther) {
+  int other = 0;
+  for_small_cases(10, [&](const Loss& loss, const Case& c) {
+    const Arithmetic single = plain_arithmetic(
+        Dtype::f32, loss.signature.forms.empty() ? "" : loss.signature.forms.front());
+    Case in_parts = c;
+    in_parts.split = {.world = 2, .parts = {{0, {}}, {1, {}}, {1, {}}}};
+    const reference::Problem whole(loss.signature, c), divided(loss.signature, in_parts);
+    Keeping one(whole.outputs), beside(whole.outputs);
+    reference::evaluate(loss, whole, single, one, reference::Division(in_parts.split), beside);
+    const auto alone = written(loss, whole, single), apart = written(loss, divided, single);
+    for (std::size_t o = 0; o < alone.size(); ++o) {
+      for (std::size_t i = 0; i < alone[o].size(); ++i) {
+        EXPECT_TRUE(same(one.values[o][i], alone[o][i]));
+        EXPECT_TRUE(same(beside.values[o][i], apart[o][i]));
+        other += !same(alone[o][i], apart[o][i]);
+      }
+    }
+  });
+  EXPECT_GT(other, 100);
 }
 
 TEST(EveryLoss, IsSoundWhereItsFormulaAnswers) {

@@ -15,6 +15,14 @@
 
 namespace lossgate::reference {
 
+/// Of how many results a step puts its own together.
+struct Division {
+  explicit Division(const Split& split);
+
+  std::int64_t parts = 1;     ///< micro-batches whose results are accumulated
+  std::int64_t averaged = 1;  ///< the most results in a mean over ranks of means over micro-batches
+};
+
 /// A case made ready for a formula: which positions count, and how many there are. Counts are
 /// integers over the whole batch, taken before any split (rule A5).
 struct Problem {
@@ -28,8 +36,7 @@ struct Problem {
   std::int64_t sequences = 0, tokens = 0;  ///< extents
   std::int64_t token_count = 0;            ///< valid positions
   std::int64_t sequence_count = 0;         ///< sequences with a valid position
-  std::int64_t parts = 1;                  ///< micro-batches whose results are accumulated
-  std::int64_t averaged = 1;  ///< the most results in a mean over ranks of means over micro-batches
+  Division division;
 };
 
 /// Receives every entry of every output exactly once, in any order.
@@ -146,55 +153,73 @@ class Inputs {
   std::string_view form_;
 };
 
+/// Where the entries go: to a sink, or to two, which see the step divided in different ways.
 template <class S>
 class Outputs {
  public:
-  Outputs(const Problem& problem, Sink<S>& sink) : problem_(problem), sink_(sink) {}
+  Outputs(const Problem& problem, Sink<S>& sink)
+      : problem_(problem), destinations_{{problem.division, &sink}} {}
+  Outputs(const Problem& problem, Sink<S>& sink, const Division& other, Sink<S>& beside)
+      : problem_(problem), destinations_{{problem.division, &sink}, {other, &beside}} {}
 
   class Writer {
    public:
-    Writer(Sink<S>* sink, std::size_t output, const Extents* extents, std::int64_t averaged)
-        : sink_(sink), output_(output), extents_(extents), averaged_(averaged) {}
-
     /// Whether anyone asks for this output: what nobody does need not be computed.
-    bool wanted() const { return sink_ != nullptr; }
+    bool wanted() const { return out_ != nullptr; }
 
     template <class... Index>
     void operator()(const S& value, Index... index) const {
-      if (!sink_) return;
+      accumulated([&](std::int64_t) { return value; }, index...);
+    }
+
+    /// An entry that is made of the results of so many parts.
+    template <class OfParts, class... Index>
+    void accumulated(const OfParts& of_parts, Index... index) const {
+      if (!out_) return;
+      const Extents& extents = out_->problem_.outputs[output_].extents;
       std::int64_t at = 0;
       std::size_t axis = 0;
-      ((at = at * (*extents_)[axis++] + index), ...);
-      sink_->entry(output_, at, averaged_over_parts(value, averaged_));
+      ((at = at * extents[axis++] + index), ...);
+      for (const Destination& to : out_->destinations_) {
+        to.sink->entry(output_, at,
+                       averaged_over_parts(of_parts(to.division.parts), to.division.averaged));
+      }
     }
 
    private:
-    Sink<S>* sink_;
-    std::size_t output_;
-    const Extents* extents_;
-    std::int64_t averaged_;
+    friend class Outputs;
+    Writer() = default;
+    Writer(const Outputs* out, std::size_t output) : out_(out), output_(output) {}
+
+    const Outputs* out_ = nullptr;
+    std::size_t output_ = 0;
   };
 
   /// What is written to an output that the signature does not have is dropped: an implementation
   /// may return less than the loss has.
   Writer writer(std::string_view output) const {
     for (std::size_t i = 0; i < problem_.outputs.size(); ++i) {
-      const OutputInfo& info = problem_.outputs[i];
-      if (info.name == output) return {&sink_, i, &info.extents, problem_.averaged};
+      if (problem_.outputs[i].name == output) return {this, i};
     }
-    return {nullptr, 0, nullptr, 1};
+    return {};
   }
 
   Writer gradient(std::string_view field) const { return writer("gradient." + std::string(field)); }
 
   /// The loss, accumulated over the parts of the split.
   void loss(const Sum<S>& terms) const {
-    writer("loss")(store(Stage::loss, terms.accumulated(problem_.parts)));
+    writer("loss").accumulated(
+        [&](std::int64_t parts) { return store(Stage::loss, terms.accumulated(parts)); });
   }
 
  private:
+  struct Destination {
+    Division division;
+    Sink<S>* sink;
+  };
+
   const Problem& problem_;
-  Sink<S>& sink_;
+  std::vector<Destination> destinations_;
 };
 
 }  // namespace lossgate::reference

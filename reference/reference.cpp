@@ -73,6 +73,13 @@ void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithm
   loss.evaluate(Inputs<Tracked>(problem, arithmetic.form), Outputs<Tracked>(problem, sink));
 }
 
+void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithmetic,
+              Sink<Tracked>& sink, const Division& other, Sink<Tracked>& beside) {
+  const ArithmeticScope scope(arithmetic);
+  loss.evaluate(Inputs<Tracked>(problem, arithmetic.form),
+                Outputs<Tracked>(problem, sink, other, beside));
+}
+
 std::string_view unsuitable_for(const Arithmetic& arithmetic) {
   if (arithmetic.compute == Dtype::f64 && !kRealIsWiderThanDouble) return "reference not wider";
   static const Arithmetic own = real_arithmetic();

@@ -108,7 +108,7 @@ class OutputLayer {
     for (std::int64_t v = 0; v < vocab_; ++v) {
       for (std::int64_t h = 0; h < width_; ++h) {
         const auto& sum = weight_sums_[static_cast<std::size_t>(v * width_ + h)];
-        write(in_.gradient(sum.accumulated(in_.problem().parts, in_.upstream())), v, h);
+        write.accumulated([&](std::int64_t parts) { return gradient_of(sum, parts); }, v, h);
       }
     }
   }
@@ -116,11 +116,15 @@ class OutputLayer {
   void write_bias_gradient(const typename Outputs<S>::Writer& write) const {
     for (std::int64_t v = 0; v < vocab_; ++v) {
       const auto& sum = bias_sums_[static_cast<std::size_t>(v)];
-      write(in_.gradient(sum.accumulated(in_.problem().parts, in_.upstream())), v);
+      write.accumulated([&](std::int64_t parts) { return gradient_of(sum, parts); }, v);
     }
   }
 
  private:
+  S gradient_of(const Sum<S>& sum, std::int64_t parts) const {
+    return in_.gradient(sum.accumulated(parts, in_.upstream()));
+  }
+
   const Inputs<S>& in_;
   std::int64_t vocab_, width_;
   S temperature_;
