@@ -92,6 +92,15 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
   const auto below = loss_after(evaluation, kStepBackward, unanswered);
   if (!below) return violated(*unanswered);
 
+  // Whether an infinity is right is the question of finiteness (C2), not of slopes.
+  if (!std::isfinite(*above - *below)) return vacuous("no trigger");
+  // A hundredth of the way moves errors by little: what is less than one of them is no digit, and
+  // the formula need not be asked at the ends.
+  const Tracked here = expected_loss(study, evaluation.arithmetic());
+  if (std::fabs(*above - *below) < largest_accepted(evaluation.arithmetic(), output, here)) {
+    return vacuous("no digit");
+  }
+
   const auto [high, low] = expected_at_ends(evaluation);
   const Real difference = upstream * (high.v - low.v);
   const double rounding =
@@ -106,7 +115,6 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
   const double actual = upstream * (*above - *below);
   const Real left_out = difference - along.expected;
   const double distance = static_cast<double>(std::fabs(actual - along.actual - left_out));
-  // Whether an infinity is right is the question of finiteness (C2), not of slopes.
   if (!std::isfinite(distance)) return vacuous("no trigger");
   Outcome outcome{.worst_ratio = distance / allowed, .compared = 1};
   if (distance <= allowed) return outcome;

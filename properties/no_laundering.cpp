@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "properties/agreement.h"
 #include "properties/checks.h"
@@ -21,14 +22,28 @@ bool poisoned_by_nan(const Case& before, const Case& after) {
   return false;
 }
 
-/// The reference, fed with the same poisoned entry, says which outputs depend on it.
-Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
-  CaseStudy* poisoned = evaluation.study().derived(poison);
-  if (!poisoned || poisoned->refusal()) return vacuous("no trigger");
-  const auto& outputs = poisoned->outputs();
-  // The loss speaks for everything behind it; an operation without one answers entry by entry.
-  const OutputKind asked =
-      outputs.front().kind == OutputKind::loss ? OutputKind::loss : OutputKind::value;
+/// The loss speaks for everything behind it; an operation without one answers entry by entry.
+OutputKind speaker(const std::vector<OutputInfo>& outputs) {
+  return outputs.front().kind == OutputKind::loss ? OutputKind::loss : OutputKind::value;
+}
+
+/// Whether something that speaks is finite.
+bool says_a_number(const std::vector<OutputInfo>& outputs, const LossResult& result) {
+  return std::ranges::any_of(outputs, [&](const OutputInfo& output) {
+    if (output.kind != speaker(outputs)) return false;
+    const Tensor& tensor = *result.find(output.name);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (std::isfinite(tensor.at(i))) return true;
+    }
+    return false;
+  });
+}
+
+/// The entries that the formula loses to the poison, of those that speak: fed with it, the
+/// reference says which depend on it.
+std::vector<std::pair<const OutputInfo*, std::int64_t>> lost_to(CaseStudy& poisoned,
+                                                                Evaluation& evaluation) {
+  const auto& outputs = poisoned.outputs();
   // What is no number even without the poison says nothing about it.
   std::set<std::pair<std::size_t, std::int64_t>> undefined;
   evaluation.study().for_each_expected(
@@ -38,22 +53,33 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
       },
       CaseStudy::Wanted::values);
   // Where an infinity leaves a NaN it met a zero or another infinity, and either may decide.
-  const bool nan = poisoned_by_nan(evaluation.study().whole(), poisoned->whole());
-  std::vector<std::pair<const OutputInfo*, std::int64_t>> touched;
-  poisoned->for_each_expected(
+  const bool nan = poisoned_by_nan(evaluation.study().whole(), poisoned.whole());
+  std::vector<std::pair<const OutputInfo*, std::int64_t>> lost;
+  poisoned.for_each_expected(
       evaluation.arithmetic(), false,
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
         const bool surfaces = nan ? !std::isfinite(expected.v) : std::isinf(expected.v);
-        if (outputs[o].kind == asked && surfaces && !undefined.contains({o, i})) {
-          touched.emplace_back(&outputs[o], i);
+        if (outputs[o].kind == speaker(outputs) && surfaces && !undefined.contains({o, i})) {
+          lost.emplace_back(&outputs[o], i);
         }
       },
       CaseStudy::Wanted::values);
-  if (touched.empty()) return vacuous("no trigger");
+  return lost;
+}
+
+Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
+  CaseStudy* poisoned = evaluation.study().derived(poison);
+  if (!poisoned || poisoned->refusal()) return vacuous("no trigger");
   const LossResult& actual = evaluation.actual(poison);
   if (actual.refusal) return held();
+  const auto& outputs = poisoned->outputs();
   if (auto violation = malformed(*poisoned, actual)) return violated(*violation);
-  for (const auto& [output, index] : touched) {
+  // Who says no number launders none, and the formula need not be asked.
+  if (!says_a_number(outputs, actual)) {
+    return says_a_number(outputs, evaluation.actual()) ? held() : vacuous("no trigger");
+  }
+  const auto lost = lost_to(*poisoned, evaluation);
+  for (const auto& [output, index] : lost) {
     const double value = actual.find(output->name)->at(index);
     if (!std::isfinite(value)) continue;
     return violated({.place = place_of(*poisoned, *output, index),
@@ -63,7 +89,7 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
                      .detail = "a NaN or infinity at a valid position became a plausible number",
                      .cause = "laundering"});
   }
-  return held();
+  return lost.empty() ? vacuous("no trigger") : held();
 }
 
 }  // namespace
