@@ -137,6 +137,7 @@ class Inputs {
 
   /// Whether the arithmetic declares the form `name`; an undeclared form answers to none.
   bool form(std::string_view name) const { return declares(form_, name); }
+  bool undeclared() const { return form_.empty(); }
 
   /// A sum over the valid positions of one sequence, or of the whole batch.
   Sum<S> row_sum() const { return Sum<S>(problem_.tokens); }

@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "reference/problem.h"
@@ -56,6 +57,27 @@ inline Tracked shift_of(const Row<Tracked>& x, const Tracked& largest) {
   const bool meet = std::ranges::any_of(x, [](const Tracked& a) { return may_spill(a, true); });
   if (meet && !tracking::is_stored_infinity(shift)) shift.peak = tracking::kInfinity;
   return shift;
+}
+
+/// Charges the gradient by each of x with what comes into the largest where the shift is not
+/// detached: minus the sum of all entries, which is 0 but for their errors.
+template <class S>
+void charge_shift(const Row<S>& /*x*/, Row<S>& /*gradient*/) {}
+
+inline void charge_shift(const Row<Tracked>& x, Row<Tracked>& gradient) {
+  const auto off = [](const Tracked& a) { return kThreshold * a.err + a.half; };
+  Sum<Tracked> sum(gradient.size());
+  Real largest = -INFINITY;
+  for (Eigen::Index v = 0; v < gradient.size(); ++v) {
+    sum.add(gradient[v]);
+    largest = std::max(largest, x[v].v - off(x[v]));
+  }
+  const Tracked total = sum.value();
+  for (Eigen::Index v = 0; v < gradient.size(); ++v) {
+    if (!(x[v].v + off(x[v]) >= largest)) continue;
+    Tracked& g = gradient[v];
+    g = {g.v, g.err + total.err, std::max(g.peak, total.peak), g.half + total.half};
+  }
 }
 
 /// Reads a row of logits, divided by the temperature.

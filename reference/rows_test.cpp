@@ -89,6 +89,45 @@ TEST_F(LogSoftmax, OfARowThatOverflowsUpwardsIsUndefined) {
   EXPECT_FALSE(undefined({0.0, -tracking::kInfinity}));
 }
 
+/// A gradient of a few errors, charged for the shift of a row.
+Row<Tracked> charged(const std::vector<Tracked>& row, const std::vector<Tracked>& gradient) {
+  Row<Tracked> x(std::ssize(row)), g(std::ssize(gradient));
+  std::ranges::copy(row, x.begin());
+  std::ranges::copy(gradient, g.begin());
+  charge_shift(x, g);
+  return g;
+}
+
+TEST_F(LogSoftmax, ChargesTheLargestForAShiftThatIsNotDetached) {
+  const Tracked plain{0.0L, 0.0, 0.0, 0.0}, one{1.0L, 0.0, 1.0, 0.0};
+  const std::vector<Tracked> gradient = {
+      {2.0L, 0.25, 8.0, 0.0}, {-1.0L, 0.5, 2.0, 0.125}, {-1.0L, 0.0, 1.0, 0.0}};
+  const auto g = charged({plain, one, plain}, gradient);
+  EXPECT_EQ(g[0].err, 0.25);
+  EXPECT_EQ(g[0].half, 0.0);
+  EXPECT_EQ(g[2].err, 0.0);
+  EXPECT_EQ(g[2].peak, 1.0);
+  EXPECT_EQ(g[1].v, -1.0L);
+  // Its own, and those of all, and of their sum.
+  EXPECT_GT(g[1].err, 0.5 + 0.75);
+  EXPECT_LT(g[1].err, 0.5 + 0.75 + 1e-5);
+  EXPECT_EQ(g[1].half, 0.125 + 0.125);
+  EXPECT_EQ(g[1].peak, 8.0);
+}
+
+TEST_F(LogSoftmax, ChargesAllThatMayBeTheLargest) {
+  const Tracked plain{1.0L, 0.0, 1.0, 0.0}, rounded{0.5L, 0.25, 0.5, 0.0},
+      open{0.75L, 0.0, 0.75, 0.25}, less{0.5L, 0.2, 0.5, 0.0};
+  const std::vector<Tracked> gradient(4, Tracked{0.0L, 1.0, 0.0, 0.0});
+  const auto g = charged({plain, rounded, open, less}, gradient);
+  EXPECT_NEAR(g[0].err, 5.0, 1e-6);
+  EXPECT_NEAR(g[1].err, 5.0, 1e-6) << "T times its error away";
+  EXPECT_NEAR(g[2].err, 5.0, 1e-6) << "half its width away";
+  EXPECT_EQ(g[3].err, 1.0);
+  const auto of_one = charged({rounded, less}, {gradient[0], gradient[1]});
+  EXPECT_NEAR(of_one[1].err, 3.0, 1e-6) << "the largest may be less than it is";
+}
+
 TEST_F(LogSoftmax, TakesAShiftForTheNumberThatItIs) {
   const Tracked shift = as_shift({3.0L, 0.5, 7.0, 0.25});
   EXPECT_EQ(shift.v, 3.0L);

@@ -153,6 +153,7 @@ std::vector<Implementation> cross_entropy_implementations() {
   all.push_back(implementation("eager", CrossEntropyFault::none, kShifted));
   all.push_back(
       implementation("eager_difference", CrossEntropyFault::difference, "logsumexp(x) - sum t x"));
+  all.push_back(implementation("eager_attached", CrossEntropyFault::attached, ""));
   add_softmax_faults(all);
   add_term_faults(all);
   add_position_faults(all);

@@ -76,6 +76,8 @@ class EagerCrossEntropy {
 
   Row log_probs(const Row& x) const {
     switch (fault_) {
+      case Fault::attached:
+        return attached_log_softmax(x);
       case Fault::exp_without_max:
         return log_softmax_without_max(x);
       case Fault::online_max_first_tile:

@@ -9,6 +9,7 @@ namespace lossgate::impl {
 enum class CrossEntropyFault {
   none,
   difference,  ///< none: the other form
+  attached,    ///< none: the maximum that is subtracted has a history
   exp_without_max,
   log_of_probability,
   log_of_probability_plus_epsilon,

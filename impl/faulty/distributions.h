@@ -18,7 +18,15 @@ bool is_minus_infinity(Var<Format> a) {
   return a.value() == -std::numeric_limits<typename Format::Value>::infinity();
 }
 
-/// The largest value, without history; NaN where one is in the row.
+/// The largest value; NaN where one is in the row.
+template <class Format>
+Var<Format> maximum_of(const VarRow<Format>& row) {
+  Var<Format> largest = row.front();
+  for (std::size_t v = 1; v < row.size(); ++v) largest = maximum(largest, row[v]);
+  return largest;
+}
+
+/// The same without history.
 template <class Format>
 Var<Format> detached_maximum(const VarRow<Format>& row) {
   Var<Format> largest = detach(row.front());
@@ -36,18 +44,34 @@ Var<Format> log_sum_exp(const VarRow<Format>& row) {
   return largest + log(largest.tape().sum(powers));
 }
 
+/// x - log sum exp(x), of a row whose largest value is about 0.
+template <class Format>
+VarRow<Format> normalised(const VarRow<Format>& row) {
+  VarRow<Format> powers;
+  for (const Var<Format>& x : row) powers.push_back(exp(x));
+  Tape<Format>& tape = row.front().tape();
+  const VarRow<Format> log_sums = tape.expand(log(tape.sum(powers)), row.size());
+  VarRow<Format> result;
+  for (std::size_t v = 0; v < row.size(); ++v) result.push_back(row[v] - log_sums[v]);
+  return result;
+}
+
 /// (x - max) - log sum exp(x - max)
 template <class Format>
 VarRow<Format> log_softmax(const VarRow<Format>& row) {
   const Var<Format> largest = detached_maximum(row);
-  VarRow<Format> shifted, powers;
+  VarRow<Format> shifted;
   for (const Var<Format>& x : row) shifted.push_back(x - largest);
-  for (const Var<Format>& x : shifted) powers.push_back(exp(x));
-  Tape<Format>& tape = largest.tape();
-  const VarRow<Format> log_sums = tape.expand(log(tape.sum(powers)), row.size());
-  VarRow<Format> result;
-  for (std::size_t v = 0; v < row.size(); ++v) result.push_back(shifted[v] - log_sums[v]);
-  return result;
+  return normalised(shifted);
+}
+
+/// The same, with a history of the maximum.
+template <class Format>
+VarRow<Format> attached_log_softmax(const VarRow<Format>& row) {
+  const VarRow<Format> largest = row.front().tape().expand(maximum_of(row), row.size());
+  VarRow<Format> shifted;
+  for (std::size_t v = 0; v < row.size(); ++v) shifted.push_back(row[v] - largest[v]);
+  return normalised(shifted);
 }
 
 /// log(exp(a) + exp(b)), one of which is not -infinity

@@ -16,6 +16,7 @@ namespace {
 enum class EntropyFault {
   none,
   difference,  ///< none: the other form
+  attached,    ///< none: the maximum that is subtracted has a history
   exp_without_max,
   log_of_probability_plus_epsilon,
   p_log_p_nan,
@@ -77,6 +78,7 @@ class EagerEntropyBonus {
   }
 
   Row log_probs(const Row& x) const {
+    if (is(EntropyFault::attached)) return attached_log_softmax(x);
     if (is(EntropyFault::exp_without_max)) return log_softmax_without_max(x);
     if (is(EntropyFault::log_of_probability_plus_epsilon)) return log_of_softmax(x, V(1e-8));
     if (!is(EntropyFault::normaliser_detached)) return log_softmax(x);
@@ -168,6 +170,7 @@ std::vector<Implementation> entropy_bonus_implementations() {
   all.push_back(implementation("eager", EntropyFault::none, kShifted));
   all.push_back(
       implementation("eager_difference", EntropyFault::difference, "logsumexp(x) - sum p x"));
+  all.push_back(implementation("eager_attached", EntropyFault::attached, ""));
   add_entropy_faults(all);
   all.push_back(
       faulty("mask_multiply", EntropyFault::mask_multiply,

@@ -72,6 +72,7 @@ struct CrossEntropy {
           for (std::int64_t v = 0; v < vocab; ++v) {
             gradient[v] += product(in.upstream(), weight, twice, log_sum, exp(l[v]));
           }
+          if (in.undeclared()) charge_shift(x, gradient);
           return RowTerm<S>{value, weight * value, std::move(gradient)};
         });
   }

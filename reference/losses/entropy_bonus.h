@@ -62,6 +62,7 @@ struct EntropyBonus {
       RowFunction<S> h =
           shifted ? entropy_of_log_probs(l, scaled) : entropy_as_difference(x, l, whole, scaled);
       if (!shifted && !difference) widen(h, entropy_of_log_probs(l, scaled));
+      if (in.undeclared()) charge_shift(x, h.gradient);
       return RowTerm<S>{-product(coefficient, h.value), -product(weight, coefficient, h.value),
                         std::move(h.gradient)};
     });

@@ -76,10 +76,12 @@ struct LinearGrpo {
           for (std::int64_t h = 0; h < in.extent(Axis::hidden); ++h) write_hidden(S(0), s, t, h);
           continue;
         }
-        const Row<S> l = log_softmax(layer.logits(s, t), shifted);
+        const Row<S> x = layer.logits(s, t), l = log_softmax(x, shifted);
         Row<S> g = zero_row<S>(l.size());
         g[label.integer(s, t)] = slope[static_cast<std::size_t>(t)];
-        layer.back(log_softmax_gradient(l, g), s, t, write_hidden);
+        Row<S> by_logit = log_softmax_gradient(l, g);
+        if (in.undeclared()) charge_shift(x, by_logit);
+        layer.back(by_logit, s, t, write_hidden);
       }
     }
     if (wanted) layer.write_weight_gradient(write_weight);

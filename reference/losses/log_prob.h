@@ -101,6 +101,7 @@ struct LogProb {
         loss.add(w * l[taken]);
         loss.add(e * h.value);
         if (!above.wanted) continue;
+        if (in.undeclared()) charge_shift(x, h.gradient);
         for (std::int64_t v = 0; v < vocab; ++v) {
           gradient(in.gradient(through_temperature(h.gradient[v], temperature, upstream)), s, t, v);
         }

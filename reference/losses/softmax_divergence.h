@@ -62,12 +62,16 @@ RowFunction<S> softmax_divergence(const Inputs<S>& in, const Softmax<S>& student
   const auto beta = static_cast<Real>(in.spec().number("beta"));
   const bool once = in.form(kOnceForm), gaps = in.form(kGapForm);
   const Row<S>&p = student.log_prob, &q = teacher.log_prob;
+  const auto charged = [&](RowFunction<S> function) {
+    if (wanted && in.undeclared()) charge_shift(student.x, function.gradient);
+    return function;
+  };
   const Divergence<S> d = soft   ? soft_cross_entropy(p, q)
                           : once ? jensen_shannon_once(p, q, beta)
                                  : jensen_shannon(p, q, beta);
   RowFunction<S> result{d.value, {}};
   if (wanted) result.gradient = log_softmax_gradient(p, d.scaled(scale));
-  if ((beta != 0 && beta != 1) || (once && !gaps)) return result;
+  if ((beta != 0 && beta != 1) || (once && !gaps)) return charged(std::move(result));
   RowFunction<S> other = result;
   if (beta == 0) {
     other.value = soft ? cross_entropy_of_logits(teacher, student) : kl_of_gaps(teacher, student);
@@ -79,7 +83,7 @@ RowFunction<S> softmax_divergence(const Inputs<S>& in, const Softmax<S>& student
   }
   if (gaps) return other;
   widen(result, other);
-  return result;
+  return charged(std::move(result));
 }
 
 }  // namespace lossgate::reference

@@ -94,7 +94,8 @@ struct SparseJsd {
           for (std::int64_t v = 0; v < vocab; ++v) gradient(S(0), s, t, v);
           continue;
         }
-        const Row<S> l = log_softmax(read_logits(student, s, t, vocab, temperature), shifted);
+        const Row<S> x = read_logits(student, s, t, vocab, temperature);
+        const Row<S> l = log_softmax(x, shifted);
         const std::vector<std::int64_t> tokens = live_slots(token, s, t, support);
         Row<S> p(slots(tokens)), q(slots(tokens));
         for (std::int64_t k = 0, at = 0; k < support; ++k) {
@@ -116,7 +117,8 @@ struct SparseJsd {
           const std::int64_t slot = tokens[static_cast<std::size_t>(k)];
           if (slot >= 0) g[slot] = through[at++];
         }
-        const Row<S> whole = log_softmax_gradient(l, g);
+        Row<S> whole = log_softmax_gradient(l, g);
+        if (in.undeclared()) charge_shift(x, whole);
         for (std::int64_t v = 0; v < vocab; ++v) {
           gradient(in.gradient(through_temperature(whole[v], temperature, in.upstream())), s, t, v);
         }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rule B7: what an implementation of a softmax may do that declares no form.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reference/given_case.h"
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+/// The errors that gradients may have, of all outputs after one another.
+struct Errors final : Sink<Tracked> {
+  Errors(const Loss& loss, const Case& c, std::string_view form) : problem(loss.signature, c) {
+    evaluate(loss, problem, plain_arithmetic(Dtype::f32, form), *this);
+  }
+  void entry(std::size_t output, std::int64_t index, const Tracked& x) override {
+    if (problem.outputs[output].kind != OutputKind::gradient) return;
+    const std::size_t at = static_cast<std::size_t>(index);
+    auto& errors = of_output[output];
+    errors.resize(std::max(errors.size(), at + 1));
+    errors[at] = x.err;
+  }
+  Problem problem;
+  std::map<std::size_t, std::vector<double>> of_output;
+};
+
+bool of_softmax(const LossSignature& signature) {
+  return std::ranges::any_of(signature.forms, [](const std::string& form) {
+    return form.find("(x - max) - log S") != std::string::npos;
+  });
+}
+
+TEST(RuleB7, ChargesMoreThanAnyFormWhereNoneDetachesTheMaximum) {
+  std::set<std::string> charged;
+  for (const Loss& loss : catalog()) {
+    if (!of_softmax(loss.signature)) continue;
+    SmallCases cases(loss.signature, 3);
+    double declared = 0.0, undeclared = 0.0;
+    for (int i = 0; i < 20; ++i) {
+      const Case c = cases.draw(Dtype::f32);
+      if (expected_refusal(loss, c)) continue;
+      std::vector<Errors> forms;
+      for (const std::string& form : loss.signature.forms) forms.emplace_back(loss, c, form);
+      for (const auto& [output, errors] : Errors(loss, c, "").of_output) {
+        for (std::size_t at = 0; at < errors.size(); ++at) {
+          double widest = 0.0;
+          for (Errors& of_form : forms) {
+            widest = std::max(widest, of_form.of_output[output][at]);
+          }
+          if (errors[at] < HUGE_VAL) declared += widest, undeclared += errors[at];
+        }
+      }
+    }
+    EXPECT_GT(undeclared, 1.95 * declared) << loss.signature.id;
+    charged.insert(loss.signature.id);
+  }
+  EXPECT_EQ(charged, (std::set<std::string>{"cross_entropy", "entropy_bonus", "jsd", "linear_grpo",
+                                            "linear_jsd", "log_prob", "sparse_jsd"}));
+}
+
+}  // namespace
+}  // namespace lossgate::reference
