@@ -13,13 +13,6 @@
 namespace lossgate::impl {
 namespace {
 
-/// log(1 - exp(a)) for a < 0. Each form is exact, and has an exact derivative, where the other
-/// cancels (M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012).
-template <class Format>
-Var<Format> log_one_minus_exp(Var<Format> a) {
-  return a.value() < -0.6875 ? log1p(-exp(a)) : log(-expm1(a));
-}
-
 template <class Format>
 class EagerSparseJsd {
  public:
@@ -134,7 +127,7 @@ class EagerSparseJsd {
       Row result = log_probs;
       const auto floor = static_cast<V>(-spec_.number("tail_floor"));
       const V least = -std::numeric_limits<V>::infinity();
-      result.push_back(log_one_minus_exp(clamp(mass, least, floor)));
+      result.push_back(log(-expm1(clamp(mass, least, floor))));
       return result;
     }
     Row result;

@@ -17,7 +17,7 @@ enum class SparseJsdFault {
 
 /// Distillation from a teacher that is known on a few tokens, as a chain of tensor operations,
 /// differentiated automatically: in f32, in f64 where the fields are f64. The tail is
-/// log(1 - exp(L)), by log1p where exp(L) is small and by expm1 where it is not.
+/// log(-expm1(L)).
 LossResult eager_sparse_jsd(MicroBatch& micro_batch, SparseJsdFault fault);
 
 }  // namespace lossgate::impl

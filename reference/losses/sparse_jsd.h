@@ -162,8 +162,11 @@ struct SparseJsd {
       if (!tail) return;
       const S floor = -in.option("tail_floor");
       const S bounded = minimum(mass, floor);
-      entries[n] = log(-expm1(bounded));
-      slope = -(exp(bounded) / -expm1(bounded)) * at_most(mass, floor);
+      const S less = expm1(bounded);
+      entries[n] = log(-less);
+      // The derivative of expm1 is exp, which a backward makes of what it has: expm1 + 1.
+      const S power = wider(S(exp(bounded)), S(less + constant<S>(1.0L)));
+      slope = -(power / -less) * at_most(mass, floor);
     }
 
     /// From the slope by entry to the slope by support log-prob.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reference/given_case.h"
+#include "reference/given_one_token.h"
 #include "reference/reference.h"
 
 namespace lossgate::reference {
@@ -120,6 +121,34 @@ TEST(SparseJsd, OfASupportThatIsImpossibleIsANumberWithATail) {
     }
   };
   EXPECT_GT(for_impossible_tokens(std::numeric_limits<std::int64_t>::max(), check), 20);
+}
+
+/// One position of a vocabulary of two, of which the teacher answered for the second; its logit.
+Case listed_second(double logit) {
+  const LossSignature& signature = *find_signature("sparse_jsd");
+  Case c;
+  c.spec = standard_spec(signature);
+  for (const Axis axis : {Axis::sequences, Axis::tokens, Axis::support}) c.shape[axis] = 1;
+  c.shape[Axis::vocab] = 2;
+  for (const Field& field : signature.fields) {
+    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
+    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, c.shape.of(field.axes)));
+  }
+  c.batch.at("support_token").set(0, 1.0);
+  c.batch.at("teacher_log_prob").set(0, -1.0);
+  c.batch.at("student_logits").set(1, logit);
+  return c;
+}
+
+TEST(SparseJsd, TakesTheTailsSlopeForOneThatABackwardMakesOfExpm1) {
+  const Arithmetic single = plain_arithmetic(Dtype::f32, kShiftedForm);
+  for (const double logit : {-2.0, -8.0, -14.0}) {
+    // By the tail's entry the slope is about -1 / 4; of the support's mass e^x it has e^x, off by
+    // a rounding at 1 however small that is.
+    const Tracked gradient = OneToken(listed_second(logit), single).gradient;
+    EXPECT_GT(gradient.err, single.roundoff / 8.0) << logit;
+    EXPECT_LT(gradient.err, single.roundoff * 40.0) << logit;
+  }
 }
 
 TEST(SparseJsd, LetsNothingFlowToAListedTokenThatIsImpossible) {
