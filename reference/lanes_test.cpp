@@ -260,6 +260,7 @@ TEST_F(LanesTest, ErrAsTrackedScalarsDo) {
         compare_on(a, [](const auto& x) { return multiplied(x, exp(x)); });
         compare_on(a, [](const auto& x) { return slope_of_half_square(x); });
         compare_on(a, [](const auto& x) { return distributed({x, exp(x)}, x, x); });
+        compare_on(a, [](const auto& x) { return distributed({x, x, exp(x)}, x, x); });
       }
     }
   }

@@ -156,6 +156,20 @@ TEST_F(Products, MeetEachTermOfASumFirst) {
   EXPECT_LE(static_cast<double>(slope.v), kThreshold * slope.err);
 }
 
+TEST_F(Products, RoundATermThatTheyMeetBeforeItCancels) {
+  const Tracked one = stored(1.0), weight = stored(3.0), tiny = stored(1e-6), power = stored(1.25);
+  const Cancelling<Tracked> whole{tiny, power}, apart{tiny, power, power};
+  const double rounding = plain_arithmetic(Dtype::f32, "").roundoff;
+  const auto more = [&](const auto&... factors) {
+    return distributed(apart, factors...).err - distributed(whole, factors...).err;
+  };
+  EXPECT_NEAR(more(weight), 3.0 * 1.25 * rounding, 1e-12 * rounding);
+  EXPECT_NEAR(more(one, weight), 3.0 * 1.25 * rounding, 1e-12 * rounding);
+  EXPECT_NEAR(more(weight, -weight), 9.0 * 1.25 * rounding, 1e-12 * rounding);
+  EXPECT_EQ(more(one), 0.0) << "by 1 nothing rounds";
+  EXPECT_EQ(more(-one, one), 0.0);
+}
+
 TEST_F(Products, FeelASumAtTheEndOfEveryTermThatIsOpen) {
   const Tracked one = stored(1.0), weight = stored(1e-2), zero = stored(0.0);
   const Tracked term = stored(2e36), open{2e36L, 0.0, 2e36, 1.5e36};

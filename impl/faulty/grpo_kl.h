@@ -42,11 +42,6 @@ class GrpoKl {
     }
     const Variable kl = estimate(x);
     if (!weighted_) return clamped(kl);
-    const bool overflows = std::isinf(kl.value()) && std::isfinite(x.value());
-    if (!naive_ && kind_ == "k3" && overflows && std::isfinite(weight.value())) {
-      // The weight brings back what exp(x) alone cannot hold; expm1 and exp are one there.
-      return clamped(exp(x + log_weight) - (x + number(x, 1.0)) * weight);
-    }
     const bool vanishes = !naive_ && x.value() == V(0) && std::isinf(weight.value());
     return vanishes ? product_of_zero(kl, x) : clamped(weight * kl);
   }

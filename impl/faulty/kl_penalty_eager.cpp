@@ -124,11 +124,6 @@ class EagerKl {
     const Variable kl = estimate(x), weight = exp(d);
     const bool vanishes = !naive_ && x.value() == V(0) && std::isinf(weight.value());
     if (vanishes) return kind_ == "k1" ? weighed_zero(kl) : number(0.0) * x;
-    const bool overflows = std::isinf(kl.value()) && std::isfinite(x.value());
-    if (!naive_ && kind_ == "k3" && overflows && std::isfinite(weight.value())) {
-      // The weight brings back what exp(x) alone cannot hold; expm1 and exp are one there.
-      return bounded(exp(x + d) - (x + number(1.0)) * weight);
-    }
     return bounded(weight * kl);
   }
 

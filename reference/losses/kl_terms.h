@@ -45,16 +45,19 @@ class KlEstimator {
     const S difference = ref_log_prob - log_prob;
     const Term<S> x = input_.bounded() ? input_(difference) : Term<S>{difference, selected<S>(1.0)};
     const Estimate plain = estimate(x.value);
-    Value kl{plain.value, {plain.slope.sum * x.slope, plain.slope.part * x.slope}, S(0)};
+    Value kl{plain.value, within(plain.slope, x.slope), S(0)};
     if (weight) kl = {*weight * plain.value, kl.slope, plain.value};
     if (!output_.bounded()) return kl;
     const Term<S> bounded = output_(kl.value);
-    return {bounded.value,
-            {kl.slope.sum * bounded.slope, kl.slope.part * bounded.slope},
-            kl.weight_slope * bounded.slope};
+    return {bounded.value, within(kl.slope, bounded.slope), kl.weight_slope * bounded.slope};
   }
 
  private:
+  /// Behind a bound.
+  static Cancelling<S> within(const Cancelling<S>& terms, const S& slope) {
+    return {terms.sum * slope, terms.part * slope, terms.apart * slope};
+  }
+
   /// Value and derivative with respect to log_prob, that is minus the one with respect to x. Of 1
   /// and exp(x), the terms of k3's, the larger one counts, whatever the form: a factor before them
   /// has to fit by itself.
@@ -85,10 +88,12 @@ class KlEstimator {
   Estimate finite_k3(const S& x, std::size_t form) const {
     if (form <= 1) {
       const S grown = expm1(x), power = grown + one_;
-      return {grown - x, {form == 0 ? -grown : one_ - power, power}};
+      const Cancelling<S> slope =
+          form == 0 ? Cancelling<S>{-grown, power} : Cancelling<S>{one_ - power, power, power};
+      return {grown - x, slope};
     }
     const S power = exp(x);
-    return {form == 2 ? power - x - one_ : power - one_ - x, {one_ - power, power}};
+    return {form == 2 ? power - x - one_ : power - one_ - x, {one_ - power, power, power}};
   }
 
   Estimate widest(const S& x) const {
@@ -97,6 +102,7 @@ class KlEstimator {
       const Estimate next = k3(x, form);
       all.value = either(all.value, next.value);
       all.slope.sum = either(all.slope.sum, next.slope.sum);
+      all.slope.apart = next.slope.apart;
     }
     return all;
   }
