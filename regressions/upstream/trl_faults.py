@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import torch
 import torch.nn.functional as F
-from fault import Release, Seen, fault, leaf, not_finite, shown, slope, split
+from fault import Release, Seen, fault, leaf, not_finite, shown, split
 from torch import Tensor
 
 GRPO = "trl.trainer.grpo_trainer"
@@ -100,17 +100,6 @@ def laundering() -> Seen:
     logits = leaf([float("nan"), 0.0], [0.5, 0.0])
     loss = server(logits, [-1.0, -1.0], [0, 0])
     return Seen(bool(loss.isfinite()), f"loss {shown(loss)} of logits {shown(logits)}")
-
-
-@fault("trl.server.tail", "log(-expm1(x)) takes the gradient of expm1 from its result, which is -1 in f32", NEWEST)
-def tail() -> Seen:
-    def gradient(dtype: torch.dtype) -> Tensor:
-        logits = torch.tensor([[-20.8, 0.0]], dtype=dtype, requires_grad=True)
-        return slope(server(logits, [-30.0], [0]), logits)[0, 0]
-
-    single, double = gradient(torch.float32), gradient(torch.float64)
-    off = abs(single.item() / double.item() - 1)
-    return Seen(off > 1e-3, f"gradient {shown(single)} in f32, {shown(double)} in f64")
 
 
 @fault("trl.server.split", "each micro-batch is divided by its own tokens, then by the number of micro-batches", NEWEST)
