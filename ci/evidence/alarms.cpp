@@ -32,6 +32,8 @@ struct Counted {
   std::map<std::string, std::int64_t> asked;  ///< cases of each implementation
   std::map<std::string, std::int64_t> verdicts;
   std::vector<std::string> alarms;  ///< who was accused of what, and the case's index
+  double nearest = 0.0;             ///< the largest ratio of an error to the allowed one
+  std::string nearest_of;           ///< whose, and the case's index
 
   void add(const reference::Loss& loss, const Case& c, std::int64_t index) {
     static const auto properties = asked_properties();
@@ -47,6 +49,11 @@ struct Counted {
     ++asked[subject.name];
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       ++verdicts[std::string(name(outcomes[i].verdict))];
+      // Other properties count in their ratios what is exempt, such as either side of a kink.
+      if (properties[i]->name == "reference_agreement" && outcomes[i].worst_ratio > nearest) {
+        nearest = outcomes[i].worst_ratio;
+        nearest_of = subject.name + ", case " + std::to_string(index);
+      }
       if (!outcomes[i].violation) continue;
       alarms.push_back(subject.name + ": " + properties[i]->name + ", case " +
                        std::to_string(index));
@@ -62,8 +69,10 @@ json ask(const reference::Loss& loss, Dtype dtype, std::uint64_t seed, std::int6
   for (std::int64_t i = begin; i < end; ++i) {
     counted.add(loss, drawn(loss, dtype, fuzz::Profile::hostile, seed, i), i);
   }
-  return {{"loss", loss.signature.id}, {"dtype", name(dtype)},         {"cases", counted.cases},
-          {"asked", counted.asked},    {"verdicts", counted.verdicts}, {"alarms", counted.alarms}};
+  return {{"loss", loss.signature.id},    {"dtype", name(dtype)},
+          {"cases", counted.cases},       {"asked", counted.asked},
+          {"verdicts", counted.verdicts}, {"alarms", counted.alarms},
+          {"nearest", counted.nearest},   {"nearest_of", counted.nearest_of}};
 }
 
 }  // namespace

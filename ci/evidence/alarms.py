@@ -25,15 +25,17 @@ SAME = ("seed", "commit", "instruction_set", "torch", "seconds")
 
 def run_of(record: dict) -> dict:
     """What a record comes to, small enough to be kept for good."""
-    cases, asked, verdicts, alarms = Counter(), Counter(), Counter(), []
+    cases, asked, verdicts, alarms, nearest = Counter(), Counter(), Counter(), [], {}
     for unit in record["units"].values():
         name = f"{unit['loss']}/{unit['dtype']}"
         cases[name] += unit["cases"]
         asked.update({f"{unit['loss']}.{subject}": n for subject, n in unit["asked"].items()})
         verdicts.update(unit["verdicts"])
         alarms += [f"{name} {alarm}" for alarm in unit["alarms"]]
+        if "nearest" in unit:
+            nearest[name] = max(nearest.get(name, [0.0, ""]), [unit["nearest"], unit["nearest_of"]])
     return {**{key: record[key] for key in SAME}, "cases": dict(sorted(cases.items())), "asked": dict(sorted(asked.items())),
-            "verdicts": dict(sorted(verdicts.items())), "alarms": sorted(alarms)}
+            "verdicts": dict(sorted(verdicts.items())), "nearest": dict(sorted(nearest.items())), "alarms": sorted(alarms)}
 
 
 def added(runs: list[dict], run: dict) -> list[dict]:
@@ -70,6 +72,10 @@ def record_of(runs: list[dict]) -> dict:
             "units": {str(run["seed"]): run for run in runs}}
 
 
+def shown_nearest(nearest: tuple[float, str] | None) -> tuple[str, str]:
+    return ("", "") if nearest is None else (f"{nearest[0]:.3g}", nearest[1] if nearest[0] > 0 else "")
+
+
 def section(runs: list[dict]) -> tuple[list[Figure], list[str]]:
     cases, asked, verdicts = Counter(), Counter(), Counter()
     for run in runs:
@@ -77,10 +83,17 @@ def section(runs: list[dict]) -> tuple[list[Figure], list[str]]:
         asked.update(run["asked"])
         verdicts.update(run["verdicts"])
     alarms = [(run["seed"], alarm) for run in runs for alarm in run["alarms"]]
+    nearest = {}
+    for run in runs:
+        for name, (ratio, whose) in run.get("nearest", {}).items():
+            nearest[name] = max(nearest.get(name, (0.0, "")), (ratio, f"{whose} of seed {run['seed']}"))
+    largest = max((ratio for ratio, _ in nearest.values()), default=None)
     accused = Counter(alarm.split()[0] for _, alarm in alarms)
     least = min(cases.values(), default=0)
     figures = [
         Figure("times that a sound implementation is accused", "0", few(len(alarms), cases.total()), not alarms),
+        *([] if largest is None else [Figure(
+            "largest error of a sound implementation, as a share of the allowed one", "< 2, an alarm", f"{largest:.3g}", largest <= 2)]),
         Figure("cases of a loss and dtype, at least", f">= {GOAL:,}", f"{least:,}", least >= GOAL),
         Figure("losses and dtypes of 10^6 cases", "all", f"{sum(n >= GOAL for n in cases.values())} of {len(cases)}", least >= GOAL),
     ]
@@ -90,8 +103,10 @@ def section(runs: list[dict]) -> tuple[list[Figure], list[str]]:
                    [(run["seed"], run["commit"], f"{min(run['cases'].values()):,}", f"{run['seconds']:,.0f}", len(run["alarms"]))
                     for run in runs]), "",
             "Answers: " + ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(verdicts.items())) + ".", "",
-            *table(("loss and dtype", "cases", "accused"),
-                   [(name, f"{count:,}", few(accused[name], count)) for name, count in sorted(cases.items())]), "",
+            *table(("loss and dtype", "cases", "accused", "largest error", "of"),
+                   [(name, f"{count:,}", few(accused[name], count), *shown_nearest(nearest.get(name)))
+                    for name, count in sorted(cases.items())]), "",
+            "Largest errors are shares of what is allowed, in runs that keep them.", "",
             *table(("implementation", "cases"), [(name, f"{count:,}") for name, count in sorted(asked.items())])]
     return figures, body + [line for seed, alarm in alarms for line in ("", f"* accused, seed {seed}: {alarm}")]
 

@@ -21,7 +21,7 @@ def record(seed: int, cases: int, *accused: str, commit: str = "abc1234", effort
     """Of two parts of one class, and one of another."""
     def unit(loss: str, count: int, found: tuple = ()) -> dict:
         return {"loss": loss, "dtype": "f32", "cases": count, "asked": {"eager": count}, "verdicts": {"held": 9 * count},
-                "alarms": list(found)}
+                "alarms": list(found), "nearest": min(0.5 + count / 1000, 1.5), "nearest_of": f"eager, case {count}"}
     units = [unit("grpo", cases // 2, accused), unit("grpo", cases - cases // 2), unit("jsd", cases)]
     return {"kind": "alarms", "statement": "?", "commit": commit, "command": "?", "seed": seed, "effort": effort,
             "instruction_set": "avx2", "torch": "loaded", "seconds": 2.0, "units": {str(i): u for i, u in enumerate(units)}}
@@ -44,8 +44,17 @@ class Alarms(unittest.TestCase):
         runs = alarms.added(alarms.added([], run(5, 100)), run(2, 300, commit="def5678"))
         self.assertEqual([r["seed"] for r in runs], [2, 5])
         figures, body = alarms.section(runs)
-        self.assertEqual(figures[1].measured, "400")
+        self.assertEqual(figures[2].measured, "400")
         self.assertTrue(any("| 2 | def5678 | 300 |" in line for line in body))
+
+    def test_the_largest_error_of_all_runs_is_shown_with_its_case(self) -> None:
+        old = {key: value for key, value in run(1, 500).items() if key != "nearest"}
+        figures, body = alarms.section([old, run(2, 300), run(5, 100)])
+        self.assertEqual((figures[1].measured, figures[1].met), ("0.8", True))
+        self.assertTrue(any("| jsd/f32 | 900 |" in line and "| 0.8 | eager, case 300 of seed 2 |" in line for line in body))
+        figures, body = alarms.section([old])
+        self.assertNotIn("largest error of a sound implementation", " ".join(figure.name for figure in figures))
+        self.assertTrue(any(line.endswith("|  |  |") for line in body))
 
     def test_a_seed_is_replaced_by_the_same_cases_alone(self) -> None:
         runs = alarms.added([], run(1, 100, "eager: finite_forward, case 7"))
@@ -58,14 +67,14 @@ class Alarms(unittest.TestCase):
         clean, accusing = [run(1, 10**6)], [run(1, 10**6, "eager: finite_forward, case 7")]
         self.assertTrue(all(figure.met for figure in alarms.section(clean)[0]))
         figures, body = alarms.section(accusing)
-        self.assertEqual([figure.met for figure in figures], [False, True, True])
+        self.assertEqual([figure.met for figure in figures], [False, True, True, True])
         self.assertIn("* accused, seed 1: grpo/f32 eager: finite_forward, case 7", body)
         self.assertTrue(any(line.startswith("| grpo/f32 | 1,000,000 | 1 of 1,000,000") for line in body))
 
     def test_fewer_than_a_million_of_any_class_miss_the_goal(self) -> None:
         figures, _ = alarms.section([run(1, 10**6 - 1)])
-        self.assertEqual([figure.met for figure in figures], [True, False, False])
-        self.assertEqual(figures[2].measured, "0 of 2")
+        self.assertEqual([figure.met for figure in figures], [True, True, False, False])
+        self.assertEqual(figures[3].measured, "0 of 2")
 
     def test_a_page_shows_what_is_kept_and_a_small_run_only_where_it_accuses(self) -> None:
         kept = [run(1, 1000, commit="kept123")]
