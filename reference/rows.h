@@ -162,6 +162,19 @@ void widen(RowFunction<S>& one, const RowFunction<S>& other) {
   }
 }
 
+/// A share e, at most 1, of a sum of exponentials. A backward of logaddexp has it as 1 / (1 + 1 /
+/// e), which is 0 where 1 / e overflows.
+template <class S>
+S share_of_joined(const S& e) {
+  return e;
+}
+
+inline Tracked share_of_joined(Tracked e) {
+  const double size = tracking::magnitude(e.v);
+  if ((size - kThreshold * e.err) * tracking::largest < 1.0) e.err += size;
+  return e;
+}
+
 /// The probabilities of a row of log-probs.
 template <class S>
 Row<S> probabilities(const Row<S>& log_prob) {
@@ -183,9 +196,14 @@ Row<S> log_softmax_gradient_at(const Row<S>& p, const Row<S>& g) {
   return result;
 }
 
+/// The same at log-probs, whose normaliser may be `joined` of parts of the row.
 template <class S>
-Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g) {
-  return log_softmax_gradient_at(probabilities(log_prob), g);
+Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g, bool joined) {
+  Row<S> p = probabilities(log_prob);
+  if (joined) {
+    for (S& e : p) e = share_of_joined(e);
+  }
+  return log_softmax_gradient_at(p, g);
 }
 
 }  // namespace lossgate::reference

@@ -67,7 +67,7 @@ TEST_F(LogSoftmax, SpoilsImpossibleTokensWhereTheRowOverflows) {
   constexpr double kInfinity = tracking::kInfinity;
   const auto gradient = [&](double largest) {
     const auto l = log_softmax(stored_row<Tracked>({-kInfinity, largest, 0.0}), true);
-    return log_softmax_gradient(l, stored_row<Tracked>({0.0, 1.0, 0.0}))[0];
+    return log_softmax_gradient(l, stored_row<Tracked>({0.0, 1.0, 0.0}), false)[0];
   };
   EXPECT_TRUE(gradient(1e4).is_exact_zero());
   // A logit beyond f32 is an infinity there: infinity less infinity, for every token of the row.
@@ -126,6 +126,23 @@ TEST_F(LogSoftmax, ChargesAllThatMayBeTheLargest) {
   EXPECT_EQ(g[3].err, 1.0);
   const auto of_one = charged({rounded, less}, {gradient[0], gradient[1]});
   EXPECT_NEAR(of_one[1].err, 3.0, 1e-6) << "the largest may be less than it is";
+}
+
+TEST_F(LogSoftmax, LosesAShareThatABackwardMakesOfOneBeyondTheRange) {
+  const auto lost = [](double gap, double err) {
+    const Tracked e{std::exp(static_cast<Real>(-gap)), err, 1.0, 0.0};
+    return (share_of_joined(e).err - err) / static_cast<double>(e.v);
+  };
+  EXPECT_NEAR(lost(88.8, 0.0), 1.0, 1e-9) << "exp(88.8) is infinite in f32";
+  EXPECT_EQ(lost(88.6, 0.0), 0.0);
+  EXPECT_GT(lost(88.6, 1e-39), 0.9) << "by its error";
+  EXPECT_EQ(lost(0.0, 0.0), 0.0);
+  const auto slope_of_first = [](bool joined) {
+    const auto l = log_softmax(stored_row<Tracked>({-90.0, 0.0}), true);
+    return log_softmax_gradient(l, stored_row<Tracked>({0.0, 1.0}), joined)[0];
+  };
+  EXPECT_LT(slope_of_first(false).err, 1e-3 * std::exp(-90.0));
+  EXPECT_NEAR(slope_of_first(true).err, std::exp(-90.0), 1e-3 * std::exp(-90.0));
 }
 
 TEST_F(LogSoftmax, TakesAShiftForTheNumberThatItIs) {

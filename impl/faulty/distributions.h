@@ -77,9 +77,7 @@ VarRow<Format> attached_log_softmax(const VarRow<Format>& row) {
 /// log(exp(a) + exp(b)), one of which is not -infinity
 template <class Format>
 Var<Format> log_add(Var<Format> a, Var<Format> b) {
-  const bool a_is_larger = a.value() >= b.value();
-  const Var<Format> large = a_is_larger ? a : b, small = a_is_larger ? b : a;
-  return large + log1p(exp(small - large));
+  return log_sum_exp(VarRow<Format>{a, b});
 }
 
 enum class DivergenceFault {

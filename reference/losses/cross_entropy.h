@@ -67,7 +67,8 @@ struct CrossEntropy {
                             : wider(target.cost(l, taken), target.cost(x, log_sum, taken))) +
               product(z, log_sum, log_sum);
           if (!wanted) return RowTerm<S>{value, weight * value, {}};
-          Row<S> gradient = log_softmax_gradient(l, target.slope(in.upstream(), weight, taken));
+          Row<S> gradient =
+              log_softmax_gradient(l, target.slope(in.upstream(), weight, taken), in.undeclared());
           const S twice = constant<S>(2.0L) * z;
           for (std::int64_t v = 0; v < vocab; ++v) {
             gradient[v] += product(in.upstream(), weight, twice, log_sum, exp(l[v]));

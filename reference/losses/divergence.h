@@ -30,12 +30,14 @@ struct Divergence {
   }
 };
 
-/// log(exp(a) + exp(b)) without overflow; -infinity on either side is exact.
+/// log(exp(a) + exp(b)) without overflow; -infinity on either side is exact. A logsumexp of both
+/// takes the logarithm of the sum 1 + e, which it has rounded.
 template <class S>
 S log_add(const S& a, const S& b) {
   const bool a_is_larger = value_of(a) >= value_of(b);
   const S &large = a_is_larger ? a : b, &small = a_is_larger ? b : a;
-  return large + log1p(exp(small - large));
+  const S e = exp(small - large);
+  return large + wider(S(log1p(e)), S(log(constant<S>(1.0L) + e)));
 }
 
 /// The generalised Jensen-Shannon divergence of teacher q and student p, from log-probs:
@@ -55,7 +57,7 @@ Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real 
   Divergence<S> result{S(0), Row<S>(n), zero_row<S>(n)};
   Sum<S> from_teacher(n), from_student(n);
   const S share = constant<S>(beta), rest = constant<S>(1.0L - beta);
-  const S log_share = log(share), log_rest = log1p(-share);  // of a mixture
+  const S log_share = log(share), log_rest = wider(S(log1p(-share)), S(log(rest)));
   for (Eigen::Index v = 0; v < n; ++v) {
     const S p = exp(student[v]), q = exp(teacher[v]);
     if (beta == 0) {
@@ -71,7 +73,7 @@ Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real 
       from_teacher.add(weighed(q, teacher[v] - mixture));
       result.gap[v] = student[v] - mixture;
       from_student.add(weighed(p, result.gap[v]));
-      const S through_mixture = exp((student[v] + log_rest) - mixture);
+      const S through_mixture = share_of_joined(S(exp((student[v] + log_rest) - mixture)));
       result.slope[v] = weighed_by(rest, p, result.gap[v]) +
                         (rest * p - weighed(share * q + rest * p, through_mixture));
     }

@@ -65,6 +65,32 @@ TEST(Divergence, MayWeightATinyProbabilityBeforeItsLogarithm) {
   EXPECT_LT(worst, kThreshold);
 }
 
+TEST(LogAdd, MayRoundTheSumWhoseLogarithmItTakes) {
+  const Arithmetic single = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(single);
+  const auto stored = [](double x) { return Entry<Tracked>::stored(x, -1); };
+  for (const double gap : {0.5, 8.0, 30.0}) {
+    const Tracked sum = log_add(stored(0.0), stored(-gap));
+    EXPECT_GT(sum.err, 0.99 * single.roundoff) << "a rounding of 1 + e";
+    EXPECT_LT(sum.err, 4.0 * single.roundoff);
+    EXPECT_EQ(sum.err, log_add(stored(-gap), stored(0.0)).err);
+    EXPECT_NEAR(static_cast<double>(sum.v), std::log1p(std::exp(-gap)), 1e-15);
+  }
+  EXPECT_LT(log_add(stored(0.0), stored(-HUGE_VAL)).err, 1e-6 * single.roundoff)
+      << "nothing to add";
+}
+
+TEST(Divergence, MayRoundTheShareOfTheStudentBeforeItsLogarithm) {
+  const Arithmetic single = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(single);
+  Row<Tracked> alike(1);
+  alike[0] = Entry<Tracked>::stored(0.0, -1);
+  // log m = log(1 - beta) + log(1 + beta / (1 - beta)) = 0, and 1 - beta is no number of f32.
+  const double error = jensen_shannon(alike, alike, 1e-6L).value.err;
+  EXPECT_GT(error, 1.9 * single.roundoff);
+  EXPECT_LT(error, 4.0 * single.roundoff);
+}
+
 TEST(MixtureDerivatives, OfWhatIsImpossibleAreZero) {
   const auto student = mixture_derivatives(-HUGE_VALL, -1.0L, 0.25L),
              teacher = mixture_derivatives(-1.0L, -HUGE_VALL, 0.25L),

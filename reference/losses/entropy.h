@@ -10,9 +10,10 @@ inline constexpr const char* kEntropyDifferenceForm = "logsumexp(x) - sum p x";
 
 /// The entropy H = -sum p log p of p = softmax(x), whose gradient by each x is p (-log p - H), made
 /// what it counts by `scaled`, which multiplies each term of a difference. From log-probs it is
-/// -sum p l, whose derivative, term by term, is -(p l + p); of that, p sums away.
+/// -sum p l, whose derivative, term by term, is -(p l + p); of that, p sums away. Their normaliser
+/// may be `joined` of parts of the row.
 template <class S, class Scaled>
-RowFunction<S> entropy_of_log_probs(const Row<S>& l, const Scaled& scaled) {
+RowFunction<S> entropy_of_log_probs(const Row<S>& l, bool joined, const Scaled& scaled) {
   Sum<S> sum(l.size());
   Row<S> g(l.size());
   for (Eigen::Index v = 0; v < l.size(); ++v) {
@@ -21,7 +22,7 @@ RowFunction<S> entropy_of_log_probs(const Row<S>& l, const Scaled& scaled) {
     const S slope = -(term + p);
     g[v] = scaled(Cancelling<S>{slope, l[v]});
   }
-  return {-sum.value(), log_softmax_gradient(l, g)};
+  return {-sum.value(), log_softmax_gradient(l, g, joined)};
 }
 
 /// The same from logits: logsumexp(x) - sum p x. Of the derivative p (sum p x - x) + p - p the last

@@ -59,9 +59,9 @@ struct EntropyBonus {
       const auto scaled = [&](const Cancelling<S>& slope) {
         return -distributed(slope, in.upstream(), weight, coefficient);
       };
-      RowFunction<S> h =
-          shifted ? entropy_of_log_probs(l, scaled) : entropy_as_difference(x, l, whole, scaled);
-      if (!shifted && !difference) widen(h, entropy_of_log_probs(l, scaled));
+      RowFunction<S> h = shifted ? entropy_of_log_probs(l, false, scaled)
+                                 : entropy_as_difference(x, l, whole, scaled);
+      if (!shifted && !difference) widen(h, entropy_of_log_probs(l, in.undeclared(), scaled));
       if (in.undeclared()) charge_shift(x, h.gradient);
       return RowTerm<S>{-product(coefficient, h.value), -product(weight, coefficient, h.value),
                         std::move(h.gradient)};

@@ -27,7 +27,7 @@ TEST(Entropy, AsADifferenceMeetsTheLogitsWithWhatTheNormaliserLost) {
   const double actual = kLargest + std::log(sum) - mean;
   const LogSumExp<Tracked> whole = log_sum_exp(x);
   const auto scaled = [](const Cancelling<Tracked>& slope) { return slope.sum; };
-  const Tracked of_log_probs = entropy_of_log_probs(log_softmax(x, true), scaled).value,
+  const Tracked of_log_probs = entropy_of_log_probs(log_softmax(x, true), false, scaled).value,
                 difference =
                     entropy_as_difference(x, log_softmax(x, whole, false), whole, scaled).value;
   const double error = std::fabs(actual - static_cast<double>(of_log_probs.v));
@@ -46,7 +46,7 @@ TEST(Entropy, AsADifferenceMultipliesItsLogitsBeforeItsProbabilities) {
   };
   const auto peak = [](const RowFunction<Tracked>& h) { return h.gradient[0].peak; };
   EXPECT_GT(peak(entropy_as_difference(x, log_softmax(x, whole, false), whole, scaled)), 6.5e38);
-  EXPECT_LT(peak(entropy_of_log_probs(log_softmax(x, true), scaled)), max_finite(Dtype::f32));
+  EXPECT_LT(peak(entropy_of_log_probs(log_softmax(x, true), false, scaled)), max_finite(Dtype::f32));
 }
 
 struct OfEntropy final : Sink<Tracked> {

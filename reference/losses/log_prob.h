@@ -93,7 +93,7 @@ struct LogProb {
         const Row<S> l = log_softmax(x, whole, shifted);
         const std::int64_t taken = label.integer(s, t);
         const S w = log_prob_weight(s, t), e = entropy_weight(s, t);
-        const Above<S> above{taken, upstream * w, upstream, e, gradient.wanted()};
+        const Above<S> above{taken, upstream * w, upstream, e, gradient.wanted(), undeclared};
         RowFunction<S> h = difference ? as_difference(x, l, whole, above) : of_log_probs(l, above);
         if (undeclared) widen(h, as_difference(x, l, whole, above));
         log_prob(l[taken], s, t);
@@ -101,7 +101,7 @@ struct LogProb {
         loss.add(w * l[taken]);
         loss.add(e * h.value);
         if (!above.wanted) continue;
-        if (in.undeclared()) charge_shift(x, h.gradient);
+        if (undeclared) charge_shift(x, h.gradient);
         for (std::int64_t v = 0; v < vocab; ++v) {
           gradient(in.gradient(through_temperature(h.gradient[v], temperature, upstream)), s, t, v);
         }
@@ -112,12 +112,13 @@ struct LogProb {
 
  private:
   /// What comes into a position from above: gradients of the taken token's log-prob and, as a
-  /// product, of the entropy; and whether anybody asks for those of its logits.
+  /// product, of the entropy; whether anybody asks for those of its logits, and whether the
+  /// normaliser may be joined of parts of the row.
   template <class S>
   struct Above {
     std::int64_t taken;
     S log_prob, upstream, entropy_weight;
-    bool wanted;
+    bool wanted, joined;
   };
 
   /// The entropy, with the gradient of both by each logit.
@@ -135,7 +136,7 @@ struct LogProb {
       g[v] = -(weighed_by(scale, p[v], l[v]) + scale * p[v]);
     }
     g[above.taken] += above.log_prob;
-    h.gradient = log_softmax_gradient_at(p, g);
+    h.gradient = log_softmax_gradient(l, g, above.joined);
     return h;
   }
 
@@ -149,7 +150,7 @@ struct LogProb {
     if (!above.wanted) return {h.value, {}};
     Row<S> g = zero_row<S>(l.size());
     g[above.taken] = above.log_prob;
-    h.gradient += log_softmax_gradient(l, g);
+    h.gradient += log_softmax_gradient(l, g, above.joined);
     return h;
   }
 };

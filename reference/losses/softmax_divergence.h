@@ -70,7 +70,7 @@ RowFunction<S> softmax_divergence(const Inputs<S>& in, const Softmax<S>& student
                           : once ? jensen_shannon_once(p, q, beta)
                                  : jensen_shannon(p, q, beta);
   RowFunction<S> result{d.value, {}};
-  if (wanted) result.gradient = log_softmax_gradient(p, d.scaled(scale));
+  if (wanted) result.gradient = log_softmax_gradient(p, d.scaled(scale), in.undeclared());
   if ((beta != 0 && beta != 1) || (once && !gaps)) return charged(std::move(result));
   RowFunction<S> other = result;
   if (beta == 0) {

@@ -117,7 +117,7 @@ struct SparseJsd {
           const std::int64_t slot = tokens[static_cast<std::size_t>(k)];
           if (slot >= 0) g[slot] = through[at++];
         }
-        Row<S> whole = log_softmax_gradient(l, g);
+        Row<S> whole = log_softmax_gradient(l, g, in.undeclared());
         if (in.undeclared()) charge_shift(x, whole);
         for (std::int64_t v = 0; v < vocab; ++v) {
           gradient(in.gradient(through_temperature(whole[v], temperature, in.upstream())), s, t, v);
