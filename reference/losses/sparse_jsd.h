@@ -20,7 +20,8 @@ namespace lossgate::reference {
 ///   [sequences, tokens, support]; label [sequences, tokens]. Units: nats.
 /// Gradient: for student_logits, through tail or renormalisation and the softmax. Zero where
 /// masked;
-///   nothing flows through the tail where its floor holds.
+///   nothing flows through the tail where its floor holds. Without a tail nothing depends on a
+///   logit that is not listed.
 /// Contract: at positions that count, teacher_log_prob must be finite where beta > 0; anything else
 ///   is refused, naming sequence and token. For beta = 0 a missing entry is -infinity.
 /// Error: the padding sentinel -infinity goes through tail and divergence to 0 times infinity in
@@ -94,9 +95,10 @@ struct SparseJsd {
           for (std::int64_t v = 0; v < vocab; ++v) gradient(S(0), s, t, v);
           continue;
         }
-        const Row<S> x = read_logits(student, s, t, vocab, temperature);
-        const Row<S> l = log_softmax(x, shifted);
         const std::vector<std::int64_t> tokens = live_slots(token, s, t, support);
+        Row<S> x = read_logits(student, s, t, vocab, temperature);
+        if (in.spec().number("tail") == 0.0) forget_unlisted(x, tokens);
+        const Row<S> l = log_softmax(x, shifted);
         Row<S> p(slots(tokens)), q(slots(tokens));
         for (std::int64_t k = 0, at = 0; k < support; ++k) {
           if (tokens[static_cast<std::size_t>(k)] < 0) continue;
@@ -139,6 +141,16 @@ struct SparseJsd {
       tokens.push_back(known ? -1 : candidate);
     }
     return tokens;
+  }
+
+  /// Without a tail nothing depends on a logit that is not listed, be it no number: who
+  /// renormalises the listed ones alone never looks at it.
+  template <class S>
+  static void forget_unlisted(Row<S>& x, const std::vector<std::int64_t>& tokens) {
+    for (std::int64_t v = 0; v < x.size(); ++v) {
+      if (!is_nan(x[v]) || std::ranges::find(tokens, v) != tokens.end()) continue;
+      x[v] = Entry<S>::stored(-HUGE_VAL, -1);
+    }
   }
 
   static Eigen::Index slots(const std::vector<std::int64_t>& tokens) {

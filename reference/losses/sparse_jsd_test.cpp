@@ -140,6 +140,19 @@ Case listed_second(double logit) {
   return c;
 }
 
+TEST(SparseJsd, LooksAtNoLogitThatIsNotListedWithoutATail) {
+  const auto finite = [](double tail, std::int64_t entry) {
+    Case c = listed_second(0.5);
+    c.spec.set("tail", tail);
+    c.batch.at("student_logits").set(entry, std::nan(""));
+    const OneToken one(c, plain_arithmetic(Dtype::f32, kShiftedForm));
+    return std::isfinite(one.term.v) && std::isfinite(one.gradient.v);
+  };
+  EXPECT_TRUE(finite(0.0, 0));
+  EXPECT_FALSE(finite(0.0, 1));
+  EXPECT_FALSE(finite(1.0, 0));
+}
+
 TEST(SparseJsd, TakesTheTailsSlopeForOneThatABackwardMakesOfExpm1) {
   const Arithmetic single = plain_arithmetic(Dtype::f32, kShiftedForm);
   for (const double logit : {-2.0, -8.0, -14.0}) {
