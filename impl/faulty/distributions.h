@@ -74,14 +74,9 @@ VarRow<Format> attached_log_softmax(const VarRow<Format>& row) {
   return normalised(shifted);
 }
 
-/// log(exp(a) + exp(b)), one of which is not -infinity
-template <class Format>
-Var<Format> log_add(Var<Format> a, Var<Format> b) {
-  return log_sum_exp(VarRow<Format>{a, b});
-}
-
 enum class DivergenceFault {
   none,
+  joined,           ///< none: the mixture by logaddexp
   log_of_mixture,   ///< log(beta q + (1 - beta) p)
   zero_times_log,   ///< p log p without a selection
   entries_repaired  ///< the same, and nan_to_num of every entry
@@ -123,7 +118,7 @@ class JensenShannon {
 
  private:
   bool selects() const {
-    return fault_ == DivergenceFault::none || fault_ == DivergenceFault::log_of_mixture;
+    return fault_ != DivergenceFault::zero_times_log && fault_ != DivergenceFault::entries_repaired;
   }
   bool impossible(Variable log_prob) const { return selects() && is_minus_infinity(log_prob); }
 
@@ -140,7 +135,9 @@ class JensenShannon {
                  tape.constant(static_cast<V>(1.0 - beta_)) * exp(p));
     }
     const V share = static_cast<V>(beta_);
-    return log_add(p + tape.constant(std::log1p(-share)), q + tape.constant(std::log(share)));
+    const Variable a = p + tape.constant(std::log1p(-share)),
+                   b = q + tape.constant(std::log(share));
+    return fault_ == DivergenceFault::joined ? logaddexp(a, b) : log_sum_exp(VarRow<Format>{a, b});
   }
 
   double beta_;

@@ -104,6 +104,7 @@ void add_reduction_faults(std::vector<Implementation>& all) {
 std::vector<Implementation> jsd_implementations() {
   std::vector<Implementation> all;
   all.push_back(implementation("jsd", "eager", {}));
+  all.push_back(implementation("jsd", "eager_joined", {.fault = JsdFault::joined}));
   all.push_back(implementation("jsd", "mixed_buffer", {.two_buffers = true}));
   all.push_back(implementation("linear_jsd", "eager", {}));
   add_value_faults(all);

@@ -12,6 +12,7 @@ namespace lossgate::impl {
 namespace {
 
 DivergenceFault divergence_fault(JsdFault fault) {
+  if (fault == JsdFault::joined) return DivergenceFault::joined;
   if (fault == JsdFault::log_of_mixture_underflow) return DivergenceFault::log_of_mixture;
   if (fault == JsdFault::infinite_logits_times_zero) return DivergenceFault::zero_times_log;
   return DivergenceFault::none;

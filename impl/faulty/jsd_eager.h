@@ -8,6 +8,7 @@ namespace lossgate::impl {
 /// The one place in which a variant of the eager program deviates from the sound one.
 enum class JsdFault {
   none,
+  joined,  ///< none: the mixture by logaddexp
   log_of_mixture_underflow,
   infinite_logits_times_zero,
   masked_multiply,

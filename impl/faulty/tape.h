@@ -46,6 +46,7 @@ enum class TapeOp : std::uint8_t {
   expm1,
   log,
   log1p,
+  logaddexp,
   sigmoid,
   clamp,
   minimum,
@@ -193,6 +194,10 @@ class Tape {
         break;
       case TapeOp::log1p:
         give(n.a, r(g / r(a() + Value(1))));
+        break;
+      case TapeOp::logaddexp:  // a share is 0 where the exponential overflows
+        give(n.a, r(g / r(Value(1) + r(std::exp(r(b() - a()))))));
+        give(n.b, r(g / r(Value(1) + r(std::exp(r(a() - b()))))));
         break;
       case TapeOp::sigmoid:
         give(n.a, r(r(g * r(Value(1) - n.value)) * n.value));

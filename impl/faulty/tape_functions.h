@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "impl/faulty/tape.h"
@@ -51,6 +52,13 @@ Var<Format> log(Var<Format> a) {
 template <class Format>
 Var<Format> log1p(Var<Format> a) {
   return a.tape().unary(TapeOp::log1p, a, std::log1p(a.value()));
+}
+
+/// log(exp(a) + exp(b)), one of which is not -infinity; the derivative is PyTorch's.
+template <class Format>
+Var<Format> logaddexp(Var<Format> a, Var<Format> b) {
+  const auto large = std::max(a.value(), b.value()), small = std::min(a.value(), b.value());
+  return a.tape().binary(TapeOp::logaddexp, a, b, large + std::log1p(std::exp(small - large)));
 }
 
 /// Its exponential never overflows.

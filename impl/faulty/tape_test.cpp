@@ -50,6 +50,16 @@ TEST(Tape, DifferentiatesElementaryFunctions) {
   EXPECT_EQ(slope([](V a) { return sigmoid(a); }, 0.0), 0.25);
 }
 
+TEST(Tape, DifferentiatesALogarithmOfTwoExponentials) {
+  const auto f = [](V a, V b) { return logaddexp(a, b); };
+  EXPECT_EQ(slopes(f, 1.0, 1.0, 3.0), (Pair{1.5, 1.5}));
+  const auto [small, large] = slopes(f, -2.0, 0.0);
+  EXPECT_DOUBLE_EQ(small, 1.0 / (1.0 + std::exp(2.0)));
+  EXPECT_DOUBLE_EQ(large, 1.0 / (1.0 + std::exp(-2.0)));
+  EXPECT_EQ(slopes(f, -710.0, 0.0), (Pair{0.0, 1.0})) << "exp(710) is infinite";
+  EXPECT_EQ(slopes(f, -kInfinity, 0.0), (Pair{0.0, 1.0}));
+}
+
 TEST(Tape, AddsTheGradientsOfAllUses) {
   EXPECT_EQ(slope([](V a) { return a * a + a; }, 3.0), 7.0);
 }
