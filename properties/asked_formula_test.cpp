@@ -37,8 +37,8 @@ Outcome ask(std::string_view property, const Implementation& implementation, con
 }
 
 /// The fake, but for the loss, which is always the same.
-Implementation stuck_at(double loss) {
-  Implementation fake = fake_grpo();
+Implementation stuck_at(double loss, Flaw flaw = Flaw::none) {
+  Implementation fake = fake_grpo(flaw);
   fake.evaluate = [loss, sound = fake.evaluate](const LossSignature& signature, const Case& c) {
     LossResult result = sound(signature, c);
     if (!result.refusal) output(result, "loss").set(0, loss);
@@ -85,12 +85,17 @@ TEST(TheFormula, IsAskedAtBothEndsOfAStepThatMovesTheLoss) {
   EXPECT_EQ(times, 3);
 }
 
-TEST(TheFormula, IsNotAskedAtTheEndsOfAStepThatMovesTheLossByLessThanItsError) {
-  const Implementation still = stuck_at(0.25);
-  const Outcome outcome = ask("gradient_matches_finite_difference", still, grpo_case(2, 3));
+TEST(TheFormula, IsNotAskedAtTheEndsWhereNeitherLossNorGradientMoves) {
+  const Outcome outcome =
+      ask("gradient_matches_finite_difference", stuck_at(0.25, Flaw::signal_dead), grpo_case(2, 3));
   EXPECT_EQ(outcome.verdict, Verdict::vacuous);
   EXPECT_EQ(outcome.reason, "no digit");
   EXPECT_EQ(times, 1);
+}
+
+TEST(TheFormula, IsAskedWhereALossStandsStillAndItsGradientDoesNot) {
+  EXPECT_TRUE(ask("gradient_matches_finite_difference", stuck_at(0.25), grpo_case(2, 3)).violation);
+  EXPECT_EQ(times, 3);
 }
 
 TEST(TheFormula, IsNotAskedAtTheEndsOfAStepToNoNumber) {

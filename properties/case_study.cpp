@@ -185,7 +185,7 @@ const CaseStudy::Expectations& CaseStudy::stored(const Arithmetic& arithmetic, b
   if (wanted == Wanted::everything && !given_.whole() && !loss_.advice) {
     // Who asks for one asks for the other, and they differ in how they are put together only.
     Keeping beside(asked);
-    reference::evaluate(loss_, problem_.value(), arithmetic, sink, reference::Division(given_),
+    reference::evaluate(loss_, problem_.value(), arithmetic, sink, reference::Accumulation(given_),
                         beside);
     const Expectations &whole = keep(false, std::move(sink)),
                        &in_parts = keep(true, std::move(beside));

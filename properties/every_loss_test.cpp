@@ -334,7 +334,7 @@ TEST(EveryLoss, WritesTheSameOfTwoDivisionsAtOnceAsOneAfterTheOther) {
     in_parts.split = {.world = 2, .parts = {{0, {}}, {1, {}}, {1, {}}}};
     const reference::Problem whole(loss.signature, c), divided(loss.signature, in_parts);
     Keeping one(whole.outputs), beside(whole.outputs);
-    reference::evaluate(loss, whole, single, one, reference::Division(in_parts.split), beside);
+    reference::evaluate(loss, whole, single, one, reference::Accumulation(in_parts.split), beside);
     const auto alone = written(loss, whole, single), apart = written(loss, divided, single);
     for (std::size_t o = 0; o < alone.size(); ++o) {
       for (std::size_t i = 0; i < alone[o].size(); ++i) {

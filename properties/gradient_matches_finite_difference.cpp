@@ -46,6 +46,38 @@ std::pair<Tracked, Tracked> expected_at_ends(Evaluation& evaluation) {
   return {high.get(), low};
 }
 
+/// How far the step moves an entry of a differentiable field.
+Real step_of(const std::string& field, std::int64_t i, const Case& forward, const Case& backward) {
+  return static_cast<Real>(forward.batch.at(field).at(i)) - backward.batch.at(field).at(i);
+}
+
+/// The implementation's own gradient times the step.
+Real own_slope(Evaluation& evaluation, const Case& forward, const Case& backward) {
+  Real sum = 0.0L;
+  for (const OutputInfo& output : evaluation.study().outputs()) {
+    if (output.kind != OutputKind::gradient) continue;
+    const Tensor& gradient = *evaluation.actual().find(output.name);
+    for (std::int64_t i = 0; i < gradient.size(); ++i) {
+      const Real step = step_of(output.field, i, forward, backward);
+      if (step != 0.0L) sum += step * gradient.at(i);
+    }
+  }
+  return sum;
+}
+
+/// Whether neither the implementation's loss moves by more than one loss may err, nor its gradient
+/// says so. A hundredth of the way moves errors by little: then there is no digit at the ends, and
+/// the formula need not be asked there.
+bool stands_still(Evaluation& evaluation, const OutputInfo& loss, double moved) {
+  CaseStudy& study = evaluation.study();
+  const double error = largest_accepted(evaluation.arithmetic(), loss,
+                                        expected_loss(study, evaluation.arithmetic()));
+  if (!(std::fabs(moved) < error)) return false;
+  const auto slope = static_cast<double>(own_slope(evaluation, study.transformed(kStepForward)->c,
+                                                   study.transformed(kStepBackward)->c));
+  return std::fabs(slope) < std::fabs(study.whole().upstream) * error;
+}
+
 /// Sums over all differentiable entries of gradient times step.
 struct Directional {
   Real actual = 0.0L, expected = 0.0L;
@@ -55,18 +87,17 @@ struct Directional {
 Directional along_step(Evaluation& evaluation, const Case& forward, const Case& backward) {
   CaseStudy& study = evaluation.study();
   Directional sum;
-  study.for_each_expected(
-      evaluation.arithmetic(), false, [&](std::size_t o, std::int64_t i, const Tracked& x) {
-        const OutputInfo& output = study.outputs()[o];
-        if (output.kind != OutputKind::gradient) return;
-        const Real step = static_cast<Real>(forward.batch.at(output.field).at(i)) -
-                          backward.batch.at(output.field).at(i);
-        if (step == 0.0L) return;
-        sum.actual += step * evaluation.actual().find(output.name)->at(i);
-        sum.expected += step * x.v;
-        sum.error += static_cast<double>(std::fabs(step)) *
-                     largest_accepted(evaluation.arithmetic(), output, x);
-      });
+  study.for_each_expected(evaluation.arithmetic(), false,
+                          [&](std::size_t o, std::int64_t i, const Tracked& x) {
+                            const OutputInfo& output = study.outputs()[o];
+                            if (output.kind != OutputKind::gradient) return;
+                            const Real step = step_of(output.field, i, forward, backward);
+                            if (step == 0.0L) return;
+                            sum.actual += step * evaluation.actual().find(output.name)->at(i);
+                            sum.expected += step * x.v;
+                            sum.error += static_cast<double>(std::fabs(step)) *
+                                         largest_accepted(evaluation.arithmetic(), output, x);
+                          });
   return sum;
 }
 
@@ -94,12 +125,7 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
 
   // Whether an infinity is right is the question of finiteness (C2), not of slopes.
   if (!std::isfinite(*above - *below)) return vacuous("no trigger");
-  // A hundredth of the way moves errors by little: what is less than one of them is no digit, and
-  // the formula need not be asked at the ends.
-  const Tracked here = expected_loss(study, evaluation.arithmetic());
-  if (std::fabs(*above - *below) < largest_accepted(evaluation.arithmetic(), output, here)) {
-    return vacuous("no digit");
-  }
+  if (stands_still(evaluation, output, *above - *below)) return vacuous("no digit");
 
   const auto [high, low] = expected_at_ends(evaluation);
   const Real difference = upstream * (high.v - low.v);

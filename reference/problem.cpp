@@ -16,7 +16,7 @@ std::int64_t most_averaged(const Split& split) {
 
 }  // namespace
 
-Division::Division(const Split& split)
+Accumulation::Accumulation(const Split& split)
     : parts(std::max<std::int64_t>(std::ssize(split.parts), 1)), averaged(most_averaged(split)) {}
 
 Problem::Problem(const LossSignature& signature_in, const Case& case_in)
@@ -26,7 +26,7 @@ Problem::Problem(const LossSignature& signature_in, const Case& case_in)
       valid(valid_positions(signature_in, case_in)),
       sequences(std::max<std::int64_t>(case_in.shape[Axis::sequences], 0)),
       tokens(std::max<std::int64_t>(case_in.shape[Axis::tokens], 0)),
-      division(case_in.split) {
+      accumulation(case_in.split) {
   row_tokens.reserve(static_cast<std::size_t>(sequences));
   auto row = valid.begin();
   for (std::int64_t s = 0; s < sequences; ++s, row += tokens) {

@@ -15,9 +15,9 @@
 
 namespace lossgate::reference {
 
-/// Of how many results a step puts its own together.
-struct Division {
-  explicit Division(const Split& split);
+/// Into how many partial results a step is split, and how many of them are averaged.
+struct Accumulation {
+  explicit Accumulation(const Split& split);
 
   std::int64_t parts = 1;     ///< micro-batches whose results are accumulated
   std::int64_t averaged = 1;  ///< the most results in a mean over ranks of means over micro-batches
@@ -36,7 +36,7 @@ struct Problem {
   std::int64_t sequences = 0, tokens = 0;  ///< extents
   std::int64_t token_count = 0;            ///< valid positions
   std::int64_t sequence_count = 0;         ///< sequences with a valid position
-  Division division;
+  Accumulation accumulation;
 };
 
 /// Receives every entry of every output exactly once, in any order.
@@ -159,9 +159,13 @@ template <class S>
 class Outputs {
  public:
   Outputs(const Problem& problem, Sink<S>& sink)
-      : problem_(problem), destinations_{{problem.division, &sink}} {}
-  Outputs(const Problem& problem, Sink<S>& sink, const Division& other, Sink<S>& beside)
-      : problem_(problem), destinations_{{problem.division, &sink}, {other, &beside}} {}
+      : problem_(problem), destinations_{{problem.accumulation, &sink}} {}
+  Outputs(const Problem& problem, Sink<S>& sink, const Accumulation& other, Sink<S>& beside)
+      : problem_(problem), destinations_{{problem.accumulation, &sink}, {other, &beside}} {}
+  Outputs(const Outputs&) = delete;
+  Outputs& operator=(const Outputs&) = delete;
+
+  /// Not for longer than the outputs themselves.
 
   class Writer {
    public:
@@ -182,8 +186,9 @@ class Outputs {
       std::size_t axis = 0;
       ((at = at * extents[axis++] + index), ...);
       for (const Destination& to : out_->destinations_) {
-        to.sink->entry(output_, at,
-                       averaged_over_parts(of_parts(to.division.parts), to.division.averaged));
+        to.sink->entry(
+            output_, at,
+            averaged_over_parts(of_parts(to.accumulation.parts), to.accumulation.averaged));
       }
     }
 
@@ -215,7 +220,7 @@ class Outputs {
 
  private:
   struct Destination {
-    Division division;
+    Accumulation accumulation;
     Sink<S>* sink;
   };
 

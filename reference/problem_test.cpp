@@ -17,7 +17,7 @@ std::int64_t averaged(int world, const std::vector<int>& ranks) {
   Case c = zero_case(signature, 0, 0);
   c.split.world = world;
   for (const int rank : ranks) c.split.parts.push_back({.rank = rank, .sequences = {}});
-  return Problem(signature, c).division.averaged;
+  return Problem(signature, c).accumulation.averaged;
 }
 
 TEST(Problem, CountsTheMostResultsThatAStepMayAverage) {

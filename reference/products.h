@@ -103,11 +103,12 @@ S slope_of_half_square(const S& x) {
 
 /// A slope whose terms may cancel, and what factors may meet before it is complete: the largest of
 /// its terms, or the number beside a probability. An exact 0 where nothing does, as behind a clamp.
-/// `apart` is a term that they meet before it cancels with one which they leave as it is, 1.
+/// `multiplied_first` is a term that they meet before it cancels with one which they leave as it
+/// is, 1.
 template <class S>
 struct Cancelling {
   S sum, part;
-  S apart = S(0);
+  S multiplied_first = S(0);
 };
 
 namespace tracking {
@@ -142,9 +143,11 @@ Tracked distributed(const Cancelling<Tracked>& terms, const Tracked& a, const Mo
   const double most = ((growth(terms.part) * growth(a)) * ... * growth(more));
   result.peak = std::max(result.peak, most);
   if (std::isfinite(most)) result.err += tracking::current->eta * most;
-  if (terms.apart.is_exact_zero()) return result;
+  if (terms.multiplied_first.is_exact_zero()) return result;
   const bool rounds = !(is_unit(a) && ... && is_unit(more));
-  if (rounds) result.err += tracking::roundoff(((terms.apart.v * a.v) * ... * more.v));
+  const auto size = [](const Tracked& x) { return tracking::magnitude(x.v) + x.half; };
+  const double met = ((size(terms.multiplied_first) * size(a)) * ... * size(more));
+  if (rounds) result.err += tracking::product(tracking::current->roundoff, met);
   return result;
 }
 

@@ -167,6 +167,11 @@ TEST_F(Products, RoundATermThatTheyMeetBeforeItCancels) {
   EXPECT_NEAR(more(one, weight), 3.0 * 1.25 * rounding, 1e-12 * rounding);
   EXPECT_NEAR(more(weight, -weight), 9.0 * 1.25 * rounding, 1e-12 * rounding);
   EXPECT_EQ(more(one), 0.0) << "by 1 nothing rounds";
+  const Tracked open{0.5L, 0.0, 1.0, 0.5};
+  EXPECT_NEAR(distributed(Cancelling<Tracked>{tiny, power, open}, weight).err -
+                  distributed(whole, weight).err,
+              3.0 * rounding, 1e-12 * rounding)
+      << "the larger of the right answers rounds";
   EXPECT_EQ(more(-one, one), 0.0);
 }
 

@@ -74,7 +74,7 @@ void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithm
 }
 
 void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithmetic,
-              Sink<Tracked>& sink, const Division& other, Sink<Tracked>& beside) {
+              Sink<Tracked>& sink, const Accumulation& other, Sink<Tracked>& beside) {
   const ArithmeticScope scope(arithmetic);
   loss.evaluate(Inputs<Tracked>(problem, arithmetic.form),
                 Outputs<Tracked>(problem, sink, other, beside));

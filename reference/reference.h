@@ -45,7 +45,7 @@ void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithm
 /// The same for the case as it stands and for the step divided in another way, at once; of a loss
 /// that has a formula.
 void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithmetic,
-              Sink<Tracked>& sink, const Division& other, Sink<Tracked>& beside);
+              Sink<Tracked>& sink, const Accumulation& other, Sink<Tracked>& beside);
 
 /// How Real itself computes. Its sums are compensated: their error does not grow with the terms.
 Arithmetic real_arithmetic();

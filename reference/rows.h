@@ -60,7 +60,7 @@ inline Tracked shift_of(const Row<Tracked>& x, const Tracked& largest) {
 }
 
 /// Charges the gradient by each of x with what comes into the largest where the shift is not
-/// detached: minus the sum of all entries, which is 0 but for their errors.
+/// detached: a sum over all entries that is 0 but for their errors.
 template <class S>
 void charge_shift(const Row<S>& /*x*/, Row<S>& /*gradient*/) {}
 
@@ -72,7 +72,8 @@ inline void charge_shift(const Row<Tracked>& x, Row<Tracked>& gradient) {
     sum.add(gradient[v]);
     largest = std::max(largest, x[v].v - off(x[v]));
   }
-  const Tracked total = sum.value();
+  Tracked total = sum.value();
+  if (!std::isfinite(total.v)) total.peak = tracking::kInfinity;
   for (Eigen::Index v = 0; v < gradient.size(); ++v) {
     if (!(x[v].v + off(x[v]) >= largest)) continue;
     Tracked& g = gradient[v];

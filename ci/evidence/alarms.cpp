@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -51,7 +53,8 @@ struct Counted {
       ++verdicts[std::string(name(outcomes[i].verdict))];
       // Other properties count in their ratios what is exempt, such as either side of a kink.
       if (properties[i]->name == "reference_agreement" && outcomes[i].worst_ratio > nearest) {
-        nearest = outcomes[i].worst_ratio;
+        // No JSON has an infinity.
+        nearest = std::min(outcomes[i].worst_ratio, std::numeric_limits<double>::max());
         nearest_of = subject.name + ", case " + std::to_string(index);
       }
       if (!outcomes[i].violation) continue;

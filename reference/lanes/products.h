@@ -78,10 +78,11 @@ LOSSGATE_LANEWISE Lanes distributed(const Cancelling<Lanes>& terms, const Lanes&
   lanes::doubt(~nonzero & ~(most <= lanes::scope->fits));
   result.peak = or_zero(nonzero, larger(result.peak, most));
   result.err += or_zero(nonzero, lanes::scope->eta * most);
-  if (!any(~terms.apart.is_exact_zero())) return result;
+  if (!any(~terms.multiplied_first.is_exact_zero())) return result;
   const Mask rounds = nonzero & ~(a.is_unit() & ... & more.is_unit());
-  const Doubles met = ((terms.apart.v * a.v) * ... * more.v);
-  result.err += or_zero(rounds, lanes::scope->roundoff * size_of_each(met));
+  const auto size = [](const Lanes& x) { return size_of_each(x.v) + x.half; };
+  const Doubles met = ((size(terms.multiplied_first) * size(a)) * ... * size(more));
+  result.err += or_zero(rounds, lanes::scope->roundoff * met);
   return result;
 }
 

@@ -51,7 +51,7 @@ struct EntropyBonus {
     const auto logits = in.field("logits");
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S one = constant<S>(1.0L), coefficient = in.option("coefficient");
-    const bool shifted = in.form(kShiftedForm), difference = in.form(kEntropyDifferenceForm);
+    const bool shifted = in.form(kShiftedForm);
     evaluate_by_row(in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t, bool) {
       const Row<S> x = read_logits(logits, s, t, vocab, one);
       const LogSumExp<S> whole = log_sum_exp(x);
@@ -61,8 +61,10 @@ struct EntropyBonus {
       };
       RowFunction<S> h = shifted ? entropy_of_log_probs(l, false, scaled)
                                  : entropy_as_difference(x, l, whole, scaled);
-      if (!shifted && !difference) widen(h, entropy_of_log_probs(l, in.undeclared(), scaled));
-      if (in.undeclared()) charge_shift(x, h.gradient);
+      if (in.undeclared()) {
+        widen(h, entropy_of_log_probs(l, true, scaled));
+        charge_shift(x, h.gradient);
+      }
       return RowTerm<S>{-product(coefficient, h.value), -product(weight, coefficient, h.value),
                         std::move(h.gradient)};
     });

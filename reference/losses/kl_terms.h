@@ -55,7 +55,7 @@ class KlEstimator {
  private:
   /// Behind a bound.
   static Cancelling<S> within(const Cancelling<S>& terms, const S& slope) {
-    return {terms.sum * slope, terms.part * slope, terms.apart * slope};
+    return {terms.sum * slope, terms.part * slope, terms.multiplied_first * slope};
   }
 
   /// Value and derivative with respect to log_prob, that is minus the one with respect to x. Of 1
@@ -102,7 +102,7 @@ class KlEstimator {
       const Estimate next = k3(x, form);
       all.value = either(all.value, next.value);
       all.slope.sum = either(all.slope.sum, next.slope.sum);
-      all.slope.apart = next.slope.apart;
+      all.slope.multiplied_first = next.slope.multiplied_first;
     }
     return all;
   }

@@ -78,7 +78,7 @@ struct LogProb {
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S temperature = in.option("temperature"), upstream = in.upstream();
     const bool shifted = in.form(kShiftedForm), difference = in.form(kEntropyDifferenceForm),
-               undeclared = !shifted && !difference && !in.form(kLogSumExpForm);
+               undeclared = in.undeclared();
     Sum<S> loss = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {

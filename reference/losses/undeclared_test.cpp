@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reference/given_case.h"
+#include "reference/given_one_token.h"
 #include "reference/reference.h"
 
 namespace lossgate::reference {
@@ -63,6 +64,26 @@ TEST(RuleB7, ChargesMoreThanAnyFormWhereNoneDetachesTheMaximum) {
   }
   EXPECT_EQ(charged, (std::set<std::string>{"cross_entropy", "entropy_bonus", "jsd", "linear_grpo",
                                             "linear_jsd", "log_prob", "sparse_jsd"}));
+}
+
+TEST(RuleB7, LosesAShareOfAJoinedNormaliserWhereNoFormIsDeclared) {
+  const LossSignature& signature = *find_signature("cross_entropy");
+  Case c;
+  c.spec = standard_spec(signature);
+  c.spec.set("z_loss", 1.0);
+  for (const Axis axis : {Axis::sequences, Axis::tokens}) c.shape[axis] = 1;
+  c.shape[Axis::vocab] = 2;
+  c.batch.fields = {{"logits", Tensor::zeros(Dtype::f32, {1, 1, 2})},
+                    {"label", Tensor::zeros(Dtype::i64, {1, 1})}};
+  c.batch.at("logits").set(0, 100.0);
+  c.batch.at("logits").set(1, 10.0);
+  const auto error = [&](std::string_view form) {
+    return OneToken(c, plain_arithmetic(Dtype::f32, form)).gradient.err;
+  };
+  // The second token's share of both parts of the gradient, 1 and 2 z logsumexp.
+  const double lost = std::exp(-90.0) * (1.0 + 2.0 * 100.0);
+  EXPECT_NEAR(error(""), lost, 1e-3 * lost);
+  EXPECT_LT(error(signature.forms.front()), 1e-3 * lost);
 }
 
 }  // namespace
