@@ -68,23 +68,21 @@ Real own_slope(Evaluation& evaluation, const Case& forward, const Case& backward
 /// Whether neither the implementation's loss moves by more than one loss may err, nor its gradient
 /// says so. A hundredth of the way moves errors by little: then there is no digit at the ends, and
 /// the formula need not be asked there.
-bool stands_still(Evaluation& evaluation, const OutputInfo& loss, double moved) {
+bool stands_still(Evaluation& evaluation, const OutputInfo& loss, double moved, Real slope) {
   CaseStudy& study = evaluation.study();
   const double error = largest_accepted(evaluation.arithmetic(), loss,
                                         expected_loss(study, evaluation.arithmetic()));
-  if (!(std::fabs(moved) < error)) return false;
-  const auto slope = static_cast<double>(own_slope(evaluation, study.transformed(kStepForward)->c,
-                                                   study.transformed(kStepBackward)->c));
-  return std::fabs(slope) < std::fabs(study.whole().upstream) * error;
+  return std::fabs(moved) < error &&
+         std::fabs(static_cast<double>(slope)) < std::fabs(study.whole().upstream) * error;
 }
 
-/// Sums over all differentiable entries of gradient times step.
+/// The formula's gradient times the step, and what an implementation's may be off by.
 struct Directional {
-  Real actual = 0.0L, expected = 0.0L;
+  Real slope = 0.0L;
   double error = 0.0;
 };
 
-Directional along_step(Evaluation& evaluation, const Case& forward, const Case& backward) {
+Directional expected_slope(Evaluation& evaluation, const Case& forward, const Case& backward) {
   CaseStudy& study = evaluation.study();
   Directional sum;
   study.for_each_expected(evaluation.arithmetic(), false,
@@ -93,8 +91,7 @@ Directional along_step(Evaluation& evaluation, const Case& forward, const Case& 
                             if (output.kind != OutputKind::gradient) return;
                             const Real step = step_of(output.field, i, forward, backward);
                             if (step == 0.0L) return;
-                            sum.actual += step * evaluation.actual().find(output.name)->at(i);
-                            sum.expected += step * x.v;
+                            sum.slope += step * x.v;
                             sum.error += static_cast<double>(std::fabs(step)) *
                                          largest_accepted(evaluation.arithmetic(), output, x);
                           });
@@ -125,7 +122,10 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
 
   // Whether an infinity is right is the question of finiteness (C2), not of slopes.
   if (!std::isfinite(*above - *below)) return vacuous("no trigger");
-  if (stands_still(evaluation, output, *above - *below)) return vacuous("no digit");
+  const Case &forward = study.transformed(kStepForward)->c,
+             &backward = study.transformed(kStepBackward)->c;
+  const Real slope = own_slope(evaluation, forward, backward);
+  if (stands_still(evaluation, output, *above - *below, slope)) return vacuous("no digit");
 
   const auto [high, low] = expected_at_ends(evaluation);
   const Real difference = upstream * (high.v - low.v);
@@ -134,18 +134,17 @@ Outcome gradient_matches_finite_difference(Evaluation& evaluation) {
                              largest_accepted(evaluation.arithmetic(), output, low));
   // The gradients are asked for where they can decide.
   if (!(rounding < static_cast<double>(std::fabs(difference)))) return vacuous("no digit");
-  const Directional along = along_step(evaluation, study.transformed(kStepForward)->c,
-                                       study.transformed(kStepBackward)->c);
-  const double allowed = rounding + along.error;
+  const Directional expected = expected_slope(evaluation, forward, backward);
+  const double allowed = rounding + expected.error;
   if (!(allowed < static_cast<double>(std::fabs(difference)))) return vacuous("no digit");
   const double actual = upstream * (*above - *below);
-  const Real left_out = difference - along.expected;
-  const double distance = static_cast<double>(std::fabs(actual - along.actual - left_out));
+  const Real left_out = difference - expected.slope;
+  const double distance = static_cast<double>(std::fabs(actual - slope - left_out));
   if (!std::isfinite(distance)) return vacuous("no trigger");
   Outcome outcome{.worst_ratio = distance / allowed, .compared = 1};
   if (distance <= allowed) return outcome;
   return violated({.place = {.output = "gradient"},
-                   .actual = static_cast<double>(along.actual),
+                   .actual = static_cast<double>(slope),
                    .expected = actual - left_out,
                    .allowed = allowed,
                    .error_ratio = outcome.worst_ratio,
