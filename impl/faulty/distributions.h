@@ -29,9 +29,7 @@ Var<Format> maximum_of(const VarRow<Format>& row) {
 /// The same without history.
 template <class Format>
 Var<Format> detached_maximum(const VarRow<Format>& row) {
-  Var<Format> largest = detach(row.front());
-  for (const Var<Format>& x : row) largest = maximum(largest, detach(x));
-  return largest;
+  return detach(maximum_of(row));
 }
 
 /// log sum exp, -infinity where nothing is possible.
