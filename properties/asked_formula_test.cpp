@@ -47,6 +47,11 @@ Implementation stuck_at(double loss, Flaw flaw = Flaw::none) {
   return fake;
 }
 
+void expect_vacuous(const Outcome& outcome, std::string_view reason) {
+  EXPECT_EQ(outcome.verdict, Verdict::vacuous);
+  EXPECT_EQ(outcome.reason, reason);
+}
+
 TEST(TheFormula, IsAskedOnceForTheWholeAndForItsParts) {
   Case c = grpo_case(4, 8);
   c.split = {.world = 2, .parts = {{0, {0}}, {1, {1}}, {0, {2}}, {1, {3}}}};
@@ -73,10 +78,7 @@ TEST(TheFormula, IsAskedWhatBecameOfAPoisonThatLeftOne) {
 }
 
 TEST(RuleC3, IsNotAskedOfALossThatIsNoNumberEither) {
-  const Implementation never = stuck_at(INFINITY);
-  const Outcome outcome = ask("no_laundering", never, grpo_case(2, 3));
-  EXPECT_EQ(outcome.verdict, Verdict::vacuous);
-  EXPECT_EQ(outcome.reason, "no trigger");
+  expect_vacuous(ask("no_laundering", stuck_at(INFINITY), grpo_case(2, 3)), "no trigger");
 }
 
 TEST(TheFormula, IsAskedAtBothEndsOfAStepThatMovesTheLoss) {
@@ -86,10 +88,9 @@ TEST(TheFormula, IsAskedAtBothEndsOfAStepThatMovesTheLoss) {
 }
 
 TEST(TheFormula, IsNotAskedAtTheEndsWhereNeitherLossNorGradientMoves) {
-  const Outcome outcome =
-      ask("gradient_matches_finite_difference", stuck_at(0.25, Flaw::signal_dead), grpo_case(2, 3));
-  EXPECT_EQ(outcome.verdict, Verdict::vacuous);
-  EXPECT_EQ(outcome.reason, "no digit");
+  expect_vacuous(
+      ask("gradient_matches_finite_difference", stuck_at(0.25, Flaw::signal_dead), grpo_case(2, 3)),
+      "no digit");
   EXPECT_EQ(times, 1);
 }
 
@@ -99,10 +100,8 @@ TEST(TheFormula, IsAskedWhereALossStandsStillAndItsGradientDoesNot) {
 }
 
 TEST(TheFormula, IsNotAskedAtTheEndsOfAStepToNoNumber) {
-  const Implementation never = stuck_at(INFINITY);
-  const Outcome outcome = ask("gradient_matches_finite_difference", never, grpo_case(2, 3));
-  EXPECT_EQ(outcome.verdict, Verdict::vacuous);
-  EXPECT_EQ(outcome.reason, "no trigger");
+  expect_vacuous(ask("gradient_matches_finite_difference", stuck_at(INFINITY), grpo_case(2, 3)),
+                 "no trigger");
   EXPECT_EQ(times, 0);
 }
 

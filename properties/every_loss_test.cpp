@@ -325,7 +325,7 @@ std::vector<std::vector<Tracked>> written(const Loss& loss, const reference::Pro
   return std::move(kept.values);
 }
 
-TEST(EveryLoss, WritesTheSameOfTwoDivisionsAtOnceAsOneAfterTheOther) {
+TEST(EveryLoss, WritesTheSameOfTwoAccumulationsAtOnceAsOneAfterTheOther) {
   int other = 0;
   for_small_cases(10, [&](const Loss& loss, const Case& c) {
     const Arithmetic single = plain_arithmetic(

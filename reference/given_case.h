@@ -12,14 +12,15 @@
 namespace lossgate::reference {
 
 /// A case with the standard options whose fields are zeros, masks included, on sequences, tokens
-/// and perhaps classes; in f32 where a field may have any format.
+/// and perhaps classes, some of them listed; in f32 where a field may have any format.
 inline Case zero_case(const LossSignature& signature, std::int64_t sequences, std::int64_t tokens,
-                      std::int64_t vocab = -1) {
+                      std::int64_t vocab = -1, std::int64_t support = -1) {
   Case c;
   c.spec = standard_spec(signature);
   c.shape[Axis::sequences] = sequences;
   c.shape[Axis::tokens] = tokens;
   c.shape[Axis::vocab] = vocab;
+  c.shape[Axis::support] = support;
   for (const Field& field : signature.fields) {
     const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
     c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, c.shape.of(field.axes)));

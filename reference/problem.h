@@ -165,8 +165,8 @@ class Outputs {
   Outputs(const Outputs&) = delete;
   Outputs& operator=(const Outputs&) = delete;
 
-  /// Not for longer than the outputs themselves.
-
+  /// Writes one output. Where it goes stands in the outputs, which it does not
+  /// outlive.
   class Writer {
    public:
     /// Whether anyone asks for this output: what nobody does need not be computed.

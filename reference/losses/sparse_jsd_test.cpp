@@ -125,15 +125,7 @@ TEST(SparseJsd, OfASupportThatIsImpossibleIsANumberWithATail) {
 
 /// One position of a vocabulary of two, of which the teacher answered for the second; its logit.
 Case listed_second(double logit) {
-  const LossSignature& signature = *find_signature("sparse_jsd");
-  Case c;
-  c.spec = standard_spec(signature);
-  for (const Axis axis : {Axis::sequences, Axis::tokens, Axis::support}) c.shape[axis] = 1;
-  c.shape[Axis::vocab] = 2;
-  for (const Field& field : signature.fields) {
-    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
-    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, c.shape.of(field.axes)));
-  }
+  Case c = zero_case(*find_signature("sparse_jsd"), 1, 1, 2, 1);
   c.batch.at("support_token").set(0, 1.0);
   c.batch.at("teacher_log_prob").set(0, -1.0);
   c.batch.at("student_logits").set(1, logit);

@@ -68,13 +68,8 @@ TEST(RuleB7, ChargesMoreThanAnyFormWhereNoneDetachesTheMaximum) {
 
 TEST(RuleB7, LosesAShareOfAJoinedNormaliserWhereNoFormIsDeclared) {
   const LossSignature& signature = *find_signature("cross_entropy");
-  Case c;
-  c.spec = standard_spec(signature);
+  Case c = zero_case(signature, 1, 1, 2);
   c.spec.set("z_loss", 1.0);
-  for (const Axis axis : {Axis::sequences, Axis::tokens}) c.shape[axis] = 1;
-  c.shape[Axis::vocab] = 2;
-  c.batch.fields = {{"logits", Tensor::zeros(Dtype::f32, {1, 1, 2})},
-                    {"label", Tensor::zeros(Dtype::i64, {1, 1})}};
   c.batch.at("logits").set(0, 100.0);
   c.batch.at("logits").set(1, 10.0);
   const auto error = [&](std::string_view form) {
