@@ -5,7 +5,7 @@
 # KIND is one of alarms, bias, bounds, buckets, filter, null_answers, recall, sensitivity, baselines, gates, witnesses, mutation; without it
 # all, the last two in --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on
 # where it was when it is stopped. What is not measured stays on the page as it was measured last, with its commit.
-# Runs of `--full alarms` are kept in ci/evidence/alarms.json, one for each seed, and count together.
+# Runs of `--full alarms` and `--full gates` are kept in ci/evidence/{alarms,gates}.json, one for each seed, and count together.
 # LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
 # LOSSGATE_EVIDENCE  where records are kept; else run/evidence
 set -euo pipefail
@@ -106,10 +106,12 @@ fi
 [[ -x $python ]] || python=python3
 
 ((${#counted[@]})) && "$build/bin/lossgate_evidence" "$effort" "${seed[@]}" --out "$records" "${counted[@]}"
-[[ $effort == --full && " ${counted[*]} " == *" alarms "* ]] &&
-  "$python" ci/evidence/alarms.py "$records/alarms.json" ci/evidence/alarms.json
 for kind in "${short[@]}" "${long[@]}"; do
   [[ " ${kinds[*]} " == *" $kind "* ]] && "$kind"
+done
+for kind in alarms gates; do
+  [[ $effort == --full && " ${kinds[*]} " == *" $kind "* ]] &&
+    "$python" ci/evidence/kept_runs.py "$records/$kind.json" "ci/evidence/$kind.json"
 done
 "$python" ci/evidence/page.py "$records" ci/EVIDENCE.md >"$records/EVIDENCE.md.new"
 mv "$records/EVIDENCE.md.new" ci/EVIDENCE.md

@@ -1,33 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sound implementations that were accused: adds what was asked in full to the runs that are kept, and makes a section of them.
-
-  alarms.py RECORD KEPT    adds the run of RECORD (alarms.json of ci/evidence.sh) to the runs of KEPT
-
-10^6 cases of each loss and dtype take nights, and commits seldom live as long. So runs of several commits count together, of
-each seed one, with the commit that asked it. It makes room only for a run that asks the same cases again: an alarm goes when
-its case is asked anew, and in no other way.
-"""
+"""Sound implementations that were accused: from what was asked in full to what is kept of it, figures and tables."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import Counter
-from pathlib import Path
 
 from figure import Figure, table
 from proportion import few
 
 GOAL = 10**6
 THRESHOLD = 2  # T: a larger share is an alarm
-KEPT = Path(__file__).resolve().parent / "alarms.json"
-SAME = ("seed", "commit", "instruction_set", "torch", "seconds")
 
 
-def run_of(record: dict) -> dict:
-    """What a record comes to, small enough to be kept for good."""
+def counted(units: list[dict]) -> dict:
+    """What the parts of a run come to."""
     cases, asked, verdicts, alarms, nearest = Counter(), Counter(), Counter(), [], {}
-    for unit in record["units"].values():
+    for unit in units:
         name = f"{unit['loss']}/{unit['dtype']}"
         cases[name] += unit["cases"]
         asked.update({f"{unit['loss']}.{subject}": n for subject, n in unit["asked"].items()})
@@ -35,42 +23,12 @@ def run_of(record: dict) -> dict:
         alarms += [f"{name} {alarm}" for alarm in unit["alarms"]]
         if "nearest" in unit:
             nearest[name] = max(nearest.get(name, [0.0, ""]), [unit["nearest"], unit["nearest_of"]])
-    return {**{key: record[key] for key in SAME}, "cases": dict(sorted(cases.items())), "asked": dict(sorted(asked.items())),
+    return {"cases": dict(sorted(cases.items())), "asked": dict(sorted(asked.items())),
             "verdicts": dict(sorted(verdicts.items())), "nearest": dict(sorted(nearest.items())), "alarms": sorted(alarms)}
 
 
-def added(runs: list[dict], run: dict) -> list[dict]:
-    """The runs with this one in its seed's place; ValueError where it asks less than that did."""
-    before = next((other for other in runs if other["seed"] == run["seed"]), None)
-    for name, cases in before["cases"].items() if before else ():
-        if run["cases"].get(name, 0) < cases:
-            raise ValueError(f"seed {run['seed']} was asked {cases:,} cases of {name} at {before['commit']}, "
-                             f"and {run['cases'].get(name, 0):,} now")
-    return sorted([*(other for other in runs if other is not before), run], key=lambda other: other["seed"])
-
-
-def read_kept(file: Path = KEPT) -> list[dict]:
-    return json.loads(file.read_text(encoding="utf-8"))["runs"] if file.exists() else []
-
-
-def shown(runs: list[dict], record: dict | None) -> list[dict]:
-    """The runs that a page shows: a smaller one of a seed that is kept says something new only where it accuses."""
-    if record is None:
-        return runs
-    run = run_of(record)
-    try:
-        return added(runs, run)
-    except ValueError:
-        return [*runs, run] if run["alarms"] else runs
-
-
-def record_of(runs: list[dict]) -> dict:
-    """The runs as one record of many units."""
-    def of(key: str) -> str:
-        return ", ".join(dict.fromkeys(str(run[key]) for run in runs))
-    return {"command": "ci/evidence.sh --full --seed N alarms", "commit": of("commit"), "seed": of("seed"),
-            "instruction_set": of("instruction_set"), "torch": of("torch"), "seconds": sum(run["seconds"] for run in runs),
-            "units": {str(run["seed"]): run for run in runs}}
+def accuses(run: dict) -> bool:
+    return bool(run["alarms"])
 
 
 def shown_nearest(nearest: tuple[float, str] | None) -> tuple[str, str]:
@@ -110,20 +68,3 @@ def section(runs: list[dict]) -> tuple[list[Figure], list[str]]:
             "Largest errors are shares of what is allowed, in runs that keep them.", "",
             *table(("implementation", "cases"), [(name, f"{count:,}") for name, count in sorted(asked.items())])]
     return figures, body + [line for seed, alarm in alarms for line in ("", f"* accused, seed {seed}: {alarm}")]
-
-
-def main() -> None:
-    record, kept = (Path(argument) for argument in sys.argv[1:])
-    run = run_of(json.loads(record.read_text(encoding="utf-8")))
-    try:
-        runs = added(read_kept(kept), run)
-    except ValueError as error:
-        sys.exit(f"alarms: not kept: {error}")
-    kept.write_text(json.dumps({"schema": 1, "runs": runs}, indent=1) + "\n", encoding="utf-8")
-    print(f"alarms: seed {run['seed']}, {sum(run['cases'].values()):,} cases, {len(run['alarms'])} accused; {kept} has {len(runs)} runs")
-
-
-if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("usage: alarms.py RECORD KEPT")
-    main()

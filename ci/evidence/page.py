@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import alarms
 import buckets
 import gates
+import kept_runs
 import mutation
 import sections
 import witnesses
@@ -36,7 +37,8 @@ SECTIONS = (
     Section("Filter", "filter", sections.filtered),
     Section("False alarms", "alarms", alarms.section,
             "Sound implementations in hostile cases on which nothing was calibrated: is one accused of anything?"),
-    Section("Gates", "gates", gates.section),
+    Section("Gates", "gates", gates.section,
+            "The gate as CI runs it, with other seeds: is one of them red, and does a sound implementation fail on any case?"),
     Section("Null answers", "null_answers", sections.null_answers),
     Section("Recall", "recall", sections.recall),
     Section("Cause", "recall", sections.cause,
@@ -72,12 +74,6 @@ def read_records(folder: Path) -> dict[str, dict]:
         if file.exists():
             records[name] = json.loads(file.read_text(encoding="utf-8"))
     return records
-
-
-def with_kept(records: dict[str, dict], kept: list[dict]) -> dict[str, dict]:
-    """False alarms are those of all runs that are kept."""
-    runs = alarms.shown(kept, records.get("alarms"))
-    return {**records, "alarms": alarms.record_of(runs)} if runs else records
 
 
 def origin(record: dict) -> str:
@@ -120,5 +116,5 @@ if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
         sys.exit("usage: page.py FOLDER [BEFORE]: the folder of the records, and the page of earlier ones")
     earlier = Path(sys.argv[2]) if len(sys.argv) == 3 else None
-    sys.stdout.write(page(with_kept(read_records(Path(sys.argv[1])), alarms.read_kept()),
+    sys.stdout.write(page(kept_runs.with_kept(read_records(Path(sys.argv[1])), kept_runs.read_all()),
                           earlier.read_text(encoding="utf-8") if earlier and earlier.exists() else ""))

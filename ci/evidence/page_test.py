@@ -205,21 +205,25 @@ class Page(unittest.TestCase):
                                       "cells": [cell("eager", violated, 300), cell("kernel", 0, 310), cell("wrong", 7, 300)]},
                                      status)
 
-        clean = gates.section([gate(0, 0)] * 200)
+        def section(of: list[dict]) -> tuple:
+            return gates.section([{"seed": 1, "commit": "abc1234", "seconds": 2.0, **gates.counted(of)}])
+
+        clean = section([gate(0, 0)] * 200)
         self.assertTrue(figure(clean, "gates with other seeds that are red").met)
         self.assertTrue(figure(clean, "gates with other seeds that accuse").met)
         self.assertEqual("122,000", figure(clean, "sound answers").measured)
         self.assertEqual("62,000", figure(clean, "cases of a loss").measured)
         self.assertFalse(figure(clean, "cases of a loss").met)
-        self.assertFalse(figure(gates.section([gate(0, 0)] * 199), "gates with other seeds that are red").met)
-        red = gates.section([gate(0, 0)] * 199 + [gate(1, 0)])
+        self.assertFalse(figure(section([gate(0, 0)] * 199), "gates with other seeds that are red").met)
+        red = section([gate(0, 0)] * 199 + [gate(1, 0)])
         self.assertFalse(figure(red, "gates with other seeds that are red").met)
         self.assertTrue(figure(red, "gates with other seeds that accuse").met)
         self.assertIn("399 of 400", figure(red, "kills").measured)
-        accusing = gates.section([gate(0, 0)] * 199 + [gate(1, 2)])
+        accusing = section([gate(0, 0)] * 199 + [gate(1, 2)])
         self.assertFalse(figure(accusing, "gates with other seeds that accuse").met)
         self.assertIn("| grpo.eager f32: finite_forward | 1 |", accusing[1])
         self.assertIn("| grpo/f32 | 62,000 | 122,000 | 1 |", accusing[1])
+        self.assertIn("| 1 | abc1234 | 200 | 2 | 1 | 1 |", accusing[1])
 
     def test_a_record_goes_on_where_it_was_and_only_for_the_same_commit_and_effort(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
