@@ -37,4 +37,15 @@ Problem::Problem(const LossSignature& signature_in, const Case& case_in)
   }
 }
 
+double Problem::positions_per_counted() const {
+  const auto times = [](std::int64_t all, std::int64_t counted) {
+    return counted > 0 ? static_cast<double>(all) / static_cast<double>(counted) : 1.0;
+  };
+  if (c.spec.reduction == Reduction::token_mean) return times(sequences * tokens, token_count);
+  double most = 1.0;
+  if (c.spec.reduction != Reduction::sequence_mean) return most;
+  for (const std::int64_t count : row_tokens) most = std::max(most, times(tokens, count));
+  return most;
+}
+
 }  // namespace lossgate::reference

@@ -28,6 +28,10 @@ struct Accumulation {
 struct Problem {
   Problem(const LossSignature& signature_in, const Case& case_in);
 
+  /// How many times fewer positions than there are a mean of the case's reduction divides by, in
+  /// the sequence where that is most; 1 where it is no mean of positions.
+  double positions_per_counted() const;
+
   const LossSignature& signature;
   const Case& c;
   std::vector<OutputInfo> outputs;
@@ -214,8 +218,10 @@ class Outputs {
 
   /// The loss, accumulated over the parts of the split.
   void loss(const Sum<S>& terms) const {
-    writer("loss").accumulated(
-        [&](std::int64_t parts) { return store(Stage::loss, terms.accumulated(parts)); });
+    writer("loss").accumulated([&](std::int64_t parts) {
+      const double times = problem_.positions_per_counted();
+      return store(Stage::loss, made_of_mean_of_all(terms.accumulated(parts), times));
+    });
   }
 
  private:

@@ -29,5 +29,20 @@ TEST(Problem, CountsTheMostResultsThatAStepMayAverage) {
   EXPECT_EQ(averaged(2, {1, 1, 1}), 6);
 }
 
+/// Of two sequences of four positions, three of which count in one and one in the other.
+double positions_per_counted(Reduction reduction) {
+  const LossSignature& signature = find_loss("value_clip")->signature;
+  Case c = zero_case(signature, 2, 4);
+  c.spec.reduction = reduction;
+  for (const std::int64_t counts : {1, 2, 3, 4}) c.batch.at("mask").set(counts, 1.0);
+  return Problem(signature, c).positions_per_counted();
+}
+
+TEST(Problem, SaysHowManyTimesMorePositionsThereAreThanAMeanDividesBy) {
+  EXPECT_EQ(positions_per_counted(Reduction::token_mean), 2.0);
+  EXPECT_EQ(positions_per_counted(Reduction::sequence_mean), 4.0);
+  EXPECT_EQ(positions_per_counted(Reduction::sum), 1.0);
+}
+
 }  // namespace
 }  // namespace lossgate::reference

@@ -166,6 +166,23 @@ inline Tracked multiplied(const Tracked& a, const Tracked& b) {
   return result.is_exact_zero() && !tame ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
 }
 
+/// The same where a divisor comes to the sum of such products, or to either factor before: what
+/// that loses to underflow is multiplied by the other. A divisor of 1 rounds nothing.
+template <class S>
+S multiplied(const S& a, const S& b, const S& /*divisor*/) {
+  return multiplied(a, b);
+}
+
+inline Tracked multiplied(const Tracked& a, const Tracked& b, const Tracked& divisor) {
+  using namespace tracking;
+  Tracked result = multiplied(a, b);
+  if (divisor.v == 1.0L || result.is_exact_zero() || is_stored_infinity(result)) return result;
+  const double by = magnitude(divisor.v), larger = std::max(most(a), most(b));
+  result.err += or_infinity(roundoff(result.v, result.half) + product(current->eta, by * larger));
+  result.peak = std::max(result.peak, larger / by);
+  return result;
+}
+
 /// a, about to be compared with a bound: an implementation may compare their products with b, or
 /// with b weighted before, which may underflow.
 template <class S>
@@ -205,6 +222,19 @@ bool may_overflow(const S& /*a*/, const S& /*b*/) {
 
 inline bool may_overflow(const Tracked& a, const Tracked& b) {
   return !(tracking::most(a) * tracking::most(b) <= tracking::largest);
+}
+
+/// The mean of those positions that count, which an implementation may make of the mean of all, the
+/// others being zeros, of which they are so many times fewer: what that lost to underflow grows.
+template <class S>
+S made_of_mean_of_all(const S& mean, double /*times*/) {
+  return mean;
+}
+
+inline Tracked made_of_mean_of_all(Tracked mean, double times) {
+  if (mean.is_exact_zero() || tracking::is_stored_infinity(mean)) return mean;
+  mean.err += times * tracking::current->eta;
+  return mean;
 }
 
 /// A result of a step of several parts, be they ranks or micro-batches: one of them may have it

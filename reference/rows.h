@@ -156,11 +156,14 @@ struct RowFunction {
 
 /// Charges `one` as the wider of two forms.
 template <class S>
+void widen(Row<S>& one, const Row<S>& other) {
+  for (Eigen::Index v = 0; v < one.size(); ++v) one[v] = wider(one[v], other[v]);
+}
+
+template <class S>
 void widen(RowFunction<S>& one, const RowFunction<S>& other) {
   one.value = wider(one.value, other.value);
-  for (Eigen::Index v = 0; v < one.gradient.size(); ++v) {
-    one.gradient[v] = wider(one.gradient[v], other.gradient[v]);
-  }
+  widen(one.gradient, other.gradient);
 }
 
 /// A share e, at most 1, of a sum of exponentials. A backward of logaddexp has it as 1 / (1 + 1 /
@@ -176,11 +179,18 @@ inline Tracked share_of_joined(Tracked e) {
   return e;
 }
 
-/// The probabilities of a row of log-probs.
+/// The probability of a log-prob, whose normaliser may be `joined` of parts of the row.
 template <class S>
-Row<S> probabilities(const Row<S>& log_prob) {
+S probability(const S& log_prob, bool joined) {
+  const S p = exp(log_prob);
+  return joined ? share_of_joined(p) : p;
+}
+
+/// The same of a row.
+template <class S>
+Row<S> probabilities(const Row<S>& log_prob, bool joined) {
   Row<S> result(log_prob.size());
-  for (Eigen::Index v = 0; v < log_prob.size(); ++v) result[v] = exp(log_prob[v]);
+  for (Eigen::Index v = 0; v < log_prob.size(); ++v) result[v] = probability(log_prob[v], joined);
   return result;
 }
 
@@ -200,11 +210,7 @@ Row<S> log_softmax_gradient_at(const Row<S>& p, const Row<S>& g) {
 /// The same at log-probs, whose normaliser may be `joined` of parts of the row.
 template <class S>
 Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g, bool joined) {
-  Row<S> p = probabilities(log_prob);
-  if (joined) {
-    for (S& e : p) e = share_of_joined(e);
-  }
-  return log_softmax_gradient_at(p, g);
+  return log_softmax_gradient_at(probabilities(log_prob, joined), g);
 }
 
 }  // namespace lossgate::reference

@@ -10,13 +10,16 @@
 namespace lossgate::impl {
 namespace {
 
-Implementation implementation(std::string name, SparseJsdFault fault) {
+constexpr std::string_view kOnce = "(x - max) - log S with p = exp(log p)";
+
+Implementation implementation(std::string name, SparseJsdFault fault,
+                              std::string_view form = kOnce) {
   const Step step = [fault](MicroBatch& micro_batch) {
     return eager_sparse_jsd(micro_batch, fault);
   };
   return eager_implementation({.loss = "sparse_jsd",
                                .source = {"impl/faulty/sparse_jsd_eager.cpp", 1},
-                               .form = "(x - max) - log S with p = exp(log p)"},
+                               .form = form},
                               std::move(name), step, {.check = &require_valid_sparse_jsd});
 }
 
@@ -30,6 +33,7 @@ std::vector<Implementation> sparse_jsd_implementations() {
   constexpr const char* kServerTeacher = "https://github.com/huggingface/trl/pull/5594";
   std::vector<Implementation> all;
   all.push_back(implementation("eager", SparseJsdFault::none));
+  all.push_back(implementation("eager_unlisted", SparseJsdFault::unlisted, ""));
   all.push_back(faulty("sparse_reverse_kl_sentinel_unmasked", SparseJsdFault::sentinel_unmasked,
                        {.twin = "eager",
                         .thread = kServerTeacher,

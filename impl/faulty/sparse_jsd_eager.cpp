@@ -80,7 +80,12 @@ class EagerSparseJsd {
       const double answer = field("teacher_log_prob").at(at * support_ + slot);
       q.push_back(tape_.constant(cleared ? V(0) : static_cast<V>(answer)));
     }
-    return kept(at, divergence_(entries(p), entries(q)));
+    Row student = entries(p);
+    if (tail_ && is(SparseJsdFault::unlisted)) {
+      const Row rest = unlisted(at, l);
+      if (!rest.empty()) student.back() = sum_of_tail(rest);
+    }
+    return kept(at, divergence_(student, entries(q)));
   }
 
   /// What is left of a position's term.
@@ -118,6 +123,25 @@ class EagerSparseJsd {
       if (!known) slots.push_back(slot);
     }
     return slots;
+  }
+
+  /// The log-probs of the tokens that no slot has.
+  Row unlisted(std::int64_t at, const Row& log_probs) const {
+    Row rest;
+    for (std::int64_t v = 0; v < vocab_; ++v) {
+      const auto has = [&](std::int64_t slot) { return token(at, slot) == v; };
+      if (!std::ranges::any_of(live_slots(at), has)) {
+        rest.push_back(log_probs[static_cast<std::size_t>(v)]);
+      }
+    }
+    return rest;
+  }
+
+  /// Their mass, no less than the floor.
+  Variable sum_of_tail(const Row& rest) const {
+    const auto floor = static_cast<V>(-spec_.number("tail_floor"));
+    return clamp(log_sum_exp(rest), std::log(-std::expm1(floor)),
+                 std::numeric_limits<V>::infinity());
   }
 
   /// The support and the rest of the vocabulary, or the support alone as a whole.

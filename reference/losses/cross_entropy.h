@@ -71,7 +71,7 @@ struct CrossEntropy {
               log_softmax_gradient(l, target.slope(in.upstream(), weight, taken), in.undeclared());
           const S twice = constant<S>(2.0L) * z;
           for (std::int64_t v = 0; v < vocab; ++v) {
-            const S p = exp(l[v]), share = in.undeclared() ? share_of_joined(p) : p;
+            const S share = probability(l[v], in.undeclared());
             gradient[v] += product(in.upstream(), weight, twice, log_sum, share);
           }
           if (in.undeclared()) charge_shift(x, gradient);

@@ -25,17 +25,18 @@ RowFunction<S> entropy_of_log_probs(const Row<S>& l, bool joined, const Scaled& 
   return {-sum.value(), log_softmax_gradient(l, g, joined)};
 }
 
-/// The same from logits: logsumexp(x) - sum p x. Of the derivative p (sum p x - x) + p - p the last
-/// two are one number, rounded twice; a backward meets each x before it meets p.
+/// The same from logits, with a normaliser that may be `joined`, too: logsumexp(x) - sum p x. Of
+/// the derivative p (sum p x - x) + p - p the last two are one number, rounded twice; a backward
+/// meets each x before it meets p.
 template <class S, class Scaled>
 RowFunction<S> entropy_as_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
-                                     const Scaled& scaled) {
+                                     bool joined, const Scaled& scaled) {
   Sum<S> sum(x.size());
   Row<S> gradient(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(weighed(exp(l[v]), x[v]));
   const S mean = sum.value();
   for (Eigen::Index v = 0; v < x.size(); ++v) {
-    const S p = exp(l[v]);
+    const S p = probability(l[v], joined);
     gradient[v] = scaled(Cancelling<S>{weighed(p, mean - x[v]) + (p - p), x[v]});
   }
   return {stored(whole) - mean, std::move(gradient)};

@@ -60,7 +60,7 @@ struct EntropyBonus {
         return -distributed(slope, in.upstream(), weight, coefficient);
       };
       RowFunction<S> h = shifted ? entropy_of_log_probs(l, false, scaled)
-                                 : entropy_as_difference(x, l, whole, scaled);
+                                 : entropy_as_difference(x, l, whole, in.undeclared(), scaled);
       if (in.undeclared()) {
         widen(h, entropy_of_log_probs(l, true, scaled));
         charge_shift(x, h.gradient);

@@ -38,17 +38,19 @@ inline Sum<Tracked> matmul_sum<Tracked>(std::int64_t extent) {
   return Sum<Tracked>(extent, &tracking::current->matmul);
 }
 
-/// start + sum of left(i) right(i), charged as the arithmetic multiplies matrices.
+/// start + sum of left(i) right(i), charged as the arithmetic multiplies matrices. All of it is
+/// going to be divided.
 template <class S, class Left, class Right>
-S dot(std::int64_t n, const S& start, Left&& left, Right&& right) {
+S dot(std::int64_t n, const S& start, const S& divisor, Left&& left, Right&& right) {
   Sum<S> sum = matmul_sum<S>(n + 1);
   sum.add(start);
-  for (std::int64_t i = 0; i < n; ++i) sum.add(multiplied(left(i), right(i)));
+  for (std::int64_t i = 0; i < n; ++i) sum.add(multiplied(left(i), right(i), divisor));
   return sum.value();
 }
 
-/// The output layer: logits[v] = (sum_h hidden[h] weight[v, h] + bias[v]) / temperature, and the
-/// gradients that flow back through it. Weight and bias gradients are summed over all positions.
+/// The output layer: logits[v] = (sum_h hidden[h] weight[v, h] + bias[v]) / temperature, whichever
+/// of these is divided, and the gradients that flow back through it. Weight and bias gradients are
+/// summed over all positions.
 template <class S>
 class OutputLayer {
  public:
@@ -69,7 +71,7 @@ class OutputLayer {
     for (std::int64_t v = 0; v < vocab_; ++v) {
       const S start = has_bias_ ? bias_(v) : S(0);
       const S x = dot<S>(
-          width_, start, [&](std::int64_t h) { return hidden_(s, t, h); },
+          width_, start, temperature_, [&](std::int64_t h) { return hidden_(s, t, h); },
           [&](std::int64_t h) { return weight_(v, h); });
       row[v] = store(Stage::logits, plain ? x : x / temperature_);
     }
@@ -97,8 +99,9 @@ class OutputLayer {
       const S x = hidden_(s, t, h);
       Sum<S> sum = matmul_sum<S>(vocab_);
       for (std::int64_t v = 0; v < vocab_; ++v) {
-        sum.add(multiplied(g[v], weight_(v, h)));
-        weight_sums_[static_cast<std::size_t>(v * width_ + h)].add(multiplied(g[v], x));
+        sum.add(multiplied(g[v], weight_(v, h), temperature_));
+        weight_sums_[static_cast<std::size_t>(v * width_ + h)].add(
+            multiplied(g[v], x, temperature_));
       }
       write_hidden(in_.gradient(sum.scaled(upstream)), s, t, h);
     }

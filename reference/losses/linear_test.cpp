@@ -13,7 +13,7 @@ TEST(Dot, IsChargedAsASumOfItsProductsAndItsStart) {
   const Tracked one{1.0L, 0.0, 1.0, 0.0};
   for (const std::int64_t products : {2, 3, 4, 7, 8}) {
     const Tracked dot_of_ones = dot<Tracked>(
-        products, one, [&](std::int64_t) { return one; }, [&](std::int64_t) { return one; });
+        products, one, one, [&](std::int64_t) { return one; }, [&](std::int64_t) { return one; });
     Sum<Tracked> sum(products + 1, &arithmetic.matmul);
     for (std::int64_t i = 0; i <= products; ++i) sum.add(one);
     EXPECT_EQ(dot_of_ones.v, sum.value().v);

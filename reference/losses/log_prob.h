@@ -124,7 +124,7 @@ struct LogProb {
   /// The entropy, with the gradient of both by each logit.
   template <class S>
   static RowFunction<S> of_log_probs(const Row<S>& l, const Above<S>& above) {
-    const Row<S> p = probabilities(l);
+    const Row<S> p = probabilities(l, false);
     Sum<S> negative_entropy(l.size());
     for (Eigen::Index v = 0; v < l.size(); ++v) negative_entropy.add(weighed(p[v], l[v]));
     RowFunction<S> h{-negative_entropy.value(), {}};
@@ -144,9 +144,10 @@ struct LogProb {
   template <class S>
   static RowFunction<S> as_difference(const Row<S>& x, const Row<S>& l, const LogSumExp<S>& whole,
                                       const Above<S>& above) {
-    RowFunction<S> h = entropy_as_difference(x, l, whole, [&](const Cancelling<S>& slope) {
-      return distributed(slope, above.upstream, above.entropy_weight);
-    });
+    RowFunction<S> h =
+        entropy_as_difference(x, l, whole, above.joined, [&](const Cancelling<S>& slope) {
+          return distributed(slope, above.upstream, above.entropy_weight);
+        });
     if (!above.wanted) return {h.value, {}};
     Row<S> g = zero_row<S>(l.size());
     g[above.taken] = above.log_prob;

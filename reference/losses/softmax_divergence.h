@@ -78,7 +78,8 @@ RowFunction<S> softmax_divergence(const Inputs<S>& in, const Softmax<S>& student
   } else {
     other.value = kl_of_gaps(student, teacher);
     for (Eigen::Index v = 0; v < other.gradient.size(); ++v) {
-      other.gradient[v] = weighed_by(scale, exp(p[v]), (p[v] - q[v]) - other.value);
+      other.gradient[v] =
+          weighed_by(scale, probability(p[v], in.undeclared()), (p[v] - q[v]) - other.value);
     }
   }
   if (gaps) return other;

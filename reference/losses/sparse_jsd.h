@@ -105,7 +105,9 @@ struct SparseJsd {
           p[at] = l[tokens[static_cast<std::size_t>(k)]];
           q[at++] = teacher(s, t, k);
         }
-        const Entries<S> student_entries(in, p), teacher_entries(in, q);
+        Entries<S> student_entries(in, p);
+        const Entries<S> teacher_entries(in, q);
+        if (in.undeclared()) student_entries.may_add_up(unlisted(l, tokens));
         const Row<S>&of_student = student_entries.entries, &of_teacher = teacher_entries.entries;
         const Divergence<S> d = once ? jensen_shannon_once(of_student, of_teacher, beta)
                                      : jensen_shannon(of_student, of_teacher, beta);
@@ -113,13 +115,20 @@ struct SparseJsd {
         per_token(store(Stage::per_token, d.value), s, t);
         loss.add(weight * d.value);
         if (!gradient.wanted()) continue;
-        const Row<S> through = student_entries.back(d.scaled(scale));
-        Row<S> g = zero_row<S>(vocab);
-        for (std::int64_t k = 0, at = 0; k < support; ++k) {
-          const std::int64_t slot = tokens[static_cast<std::size_t>(k)];
-          if (slot >= 0) g[slot] = through[at++];
+        const Row<S> slope = d.scaled(scale);
+        Row<S> whole = log_softmax_gradient(
+            l, spread(student_entries.back(slope), tokens, zero_row<S>(vocab)), in.undeclared());
+        if (student_entries.adds_up) {
+          // What is off in the tail's slope comes into its tokens, and leaves them again.
+          const Row<S> of_tail =
+                           log_softmax_gradient(l, student_entries.shares_of_tail(l, tokens), true),
+                       of_listed =
+                           log_softmax_gradient(l, spread(slope, tokens, zero_row<S>(vocab)), true);
+          const S by_tail = slope[slope.size() - 1] * student_entries.passes;
+          for (std::int64_t v = 0; v < vocab; ++v) {
+            whole[v] = wider(whole[v], of_listed[v] + by_tail * of_tail[v]);
+          }
         }
-        Row<S> whole = log_softmax_gradient(l, g, in.undeclared());
         if (in.undeclared()) charge_shift(x, whole);
         for (std::int64_t v = 0; v < vocab; ++v) {
           gradient(in.gradient(through_temperature(whole[v], temperature, in.upstream())), s, t, v);
@@ -143,14 +152,37 @@ struct SparseJsd {
     return tokens;
   }
 
+  static bool listed(const std::vector<std::int64_t>& tokens, std::int64_t token) {
+    return std::ranges::find(tokens, token) != tokens.end();
+  }
+
   /// Without a tail nothing depends on a logit that is not listed, be it no number: who
   /// renormalises the listed ones alone never looks at it.
   template <class S>
   static void forget_unlisted(Row<S>& x, const std::vector<std::int64_t>& tokens) {
     for (std::int64_t v = 0; v < x.size(); ++v) {
-      if (!is_nan(x[v]) || std::ranges::find(tokens, v) != tokens.end()) continue;
-      x[v] = Entry<S>::stored(-HUGE_VAL, -1);
+      if (is_nan(x[v]) && !listed(tokens, v)) x[v] = Entry<S>::stored(-HUGE_VAL, -1);
     }
+  }
+
+  /// The log-probs of the tokens that are in no slot.
+  template <class S>
+  static Row<S> unlisted(const Row<S>& l, const std::vector<std::int64_t>& tokens) {
+    Row<S> rest(l.size() - slots(tokens));
+    for (std::int64_t v = 0, at = 0; v < l.size(); ++v) {
+      if (!listed(tokens, v)) rest[at++] = l[v];
+    }
+    return rest;
+  }
+
+  /// The row with what the live slots have in the places of their tokens.
+  template <class S>
+  static Row<S> spread(const Row<S>& by_slot, const std::vector<std::int64_t>& tokens, Row<S> row) {
+    Eigen::Index at = 0;
+    for (const std::int64_t token : tokens) {
+      if (token >= 0) row[token] = by_slot[at++];
+    }
+    return row;
   }
 
   static Eigen::Index slots(const std::vector<std::int64_t>& tokens) {
@@ -176,9 +208,29 @@ struct SparseJsd {
       const S bounded = minimum(mass, floor);
       const S less = expm1(bounded);
       entries[n] = log(-less);
+      least = log(-expm1(floor));
       // The derivative of expm1 is exp, which a backward makes of what it has: expm1 + 1.
       const S power = wider(S(exp(bounded)), S(less + constant<S>(1.0L)));
-      slope = -(power / -less) * at_most(mass, floor);
+      passes = at_most(mass, floor);
+      slope = -(power / -less) * passes;
+    }
+
+    /// The tail may be the sum of what is not listed, which is what is left of 1.
+    void may_add_up(const Row<S>& rest) {
+      adds_up = tail && rest.size() > 0;
+      if (!adds_up) return;
+      const LogSumExp<S> whole = log_sum_exp(rest);
+      left = value_of(whole.shift) == -INFINITY ? whole.shift : whole.shift + whole.log_sum;
+      entries[n] = wider(entries[n], maximum(left, least));
+    }
+
+    /// What each token has of such a sum, listed ones having nothing.
+    Row<S> shares_of_tail(const Row<S>& l, const std::vector<std::int64_t>& tokens) const {
+      Row<S> result = zero_row<S>(l.size());
+      for (Eigen::Index v = 0; v < l.size(); ++v) {
+        if (!listed(tokens, v) && value_of(l[v]) != -INFINITY) result[v] = exp(l[v] - left);
+      }
+      return result;
     }
 
     /// From the slope by entry to the slope by support log-prob.
@@ -192,10 +244,11 @@ struct SparseJsd {
       return result;
     }
 
-    bool tail;
+    bool tail, adds_up = false;
     Eigen::Index n;
     Row<S> entries;
-    S mass = S(0), slope = S(0);
+    S mass = S(0), slope = S(0), passes = S(0);
+    S least = S(0), left = S(0);  ///< the least tail, and the sum of what is not listed
     Row<S> share;
   };
 };

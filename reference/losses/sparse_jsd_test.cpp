@@ -156,6 +156,20 @@ TEST(SparseJsd, TakesTheTailsSlopeForOneThatABackwardMakesOfExpm1) {
   }
 }
 
+TEST(SparseJsd, MayAddUpItsTailOfTheTokensThatAreNotListed) {
+  // The tail has all but 1e-6, and a sum of nearly 1 rounds at that size: beside it the share of
+  // what is not listed, less its probability, is nearly 0.
+  Case c = listed_second(-14.0);
+  c.batch.at("support_token").set(0, 0.0);
+  c.batch.at("student_logits").set(0, -14.0);
+  c.batch.at("student_logits").set(1, 0.0);
+  const auto error = [&](std::string_view form) {
+    return OneToken(c, plain_arithmetic(Dtype::f32, form)).gradient.err;
+  };
+  EXPECT_GT(error(""), 10.0 * error(kShiftedForm));
+  EXPECT_LT(error(""), 8.0 * unit_roundoff(Dtype::f32));
+}
+
 TEST(SparseJsd, LetsNothingFlowToAListedTokenThatIsImpossible) {
   const auto check = [](const Problem& problem, const std::set<std::int64_t>& entries) {
     ASSERT_EQ(problem.outputs.at(2).name, "gradient.student_logits");
