@@ -224,19 +224,6 @@ inline bool may_overflow(const Tracked& a, const Tracked& b) {
   return !(tracking::most(a) * tracking::most(b) <= tracking::largest);
 }
 
-/// The mean of those positions that count, which an implementation may make of the mean of all, the
-/// others being zeros, of which they are so many times fewer: what that lost to underflow grows.
-template <class S>
-S made_of_mean_of_all(const S& mean, double /*times*/) {
-  return mean;
-}
-
-inline Tracked made_of_mean_of_all(Tracked mean, double times) {
-  if (mean.is_exact_zero() || tracking::is_stored_infinity(mean)) return mean;
-  mean.err += times * tracking::current->eta;
-  return mean;
-}
-
 /// A result of a step of several parts, be they ranks or micro-batches: one of them may have it
 /// all, and whatever it is made of, as many times as there are parts, before the average makes it
 /// what it is.

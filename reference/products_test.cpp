@@ -370,15 +370,6 @@ TEST_F(Products, OfAMatrixMayHaveAFactorThatWasDividedBefore) {
   EXPECT_GT(multiplied(stored(1e-10), stored(1e38), stored(0.1)).peak, max_finite(Dtype::f32));
 }
 
-TEST_F(Products, OfWhatAMeanOfAllHasLostGrowWithTheMeanOfThoseThatCount) {
-  const float x = 3.0F * std::numeric_limits<float>::denorm_min();
-  const double error = std::fabs(double{x / 5.0F * 5.0F} - double{x});
-  const Tracked mean = stored(1.0) * stored(x);
-  EXPECT_GT(error, kThreshold * mean.err);
-  EXPECT_LE(error, kThreshold * made_of_mean_of_all(mean, 5.0).err);
-  EXPECT_TRUE(made_of_mean_of_all(stored(0.0), 5.0).is_exact_zero());
-}
-
 TEST(ProductsOfPlainNumbers, AreWhatTheyAre) {
   const Real infinity = kInfinity;
   EXPECT_EQ(product(2.0L, 3.0L), 6.0L);

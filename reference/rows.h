@@ -137,16 +137,6 @@ Row<S> log_softmax(const Row<S>& x, bool shifted_form) {
   return log_softmax(x, log_sum_exp(x), shifted_form);
 }
 
-/// The wider charge of two forms of one value: for a form that is not declared.
-template <class S>
-S wider(const S& a, const S& /*b*/) {
-  return a;
-}
-
-inline Tracked wider(const Tracked& a, const Tracked& b) {
-  return {a.v, std::max(a.err, b.err), std::max(a.peak, b.peak), std::max(a.half, b.half)};
-}
-
 /// A number made of a row, and its gradient by each entry, times what comes from above.
 template <class S>
 struct RowFunction {

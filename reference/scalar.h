@@ -65,6 +65,16 @@ S straight_through(const S& forward, const S& /*backward*/) {
   return forward;
 }
 
+/// The wider charge of two forms of one value: for a form that is not declared.
+template <class S>
+S wider(const S& a, const S& /*b*/) {
+  return a;
+}
+
+inline Tracked wider(const Tracked& a, const Tracked& b) {
+  return {a.v, std::max(a.err, b.err), std::max(a.peak, b.peak), std::max(a.half, b.half)};
+}
+
 /// The result of a stage at which the arithmetic may store (rule B1).
 template <class S>
 S store(Stage /*stage*/, const S& a) {

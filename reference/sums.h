@@ -144,4 +144,17 @@ class Sum<Tracked> {
   Tracked infinities_;
 };
 
+/// The mean of those positions that count, which an implementation may make of the mean of all, the
+/// others being zeros, of which they are so many times fewer: what that lost to underflow grows.
+template <class S>
+S made_of_mean_of_all(const S& mean, double /*times*/) {
+  return mean;
+}
+
+inline Tracked made_of_mean_of_all(Tracked mean, double times) {
+  if (mean.is_exact_zero() || tracking::is_stored_infinity(mean)) return mean;
+  mean.err += times * tracking::current->eta;
+  return mean;
+}
+
 }  // namespace lossgate::reference

@@ -240,5 +240,17 @@ TEST_F(TrackedSum, MayBeAddedUpByAnotherRule) {
   EXPECT_DOUBLE_EQ(sum.value().err, std::expm1(99.0 * 0x1p-8) * 100.0 + kU * 100.0);
 }
 
+TEST(MeanOfAll, HasLostToUnderflowWhatGrowsWithTheMeanOfThoseThatCount) {
+  const Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(arithmetic);
+  const float x = 3.0F * std::numeric_limits<float>::denorm_min();
+  const double error = std::fabs(double{x / 5.0F * 5.0F} - double{x});
+  const Tracked mean{x, 0.0, x, 0.0};
+  EXPECT_GT(error, 0.0);
+  EXPECT_LE(error, kThreshold * made_of_mean_of_all(mean, 5.0).err);
+  EXPECT_LT(made_of_mean_of_all(mean, 5.0).err, 10.0 * x);
+  EXPECT_TRUE(made_of_mean_of_all(Tracked{}, 5.0).is_exact_zero());
+}
+
 }  // namespace
 }  // namespace lossgate::reference

@@ -80,6 +80,10 @@ LOSSGATE_LANEWISE Lanes clamp(const Lanes& a, const Lanes& low, const Lanes& hig
       inside, [&] { return a; }, [&] { return minimum(maximum(a, low), high); });
 }
 
+LOSSGATE_LANEWISE Lanes wider(const Lanes& a, const Lanes& b) {
+  return {a.v, larger(a.err, b.err), larger(a.peak, b.peak), larger(a.half, b.half)};
+}
+
 LOSSGATE_LANEWISE Lanes absolute(const Lanes& a) {
   return {size_of_each(a.v), a.err, a.peak, a.half};
 }

@@ -117,11 +117,6 @@ LOSSGATE_LANEWISE Mask may_overflow(const Lanes& a, const Lanes& b) {
   return {};
 }
 
-LOSSGATE_LANEWISE Lanes made_of_mean_of_all(Lanes mean, double times) {
-  mean.err += or_zero(~mean.is_exact_zero(), all_lanes(times * lanes::scope->eta));
-  return mean;
-}
-
 LOSSGATE_LANEWISE Lanes averaged_over_parts(Lanes a, std::int64_t parts) {
   if (parts <= 1) return a;
   const auto times = static_cast<double>(parts);

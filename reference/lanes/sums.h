@@ -97,4 +97,13 @@ class Sum<Lanes> {
   Mask terms_ = {};
 };
 
+inline namespace LOSSGATE_LANES_NAMESPACE {
+
+LOSSGATE_LANEWISE Lanes made_of_mean_of_all(Lanes mean, double times) {
+  mean.err += or_zero(~mean.is_exact_zero(), all_lanes(times * lanes::scope->eta));
+  return mean;
+}
+
+}  // namespace LOSSGATE_LANES_NAMESPACE
+
 }  // namespace lossgate::reference

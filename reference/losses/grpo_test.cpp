@@ -32,5 +32,28 @@ TEST(Grpo, LetsAWeightRoundATinyAdvantageBeforeAllElseComes) {
   }
 }
 
+TEST(Grpo, MayTakeASequencesWeightFromTheDifferenceOfItsMeansWhereNoFormIsDeclared) {
+  constexpr std::int64_t kTokens = 5;
+  Case c = zero_case(*find_signature("grpo"), 1, kTokens);
+  c.spec.reduction = Reduction::sum;
+  c.spec.set("level", std::string("sequence"));
+  c.spec.set("kl_penalty", 0.0);
+  float current = 0.0F, old = 0.0F;
+  for (std::int64_t t = 0; t < kTokens; ++t) {
+    const float own = -108.0F - 0.37F * static_cast<float>(t), before = own * (1.0F + 0x1p-20F);
+    c.batch.at("mask").set(t, 1.0);
+    c.batch.at("advantage").set(t, 1.0);
+    c.batch.at("log_prob").set(t, own);
+    c.batch.at("old_log_prob").set(t, before);
+    current += own;
+    old += before;
+  }
+  const double actual = -std::exp(current / 5.0F - old / 5.0F);
+  const Tracked term = OneToken(c, plain_arithmetic(Dtype::f32, "")).term;
+  const double error = std::fabs(actual - static_cast<double>(term.v));
+  EXPECT_LE(error, kThreshold * term.err);
+  EXPECT_GT(error, kThreshold * OneToken(c, plain_arithmetic(Dtype::f32, kK3Forms[0])).term.err);
+}
+
 }  // namespace
 }  // namespace lossgate::reference

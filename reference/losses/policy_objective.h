@@ -99,13 +99,20 @@ class PolicyObjective {
 
   S row_count(std::int64_t s) const { return constant<S>(static_cast<Real>(in_.row_tokens(s))); }
 
-  /// exp of the clamped mean log-ratio, with its derivative with respect to that mean.
+  /// exp of the clamped mean log-ratio, with its derivative with respect to that mean, which may be
+  /// the difference of two means.
   Term<S> sequence_weight(std::int64_t s, const std::vector<S>& log_prob) const {
-    Sum<S> sum = in_.row_sum();
+    Sum<S> sum = in_.row_sum(), current = in_.row_sum(), old = in_.row_sum();
     for (std::int64_t t = 0; t < in_.tokens(); ++t) {
-      if (in_.valid(s, t)) sum.add(log_ratio(s, t, log_prob[static_cast<std::size_t>(t)]));
+      if (!in_.valid(s, t)) continue;
+      const S& own = log_prob[static_cast<std::size_t>(t)];
+      sum.add(log_ratio(s, t, own));
+      current.add(own);
+      old.add(old_log_prob_(s, t));
     }
-    return importance_(sum.value() / row_count(s));
+    const S count = row_count(s), mean = sum.value() / count;
+    if (!in_.undeclared()) return importance_(mean);
+    return importance_(wider(mean, S(current.value() / count - old.value() / count)));
   }
 
   const Inputs<S>& in_;

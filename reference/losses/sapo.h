@@ -88,9 +88,14 @@ struct Sapo {
    private:
     TokenTerm<S> open(const Term<S>& w, const S& advantage, const S& upstream, const S& weight,
                       const S& scale) const {
-      const S gate = sigmoid(tau_ * (w.value - one_));
+      const S gap = w.value - one_, gate = sigmoid(tau_ * gap);
+      // Of an expm1, whose derivative a backward makes of what it has: expm1 + 1.
+      const S slope = choose(
+          value_of(w.slope) == 0, [&] { return w.slope; },
+          [&] { return wider(w.slope, S(gap + one_)); });
       return {-product(advantage, scale, gate), -product(weight, advantage, scale, gate),
-              through(w, upstream, weight, -advantage, scale, tau_, gate, one_ - gate)};
+              through(Term<S>{w.value, slope}, upstream, weight, -advantage, scale, tau_, gate,
+                      one_ - gate)};
     }
 
     /// Where g (1 - g) w, which is below exp(-z) (1 + z / tau), is no number of any format.

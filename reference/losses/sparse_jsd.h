@@ -18,15 +18,13 @@ namespace lossgate::reference {
 ///   jensen_shannon of the entries, reduced over positions whose label is not -100.
 /// Shapes: student_logits [sequences, tokens, vocab]; support_token and teacher_log_prob
 ///   [sequences, tokens, support]; label [sequences, tokens]. Units: nats.
-/// Gradient: for student_logits, through tail or renormalisation and the softmax. Zero where
-/// masked;
+/// Gradient: for student_logits, through tail or renormalisation, and softmax. Zero where masked;
 ///   nothing flows through the tail where its floor holds. Without a tail nothing depends on a
 ///   logit that is not listed.
 /// Contract: at positions that count, teacher_log_prob must be finite where beta > 0; anything else
 ///   is refused, naming sequence and token. For beta = 0 a missing entry is -infinity.
 /// Error: the padding sentinel -infinity goes through tail and divergence to 0 times infinity in
-/// the
-///   backward if it is masked afterwards; 1 - exp(L) cancels for L near 0.
+///   the backward if it is masked afterwards; 1 - exp(L) cancels for L near 0.
 /// Source: huggingface/trl#5594, `_compute_server_sparse_top_1_divergence_loss`.
 struct SparseJsd {
   static LossSignature signature() {
@@ -86,7 +84,8 @@ struct SparseJsd {
     const std::int64_t vocab = in.extent(Axis::vocab), support = in.extent(Axis::support);
     const S temperature = in.option("temperature");
     const auto beta = static_cast<Real>(in.spec().number("beta"));
-    const bool shifted = in.form(kShiftedForm), once = in.form(kOnceForm);
+    const bool shifted = in.form(kShiftedForm), once = in.form(kOnceForm),
+               undeclared = in.undeclared();
     Sum<S> loss = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
@@ -107,29 +106,23 @@ struct SparseJsd {
         }
         Entries<S> student_entries(in, p);
         const Entries<S> teacher_entries(in, q);
-        if (in.undeclared()) student_entries.may_add_up(unlisted(l, tokens));
-        const Row<S>&of_student = student_entries.entries, &of_teacher = teacher_entries.entries;
-        const Divergence<S> d = once ? jensen_shannon_once(of_student, of_teacher, beta)
-                                     : jensen_shannon(of_student, of_teacher, beta);
+        if (undeclared) student_entries.may_add_up(unlisted(l, tokens));
+        const auto divergence = once ? &jensen_shannon_once<S> : &jensen_shannon<S>;
+        const Divergence<S> d = divergence(student_entries.entries, teacher_entries.entries, beta);
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
         per_token(store(Stage::per_token, d.value), s, t);
         loss.add(weight * d.value);
         if (!gradient.wanted()) continue;
         const Row<S> slope = d.scaled(scale);
-        Row<S> whole = log_softmax_gradient(
-            l, spread(student_entries.back(slope), tokens, zero_row<S>(vocab)), in.undeclared());
+        const auto back = [&](const Row<S>& g) { return log_softmax_gradient(l, g, undeclared); };
+        Row<S> whole = back(spread(student_entries.back(slope), tokens, vocab));
         if (student_entries.adds_up) {
           // What is off in the tail's slope comes into its tokens, and leaves them again.
-          const Row<S> of_tail =
-                           log_softmax_gradient(l, student_entries.shares_of_tail(l, tokens), true),
-                       of_listed =
-                           log_softmax_gradient(l, spread(slope, tokens, zero_row<S>(vocab)), true);
           const S by_tail = slope[slope.size() - 1] * student_entries.passes;
-          for (std::int64_t v = 0; v < vocab; ++v) {
-            whole[v] = wider(whole[v], of_listed[v] + by_tail * of_tail[v]);
-          }
+          const Row<S> of_tail = back(student_entries.shares_of_tail(l, tokens)) * by_tail;
+          widen(whole, Row<S>(back(spread(slope, tokens, vocab)) + of_tail));
         }
-        if (in.undeclared()) charge_shift(x, whole);
+        if (undeclared) charge_shift(x, whole);
         for (std::int64_t v = 0; v < vocab; ++v) {
           gradient(in.gradient(through_temperature(whole[v], temperature, in.upstream())), s, t, v);
         }
@@ -175,9 +168,11 @@ struct SparseJsd {
     return rest;
   }
 
-  /// The row with what the live slots have in the places of their tokens.
+  /// What the live slots have in the places of their tokens.
   template <class S>
-  static Row<S> spread(const Row<S>& by_slot, const std::vector<std::int64_t>& tokens, Row<S> row) {
+  static Row<S> spread(const Row<S>& by_slot, const std::vector<std::int64_t>& tokens,
+                       std::int64_t vocab) {
+    Row<S> row = zero_row<S>(vocab);
     Eigen::Index at = 0;
     for (const std::int64_t token : tokens) {
       if (token >= 0) row[token] = by_slot[at++];
@@ -217,8 +212,7 @@ struct SparseJsd {
 
     /// The tail may be the sum of what is not listed, which is what is left of 1.
     void may_add_up(const Row<S>& rest) {
-      adds_up = tail && rest.size() > 0;
-      if (!adds_up) return;
+      if (adds_up = tail && rest.size() > 0; !adds_up) return;
       const LogSumExp<S> whole = log_sum_exp(rest);
       left = value_of(whole.shift) == -INFINITY ? whole.shift : whole.shift + whole.log_sum;
       entries[n] = wider(entries[n], maximum(left, least));
@@ -247,8 +241,8 @@ struct SparseJsd {
     bool tail, adds_up = false;
     Eigen::Index n;
     Row<S> entries;
-    S mass = S(0), slope = S(0), passes = S(0);
-    S least = S(0), left = S(0);  ///< the least tail, and the sum of what is not listed
+    S mass = S(0), slope = S(0);
+    S passes = S(0), least = S(0), left = S(0);  ///< the tail's clamp, and sum of its tokens
     Row<S> share;
   };
 };
