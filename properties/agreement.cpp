@@ -97,7 +97,8 @@ class Judge {
     const double distance =
         std::isfinite(actual) ? static_cast<double>(std::fabs(actual - expected.v)) : kInfinity;
     const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
-    const auto [exempt, scaled, allowed] = allowance(formats, expected, exact);
+    const auto [exempt, scaled, allowed] = allowance(
+        formats, exact ? correctly_rounded(expected, comparison_.arithmetic.flush) : expected);
     ++compared_;
     // An infinity that stands in the input is exact, and no moderate number is near it. One that
     // Real or double overflowed to has an infinite bound: nothing is said.
@@ -153,8 +154,8 @@ bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
   return must_be_finite(Formats(output, arithmetic.compute), expected);
 }
 
-double allowed_error(const OutputInfo& output, const Tracked& expected, bool exact) {
-  return allowance(Formats(output), expected, exact).allowed;
+double allowed_error(const OutputInfo& output, const Tracked& expected) {
+  return allowance(Formats(output), expected).allowed;
 }
 
 Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t index) {
@@ -173,8 +174,7 @@ Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t in
 
 double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,
                         const Tracked& expected) {
-  const auto [exempt, scaled, allowed] =
-      allowance(Formats(output, arithmetic.compute), expected, false);
+  const auto [exempt, scaled, allowed] = allowance(Formats(output, arithmetic.compute), expected);
   return exempt + kThreshold * scaled;
 }
 

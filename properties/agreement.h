@@ -24,9 +24,8 @@ bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,
                     const reference::Tracked& expected);
 
 /// The error allowed to a stored entry, storage included (rule B3): a distance beyond `half` is
-/// wrong from kThreshold times this on. `exact` entries must be correctly rounded.
-double allowed_error(const OutputInfo& output, const reference::Tracked& expected,
-                     bool exact = false);
+/// wrong from kThreshold times this on.
+double allowed_error(const OutputInfo& output, const reference::Tracked& expected);
 
 /// How far a stored entry of such an arithmetic may lie from the expectation before it is wrong.
 double largest_accepted(const Arithmetic& arithmetic, const OutputInfo& output,

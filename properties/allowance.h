@@ -45,19 +45,25 @@ auto must_be_finite(const reference::Formats& formats, const Expected& expected)
                                      (expected.peak <= formats.largest_computed));
 }
 
+/// The expectation of what must be correctly rounded: all that may be off is what a flush takes.
+template <class Expected = reference::Tracked>
+Expected correctly_rounded(Expected expected, double flush) {
+  expected.err = std::min<double>(expected.err, flush);
+  return expected;
+}
+
 /// What is allowed without a ratio, what with one, and both together (rule B3).
 template <class Number = double>
 struct Allowance {
   Number exempt, scaled, allowed;
 };
 
-/// Of an expectation that is no exact zero. `exact` entries must be correctly rounded.
+/// Of an expectation that is no exact zero.
 template <class Expected = reference::Tracked>
-auto allowance_unless_zero(const reference::Formats& formats, const Expected& expected,
-                           bool exact) {
+auto allowance_unless_zero(const reference::Formats& formats, const Expected& expected) {
   // At a kink the largest right answer is stored, too.
   const auto largest = magnitude_of(expected) + expected.half;
-  const auto scaled = exact ? decltype(largest){} : expected.err;
+  const auto scaled = expected.err;
   const auto allowed = scaled + formats.storage_error(largest);
   using Number = std::remove_const_t<decltype(allowed)>;
   if (!formats.narrows) return Allowance<Number>{expected.half, allowed, allowed};
@@ -67,9 +73,9 @@ auto allowance_unless_zero(const reference::Formats& formats, const Expected& ex
 
 /// A zero that nothing can move is stored as it is.
 template <class Expected = reference::Tracked>
-Allowance<> allowance(const reference::Formats& formats, const Expected& expected, bool exact) {
+Allowance<> allowance(const reference::Formats& formats, const Expected& expected) {
   if (expected.is_exact_zero()) return {0.0, 0.0, 0.0};
-  return allowance_unless_zero(formats, expected, exact);
+  return allowance_unless_zero(formats, expected);
 }
 
 }  // namespace lossgate::properties

@@ -41,7 +41,7 @@ class Count {
   /// Which of these do; none that is not finite.
   Mask add(const Formats& formats, Doubles actual, const Lanes& x) {
     const Doubles open = kFilterSlack * x.err;  // of the value, of the half-width and of its store
-    const auto [exempt, scaled, allowed] = allowance_unless_zero(formats, x, false);
+    const auto [exempt, scaled, allowed] = allowance_unless_zero(formats, x);
     const Doubles excess = size_of_each(actual - x.v) - exempt + 3.0 * open;
     const Doubles bound = kThreshold * allowed, value = size_of_each(x.v);
     const Mask zero = x.is_exact_zero(), bounded = ~zero & (allowed > 0.0);

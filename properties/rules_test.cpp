@@ -141,6 +141,22 @@ TEST(RuleB2, AnUnderflowedWeightKeepsTheSmallestNumberAsItsError) {
   EXPECT_EQ(check("reference_agreement", fake_grpo(), c).verdict, Verdict::held);
 }
 
+TEST(RuleB1, AnIdentityMayLoseASubnormalInputWhereTheArithmeticFlushesIt) {
+  Case c = on_policy_case(1, 1);
+  c.spec.set("kl_penalty", 0.0);
+  put(c, "advantage", 0, 0, 7e-44);
+  impl::Implementation flushes = fake_grpo();
+  flushes.evaluate = [plain = flushes.evaluate](const LossSignature& signature, const Case& given) {
+    Case read = given;
+    put(read, "advantage", 0, 0, 0.0);
+    return plain(signature, read);
+  };
+  flushes.arithmetic = [](Dtype) { return single(); };
+  EXPECT_EQ(check("on_policy_identity", flushes, c).verdict, Verdict::violated);
+  flushes.arithmetic = [](Dtype) { return with_subnormals_flushed(single()); };
+  EXPECT_EQ(check("on_policy_identity", flushes, c).verdict, Verdict::vacuous);
+}
+
 TEST(RuleB2, ASelectedZeroAnnihilatesAndAFactorOfOneRoundsNothing) {
   EXPECT_TRUE(expected(one_token(200.0, 0.0), "gradient.log_prob", 0).is_exact_zero());
   const Case c = on_policy_case(1, 1);  // weight 1 / 1, importance 1
