@@ -31,6 +31,12 @@ SumRule rule_of(const DeclaredSum& declared, double roundoff) {
           .width = declared.width};
 }
 
+/// The order in which PyTorch's log_softmax, cross_entropy and their backwards add up on a CPU: one
+/// running sum in each lane of 32 bytes, f32 in place of anything narrower.
+DeclaredSum sum_of_log_softmax(Dtype compute) {
+  return {SumOrder::lanes, compute == Dtype::f64 ? 4.0 : 8.0, {}};
+}
+
 }  // namespace
 
 const std::vector<std::pair<std::string_view, Stage>>& stage_words() {
@@ -59,7 +65,8 @@ Arithmetic arithmetic_of(const DeclaredArithmetic& declared, Dtype stored) {
     const Dtype in = format.value_or(stored);
     arithmetic.stage(stage) = {.roundoff = unit_roundoff(in), .eta = min_subnormal(in)};
   }
-  if (declared.sum) arithmetic.sum = rule_of(*declared.sum, arithmetic.roundoff);
+  arithmetic.sum =
+      rule_of(declared.sum.value_or(sum_of_log_softmax(arithmetic.compute)), arithmetic.roundoff);
   if (declared.matmul) arithmetic.matmul = rule_of(*declared.matmul, arithmetic.roundoff);
   arithmetic.math.exp_slope = declared.exp_slope;
   return declared.subnormals_flushed ? with_subnormals_flushed(arithmetic) : arithmetic;

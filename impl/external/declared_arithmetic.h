@@ -22,7 +22,8 @@ struct DeclaredSum {
 };
 
 /// How a function says that it computes: [subject.arithmetic] of a lossgate.toml. What is not said
-/// is PyTorch's: every operation in the fields' format, sums pairwise, nothing stored on the way.
+/// is PyTorch's: every operation in the fields' format, sums at worst in the lanes of a register, as
+/// those of log_softmax, nothing stored on the way.
 struct DeclaredArithmetic {
   Format compute = {};    ///< of intermediates
   std::string form = {};  ///< of the loss's forms; empty: undeclared, the widest counts

@@ -8,9 +8,13 @@
 namespace lossgate::impl {
 namespace {
 
-TEST(DeclaredArithmetic, UnsaidIsPlainInTheFormatOfTheFields) {
+TEST(DeclaredArithmetic, UnsaidIsPlainInTheFormatOfTheFieldsButForSumsInLanes) {
   for (const Dtype stored : {Dtype::f64, Dtype::f32, Dtype::bf16}) {
-    EXPECT_EQ(arithmetic_of({}, stored), plain_arithmetic(stored, ""));
+    Arithmetic arithmetic = arithmetic_of({}, stored);
+    // 4,096 terms in registers of 32 bytes, and the lanes of one among themselves.
+    EXPECT_EQ(arithmetic.sum.growth(4096.0), stored == Dtype::f64 ? 1026.0 : 515.0);
+    arithmetic.sum = plain_arithmetic(stored, "").sum;
+    EXPECT_EQ(arithmetic, plain_arithmetic(stored, ""));
   }
   EXPECT_TRUE(toml_lines({}).empty());
 }
