@@ -59,7 +59,7 @@ void add_concessions(const DeclaredArithmetic& plain, Dtype compute, Dtype store
     for (const Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token}) {
       with([&](auto& a) { a.stages = {{stage, in}, {Stage::gradient, in}}; });
     }
-    with([&](auto& a) { a.sum = DeclaredSum{SumOrder::pairwise, 1.0, in}; });
+    with([&](auto& a) { a.sum = DeclaredSum{SumOrder::pairwise, 1.0, format}; });
   }
 }
 
@@ -161,8 +161,9 @@ class Observations {
   double same_share(Change&& change) {
     std::int64_t same = 0, all = 0;
     for (const Seen& one : seen_) {
-      const Case changed = with_fields(one.study->whole(), change);
-      const LossResult result = subject_.evaluate(brought_.loss.signature, changed);
+      const auto changed = with_fields(one.study->whole(), change);
+      if (!changed) continue;
+      const LossResult result = subject_.evaluate(brought_.loss.signature, *changed);
       if (malformed(*one.study, result)) continue;
       for (const OutputInfo& output : one.study->outputs()) {
         const Tensor& before = *one.actual.find(output.name);
@@ -177,16 +178,21 @@ class Observations {
     return all == 0 ? 0.0 : static_cast<double>(same) / static_cast<double>(all);
   }
 
+  /// The case with other fields; nothing where none of them is another number.
   template <class Change>
-  Case with_fields(Case c, Change&& change) const {
+  std::optional<Case> with_fields(Case c, Change&& change) const {
+    bool other = false;
     for (const Field& field : brought_.loss.signature.fields) {
       Tensor& tensor = c.batch.at(field.name);
       if (field.role != Role::differentiable || !is_float(tensor.dtype)) continue;
       for (std::int64_t i = 0; i < tensor.size(); ++i) {
-        if (std::isfinite(tensor.at(i))) tensor.set(i, change(tensor.at(i)));
+        const double before = tensor.at(i);
+        if (!std::isfinite(before)) continue;
+        tensor.set(i, change(before));
+        other |= tensor.at(i) != before;
       }
     }
-    return c;
+    return other ? std::optional(std::move(c)) : std::nullopt;
   }
 
   const Brought& brought_;

@@ -151,6 +151,11 @@ arithmetic() {
   grep -q 'proposal: .subject.arithmetic' stdout && fail "a fault is explained away: $(cat stdout)"
   gate 1 'reference_agreement VIOLATED'
   grep -q 'advice' stdout && fail "a fault is explained away: $(cat stdout)"
+  # Rounding says nothing where it changes no field.
+  bring scaled_by_a_millionth_less
+  sed -i 's/^loss = .*/loss = "advantage_scaling"/; /^reductions/d; s/^options.*/options = { normalisation = "token_mean" }/' lossgate.toml
+  expect 0 'no declaration of its arithmetic explains that' check
+  grep -q 'proposal' stdout && fail "a fault is explained away: $(cat stdout)"
 }
 
 # SIGNATURE FUNCTION LINES...: a lossgate.toml for a loss with a signature of its own.

@@ -174,3 +174,8 @@ def divergence_from_mixture(student_logits, teacher_logits, label):
                         for x in (student_logits, teacher_logits))
     mixture = torch.logaddexp(student, teacher) - 0.6931471805599453
     return torch.where(valid, student.exp() * (student - mixture), 0.0).sum()
+
+
+def scaled_by_a_millionth_less(advantage, mask, total_tokens):
+    """Advantages alone, of which none is differentiable."""
+    return torch.where(mask.bool(), advantage, 0.0) / (max(total_tokens, 1) + 1e-6)
