@@ -27,7 +27,7 @@ constexpr Share<int> kTokensAlone[] = {
 constexpr Share<int> kVocab[] = {
     {2, {1, 3, 1}},    {3, {1, 3, 1}},    {5, {2, 1, 1}},     {16, {3, 1, 1}},  {17, {1, 3, 1}},
     {32, {2, 1, 1}},   {33, {1, 2, 1}},   {100, {1, 1, 1}},   {257, {0, 1, 2}}, {1000, {0, 1, 2}},
-    {1024, {0, 0, 1}}, {4099, {0, 1, 2}}, {32003, {0, 0, 1}},
+    {1024, {0, 0, 1}}, {4099, {0, 1, 2}}, {32771, {0, 0, 1}},
 };
 
 /// Whether the loss has rows of numbers at its positions.
@@ -50,6 +50,7 @@ std::int64_t draw_extent(Axis axis, bool rows, Temper temper, Choices& choices) 
     case Axis::hidden:
       return choices.integer(1, temper == Temper::extreme ? 65 : 9);
     case Axis::support:
+      return choices.integer(1, temper == Temper::extreme ? 9 : 4);
     case Axis::responses:
       return choices.integer(1, 4);
     case Axis::bytes:
