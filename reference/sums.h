@@ -90,6 +90,7 @@ class Sum<Tracked> {
     err_ += term.err;
     half_ += term.half;
     peak_ = std::max(peak_, term.peak);
+    open_ |= tracking::is_open(term);
     terms_ += 1.0;
   }
 
@@ -129,7 +130,7 @@ class Sum<Tracked> {
     const double err =
         err_ + tracking::product(compounded(growth * rule.roundoff), magnitudes_ + err_) + rounding;
     const double partial = tracking::most(std::max(positive_, negative_), err, half_);
-    return tracking::finish(v, err, std::max(peak_, partial), half_);
+    return tracking::as_open(tracking::finish(v, err, std::max(peak_, partial), half_), open_);
   }
 
   /// (1 + u)^n - 1, given n u: thousands of additions in a 16-bit format compound, on what was
@@ -141,6 +142,7 @@ class Sum<Tracked> {
   const SumRule* rule_;
   double magnitudes_ = 0.0, positive_ = 0.0, negative_ = 0.0;
   double err_ = 0.0, half_ = 0.0, peak_ = 0.0, terms_ = 0.0;
+  bool open_ = false;
   Tracked infinities_;
 };
 

@@ -78,6 +78,13 @@ inline double most(const Tracked& a) { return most(magnitude(a.v), a.err, a.half
 /// sign. What the same magnitudes add up to in double may differ by their roundings.
 inline bool is_its_own_peak(const Tracked& a) { return a.peak <= most(a) * (1.0 + 0x1p-30); }
 
+/// A result whose sign is open where an operand's is, which beyond the format had either.
+inline Tracked as_open(Tracked result, bool operand_is_open) {
+  if (operand_is_open) result.peak = std::max(result.peak, most(result) * (1.0 + 0x1p-20));
+  return result;
+}
+inline bool is_open(const Tracked& a) { return a.peak > largest && !is_its_own_peak(a); }
+
 /// The result v of an operation on a stored infinity, which takes up the other operand's error. The
 /// peak is that of finite operands: where one of them overflows, infinities meet.
 inline Tracked from_infinity(Real v, const Tracked& a, const Tracked& b) {
@@ -213,8 +220,10 @@ inline bool is_unit(const Tracked& a) {
   // all rounding.
   const double err = (ma + a.half) * b.err + (mb + b.half) * a.err + kThreshold * a.err * b.err +
                      current->roundoff * (mv + half) + current->eta + overflowing_factor(a, b, v);
-  return {v, or_infinity(err), or_infinity(std::max({a.peak, b.peak, most(mv, err, half)})),
-          or_infinity(half)};
+  const Tracked result = {v, or_infinity(err),
+                          or_infinity(std::max({a.peak, b.peak, most(mv, err, half)})),
+                          or_infinity(half)};
+  return result.peak <= largest ? result : as_open(result, is_open(a) || is_open(b));
 }
 
 inline Tracked operator/(const Tracked& a, const Tracked& b) {

@@ -109,6 +109,21 @@ TEST_F(TrackedTest, AProductAndASumOfOneSignAreTheirOwnPeaks) {
   EXPECT_FALSE(tracking::is_its_own_peak(computed(3.0L, 0.0) - computed(2.0L, 0.0)));
 }
 
+TEST_F(TrackedTest, WhatOverflowedOnTheWayLeavesTheSignOpenHoweverLargeTheResult) {
+  const double beyond = 2.0 * tracking::largest;
+  const Tracked fits{1e38L, 0.0, beyond, 0.0}, other = stored(1e38);
+  EXPECT_FALSE(tracking::is_its_own_peak(fits));
+  Sum<Tracked> sum(2);
+  sum.add(fits);
+  sum.add(stored(3e38) * stored(100.0));
+  for (const Tracked& larger : {fits * stored(-100.0), stored(100.0) * fits, sum.value()}) {
+    EXPECT_GT(tracking::magnitude(larger.v), beyond);
+    EXPECT_FALSE(tracking::is_its_own_peak(larger));
+  }
+  EXPECT_TRUE(tracking::is_its_own_peak(other * stored(100.0)));
+  EXPECT_TRUE(tracking::is_its_own_peak((other * stored(100.0)) * stored(100.0)));
+}
+
 TEST_F(TrackedTest, ProductsOfFactorsWithoutADigitAreBoundedByTheirErrors) {
   // |fl(x) fl(y)| can be err_x err_y where x and y are 0, or nearly.
   const Tracked nothing = computed(1e-12L, 1e-6);
