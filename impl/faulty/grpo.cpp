@@ -33,6 +33,11 @@ Implementation scaled_implementation(std::string name,
   };
   Implementation i = implementation(std::move(name), step, {.prepare = prepare});
   i.source = {"impl/faulty/advantage_scaling.cpp", 1};
+  i.arithmetic = [own = i.arithmetic](Dtype dtype) {
+    Arithmetic arithmetic = own(dtype);
+    arithmetic.compute = Dtype::f64;  // in range alone: each part leaves its results in f32
+    return arithmetic;
+  };
   i.unsupported = [](const Case& c) -> std::optional<std::string> {
     if (c.batch.at("log_prob").dtype != Dtype::f64) return std::nullopt;
     return "scaled advantages need a wider format than the fields";
