@@ -128,9 +128,10 @@ class EagerSparseJsd {
   /// The log-probs of the tokens that no slot has.
   Row unlisted(std::int64_t at, const Row& log_probs) const {
     Row rest;
+    const std::vector<std::int64_t> slots = live_slots(at);
     for (std::int64_t v = 0; v < vocab_; ++v) {
       const auto has = [&](std::int64_t slot) { return token(at, slot) == v; };
-      if (!std::ranges::any_of(live_slots(at), has)) {
+      if (!std::ranges::any_of(slots, has)) {
         rest.push_back(log_probs[static_cast<std::size_t>(v)]);
       }
     }

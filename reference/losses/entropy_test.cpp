@@ -28,8 +28,9 @@ TEST(Entropy, AsADifferenceMeetsTheLogitsWithWhatTheNormaliserLost) {
   const LogSumExp<Tracked> whole = log_sum_exp(x);
   const auto scaled = [](const Cancelling<Tracked>& slope) { return slope.sum; };
   const Tracked of_log_probs = entropy_of_log_probs(log_softmax(x, true), false, scaled).value,
-                difference =
-                    entropy_as_difference(x, log_softmax(x, whole, false), whole, false, scaled).value;
+                difference = entropy_as_difference(x, log_softmax(x, whole, false), whole, false,
+                                                   scaled)
+                                 .value;
   const double error = std::fabs(actual - static_cast<double>(of_log_probs.v));
   EXPECT_GT(error, kThreshold * of_log_probs.err);
   EXPECT_LE(error, kThreshold * difference.err);
@@ -45,7 +46,8 @@ TEST(Entropy, AsADifferenceMultipliesItsLogitsBeforeItsProbabilities) {
     return distributed(slope, upstream);
   };
   const auto peak = [](const RowFunction<Tracked>& h) { return h.gradient[0].peak; };
-  EXPECT_GT(peak(entropy_as_difference(x, log_softmax(x, whole, false), whole, false, scaled)), 6.5e38);
+  EXPECT_GT(peak(entropy_as_difference(x, log_softmax(x, whole, false), whole, false, scaled)),
+            6.5e38);
   EXPECT_LT(peak(entropy_of_log_probs(log_softmax(x, true), false, scaled)), max_finite(Dtype::f32));
 }
 

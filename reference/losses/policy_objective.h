@@ -102,17 +102,18 @@ class PolicyObjective {
   /// exp of the clamped mean log-ratio, with its derivative with respect to that mean, which may be
   /// the difference of two means.
   Term<S> sequence_weight(std::int64_t s, const std::vector<S>& log_prob) const {
-    Sum<S> sum = in_.row_sum(), current = in_.row_sum(), old = in_.row_sum();
-    for (std::int64_t t = 0; t < in_.tokens(); ++t) {
-      if (!in_.valid(s, t)) continue;
-      const S& own = log_prob[static_cast<std::size_t>(t)];
-      sum.add(log_ratio(s, t, own));
-      current.add(own);
-      old.add(old_log_prob_(s, t));
-    }
-    const S count = row_count(s), mean = sum.value() / count;
-    if (!in_.undeclared()) return importance_(mean);
-    return importance_(wider(mean, S(current.value() / count - old.value() / count)));
+    const auto mean = [&](const auto& term) {
+      Sum<S> sum = in_.row_sum();
+      for (std::int64_t t = 0; t < in_.tokens(); ++t) {
+        if (in_.valid(s, t)) sum.add(term(t, log_prob[static_cast<std::size_t>(t)]));
+      }
+      return S(sum.value() / row_count(s));
+    };
+    const S of_ratios = mean([&](std::int64_t t, const S& own) { return log_ratio(s, t, own); });
+    if (!in_.undeclared()) return importance_(of_ratios);
+    const S current = mean([](std::int64_t, const S&own) { return own; }),
+            old = mean([&](std::int64_t t, const S&) { return old_log_prob_(s, t); });
+    return importance_(wider(of_ratios, S(current - old)));
   }
 
   const Inputs<S>& in_;

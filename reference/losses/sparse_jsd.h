@@ -105,10 +105,10 @@ struct SparseJsd {
           q[at++] = teacher(s, t, k);
         }
         Entries<S> student_entries(in, p);
-        const Entries<S> teacher_entries(in, q);
         if (undeclared) student_entries.may_add_up(unlisted(l, tokens));
         const auto divergence = once ? &jensen_shannon_once<S> : &jensen_shannon<S>;
-        const Divergence<S> d = divergence(student_entries.entries, teacher_entries.entries, beta);
+        const Divergence<S> d =
+            divergence(student_entries.entries, Entries<S>(in, q).entries, beta);
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
         per_token(store(Stage::per_token, d.value), s, t);
         loss.add(weight * d.value);
@@ -189,11 +189,8 @@ struct SparseJsd {
   template <class S>
   struct Entries {
     Entries(const Inputs<S>& in, const Row<S>& support)
-        : tail(in.spec().number("tail") != 0.0), n(support.size()), entries(n + tail) {
-      const LogSumExp<S> whole = log_sum_exp(support);
-      // Nothing is listed at all: the whole mass is in the tail.
-      mass = value_of(whole.shift) == -INFINITY ? whole.shift : whole.shift + whole.log_sum;
-      share = Row<S>(n);
+        : tail(in.spec().number("tail") != 0.0), n(support.size()), entries(n + tail), share(n) {
+      mass = log_mass(log_sum_exp(support));
       for (Eigen::Index k = 0; k < n; ++k) {
         share[k] = value_of(support[k]) == -INFINITY ? S(0) : exp(support[k] - mass);
         entries[k] = tail ? support[k] : support[k] - mass;
@@ -210,11 +207,15 @@ struct SparseJsd {
       slope = -(power / -less) * passes;
     }
 
+    /// -infinity where nothing is possible: the other side has the whole mass.
+    static S log_mass(const LogSumExp<S>& whole) {
+      return value_of(whole.shift) == -INFINITY ? whole.shift : whole.shift + whole.log_sum;
+    }
+
     /// The tail may be the sum of what is not listed, which is what is left of 1.
     void may_add_up(const Row<S>& rest) {
       if (adds_up = tail && rest.size() > 0; !adds_up) return;
-      const LogSumExp<S> whole = log_sum_exp(rest);
-      left = value_of(whole.shift) == -INFINITY ? whole.shift : whole.shift + whole.log_sum;
+      left = log_mass(log_sum_exp(rest));
       entries[n] = wider(entries[n], maximum(left, least));
     }
 
@@ -240,10 +241,9 @@ struct SparseJsd {
 
     bool tail, adds_up = false;
     Eigen::Index n;
-    Row<S> entries;
+    Row<S> entries, share;
     S mass = S(0), slope = S(0);
     S passes = S(0), least = S(0), left = S(0);  ///< the tail's clamp, and sum of its tokens
-    Row<S> share;
   };
 };
 
