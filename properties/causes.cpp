@@ -115,6 +115,16 @@ const std::vector<Cause>& causes() {
        "index rows by their own data, never by their place in the batch"},
       {"order of operations varies", "The same input gives other bits.",
        "no atomics or uninitialised memory in the reduction"},
+      {"state between calls", "What was asked before changes the answer.",
+       "keep nothing from call to call, and draw nothing: clear accumulators, key caches by all "
+       "that "
+       "they hold"},
+      {"upstream gradient ignored",
+       "The backward hands on gradients without the factor that comes from above.",
+       "multiply every gradient that the forward kept by the incoming one: it is 1 only where "
+       "backward starts at this loss"},
+      {"strides ignored", "A tensor that is a view is read as if it lay in one piece.",
+       "address by the tensor's own strides, or make it contiguous first"},
       {"input overwritten", "An input changes during the call.",
        "scale a copy: an in-place normalisation runs twice"},
       {"malformed result", "An output is missing, or has another shape or dtype.",

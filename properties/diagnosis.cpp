@@ -22,7 +22,8 @@ enum class Symptom {
   laundered,
   refused,
   split,
-  permuted
+  permuted,
+  varies
 };
 
 Symptom symptom_of(const Property& property, const Violation& violation) {
@@ -46,6 +47,7 @@ Symptom symptom_of(const Property& property, const Violation& violation) {
       {Symptom::differs, "backward is not the derivative"},
       {Symptom::differs, "gradient without an advantage"},
       {Symptom::permuted, "a row reads another row"},
+      {Symptom::varies, "order of operations varies"},
   };
   if (property.name == "split_invariance") return Symptom::split;
   for (const auto& [symptom, cause] : kSymptoms) {
@@ -55,15 +57,18 @@ Symptom symptom_of(const Property& property, const Violation& violation) {
 }
 
 struct Probe {
-  std::initializer_list<Symptom> symptoms;
+  std::initializer_list<Symptom> symptoms;  ///< none: whatever was seen
   Opinion (*ask)(Suspect&);
 };
 
 /// In order: of two opinions of one confidence the earlier stands. Whatever was seen, an answer
 /// that is wrong on plain numbers is explained by those.
 const Probe kProbes[] = {
+    {{}, probe_state},
+    {{}, probe_strides},
     {{Symptom::split}, probe_split},
     {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
+    {{Symptom::miscounted, Symptom::differs}, probe_upstream},
     {{Symptom::differs}, probe_rows},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs}, probe_masked_terms},
     {{Symptom::behind_mask, Symptom::not_finite}, probe_behind_mask},
@@ -158,9 +163,10 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
   Diagnosis best{.cause = violation.cause, .confidence = 0.0, .because = ""};
   if (study.loss().advice) return best;
   const Symptom symptom = symptom_of(property, violation);
+  if (symptom == Symptom::settled) return best;
   Suspect suspect(study, implementation, violation);
   for (const Probe& probe : kProbes) {
-    bool asked = false;
+    bool asked = probe.symptoms.size() == 0;
     for (const Symptom each : probe.symptoms) asked |= each == symptom;
     if (!asked) continue;
     Opinion opinion = probe.ask(suspect);

@@ -32,6 +32,11 @@ Opinion probe_logits(Suspect& suspect);
 Opinion probe_repaired_value(Suspect& suspect);
 Opinion probe_exponents(Suspect& suspect);
 
+// What an answer depends on beside the formula's inputs.
+Opinion probe_state(Suspect& suspect);
+Opinion probe_strides(Suspect& suspect);
+Opinion probe_upstream(Suspect& suspect);
+
 // What stands behind a mask, and splits.
 Opinion probe_behind_mask(Suspect& suspect);
 Opinion probe_message(Suspect& suspect);

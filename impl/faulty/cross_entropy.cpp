@@ -146,6 +146,28 @@ void add_position_faults(std::vector<Implementation>& all) {
                        {.all_reduce = Trainer::AllReduce::mean, .mean_over_micro_batches = true}));
 }
 
+/// Faults of a kernel that makes the gradient in its forward.
+void add_kernel_faults(std::vector<Implementation>& all) {
+  all.push_back(faulty("upstream_ignored", CrossEntropyFault::upstream_ignored,
+                       {.twin = "eager",
+                        .thread = "https://github.com/pytorch/torchtitan/pull/3250",
+                        .cause = "upstream gradient ignored",
+                        .trigger = "an upstream gradient other than 1",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("strides_ignored", CrossEntropyFault::strides_ignored,
+                       {.twin = "eager",
+                        .thread = "https://github.com/NVIDIA/TransformerEngine/issues/2734",
+                        .cause = "strides ignored",
+                        .trigger = "logits that are a transposed view, or have padded rows",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("gradient_over_logits", CrossEntropyFault::gradient_over_logits,
+                       {.twin = "eager",
+                        .thread = "https://github.com/unslothai/unsloth/issues/5002",
+                        .cause = "input overwritten",
+                        .trigger = "any logits: the gradient lies where they lay",
+                        .killers = {"inputs_not_mutated"}}));
+}
+
 }  // namespace
 
 std::vector<Implementation> cross_entropy_implementations() {
@@ -157,6 +179,7 @@ std::vector<Implementation> cross_entropy_implementations() {
   add_softmax_faults(all);
   add_term_faults(all);
   add_position_faults(all);
+  add_kernel_faults(all);
   return all;
 }
 

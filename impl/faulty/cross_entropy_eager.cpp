@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "impl/faulty/faulty_softmax.h"
 #include "impl/faulty/position_program.h"
+#include "impl/faulty/strided.h"
 
 namespace lossgate::impl {
 namespace {
@@ -39,7 +41,8 @@ class EagerCrossEntropy {
                                .reads_masked = reads_masked(fault_),
                                .local_means = is(Fault::mean_of_micro_batch_means),
                                .counts_masked = is(Fault::mean_over_all_positions),
-                               .divides_by_zero = is(Fault::mean_over_no_token)},
+                               .divides_by_zero = is(Fault::mean_over_no_token),
+                               .ignores_upstream = is(Fault::upstream_ignored)},
                               [this](const Row& x, std::int64_t at) { return term_of(x, at); });
   }
 
@@ -153,7 +156,20 @@ class EagerCrossEntropy {
 }  // namespace
 
 LossResult eager_cross_entropy(MicroBatch& micro_batch, CrossEntropyFault fault) {
-  return step_of<EagerCrossEntropy>(fault)(micro_batch);
+  const Step step = step_of<EagerCrossEntropy>(fault);
+  Tensor& logits = micro_batch.part.batch.at("logits");
+  if (fault == CrossEntropyFault::strides_ignored) {
+    const Tensor kept = std::exchange(logits, read_as_contiguous(logits, micro_batch.part.layout));
+    LossResult result = step(micro_batch);
+    logits = kept;
+    return result;
+  }
+  LossResult result = step(micro_batch);
+  if (fault == CrossEntropyFault::gradient_over_logits) {
+    const Tensor& gradient = *result.find("gradient.logits");
+    for (std::int64_t i = 0; i < logits.size(); ++i) logits.set(i, gradient.at(i));
+  }
+  return result;
 }
 
 }  // namespace lossgate::impl

@@ -27,6 +27,9 @@ enum class CrossEntropyFault {
   mean_over_all_positions,
   mean_over_no_token,
   mean_of_micro_batch_means,
+  upstream_ignored,
+  strides_ignored,
+  gradient_over_logits,
 };
 
 /// Cross-entropy as a chain of tensor operations, differentiated automatically: in f32, in f64

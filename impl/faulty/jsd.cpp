@@ -66,6 +66,13 @@ void add_value_faults(std::vector<Implementation>& all) {
                         .cause = "narrow arithmetic",
                         .trigger = "valid tokens whose gradients differ",
                         .killers = {"reference_agreement"}}));
+  all.push_back(faulty("linear_jsd", "upstream_in_hidden_gradient_alone",
+                       {.fault = JsdFault::upstream_in_hidden_gradient_alone},
+                       {.twin = "eager",
+                        .thread = "https://github.com/pytorch/torchtitan/pull/3250",
+                        .cause = "upstream gradient ignored",
+                        .trigger = "an upstream gradient other than 1",
+                        .killers = {"reference_agreement"}}));
 }
 
 /// Faults in what a token counts.

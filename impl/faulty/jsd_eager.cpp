@@ -48,7 +48,7 @@ class EagerJsd {
     }
     Variable loss = tape_.sum(even);
     if (options_.two_buffers) loss = loss + tape_.sum(odd);
-    tape_.backward(loss, static_cast<V>(batch_.part.upstream));
+    tape_.backward(loss, is(JsdFault::upstream_in_hidden_gradient_alone) ? V(1) : upstream());
     return collect(loss);
   }
 
@@ -58,6 +58,7 @@ class EagerJsd {
     return batch_.positions.valid[static_cast<std::size_t>(at)] != 0;
   }
   const Tensor& field(std::string_view name) const { return batch_.part.batch.at(name); }
+  V upstream() const { return static_cast<V>(batch_.part.upstream); }
 
   Variable term_of(std::int64_t at) {
     const bool multiplies = is(JsdFault::masked_multiply);
@@ -171,6 +172,7 @@ class EagerJsd {
       for (std::int64_t v = 0; v < vocab_; ++v) {
         sum += slope(at, v) * static_cast<V>(weight.at(v * width_ + h));
       }
+      if (is(JsdFault::upstream_in_hidden_gradient_alone)) sum *= upstream();
       gradient.set(i, static_cast<double>(sum));
     }
     return gradient;

@@ -18,6 +18,7 @@ enum class JsdFault {
   num_items_ignored,
   temperature_forgotten_in_gradient,
   weight_gradient_accumulated_in_bf16,
+  upstream_in_hidden_gradient_alone,
 };
 
 struct EagerJsdOptions {

@@ -18,12 +18,13 @@ namespace lossgate::impl {
 
 /// How a program on a tape treats positions and counts.
 struct PositionRules {
-  std::string_view leaf;         ///< the differentiable field
-  bool multiplies_mask = false;  ///< computes masked positions too, and multiplies them by 0
-  bool reads_masked = false;     ///< computes masked positions too, and adds what comes
-  bool local_means = false;      ///< divides by what this micro-batch counts
-  bool counts_masked = false;    ///< divides a token mean by all positions
-  bool divides_by_zero = false;  ///< where a mean counts nothing
+  std::string_view leaf;          ///< the differentiable field
+  bool multiplies_mask = false;   ///< computes masked positions too, and multiplies them by 0
+  bool reads_masked = false;      ///< computes masked positions too, and adds what comes
+  bool local_means = false;       ///< divides by what this micro-batch counts
+  bool counts_masked = false;     ///< divides a token mean by all positions
+  bool divides_by_zero = false;   ///< where a mean counts nothing
+  bool ignores_upstream = false;  ///< hands on the gradient of the loss, whatever comes from above
 };
 
 /// What such a program reads of its micro-batch.
@@ -96,7 +97,7 @@ LossResult run_by_row(MicroBatch& batch, const PositionRules& rules, TermOf&& te
     weighted.push_back(term * tape.constant(weight_of_row<V>(batch, rules, at / tokens)));
   }
   const Var<Format> loss = tape.sum(weighted);
-  tape.backward(loss, static_cast<V>(batch.part.upstream));
+  tape.backward(loss, rules.ignores_upstream ? V(1) : static_cast<V>(batch.part.upstream));
   return result_by_row(tape, loss, terms, rows, field.extents,
                        "gradient." + std::string(rules.leaf));
 }

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each probe with an implementation that has its cause, and with a neighbour that has not.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "properties/fake_answer.h"
+#include "properties/fake_grpo.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// GRPO whose answers depend on how many cases were asked before, by `change`.
+impl::Implementation counting(std::function<void(int calls, const Case&, LossResult&)> change) {
+  return answering("grpo", nullptr,
+                   [change = std::move(change), calls = std::make_shared<int>(0)](
+                       const Case& c, LossResult& result) { change((*calls)++, c, result); });
+}
+
+TEST(ProbeState, SeesWhatCallsAddUp) {
+  const auto adds_up =
+      counting([](int calls, const Case&, LossResult& result) { add_to_loss(result, calls); });
+  expect_shown(adds_up, ordinary_case("grpo"), "state between calls",
+               "asked again the same case gets another answer, by more than rounding");
+}
+
+TEST(ProbeState, SeesWhatAnotherCaseLeavesBehind) {
+  const auto keeps = [kept = std::make_shared<Tensor>()](const Case& c, LossResult& result) {
+    const Tensor& advantage = c.batch.at("advantage");
+    if (!kept->bytes.empty() && !(*kept == advantage)) add_to_loss(result, 1.0);
+    *kept = advantage;
+  };
+  const auto fake = answering("grpo", nullptr, keeps);
+  fake.evaluate(grpo().signature, grpo_case(3, 7, Dtype::f64));
+  Case c = ordinary_case("grpo");
+  put(c, "advantage", 0, 0, 3.0);
+  EXPECT_EQ(diagnosed(fake, c).cause, "state between calls");
+}
+
+TEST(ProbeState, TellsRoundingThatVariesFromDataThatLeaks) {
+  expect_shown(fake_grpo(Flaw::order_varies), ordinary_case("grpo", Dtype::f32),
+               "order of operations varies",
+               "asked again the same case gets other bits, and all of them are right");
+}
+
+TEST(ProbeState, BlamesNoNumberThatIsWrongOnRoundingThatVaries) {
+  const auto fake = counting([](int calls, const Case&, LossResult& result) {
+    add_to_loss(result, 1.0 + 2.3e-16 * (calls % 2));
+  });
+  EXPECT_NE(diagnosed(fake, ordinary_case("grpo", Dtype::f64)).cause, "order of operations varies");
+}
+
+TEST(ProbeState, SaysNothingOfAnAnswerThatIsWrongEachTime) {
+  EXPECT_EQ(diagnosed(fake_grpo(Flaw::signal_dead), grpo_case(4, 4)).cause, "dead signal");
+}
+
+TEST(ProbeStrides, SeesWhatIsRightInContiguousTensorsAlone) {
+  const auto off_by_layout = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    if (c.layout == Layout::transposed) add_to_loss(result, 1.0);
+  });
+  Case c = ordinary_case("grpo");
+  c.layout = Layout::transposed;
+  expect_shown(off_by_layout, c, "strides ignored",
+               "the same numbers in contiguous tensors are right");
+}
+
+TEST(ProbeStrides, SaysNothingWhereContiguousTensorsAreWrongToo) {
+  Case c = ordinary_case("grpo");
+  c.layout = Layout::padded_rows;
+  EXPECT_EQ(diagnosed(fake_grpo(Flaw::signal_dead), c).cause, "dead signal");
+}
+
+Case with_upstream(double upstream) {
+  Case c = ordinary_case("grpo");
+  c.upstream = upstream;
+  return c;
+}
+
+TEST(ProbeUpstream, SeesGradientsThatItDoesNotReach) {
+  for (const double upstream : {0.25, 3.0, -1.0, 65536.0}) {
+    expect_shown(fake_grpo(Flaw::upstream_ignored), with_upstream(upstream),
+                 "upstream gradient ignored", "half the loss has the gradient of the whole one");
+  }
+}
+
+TEST(ProbeUpstream, SeesAGradientThatItDoesNotReachBesideOthers) {
+  const auto one = answering("linear_jsd", nullptr, [](const Case& c, LossResult& result) {
+    change_each(output(result, "gradient.student_weight"),
+                [&](double x) { return x / c.upstream; });
+  });
+  Case c = ordinary_case("linear_jsd");
+  c.upstream = 0.25;
+  EXPECT_EQ(diagnosed(one, c).cause, "upstream gradient ignored");
+}
+
+TEST(ProbeUpstream, LeavesOtherPowersOfItAlone) {
+  const auto twice = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    change_each(output(result, "gradient.log_prob"), [&](double x) { return x * c.upstream; });
+  });
+  EXPECT_NE(diagnosed(twice, with_upstream(0.25)).cause, "upstream gradient ignored");
+}
+
+TEST(ProbeUpstream, LeavesGradientsThatAreWrongUnderOneToOthers) {
+  EXPECT_EQ(diagnosed(fake_grpo(Flaw::signal_dead), with_upstream(0.25)).cause, "dead signal");
+}
+
+}  // namespace
+}  // namespace lossgate::properties
