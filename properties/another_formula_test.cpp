@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
@@ -62,6 +63,17 @@ TEST(RuleE7, WhatIsNotFiniteIsNoOpinionAboutTheFormula) {
     };
     EXPECT_TRUE(computes_another_formula(grpo(), fails, benign())) << left;
   }
+}
+
+TEST(RuleE7, WhatSaysOtherwiseTheSecondTimeIsNoFormula) {
+  const auto counting = [](double step) {
+    return answering("grpo", nullptr,
+                     [step, calls = std::make_shared<int>(0)](const Case&, LossResult& result) {
+                       add_to_loss(result, 1.0 + step * (*calls)++);
+                     });
+  };
+  EXPECT_FALSE(computes_another_formula(grpo(), counting(0.5), benign()));
+  EXPECT_TRUE(computes_another_formula(grpo(), counting(1e-9), benign()));
 }
 
 TEST(RuleE7, WhereEveryNumberIsZeroNothingIsSaid) {

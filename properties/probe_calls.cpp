@@ -29,38 +29,41 @@ Likeness likeness(const Reading& first, const Reading& again) {
 
 }  // namespace
 
-/// The given case is asked again, and once more behind another one. Bits alone explain no number
-/// that is wrong.
+/// The given case is asked again, then a plain one twice, which has more that may vary, then the
+/// given one once more. Bits alone explain no number that is wrong.
 Opinion probe_state(Suspect& suspect) {
-  const auto& first = suspect.as_given();
-  if (!first) return std::nullopt;
-  const auto ask_again = [&] {
-    const auto again = suspect.read(suspect.given());
-    return again ? likeness(*first, *again) : Likeness::same;
+  const auto& given = suspect.as_given();
+  if (!given) return std::nullopt;
+  const auto ask_again = [&](const Reading& first) {
+    const auto again = suspect.read(first.given());
+    return again ? likeness(first, *again) : Likeness::same;
   };
-  Likeness worst = ask_again();
-  if (worst != Likeness::contradiction) {
-    suspect.plain();
-    worst = std::max(worst, ask_again());
-  }
+  Likeness worst = ask_again(*given);
+  if (const auto& plain = suspect.plain()) worst = std::max(worst, ask_again(*plain));
+  worst = std::max(worst, ask_again(*given));
   if (worst == Likeness::contradiction) {
     return Diagnosis{"state between calls", 0.95,
                      "asked again the same case gets another answer, by more than rounding"};
   }
-  if (worst == Likeness::same || !first->right()) return std::nullopt;
+  if (worst == Likeness::same || !given->right()) return std::nullopt;
   return Diagnosis{"order of operations varies", 0.9,
                    "asked again the same case gets other bits, and all of them are right"};
 }
 
-/// The given case, in one piece of memory.
+/// The given case in one piece of memory; and where that is not wrong, a plain one in both.
 Opinion probe_strides(Suspect& suspect) {
-  if (suspect.given().layout == Layout::contiguous || !is_wrong(suspect.as_given())) {
-    return std::nullopt;
+  const Layout layout = suspect.given().layout;
+  if (layout == Layout::contiguous) return std::nullopt;
+  const auto reads_as = [&](std::optional<Case> c, Layout given) {
+    if (c) c->layout = given;
+    return suspect.read(c);
+  };
+  for (const std::optional<Case>& c : {std::optional(suspect.given()), suspect.plain_case()}) {
+    if (is_wrong(reads_as(c, layout)) && is_right(reads_as(c, Layout::contiguous))) {
+      return Diagnosis{"strides ignored", 0.95, "the same numbers in contiguous tensors are right"};
+    }
   }
-  Case contiguous = suspect.given();
-  contiguous.layout = Layout::contiguous;
-  if (!is_right(suspect.read(contiguous))) return std::nullopt;
-  return Diagnosis{"strides ignored", 0.95, "the same numbers in contiguous tensors are right"};
+  return std::nullopt;
 }
 
 /// The plain case, the loss of which is multiplied by a half.

@@ -2,7 +2,9 @@
 // Each probe with an implementation that has its cause, and with a neighbour that has not.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -11,6 +13,8 @@
 
 namespace lossgate::properties {
 namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 /// GRPO whose answers depend on how many cases were asked before, by `change`.
 impl::Implementation counting(std::function<void(int calls, const Case&, LossResult&)> change) {
@@ -39,6 +43,14 @@ TEST(ProbeState, SeesWhatAnotherCaseLeavesBehind) {
   EXPECT_EQ(diagnosed(fake, c).cause, "state between calls");
 }
 
+TEST(ProbeState, SeesChanceInAPlainCaseThatTheGivenOneIsTooSmallFor) {
+  const auto fake = counting([](int calls, const Case& c, LossResult& result) {
+    const bool small = c.shape[Axis::sequences] == 1;
+    add_to_loss(result, small ? 1.0 : calls);
+  });
+  EXPECT_EQ(diagnosed(fake, grpo_case(1, 1, Dtype::f64)).cause, "state between calls");
+}
+
 TEST(ProbeState, TellsRoundingThatVariesFromDataThatLeaks) {
   expect_shown(fake_grpo(Flaw::order_varies), ordinary_case("grpo", Dtype::f32),
                "order of operations varies",
@@ -64,6 +76,18 @@ TEST(ProbeStrides, SeesWhatIsRightInContiguousTensorsAlone) {
   c.layout = Layout::transposed;
   expect_shown(off_by_layout, c, "strides ignored",
                "the same numbers in contiguous tensors are right");
+}
+
+TEST(ProbeStrides, SeesWhatIsWrongOfAnotherCaseThanTheGivenOne) {
+  const auto off_by_layout = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const bool plain = std::fabs(get(c, "advantage", 0, 0)) < 2.0;
+    if (plain && c.layout == Layout::transposed) add_to_loss(result, 1.0);
+    if (!plain && c.batch.at("mask").at(3) == 0.0) add_to_loss(result, kNan);
+  });
+  Case c = grpo_case(4, 4, Dtype::f64);
+  put(c, "advantage", 0, 0, 3.0);
+  c.layout = Layout::transposed;
+  EXPECT_EQ(diagnosed(off_by_layout, c).cause, "strides ignored");
 }
 
 TEST(ProbeStrides, SaysNothingWhereContiguousTensorsAreWrongToo) {
