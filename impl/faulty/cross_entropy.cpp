@@ -154,6 +154,12 @@ void add_kernel_faults(std::vector<Implementation>& all) {
                         .cause = "upstream gradient ignored",
                         .trigger = "an upstream gradient other than 1",
                         .killers = {"reference_agreement"}}));
+  all.push_back(faulty("gradient_of_sum", CrossEntropyFault::gradient_of_sum,
+                       {.twin = "eager",
+                        .thread = "https://github.com/ROCm/aiter/pull/5165",
+                        .cause = "wrong divisor",
+                        .trigger = "a mean: the loss is divided and its gradient is not",
+                        .killers = {"reference_agreement"}}));
   all.push_back(faulty("strides_ignored", CrossEntropyFault::strides_ignored,
                        {.twin = "eager",
                         .thread = "https://github.com/NVIDIA/TransformerEngine/issues/2734",

@@ -42,7 +42,8 @@ class EagerCrossEntropy {
                                .local_means = is(Fault::mean_of_micro_batch_means),
                                .counts_masked = is(Fault::mean_over_all_positions),
                                .divides_by_zero = is(Fault::mean_over_no_token),
-                               .ignores_upstream = is(Fault::upstream_ignored)},
+                               .ignores_upstream = is(Fault::upstream_ignored),
+                               .gradient_of_sum = is(Fault::gradient_of_sum)},
                               [this](const Row& x, std::int64_t at) { return term_of(x, at); });
   }
 

@@ -30,6 +30,7 @@ enum class CrossEntropyFault {
   upstream_ignored,
   strides_ignored,
   gradient_over_logits,
+  gradient_of_sum,
 };
 
 /// Cross-entropy as a chain of tensor operations, differentiated automatically: in f32, in f64

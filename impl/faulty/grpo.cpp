@@ -131,6 +131,12 @@ void add_signal_faults(std::vector<Implementation>& all) {
                         .cause = "dead signal",
                         .trigger = "an advantage that is not 0 inside the clip range",
                         .killers = {"reference_agreement"}}));
+  all.push_back(faulty("dual_clip_of_positive", GrpoFault::dual_clip_of_positive,
+                       {.twin = "eager",
+                        .thread = "https://github.com/thu-ml/tianshou/issues/433",
+                        .cause = "option misread",
+                        .trigger = "dual_clip and a positive advantage",
+                        .killers = {"reference_agreement"}}));
   all.push_back(with_fault(grpo_with_gradient_error(1e-6),
                            {.twin = "eager",
                             .thread = "https://github.com/NovaSky-AI/SkyRL/pull/925",
@@ -188,6 +194,12 @@ void add_reduction_faults(std::vector<Implementation>& all) {
                                   "skyrl_train/utils/ppo_utils.py",
                         .cause = "masked data leaks",
                         .trigger = "a masked position whose advantage is not 0",
+                        .killers = {"masked_positions_inert"}}));
+  all.push_back(faulty("first_padding_trained", GrpoFault::first_padding_trained,
+                       {.twin = "eager",
+                        .thread = "https://github.com/CarperAI/trlx/pull/433",
+                        .cause = "masked data leaks",
+                        .trigger = "a masked position behind a valid one",
                         .killers = {"masked_positions_inert"}}));
 }
 

@@ -71,6 +71,13 @@ class EagerGrpo {
   Variable number(double x) { return tape_.constant(static_cast<V>(x)); }
   std::size_t columns() const { return tokens_ > 0 ? tokens_ : 1; }
 
+  /// Faulty: what follows a valid position, too.
+  bool trains_on(std::size_t at) const {
+    const auto& valid = batch_.positions.valid;
+    if (valid[at] != 0) return true;
+    return is(GrpoFault::first_padding_trained) && at % tokens_ > 0 && valid[at - 1] != 0;
+  }
+
   void read_inputs() {
     const Batch& batch = batch_.part.batch;
     const Tensor &log_prob = batch.at("log_prob"), &old_log_prob = batch.at("old_log_prob"),
@@ -79,7 +86,7 @@ class EagerGrpo {
     for (std::size_t at = 0; at < rows_ * tokens_; ++at) {
       const auto i = static_cast<std::int64_t>(at);
       Input in;
-      in.valid = batch_.positions.valid[at] != 0;
+      in.valid = trains_on(at);
       const bool keep = in.valid || unmasked_;
       in.leaf = tape_.variable(static_cast<V>(log_prob.at(i)));
       in.log_prob = unmasked_ ? in.leaf : where(in.valid, in.leaf, zero);
@@ -140,7 +147,8 @@ class EagerGrpo {
     return where(static_cast<double>(log_ratio) > past, number(past), d);
   }
 
-  /// Behind its clamp the log-ratio does not overflow exp: in f32, for which the program is written.
+  /// Behind its clamp the log-ratio does not overflow exp: in f32, for which the program is
+  /// written.
   bool bounded_by_clamp() const {
     return log_ratio_limit_ && std::exp(*log_ratio_limit_) < max_finite(Dtype::f32);
   }
@@ -155,7 +163,8 @@ class EagerGrpo {
     const Variable clipped =
         clamp(weight, static_cast<V>(clip_low()), static_cast<V>(clip_high())) * advantage;
     const Variable least = minimum(weight * advantage, clipped);
-    if (!dual_clip_ || !(advantage.value() < V(0))) return -least;
+    const bool bounds = is(GrpoFault::dual_clip_of_positive) || advantage.value() < V(0);
+    if (!dual_clip_ || !bounds) return -least;
     return -maximum(least, number(*dual_clip_) * advantage);
   }
 

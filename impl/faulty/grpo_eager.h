@@ -23,6 +23,8 @@ enum class GrpoFault {
   mean_of_micro_batch_means,
   local_count_as_global,
   policy_undone_but_not_kl,
+  dual_clip_of_positive,
+  first_padding_trained,
 };
 
 struct EagerGrpoOptions {

@@ -66,6 +66,12 @@ void add_value_faults(std::vector<Implementation>& all) {
                         .cause = "narrow arithmetic",
                         .trigger = "valid tokens whose gradients differ",
                         .killers = {"reference_agreement"}}));
+  all.push_back(faulty("linear_jsd", "logits_in_bf16", {.fault = JsdFault::logits_in_bf16},
+                       {.twin = "eager",
+                        .thread = "https://github.com/linkedin/Liger-Kernel/issues/1432",
+                        .cause = "narrow arithmetic",
+                        .trigger = "valid tokens: logits are stored before they are widened",
+                        .killers = {"reference_agreement"}}));
   all.push_back(faulty("linear_jsd", "upstream_in_hidden_gradient_alone",
                        {.fault = JsdFault::upstream_in_hidden_gradient_alone},
                        {.twin = "eager",

@@ -89,6 +89,8 @@ class EagerJsd {
     for (std::int64_t h = 0; h < width_; ++h) {
       sum += static_cast<V>(hidden.at(at * width_ + h)) * static_cast<V>(weight.at(v * width_ + h));
     }
+    if (is(JsdFault::logits_in_bf16))
+      sum = static_cast<V>(round_to(Dtype::bf16, static_cast<double>(sum)));
     return sum;
   }
 

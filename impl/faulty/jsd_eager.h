@@ -19,6 +19,7 @@ enum class JsdFault {
   temperature_forgotten_in_gradient,
   weight_gradient_accumulated_in_bf16,
   upstream_in_hidden_gradient_alone,
+  logits_in_bf16,
 };
 
 struct EagerJsdOptions {

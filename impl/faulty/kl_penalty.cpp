@@ -20,14 +20,18 @@ constexpr const char* form_name(K3Form form) {
   }
 }
 
-Implementation implementation(std::string name, const EagerKlOptions& options) {
+Implementation implementation(std::string name, const EagerKlOptions& options, K3Form declared) {
   const Step step = [options](MicroBatch& micro_batch) {
     return eager_kl_penalty(micro_batch, options);
   };
   return eager_implementation({.loss = "kl_penalty",
                                .source = {"impl/faulty/kl_penalty_eager.cpp", 1},
-                               .form = form_name(options.form)},
+                               .form = form_name(declared)},
                               std::move(name), step);
+}
+
+Implementation implementation(std::string name, const EagerKlOptions& options) {
+  return implementation(std::move(name), options, options.form);
 }
 
 Implementation faulty(std::string name, const EagerKlOptions& options, Fault fault) {
@@ -73,6 +77,13 @@ void add_signal_faults(std::vector<Implementation>& all) {
                         .cause = "wrong sign",
                         .trigger = "k1 with log_prob unlike ref_log_prob",
                         .killers = {"reference_agreement"}}));
+  all.push_back(with_fault(
+      implementation("k3_cancels", {.form = K3Form::exp_minus_x_minus_1}, K3Form::expm1_minus_x),
+      {.twin = "eager",
+       .thread = "https://github.com/unslothai/unsloth-zoo/pull/1240",
+       .cause = "cancellation",
+       .trigger = "k3 with log_prob near ref_log_prob",
+       .killers = {"reference_agreement"}}));
   Implementation narrow =
       faulty("k3_in_storage_format",
              {.fault = KlFault::k3_in_storage_format, .form = K3Form::exp_minus_1_minus_x},

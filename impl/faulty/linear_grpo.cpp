@@ -111,6 +111,12 @@ void add_layer_faults(std::vector<Implementation>& all) {
                         .cause = "value repaired, gradient not",
                         .trigger = "an infinity or NaN in the hidden states of a masked position",
                         .killers = {"masked_positions_inert"}}));
+  all.push_back(faulty("temperature_ignored", {.fault = LinearGrpoFault::temperature_ignored},
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/pull/3029",
+                        .cause = "option misread",
+                        .trigger = "a temperature other than 1",
+                        .killers = {"reference_agreement"}}));
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ class EagerLinearGrpo {
     for (std::int64_t v = 0; v < vocab_; ++v) {
       const Variable x = position.tape.variable(logit(at, v));
       position.leaves.push_back(x);
-      const bool plain = temperature_ == V(1);
+      const bool plain = temperature_ == V(1) || is(LinearGrpoFault::temperature_ignored);
       cooled.push_back(plain ? x : x / position.tape.constant(temperature_));
     }
     position.log_probs = log_softmax(cooled);

@@ -11,6 +11,7 @@ enum class LinearGrpoFault {
   none,
   weight_gradient_in_16_bits,
   scores_masked_positions,
+  temperature_ignored,
 };
 
 struct EagerLinearGrpoOptions {

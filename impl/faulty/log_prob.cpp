@@ -55,6 +55,12 @@ std::vector<Implementation> log_prob_implementations() {
                         .cause = "exp of an unshifted logit",
                         .trigger = "a logit above 88.7 (f32)",
                         .killers = {"finite_forward", "finite_backward"}}));
+  all.push_back(faulty("temperature_twice", LogProbFault::temperature_twice,
+                       {.twin = "eager",
+                        .thread = "https://github.com/RL-Align/RL-Kernel/pull/86",
+                        .cause = "option misread",
+                        .trigger = "a temperature other than 1",
+                        .killers = {"reference_agreement"}}));
   all.push_back(faulty("label_clamped", LogProbFault::label_clamped,
                        {.twin = "eager",
                         .thread = "https://github.com/axolotl-ai-cloud/axolotl/pull/3767",

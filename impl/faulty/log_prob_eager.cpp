@@ -58,6 +58,7 @@ class EagerLogProb {
       leaves.push_back(tape_.variable(static_cast<V>(field("logits").at(at * vocab_ + v))));
       const bool plain = temperature_ == V(1);
       logits.push_back(plain ? leaves.back() : leaves.back() / number(temperature_));
+      if (is(LogProbFault::temperature_twice)) logits.back() = logits.back() / number(temperature_);
     }
     const Row l = log_probs(logits);
     const std::int64_t label = field("label").integer_at(at);

@@ -13,6 +13,7 @@ enum class LogProbFault {
   label_clamped,
   logsumexp_without_max,
   ignored_label_reads_logit,
+  temperature_twice,
 };
 
 /// Log-probs of taken tokens and entropies as a chain of tensor operations, differentiated

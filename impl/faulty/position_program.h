@@ -25,6 +25,7 @@ struct PositionRules {
   bool counts_masked = false;     ///< divides a token mean by all positions
   bool divides_by_zero = false;   ///< where a mean counts nothing
   bool ignores_upstream = false;  ///< hands on the gradient of the loss, whatever comes from above
+  bool gradient_of_sum = false;   ///< a mean's gradient is the sum's
 };
 
 /// What such a program reads of its micro-batch.
@@ -97,7 +98,9 @@ LossResult run_by_row(MicroBatch& batch, const PositionRules& rules, TermOf&& te
     weighted.push_back(term * tape.constant(weight_of_row<V>(batch, rules, at / tokens)));
   }
   const Var<Format> loss = tape.sum(weighted);
-  tape.backward(loss, rules.ignores_upstream ? V(1) : static_cast<V>(batch.part.upstream));
+  const Var<Format> differentiated = rules.gradient_of_sum ? tape.sum(terms) : loss;
+  tape.backward(differentiated,
+                rules.ignores_upstream ? V(1) : static_cast<V>(batch.part.upstream));
   return result_by_row(tape, loss, terms, rows, field.extents,
                        "gradient." + std::string(rules.leaf));
 }
