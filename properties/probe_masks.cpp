@@ -137,7 +137,10 @@ Opinion probe_behind_mask(Suspect& suspect) {
   std::vector<double> fillers = {HUGE_VAL, -HUGE_VAL, std::nan("")};
   // In too narrow a format large numbers overflow, masked or not.
   if (seen_there) fillers.insert(fillers.end(), {kLargestOrdinary, -kLargestOrdinary});
-  bool forward = false, backward = false;
+  // What was seen in a value needs no second case.
+  bool forward = seen_there && !std::isfinite(suspect.violation().actual) &&
+                 !suspect.violation().place.output.starts_with("gradient."),
+       backward = false;
   for (const double filler : fillers) {
     const auto reading = suspect.read(filled_behind_mask(suspect.signature(), *c, filler));
     if (!reading) continue;

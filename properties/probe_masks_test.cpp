@@ -247,5 +247,19 @@ TEST(ProbeLogits, MovesEveryListedTokenWithItsLogit) {
                "right where the likeliest token comes first in the vocabulary");
 }
 
+TEST(ProbeBehindMask, BelievesALossThatIsLostWhateverItsOwnNumbersDo) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, false, [&](std::int64_t p) {
+      const double x = c.batch.at("ref_log_prob").at(p);
+      if (x == -3e4) add_to_loss(result, kNan);
+      if (!std::isfinite(x)) output(result, "gradient.log_prob").set(p, kNan);
+    });
+  });
+  Case c = ordinary_case("grpo");
+  at_positions(c, false, [&](std::int64_t p) { c.batch.at("ref_log_prob").set(p, -3e4); });
+  expect_shown(fake, c, "non-finite value behind a mask",
+               "data behind the mask that is not finite reaches the loss");
+}
+
 }  // namespace
 }  // namespace lossgate::properties
