@@ -84,6 +84,9 @@ inline Tracked as_open(Tracked result, bool operand_is_open) {
   return result;
 }
 inline bool is_open(const Tracked& a) { return a.peak > largest && !is_its_own_peak(a); }
+inline Tracked as_open(const Tracked& result, const Tracked& a, const Tracked& b) {
+  return result.peak <= largest ? result : as_open(result, is_open(a) || is_open(b));
+}
 
 /// The result v of an operation on a stored infinity, which takes up the other operand's error. The
 /// peak is that of finite operands: where one of them overflows, infinities meet.
@@ -181,15 +184,14 @@ class ArithmeticScope {
 inline Tracked operator-(const Tracked& a) { return {-a.v, a.err, a.peak, a.half}; }
 
 // Sums and products are most of a formula: calling them costs a tenth of its time.
-
 [[gnu::always_inline]] inline Tracked operator+(const Tracked& a, const Tracked& b) {
   if (a.is_exact_zero()) return b;
   if (b.is_exact_zero()) return a;
   const Real v = a.v + b.v;
   if (tracking::from_stored_infinity(a, b)) return tracking::from_infinity(v, a, b);
   const double half = a.half + b.half;
-  return tracking::finish(v, a.err + b.err + tracking::roundoff(v, half) + tracking::current->flush,
-                          std::max(a.peak, b.peak), half);
+  const double err = a.err + b.err + tracking::roundoff(v, half) + tracking::current->flush;
+  return tracking::as_open(tracking::finish(v, err, std::max(a.peak, b.peak), half), a, b);
 }
 
 inline Tracked operator-(const Tracked& a, const Tracked& b) { return a + -b; }
@@ -220,10 +222,8 @@ inline bool is_unit(const Tracked& a) {
   // all rounding.
   const double err = (ma + a.half) * b.err + (mb + b.half) * a.err + kThreshold * a.err * b.err +
                      current->roundoff * (mv + half) + current->eta + overflowing_factor(a, b, v);
-  const Tracked result = {v, or_infinity(err),
-                          or_infinity(std::max({a.peak, b.peak, most(mv, err, half)})),
-                          or_infinity(half)};
-  return result.peak <= largest ? result : as_open(result, is_open(a) || is_open(b));
+  const double peak = std::max({a.peak, b.peak, most(mv, err, half)});
+  return as_open({v, or_infinity(err), or_infinity(peak), or_infinity(half)}, a, b);
 }
 
 inline Tracked operator/(const Tracked& a, const Tracked& b) {
@@ -237,7 +237,7 @@ inline Tracked operator/(const Tracked& a, const Tracked& b) {
   double err = or_infinity(a.err / mb) + product(mv, or_infinity(b.err / mb)) + roundoff(v, half) +
                current->eta;
   if (breaks(b, mb)) err = kInfinity;
-  return finish(v, err, std::max(a.peak, b.peak), half);
+  return as_open(finish(v, err, std::max(a.peak, b.peak), half), a, b);
 }
 
 inline Tracked& operator+=(Tracked& a, const Tracked& b) { return a = a + b; }
@@ -279,8 +279,8 @@ inline Tracked log1p(const Tracked& a) {
 
 inline Tracked sqrt(const Tracked& a) {
   const Real v = std::sqrt(a.v);
-  const double ma = tracking::magnitude(a.v);
-  return tracking::apply(a, v, 0.5 / tracking::magnitude(v), tracking::current->math.sqrt, ma);
+  return tracking::apply(a, v, 0.5 / tracking::magnitude(v), tracking::current->math.sqrt,
+                         tracking::magnitude(a.v));
 }
 
 inline Tracked tanh(const Tracked& a) {

@@ -116,12 +116,15 @@ TEST_F(TrackedTest, WhatOverflowedOnTheWayLeavesTheSignOpenHoweverLargeTheResult
   Sum<Tracked> sum(2);
   sum.add(fits);
   sum.add(stored(3e38) * stored(100.0));
-  for (const Tracked& larger : {fits * stored(-100.0), stored(100.0) * fits, sum.value()}) {
+  for (const Tracked& larger : {fits * stored(-100.0), stored(100.0) * fits, sum.value(),
+                                fits / stored(0.01), fits + stored(3e38) * stored(100.0)}) {
     EXPECT_GT(tracking::magnitude(larger.v), beyond);
     EXPECT_FALSE(tracking::is_its_own_peak(larger));
   }
   EXPECT_TRUE(tracking::is_its_own_peak(other * stored(100.0)));
   EXPECT_TRUE(tracking::is_its_own_peak((other * stored(100.0)) * stored(100.0)));
+  EXPECT_TRUE(tracking::is_its_own_peak((other * stored(100.0)) / stored(0.01)));
+  EXPECT_TRUE(tracking::is_its_own_peak(other * stored(100.0) + other * stored(100.0)));
 }
 
 TEST_F(TrackedTest, ProductsOfFactorsWithoutADigitAreBoundedByTheirErrors) {
