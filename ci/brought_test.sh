@@ -151,6 +151,11 @@ arithmetic() {
   grep -q 'proposal: .subject.arithmetic' stdout && fail "a fault is explained away: $(cat stdout)"
   gate 1 'reference_agreement VIOLATED'
   grep -q 'advice' stdout && fail "a fault is explained away: $(cat stdout)"
+  # Libraries flush subnormals where nobody says that they are kept.
+  bring flushes_subnormals
+  gate 0 'green: 0 red findings' --cases 200
+  bring flushes_subnormals '[subject.arithmetic]' 'subnormals = "kept"'
+  gate 1 'VIOLATED by flushes_subnormals' --cases 200
   # Rounding says nothing where it changes no field.
   bring scaled_by_a_millionth_less
   sed -i 's/^loss = .*/loss = "advantage_scaling"/; /^reductions/d; s/^options.*/options = { normalisation = "token_mean" }/' lossgate.toml

@@ -37,6 +37,23 @@ Problem::Problem(const LossSignature& signature_in, const Case& case_in)
   }
 }
 
+double Problem::largest_divisor() const {
+  const auto longest = row_tokens.empty() ? std::int64_t{0} : *std::ranges::max_element(row_tokens);
+  const auto rows = static_cast<double>(sequence_count);
+  switch (c.spec.reduction) {
+    case Reduction::token_mean:
+      return static_cast<double>(token_count);
+    case Reduction::sequence_mean:
+      return rows * static_cast<double>(longest);
+    case Reduction::seq_mean_token_sum_norm:
+      return rows * c.spec.number("max_length");
+    case Reduction::sum_over_items:
+      return c.spec.number("num_items");
+    default:
+      return 1.0;
+  }
+}
+
 double Problem::positions_per_counted() const {
   const auto times = [](std::int64_t all, std::int64_t counted) {
     return counted > 0 ? static_cast<double>(all) / static_cast<double>(counted) : 1.0;

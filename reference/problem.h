@@ -32,6 +32,9 @@ struct Problem {
   /// the sequence where that is most; 1 where it is no mean of positions.
   double positions_per_counted() const;
 
+  /// The largest number that a term of the loss is divided by.
+  double largest_divisor() const;
+
   const LossSignature& signature;
   const Case& c;
   std::vector<OutputInfo> outputs;
@@ -220,7 +223,8 @@ class Outputs {
   void loss(const Sum<S>& terms) const {
     writer("loss").accumulated([&](std::int64_t parts) {
       const double times = problem_.positions_per_counted();
-      return store(Stage::loss, made_of_mean_of_all(terms.accumulated(parts), times));
+      const S mean = made_of_mean_of_all(terms.accumulated(parts), times);
+      return store(Stage::loss, divided_last(mean, terms, problem_.largest_divisor()));
     });
   }
 

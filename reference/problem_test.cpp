@@ -29,19 +29,38 @@ TEST(Problem, CountsTheMostResultsThatAStepMayAverage) {
   EXPECT_EQ(averaged(2, {1, 1, 1}), 6);
 }
 
-/// Of two sequences of four positions, three of which count in one and one in the other.
-double positions_per_counted(Reduction reduction) {
-  const LossSignature& signature = find_loss("value_clip")->signature;
+/// Two sequences of four positions, three of which count in one and one in the other.
+Case ragged_case(const LossSignature& signature, Reduction reduction) {
   Case c = zero_case(signature, 2, 4);
   c.spec.reduction = reduction;
   for (const std::int64_t counts : {1, 2, 3, 4}) c.batch.at("mask").set(counts, 1.0);
+  return c;
+}
+
+double positions_per_counted(Reduction reduction) {
+  const LossSignature& signature = find_loss("value_clip")->signature;
+  const Case c = ragged_case(signature, reduction);
   return Problem(signature, c).positions_per_counted();
+}
+
+double largest_divisor(Reduction reduction) {
+  const LossSignature& signature = find_loss("grpo")->signature;
+  Case c = ragged_case(signature, reduction);
+  c.spec.set("max_length", 16.0);
+  return Problem(signature, c).largest_divisor();
 }
 
 TEST(Problem, SaysHowManyTimesMorePositionsThereAreThanAMeanDividesBy) {
   EXPECT_EQ(positions_per_counted(Reduction::token_mean), 2.0);
   EXPECT_EQ(positions_per_counted(Reduction::sequence_mean), 4.0);
   EXPECT_EQ(positions_per_counted(Reduction::sum), 1.0);
+}
+
+TEST(Problem, SaysByHowMuchATermOfTheLossIsDividedAtMost) {
+  EXPECT_EQ(largest_divisor(Reduction::token_mean), 4.0);
+  EXPECT_EQ(largest_divisor(Reduction::sequence_mean), 6.0);
+  EXPECT_EQ(largest_divisor(Reduction::seq_mean_token_sum_norm), 32.0);
+  EXPECT_EQ(largest_divisor(Reduction::sum), 1.0);
 }
 
 }  // namespace

@@ -116,6 +116,11 @@ class Sum<Tracked> {
         whole.peak, whole.half);
   }
 
+  /// The largest that one sign's terms may add up to.
+  double largest_partial() const {
+    return tracking::most(std::max(positive_, negative_), err_, half_);
+  }
+
  private:
   /// Without the infinities that were stored.
   Tracked finite() const {
@@ -156,6 +161,20 @@ S made_of_mean_of_all(const S& mean, double /*times*/) {
 inline Tracked made_of_mean_of_all(Tracked mean, double times) {
   if (mean.is_exact_zero() || tracking::is_stored_infinity(mean)) return mean;
   mean.err += times * tracking::current->eta;
+  return mean;
+}
+
+/// The mean of terms that were divided one by one, by so much at most; an implementation may divide
+/// their sum.
+template <class S>
+S divided_last(const S& mean, const Sum<S>& /*terms*/, double /*divisor*/) {
+  return mean;
+}
+
+inline Tracked divided_last(Tracked mean, const Sum<Tracked>& terms, double divisor) {
+  if (!tracking::current->divides_last || tracking::is_stored_infinity(mean)) return mean;
+  const double sum = tracking::product(terms.largest_partial(), divisor);
+  if (sum > tracking::largest) mean.peak = std::max(mean.peak, sum);
   return mean;
 }
 

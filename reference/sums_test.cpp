@@ -240,6 +240,22 @@ TEST_F(TrackedSum, MayBeAddedUpByAnotherRule) {
   EXPECT_DOUBLE_EQ(sum.value().err, std::expm1(99.0 * 0x1p-8) * 100.0 + kU * 100.0);
 }
 
+TEST(MeanOfASum, MayOverflowBeforeItIsDividedWhereThatIsNotRuledOut) {
+  Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+  for (const bool last : {false, true}) {
+    arithmetic.divides_last = last;
+    const ArithmeticScope scope(arithmetic);
+    for (const double term : {0.4, 0.6}) {
+      const Real x = static_cast<Real>(term * tracking::largest) / 2.0L;
+      Sum<Tracked> terms(2);
+      for (int i = 0; i < 2; ++i) terms.add({x, 0.0, static_cast<double>(x), 0.0});
+      const Tracked mean = divided_last(terms.value(), terms, 2.0);
+      EXPECT_EQ(mean.peak > tracking::largest, last && term > 0.5) << term;
+      EXPECT_EQ(mean.err, terms.value().err);
+    }
+  }
+}
+
 TEST(MeanOfAll, HasLostToUnderflowWhatGrowsWithTheMeanOfThoseThatCount) {
   const Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
   const ArithmeticScope scope(arithmetic);

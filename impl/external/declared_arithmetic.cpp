@@ -69,7 +69,9 @@ Arithmetic arithmetic_of(const DeclaredArithmetic& declared, Dtype stored) {
       rule_of(declared.sum.value_or(sum_of_log_softmax(arithmetic.compute)), arithmetic.roundoff);
   if (declared.matmul) arithmetic.matmul = rule_of(*declared.matmul, arithmetic.roundoff);
   arithmetic.math.exp_slope = declared.exp_slope;
-  return declared.subnormals_flushed ? with_subnormals_flushed(arithmetic) : arithmetic;
+  const bool may_flush = min_normal(arithmetic.compute) <= min_normal(Dtype::f32);
+  const bool flushes = declared.subnormals_flushed.value_or(may_flush);
+  return flushes ? with_subnormals_flushed(arithmetic) : arithmetic;
 }
 
 std::vector<std::string> toml_lines(const DeclaredArithmetic& declared) {
@@ -89,7 +91,9 @@ std::vector<std::string> toml_lines(const DeclaredArithmetic& declared) {
     text << "exp_slope = " << declared.exp_slope;
     lines.push_back(text.str());
   }
-  if (declared.subnormals_flushed) lines.push_back("subnormals = \"flushed\"");
+  if (const auto& flushed = declared.subnormals_flushed) {
+    lines.push_back(std::string("subnormals = ") + (*flushed ? "\"flushed\"" : "\"kept\""));
+  }
   return lines;
 }
 

@@ -22,18 +22,21 @@ struct DeclaredSum {
 };
 
 /// How a function says that it computes: [subject.arithmetic] of a lossgate.toml. What is not said
-/// is PyTorch's: every operation in the fields' format, sums at worst in the lanes of a register, as
-/// those of log_softmax, nothing stored on the way.
+/// is PyTorch's: every operation in the fields' format, sums at worst in the lanes of a register,
+/// as those of log_softmax, nothing stored on the way.
 struct DeclaredArithmetic {
   Format compute = {};    ///< of intermediates
   std::string form = {};  ///< of the loss's forms; empty: undeclared, the widest counts
   std::vector<std::pair<Stage, Format>> stages = {};  ///< intermediates stored in a format
   std::optional<DeclaredSum> sum = {}, matmul = {};
-  double exp_slope = 0.0;           ///< ulps that exp loses for each unit of its argument
-  bool subnormals_flushed = false;  ///< as XLA does on CPUs, and fast-math where it is linked in
+  double exp_slope = 0.0;  ///< ulps that exp loses for each unit of its argument
+  std::optional<bool> subnormals_flushed = {};  ///< to 0; not said: they may be (arithmetic_of)
   bool operator==(const DeclaredArithmetic&) const = default;
 };
 
+/// Subnormals of which nothing is said may be flushed where the format of intermediates has the
+/// exponents of f32, or more: XLA does so on CPUs, and PyTorch in matrix products of bf16 where a
+/// CPU has instructions for them. Nobody does in f16, whose subnormals are ordinary numbers.
 Arithmetic arithmetic_of(const DeclaredArithmetic& declared, Dtype stored);
 
 /// The lines that declare it, without the table's name; empty where nothing is said.

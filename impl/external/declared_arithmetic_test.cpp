@@ -10,7 +10,7 @@ namespace {
 
 TEST(DeclaredArithmetic, UnsaidIsPlainInTheFormatOfTheFieldsButForSumsInLanes) {
   for (const Dtype stored : {Dtype::f64, Dtype::f32, Dtype::bf16}) {
-    Arithmetic arithmetic = arithmetic_of({}, stored);
+    Arithmetic arithmetic = arithmetic_of({.subnormals_flushed = false}, stored);
     // 4,096 terms in registers of 32 bytes, and the lanes of one among themselves.
     EXPECT_EQ(arithmetic.sum.growth(4096.0), stored == Dtype::f64 ? 1026.0 : 515.0);
     arithmetic.sum = plain_arithmetic(stored, "").sum;
@@ -33,8 +33,17 @@ TEST(DeclaredArithmetic, StoresAndSumsInTheFormatsThatItNames) {
   EXPECT_EQ(arithmetic.math.exp_slope, 1.0);
 }
 
+TEST(DeclaredArithmetic, MayFlushUnlessItSaysThatItKeepsButInF16) {
+  for (const Dtype dtype : {Dtype::f64, Dtype::f32, Dtype::bf16}) {
+    EXPECT_EQ(arithmetic_of({}, dtype), arithmetic_of({.subnormals_flushed = true}, dtype));
+  }
+  EXPECT_EQ(arithmetic_of({}, Dtype::f16),
+            arithmetic_of({.subnormals_flushed = false}, Dtype::f16));
+  EXPECT_EQ(arithmetic_of({.compute = Dtype::f32}, Dtype::f16).flush, min_normal(Dtype::f32));
+}
+
 TEST(DeclaredArithmetic, FlushesToTheSmallestNormalNumber) {
-  const Arithmetic kept = arithmetic_of({}, Dtype::f32);
+  const Arithmetic kept = arithmetic_of({.subnormals_flushed = false}, Dtype::f32);
   const Arithmetic flushed = arithmetic_of({.subnormals_flushed = true}, Dtype::f32);
   EXPECT_EQ(kept.flush, 0.0);
   EXPECT_EQ(flushed.flush, min_normal(Dtype::f32));
@@ -54,6 +63,7 @@ TEST(DeclaredArithmetic, IsWrittenAsItIsRead) {
       .subnormals_flushed = true};
   std::string text = "[[subject]]\nloss = 'toy'\nentry = 'py:a.py:f'\n[subject.arithmetic]\n";
   for (const std::string& line : toml_lines(declared)) text += line + '\n';
+  EXPECT_EQ(toml_lines({.subnormals_flushed = false}).front(), "subnormals = \"kept\"");
   const auto subjects = parse_config(text, "lossgate.toml", "/", [](std::string_view) {
     static const LossSignature toy = [] {
       LossSignature loss;

@@ -65,6 +65,8 @@ struct Arithmetic {
   /// A derivative at a tie of exact values may be anything between the one-sided ones, whatever
   /// PyTorch's clamp has there (rule A4).
   bool ties_open = false;
+  /// A mean may be the quotient of a sum, which overflows before it is divided (rule C1).
+  bool divides_last = false;
   std::string form;  ///< of the signature's forms; empty: undeclared, the widest counts
 
   const Store& stage(Stage at) const { return stages[static_cast<std::size_t>(at)]; }
