@@ -56,40 +56,42 @@ Symptom symptom_of(const Property& property, const Violation& violation) {
   return Symptom::settled;
 }
 
+/// Whatever was seen, an answer that is wrong on plain numbers is explained by those.
+constexpr std::initializer_list<Symptom> kAnyNumber = {Symptom::miscounted, Symptom::differs,
+                                                       Symptom::laundered, Symptom::not_finite};
+constexpr std::initializer_list<Symptom> kWrongNumber = {Symptom::not_finite, Symptom::differs};
+
 struct Probe {
   std::initializer_list<Symptom> symptoms;  ///< none: whatever was seen
   Opinion (*ask)(Suspect&);
+  bool of_edges = false;  ///< says nothing of what is wrong on plain numbers
 };
 
-/// In order: of two opinions of one confidence the earlier stands. Whatever was seen, an answer
-/// that is wrong on plain numbers is explained by those.
+/// In order: of two opinions of one confidence the earlier stands.
 const Probe kProbes[] = {
     {{}, probe_state},
     {{}, probe_strides},
     {{Symptom::split}, probe_split},
     {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
     {{Symptom::miscounted, Symptom::differs}, probe_upstream},
-    {{Symptom::differs}, probe_rows},
+    {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted}, probe_rows},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs}, probe_masked_terms},
     {{Symptom::behind_mask, Symptom::not_finite}, probe_behind_mask},
-    {{Symptom::miscounted, Symptom::differs, Symptom::laundered, Symptom::not_finite}, probe_sign},
-    {{Symptom::miscounted, Symptom::differs, Symptom::laundered, Symptom::not_finite},
-     probe_weights},
-    {{Symptom::not_finite, Symptom::differs}, probe_empty},
-    {{Symptom::not_finite, Symptom::differs}, probe_dead_clamp},
-    {{Symptom::miscounted, Symptom::differs, Symptom::laundered, Symptom::not_finite},
-     probe_dead_gradient},
-    {{Symptom::miscounted, Symptom::differs, Symptom::laundered, Symptom::not_finite},
-     probe_options},
+    {kAnyNumber, probe_sign},
+    {kAnyNumber, probe_weights},
+    {kWrongNumber, probe_empty, true},
+    {kWrongNumber, probe_dead_clamp},
+    {kAnyNumber, probe_dead_gradient},
+    {kAnyNumber, probe_options},
     {{Symptom::miscounted, Symptom::differs, Symptom::split, Symptom::permuted}, probe_rounding},
-    {{Symptom::miscounted, Symptom::differs, Symptom::laundered, Symptom::not_finite},
-     probe_gradient},
+    {kAnyNumber, probe_gradient},
     {{Symptom::differs, Symptom::laundered, Symptom::not_finite}, probe_needed_options},
     {{Symptom::differs}, probe_constant_in_logarithm},
-    {{Symptom::differs}, probe_filtered_gradient},
-    {{Symptom::not_finite, Symptom::differs}, probe_logits},
-    {{Symptom::laundered}, probe_repaired_value},
-    {{Symptom::not_finite, Symptom::differs}, probe_exponents},
+    {{Symptom::differs}, probe_filtered_gradient, true},
+    {kWrongNumber, probe_logits, true},
+    {{Symptom::laundered}, probe_repaired_value, true},
+    {kWrongNumber, probe_exponents, true},
+    {{Symptom::miscounted}, probe_emptied_row},
 };
 
 /// The specification with each of the other reductions that the loss has, as such or by an option.
@@ -157,6 +159,8 @@ const std::optional<Reading>& Suspect::plain() {
   return *plain_;
 }
 
+bool Suspect::wrong_on_plain() { return plain_case() && is_wrong(plain()) && plain()->finite(); }
+
 const std::optional<Reading>& Suspect::as_given() {
   if (!as_given_) as_given_ = read(given());
   return *as_given_;
@@ -172,7 +176,7 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
   for (const Probe& probe : kProbes) {
     bool asked = probe.symptoms.size() == 0;
     for (const Symptom each : probe.symptoms) asked |= each == symptom;
-    if (!asked) continue;
+    if (!asked || (probe.of_edges && suspect.wrong_on_plain())) continue;
     Opinion opinion = probe.ask(suspect);
     if (opinion && opinion->confidence > best.confidence) best = std::move(*opinion);
     if (best.confidence >= kSure) break;

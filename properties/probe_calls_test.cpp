@@ -119,6 +119,14 @@ TEST(ProbeUpstream, SeesAGradientThatItDoesNotReachBesideOthers) {
   EXPECT_EQ(diagnosed(one, c).cause, "upstream gradient ignored");
 }
 
+TEST(ProbeUpstream, SeesOneThatIsIgnoredWhereTheGradientIsWrongAnyhow) {
+  const auto twice = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    change_each(output(result, "gradient.log_prob"),
+                [&](double x) { return 5.0 * x / c.upstream; });
+  });
+  EXPECT_EQ(diagnosed(twice, with_upstream(1.0)).cause, "upstream gradient ignored");
+}
+
 TEST(ProbeUpstream, LeavesOtherPowersOfItAlone) {
   const auto twice = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     change_each(output(result, "gradient.log_prob"), [&](double x) { return x * c.upstream; });

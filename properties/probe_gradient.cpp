@@ -34,7 +34,7 @@ std::string lacking_term(const Suspect& suspect, const Reading& reading) {
     if (reading.given().spec.number(option.name) == 0.0) continue;
     Case without = reading.given();
     without.spec.set(option.name, 0.0);
-    if (reading.answers(without, true)) return option.name;
+    if (reading.answers(without, Reading::Of::gradients)) return option.name;
   }
   return "";
 }
@@ -120,6 +120,7 @@ Opinion probe_gradient(Suspect& suspect) {
   if (lacks_normaliser(suspect, *plain)) {
     return Diagnosis{"dead signal", 0.9, "it does not sum to 0 over the vocabulary"};
   }
+  if (!suspect.violation().place.output.starts_with("gradient.")) return std::nullopt;
   return Diagnosis{"backward is not the derivative", 0.6, "the forward is right"};
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -72,6 +73,22 @@ LossSpec with_all_terms(const LossSignature& signature, LossSpec spec) {
   return spec;
 }
 
+Case without_sequence(const LossSignature& signature, const Case& c, std::int64_t sequence) {
+  Case fewer = c;
+  fewer.shape[Axis::sequences] -= 1;
+  for (const Field& field : signature.fields) {
+    if (field.axes.empty() || field.axes.front() != Axis::sequences) continue;
+    const Tensor& from = c.batch.at(field.name);
+    Tensor& to = fewer.batch.at(field.name);
+    to = Tensor::zeros(from.dtype, fewer.shape.of(field.axes));
+    const std::int64_t each = from.size() / from.extents.front();
+    for (std::int64_t i = 0; i < to.size(); ++i) {
+      to.set(i, from.at(i < sequence * each ? i : i + each));
+    }
+  }
+  return fewer;
+}
+
 /// Whether minus infinity behind the mask, in all fields or in one, makes the answer right.
 bool right_with_sentinel(const Suspect& suspect, const Case& c) {
   std::vector<std::string_view> fields = {""};
@@ -96,6 +113,26 @@ Opinion data_for_filler(Suspect& suspect) {
   return Diagnosis{"masked data leaks", 0.7, "there is data where the formula has a filler"};
 }
 
+/// The field whose 0 at a valid position does what masking the position does, if one has.
+std::string field_that_masks(const Suspect& suspect, const Case& plain) {
+  const LossSignature& signature = suspect.signature();
+  const std::vector<bool> valid = valid_positions(signature, plain);
+  const std::int64_t position = std::ranges::find(valid, true) - valid.begin();
+  if (position == std::ssize(valid)) return "";
+  for (const Field& field : signature.fields) {
+    Case c = plain;
+    Tensor& tensor = c.batch.at(field.name);
+    if (!is_positional(field) || !is_float(tensor.dtype)) continue;
+    const std::int64_t each = entries_per_position(c, tensor);
+    for (std::int64_t i = 0; i < each; ++i) tensor.set(position * each + i, 0.0);
+    const auto zero = suspect.read(c);
+    if (!is_wrong(zero)) continue;
+    mask_position(signature, c, position);
+    if (zero->answers(c)) return field.name;
+  }
+  return "";
+}
+
 /// Finite data behind the mask: does it matter, and to what?
 Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c) {
   const auto zeros = suspect.read(*c);
@@ -104,6 +141,10 @@ Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c)
   if (!zeros->right() && right_with_sentinel(suspect, *c)) {
     return Diagnosis{"sentinel compared", 0.95,
                      "masked positions count unless they hold minus infinity"};
+  }
+  if (const std::string field = field_that_masks(suspect, *c); !field.empty()) {
+    return Diagnosis{"sentinel compared", 0.95,
+                     "a position whose " + field + " is 0 does not count"};
   }
   const std::set<OutputKind> moved = different_outputs(*zeros, *numbers);
   if (moved.contains(OutputKind::loss) || moved.contains(OutputKind::value)) {
@@ -178,6 +219,20 @@ Opinion probe_empty(Suspect& suspect) {
   if (batch) batch = zeroed_behind_mask(plain->study(), *batch).value_or(*batch);
   if (!not_finite(row) && !not_finite(batch)) return std::nullopt;
   return Diagnosis{"empty divisor", 0.95, "where nothing counts, zeros give no number"};
+}
+
+/// Where an empty sequence was seen to count: the batch without that sequence.
+Opinion probe_emptied_row(Suspect& suspect) {
+  if (suspect.violation().cause != "empty row counted") return std::nullopt;
+  const Case& given = suspect.given();
+  const std::vector<bool> valid = valid_positions(suspect.signature(), given);
+  const std::int64_t emptied =
+      (std::ranges::find(valid, true) - valid.begin()) / given.shape[Axis::tokens];
+  if (!is_wrong(suspect.read(without_sequence(suspect.signature(), given, emptied)))) {
+    return std::nullopt;
+  }
+  return Diagnosis{"disagrees with the formula", 0.5,
+                   "as wrong where the sequence is taken away, which was emptied"};
 }
 
 }  // namespace lossgate::properties

@@ -182,6 +182,22 @@ TEST(ProbeExponents, SaysNothingWhereWhatIsWrongIsANumber) {
   EXPECT_NE(diagnosed(off, c).cause, "clamp after exp");
 }
 
+TEST(ProbeExponents, SaysNothingWherePlainNumbersAreWrong) {
+  const auto fake = [](double off) {
+    return answering("grpo", nullptr, [off](const Case& c, LossResult& result) {
+      add_to_loss(result, off);
+      at_positions(c, true, [&](std::int64_t p) {
+        const double d = c.batch.at("log_prob").at(p) - c.batch.at("old_log_prob").at(p);
+        if (d > 100.0) add_to_loss(result, kNan);
+      });
+    });
+  };
+  Case c = ordinary_case("grpo");
+  c.batch.at("old_log_prob").set(0, c.batch.at("log_prob").at(0) - 1000.0);
+  EXPECT_GT(diagnosed(fake(0.0), c).confidence, 0.0);
+  EXPECT_EQ(diagnosed(fake(0.01), c).confidence, 0.0);
+}
+
 TEST(ProbeExponents, NamesASquareThatOverflowsInTheNarrowestFormat) {
   auto square = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
     at_positions(c, true, [&](std::int64_t p) {
@@ -245,6 +261,28 @@ TEST(ProbeLogits, MovesEveryListedTokenWithItsLogit) {
   });
   expect_shown(fake, c, "infinity minus infinity",
                "right where the likeliest token comes first in the vocabulary");
+}
+
+TEST(ProbeMaskedTerms, SeesAZeroThatIsTakenForAMask) {
+  const auto fake = answering("value_clip", [](Case& c) {
+    for (std::int64_t p = 0; p < c.batch.at("mask").size(); ++p) {
+      c.batch.at("mask").set(p, c.batch.at("return").at(p) != 0.0);
+    }
+  });
+  Case c = ordinary_case("value_clip");
+  at_positions(c, false, [&](std::int64_t p) { c.batch.at("return").set(p, 0.5); });
+  expect_shown(fake, c, "sentinel compared", "a position whose return is 0 does not count");
+}
+
+TEST(ProbeEmptiedRow, BlamesNoEmptySequenceForWhatIsWrongWithoutIt) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const bool present = c.batch.at("advantage").at(0) == 3.0 && valid_of(c)[0];
+    if (!present && std::ranges::count(valid_of(c), true) > 0) add_to_loss(result, 0.01);
+  });
+  Case c = ordinary_case("grpo");
+  put(c, "advantage", 0, 0, 3.0);
+  EXPECT_EQ(check("empty_is_zero", fake, c).violation->cause, "empty row counted");
+  EXPECT_EQ(diagnosed(fake, c).cause, "disagrees with the formula");
 }
 
 TEST(ProbeBehindMask, BelievesALossThatIsLostWhateverItsOwnNumbersDo) {

@@ -19,6 +19,10 @@ constexpr double kSpreads[] = {2.0, 1.0 / 16};
 constexpr double kErratic = 0.25;
 /// Any three serve that are near 1 and not 1, and exact in every format.
 constexpr double kNudges[] = {1.0 + 1.0 / 64, 1.0 - 3.0 / 128, 1.0 + 5.0 / 128};
+/// Rounding takes no more of a loss, in any format.
+constexpr double kLargestRounding = 1.0 / 64;
+/// So many numbers that are all erratic are no chance.
+constexpr int kFewest = 3;
 /// How much a constant beside a probability gains where the probability vanishes.
 constexpr double kGain = 1024.0;
 constexpr double kPeaked = 40.0;
@@ -47,7 +51,10 @@ std::map<std::pair<std::size_t, std::int64_t>, ReadEntry> wrong_entries(const Re
 /// moves as little as they do.
 bool is_erratic(const Suspect& suspect, const Reading& reading) {
   const auto wrong = wrong_entries(reading);
-  int erratic = 0, asked = 0;
+  struct Count {
+    int erratic = 0, asked = 0;
+  };
+  Count values, gradients;
   for (const double factor : kNudges) {
     Case c = reading.given();
     for (const Field& field : suspect.signature().fields) {
@@ -64,11 +71,15 @@ bool is_erratic(const Suspect& suspect, const Reading& reading) {
       // Where the formula itself moves far, nothing can be said.
       if (std::fabs(e.expected - before.expected) > kErratic * std::fabs(before.expected)) continue;
       const double error = before.actual - before.expected;
-      erratic += std::fabs(e.actual - e.expected - error) > kErratic * std::fabs(error);
-      ++asked;
+      Count& count = moved->kind(e) == OutputKind::gradient ? gradients : values;
+      count.erratic += std::fabs(e.actual - e.expected - error) > kErratic * std::fabs(error);
+      ++count.asked;
     }
   }
-  return 2 * erratic > asked;
+  // One rounding may lie on all gradients, as a constant factor; then values must agree throughout.
+  const bool throughout = values.asked >= kFewest && values.erratic == values.asked &&
+                          deviation(reading) < kLargestRounding;
+  return throughout || 2 * (values.erratic + gradients.erratic) > values.asked + gradients.asked;
 }
 
 /// Answers to plain cases that are wrong: in the widest format and in that of the given case, of

@@ -66,12 +66,44 @@ Opinion other_row(const Reading& reading) {
   return Diagnosis{"pairing by position", 0.95, "a sequence has the numbers of another one"};
 }
 
+/// The rows of a tensor in another order: that of the sequences, moved on or from the last.
+Tensor reordered(const Tensor& tensor, std::int64_t step, std::int64_t first) {
+  Tensor result = tensor;
+  const std::int64_t rows = tensor.extents.front(), each = tensor.size() / rows;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const std::int64_t row = ((first + step * (i / each)) % rows + rows) % rows;
+    result.set(i, tensor.at(row * each + i % each));
+  }
+  return result;
+}
+
+/// Where no row of an answer is another one's: are values those of the formula with one field's
+/// sequences in another order?
+Opinion misplaced_field(Suspect& suspect) {
+  const auto plain = suspect.read(suspect.plain_case({.padding = false}));
+  if (!plain || plain->forward_right() || !plain->finite()) return std::nullopt;
+  for (const Field& field : suspect.signature().fields) {
+    if (field.axes.empty() || field.axes.front() != Axis::sequences) continue;
+    for (const auto& [step, first] : {std::pair{1, 1}, {1, -1}, {-1, -1}}) {
+      Case other = plain->given();
+      Tensor& tensor = other.batch.at(field.name);
+      const Tensor moved = reordered(tensor, step, first);
+      if (moved == tensor) continue;
+      tensor = moved;
+      if (!plain->answers(other, Reading::Of::values)) continue;
+      return Diagnosis{"pairing by position", 0.95,
+                       "the answer is that with the sequences of " + field.name + " moved"};
+    }
+  }
+  return std::nullopt;
+}
+
 Opinion probe_rows(Suspect& suspect) {
   for (const auto* reading : {&suspect.as_given(), &suspect.plain()}) {
     if (!*reading) continue;
     if (auto opinion = other_row(**reading)) return opinion;
   }
-  return std::nullopt;
+  return misplaced_field(suspect);
 }
 
 }  // namespace lossgate::properties

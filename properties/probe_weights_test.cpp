@@ -184,6 +184,22 @@ TEST(ProbeRows, SeesEachOfTwoSequencesThatHaveTheOthersNumbers) {
   EXPECT_EQ(opinion->cause, "pairing by position");
 }
 
+TEST(ProbeRows, SeesAFieldWhoseSequencesAreMovedOnOrTurnedRound) {
+  for (const auto& [step, first] : {std::pair{1, 1}, {1, -1}, {-1, -1}}) {
+    const auto moved = answering("value_clip", [step, first](Case& c) {
+      const Tensor given = c.batch.at("return");
+      const auto rows = static_cast<int>(given.extents[0]),
+                 each = static_cast<int>(given.extents[1]);
+      for (int i = 0; i < rows * each; ++i) {
+        const int row = ((first + step * (i / each)) % rows + rows) % rows;
+        c.batch.at("return").set(i, given.at(row * each + i % each));
+      }
+    });
+    expect_shown(moved, ordinary_case("value_clip"), "pairing by position",
+                 "the answer is that with the sequences of return moved");
+  }
+}
+
 TEST(ProbeRows, TakesNoZerosForTheNumbersOfAnotherSequence) {
   Case c = ordinary_case("grpo");
   c.spec.set("kl_penalty", 0.0);

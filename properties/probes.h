@@ -39,6 +39,7 @@ Opinion probe_upstream(Suspect& suspect);
 
 // What stands behind a mask, and splits.
 Opinion probe_behind_mask(Suspect& suspect);
+Opinion probe_emptied_row(Suspect& suspect);
 Opinion probe_message(Suspect& suspect);
 Opinion probe_split(Suspect& suspect);
 

@@ -78,12 +78,13 @@ bool Reading::forward_finite() const {
   });
 }
 
-bool Reading::answers(const Case& other, bool gradients_alone) const {
+bool Reading::answers(const Case& other, Of which) const {
   CaseStudy study(*loss_, other);
   if (study.refusal() || study.outputs().size() != outputs().size()) return false;
   const auto entries = entries_of(study, arithmetic_, result_);
   return std::ranges::none_of(entries, [&](const ReadEntry& e) {
-    return (!gradients_alone || kind(e) == OutputKind::gradient) && e.wrong();
+    const Of own = kind(e) == OutputKind::gradient ? Of::gradients : Of::values;
+    return (which == Of::everything || which == own) && e.wrong();
   });
 }
 

@@ -45,8 +45,9 @@ class Reading {
   bool forward_finite() const;
 
   /// Whether the answer is what the formula gives to another case of the same shape, within what is
-  /// accepted there: of all outputs, or of gradients alone.
-  bool answers(const Case& other, bool gradients_alone = false) const;
+  /// accepted there.
+  enum class Of { everything, values, gradients };
+  bool answers(const Case& other, Of which = Of::everything) const;
   /// The same under another arithmetic.
   bool answers_under(const Arithmetic& arithmetic) const;
 

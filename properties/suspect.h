@@ -30,6 +30,8 @@ class Suspect {
   /// of the given case, without the other terms where that is wrong, too, or to that of another
   /// reduction. To the given case where there is no plain one.
   const std::optional<Reading>& plain();
+  /// Whether that is a wrong number: no edge explains it.
+  bool wrong_on_plain();
   /// What is answered to the given case.
   const std::optional<Reading>& as_given();
 

@@ -16,24 +16,6 @@ namespace {
 
 using Index = std::int64_t;
 
-/// Masks a position. What stood there keeps to what callers leave at masked positions.
-void mask_position(const LossSignature& signature, Case& c, Index position) {
-  for (const Field& field : signature.fields) {
-    Tensor& tensor = c.batch.at(field.name);
-    if (!is_positional(field) || !is_float(tensor.dtype) || field.name == signature.mask) continue;
-    const Index each = entries_per_position(c, tensor);
-    for (Index i = position * each; i < (position + 1) * each; ++i) {
-      const double value = tensor.at(i);
-      if (keeps_to(field.masked, field.quantity, value)) continue;
-      tensor.set(i, kept(field.masked, field.quantity, value));
-    }
-  }
-  if (!signature.mask.empty()) c.batch.at(signature.mask).set(position, 0.0);
-  if (!signature.ignore_label.empty()) {
-    c.batch.at(signature.ignore_label).set(position, static_cast<double>(kIgnoreLabel));
-  }
-}
-
 /// Rewrites the data of the positional fields that `wanted` selects at masked positions. The fields
 /// that say what is masked stay.
 template <class Wanted, class Value>
@@ -241,6 +223,23 @@ std::int64_t Transformed::index_of(const OutputInfo& base, const Extents& here,
     scale *= here[axis];
   }
   return result;
+}
+
+void mask_position(const LossSignature& signature, Case& c, std::int64_t position) {
+  for (const Field& field : signature.fields) {
+    Tensor& tensor = c.batch.at(field.name);
+    if (!is_positional(field) || !is_float(tensor.dtype) || field.name == signature.mask) continue;
+    const Index each = entries_per_position(c, tensor);
+    for (Index i = position * each; i < (position + 1) * each; ++i) {
+      const double value = tensor.at(i);
+      if (keeps_to(field.masked, field.quantity, value)) continue;
+      tensor.set(i, kept(field.masked, field.quantity, value));
+    }
+  }
+  if (!signature.mask.empty()) c.batch.at(signature.mask).set(position, 0.0);
+  if (!signature.ignore_label.empty()) {
+    c.batch.at(signature.ignore_label).set(position, static_cast<double>(kIgnoreLabel));
+  }
 }
 
 const Transform kRepeated{"repeated", repeated};

@@ -22,6 +22,9 @@ struct Transformed {
   std::int64_t index_of(const OutputInfo& base, const Extents& here, std::int64_t index) const;
 };
 
+/// Masks a position. What stood there keeps to what callers leave at masked positions.
+void mask_position(const LossSignature& signature, Case& c, std::int64_t position);
+
 /// A named way to derive a case, or nothing where it does not apply. Any choice that it makes
 /// follows from the case, so the result is the same on every call.
 struct Transform {
