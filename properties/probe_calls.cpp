@@ -3,6 +3,7 @@
 // in memory, what multiplies the loss.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "properties/probes.h"
 
@@ -12,11 +13,12 @@ namespace {
 /// Exact in every format.
 constexpr double kHalf = 0.5;
 
-bool is_zero(const Tensor& tensor) {
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (tensor.at(i) != 0.0) return false;
-  }
-  return true;
+/// Whether there are numbers of different sizes in it: those of one size may be at a limit.
+bool has_sizes(const Tensor& tensor) {
+  std::set<double> sizes;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) sizes.insert(std::fabs(tensor.at(i)));
+  sizes.erase(0.0);
+  return sizes.size() > 1;
 }
 
 enum class Likeness { same, rounding, contradiction };
@@ -86,7 +88,7 @@ Opinion probe_upstream(Suspect& suspect) {
     if (output.kind != OutputKind::gradient) return false;
     const Tensor &one = *whole->result().find(output.name),
                  &other = *half->result().find(output.name);
-    return one == other && !is_zero(one);
+    return one == other && has_sizes(one);
   });
   if (!ignored) return std::nullopt;
   return Diagnosis{"upstream gradient ignored", 0.95,

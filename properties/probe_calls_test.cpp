@@ -2,6 +2,7 @@
 // Each probe with an implementation that has its cause, and with a neighbour that has not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -125,6 +126,14 @@ TEST(ProbeUpstream, SeesOneThatIsIgnoredWhereTheGradientIsWrongAnyhow) {
                 [&](double x) { return 5.0 * x / c.upstream; });
   });
   EXPECT_EQ(diagnosed(twice, with_upstream(1.0)).cause, "upstream gradient ignored");
+}
+
+TEST(ProbeUpstream, LeavesGradientsAtALimitAlone) {
+  const auto clipped = answering("grpo", nullptr, [](const Case&, LossResult& result) {
+    change_each(output(result, "gradient.log_prob"),
+                [](double x) { return std::clamp(x, -1e-9, 1e-9); });
+  });
+  EXPECT_NE(diagnosed(clipped, ordinary_case("grpo")).cause, "upstream gradient ignored");
 }
 
 TEST(ProbeUpstream, LeavesOtherPowersOfItAlone) {

@@ -113,6 +113,19 @@ Opinion data_for_filler(Suspect& suspect) {
   return Diagnosis{"masked data leaks", 0.7, "there is data where the formula has a filler"};
 }
 
+/// Whether what is wrong, beside the loss, is that there is nothing at the position.
+bool lacks_position(const Reading& reading, std::int64_t position) {
+  bool lacks = false;
+  for (const ReadEntry& e : reading.entries()) {
+    if (!e.wrong() || reading.kind(e) == OutputKind::loss) continue;
+    const Place place = place_of(reading.study(), reading.outputs()[e.output], e.index);
+    const std::int64_t at = place.sequence * reading.given().shape[Axis::tokens] + place.token;
+    if (place.token < 0 || at != position || e.actual != 0.0) return false;
+    lacks = true;
+  }
+  return lacks;
+}
+
 /// The field whose 0 at a valid position does what masking the position does, if one has.
 std::string field_that_masks(const Suspect& suspect, const Case& plain) {
   const LossSignature& signature = suspect.signature();
@@ -127,6 +140,7 @@ std::string field_that_masks(const Suspect& suspect, const Case& plain) {
     for (std::int64_t i = 0; i < each; ++i) tensor.set(position * each + i, 0.0);
     const auto zero = suspect.read(c);
     if (!is_wrong(zero)) continue;
+    if (lacks_position(*zero, position)) return field.name;
     mask_position(signature, c, position);
     if (zero->answers(c)) return field.name;
   }

@@ -274,6 +274,22 @@ TEST(ProbeMaskedTerms, SeesAZeroThatIsTakenForAMask) {
   expect_shown(fake, c, "sentinel compared", "a position whose return is 0 does not count");
 }
 
+TEST(ProbeMaskedTerms, SeesAZeroThatLosesItsTermAndIsCounted) {
+  const auto fake = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t p) {
+      if (c.batch.at("return").at(p) != 0.0) return;
+      output(result, "per_token").set(p, 0.0);
+      output(result, "gradient.value").set(p, 0.0);
+    });
+    at_positions(c, false, [&](std::int64_t p) {
+      if (c.batch.at("return").at(p) != 0.0) add_to_loss(result, 1.0);
+    });
+  });
+  Case c = ordinary_case("value_clip");
+  at_positions(c, false, [&](std::int64_t p) { c.batch.at("return").set(p, 0.5); });
+  EXPECT_EQ(diagnosed(fake, c).cause, "sentinel compared");
+}
+
 TEST(ProbeEmptiedRow, BlamesNoEmptySequenceForWhatIsWrongWithoutIt) {
   const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     const bool present = c.batch.at("advantage").at(0) == 3.0 && valid_of(c)[0];

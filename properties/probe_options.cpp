@@ -78,11 +78,6 @@ std::string factor_option(const LossSignature& signature, const Reading& reading
   return "";
 }
 
-std::int64_t numbers_in(const Reading& reading) {
-  return std::ranges::count_if(reading.entries(),
-                               [](const ReadEntry& e) { return e.expected != 0.0; });
-}
-
 }  // namespace
 
 /// The answer is what the formula gives for another value of an option.
@@ -117,7 +112,7 @@ Opinion probe_needed_options(Suspect& suspect) {
   // An option that makes everything 0 says nothing.
   const auto right = [&](const Case& c) {
     const auto reading = suspect.read(c);
-    return is_right(reading) && 2 * numbers_in(*reading) > numbers_in(*plain);
+    return is_right(reading) && 2 * reading->numbers() > plain->numbers();
   };
   Case ones = plain->given();
   for (const Option& option : signature.options) {

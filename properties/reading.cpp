@@ -61,6 +61,10 @@ std::optional<Reading> Reading::of(const reference::Loss& loss,
   }
 }
 
+std::int64_t Reading::numbers() const {
+  return std::ranges::count_if(entries_, [](const ReadEntry& e) { return e.expected != 0.0; });
+}
+
 bool Reading::right() const { return std::ranges::none_of(entries_, &ReadEntry::wrong); }
 
 bool Reading::finite() const {

@@ -39,8 +39,9 @@ class Reading {
   const std::vector<ReadEntry>& entries() const { return entries_; }
   OutputKind kind(const ReadEntry& entry) const { return outputs()[entry.output].kind; }
 
-  bool right() const;   ///< no entry is wrong
-  bool finite() const;  ///< every entry that must be finite is
+  std::int64_t numbers() const;  ///< entries of which the formula's is not 0
+  bool right() const;            ///< no entry is wrong
+  bool finite() const;           ///< every entry that must be finite is
   bool forward_right() const;
   bool forward_finite() const;
 
