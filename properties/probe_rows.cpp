@@ -48,24 +48,6 @@ Likeness has_entries_of_another(const Reading& reading, std::size_t output, std:
   return likeness;
 }
 
-}  // namespace
-
-/// Some sequence has another one's numbers, and no other entry is wrong.
-Opinion other_row(const Reading& reading) {
-  bool numbers = false;
-  for (const ReadEntry& entry : reading.entries()) {
-    if (!entry.wrong()) continue;
-    const OutputInfo& output = reading.outputs()[entry.output];
-    if (output.axes.empty() || output.axes.front() != Axis::sequences) return std::nullopt;
-    const Place place = place_of(reading.study(), output, entry.index);
-    const Likeness likeness = has_entries_of_another(reading, entry.output, place.sequence);
-    if (likeness == Likeness::none) return std::nullopt;
-    numbers |= likeness == Likeness::of_numbers;
-  }
-  if (!numbers) return std::nullopt;
-  return Diagnosis{"pairing by position", 0.95, "a sequence has the numbers of another one"};
-}
-
 /// The rows of a tensor in another order: that of the sequences, moved on or from the last.
 Tensor reordered(const Tensor& tensor, std::int64_t step, std::int64_t first) {
   Tensor result = tensor;
@@ -79,7 +61,7 @@ Tensor reordered(const Tensor& tensor, std::int64_t step, std::int64_t first) {
 
 /// Where no row of an answer is another one's: are values those of the formula with one field's
 /// sequences in another order?
-Opinion misplaced_field(Suspect& suspect) {
+Opinion misplaced_field(const Suspect& suspect) {
   const auto plain = suspect.read(suspect.plain_case({.padding = false}));
   if (!plain || plain->forward_right() || !plain->finite()) return std::nullopt;
   for (const Field& field : suspect.signature().fields) {
@@ -96,6 +78,24 @@ Opinion misplaced_field(Suspect& suspect) {
     }
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+/// Some sequence has another one's numbers, and no other entry is wrong.
+Opinion other_row(const Reading& reading) {
+  bool numbers = false;
+  for (const ReadEntry& entry : reading.entries()) {
+    if (!entry.wrong()) continue;
+    const OutputInfo& output = reading.outputs()[entry.output];
+    if (output.axes.empty() || output.axes.front() != Axis::sequences) return std::nullopt;
+    const Place place = place_of(reading.study(), output, entry.index);
+    const Likeness likeness = has_entries_of_another(reading, entry.output, place.sequence);
+    if (likeness == Likeness::none) return std::nullopt;
+    numbers |= likeness == Likeness::of_numbers;
+  }
+  if (!numbers) return std::nullopt;
+  return Diagnosis{"pairing by position", 0.95, "a sequence has the numbers of another one"};
 }
 
 Opinion probe_rows(Suspect& suspect) {
