@@ -95,6 +95,14 @@ const Implementation& chosen(const std::string& loss) {
   std::abort();
 }
 
+/// What a step has written over lies in the caller's arrays.
+void hand_back(const Batch& before, const Batch& after) {
+  for (const auto& [name, tensor] : after.fields) {
+    if (tensor == before.at(name)) continue;
+    std::memcpy(asked->array(asked, name.c_str())->data, tensor.bytes.data(), tensor.bytes.size());
+  }
+}
+
 /// What a trainer does to the whole step before it deals it out, where there is only one part.
 void prepare(const LossSignature& signature, Case& part, const Trainer& trainer) {
   if (fact("micro_batches") > 1 || fact("world") > 1) {
@@ -130,7 +138,9 @@ LossResult train(const LossSignature& signature, const Case& c, const Step& step
                      .world = static_cast<int>(fact("world")),
                      .index = static_cast<int>(fact("micro_batch")),
                      .count = static_cast<int>(fact("micro_batches"))};
+    const Case before = part;
     result = step(batch);
+    hand_back(before.batch, part.batch);
     double factor = trainer.mean_over_micro_batches ? 1.0 / batch.count : 1.0;
     if (trainer.all_reduce == Trainer::AllReduce::mean) factor /= batch.world;
     for (int i = 0; i < trainer.world_power; ++i) factor *= batch.world;
@@ -155,6 +165,9 @@ LOSSGATE_LOSS(implementation, "*") {
   const LossSignature& signature = *reference::find_signature(loss);
   const impl::Implementation& chosen = impl::chosen(loss);
   const Case c = impl::case_of(signature);
+  if (chosen.fault && chosen.fault->cause == "strides ignored") {
+    return impl::refuse(LOSSGATE_NOT_COMPUTED, "a library's arrays have no strides to ignore");
+  }
   if (const auto why = chosen.unsupported(c)) return impl::refuse(LOSSGATE_NOT_COMPUTED, *why);
   return impl::fill(chosen.evaluate(signature, c));
 }

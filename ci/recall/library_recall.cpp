@@ -158,8 +158,8 @@ int run(const Recall& recall, const std::string& library, const std::set<std::st
     fmt::print("{} violates {}: {}\n", finding.implementation, finding.property, finding.detail);
   }
   fmt::print(
-      "{} variants of {} losses, {} pairs: killed in process {}, as a library {}, beyond one "
-      "micro-batch {}\n",
+      "{} variants of {} losses, {} pairs: killed in process {}, as a library {}, beyond what one "
+      "call sees {}\n",
       variants.size(), only.size(), pairs.size(), in_process.size(), killed, beyond);
   return differences == 0 ? 0 : 1;
 }
