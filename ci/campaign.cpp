@@ -240,8 +240,9 @@ void Campaign::take_part(Worker& worker, report::RunRecord part) {
 bool Campaign::is_news(const report::RecordedFinding& finding) {
   const auto grade = properties::parse_grade(finding.grade).value_or(properties::Grade::rare);
   const auto [known, fresh] = shown_.try_emplace(finding.fingerprint, grade);
-  found_ = found_ || fresh;
-  return fresh || grade < std::exchange(known->second, std::min(known->second, grade));
+  const bool news = fresh || grade < std::exchange(known->second, std::min(known->second, grade));
+  found_ = found_ || (news && grade <= options_.fail_on);
+  return news;
 }
 
 void Campaign::take_kept(Worker& worker, const Kept& kept) {

@@ -26,7 +26,8 @@ struct CampaignOptions {
   std::int64_t memory_mib = 4096;  ///< for one worker; 0: any
   Shard shard;
   bool guided = true;
-  bool first = false;  ///< stop at the first finding
+  properties::Grade fail_on = properties::Grade::rare;  ///< the rarest findings that are red
+  bool first = false;                                   ///< stop at the first red finding
 };
 
 /// Searches every implementation of the plan until the budget is spent: which of them next is what

@@ -132,7 +132,7 @@ report::RunRecord ended(report::RunRecord record, const Campaign& campaign,
   group_by_fault(record);
   count_relaxed(record);
   Policy policy;
-  policy.fail_on = options.fail_on;
+  policy.fail_on = options.campaign.fail_on;
   policy.today = today();
   judge(record, policy);
   return record;
@@ -170,7 +170,7 @@ int run_fuzz(const FuzzOptions& options) {
   const Plan plan(options.plan);
   for (const auto& brought : plan.selection().brought) brought->session->rest();
   CampaignFolder folder(options.out);
-  report::RunRecord record = begun_record(plan, options.fail_on);
+  report::RunRecord record = begun_record(plan, options.campaign.fail_on);
   for (report::Subject& subject : record.subjects)
     subject.twin.clear();  // it is asked as any other
   take_up(record, folder);

@@ -13,7 +13,6 @@ struct FuzzOptions {
   CampaignOptions campaign;
   std::string out = "campaign";
   std::vector<std::string> corpora;  ///< folders of cases to begin with
-  properties::Grade fail_on = properties::Grade::rare;
 };
 
 /// The verb `fuzz`: searches implementations until the budget is spent, and goes on where a

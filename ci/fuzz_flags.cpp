@@ -39,7 +39,7 @@ void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
       ->type_name("MIB");
   verb.add_option("--profile", flags.profile,
                   "What cases: hostile, soak; benign leaves out special values");
-  verb.add_flag("--first", fuzz.campaign.first, "Stop at the first finding");
+  verb.add_flag("--first", fuzz.campaign.first, "Stop at the first red finding");
   verb.add_flag("--blind", flags.blind, "Draw every case anew, guided by nothing");
   verb.add_option("--fail-on", flags.fail_on,
                   "The rarest findings that are red: ordinary, rare, adversarial");
@@ -52,8 +52,8 @@ FuzzOptions fuzz_options(FuzzFlags& flags) {
   options.campaign.guided = !flags.blind;
   options.plan.profile = parsed("profile", flags.profile, fuzz::parse_profile(flags.profile),
                                 names_of(fuzz::kAllProfiles));
-  options.fail_on = parsed("grade", flags.fail_on, properties::parse_grade(flags.fail_on),
-                           names_of(properties::kAllGrades));
+  options.campaign.fail_on = parsed("grade", flags.fail_on, properties::parse_grade(flags.fail_on),
+                                    names_of(properties::kAllGrades));
   options.plan.filters.subjects = subject_files_or_those_here(flags.configs);
   options.plan.cases = 0;
   return options;
