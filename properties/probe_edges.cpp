@@ -211,9 +211,9 @@ Opinion probe_logits(Suspect& suspect) {
   const auto mended_by = [&](const std::function<void(std::vector<double>&)>& change) {
     return is_right(suspect.read(with_rows(signature, wrong->given(), change)));
   };
-  // A shift that leaves nothing to be wrong says nothing.
+  // Where a number is wrong, a shift that leaves nothing to be wrong says nothing.
   const auto shifted = suspect.read(with_rows(signature, wrong->given(), shift));
-  if (is_right(shifted) && 2 * shifted->numbers() > wrong->numbers()) {
+  if (is_right(shifted) && (!wrong->finite() || 2 * shifted->numbers() > wrong->numbers())) {
     return Diagnosis{"exp of an unshifted logit", wrong->finite() ? 0.6 : 0.95,
                      "right where the largest logit of each row is subtracted before the call"};
   }
