@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "impl/catalog.h"
 #include "impl/external/c/lossgate.h"
+#include "impl/parts.h"
 #include "impl/trainer.h"
 #include "reference/reference.h"
 
@@ -96,9 +98,11 @@ const Implementation& chosen(const std::string& loss) {
 }
 
 /// What a step has written over lies in the caller's arrays.
-void hand_back(const Batch& before, const Batch& after) {
-  for (const auto& [name, tensor] : after.fields) {
-    if (tensor == before.at(name)) continue;
+void hand_back(const LossSignature& signature, const Case& before, const Case& after) {
+  std::vector<std::string> mutated;
+  note_mutations(signature, before, after, nullptr, mutated);
+  for (const std::string& name : mutated) {
+    const Tensor& tensor = after.batch.at(name);
     std::memcpy(asked->array(asked, name.c_str())->data, tensor.bytes.data(), tensor.bytes.size());
   }
 }
@@ -140,7 +144,7 @@ LossResult train(const LossSignature& signature, const Case& c, const Step& step
                      .count = static_cast<int>(fact("micro_batches"))};
     const Case before = part;
     result = step(batch);
-    hand_back(before.batch, part.batch);
+    hand_back(signature, before, part);
     double factor = trainer.mean_over_micro_batches ? 1.0 / batch.count : 1.0;
     if (trainer.all_reduce == Trainer::AllReduce::mean) factor /= batch.world;
     for (int i = 0; i < trainer.world_power; ++i) factor *= batch.world;
