@@ -69,8 +69,7 @@ Arithmetic arithmetic_of(const Subject& subject, const LossSignature& loss, Dtyp
     part = {.roundoff = unit_roundoff(stored), .eta = min_subnormal(stored)};
   }
   arithmetic.ties_open = true;  // min and max hand on half at a tie, clamp all
-  // In f16 sums of ordinary numbers overflow.
-  arithmetic.divides_last = max_finite(arithmetic.compute) >= max_finite(Dtype::bf16);
+  arithmetic.divides_last = has_wide_exponents(arithmetic.compute);
   return arithmetic;
 }
 

@@ -69,8 +69,7 @@ Arithmetic arithmetic_of(const DeclaredArithmetic& declared, Dtype stored) {
       rule_of(declared.sum.value_or(sum_of_log_softmax(arithmetic.compute)), arithmetic.roundoff);
   if (declared.matmul) arithmetic.matmul = rule_of(*declared.matmul, arithmetic.roundoff);
   arithmetic.math.exp_slope = declared.exp_slope;
-  const bool may_flush = min_normal(arithmetic.compute) <= min_normal(Dtype::f32);
-  const bool flushes = declared.subnormals_flushed.value_or(may_flush);
+  const bool flushes = declared.subnormals_flushed.value_or(has_wide_exponents(arithmetic.compute));
   return flushes ? with_subnormals_flushed(arithmetic) : arithmetic;
 }
 

@@ -34,6 +34,12 @@ struct DeclaredArithmetic {
   bool operator==(const DeclaredArithmetic&) const = default;
 };
 
+/// Whether the format has the exponents of f32, or more: where it has not, numbers beyond its
+/// range, and below its normal one, are ordinary.
+constexpr bool has_wide_exponents(Dtype format) {
+  return min_normal(format) <= min_normal(Dtype::f32);
+}
+
 /// Subnormals of which nothing is said may be flushed where the format of intermediates has the
 /// exponents of f32, or more: XLA does so on CPUs, and PyTorch in matrix products of bf16 where a
 /// CPU has instructions for them. Nobody does in f16, whose subnormals are ordinary numbers.
