@@ -112,7 +112,7 @@ Lines body(const Emission& e) {
   const bool with_loss = scalar_loss(outputs) != nullptr;
   Lines lines = tensors(e);
   for (std::string& line : calls(e, with_loss)) lines.push_back(std::move(line));
-  if (e.violation.place.output.starts_with("gradient.")) {
+  if (e.violation.place.in_gradient()) {
     lines.push_back(e.c.upstream == 1.0
                         ? "loss.backward()"
                         : "loss.backward(torch.tensor(" + python_number(e.c.upstream) + "))");

@@ -117,8 +117,7 @@ const std::vector<Cause>& causes() {
        "no atomics or uninitialised memory in the reduction"},
       {"state between calls", "What was asked before changes the answer.",
        "keep nothing from call to call, and draw nothing: clear accumulators, key caches by all "
-       "that "
-       "they hold"},
+       "that they hold"},
       {"upstream gradient ignored",
        "The backward hands on gradients without the factor that comes from above.",
        "multiply every gradient that the forward kept by the incoming one: it is 1 only where "

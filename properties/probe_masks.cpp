@@ -73,22 +73,6 @@ LossSpec with_all_terms(const LossSignature& signature, LossSpec spec) {
   return spec;
 }
 
-Case without_sequence(const LossSignature& signature, const Case& c, std::int64_t sequence) {
-  Case fewer = c;
-  fewer.shape[Axis::sequences] -= 1;
-  for (const Field& field : signature.fields) {
-    if (field.axes.empty() || field.axes.front() != Axis::sequences) continue;
-    const Tensor& from = c.batch.at(field.name);
-    Tensor& to = fewer.batch.at(field.name);
-    to = Tensor::zeros(from.dtype, fewer.shape.of(field.axes));
-    const std::int64_t each = from.size() / from.extents.front();
-    for (std::int64_t i = 0; i < to.size(); ++i) {
-      to.set(i, from.at(i < sequence * each ? i : i + each));
-    }
-  }
-  return fewer;
-}
-
 /// Whether minus infinity behind the mask, in all fields or in one, makes the answer right.
 bool right_with_sentinel(const Suspect& suspect, const Case& c) {
   std::vector<std::string_view> fields = {""};
@@ -194,7 +178,7 @@ Opinion probe_behind_mask(Suspect& suspect) {
   if (seen_there) fillers.insert(fillers.end(), {kLargestOrdinary, -kLargestOrdinary});
   // What was seen in a value needs no second case.
   bool forward = seen_there && !std::isfinite(suspect.violation().actual) &&
-                 !suspect.violation().place.output.starts_with("gradient."),
+                 !suspect.violation().place.in_gradient(),
        backward = false;
   for (const double filler : fillers) {
     const auto reading = suspect.read(filled_behind_mask(suspect.signature(), *c, filler));
@@ -239,12 +223,13 @@ Opinion probe_empty(Suspect& suspect) {
 Opinion probe_emptied_row(Suspect& suspect) {
   if (suspect.violation().cause != "empty row counted") return std::nullopt;
   const Case& given = suspect.given();
-  const std::vector<bool> valid = valid_positions(suspect.signature(), given);
   const std::int64_t emptied =
-      (std::ranges::find(valid, true) - valid.begin()) / given.shape[Axis::tokens];
-  if (!is_wrong(suspect.read(without_sequence(suspect.signature(), given, emptied)))) {
-    return std::nullopt;
+      first_live_sequence(valid_positions(suspect.signature(), given), given.shape[Axis::tokens]);
+  std::vector<std::int64_t> others;
+  for (std::int64_t row = 0; row < given.shape[Axis::sequences]; ++row) {
+    if (row != emptied) others.push_back(row);
   }
+  if (!is_wrong(suspect.read(batch_of(suspect.signature(), given, others)))) return std::nullopt;
   return Diagnosis{"disagrees with the formula", 0.5,
                    "as wrong where the sequence is taken away, which was emptied"};
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <vector>
 
 #include "properties/agreement.h"
 #include "properties/probes.h"
@@ -48,15 +51,17 @@ Likeness has_entries_of_another(const Reading& reading, std::size_t output, std:
   return likeness;
 }
 
-/// The rows of a tensor in another order: that of the sequences, moved on or from the last.
-Tensor reordered(const Tensor& tensor, std::int64_t step, std::int64_t first) {
-  Tensor result = tensor;
-  const std::int64_t rows = tensor.extents.front(), each = tensor.size() / rows;
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    const std::int64_t row = ((first + step * (i / each)) % rows + rows) % rows;
-    result.set(i, tensor.at(row * each + i % each));
-  }
-  return result;
+/// The case with its sequences moved on by one, back by one, and turned round.
+std::vector<Case> reordered(const LossSignature& signature, const Case& c) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(c.shape[Axis::sequences]));
+  std::iota(rows.begin(), rows.end(), 0);
+  std::vector<std::int64_t> on = rows, back = rows, round = rows;
+  std::ranges::rotate(on, on.begin() + 1);
+  std::ranges::rotate(back, back.end() - 1);
+  std::ranges::reverse(round);
+  std::vector<Case> cases;
+  for (const auto& order : {on, back, round}) cases.push_back(batch_of(signature, c, order));
+  return cases;
 }
 
 /// Where no row of an answer is another one's: are values those of the formula with one field's
@@ -64,14 +69,14 @@ Tensor reordered(const Tensor& tensor, std::int64_t step, std::int64_t first) {
 Opinion misplaced_field(const Suspect& suspect) {
   const auto plain = suspect.read(suspect.plain_case({.padding = false}));
   if (!plain || plain->forward_right() || !plain->finite()) return std::nullopt;
+  const Case& given = plain->given();
+  const std::vector<Case> moved = reordered(suspect.signature(), given);
   for (const Field& field : suspect.signature().fields) {
-    if (field.axes.empty() || field.axes.front() != Axis::sequences) continue;
-    for (const auto& [step, first] : {std::pair{1, 1}, {1, -1}, {-1, -1}}) {
-      Case other = plain->given();
+    for (const Case& c : moved) {
+      Case other = given;
       Tensor& tensor = other.batch.at(field.name);
-      const Tensor moved = reordered(tensor, step, first);
-      if (moved == tensor) continue;
-      tensor = moved;
+      if (tensor == c.batch.at(field.name)) continue;
+      tensor = c.batch.at(field.name);
       if (!plain->answers(other, Reading::Of::values)) continue;
       return Diagnosis{"pairing by position", 0.95,
                        "the answer is that with the sequences of " + field.name + " moved"};

@@ -16,7 +16,7 @@ Outcome reference_agreement(Evaluation& evaluation) {
   Outcome outcome = compare_whole(evaluation);
   if (!outcome.violation) return outcome;
   Violation& violation = *outcome.violation;
-  const bool dead = violation.actual == 0.0 && violation.place.output.starts_with("gradient.");
+  const bool dead = violation.actual == 0.0 && violation.place.in_gradient();
   if (dead) {
     violation.detail = "the gradient is 0 where the formula's is not";  // rule C8
     violation.cause = "dead signal";

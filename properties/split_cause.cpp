@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -21,26 +20,6 @@ constexpr double kNearer = 64.0;
 constexpr const char* kScope = "reduction over the wrong scope";
 constexpr const char* kMeans = "mean of means";
 constexpr const char* kRanks = "rank average";
-
-/// These sequences alone, as a whole batch.
-Case batch_of(const LossSignature& signature, const Case& whole, const Rows& rows) {
-  Case c = whole;
-  c.split = {};
-  c.shape[Axis::sequences] = static_cast<std::int64_t>(rows.size());
-  for (const Field& field : signature.fields) {
-    if (field.axes.empty() || field.axes.front() != Axis::sequences) continue;
-    const Tensor& from = whole.batch.at(field.name);
-    Tensor& to = c.batch.at(field.name);
-    to = Tensor::zeros(from.dtype, c.shape.of(field.axes));
-    const auto sequences = static_cast<std::size_t>(whole.shape[Axis::sequences]);
-    const std::size_t each = from.bytes.size() / std::max<std::size_t>(sequences, 1);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::memcpy(to.bytes.data() + i * each,
-                  from.bytes.data() + static_cast<std::size_t>(rows[i]) * each, each);
-    }
-  }
-  return c;
-}
 
 class Experiments {
  public:

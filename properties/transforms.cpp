@@ -147,9 +147,8 @@ std::optional<Transformed> row_masked(const LossSignature& signature, const Case
   if (!has_positions(signature) || !allows_empty_rows(signature, whole.spec)) return std::nullopt;
   const std::vector<bool> valid = valid_positions(signature, whole);
   const Index tokens = whole.shape[Axis::tokens];
-  const auto first = std::ranges::find(valid, true);
-  if (first == valid.end()) return std::nullopt;
-  const Index row = (first - valid.begin()) / tokens;
+  const Index row = first_live_sequence(valid, tokens);
+  if (row < 0) return std::nullopt;
   if (std::find(valid.begin() + (row + 1) * tokens, valid.end(), true) == valid.end()) {
     return std::nullopt;  // no other row is live
   }
@@ -223,6 +222,31 @@ std::int64_t Transformed::index_of(const OutputInfo& base, const Extents& here,
     scale *= here[axis];
   }
   return result;
+}
+
+Case batch_of(const LossSignature& signature, const Case& whole,
+              const std::vector<std::int64_t>& rows) {
+  Case c = whole;
+  c.split = {};
+  c.shape[Axis::sequences] = static_cast<std::int64_t>(rows.size());
+  for (const Field& field : signature.fields) {
+    if (field.axes.empty() || field.axes.front() != Axis::sequences) continue;
+    const Tensor& from = whole.batch.at(field.name);
+    Tensor& to = c.batch.at(field.name);
+    to = Tensor::zeros(from.dtype, c.shape.of(field.axes));
+    const auto sequences = static_cast<std::size_t>(whole.shape[Axis::sequences]);
+    const std::size_t each = from.bytes.size() / std::max<std::size_t>(sequences, 1);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::memcpy(to.bytes.data() + i * each,
+                  from.bytes.data() + static_cast<std::size_t>(rows[i]) * each, each);
+    }
+  }
+  return c;
+}
+
+std::int64_t first_live_sequence(const std::vector<bool>& valid, std::int64_t tokens) {
+  const auto first = std::ranges::find(valid, true);
+  return first == valid.end() ? -1 : (first - valid.begin()) / tokens;
 }
 
 void mask_position(const LossSignature& signature, Case& c, std::int64_t position) {

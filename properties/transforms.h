@@ -22,6 +22,14 @@ struct Transformed {
   std::int64_t index_of(const OutputInfo& base, const Extents& here, std::int64_t index) const;
 };
 
+/// These sequences, in this order, as a whole batch.
+Case batch_of(const LossSignature& signature, const Case& whole,
+              const std::vector<std::int64_t>& rows);
+
+/// The first sequence with a position that counts, which is the one that kRowMasked masks; -1 where
+/// there is none.
+std::int64_t first_live_sequence(const std::vector<bool>& valid, std::int64_t tokens);
+
 /// Masks a position. What stood there keeps to what callers leave at masked positions.
 void mask_position(const LossSignature& signature, Case& c, std::int64_t position);
 

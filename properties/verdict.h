@@ -33,6 +33,8 @@ struct Place {
   std::int64_t sequence = -1;
   std::int64_t token = -1;
   bool valid = true;  ///< whether the mask lets the position count
+
+  bool in_gradient() const { return output.starts_with("gradient."); }
 };
 
 /// How far splits at random move the loss (rule D2).
