@@ -155,6 +155,9 @@ bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
   for (const auto& [axis, extent] : narrowed.pinned) {
     if (c.shape[axis] != extent) return false;
   }
+  for (const auto& [axis, extent] : narrowed.longest) {
+    if (c.shape[axis] > extent) return false;
+  }
   for (const Field& field : narrowed.fields) {
     const Tensor& tensor = c.batch.at(field.name);
     if (!is_float(tensor.dtype) || !is_positional(field) || valid.empty()) continue;

@@ -67,6 +67,14 @@ TEST(KeepsToContract, LooksAtPinnedAxes) {
   EXPECT_FALSE(keeps_to_contract(signature, stored_case()));
 }
 
+TEST(KeepsToContract, LooksAtHowLongAxesAre) {
+  LossSignature signature = signature_of(Masked::zero);
+  signature.longest = {{Axis::vocab, 5}};
+  EXPECT_TRUE(keeps_to_contract(signature, stored_case()));
+  signature.longest = {{Axis::vocab, 4}};
+  EXPECT_FALSE(keeps_to_contract(signature, stored_case()));
+}
+
 TEST(KeepsToContract, WantsOneNumberForEachSequenceWhereTheCallerHasNoMore) {
   LossSignature signature = signature_of(Masked::zero);
   signature.fields[0].one_per_sequence = true;

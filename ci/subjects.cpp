@@ -70,6 +70,9 @@ void print_subject(const Brought& brought) {
   for (const auto& [axis, extent] : signature.pinned) {
     fmt::print("  axis {} is {} wherever it is asked\n", name(axis), extent);
   }
+  for (const auto& [axis, extent] : signature.longest) {
+    fmt::print("  axis {} is {} at most\n", name(axis), extent);
+  }
   if (signature.empty_rows == EmptyRows::counted) {
     fmt::print("  sequences without a valid token are not asked of means over sequences\n");
   }

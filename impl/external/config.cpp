@@ -36,8 +36,8 @@ Masked masked(const Reader& reader, std::string_view key, const toml::node& node
 void read_contract(const toml::table& table, const std::string& file, const LossSignature& loss,
                    Subject& subject) {
   const Reader reader(table, file, "[subject.contract]");
-  reader.allow(
-      {"masked", "refuses_invalid", "infinite_valid", "deterministic", "empty", "empty_rows"});
+  reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "empty",
+                "empty_rows", "longest"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
@@ -48,6 +48,7 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   contract.empty_rows =
       reader.one_of<EmptyRows>("empty_rows", contract.empty_rows,
                                {{"skipped", EmptyRows::skipped}, {"counted", EmptyRows::counted}});
+  subject.longest = read_longest(reader, loss);
   const toml::node* node = reader.find("masked");
   if (!node) return;
   if (!node->is_table()) {

@@ -109,6 +109,7 @@ infinite_valid = true
 deterministic = false
 empty = "nan"
 empty_rows = "counted"
+longest = { vocab = 9000 }
 )")
                               .at(0);
   EXPECT_EQ(subject.name, "ours");
@@ -123,6 +124,7 @@ empty_rows = "counted"
   EXPECT_EQ(subject.ranks, Combination::token_weighted);
   EXPECT_EQ(subject.megabytes, 900);
   EXPECT_EQ(subject.most_cases, 30);
+  EXPECT_EQ(subject.longest, (std::vector{std::pair(Axis::vocab, std::int64_t{9000})}));
   const DeclaredArithmetic arithmetic = {
       .compute = Dtype::f32,
       .form = "short",
@@ -186,6 +188,13 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "axes = { vocab = 151936 }\n", "from 2 to 4096"},
       {kHead + "axes = { hidden = 64, vocab = 100 }\n",
        "from 2 to 4096, as the product of all axes"},
+      {kHead + "[subject.contract]\nlongest = { support = 9 }\n",
+       "5:13: toy has no axis 'support' that may be kept short; it has sequences, tokens, vocab, "
+       "hidden"},
+      {kHead + "[subject.contract]\nlongest = { tokens = 0 }\n",
+       "'tokens' must be a whole number from 1"},
+      {kHead + "[subject.contract]\nlongest = { vocab = 1 }\n",
+       "'vocab' must be a whole number from 2"},
       {kHead + "most_cases = -1\n", "4:14: 'most_cases' must not be negative"},
       {kHead + "path = 'vendor'\n", "must be a list of strings"},
       {kHead + kHead, "two subjects are called 'loss'"},

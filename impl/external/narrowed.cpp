@@ -53,6 +53,7 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   signature.empty = subject.contract.empty;
   signature.empty_rows = subject.contract.empty_rows;
   signature.pinned = subject.axes;
+  signature.longest = subject.longest;
   return signature;
 }
 

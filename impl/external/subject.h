@@ -46,7 +46,8 @@ struct Subject {
   std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
   Combination micro_batches = Combination::none, ranks = Combination::none;
   DeclaredArithmetic arithmetic;
-  std::vector<std::pair<Axis, std::int64_t>> axes;  ///< that have one extent
+  std::vector<std::pair<Axis, std::int64_t>> axes;     ///< that have one extent
+  std::vector<std::pair<Axis, std::int64_t>> longest;  ///< that its caller keeps as short
   Contract contract = {.refuses_invalid = false, .infinite_valid = false};
   Masked masked = Masked::finite;                 ///< what its caller leaves at masked positions
   std::map<std::string, Masked> masked_of_field;  ///< where a field differs

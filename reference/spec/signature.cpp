@@ -52,6 +52,12 @@ const T* find(const std::vector<T>& items, std::string_view name) {
   return at == items.end() ? nullptr : &*at;
 }
 
+std::optional<std::int64_t> extent_of(const std::vector<std::pair<Axis, std::int64_t>>& extents,
+                                      Axis axis) {
+  const auto at = std::ranges::find(extents, axis, &std::pair<Axis, std::int64_t>::first);
+  return at == extents.end() ? std::nullopt : std::optional(at->second);
+}
+
 }  // namespace
 
 const Field* LossSignature::find_field(std::string_view field) const { return find(fields, field); }
@@ -61,8 +67,11 @@ const Option* LossSignature::find_option(std::string_view option) const {
 }
 
 std::optional<std::int64_t> LossSignature::pinned_extent(Axis axis) const {
-  const auto at = std::ranges::find(pinned, axis, &std::pair<Axis, std::int64_t>::first);
-  return at == pinned.end() ? std::nullopt : std::optional(at->second);
+  return extent_of(pinned, axis);
+}
+
+std::optional<std::int64_t> LossSignature::longest_extent(Axis axis) const {
+  return extent_of(longest, axis);
 }
 
 }  // namespace lossgate

@@ -156,11 +156,13 @@ struct LossSignature {
   /// Counted: the mean over all rows is another number than the formula's where one of them is
   /// empty, so such batches are not for the means over sequences.
   EmptyRows empty_rows = EmptyRows::skipped;
-  std::vector<std::pair<Axis, std::int64_t>> pinned = {};  ///< axes that have one extent
+  std::vector<std::pair<Axis, std::int64_t>> pinned = {};   ///< axes that have one extent
+  std::vector<std::pair<Axis, std::int64_t>> longest = {};  ///< axes that callers keep short
 
   const Field* find_field(std::string_view field) const;
   const Option* find_option(std::string_view option) const;
   std::optional<std::int64_t> pinned_extent(Axis axis) const;
+  std::optional<std::int64_t> longest_extent(Axis axis) const;
 };
 
 }  // namespace lossgate
