@@ -165,6 +165,37 @@ TEST(Shape, HasManyPositionsWhereNoneHasARow) {
   EXPECT_LE(usual_positions("jsd"), 32);
 }
 
+TEST(Shape, IsLongAlongOneAxisAndShortAlongTheOthers) {
+  for (const char* loss : {"grpo", "cross_entropy", "sparse_jsd", "linear_grpo", "prompt_dedup"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    for (Axis axis : long_axes(signature)) {
+      Choices choices(7);
+      const Shape shape = draw_long_shape(signature, axis, choices);
+      EXPECT_GE(shape[axis], 257) << loss << " " << name(axis);
+      EXPECT_LE(work(shape), 3 << 16) << loss << " " << name(axis);
+      for (Axis other : kAllAxes) {
+        if (other != axis && axis != Axis::support) EXPECT_LE(shape[other], 257);
+      }
+    }
+  }
+}
+
+TEST(Shape, IsNoLongerThanCallersSay) {
+  LossSignature signature = *reference::find_signature("cross_entropy");
+  signature.longest = {{Axis::vocab, 40}, {Axis::tokens, 5000}};
+  signature.pinned = {{Axis::sequences, 3}};
+  EXPECT_EQ(long_axes(signature), (std::vector{Axis::tokens, Axis::vocab}));
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Choices choices(seed);
+    EXPECT_LE(draw_shape(signature, Temper::nasty, choices)[Axis::vocab], 40);
+    EXPECT_EQ(draw_long_shape(signature, Axis::tokens, choices)[Axis::tokens], 5000);
+  }
+}
+
+TEST(Shape, HasNoLongMessage) {
+  EXPECT_TRUE(long_axes(*reference::find_signature("teacher_payload")).empty());
+}
+
 TEST(Split, EverySequenceIsDealtToExactlyOnePartOfAnExistingRank) {
   for (SplitForm form : kAllSplitForms) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {

@@ -2,6 +2,8 @@
 #include "fuzz/domains/shape.h"
 
 #include <algorithm>
+#include <functional>
+#include <span>
 
 namespace lossgate::fuzz {
 namespace {
@@ -59,6 +61,68 @@ std::int64_t draw_extent(Axis axis, bool rows, Temper temper, Choices& choices) 
   return 1;
 }
 
+/// 0 where what is drawn is as long. Blocks of threads end at 1,024, tiles of a vocabulary at
+/// 65,536 or 131,072, the second axis of a grid at 65,535, exact counts of a half at 2,048.
+constexpr std::int64_t long_extent(Axis axis) {
+  switch (axis) {
+    case Axis::sequences:
+      return 4099;
+    case Axis::tokens:
+      return 65599;
+    case Axis::vocab:
+      return 131101;
+    case Axis::hidden:
+      return 16411;
+    case Axis::support:
+      return 257;
+    case Axis::responses:
+    case Axis::bytes:
+      return 0;
+  }
+  return 0;
+}
+
+/// What is longer leaves one of everything else, and two of the vocabulary.
+constexpr std::int64_t kLongBudget = 1 << 15;
+
+bool has_axis(const LossSignature& signature, Axis axis) {
+  return std::ranges::any_of(signature.fields, [&](const Field& field) {
+    return std::ranges::find(field.axes, axis) != field.axes.end();
+  });
+}
+
+/// Calls `extend` with the axes of every field and output.
+void for_each_axis(const LossSignature& signature, const std::function<void(Axis)>& extend) {
+  for (const Field& field : signature.fields) std::ranges::for_each(field.axes, extend);
+  for (const OutputField& output : signature.outputs) std::ranges::for_each(output.axes, extend);
+}
+
+Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choices) {
+  Shape shape;
+  const bool rows = has_rows(signature);
+  for_each_axis(signature, [&](Axis axis) {
+    if (shape[axis] >= 0) return;
+    const auto pinned = signature.pinned_extent(axis);
+    shape[axis] = pinned ? *pinned : draw_extent(axis, rows, temper, choices);
+    if (const auto most = signature.longest_extent(axis)) {
+      shape[axis] = std::min(shape[axis], *most);
+    }
+  });
+  return shape;
+}
+
+/// In that order.
+void give_way(const LossSignature& signature, std::int64_t budget, std::span<const Axis> order,
+              Shape& shape) {
+  for (Axis axis : order) {
+    if (signature.pinned_extent(axis)) continue;
+    const std::int64_t least = axis == Axis::vocab ? 2 : 1;
+    while (shape[axis] > least && work(shape) > budget) {
+      shape[axis] = std::max(least, shape[axis] / 2);
+    }
+  }
+}
+
 }  // namespace
 
 std::int64_t work(const Shape& shape) {
@@ -68,32 +132,41 @@ std::int64_t work(const Shape& shape) {
 }
 
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices) {
-  Shape shape;
-  const bool rows = has_rows(signature);
-  const auto extend = [&](const std::vector<Axis>& axes) {
-    for (Axis axis : axes) {
-      if (shape[axis] >= 0) continue;
-      const auto pinned = signature.pinned_extent(axis);
-      shape[axis] = pinned ? *pinned : draw_extent(axis, rows, temper, choices);
-    }
-  };
-  for (const Field& field : signature.fields) extend(field.axes);
-  for (const OutputField& output : signature.outputs) extend(output.axes);
-
-  // The vocabulary gives way last: its odd sizes are the interesting ones.
+  Shape shape = draw_extents(signature, temper, choices);
   // One large case takes the time of a hundred small ones, and few faults need it.
   const bool large = temper == Temper::extreme && choices.integer(0, 15) == 0;
   std::int64_t budget = large ? 1 << 16 : 1 << 13;
   // What cannot give way leaves room for a few tokens of a few sequences.
   std::int64_t pinned = 8;
   for (const auto& [axis, extent] : signature.pinned) pinned *= extent;
-  budget = std::max(budget, pinned);
-  for (Axis axis : {Axis::tokens, Axis::sequences, Axis::hidden, Axis::vocab}) {
-    const std::int64_t least = axis == Axis::vocab ? 2 : 1;
-    while (!signature.pinned_extent(axis) && shape[axis] > least && work(shape) > budget) {
-      shape[axis] = std::max(least, shape[axis] / 2);
-    }
+  // The vocabulary gives way last: its odd sizes are the interesting ones.
+  constexpr Axis kOrder[] = {Axis::tokens, Axis::sequences, Axis::hidden, Axis::vocab};
+  give_way(signature, std::max(budget, pinned), kOrder, shape);
+  return shape;
+}
+
+std::vector<Axis> long_axes(const LossSignature& signature) {
+  std::vector<Axis> axes;
+  // A message is decoded, not added up, and is as long as what it says.
+  if (has_axis(signature, Axis::bytes)) return axes;
+  for (Axis axis : kAllAxes) {
+    const bool may = long_extent(axis) > 0 && !signature.pinned_extent(axis);
+    if (may && has_axis(signature, axis)) axes.push_back(axis);
   }
+  return axes;
+}
+
+Shape draw_long_shape(const LossSignature& signature, Axis axis, Choices& choices) {
+  Shape shape = draw_extents(signature, Temper::plain, choices);
+  const std::int64_t most = long_extent(axis);
+  shape[axis] = std::min(most, signature.longest_extent(axis).value_or(most));
+  if (axis == Axis::support && !signature.pinned_extent(Axis::vocab)) {
+    shape[Axis::vocab] = 2 * shape[axis] + 1;  // what is listed is listed once
+  }
+  std::vector<Axis> order = {Axis::tokens, Axis::sequences, Axis::hidden, Axis::support,
+                             Axis::vocab};
+  std::erase(order, axis);
+  give_way(signature, kLongBudget, order, shape);
   return shape;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "fuzz/profile.h"
 #include "reference/spec/case.h"
 #include "reference/spec/signature.h"
@@ -12,6 +14,14 @@ namespace lossgate::fuzz {
 /// of thousands of cases a second; rows without a valid token come from the mask, not from an
 /// extent of 0.
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices);
+
+/// The axes along which production is far longer than what draw_shape draws: those that a field
+/// has, that the signature does not pin, and that callers do not promise to keep as short.
+std::vector<Axis> long_axes(const LossSignature& signature);
+
+/// A shape that is as long as production's along that axis, or as callers promise at most, and
+/// short along all others: a prime beyond what blocks, tiles and grids of threads end at.
+Shape draw_long_shape(const LossSignature& signature, Axis axis, Choices& choices);
 
 /// What a loss has to go through: every combination of places on its axes.
 std::int64_t work(const Shape& shape);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/long_case.h"
+
+#include <algorithm>
+
+#include "fuzz/case_seed.h"
+#include "fuzz/domains/options.h"
+#include "fuzz/domains/shape.h"
+#include "fuzz/draw_case.h"
+#include "fuzz/hash.h"
+
+namespace lossgate::fuzz {
+namespace {
+
+/// Options, shape, dtypes and a mask, over zeros.
+Case draw_frame(const LossSignature& signature, const Length& length, Choices& choices) {
+  Case frame;
+  choices.enter("options");
+  frame.spec = draw_spec(signature, Temper::plain, choices);
+  choices.enter("shape");
+  frame.shape = draw_long_shape(signature, length.axis, choices);
+  for (const Field& field : signature.fields) {
+    const Dtype dtype = field.dtypes.empty() ? length.dtype : field.dtypes.front();
+    Tensor tensor = Tensor::zeros(dtype, frame.shape.of(field.axes));
+    for (std::int64_t i = 0; field.name == signature.mask && i < tensor.size(); ++i) {
+      tensor.set(i, 1.0);
+    }
+    frame.batch.fields.emplace_back(field.name, std::move(tensor));
+  }
+  return frame;
+}
+
+/// The first label of all is that which lies farthest.
+void take_last_tokens(const LossSignature& signature, Case& c) {
+  for (const Field& field : signature.fields) {
+    const bool listed = std::ranges::find(field.axes, Axis::support) != field.axes.end();
+    if (field.quantity != Quantity::label || listed) continue;
+    c.batch.at(field.name).set(0, static_cast<double>(c.shape[Axis::vocab] - 1));
+  }
+}
+
+}  // namespace
+
+std::vector<Length> lengths_of(const LossSignature& signature, std::span<const Dtype> dtypes) {
+  std::vector<Length> lengths;
+  if (dtypes.empty()) return lengths;
+  for (const Axis axis : long_axes(signature)) {
+    lengths.push_back({axis, dtypes[lengths.size() % dtypes.size()]});
+  }
+  return lengths;
+}
+
+Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length) {
+  const std::uint64_t of_axis = root_seed ^ hash_of(name(length.axis));
+  Choices choices(case_seed(of_axis, signature.id, length.dtype, 0));
+  const Case frame = draw_frame(signature, length, choices);
+  Case c = draw_like(signature, frame, Keep::positions, Profile::benign, choices);
+  if (length.axis == Axis::vocab) take_last_tokens(signature, c);
+  return c;
+}
+
+}  // namespace lossgate::fuzz
