@@ -71,6 +71,7 @@ struct Probe {
 const Probe kProbes[] = {
     {{}, probe_state},
     {{}, probe_strides},
+    {{}, probe_length},
     {{Symptom::split}, probe_split},
     {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
     {{Symptom::miscounted, Symptom::differs}, probe_upstream},

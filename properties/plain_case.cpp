@@ -40,9 +40,18 @@ Shape plain_shape(const LossSignature& signature, const Case& like) {
   return shape;
 }
 
+Shape long_shape(const LossSignature& signature, const Case& like, Axis axis, std::int64_t extent) {
+  Shape shape = like.shape;
+  for (Axis each : kAllAxes) {
+    if (shape[each] < 0 || signature.pinned_extent(each)) continue;
+    shape[each] = each == axis ? extent : each == Axis::vocab ? 2 : 1;
+  }
+  return shape;
+}
+
 bool counts(const Shape& shape, const Plain& plain, std::int64_t position) {
   const std::int64_t tokens = shape[Axis::tokens];
-  if (tokens < 1) return true;
+  if (tokens < 1 || plain.length) return true;
   const std::int64_t row = position / tokens, token = position % tokens;
   if (plain.empty_row && row == shape[Axis::sequences] - 1) return false;
   if (!plain.padding) return true;
@@ -71,8 +80,10 @@ double number(const Field& field, std::size_t ordinal, std::int64_t at, const Sh
   }
 }
 
-double label(const Field& field, std::int64_t position, std::int64_t k, const Shape& shape) {
+double label(const Field& field, std::int64_t position, std::int64_t k, const Shape& shape,
+             const Plain& plain) {
   const std::int64_t vocab = std::max<std::int64_t>(shape[Axis::vocab], 1);
+  if (plain.length) return static_cast<double>(vocab - 1 - (position + k) % vocab);
   return static_cast<double>(((field.axes.size() > 2 ? position : 3 * position + 1) + k) % vocab);
 }
 
@@ -81,7 +92,8 @@ double label(const Field& field, std::int64_t position, std::int64_t k, const Sh
 std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
                                const Plain& plain) {
   Case c = like;
-  c.shape = plain_shape(signature, like);
+  c.shape = plain.length ? long_shape(signature, like, plain.length->first, plain.length->second)
+                         : plain_shape(signature, like);
   c.split = {};
   c.layout = Layout::contiguous;
   c.upstream = 1.0;
@@ -105,7 +117,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
         const bool marks = field.name == signature.ignore_label && !valid;
         tensor.set(i, marks ? static_cast<double>(kIgnoreLabel)
                             : label(field, std::max<std::int64_t>(position, 0),
-                                    each > 0 ? i % each : i, c.shape));
+                                    each > 0 ? i % each : i, c.shape, plain));
       } else if (field.quantity == Quantity::group) {
         tensor.set(i, static_cast<double>(1 + (i + 1) / 2));
       } else if (valid || !has_positions(signature)) {

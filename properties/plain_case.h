@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "reference/spec/case.h"
 
@@ -15,11 +16,14 @@ struct Plain {
   bool empty_row = false;                     ///< one of them without a position that counts
   double spread = 2.0;        ///< largest distance of a log-prob, or a value, from its twin
   double logit_spread = 2.0;  ///< half the distance of the largest logit apart
+  /// One axis of that length, one of everything else (two of the vocabulary), the last tokens
+  /// taken.
+  std::optional<std::pair<Axis, std::int64_t>> length = std::nullopt;
 };
 
-/// A case with the options and the reduction of `like`, of four sequences and ordinary numbers: no
-/// infinity, no overflow, no split, zeros where masked, an upstream gradient of 1. Nothing where
-/// the loss has a field for which no ordinary number is known.
+/// A case with the options and the reduction of `like`, of four sequences, if no length is given,
+/// and ordinary numbers: no infinity, no overflow, no split, zeros where masked, an upstream
+/// gradient of 1. Nothing where the loss has a field for which no ordinary number is known.
 std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
                                const Plain& plain = {});
 

@@ -36,6 +36,7 @@ Opinion probe_exponents(Suspect& suspect);
 Opinion probe_state(Suspect& suspect);
 Opinion probe_strides(Suspect& suspect);
 Opinion probe_upstream(Suspect& suspect);
+Opinion probe_length(Suspect& suspect);
 
 // What stands behind a mask, and splits.
 Opinion probe_behind_mask(Suspect& suspect);

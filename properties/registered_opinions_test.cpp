@@ -30,6 +30,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_exponents", probe_exponents},
     {"probe_filtered_gradient", probe_filtered_gradient},
     {"probe_gradient", probe_gradient},
+    {"probe_length", probe_length},
     {"probe_logits", probe_logits},
     {"probe_masked_terms", probe_masked_terms},
     {"probe_message", probe_message},

@@ -172,6 +172,13 @@ void add_kernel_faults(std::vector<Implementation>& all) {
                         .cause = "input overwritten",
                         .trigger = "any logits: the gradient lies where they lay",
                         .killers = {"inputs_not_mutated"}}));
+  all.push_back(faulty("labels_in_16_bits", CrossEntropyFault::labels_in_16_bits,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/transformers/issues/2825",
+                        .cause = "wrong beyond a length",
+                        .trigger = "a label above 65535",
+                        .killers = {"reference_agreement"},
+                        .of_length = true}));
 }
 
 }  // namespace

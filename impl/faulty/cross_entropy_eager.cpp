@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "impl/faulty/faulty_softmax.h"
@@ -55,7 +56,8 @@ class EagerCrossEntropy {
   static Variable number(Variable like, V x) { return like.tape().constant(x); }
 
   Variable term_of(const Row& x, std::int64_t at) const {
-    const std::int64_t label = batch_.part.batch.at("label").integer_at(at);
+    std::int64_t label = batch_.part.batch.at("label").integer_at(at);
+    if (is(Fault::labels_in_16_bits)) label = static_cast<std::uint16_t>(label);
     const auto taken = static_cast<std::size_t>(
         std::clamp<std::int64_t>(label, 0, static_cast<std::int64_t>(vocab_) - 1));
     const Row l = log_probs(x);

@@ -31,6 +31,7 @@ enum class CrossEntropyFault {
   strides_ignored,
   gradient_over_logits,
   gradient_of_sum,
+  labels_in_16_bits,
 };
 
 /// Cross-entropy as a chain of tensor operations, differentiated automatically: in f32, in f64

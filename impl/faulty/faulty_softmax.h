@@ -42,6 +42,18 @@ VarRow<Format> online_log_softmax(const VarRow<Format>& row) {
   return result;
 }
 
+/// As many columns as one block of threads may have are summed up, and no second block is asked.
+template <class Format>
+VarRow<Format> log_softmax_of_one_block(const VarRow<Format>& row) {
+  constexpr std::size_t kBlock = 65536;
+  if (row.size() <= kBlock) return log_softmax(row);
+  const VarRow<Format> block(row.begin(), row.begin() + kBlock);
+  const VarRow<Format> log_sums = row.front().tape().expand(log_sum_exp(block), row.size());
+  VarRow<Format> result;
+  for (std::size_t v = 0; v < row.size(); ++v) result.push_back(row[v] - log_sums[v]);
+  return result;
+}
+
 /// log(p + epsilon) of the probabilities themselves.
 template <class Format>
 VarRow<Format> log_of_softmax(const VarRow<Format>& row, typename Format::Value epsilon) {

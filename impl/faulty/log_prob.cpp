@@ -61,6 +61,13 @@ std::vector<Implementation> log_prob_implementations() {
                         .cause = "option misread",
                         .trigger = "a temperature other than 1",
                         .killers = {"reference_agreement"}}));
+  all.push_back(faulty("one_block_of_vocab", LogProbFault::one_block_of_vocab,
+                       {.twin = "eager",
+                        .thread = "https://github.com/unslothai/unsloth/issues/19",
+                        .cause = "wrong beyond a length",
+                        .trigger = "a vocabulary of more than 65536",
+                        .killers = {"reference_agreement"},
+                        .of_length = true}));
   all.push_back(faulty("label_clamped", LogProbFault::label_clamped,
                        {.twin = "eager",
                         .thread = "https://github.com/axolotl-ai-cloud/axolotl/pull/3767",

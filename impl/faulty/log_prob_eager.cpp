@@ -71,6 +71,7 @@ class EagerLogProb {
   Row log_probs(const Row& logits) {
     if (is(LogProbFault::logsumexp_without_max)) return log_softmax_without_max(logits);
     if (is(LogProbFault::online_max_first_tile)) return online_log_softmax(logits);
+    if (is(LogProbFault::one_block_of_vocab)) return log_softmax_of_one_block(logits);
     return log_softmax(logits);
   }
 

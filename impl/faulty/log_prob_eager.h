@@ -14,6 +14,7 @@ enum class LogProbFault {
   logsumexp_without_max,
   ignored_label_reads_logit,
   temperature_twice,
+  one_block_of_vocab,
 };
 
 /// Log-probs of taken tokens and entropies as a chain of tensor operations, differentiated

@@ -74,6 +74,17 @@ void add_value_faults(std::vector<Implementation>& all) {
               .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
 }
 
+/// A launch of more blocks than there may be fails, and nobody asks whether it did.
+Implementation beyond_grid() {
+  return faulty("beyond_grid", ValueClipFault::beyond_grid,
+                {.twin = "eager",
+                 .thread = "https://github.com/linkedin/Liger-Kernel/pull/1294",
+                 .cause = "wrong beyond a length",
+                 .trigger = "more than 65535 tokens",
+                 .killers = {"reference_agreement"},
+                 .of_length = true});
+}
+
 /// Faults in what a token counts.
 void add_reduction_faults(std::vector<Implementation>& all) {
   const Trainer mean_of_means = {.all_reduce = Trainer::AllReduce::mean,
@@ -108,6 +119,7 @@ std::vector<Implementation> value_clip_implementations() {
   all.push_back(in_the_fields_format(implementation("eager_native"), ValueClipFault::none));
   add_value_faults(all);
   add_reduction_faults(all);
+  all.push_back(beyond_grid());
   return all;
 }
 

@@ -8,6 +8,9 @@
 namespace lossgate::impl {
 namespace {
 
+/// The blocks that a launch may have along its second axis.
+constexpr std::int64_t kGrid = 65535;
+
 template <class Format>
 class EagerValueClip {
  public:
@@ -27,6 +30,7 @@ class EagerValueClip {
                                  .local_means = is(ValueClipFault::mean_of_micro_batch_means),
                                  .divides_by_zero = is(ValueClipFault::empty_divisor)};
     return run_by_position<Format>(batch_, rules, [this](Variable value, std::int64_t at) {
+      if (is(ValueClipFault::beyond_grid) && at >= kGrid) return value.tape().constant(0);
       const auto constant = [&](std::string_view field) {
         return value.tape().constant(in_.field(field, at));
       };

@@ -14,6 +14,7 @@ enum class ValueClipFault {
   clip_gradient_leaks,
   masked_multiply,
   empty_divisor,
+  beyond_grid,
 };
 
 /// The clipped value loss as a chain of tensor operations, differentiated automatically: in f32, in

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a case must be: what ends at a block, a grid of blocks or a format of indices.
+#include <algorithm>
+#include <string>
+
+#include "properties/probes.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// What is shorter has no end of its own: probes on short cases explain it.
+constexpr std::int64_t kShort = 256;
+
+}  // namespace
+
+/// Plain numbers along one axis, as long as the given case and as short as others are; where only
+/// the long ones are wrong, the length from which they are.
+Opinion probe_length(Suspect& suspect) {
+  for (const Axis axis : kAllAxes) {
+    const std::int64_t given = suspect.given().shape[axis];
+    if (given <= kShort || suspect.signature().pinned_extent(axis)) continue;
+    const auto wrong_at = [&](std::int64_t extent) {
+      return is_wrong(suspect.read(suspect.plain_case({.length = {{axis, extent}}})));
+    };
+    std::int64_t right = kShort, wrong = given;
+    if (!wrong_at(wrong) || wrong_at(right)) continue;
+    while (wrong - right > 1) {
+      const std::int64_t middle = right + (wrong - right) / 2;
+      (wrong_at(middle) ? wrong : right) = middle;
+    }
+    return Diagnosis{"wrong beyond a length", 0.95,
+                     "plain numbers are right where " + std::string(name(axis)) + " is " +
+                         std::to_string(right) + ", and wrong where it is " +
+                         std::to_string(wrong)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace lossgate::properties
