@@ -50,7 +50,9 @@ void add_gate(CLI::App& verb, Flags& flags) {
   verb.add_option("--seed", gate.plan.seed, "Where all draws come from")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("N");
-  verb.add_option("--cases", gate.plan.cases, "Cases drawn for each loss and dtype")
+  verb.add_option(
+          "--cases", gate.plan.cases,
+          "Cases drawn for each loss and dtype; from 100 on, a long one along each axis besides")
       ->check(CLI::Range(std::int64_t{0}, kMostCases).description(""))
       ->type_name("N");
   verb.add_option("--jobs", gate.pool.jobs,

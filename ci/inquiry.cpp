@@ -56,11 +56,12 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
       skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
       return;
     }
-    const auto outcomes = check_all(evaluation, plan_.selection().properties, true);
+    const auto properties = asked_of(planned);
+    const auto outcomes = check_all(evaluation, properties, true);
     calls = evaluation.calls();
     if (heard) heard(evaluation, outcomes);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const Property& property = *plan_.selection().properties[i];
+      const Property& property = *properties[i];
       const bool moot = property.precedence != properties::Precedence::formula &&
                         another_formula(subject, planned, property, outcomes[i]);
       enter(study, subject, planned, ordinal, property,
@@ -80,9 +81,15 @@ void Inquiry::count(const PlannedCase& planned) {
   record_.cases_run += 1;
 }
 
+std::vector<const Property*> Inquiry::asked_of(const PlannedCase& planned) const {
+  std::vector<const Property*> asked = plan_.selection().properties;
+  if (planned.long_axis) std::erase_if(asked, [](const Property* p) { return !p->of_long; });
+  return asked;
+}
+
 void Inquiry::skip(const impl::Implementation& subject, const PlannedCase& planned,
                    std::int64_t ordinal, const Outcome& outcome) {
-  for (const Property* property : plan_.selection().properties) {
+  for (const Property* property : asked_of(planned)) {
     tally(cell(subject, planned, *property), outcome, ordinal);
   }
 }

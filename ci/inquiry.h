@@ -19,7 +19,7 @@ class Inquiry {
   Inquiry(const Plan& plan, Shown& shown, const Announce& announce)
       : plan_(plan), shown_(shown), announce_(announce) {}
 
-  /// Told of the outcomes, those of the plan's properties in their order.
+  /// Told of the outcomes, those of the plan's properties in their order; no long case.
   using Heard =
       std::function<void(properties::Evaluation&, const std::vector<properties::Outcome>&)>;
 
@@ -34,6 +34,8 @@ class Inquiry {
   report::RunRecord take();  ///< what has been entered since the last time
 
  private:
+  /// The plan's properties, of a long case those that ask about length.
+  std::vector<const properties::Property*> asked_of(const PlannedCase& planned) const;
   void skip(const impl::Implementation& subject, const PlannedCase& planned, std::int64_t ordinal,
             const properties::Outcome& outcome);
   void enter(properties::CaseStudy& study, const impl::Implementation& subject,

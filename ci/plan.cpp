@@ -2,6 +2,7 @@
 #include "ci/plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <system_error>
 
@@ -9,6 +10,7 @@
 #include "ci/suggestion.h"
 #include "corpora/files.h"
 #include "fuzz/draw_case.h"
+#include "fuzz/long_case.h"
 #include "impl/catalog.h"
 
 namespace lossgate::ci {
@@ -71,23 +73,42 @@ void Plan::add_stored(const fs::path& file, const std::string& name) {
 }
 
 void Plan::add_streams() {
+  std::vector<std::vector<Stream>> losses;
   if (selection_.brought.empty()) {
     for (const reference::Loss* loss : selection_.losses) {
+      auto& streams = losses.emplace_back();
       for (const Dtype dtype : dtypes_of(loss->signature)) {
-        if (selection_.has(dtype)) streams_.push_back({loss, dtype});
+        if (selection_.has(dtype)) streams.push_back({loss, dtype});
       }
     }
   }
   for (const auto& brought : selection_.brought) {
+    auto& streams = losses.emplace_back();
     for (const Dtype dtype : brought->dtypes) {
       if (!selection_.has(dtype)) continue;
-      streams_.push_back(
+      streams.push_back(
           {&brought->loss, dtype, &brought->implementation, brought->subject.most_cases});
     }
+  }
+  for (const auto& streams : losses) std::ranges::copy(streams, std::back_inserter(streams_));
+  for (const auto& streams : losses) add_long_streams(streams);
+}
+
+/// They are plain, and whoever asks a handful of cases does not wait for them.
+void Plan::add_long_streams(const std::vector<Stream>& of_one_loss) {
+  if (of_one_loss.empty() || cases_of(of_one_loss.front()) < kWithLongCases) return;
+  std::vector<Dtype> dtypes;
+  for (const Stream& stream : of_one_loss) dtypes.push_back(stream.dtype);
+  Stream stream = of_one_loss.front();
+  for (const auto& [axis, dtype] : fuzz::lengths_of(stream.loss->signature, dtypes)) {
+    stream.long_axis = axis;
+    stream.dtype = dtype;
+    streams_.push_back(stream);
   }
 }
 
 std::int64_t Plan::cases_of(const Stream& stream) const {
+  if (stream.long_axis) return 1;
   return stream.most_cases > 0 ? std::min(options_.cases, stream.most_cases) : options_.cases;
 }
 
@@ -95,6 +116,10 @@ std::int64_t Plan::size() const {
   auto size = static_cast<std::int64_t>(stored_.size());
   for (const Stream& stream : streams_) size += cases_of(stream);
   return size;
+}
+
+std::int64_t Plan::long_cases() const {
+  return std::ranges::count_if(streams_, [](const Stream& s) { return s.long_axis.has_value(); });
 }
 
 PlannedCase Plan::at(std::int64_t ordinal) const {
@@ -109,11 +134,17 @@ PlannedCase Plan::at(std::int64_t ordinal) const {
 }
 
 std::int64_t Plan::hostile_draws(const impl::Implementation& variant) const {
-  return static_cast<std::int64_t>(streams_of(variant).size()) * options_.cases;
+  return std::ssize(streams_of(variant, false)) * options_.cases +
+         std::ssize(streams_of(variant, true));
 }
 
 PlannedCase Plan::hostile_at(const impl::Implementation& variant, std::int64_t draw) const {
-  const std::vector<Stream> streams = streams_of(variant);
+  const std::vector<Stream> streams = streams_of(variant, false);
+  const std::int64_t of_all = std::ssize(streams) * options_.cases;
+  if (draw >= of_all) {
+    return drawn(streams_of(variant, true)[static_cast<std::size_t>(draw - of_all)],
+                 fuzz::Profile::hostile, 0);
+  }
   const std::size_t turn = static_cast<std::size_t>(draw) % streams.size();
   return drawn(streams[turn], fuzz::Profile::hostile, hostile_index(variant, draw));
 }
@@ -123,27 +154,37 @@ PlannedCase Plan::benign_like(const PlannedCase& planned, std::int64_t index) co
 }
 
 std::int64_t Plan::hostile_index(const impl::Implementation& variant, std::int64_t draw) const {
-  return draw / static_cast<std::int64_t>(streams_of(variant).size());
+  const std::int64_t each = std::ssize(streams_of(variant, false));
+  const std::int64_t beyond = draw - each * options_.cases;
+  return beyond < 0 ? draw / each : options_.cases + beyond;
 }
 
-std::vector<Plan::Stream> Plan::streams_of(const impl::Implementation& variant) const {
+std::vector<Plan::Stream> Plan::streams_of(const impl::Implementation& variant,
+                                           bool long_ones) const {
   std::vector<Stream> streams;
   for (const Stream& stream : streams_) {
-    if (stream.loss->signature.id == variant.loss) streams.push_back(stream);
+    const bool of_it = stream.loss->signature.id == variant.loss;
+    if (of_it && stream.long_axis.has_value() == long_ones) streams.push_back(stream);
   }
   return streams;
 }
 
 PlannedCase Plan::drawn(const Stream& stream, fuzz::Profile profile, std::int64_t index) const {
   const LossSignature& signature = stream.loss->signature;
-  fuzz::Choices choices = fuzz::case_choices(options_.seed, signature.id, stream.dtype, profile,
-                                             static_cast<std::uint64_t>(index));
   PlannedCase planned;
   planned.loss = stream.loss;
   planned.dtype = stream.dtype;
-  planned.c = fuzz::draw_case(signature, stream.dtype, profile, choices);
-  planned.benign = profile == fuzz::Profile::benign;
   planned.only = stream.only;
+  planned.long_axis = stream.long_axis;
+  planned.benign = stream.long_axis || profile == fuzz::Profile::benign;
+  if (stream.long_axis) {
+    const fuzz::Length length = {*stream.long_axis, stream.dtype};
+    planned.c = fuzz::draw_long_case(options_.seed, signature, length);
+    return planned;
+  }
+  fuzz::Choices choices = fuzz::case_choices(options_.seed, signature.id, stream.dtype, profile,
+                                             static_cast<std::uint64_t>(index));
+  planned.c = fuzz::draw_case(signature, stream.dtype, profile, choices);
   return planned;
 }
 

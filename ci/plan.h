@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,16 @@
 
 namespace lossgate::ci {
 
+/// So many drawn cases take longer than those that are as long as production's.
+inline constexpr std::int64_t kWithLongCases = 100;
+
 struct PlanOptions {
   Filters filters;
   fuzz::Profile profile = fuzz::Profile::hostile;
   std::uint64_t seed = 1;
-  std::int64_t cases = 200;          ///< drawn per loss and dtype
+  /// Drawn per loss and dtype; from kWithLongCases on, one case besides along each axis that is
+  /// long in production (fuzz/domains/shape.h), of the loss's dtypes in turn.
+  std::int64_t cases = 200;
   std::vector<std::string> corpora;  ///< folders of .case files
 };
 
@@ -27,6 +33,7 @@ struct PlannedCase {
   std::string file;  ///< of a stored case
   std::vector<regressions::Expectation> expected;
   bool benign = false;
+  std::optional<Axis> long_axis;  ///< along which it is as long as production's
   bool outside_contract = false;  ///< of a brought subject, whose callers promise better
   /// The one implementation that is asked, where the signature is that of a brought subject; null
   /// asks all.
@@ -43,16 +50,17 @@ class Plan {
   const PlanOptions& options() const { return options_; }
   const Selection& selection() const { return selection_; }
   std::int64_t size() const;
+  std::int64_t long_cases() const;  ///< of them, the last ones
   PlannedCase at(std::int64_t ordinal) const;
 
   /// A case as ordinary unit tests have them, of the same loss and dtype.
   PlannedCase benign_like(const PlannedCase& planned, std::int64_t index) const;
 
   /// The draws on which a faulty implementation is tried, hostile whatever the profile: those of
-  /// its loss's dtypes in turn.
+  /// its loss's dtypes in turn, then the long ones.
   std::int64_t hostile_draws(const impl::Implementation& variant) const;
   PlannedCase hostile_at(const impl::Implementation& variant, std::int64_t draw) const;
-  /// The place of the draw among those of its dtype.
+  /// The place of the draw among those of its dtype; long ones come after all of them.
   std::int64_t hostile_index(const impl::Implementation& variant, std::int64_t draw) const;
 
  private:
@@ -60,18 +68,20 @@ class Plan {
     const reference::Loss* loss;
     Dtype dtype;
     const impl::Implementation* only = nullptr;
-    std::int64_t most_cases = 0;  ///< that its subject is drawn; 0: no limit
+    std::int64_t most_cases = 0;         ///< that its subject is drawn; 0: no limit
+    std::optional<Axis> long_axis = {};  ///< of the one case that it has then
   };
   std::int64_t cases_of(const Stream& stream) const;
   void add_stored(const std::filesystem::path& file, const std::string& name);
   void add_streams();
+  void add_long_streams(const std::vector<Stream>& of_one_loss);
   PlannedCase drawn(const Stream& stream, fuzz::Profile profile, std::int64_t index) const;
-  std::vector<Stream> streams_of(const impl::Implementation& variant) const;
+  std::vector<Stream> streams_of(const impl::Implementation& variant, bool long_ones) const;
 
   PlanOptions options_;
   Selection selection_;
   std::vector<PlannedCase> stored_;
-  std::vector<Stream> streams_;
+  std::vector<Stream> streams_;  ///< the long ones last
 };
 
 /// What the case says must be violated, of known properties and implementations; throws FormatError

@@ -32,15 +32,16 @@ using Announce = std::function<void(std::int64_t ordinal, const std::string& imp
 /// What a process has shown so far: the most ordinary grade of each fingerprint.
 using Shown = std::map<std::string, properties::Grade>;
 
-/// Does the task; a finding like one in `shown` is only counted. Throws what the harness itself throws; what an implementation throws is a
-/// finding.
+/// Does the task; a finding like one in `shown` is only counted. Throws what the harness itself
+/// throws; what an implementation throws is a finding.
 report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown,
                            const Announce& announce);
 
 /// The case number `ordinal` of the task, as it was drawn.
 PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal);
 
-/// Enters a violation of a property of the run, such as does_not_crash, into the record.
+/// Enters a violation of a property of the run, such as does_not_crash, into the record; or, where
+/// a long case takes too long, that it was skipped.
 void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int64_t ordinal,
                  const impl::Implementation& implementation, const std::string& property,
                  const std::string& cause);

@@ -109,8 +109,9 @@ class Failures {
 }  // namespace
 
 std::vector<Unit> buckets(const Effort& effort) {
-  return of_each_fault(
-      [effort](const impl::Implementation& variant) { return Failures(variant, effort).run(); });
+  return of_each_fault(false, [effort](const impl::Implementation& variant) {
+    return Failures(variant, effort).run();
+  });
 }
 
 }  // namespace lossgate::ci::evidence

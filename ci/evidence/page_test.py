@@ -73,6 +73,19 @@ class Page(unittest.TestCase):
         self.assertLess(text.index("`never`"), text.index("`slow`"))
         self.assertNotIn("`seen`", text)
 
+    def test_what_only_long_cases_show_is_counted_apart(self) -> None:
+        def long(*windows: dict | None, alarms: int = 0) -> dict:
+            return {"loss": "grpo", "variant": "long", "fault": "wrong beyond a length", "of_length": True,
+                    "windows": list(windows), "twin_cases": 2, "twin_seconds": 9.0, "twin_violated": alarms}
+
+        section = sections.recall([variant("seen", [kill(1)]), long(kill(1), None)])
+        self.assertIn("1 of 1", figure(section, "faulty variants noticed").measured)
+        self.assertIn("1 of 2", figure(section, "of those that only long").measured)
+        self.assertFalse(figure(section, "of those that only long").met)
+        self.assertTrue(figure(sections.recall([variant("seen", [kill(1)]), long(kill(1))]), "of those that only long").met)
+        self.assertIn("0 of 12", figure(section, "cases on which").measured)
+        self.assertFalse(figure(sections.recall([variant("seen", [kill(1)]), long(kill(1), alarms=1)]), "cases on which").met)
+
     def test_a_twin_that_is_accused_misses_the_goal(self) -> None:
         self.assertTrue(figure(sections.recall([variant("a", [kill(1)])]), "cases on which").met)
         self.assertFalse(figure(sections.recall([variant("a", [kill(1)], twin_violated=1)]), "cases on which").met)

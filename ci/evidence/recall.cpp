@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <ctime>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -8,6 +9,7 @@
 #include "ci/evidence/tenfold.h"
 #include "ci/selection.h"
 #include "ci/simplest.h"
+#include "fuzz/long_case.h"
 #include "properties/diagnosis.h"
 #include "properties/sibling.h"
 
@@ -70,6 +72,7 @@ class Hunt {
     return {{"loss", variant_.loss},
             {"variant", variant_.name},
             {"fault", variant_.fault->cause},
+            {"of_length", false},
             {"windows", windows},
             {"tenfold", noticed_with_tenfold_errors()},
             {"budget_seconds", budget},
@@ -82,7 +85,44 @@ class Hunt {
             {"twin_violated", twin_violated_}};
   }
 
+  /// On the long cases that gates of as many seeds draw beside all others.
+  json run_long() {
+    json windows = json::array();
+    const std::int64_t count = effort_.of(10, 200);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto kill = first_long_kill(effort_.seed + static_cast<std::uint64_t>(i));
+      windows.push_back(kill ? kill->text() : json());
+    }
+    return {{"loss", variant_.loss},
+            {"variant", variant_.name},
+            {"fault", variant_.fault->cause},
+            {"of_length", true},
+            {"windows", windows},
+            {"twin_cases", twin_cases_},
+            {"twin_seconds", twin_seconds_},
+            {"twin_violated", twin_violated_}};
+  }
+
  private:
+  std::optional<Kill> first_long_kill(std::uint64_t seed) {
+    const double start = thread_seconds();
+    const LossSignature& signature = loss_.signature;
+    std::int64_t asked = 0;
+    for (const fuzz::Length& length : fuzz::lengths_of(signature, dtypes_)) {
+      const Case c = fuzz::draw_long_case(seed, signature, length);
+      if (variant_.unsupported(c)) continue;
+      ++asked;
+      CaseStudy study(loss_, c);
+      if (auto kill = shown(study)) {
+        kill->cases = asked;
+        kill->seconds -= start;
+        kill->dtype = name(length.dtype);
+        return kill;
+      }
+    }
+    return std::nullopt;
+  }
+
   /// In the first window.
   bool noticed_with_tenfold_errors() const {
     const impl::Implementation wide = with_tenfold_errors(variant_);
@@ -174,8 +214,14 @@ class Hunt {
 }  // namespace
 
 std::vector<Unit> recall(const Effort& effort) {
-  return of_each_fault(
-      [effort](const impl::Implementation& variant) { return Hunt(variant, effort).run(); });
+  std::vector<Unit> units = of_each_fault(
+      false, [effort](const impl::Implementation& variant) { return Hunt(variant, effort).run(); });
+  std::ranges::move(of_each_fault(true,
+                                  [effort](const impl::Implementation& variant) {
+                                    return Hunt(variant, effort).run_long();
+                                  }),
+                    std::back_inserter(units));
+  return units;
 }
 
 }  // namespace lossgate::ci::evidence

@@ -114,6 +114,10 @@ def null_answers(units: list[dict]) -> Section:
 
 
 def recall(units: list[dict]) -> Section:
+    of_length = [kill for u in units if u.get("of_length") for kill in u["windows"]]
+    lengthy = sum(kill is not None for kill in of_length)
+    long_alarms, long_asked = (sum(u[key] for u in units if u.get("of_length")) for key in ("twin_violated", "twin_cases"))
+    units = [u for u in units if not u.get("of_length")]
     windows = [kill for u in units for kill in u["windows"]]
     seen = sum(kill is not None for kill in windows)
     first = sum(u["windows"][0] is not None for u in units)
@@ -122,7 +126,7 @@ def recall(units: list[dict]) -> Section:
     found = sum(u["hostile"] is not None for u in rare)
     benign = sum(u["benign"] is not None for u in units)
     one = sum(u["benign"] is not None and u["benign"]["cases"] <= 5 for u in units)
-    alarms, asked = sum(u["twin_violated"] for u in units), sum(u["twin_cases"] for u in units)
+    alarms, asked = (sum(u[key] for u in units) for key in ("twin_violated", "twin_cases"))
     budget = f"{units[0]['budget_seconds']:g} s of CPU" if units else ""
     figures = [
         Figure("faulty variants noticed within 8 hostile cases, the gate's seed", ">= 99 %", most(first, len(units)),
@@ -132,10 +136,13 @@ def recall(units: list[dict]) -> Section:
         Figure("the gate's seed again, were every error ten times as large", "", most(tenfold, len(units)), None),
         Figure(f"of those not within 8: within {budget}", ">= 98 %", most(found, len(rare)),
                found >= 0.98 * len(rare)),
+        Figure("of those that only long cases show (rule E10): noticed on the few that a gate draws, of as many seeds each",
+               ">= 98 %", most(lengthy, len(of_length)), lengthy >= 0.98 * len(of_length)),
         Figure("noticed on 5 benign cases, what an ordinary test sees", "", most(one, len(units)), None),
         Figure("noticed on benign cases only, " + (f"{units[0]['benign_cases']:,}" if units else ""), "",
                most(benign, len(units)), None),
-        Figure("cases on which a sound twin was accused meanwhile", "0", few(alarms, asked), alarms == 0),
+        Figure("cases on which a sound twin was accused meanwhile", "0", few(alarms + long_alarms, asked + long_asked),
+               alarms + long_alarms == 0),
         Figure("cases of those a second of one core, all properties, in the gate's process", "",
                f"{asked / max(sum(u['twin_seconds'] for u in units), 1e-9):,.0f}", None),
     ]

@@ -61,10 +61,10 @@ const impl::Implementation* twin_of(const impl::Implementation& variant) {
 }
 
 std::vector<Unit> of_each_fault(
-    const std::function<nlohmann::json(const impl::Implementation&)>& measure) {
+    bool of_length, const std::function<nlohmann::json(const impl::Implementation&)>& measure) {
   std::vector<Unit> units;
   for (const impl::Implementation& variant : impl::catalog()) {
-    if (!variant.fault) continue;
+    if (!variant.fault || variant.fault->of_length != of_length) continue;
     units.push_back(
         {variant.loss + "/" + variant.name, [&variant, measure] { return measure(variant); }});
   }

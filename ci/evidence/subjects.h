@@ -35,9 +35,10 @@ Case drawn(const reference::Loss& loss, Dtype dtype, fuzz::Profile profile, std:
 /// The sound implementation that a faulty one deviates from, null where there is none.
 const impl::Implementation* twin_of(const impl::Implementation& variant);
 
-/// A unit for each implementation that is wrong on purpose.
+/// A unit for each implementation that is wrong on purpose, of those whose fault any length shows
+/// or of those of which only long cases do (rule E10).
 std::vector<Unit> of_each_fault(
-    const std::function<nlohmann::json(const impl::Implementation&)>& measure);
+    bool of_length, const std::function<nlohmann::json(const impl::Implementation&)>& measure);
 
 /// What a gate asks: all properties but those of hardening.
 std::vector<const properties::Property*> asked_properties();

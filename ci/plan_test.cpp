@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "ci/tasks.h"
+#include "fuzz/domains/shape.h"
+
+namespace lossgate::ci {
+namespace {
+
+Plan plan_of(const std::string& loss, std::int64_t cases, std::vector<std::string> dtypes = {}) {
+  PlanOptions options;
+  options.filters.losses = {loss};
+  options.filters.dtypes = std::move(dtypes);
+  options.cases = cases;
+  return Plan(options);
+}
+
+std::vector<PlannedCase> long_cases(const Plan& plan) {
+  std::vector<PlannedCase> found;
+  for (std::int64_t i = 0; i < plan.size(); ++i) {
+    PlannedCase planned = plan.at(i);
+    if (planned.long_axis) found.push_back(std::move(planned));
+  }
+  return found;
+}
+
+TEST(Plan, AsksOneLongCaseAlongEachAxisAfterAllOthers) {
+  const Plan plan = plan_of("cross_entropy", kWithLongCases);
+  const auto found = long_cases(plan);
+  std::map<Axis, Dtype> dtypes;
+  for (const PlannedCase& planned : found) {
+    EXPECT_GT(planned.c.shape[*planned.long_axis], 1024);
+    EXPECT_TRUE(planned.benign);
+    dtypes.emplace(*planned.long_axis, planned.dtype);
+  }
+  EXPECT_EQ(dtypes.size(), found.size());
+  EXPECT_EQ(std::ssize(found), std::ssize(fuzz::long_axes(found.front().loss->signature)));
+  EXPECT_EQ(plan.size(), 4 * kWithLongCases + std::ssize(found));
+  EXPECT_TRUE(plan.at(4 * kWithLongCases).long_axis);
+  std::set<Dtype> turns;
+  for (const auto& [axis, dtype] : dtypes) turns.insert(dtype);
+  EXPECT_EQ(turns.size(), dtypes.size()) << "the dtypes take turns";
+}
+
+TEST(Plan, AsksNoLongCaseOfWhoAsksFew) {
+  EXPECT_TRUE(long_cases(plan_of("grpo", kWithLongCases - 1)).empty());
+}
+
+TEST(Plan, TriesAFaultOnLongCasesLast) {
+  const Plan plan = plan_of("value_clip", kWithLongCases, {"f32"});
+  const impl::Implementation& variant =
+      *plan.selection().find_implementation("value_clip", "beyond_grid");
+  const std::int64_t draws = plan.hostile_draws(variant);
+  EXPECT_EQ(draws, kWithLongCases + 2);
+  EXPECT_FALSE(plan.hostile_at(variant, kWithLongCases - 1).long_axis);
+  std::set<Axis> axes;
+  for (std::int64_t draw = kWithLongCases; draw < draws; ++draw) {
+    axes.insert(plan.hostile_at(variant, draw).long_axis.value());
+    EXPECT_EQ(plan.hostile_index(variant, draw), draw);
+  }
+  EXPECT_EQ(axes, (std::set{Axis::sequences, Axis::tokens}));
+}
+
+TEST(Tasks, AreOneForEachLongCase) {
+  const Plan plan = plan_of("grpo", kWithLongCases, {"f32"});
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+  for (const Task& task : tasks_of(plan)) {
+    if (task.variant.empty()) parts.emplace_back(task.begin, task.end);
+  }
+  using Parts = decltype(parts);
+  EXPECT_EQ(parts, (Parts{{0, 32}, {32, 64}, {64, 96}, {96, 100}, {100, 101}, {101, 102}}));
+}
+
+/// What is entered of the first case, or of the first long one, of the plan.
+report::RunRecord failed(const Plan& plan, bool long_one, const std::string& property) {
+  PlannedCase planned = plan.at(0);
+  if (long_one) planned = long_cases(plan).at(0);
+  report::RunRecord record;
+  add_failure(record, planned, 0, *plan.selection().find_implementation("value_clip", "eager"),
+              property, "no answer");
+  return record;
+}
+
+TEST(AddFailure, SkipsALongCaseThatTakesTooLong) {
+  const Plan plan = plan_of("value_clip", kWithLongCases, {"f32"});
+  EXPECT_EQ(failed(plan, false, "does_not_hang").findings.size(), 1u);
+  EXPECT_EQ(failed(plan, true, "does_not_crash").findings.size(), 1u);
+  const report::RunRecord record = failed(plan, true, "does_not_hang");
+  EXPECT_TRUE(record.findings.empty());
+  ASSERT_EQ(record.cells.size(), 1u);
+  EXPECT_EQ(record.cells[0].reasons.at("skipped: long case: no answer"), 1);
+}
+
+}  // namespace
+}  // namespace lossgate::ci
