@@ -59,4 +59,11 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   return c;
 }
 
+std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape) {
+  for (const Axis axis : long_axes(signature)) {
+    if (shape[axis] == long_extent(signature, axis)) return axis;
+  }
+  return std::nullopt;
+}
+
 }  // namespace lossgate::fuzz

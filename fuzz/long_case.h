@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,5 +26,8 @@ std::vector<Length> lengths_of(const LossSignature& signature, std::span<const D
 /// A plain case that is so long, and in which every position counts and the last token is taken, so
 /// that what is lost at the end of it shows. The same root seed gives the same case.
 Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length);
+
+/// Along which axis a case is so long, if it is.
+std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape);
 
 }  // namespace lossgate::fuzz

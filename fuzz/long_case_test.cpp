@@ -36,6 +36,16 @@ TEST(DrawLongCase, SameSeedGivesTheSameCase) {
   EXPECT_FALSE(is_same(drawn(1, Axis::tokens), drawn(1, Axis::sequences)));
 }
 
+TEST(LongAxisOf, KnowsItsOwn) {
+  const LossSignature& signature = *reference::find_signature("linear_grpo");
+  for (const Axis axis : long_axes(signature)) {
+    const Case c = draw_long_case(1, signature, {axis, Dtype::f32});
+    EXPECT_EQ(long_axis_of(signature, c.shape), axis);
+  }
+  Choices choices(1);
+  EXPECT_FALSE(long_axis_of(signature, draw_shape(signature, Temper::nasty, choices)));
+}
+
 TEST(LengthsOf, DtypesTakeTurns) {
   const LossSignature& signature = *reference::find_signature("cross_entropy");
   constexpr Dtype kTwo[] = {Dtype::f32, Dtype::bf16};

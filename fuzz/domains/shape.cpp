@@ -63,7 +63,7 @@ std::int64_t draw_extent(Axis axis, bool rows, Temper temper, Choices& choices) 
 
 /// 0 where what is drawn is as long. Blocks of threads end at 1,024, tiles of a vocabulary at
 /// 65,536 or 131,072, the second axis of a grid at 65,535, exact counts of a half at 2,048.
-constexpr std::int64_t long_extent(Axis axis) {
+constexpr std::int64_t most_extent(Axis axis) {
   switch (axis) {
     case Axis::sequences:
       return 4099;
@@ -150,16 +150,20 @@ std::vector<Axis> long_axes(const LossSignature& signature) {
   // A message is decoded, not added up, and is as long as what it says.
   if (has_axis(signature, Axis::bytes)) return axes;
   for (Axis axis : kAllAxes) {
-    const bool may = long_extent(axis) > 0 && !signature.pinned_extent(axis);
+    const bool may = most_extent(axis) > 0 && !signature.pinned_extent(axis);
     if (may && has_axis(signature, axis)) axes.push_back(axis);
   }
   return axes;
 }
 
+std::int64_t long_extent(const LossSignature& signature, Axis axis) {
+  const std::int64_t most = most_extent(axis);
+  return std::min(most, signature.longest_extent(axis).value_or(most));
+}
+
 Shape draw_long_shape(const LossSignature& signature, Axis axis, Choices& choices) {
   Shape shape = draw_extents(signature, Temper::plain, choices);
-  const std::int64_t most = long_extent(axis);
-  shape[axis] = std::min(most, signature.longest_extent(axis).value_or(most));
+  shape[axis] = long_extent(signature, axis);
   if (axis == Axis::support && !signature.pinned_extent(Axis::vocab)) {
     shape[Axis::vocab] = 2 * shape[axis] + 1;  // what is listed is listed once
   }

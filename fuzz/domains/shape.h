@@ -19,8 +19,11 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
 /// has, that the signature does not pin, and that callers do not promise to keep as short.
 std::vector<Axis> long_axes(const LossSignature& signature);
 
-/// A shape that is as long as production's along that axis, or as callers promise at most, and
-/// short along all others: a prime beyond what blocks, tiles and grids of threads end at.
+/// How long production is along that axis, or as callers promise at most: a little beyond what
+/// blocks, tiles and grids of threads end at.
+std::int64_t long_extent(const LossSignature& signature, Axis axis);
+
+/// A shape that is so long along that axis, and short along all others.
 Shape draw_long_shape(const LossSignature& signature, Axis axis, Choices& choices);
 
 /// What a loss has to go through: every combination of places on its axes.
