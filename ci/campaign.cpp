@@ -13,6 +13,7 @@
 #include "ci/resident.h"
 #include "corpora/text_codec.h"
 #include "fuzz/hash.h"
+#include "fuzz/long_case.h"
 #include "report/record_file.h"
 
 namespace lossgate::ci {
@@ -268,6 +269,7 @@ void Campaign::failed(Worker& worker, const std::string& property, const std::st
   planned.c = corpora::decode(text, "the case under way", lookup_of(arm));
   planned.c.provenance.title = "a finding of the campaign";
   planned.dtype = float_dtype(planned.loss->signature, planned.c);
+  planned.long_axis = fuzz::long_axis_of(planned.loss->signature, planned.c.shape);
   report::RunRecord part;
   part.cases_run = 1;
   add_failure(part, planned, cases_, *arm.declared, property, cause);

@@ -19,8 +19,10 @@
 #include "ci/stint.h"
 #include "ci/under_way.h"
 #include "ci/variant.h"
+#include "corpora/text_codec.h"
 #include "fuzz/draw_case.h"
 #include "fuzz/engine.h"
+#include "fuzz/long_case.h"
 #include "properties/sibling.h"
 #include "report/record_file.h"
 
@@ -49,6 +51,7 @@ class Search final : public fuzz::Target {
         subject_(guarded(*arm_.declared)),
         shown_(stint.shown),
         most_(stint.cases),
+        long_due_(stint.seen.empty()),
         under_way_(under_way),
         inquiry_(plan, shown_, announce_) {}
 
@@ -57,15 +60,42 @@ class Search final : public fuzz::Target {
   fuzz::Profile profile() const override { return plan_.options().profile; }
 
   Case fresh(std::uint64_t seed) override {
+    // Between two cases of the engine's, which asks for the edges of each.
+    if (long_due_ && ordinal_ >= kWithLongCases) ask_long();
     fuzz::Choices choices(seed);
     const Dtype dtype = arm_.dtypes[seed % arm_.dtypes.size()];
     return draw_case(signature(), dtype, profile(), choices);
   }
 
   std::vector<fuzz::Feature> ask(const Case& c, std::string_view text) override {
+    PlannedCase planned;
+    planned.c = c;
+    return ask(std::move(planned), text);
+  }
+
+  void keep(std::string_view text, const std::vector<fuzz::Feature>& fresh) override {
+    reply("kept " + encode(Kept{std::string(text), fresh}));
+  }
+
+ private:
+  /// Once for each implementation, when it has shown what short cases show (rule E10). Nothing goes
+  /// on from them: a mutation of one would cost as much.
+  void ask_long() {
+    long_due_ = false;
+    for (const fuzz::Length& length : fuzz::lengths_of(signature(), arm_.dtypes)) {
+      PlannedCase planned;
+      planned.c = fuzz::draw_long_case(plan_.options().seed, signature(), length);
+      planned.long_axis = length.axis;
+      planned.benign = true;
+      const std::string text = corpora::encode(planned.c, signature());
+      ask(std::move(planned), text);
+    }
+  }
+
+  std::vector<fuzz::Feature> ask(PlannedCase planned, std::string_view text) {
     under_way_.begin(text);
     try {
-      std::vector<fuzz::Feature> features = answered(c);
+      std::vector<fuzz::Feature> features = answered(std::move(planned));
       under_way_.end();
       tell();
       return features;
@@ -75,25 +105,17 @@ class Search final : public fuzz::Target {
     }
   }
 
-  void keep(std::string_view text, const std::vector<fuzz::Feature>& fresh) override {
-    reply("kept " + encode(Kept{std::string(text), fresh}));
-  }
-
- private:
-  std::vector<fuzz::Feature> answered(const Case& c) {
-    PlannedCase planned;
+  std::vector<fuzz::Feature> answered(PlannedCase planned) {
     planned.loss = arm_.loss;
-    planned.c = c;
     planned.c.provenance.title = "a finding of the campaign";
-    planned.dtype = float_dtype(signature(), c);
-    planned.benign = false;
+    planned.dtype = float_dtype(signature(), planned.c);
     planned.only = arm_.only;
     std::vector<fuzz::Feature> features;
     properties::CaseStudy study(*arm_.loss, planned.c);
     if (arm_.twin && !study.refusal()) properties::give_sibling(study, *arm_.twin);
     inquiry_.ask(study, subject_, planned, ordinal_++,
                  [&](properties::Evaluation& evaluation, const auto& outcomes) {
-                   features = fuzz::features_of(evaluation, outcomes);
+                   if (!planned.long_axis) features = fuzz::features_of(evaluation, outcomes);
                  });
     inquiry_.count(planned);
     return features;
@@ -116,6 +138,7 @@ class Search final : public fuzz::Target {
   impl::Implementation subject_;
   Shown shown_;
   std::int64_t most_;
+  bool long_due_;
   UnderWay& under_way_;
   Announce announce_ = [this](std::int64_t, const std::string&) { under_way_.progress(); };
   Inquiry inquiry_;

@@ -19,7 +19,7 @@ class Inquiry {
   Inquiry(const Plan& plan, Shown& shown, const Announce& announce)
       : plan_(plan), shown_(shown), announce_(announce) {}
 
-  /// Told of the outcomes, those of the plan's properties in their order; no long case.
+  /// Told of the outcomes, those of the plan's properties in their order.
   using Heard =
       std::function<void(properties::Evaluation&, const std::vector<properties::Outcome>&)>;
 
