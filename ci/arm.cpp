@@ -2,7 +2,9 @@
 #include "ci/arm.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "fuzz/long_case.h"
 #include "impl/catalog.h"
 
 namespace lossgate::ci {
@@ -16,6 +18,24 @@ const impl::Implementation* twin_of(const impl::Implementation& faulty) {
 }
 
 }  // namespace
+
+corpora::Lookup lookup_of(const Arm& arm) {
+  return [&arm](std::string_view loss) {
+    return loss == arm.loss->signature.id ? &arm.loss->signature : nullptr;
+  };
+}
+
+PlannedCase planned_for(const Arm& arm, Case c) {
+  PlannedCase planned;
+  planned.loss = arm.loss;
+  planned.only = arm.only;
+  planned.dtype = float_dtype(arm.loss->signature, c);
+  planned.long_axis = fuzz::long_axis_of(arm.loss->signature, c.shape);
+  planned.benign = planned.long_axis.has_value();
+  planned.c = std::move(c);
+  planned.c.provenance.title = "a finding of the campaign";
+  return planned;
+}
 
 std::vector<Arm> arms_of(const Plan& plan) {
   const auto& named = plan.options().filters.implementations;

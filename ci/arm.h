@@ -6,6 +6,7 @@
 
 #include "ci/budget.h"
 #include "ci/plan.h"
+#include "corpora/text_codec.h"
 
 namespace lossgate::ci {
 
@@ -19,6 +20,12 @@ struct Arm {
 
   std::string name() const { return loss->signature.id + "/" + declared->name; }  ///< unique
 };
+
+/// Finds the signature of its loss, and no other.
+corpora::Lookup lookup_of(const Arm& arm);
+
+/// A case of a campaign, which asks the arm about it.
+PlannedCase planned_for(const Arm& arm, Case c);
 
 /// Those of the plan: sound implementations, brought subjects, and faulty ones that are named.
 std::vector<Arm> arms_of(const Plan& plan);

@@ -6,14 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "ci/errors.h"
 #include "ci/protocol.h"
 #include "ci/resident.h"
-#include "corpora/text_codec.h"
 #include "fuzz/hash.h"
-#include "fuzz/long_case.h"
 #include "report/record_file.h"
 
 namespace lossgate::ci {
@@ -33,12 +30,6 @@ double since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-corpora::Lookup lookup_of(const Arm& arm) {
-  return [&arm](std::string_view loss) {
-    return loss == arm.loss->signature.id ? &arm.loss->signature : nullptr;
-  };
-}
-
 }  // namespace
 
 struct Campaign::Worker {
@@ -46,6 +37,7 @@ struct Campaign::Worker {
   UnderWay under_way;
   std::size_t arm = 0;
   bool ready = false;
+  bool in_long = false;  ///< it is not called away from a long case
   Clock::time_point started, stretch_began;
   double seconds_to_start = 0.0, stretch = kLeastStretch;
   double cases = 0.0, found = 0.0;  ///< in this stretch
@@ -62,6 +54,8 @@ Campaign::Campaign(const Plan& plan, const CampaignOptions& options, CampaignFol
       record_(record),
       arms_(dealt(arms_of(plan), options.shard)),
       seen_(arms_.size()),
+      asked_(arms_.size()),
+      long_from_(arms_.size()),
       schedule_(arms_.size()) {
   const History& history = folder.history();
   seconds_before_ = history.seconds;
@@ -69,7 +63,7 @@ Campaign::Campaign(const Plan& plan, const CampaignOptions& options, CampaignFol
     const auto spent = history.spent.find(arms_[i].name());
     if (spent == history.spent.end()) continue;
     seen_[i] = spent->second.seen;
-    cases_ += spent->second.cases;
+    cases_ += asked_[i] = spent->second.cases;
   }
   options_.budget = options.budget.after(seconds_before_, cases_);
   for (const report::RecordedFinding& finding : history.findings.findings) {
@@ -116,7 +110,7 @@ std::size_t Campaign::next(const Worker& worker) const {
 void Campaign::start(Worker& worker, std::size_t arm) {
   const std::string& loss = arms_[arm].loss->signature.id;
   worker.arm = arm;
-  worker.ready = false;
+  worker.ready = worker.in_long = false;
   worker.started = worker.stretch_began = worker.unsaved_since = Clock::now();
   worker.under_way.end();
   worker.cases_left = options_.budget.cases == 0 ? 0 : share_of_cases();
@@ -129,6 +123,8 @@ void Campaign::start(Worker& worker, std::size_t arm) {
                     .implementation = arms_[arm].declared->name,
                     .seed = seed,
                     .cases = worker.cases_left,
+                    .asked = asked_[arm],
+                    .long_from = long_from_[arm],
                     .guided = options_.guided,
                     .memory_mib = options_.memory_mib,
                     .corpus = folder_.corpus_of(loss, seed),
@@ -159,7 +155,7 @@ void Campaign::look_after(Worker& worker) {
     worker.child->end();
     return failed(worker, "does_not_hang", fmt::format("no answer within {} s", patience));
   }
-  if (!worker.ready || since(worker.stretch_began) < worker.stretch) return;
+  if (!worker.ready || worker.in_long || since(worker.stretch_began) < worker.stretch) return;
   settle(worker);
   if (const std::size_t arm = next(worker); arm != worker.arm) {
     worker.child.reset();
@@ -215,6 +211,10 @@ void Campaign::hear(Worker& worker, const std::string& line) {
     worker.child.reset();
   } else if (text.starts_with("kept ")) {
     take_kept(worker, decode_kept(text.substr(5)));
+  } else if (text.starts_with("long ")) {
+    worker.in_long = text != "long end";
+    // One that ends the process is not asked again.
+    long_from_[worker.arm] = worker.in_long ? std::stoll(line.substr(5)) + 1 : -1;
   } else {
     throw MachineError(fmt::format("{}: {}", arms_[worker.arm].name(), text));
   }
@@ -222,6 +222,7 @@ void Campaign::hear(Worker& worker, const std::string& line) {
 
 void Campaign::take_part(Worker& worker, report::RunRecord part) {
   cases_ += part.cases_run;
+  asked_[worker.arm] += part.cases_run;
   worker.cases_left -= part.cases_run;
   worker.unsaved_cases += part.cases_run;
   worker.cases += static_cast<double>(part.cases_run);
@@ -264,12 +265,8 @@ void Campaign::failed(Worker& worker, const std::string& property, const std::st
     throw MachineError("workers end before they ask anything: " + cause);
   }
   const Arm& arm = arms_[worker.arm];
-  PlannedCase planned;
-  planned.loss = arm.loss;
-  planned.c = corpora::decode(text, "the case under way", lookup_of(arm));
-  planned.c.provenance.title = "a finding of the campaign";
-  planned.dtype = float_dtype(planned.loss->signature, planned.c);
-  planned.long_axis = fuzz::long_axis_of(planned.loss->signature, planned.c.shape);
+  const PlannedCase planned =
+      planned_for(arm, corpora::decode(text, "the case under way", lookup_of(arm)));
   report::RunRecord part;
   part.cases_run = 1;
   add_failure(part, planned, cases_, *arm.declared, property, cause);

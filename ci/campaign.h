@@ -77,6 +77,8 @@ class Campaign {
   report::RunRecord& record_;
   std::vector<Arm> arms_;
   std::vector<std::set<fuzz::Feature>> seen_;  ///< by arm
+  std::vector<std::int64_t> asked_;            ///< cases by arm
+  std::vector<std::int64_t> long_from_;        ///< by arm: Stint::long_from
   Shown shown_;
   fuzz::Schedule schedule_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -196,6 +196,9 @@ founding() {
     ((++faulty))
   done < <(sed '1,/^faulty/d' implementations)
   ((faulty >= 60)) || fail "only $faulty faulty implementations were searched"
+  # What only long cases show, though the worker is called away from its first stretches.
+  expect 1 'wrong beyond a length' \
+    fuzz value_clip --impl beyond_grid,eager,eager_native --first --budget 60s --workers 1 --out length
   # shellcheck disable=SC2086
   expect 0 'green: 0 red findings' fuzz $losses --budget '2000 cases' --workers 2 --out sound
 }

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <iterator>
 #include <string>
+#include <utility>
 
 #include "ci/arm.h"
 #include "ci/environment.h"
@@ -51,7 +53,8 @@ class Search final : public fuzz::Target {
         subject_(guarded(*arm_.declared)),
         shown_(stint.shown),
         most_(stint.cases),
-        long_due_(stint.seen.empty()),
+        asked_before_(stint.asked),
+        long_from_(stint.long_from),
         under_way_(under_way),
         inquiry_(plan, shown_, announce_) {}
 
@@ -61,16 +64,14 @@ class Search final : public fuzz::Target {
 
   Case fresh(std::uint64_t seed) override {
     // Between two cases of the engine's, which asks for the edges of each.
-    if (long_due_ && ordinal_ >= kWithLongCases) ask_long();
+    if (long_from_ >= 0 && asked_before_ + ordinal_ >= kWithLongCases) ask_long();
     fuzz::Choices choices(seed);
     const Dtype dtype = arm_.dtypes[seed % arm_.dtypes.size()];
     return draw_case(signature(), dtype, profile(), choices);
   }
 
   std::vector<fuzz::Feature> ask(const Case& c, std::string_view text) override {
-    PlannedCase planned;
-    planned.c = c;
-    return ask(std::move(planned), text);
+    return ask(planned_for(arm_, c), text);
   }
 
   void keep(std::string_view text, const std::vector<fuzz::Feature>& fresh) override {
@@ -81,15 +82,16 @@ class Search final : public fuzz::Target {
   /// Once for each implementation, when it has shown what short cases show (rule E10). Nothing goes
   /// on from them: a mutation of one would cost as much.
   void ask_long() {
-    long_due_ = false;
-    for (const fuzz::Length& length : fuzz::lengths_of(signature(), arm_.dtypes)) {
-      PlannedCase planned;
-      planned.c = fuzz::draw_long_case(plan_.options().seed, signature(), length);
-      planned.long_axis = length.axis;
-      planned.benign = true;
+    const std::vector<fuzz::Length> lengths = fuzz::lengths_of(signature(), arm_.dtypes);
+    for (std::int64_t i = std::exchange(long_from_, -1); i < std::ssize(lengths); ++i) {
+      const fuzz::Length& length = lengths[static_cast<std::size_t>(i)];
+      reply("long " + std::to_string(i) + "\n");
+      PlannedCase planned =
+          planned_for(arm_, fuzz::draw_long_case(plan_.options().seed, signature(), length));
       const std::string text = corpora::encode(planned.c, signature());
       ask(std::move(planned), text);
     }
+    reply("long end\n");
   }
 
   std::vector<fuzz::Feature> ask(PlannedCase planned, std::string_view text) {
@@ -106,10 +108,6 @@ class Search final : public fuzz::Target {
   }
 
   std::vector<fuzz::Feature> answered(PlannedCase planned) {
-    planned.loss = arm_.loss;
-    planned.c.provenance.title = "a finding of the campaign";
-    planned.dtype = float_dtype(signature(), planned.c);
-    planned.only = arm_.only;
     std::vector<fuzz::Feature> features;
     properties::CaseStudy study(*arm_.loss, planned.c);
     if (arm_.twin && !study.refusal()) properties::give_sibling(study, *arm_.twin);
@@ -138,7 +136,7 @@ class Search final : public fuzz::Target {
   impl::Implementation subject_;
   Shown shown_;
   std::int64_t most_;
-  bool long_due_;
+  std::int64_t asked_before_, long_from_;
   UnderWay& under_way_;
   Announce announce_ = [this](std::int64_t, const std::string&) { under_way_.progress(); };
   Inquiry inquiry_;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/inquiry.h"
 
+#include <algorithm>
 #include <chrono>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "ci/findings.h"
@@ -27,6 +30,23 @@ constexpr int kFindingsPerKind = 4;
 /// Benign cases on which a finding's property is asked again, to know its grade (rule E5).
 constexpr std::int64_t kBenignCases = 16;
 
+/// Seconds of a call from which on nothing is asked only to explain.
+constexpr double kSlowCall = 2.0;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Why a long case says nothing: memory is the machine's.
+std::optional<std::string> beyond_memory(const PlannedCase& planned, Evaluation& evaluation) {
+  const auto& refusal = evaluation.actual().refusal;
+  if (!planned.long_axis || !refusal) return std::nullopt;
+  for (const char* word : {"MemoryError", "not enough memory", "out of memory"}) {
+    if (refusal->message.find(word) != std::string::npos) return refusal->message;
+  }
+  return std::nullopt;
+}
+
 /// Why the implementation cannot be asked, where only the call can tell.
 std::optional<std::string> not_computed(Evaluation& evaluation) {
   if (evaluation.study().refusal()) return std::nullopt;
@@ -50,15 +70,23 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
   announce_(ordinal, subject.name);
   const auto start = std::chrono::steady_clock::now();
   int calls = 0;
+  bool violated = false;
   try {
     Evaluation evaluation(study, subject);
     if (const auto reason = not_computed(evaluation)) {
       skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
       return;
     }
-    const auto properties = asked_of(planned);
-    const auto outcomes = check_all(evaluation, properties, true);
+    if (const auto reason = beyond_memory(planned, evaluation)) {
+      skip(subject, planned, ordinal, properties::skipped("long case: " + *reason));
+      return;
+    }
+    auto properties = asked_of(planned);
+    const auto outcomes = answers(evaluation, planned, properties);
     calls = evaluation.calls();
+    violated =
+        std::ranges::any_of(outcomes, [](const Outcome& o) { return o.violation.has_value(); });
+    slow_ = planned.long_axis && seconds_since(start) > kSlowCall * std::max(calls, 1);
     if (heard) heard(evaluation, outcomes);
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       const Property& property = *properties[i];
@@ -68,7 +96,9 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
             moot ? properties::skipped("another formula") : outcomes[i]);
     }
   } catch (const ImplementationThrew& error) {
-    add_failure(record_, planned, ordinal, subject, error.property, error.what());
+    PlannedCase failed = planned;
+    if (violated) failed.long_axis.reset();  // it is not only slow
+    add_failure(record_, failed, ordinal, subject, error.property, error.what());
   }
   time(subject, planned, calls, start);
 }
@@ -83,8 +113,23 @@ void Inquiry::count(const PlannedCase& planned) {
 
 std::vector<const Property*> Inquiry::asked_of(const PlannedCase& planned) const {
   std::vector<const Property*> asked = plan_.selection().properties;
-  if (planned.long_axis) std::erase_if(asked, [](const Property* p) { return !p->of_long; });
+  std::erase_if(asked, [&](const Property* p) { return !is_asked(*p, planned); });
   return asked;
+}
+
+std::vector<Outcome> Inquiry::answers(Evaluation& evaluation, const PlannedCase& planned,
+                                      std::vector<const Property*>& properties) {
+  try {
+    return check_all(evaluation, properties, true);
+  } catch (const ImplementationThrew& error) {
+    if (!planned.long_axis || std::string_view(error.property) != "does_not_hang") throw;
+    // What was answered before a call took too long still counts.
+    std::erase_if(properties, [](const Property* p) {
+      return p->precedence != properties::Precedence::finite &&
+             p->precedence != properties::Precedence::formula;
+    });
+    return check_all(evaluation, properties, true);
+  }
 }
 
 void Inquiry::skip(const impl::Implementation& subject, const PlannedCase& planned,
@@ -117,9 +162,11 @@ void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
   }
   announce_(ordinal, subject.name);
   PlannedCase shown = planned;
-  auto simple =
-      simplest(finding, *planned.loss, subject, property, planned.c, plan_.selection().properties);
-  if (simple) {
+  std::optional<Simplest> simple;
+  if (slow_) {  // dozens of calls would look like a hang
+    finding.diagnosis = {.cause = violation.cause, .confidence = 0.0, .because = ""};
+  } else if ((simple = simplest(finding, *planned.loss, subject, property, planned.c,
+                                asked_of(planned)))) {
     shown.c = std::move(simple->c);
   } else {
     finding.diagnosis = properties::diagnose(study, subject, property, violation);
@@ -188,13 +235,12 @@ report::Cell& Inquiry::cell(const impl::Implementation& subject, const PlannedCa
 void Inquiry::time(const impl::Implementation& subject, const PlannedCase& planned, int calls,
                    std::chrono::steady_clock::time_point start) {
   report::RunRecord part;
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   part.timings.push_back({.loss = subject.loss,
                           .implementation = subject.name,
                           .dtype = std::string(name(planned.dtype)),
                           .cases = 1,
                           .calls = calls,
-                          .seconds = elapsed.count()});
+                          .seconds = seconds_since(start)});
   merge(record_, part);
 }
 

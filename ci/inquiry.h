@@ -34,8 +34,12 @@ class Inquiry {
   report::RunRecord take();  ///< what has been entered since the last time
 
  private:
-  /// The plan's properties, of a long case those that ask about length.
+  /// The plan's properties that are asked of the case.
   std::vector<const properties::Property*> asked_of(const PlannedCase& planned) const;
+  /// What they say; of `properties` those are left of which a long case leaves an answer.
+  static std::vector<properties::Outcome> answers(
+      properties::Evaluation& evaluation, const PlannedCase& planned,
+      std::vector<const properties::Property*>& properties);
   void skip(const impl::Implementation& subject, const PlannedCase& planned, std::int64_t ordinal,
             const properties::Outcome& outcome);
   void enter(properties::CaseStudy& study, const impl::Implementation& subject,
@@ -62,6 +66,7 @@ class Inquiry {
   Shown& shown_;
   const Announce& announce_;
   report::RunRecord record_;
+  bool slow_ = false;  ///< each call on the case that is being asked
   std::map<std::string, int> findings_;
   std::map<std::string, bool> shown_by_benign_, another_formula_;
 };

@@ -80,21 +80,25 @@ void Plan::add_streams() {
       for (const Dtype dtype : dtypes_of(loss->signature)) {
         if (selection_.has(dtype)) streams.push_back({loss, dtype});
       }
+      std::ranges::copy(streams, std::back_inserter(streams_));
     }
   }
   for (const auto& brought : selection_.brought) {
-    auto& streams = losses.emplace_back();
+    const bool is_ours_to_end = !brought->subject.entry.starts_with("fd:");
+    std::vector<Stream> streams;
     for (const Dtype dtype : brought->dtypes) {
       if (!selection_.has(dtype)) continue;
       streams.push_back(
           {&brought->loss, dtype, &brought->implementation, brought->subject.most_cases});
     }
+    std::ranges::copy(streams, std::back_inserter(streams_));
+    if (is_ours_to_end) losses.push_back(std::move(streams));
   }
-  for (const auto& streams : losses) std::ranges::copy(streams, std::back_inserter(streams_));
   for (const auto& streams : losses) add_long_streams(streams);
 }
 
-/// They are plain, and whoever asks a handful of cases does not wait for them.
+/// Whoever asks a handful of cases does not wait for them; nor does a function in the process of
+/// its caller, where nothing can end it.
 void Plan::add_long_streams(const std::vector<Stream>& of_one_loss) {
   if (of_one_loss.empty() || cases_of(of_one_loss.front()) < kWithLongCases) return;
   std::vector<Dtype> dtypes;
@@ -131,6 +135,10 @@ PlannedCase Plan::at(std::int64_t ordinal) const {
     index -= cases_of(stream);
   }
   throw std::out_of_range("no such case in the plan");
+}
+
+bool Plan::can_show(const impl::Implementation& variant) const {
+  return !variant.fault->of_length || !streams_of(variant, true).empty();
 }
 
 std::int64_t Plan::hostile_draws(const impl::Implementation& variant) const {

@@ -9,11 +9,12 @@
 
 #include "ci/selection.h"
 #include "fuzz/profile.h"
+#include "properties/property.h"
 #include "regressions/expectation.h"
 
 namespace lossgate::ci {
 
-/// So many drawn cases take longer than those that are as long as production's.
+/// From so many drawn cases on long ones are asked, too (rule E10): they take no longer then.
 inline constexpr std::int64_t kWithLongCases = 100;
 
 struct PlanOptions {
@@ -40,6 +41,11 @@ struct PlannedCase {
   const impl::Implementation* only = nullptr;
 };
 
+/// Whether the property is a question for the case: of a long one those that ask about length.
+inline bool is_asked(const properties::Property& property, const PlannedCase& planned) {
+  return !planned.long_axis || property.of_long;
+}
+
 /// All cases of a run, numbered: first the stored ones, then those drawn for each loss and dtype.
 /// The same options give the same cases in every process.
 class Plan {
@@ -55,6 +61,9 @@ class Plan {
 
   /// A case as ordinary unit tests have them, of the same loss and dtype.
   PlannedCase benign_like(const PlannedCase& planned, std::int64_t index) const;
+
+  /// Whether a fault of length has long cases to show on.
+  bool can_show(const impl::Implementation& variant) const;
 
   /// The draws on which a faulty implementation is tried, hostile whatever the profile: those of
   /// its loss's dtypes in turn, then the long ones.

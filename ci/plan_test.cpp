@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -76,13 +77,38 @@ TEST(Tasks, AreOneForEachLongCase) {
   EXPECT_EQ(parts, (Parts{{0, 32}, {32, 64}, {64, 96}, {96, 100}, {100, 101}, {101, 102}}));
 }
 
+TEST(Tasks, LeaveOutAFaultOfLengthWhereNothingIsLong) {
+  const auto tries = [](std::int64_t cases) {
+    const Plan plan = plan_of("value_clip", cases);
+    return std::ranges::count(tasks_of(plan), "beyond_grid", &Task::variant);
+  };
+  EXPECT_EQ(tries(kWithLongCases), 1);
+  EXPECT_EQ(tries(kWithLongCases - 1), 0);
+}
+
+TEST(Tasks, AskALongCaseAboutItsLengthAlone) {
+  const Plan plan = plan_of("value_clip", kWithLongCases, {"f32"});
+  Shown shown;
+  const Task task{
+      .begin = kWithLongCases, .end = kWithLongCases + 1, .loss = {}, .variant = {}, .skips = {}};
+  const report::RunRecord record = run_task(plan, task, shown, [](std::int64_t, const auto&) {});
+  std::set<std::string> asked, of_long;
+  for (const report::Cell& cell : record.cells) asked.insert(cell.property);
+  for (const properties::Property& property : properties::catalog()) {
+    if (property.of_long) of_long.insert(property.name);
+  }
+  EXPECT_EQ(asked, of_long);
+  EXPECT_FALSE(asked.contains("padding_invariance"));
+}
+
 /// What is entered of the first case, or of the first long one, of the plan.
-report::RunRecord failed(const Plan& plan, bool long_one, const std::string& property) {
+report::RunRecord failed(const Plan& plan, bool long_one, const std::string& property,
+                         const std::string& cause = "no answer") {
   PlannedCase planned = plan.at(0);
   if (long_one) planned = long_cases(plan).at(0);
   report::RunRecord record;
   add_failure(record, planned, 0, *plan.selection().find_implementation("value_clip", "eager"),
-              property, "no answer");
+              property, cause);
   return record;
 }
 
@@ -90,6 +116,8 @@ TEST(AddFailure, SkipsALongCaseThatTakesTooLong) {
   const Plan plan = plan_of("value_clip", kWithLongCases, {"f32"});
   EXPECT_EQ(failed(plan, false, "does_not_hang").findings.size(), 1u);
   EXPECT_EQ(failed(plan, true, "does_not_crash").findings.size(), 1u);
+  EXPECT_TRUE(
+      failed(plan, true, "does_not_crash", "no memory: threw std::bad_alloc").findings.empty());
   const report::RunRecord record = failed(plan, true, "does_not_hang");
   EXPECT_TRUE(record.findings.empty());
   ASSERT_EQ(record.cells.size(), 1u);

@@ -19,6 +19,7 @@ std::string encode(const Stint& stint) {
   for (const auto& [fingerprint, grade] : stint.shown) shown[fingerprint] = name(grade);
   return Json{{"loss", stint.loss},       {"implementation", stint.implementation},
               {"seed", stint.seed},       {"cases", stint.cases},
+              {"asked", stint.asked},     {"long_from", stint.long_from},
               {"guided", stint.guided},   {"memory_mib", stint.memory_mib},
               {"corpus", stint.corpus},   {"seen", stint.seen},
               {"shown", std::move(shown)}}
@@ -33,6 +34,8 @@ Stint decode_stint(std::string_view line) {
     json.at("implementation").get_to(stint.implementation);
     json.at("seed").get_to(stint.seed);
     json.at("cases").get_to(stint.cases);
+    json.at("asked").get_to(stint.asked);
+    json.at("long_from").get_to(stint.long_from);
     json.at("guided").get_to(stint.guided);
     json.at("memory_mib").get_to(stint.memory_mib);
     json.at("corpus").get_to(stint.corpus);

@@ -12,15 +12,18 @@
 /// What a campaign and its workers say to each other, one line of JSON each. A worker reads the
 /// plan (protocol.h) and one stint, and works until it is ended. It answers `ready` when it begins,
 /// `part <record>` every now and then and with each new finding, `kept <kept>` for a case that
-/// shows something new, `spent` when it has asked all that it may, `failed <reason>` where it
-/// cannot work. What it is asking stands in UnderWay.
+/// shows something new, `long <i>` when it begins with a long case and `long end` after the last,
+/// `spent` when it has asked all that it may, `failed <reason>` where it cannot work. What it is
+/// asking stands in UnderWay.
 namespace lossgate::ci {
 
 /// One implementation, searched by one process for some time.
 struct Stint {
   std::string loss, implementation;
   std::uint64_t seed = 1;
-  std::int64_t cases = 0;  ///< after so many it waits to be ended; 0: any
+  std::int64_t cases = 0;      ///< after so many it waits to be ended; 0: any
+  std::int64_t asked = 0;      ///< cases in earlier stints
+  std::int64_t long_from = 0;  ///< the first long case that is left (rule E10); -1: none is
   bool guided = true;
   std::int64_t memory_mib = 0;      ///< what the process may allocate; 0: anything
   std::vector<std::string> corpus;  ///< files of cases to begin with

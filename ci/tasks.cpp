@@ -17,7 +17,7 @@ constexpr std::int64_t kCasesPerTask = 32;
 std::vector<Task> tasks_of(const Plan& plan) {
   std::vector<Task> tasks;
   for (const impl::Implementation* implementation : plan.selection().implementations) {
-    if (!implementation->fault) continue;
+    if (!implementation->fault || !plan.can_show(*implementation)) continue;
     tasks.push_back({.begin = 0,
                      .end = plan.hostile_draws(*implementation),
                      .loss = implementation->loss,
@@ -52,8 +52,8 @@ void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int
                  const std::string& cause) {
   report::Cell& row = report::cell(record, planned.c.spec.loss, implementation.name,
                                    std::string(name(planned.dtype)), property);
-  // A loop over every token of a long case is slow, not wrong.
-  if (planned.long_axis && property == "does_not_hang") {
+  // A loop over every token of a long case is slow, not wrong, and a square of them large.
+  if (planned.long_axis && (property == "does_not_hang" || cause.starts_with("no memory"))) {
     return tally(row, properties::skipped("long case: " + cause), ordinal);
   }
   properties::Outcome outcome;

@@ -59,7 +59,7 @@ void try_draw(const PlannedCase& planned, const impl::Implementation& variant,
   }
   Evaluation evaluation(study, variant);
   for (Open& row : rows) {
-    if (row.kill.killed || (planned.long_axis && !row.property->of_long)) continue;
+    if (row.kill.killed || !is_asked(*row.property, planned)) continue;
     row.kill.hostile_cases = hostile_cases;
     if (row.property->check(evaluation).verdict != Verdict::violated) continue;
     row.kill.killed = true;

@@ -6,6 +6,7 @@
 #include "fuzz/case_seed.h"
 #include "fuzz/domains/options.h"
 #include "fuzz/domains/shape.h"
+#include "fuzz/domains/split.h"
 #include "fuzz/draw_case.h"
 #include "fuzz/hash.h"
 
@@ -56,6 +57,9 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   const Case frame = draw_frame(signature, length, choices);
   Case c = draw_like(signature, frame, Keep::positions, Profile::benign, choices);
   if (length.axis == Axis::vocab) take_last_tokens(signature, c);
+  if (c.split.parts.size() > 2) {  // a micro-batch of each sequence would be thousands of calls
+    c.split = draw_split(SplitForm::halves, c.shape[Axis::sequences], choices);
+  }
   return c;
 }
 

@@ -20,6 +20,7 @@ TEST(DrawLongCase, CountsEveryPositionAndTakesTheLastToken) {
       const Case c = draw_long_case(1, signature, {axis, Dtype::f32});
       EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
       EXPECT_EQ(std::ranges::count(valid_positions(signature, c), false), 0) << loss;
+      EXPECT_LE(c.split.parts.size(), 2u) << loss;
       if (axis != Axis::vocab) continue;
       EXPECT_EQ(c.batch.at("label").integer_at(0), c.shape[Axis::vocab] - 1) << loss;
     }

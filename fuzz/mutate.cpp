@@ -165,6 +165,7 @@ class Mutating {
                                                  least};
     Case frame = case_;
     frame.shape[axis] = std::max(least, choices_.one_of(std::span<const std::int64_t>(extents)));
+    if (frame.shape[axis] > signature_.longest_extent(axis).value_or(frame.shape[axis])) return;
     if (work(frame.shape) > std::max(kMostWork, work(case_.shape))) return;
     const bool positions_change = axis == Axis::sequences || axis == Axis::tokens;
     Case donor = like(frame, positions_change ? Keep::frame : Keep::positions);

@@ -108,7 +108,8 @@ const std::vector<Cause>& causes() {
        "check labels, masks and options before they are read"},
       {"refusal names another argument", "The refusal blames an argument that is right.",
        "name the argument that failed the check"},
-      {"legal input refused", "Legal input is refused.", "compute it, or declare what is not"},
+      {"legal input refused", "Legal input is refused.",
+       "compute it, or declare what is not (of a length that callers never reach: longest)"},
 
       // The program around the formula.
       {"a row reads another row", "A sequence's result depends on the others' order.",

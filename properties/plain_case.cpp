@@ -30,7 +30,9 @@ double share(std::size_t field, std::int64_t index) {
 Shape plain_shape(const LossSignature& signature, const Case& like) {
   Shape shape = like.shape;
   const auto choose = [&](Axis axis, std::int64_t extent) {
-    if (shape[axis] >= 0) shape[axis] = signature.pinned_extent(axis).value_or(extent);
+    const std::int64_t most = signature.longest_extent(axis).value_or(extent);
+    if (shape[axis] < 0) return;
+    shape[axis] = signature.pinned_extent(axis).value_or(std::min(extent, most));
   };
   choose(Axis::sequences, kSequences);
   choose(Axis::tokens, kTokens);
@@ -54,7 +56,7 @@ bool counts(const Shape& shape, const Plain& plain, std::int64_t position) {
   if (tokens < 1 || plain.length) return true;
   const std::int64_t row = position / tokens, token = position % tokens;
   if (plain.empty_row && row == shape[Axis::sequences] - 1) return false;
-  if (!plain.padding) return true;
+  if (!plain.padding || tokens < kTokens) return true;
   const Span& span = kRagged[static_cast<std::size_t>(row) % kRagged.size()];
   return token >= span.first && token < span.first + span.length;
 }

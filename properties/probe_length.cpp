@@ -19,14 +19,16 @@ Opinion probe_length(Suspect& suspect) {
   for (const Axis axis : kAllAxes) {
     const std::int64_t given = suspect.given().shape[axis];
     if (given <= kShort || suspect.signature().pinned_extent(axis)) continue;
-    const auto wrong_at = [&](std::int64_t extent) {
-      return is_wrong(suspect.read(suspect.plain_case({.length = {{axis, extent}}})));
+    const auto at = [&](std::int64_t extent) {
+      return suspect.read(suspect.plain_case({.length = {{axis, extent}}}));
     };
     std::int64_t right = kShort, wrong = given;
-    if (!wrong_at(wrong) || wrong_at(right)) continue;
+    if (!is_right(at(right)) || !is_wrong(at(wrong))) continue;
     while (wrong - right > 1) {
       const std::int64_t middle = right + (wrong - right) / 2;
-      (wrong_at(middle) ? wrong : right) = middle;
+      const auto reading = at(middle);
+      if (!reading) return std::nullopt;
+      (is_wrong(reading) ? wrong : right) = middle;
     }
     return Diagnosis{"wrong beyond a length", 0.95,
                      "plain numbers are right where " + std::string(name(axis)) + " is " +

@@ -39,6 +39,15 @@ TEST(ProbeLength, LeavesWhatIsWrongAtAnyLengthAlone) {
             "wrong beyond a length");
 }
 
+TEST(ProbeLength, SaysNothingOfLengthsThatAreRefused) {
+  auto refuses = off_beyond(0, true);
+  refuses.unsupported = [](const Case& c) -> std::optional<std::string> {
+    if (c.shape[Axis::tokens] % 100 == 0) return std::nullopt;
+    return "tiles of 100 tokens";
+  };
+  EXPECT_NE(diagnosed(refuses, grpo_case(2, 1800, Dtype::f64)).cause, "wrong beyond a length");
+}
+
 TEST(ProbeLength, LeavesShortCasesAlone) {
   EXPECT_NE(diagnosed(off_beyond(100), grpo_case(2, 200, Dtype::f64)).cause,
             "wrong beyond a length");

@@ -33,8 +33,8 @@ struct Property {
   Precedence precedence = Precedence::yields;
   /// What it will ask about besides the case as it is, where that is known beforehand.
   std::vector<const Transform*> transforms = {};
-  /// What a long case is asked, too, rather than short ones alone: what a length may answer
-  /// otherwise, and no case is made of it for.
+  /// Whether long cases are asked, too (rule E10): a length may change the answer, and it takes few
+  /// calls.
   bool of_long = false;
 
   /// The outcome; what the implementation does not compute is skipped, and what hangs on advice

@@ -105,6 +105,9 @@ std::optional<Transformed> padded(const LossSignature& signature, const Case& wh
   std::iota(result.row_of.begin(), result.row_of.end(), rows);  // the masked row comes first
   result.c.shape[Axis::sequences] = sequences + rows;
   result.c.shape[Axis::tokens] = whole.shape[Axis::tokens] + 3;
+  for (const auto& [axis, extent] : signature.longest) {
+    if (result.c.shape[axis] > extent) return std::nullopt;
+  }
   for (const Field& field : signature.fields) {
     const bool marks = field.name == signature.ignore_label;
     move_rows(field, whole, result, marks ? static_cast<double>(kIgnoreLabel) : 0.0);

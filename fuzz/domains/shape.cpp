@@ -32,6 +32,8 @@ constexpr Share<int> kVocab[] = {
     {1024, {0, 0, 1}}, {4099, {0, 1, 2}}, {32771, {0, 0, 1}},
 };
 
+constexpr std::int64_t kMostHidden = 65, kMostSupport = 9;
+
 /// Whether the loss has rows of numbers at its positions.
 bool has_rows(const LossSignature& signature) {
   return std::ranges::any_of(signature.fields, [](const Field& field) {
@@ -50,9 +52,9 @@ std::int64_t draw_extent(Axis axis, bool rows, Temper temper, Choices& choices) 
     case Axis::vocab:
       return pick(kVocab, temper, choices);
     case Axis::hidden:
-      return choices.integer(1, temper == Temper::extreme ? 65 : 9);
+      return choices.integer(1, temper == Temper::extreme ? kMostHidden : 9);
     case Axis::support:
-      return choices.integer(1, temper == Temper::extreme ? 9 : 4);
+      return choices.integer(1, temper == Temper::extreme ? kMostSupport : 4);
     case Axis::responses:
       return choices.integer(1, 4);
     case Axis::bytes:
@@ -82,6 +84,26 @@ constexpr std::int64_t most_extent(Axis axis) {
   return 0;
 }
 
+/// The longest that draw_shape draws.
+constexpr std::int64_t drawn_extent(Axis axis) {
+  switch (axis) {
+    case Axis::sequences:
+      return kSequences[std::size(kSequences) - 1].kind;
+    case Axis::tokens:
+      return kTokens[std::size(kTokens) - 1].kind;
+    case Axis::vocab:
+      return kVocab[std::size(kVocab) - 1].kind;
+    case Axis::hidden:
+      return kMostHidden;
+    case Axis::support:
+      return kMostSupport;
+    case Axis::responses:
+    case Axis::bytes:
+      return 0;
+  }
+  return 0;
+}
+
 /// What is longer leaves one of everything else, and two of the vocabulary.
 constexpr std::int64_t kLongBudget = 1 << 15;
 
@@ -104,9 +126,8 @@ Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choic
     if (shape[axis] >= 0) return;
     const auto pinned = signature.pinned_extent(axis);
     shape[axis] = pinned ? *pinned : draw_extent(axis, rows, temper, choices);
-    if (const auto most = signature.longest_extent(axis)) {
-      shape[axis] = std::min(shape[axis], *most);
-    }
+    const auto most = signature.longest_extent(axis);
+    if (most && !pinned) shape[axis] = std::min(shape[axis], *most);
   });
   return shape;
 }
@@ -150,26 +171,32 @@ std::vector<Axis> long_axes(const LossSignature& signature) {
   // A message is decoded, not added up, and is as long as what it says.
   if (has_axis(signature, Axis::bytes)) return axes;
   for (Axis axis : kAllAxes) {
-    const bool may = most_extent(axis) > 0 && !signature.pinned_extent(axis);
-    if (may && has_axis(signature, axis)) axes.push_back(axis);
+    const bool may = has_axis(signature, axis) && !signature.pinned_extent(axis);
+    if (may && long_extent(signature, axis) > drawn_extent(axis)) axes.push_back(axis);
   }
   return axes;
 }
 
 std::int64_t long_extent(const LossSignature& signature, Axis axis) {
-  const std::int64_t most = most_extent(axis);
-  return std::min(most, signature.longest_extent(axis).value_or(most));
+  std::int64_t most = most_extent(axis);
+  if (const auto longest = signature.longest_extent(axis)) most = std::min(most, *longest);
+  if (axis != Axis::support) return most;
+  // What is listed is listed once.
+  const auto vocab = signature.pinned_extent(Axis::vocab);
+  const auto room = vocab ? vocab : signature.longest_extent(Axis::vocab);
+  return room ? std::min(most, *room) : most;
 }
 
 Shape draw_long_shape(const LossSignature& signature, Axis axis, Choices& choices) {
   Shape shape = draw_extents(signature, Temper::plain, choices);
   shape[axis] = long_extent(signature, axis);
-  if (axis == Axis::support && !signature.pinned_extent(Axis::vocab)) {
-    shape[Axis::vocab] = 2 * shape[axis] + 1;  // what is listed is listed once
+  if (axis == Axis::support && shape[Axis::vocab] > 0) {
+    shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[axis]);
   }
   std::vector<Axis> order = {Axis::tokens, Axis::sequences, Axis::hidden, Axis::support,
                              Axis::vocab};
   std::erase(order, axis);
+  if (axis == Axis::support) std::erase(order, Axis::vocab);
   give_way(signature, kLongBudget, order, shape);
   return shape;
 }

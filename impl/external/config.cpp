@@ -49,6 +49,14 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
       reader.one_of<EmptyRows>("empty_rows", contract.empty_rows,
                                {{"skipped", EmptyRows::skipped}, {"counted", EmptyRows::counted}});
   subject.longest = read_longest(reader, loss);
+  for (const auto& [axis, extent] : subject.longest) {
+    if (std::ranges::find(subject.axes, axis, &std::pair<Axis, std::int64_t>::first) ==
+        subject.axes.end()) {
+      continue;
+    }
+    reader.fail(reader.find("longest")->source(),
+                in_quotes(name(axis)) + " has one extent already, in 'axes'");
+  }
   const toml::node* node = reader.find("masked");
   if (!node) return;
   if (!node->is_table()) {

@@ -195,6 +195,8 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
        "'tokens' must be a whole number from 1"},
       {kHead + "[subject.contract]\nlongest = { vocab = 1 }\n",
        "'vocab' must be a whole number from 2"},
+      {kHead + "axes = { vocab = 9 }\n[subject.contract]\nlongest = { vocab = 7 }\n",
+       "'vocab' has one extent already, in 'axes'"},
       {kHead + "most_cases = -1\n", "4:14: 'most_cases' must not be negative"},
       {kHead + "path = 'vendor'\n", "must be a list of strings"},
       {kHead + kHead, "two subjects are called 'loss'"},
