@@ -92,6 +92,9 @@ inline std::string fault_of_support(const Case& c, const LossSignature& signatur
 }
 
 inline std::string fault_of(const LossSignature& signature, const Case& c, Dtype dtype) {
+  for (const auto& [axis, extent] : signature.longest) {
+    if (c.shape[axis] > extent) return "longer than callers say";
+  }
   if (c.spec.loss != signature.id) return "loss";
   if (!signature.reductions.empty() &&
       std::ranges::find(signature.reductions, c.spec.reduction) == signature.reductions.end()) {

@@ -25,6 +25,7 @@ LossSignature fake_contract() {
   signature.fields[1].masked = Masked::minus_infinity;
   signature.fields[2].masked = Masked::finite;
   signature.fields[3].one_per_sequence = true;
+  signature.longest = {{Axis::sequences, 3}, {Axis::tokens, 6}};
   return signature;
 }
 

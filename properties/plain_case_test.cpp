@@ -180,6 +180,14 @@ TEST(PlainCase, HasAnEmptyRowWhereSequencesHaveOneTokenEach) {
   EXPECT_EQ(row_counts(signature, *c), (std::vector<std::int64_t>{1, 1, 1, 0}));
 }
 
+TEST(PlainCase, IsNoLongerThanCallersSay) {
+  LossSignature signature = impl::toy_signature();
+  signature.longest = {{Axis::tokens, 2}, {Axis::sequences, 3}};
+  const auto c = plain_case(signature, impl::toy_case(signature, 2, 1));
+  EXPECT_EQ(c->shape[Axis::tokens], 2);
+  EXPECT_EQ(row_counts(signature, *c), (std::vector<std::int64_t>{2, 2, 2})) << "and none is empty";
+}
+
 TEST(PlainCase, LabelsSequencesWhereASignatureDoes) {
   LossSignature signature = impl::toy_signature();
   signature.fields.push_back({.name = "class",

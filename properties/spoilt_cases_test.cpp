@@ -156,6 +156,11 @@ TEST(Padded, AppliesWhereTheSignatureAllowsIt) {
   LossSignature signature = grpo().signature;
   const Case c = grpo_case(2, 3);
   EXPECT_TRUE(kPadded.apply(signature, c, c));
+  signature.longest = {{Axis::tokens, 6}};
+  EXPECT_TRUE(kPadded.apply(signature, c, c));
+  signature.longest = {{Axis::tokens, 5}};
+  EXPECT_FALSE(kPadded.apply(signature, c, c)) << "longer than callers say";
+  signature.longest.clear();
   signature.tokens_paddable = false;
   EXPECT_FALSE(kPadded.apply(signature, c, c));
 }
