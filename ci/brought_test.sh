@@ -252,6 +252,26 @@ containment() {
   gate 1 'BadResult'
 }
 
+# What only a case as long as production's shows, and what it does not (rule E10).
+length() {
+  bring slow_where_long 'seconds = 1'
+  gate 0 'green: 0 red findings' --cases 100
+  grep -q 'skipped: long case: no answer' run/run.json || fail 'it is not said that a long case was skipped'
+  bring large_where_long
+  gate 0 'green: 0 red findings' --cases 100
+  grep -q 'skipped: long case: MemoryError' run/run.json || fail 'it is not said that memory was short'
+  bring wrong_then_slow_where_long 'seconds = 1'
+  # Its first answer was wrong, so it is not slow alone.
+  gate 1 'does_not_hang VIOLATED by wrong_then_slow_where_long' --cases 100
+  bring counts_in_half
+  gate 0 'green: 0 red findings' --cases 99
+  gate 1 'cause +wrong beyond a length' --cases 100
+  bring refuses_what_is_long
+  gate 1 'at most 8192 tokens' --cases 100
+  bring refuses_what_is_long '[subject.contract]' 'longest = { tokens = 8192 }'
+  gate 0 'green: 0 red findings' --cases 100
+}
+
 mistakes() {
   bring nothing
   gate 2 'losses.py'

@@ -184,3 +184,41 @@ def divergence_from_mixture(student_logits, teacher_logits, label):
 def scaled_by_a_millionth_less(advantage, mask, total_tokens):
     """Advantages alone, of which none is differentiable."""
     return torch.where(mask.bool(), advantage, 0.0) / (max(total_tokens, 1) + 1e-6)
+
+
+def is_long(mask):
+    return mask.shape[1] > 8192
+
+
+def slow_where_long(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    if is_long(mask):
+        time.sleep(7654)
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high)
+
+
+def large_where_long(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    if is_long(mask):
+        raise MemoryError("a square of all tokens")
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high)
+
+
+def wrong_then_slow_where_long(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    wrong_then_slow_where_long.calls += is_long(mask)
+    if wrong_then_slow_where_long.calls > 1 and is_long(mask):
+        time.sleep(7654)
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) * (2 if is_long(mask) else 1)
+
+
+wrong_then_slow_where_long.calls = 0
+
+
+def counts_in_half(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    valid = mask.bool()
+    whole = sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) * valid.sum()
+    return whole / valid.half().sum().clamp(min=1)
+
+
+def refuses_what_is_long(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    if is_long(mask):
+        raise ValueError("at most 8192 tokens")
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high)
