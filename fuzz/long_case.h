@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "fuzz/choices.h"
 #include "reference/spec/case.h"
 #include "reference/spec/signature.h"
 

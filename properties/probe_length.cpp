@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a case must be: what ends at a block, a grid of blocks or a format of indices.
-#include <algorithm>
 #include <string>
 
 #include "properties/probes.h"

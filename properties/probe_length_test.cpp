@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 

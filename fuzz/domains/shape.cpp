@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <span>
 
 namespace lossgate::fuzz {
@@ -34,13 +35,16 @@ constexpr Share<int> kVocab[] = {
 
 constexpr std::int64_t kMostHidden = 65, kMostSupport = 9;
 
+bool has_axis(const LossSignature& signature, Axis axis) {
+  return std::ranges::any_of(signature.fields, [&](const Field& field) {
+    return std::ranges::find(field.axes, axis) != field.axes.end();
+  });
+}
+
 /// Whether the loss has rows of numbers at its positions.
 bool has_rows(const LossSignature& signature) {
-  return std::ranges::any_of(signature.fields, [](const Field& field) {
-    return std::ranges::any_of(field.axes, [](Axis axis) {
-      return axis == Axis::vocab || axis == Axis::hidden || axis == Axis::support;
-    });
-  });
+  return has_axis(signature, Axis::vocab) || has_axis(signature, Axis::hidden) ||
+         has_axis(signature, Axis::support);
 }
 
 std::int64_t draw_extent(Axis axis, bool rows, Temper temper, Choices& choices) {
@@ -63,55 +67,24 @@ std::int64_t draw_extent(Axis axis, bool rows, Temper temper, Choices& choices) 
   return 1;
 }
 
-/// 0 where what is drawn is as long. Blocks of threads end at 1,024, tiles of a vocabulary at
-/// 65,536 or 131,072, the second axis of a grid at 65,535, exact counts of a half at 2,048.
-constexpr std::int64_t most_extent(Axis axis) {
-  switch (axis) {
-    case Axis::sequences:
-      return 4099;
-    case Axis::tokens:
-      return 65599;
-    case Axis::vocab:
-      return 131101;
-    case Axis::hidden:
-      return 16411;
-    case Axis::support:
-      return 257;
-    case Axis::responses:
-    case Axis::bytes:
-      return 0;
-  }
-  return 0;
-}
+/// How long an axis is drawn at most, and how long it is in production.
+struct Lengths {
+  Axis axis;
+  std::int64_t drawn, production;
+};
 
-/// The longest that draw_shape draws.
-constexpr std::int64_t drawn_extent(Axis axis) {
-  switch (axis) {
-    case Axis::sequences:
-      return kSequences[std::size(kSequences) - 1].kind;
-    case Axis::tokens:
-      return kTokens[std::size(kTokens) - 1].kind;
-    case Axis::vocab:
-      return kVocab[std::size(kVocab) - 1].kind;
-    case Axis::hidden:
-      return kMostHidden;
-    case Axis::support:
-      return kMostSupport;
-    case Axis::responses:
-    case Axis::bytes:
-      return 0;
-  }
-  return 0;
-}
+/// Blocks of threads end at 1,024, tiles of a vocabulary at 65,536 or 131,072, the second axis of a
+/// grid at 65,535, exact counts of a half at 2,048.
+constexpr Lengths kLong[] = {
+    {Axis::sequences, std::end(kSequences)[-1].kind, 4099},
+    {Axis::tokens, std::end(kTokens)[-1].kind, 65599},
+    {Axis::vocab, std::end(kVocab)[-1].kind, 131101},
+    {Axis::hidden, kMostHidden, 16411},
+    {Axis::support, kMostSupport, 257},
+};
 
 /// What is longer leaves one of everything else, and two of the vocabulary.
 constexpr std::int64_t kLongBudget = 1 << 15;
-
-bool has_axis(const LossSignature& signature, Axis axis) {
-  return std::ranges::any_of(signature.fields, [&](const Field& field) {
-    return std::ranges::find(field.axes, axis) != field.axes.end();
-  });
-}
 
 /// Calls `extend` with the axes of every field and output.
 void for_each_axis(const LossSignature& signature, const std::function<void(Axis)>& extend) {
@@ -170,15 +143,15 @@ std::vector<Axis> long_axes(const LossSignature& signature) {
   std::vector<Axis> axes;
   // A message is decoded, not added up, and is as long as what it says.
   if (has_axis(signature, Axis::bytes)) return axes;
-  for (Axis axis : kAllAxes) {
+  for (const auto& [axis, drawn, production] : kLong) {
     const bool may = has_axis(signature, axis) && !signature.pinned_extent(axis);
-    if (may && long_extent(signature, axis) > drawn_extent(axis)) axes.push_back(axis);
+    if (may && long_extent(signature, axis) > drawn) axes.push_back(axis);
   }
   return axes;
 }
 
 std::int64_t long_extent(const LossSignature& signature, Axis axis) {
-  std::int64_t most = most_extent(axis);
+  std::int64_t most = std::ranges::find(kLong, axis, &Lengths::axis)->production;
   if (const auto longest = signature.longest_extent(axis)) most = std::min(most, *longest);
   if (axis != Axis::support) return most;
   // What is listed is listed once.
