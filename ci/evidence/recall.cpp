@@ -54,7 +54,10 @@ class Hunt {
         loss_(*reference::find_loss(variant.loss)),
         dtypes_(dtypes_of(loss_.signature)),
         properties_(asked_properties()),
-        effort_(effort) {}
+        effort_(effort) {
+    if (!variant.fault->of_length) return;
+    std::erase_if(properties_, [](const properties::Property* p) { return !p->of_long; });
+  }
 
   json run() {
     json windows = json::array();
