@@ -152,7 +152,7 @@ std::string argument_text(const Brought& brought, const Case& c, const std::stri
   const Field* field = kind == "field" ? loss.find_field(name) : nullptr;
   std::string text;
   if (field) {
-    const bool sequences = !field->axes.empty() && field->axes.front() == Axis::sequences;
+    const bool sequences = has_rows(field->axes);
     text = name == "return" ? "return_" : name;
     if (!words.empty() && words.front() == "rows") {
       text = one_per_row(brought, c, c.batch.at(name));

@@ -69,11 +69,8 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
   // A support of one token; the tile of a kernel.
   for (const auto& [axis, extent] : {std::pair(Axis::support, 1), std::pair(Axis::responses, 1),
                                      std::pair(Axis::vocab, 128), std::pair(Axis::hidden, 128)}) {
-    const bool has = std::ranges::any_of(loss.fields, [&](const Field& field) {
-      return std::ranges::find(field.axes, axis) != field.axes.end();
-    });
     const bool pinned = interview.formula.signature().pinned_extent(axis).has_value();
-    if (!has || pinned || (extent > 1 && !refuses)) continue;
+    if (!loss.has_axis(axis) || pinned || (extent > 1 && !refuses)) continue;
     add([&](impl::Subject& subject) { subject.axes.emplace_back(axis, extent); });
   }
   return ways;

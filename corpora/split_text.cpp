@@ -31,11 +31,8 @@ std::optional<std::int64_t> number_after(std::string_view item, std::string_view
 }
 
 bool uses(const LossSignature& signature, Axis axis, bool fields_only) {
-  const auto has = [axis](const auto& item) {
-    return std::ranges::find(item.axes, axis) != item.axes.end();
-  };
-  return std::ranges::any_of(signature.fields, has) ||
-         (!fields_only && std::ranges::any_of(signature.outputs, has));
+  const auto has = [axis](const OutputField& output) { return contains(output.axes, axis); };
+  return signature.has_axis(axis) || (!fields_only && std::ranges::any_of(signature.outputs, has));
 }
 
 Axis read_axis(const Header& header, const LossSignature& signature, std::string_view item,
@@ -120,8 +117,7 @@ void check_empty_axes(const Header& header, const LossSignature& signature, cons
     if (shape[axis] <= kMaxEmptyExtent) continue;
     const auto has_elements = [&](const Field& field) {
       const auto empty = [&](Axis other) { return shape[other] == 0; };
-      return std::ranges::find(field.axes, axis) != field.axes.end() &&
-             std::ranges::none_of(field.axes, empty);
+      return contains(field.axes, axis) && std::ranges::none_of(field.axes, empty);
     };
     if (std::ranges::any_of(signature.fields, has_elements)) continue;
     header.fail("shape", "expected at most " + std::to_string(kMaxEmptyExtent) + " " +

@@ -76,9 +76,7 @@ class Drawing {
 
   /// Where every position is a token or, in a case without tokens, a sequence.
   bool has_positions(const Field& field) const {
-    const bool per_sequence = case_.shape[Axis::tokens] < 0 && !field.axes.empty() &&
-                              field.axes.front() == Axis::sequences;
-    return is_positional(field) || per_sequence;
+    return is_positional(field) || (case_.shape[Axis::tokens] < 0 && has_rows(field.axes));
   }
 
   void draw_valid() {
@@ -151,10 +149,10 @@ class Drawing {
     const auto each = [&](auto draw) {
       for (const Column& column : columns) draw(column, temper, choices_);
     };
+    const std::vector<Axis>& axes = columns[0].field->axes;
     switch (quantity) {
       case Quantity::log_prob:
-        if (has_axis(*columns[0].field, Axis::support) ||
-            has_axis(*columns[0].field, Axis::vocab)) {
+        if (contains(axes, Axis::support) || contains(axes, Axis::vocab)) {
           return draw_support(columns, temper, choices_);
         }
         return draw_log_probs(columns, log_ratio_edges(case_.spec, columns[0].tensor->dtype),
@@ -166,7 +164,7 @@ class Drawing {
       case Quantity::hidden_state:
         return draw_hidden(columns, temper, choices_);
       case Quantity::weight:
-        if (has_axis(*columns[0].field, Axis::hidden) || has_axis(*columns[0].field, Axis::vocab)) {
+        if (contains(axes, Axis::hidden) || contains(axes, Axis::vocab)) {
           return draw_hidden(columns, temper, choices_);
         }
         return each(draw_weights);
@@ -187,10 +185,6 @@ class Drawing {
       case Quantity::payload:
         return draw_payload(columns, case_.shape, temper, choices_);
     }
-  }
-
-  static bool has_axis(const Field& field, Axis axis) {
-    return std::ranges::find(field.axes, axis) != field.axes.end();
   }
 
   std::int64_t vocab() const {

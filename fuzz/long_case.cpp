@@ -34,8 +34,7 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
 /// The first label of all is that which lies farthest.
 void take_last_tokens(const LossSignature& signature, Case& c) {
   for (const Field& field : signature.fields) {
-    const bool listed = std::ranges::find(field.axes, Axis::support) != field.axes.end();
-    if (field.quantity != Quantity::label || listed) continue;
+    if (field.quantity != Quantity::label || contains(field.axes, Axis::support)) continue;
     c.batch.at(field.name).set(0, static_cast<double>(c.shape[Axis::vocab] - 1));
   }
 }

@@ -185,7 +185,7 @@ class Mutating {
     const std::int64_t to = choices_.integer(0, sequences - 1);
     for (const Field& field : signature_.fields) {
       Tensor& tensor = case_.batch.at(field.name);
-      if (field.axes.empty() || field.axes[0] != Axis::sequences) continue;
+      if (!has_rows(field.axes)) continue;
       if (field.quantity == Quantity::group) continue;  // their numbers have no gap
       const std::size_t row = tensor.bytes.size() / static_cast<std::size_t>(sequences);
       std::copy_n(tensor.bytes.begin() + static_cast<std::ptrdiff_t>(row) * from, row,

@@ -88,7 +88,7 @@ Case with_axis(const LossSignature& signature, const Case& c, Axis axis, const K
   smaller.shape[axis] = static_cast<Index>(kept.size());
   for (const Field& field : signature.fields) {
     Tensor& tensor = smaller.batch.at(field.name);
-    if (std::ranges::find(field.axes, axis) != field.axes.end()) {
+    if (contains(field.axes, axis)) {
       tensor = selected(tensor, field.axes, axis, kept);
     }
     if (axis == Axis::vocab && field.quantity == Quantity::label) {
@@ -107,13 +107,6 @@ rc::Seq<Case> shorter_axis(const LossSignature& signature, const Case& c, Axis a
       rc::seq::filter(rc::shrink::removeChunks(std::move(all)),
                       [](const Kept& kept) { return !kept.empty(); }),
       [&signature, c, axis](const Kept& kept) { return with_axis(signature, c, axis, kept); });
-}
-
-/// A message's bytes mean something together with the shape.
-bool has_shape_of_its_own(const LossSignature& signature) {
-  return std::ranges::none_of(signature.fields, [](const Field& field) {
-    return std::ranges::find(field.axes, Axis::bytes) != field.axes.end();
-  });
 }
 
 rc::Seq<Case> plainer_options(const LossSignature& signature, const Case& c) {
@@ -204,7 +197,8 @@ rc::Seq<Case> rounder_entries(const Field& field, const Case& c) {
 
 rc::Seq<Case> smaller_cases(const LossSignature& signature, const Case& c) {
   std::vector<rc::Seq<Case>> steps = {plainer_settings(c)};
-  if (has_shape_of_its_own(signature)) {
+  // A message's bytes mean something together with the shape.
+  if (!signature.has_axis(Axis::bytes)) {
     for (Axis axis : kAllAxes) steps.push_back(shorter_axis(signature, c, axis));
   }
   steps.push_back(plainer_options(signature, c));

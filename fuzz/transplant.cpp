@@ -49,11 +49,7 @@ bool has_like_rows(const Field& field, const Tensor& a, const Tensor& b) {
          std::equal(a.extents.begin() + 2, a.extents.end(), b.extents.begin() + 2);
 }
 
-bool shape_follows_data(const LossSignature& signature) {
-  return std::ranges::any_of(signature.fields, [](const Field& field) {
-    return std::ranges::find(field.axes, Axis::bytes) != field.axes.end();
-  });
-}
+bool shape_follows_data(const LossSignature& signature) { return signature.has_axis(Axis::bytes); }
 
 Region common_region(const LossSignature& signature, const Case& a, const Case& b) {
   const Region of_a = valid_region(signature, a), of_b = valid_region(signature, b);

@@ -40,10 +40,6 @@ bool same(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-bool has_rows(const std::vector<Axis>& axes) {
-  return !axes.empty() && axes.front() == Axis::sequences;
-}
-
 Case take_part(const LossSignature& signature, const Case& c,
                const std::vector<std::int64_t>& rows) {
   Case part{.spec = c.spec,

@@ -10,9 +10,6 @@
 /// The copies of a case's rows that the steps of a trainer get, and may spoil.
 namespace lossgate::impl {
 
-/// Whether the first axis is that of the sequences.
-bool has_rows(const std::vector<Axis>& axes);
-
 /// The case of one micro-batch.
 Case take_part(const LossSignature& signature, const Case& c,
                const std::vector<std::int64_t>& rows);

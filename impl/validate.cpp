@@ -102,7 +102,7 @@ struct Place {
 };
 
 Place place_of(const Field& field, const Tensor& tensor, std::int64_t index) {
-  if (field.axes.empty() || field.axes[0] != Axis::sequences) return {-1, -1};
+  if (!has_rows(field.axes)) return {-1, -1};
   const std::int64_t row = tensor.size() / tensor.extents[0];
   if (!is_positional(field)) return {index / row, -1};
   return {index / row, index % row / (row / tensor.extents[1])};

@@ -13,9 +13,7 @@ namespace {
 std::optional<Violation> moving_gradient(Evaluation& evaluation, const LossResult& actual) {
   CaseStudy& study = evaluation.study();
   for (const OutputInfo& output : study.outputs()) {
-    const bool positional = output.axes.size() >= 2 && output.axes[0] == Axis::sequences &&
-                            output.axes[1] == Axis::tokens;
-    if (output.kind != OutputKind::gradient || !positional) continue;
+    if (output.kind != OutputKind::gradient || !has_positions(output.axes)) continue;
     const Tensor& gradient = *actual.find(output.name);
     for (std::int64_t i = 0; i < gradient.size(); ++i) {
       if (gradient.at(i) == 0.0) continue;

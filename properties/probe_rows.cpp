@@ -93,7 +93,7 @@ Opinion other_row(const Reading& reading) {
   for (const ReadEntry& entry : reading.entries()) {
     if (!entry.wrong()) continue;
     const OutputInfo& output = reading.outputs()[entry.output];
-    if (output.axes.empty() || output.axes.front() != Axis::sequences) return std::nullopt;
+    if (!has_rows(output.axes)) return std::nullopt;
     const Place place = place_of(reading.study(), output, entry.index);
     const Likeness likeness = has_entries_of_another(reading, entry.output, place.sequence);
     if (likeness == Likeness::none) return std::nullopt;

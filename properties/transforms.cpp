@@ -83,7 +83,7 @@ std::optional<Transformed> masked_non_finite(const LossSignature& signature, con
 /// Copies a field's rows to where the transform has them: row `s` to `row_of[s]` and token t to
 /// t + offset. New entries have the value of `fill`.
 void move_rows(const Field& field, const Case& base, Transformed& moved, double fill) {
-  if (std::ranges::find(field.axes, Axis::sequences) == field.axes.end()) return;
+  if (!has_rows(field.axes)) return;
   const Tensor& from = base.batch.at(field.name);
   Tensor& to = moved.c.batch.at(field.name);
   to = Tensor::zeros(from.dtype, moved.c.shape.of(field.axes));
@@ -233,7 +233,7 @@ Case batch_of(const LossSignature& signature, const Case& whole,
   c.split = {};
   c.shape[Axis::sequences] = static_cast<std::int64_t>(rows.size());
   for (const Field& field : signature.fields) {
-    if (field.axes.empty() || field.axes.front() != Axis::sequences) continue;
+    if (!has_rows(field.axes)) continue;
     const Tensor& from = whole.batch.at(field.name);
     Tensor& to = c.batch.at(field.name);
     to = Tensor::zeros(from.dtype, c.shape.of(field.axes));

@@ -78,12 +78,11 @@ bool RowFactor::is(double predicted) const {
 RowFactors row_factors(const Reading& reading) {
   std::set<std::size_t> asked;
   bool rows = false;
-  const auto has_rows = [&](std::size_t output) {
-    const auto& axes = reading.outputs()[output].axes;
-    return !axes.empty() && axes.front() == Axis::sequences;
+  const auto by_row = [&](const ReadEntry& entry) {
+    return has_rows(reading.outputs()[entry.output].axes);
   };
   for (const ReadEntry& entry : reading.entries()) {
-    if (entry.wrong()) asked.insert(entry.output), rows |= has_rows(entry.output);
+    if (entry.wrong()) asked.insert(entry.output), rows |= by_row(entry);
   }
   RowFactors clearest;
   const auto row_of = [&](const ReadEntry& entry) {
@@ -91,7 +90,7 @@ RowFactors row_factors(const Reading& reading) {
     return static_cast<std::size_t>(std::max<std::int64_t>(place.sequence, 0));
   };
   const auto speaks = [&](const ReadEntry& entry) {
-    return asked.contains(entry.output) && has_rows(entry.output) == rows;
+    return asked.contains(entry.output) && by_row(entry) == rows;
   };
   for (const ReadEntry& entry : reading.entries()) {
     const double size = std::fabs(entry.expected);

@@ -72,11 +72,10 @@ class SmallCases {
   }
 
   bool has(Axis axis) const {
-    const auto uses = [&](const auto& item) {
-      return std::ranges::find(item.axes, axis) != item.axes.end();
-    };
-    return std::ranges::any_of(signature_.fields, uses) ||
-           std::ranges::any_of(signature_.outputs, uses);
+    return signature_.has_axis(axis) ||
+           std::ranges::any_of(signature_.outputs, [&](const OutputField& output) {
+             return contains(output.axes, axis);
+           });
   }
 
   std::int64_t integer(std::int64_t low, std::int64_t high) {

@@ -35,24 +35,18 @@ constexpr Share<int> kVocab[] = {
 
 constexpr std::int64_t kMostHidden = 65, kMostSupport = 9;
 
-bool has_axis(const LossSignature& signature, Axis axis) {
-  return std::ranges::any_of(signature.fields, [&](const Field& field) {
-    return std::ranges::find(field.axes, axis) != field.axes.end();
-  });
-}
-
 /// Whether the loss has rows of numbers at its positions.
-bool has_rows(const LossSignature& signature) {
-  return has_axis(signature, Axis::vocab) || has_axis(signature, Axis::hidden) ||
-         has_axis(signature, Axis::support);
+bool is_wide(const LossSignature& signature) {
+  return signature.has_axis(Axis::vocab) || signature.has_axis(Axis::hidden) ||
+         signature.has_axis(Axis::support);
 }
 
-std::int64_t draw_extent(Axis axis, bool rows, Temper temper, Choices& choices) {
+std::int64_t draw_extent(Axis axis, bool wide, Temper temper, Choices& choices) {
   switch (axis) {
     case Axis::sequences:
       return pick(kSequences, temper, choices);
     case Axis::tokens:
-      return rows ? pick(kTokens, temper, choices) : pick(kTokensAlone, temper, choices);
+      return wide ? pick(kTokens, temper, choices) : pick(kTokensAlone, temper, choices);
     case Axis::vocab:
       return pick(kVocab, temper, choices);
     case Axis::hidden:
@@ -94,11 +88,11 @@ void for_each_axis(const LossSignature& signature, const std::function<void(Axis
 
 Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choices) {
   Shape shape;
-  const bool rows = has_rows(signature);
+  const bool wide = is_wide(signature);
   for_each_axis(signature, [&](Axis axis) {
     if (shape[axis] >= 0) return;
     const auto pinned = signature.pinned_extent(axis);
-    shape[axis] = pinned ? *pinned : draw_extent(axis, rows, temper, choices);
+    shape[axis] = pinned ? *pinned : draw_extent(axis, wide, temper, choices);
     const auto most = signature.longest_extent(axis);
     if (most && !pinned) shape[axis] = std::min(shape[axis], *most);
   });
@@ -142,9 +136,9 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
 std::vector<Axis> long_axes(const LossSignature& signature) {
   std::vector<Axis> axes;
   // A message is decoded, not added up, and is as long as what it says.
-  if (has_axis(signature, Axis::bytes)) return axes;
+  if (signature.has_axis(Axis::bytes)) return axes;
   for (const auto& [axis, drawn, production] : kLong) {
-    const bool may = has_axis(signature, axis) && !signature.pinned_extent(axis);
+    const bool may = signature.has_axis(axis) && !signature.pinned_extent(axis);
     if (may && long_extent(signature, axis) > drawn) axes.push_back(axis);
   }
   return axes;

@@ -56,8 +56,7 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
 /// Whether a gradient is a sum over micro-batches, as that of a weight is.
 bool sums_gradients(const LossSignature& loss) {
   return std::ranges::any_of(loss.fields, [](const Field& field) {
-    return field.role == Role::differentiable &&
-           (field.axes.empty() || field.axes.front() != Axis::sequences);
+    return field.role == Role::differentiable && !has_rows(field.axes);
   });
 }
 

@@ -15,11 +15,8 @@ constexpr std::int64_t kMostPinned = 4096;
 /// Of the axes, those that a field of the loss has.
 std::vector<Axis> axes_of(const LossSignature& loss, std::initializer_list<Axis> among) {
   std::vector<Axis> axes;
-  std::ranges::copy_if(among, std::back_inserter(axes), [&](Axis axis) {
-    return std::ranges::any_of(loss.fields, [&](const Field& field) {
-      return std::ranges::find(field.axes, axis) != field.axes.end();
-    });
-  });
+  std::ranges::copy_if(among, std::back_inserter(axes),
+                       [&](Axis axis) { return loss.has_axis(axis); });
   return axes;
 }
 

@@ -44,8 +44,7 @@ std::vector<Axis> axes_of(const Reader& reader) {
     }
     axes.push_back(*at);
   }
-  const bool tokens = std::ranges::find(axes, Axis::tokens) != axes.end();
-  if (tokens && axes.front() != Axis::sequences) {
+  if (contains(axes, Axis::tokens) && !has_rows(axes)) {
     reader.fail(reader.find("axes")->source(), "tokens are those of sequences: name both axes");
   }
   return axes;

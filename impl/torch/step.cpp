@@ -63,8 +63,7 @@ StepInputs::StepInputs(MicroBatch& micro_batch) : micro_batch_(micro_batch) {
   for (const Field& field : micro_batch.signature.fields) {
     at::Tensor tensor = as_torch(micro_batch.part.batch.at(field.name), micro_batch.part.layout);
     if (field.role == Role::differentiable) {
-      const bool shared = field.axes.empty() || field.axes.front() != Axis::sequences;
-      if (shared) tensor = tensor.to(compute_type(tensor.scalar_type()));
+      if (!has_rows(field.axes)) tensor = tensor.to(compute_type(tensor.scalar_type()));
       tensor.requires_grad_();
     }
     fields_.emplace_back(field.name, std::move(tensor));

@@ -126,9 +126,6 @@ bool allows_empty_rows(const LossSignature& signature, const LossSpec& spec) {
   return signature.empty_rows == EmptyRows::skipped || !averages_sequences(spec.reduction);
 }
 
-bool is_positional(const Field& field) {
-  return field.axes.size() >= 2 && field.axes[0] == Axis::sequences &&
-         field.axes[1] == Axis::tokens;
-}
+bool is_positional(const Field& field) { return has_positions(field.axes); }
 
 }  // namespace lossgate

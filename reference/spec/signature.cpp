@@ -74,4 +74,9 @@ std::optional<std::int64_t> LossSignature::longest_extent(Axis axis) const {
   return extent_of(longest, axis);
 }
 
+bool LossSignature::has_axis(Axis axis) const {
+  return std::ranges::any_of(fields,
+                             [&](const Field& field) { return contains(field.axes, axis); });
+}
+
 }  // namespace lossgate

@@ -9,38 +9,13 @@
 #include <variant>
 #include <vector>
 
+#include "reference/spec/axis.h"
 #include "reference/spec/dtype.h"
 #include "reference/spec/reduction.h"
 
 namespace lossgate {
 
 struct Case;
-
-/// The named axes of fields and outputs. `sequences` and `tokens` come in that order.
-enum class Axis { sequences, tokens, vocab, hidden, support, responses, bytes };
-
-inline constexpr Axis kAllAxes[] = {Axis::sequences, Axis::tokens,    Axis::vocab, Axis::hidden,
-                                    Axis::support,   Axis::responses, Axis::bytes};
-
-constexpr std::string_view name(Axis axis) {
-  switch (axis) {
-    case Axis::sequences:
-      return "sequences";
-    case Axis::tokens:
-      return "tokens";
-    case Axis::vocab:
-      return "vocab";
-    case Axis::hidden:
-      return "hidden";
-    case Axis::support:
-      return "support";
-    case Axis::responses:
-      return "responses";
-    case Axis::bytes:
-      return "bytes";
-  }
-  return "?";
-}
 
 /// What a field is to the loss. Only differentiable fields have gradients.
 enum class Role { differentiable, constant, label, mask, weight, group };
@@ -157,10 +132,11 @@ struct LossSignature {
   /// empty, so such batches are not for the means over sequences.
   EmptyRows empty_rows = EmptyRows::skipped;
   std::vector<std::pair<Axis, std::int64_t>> pinned = {};   ///< axes that have one extent
-  std::vector<std::pair<Axis, std::int64_t>> longest = {};  ///< axes that callers keep short
+  std::vector<std::pair<Axis, std::int64_t>> longest = {};  ///< extents that callers do not exceed
 
   const Field* find_field(std::string_view field) const;
   const Option* find_option(std::string_view option) const;
+  bool has_axis(Axis axis) const;  ///< whether a field has it
   std::optional<std::int64_t> pinned_extent(Axis axis) const;
   std::optional<std::int64_t> longest_extent(Axis axis) const;
 };

@@ -58,16 +58,11 @@ struct Sheet {
   const Field& field;
   const Tensor& tensor;
   std::int64_t rows = 1, columns = 1;
-  bool has_sequences = false, has_tokens = false;
 
   Sheet(std::string heading, std::string what, const Field& f, const Tensor& t)
       : title(std::move(heading)), kind(std::move(what)), field(f), tensor(t) {
-    for (const Axis axis : field.axes) {
-      has_sequences = has_sequences || axis == Axis::sequences;
-      has_tokens = has_tokens || axis == Axis::tokens;
-    }
     // One number for each sequence stands in a column, as its sequences do elsewhere.
-    const bool column = field.axes.size() == 1 && has_sequences;
+    const bool column = field.axes.size() == 1 && has_rows(field.axes);
     columns = tensor.extents.empty() || column ? 1 : tensor.extents.back();
     rows = columns == 0 ? 0 : tensor.size() / columns;
   }
@@ -149,7 +144,7 @@ class Drawing {
   }
 
   bool masked(const Sheet& sheet, const std::vector<std::int64_t>& at) const {
-    if (!sheet.has_sequences || !sheet.has_tokens) return false;
+    if (!has_positions(sheet.field.axes)) return false;
     const std::int64_t position = sheet.along(Axis::sequences, at) * stored_.c.shape[Axis::tokens] +
                                   sheet.along(Axis::tokens, at);
     return position < std::ssize(valid_) && !valid_[static_cast<std::size_t>(position)];
