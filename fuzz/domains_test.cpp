@@ -195,6 +195,18 @@ TEST(Shape, IsNoLongerThanCallersSay) {
   }
 }
 
+TEST(Shape, IsNoLongerThanAxesOfOneExtentLeaveRoomFor) {
+  LossSignature signature = *reference::find_signature("cross_entropy");
+  signature.pinned = {{Axis::vocab, 128}};
+  EXPECT_EQ(long_extent(signature, Axis::tokens), 65599) << "as in production";
+  signature.pinned = {{Axis::vocab, 4096}};
+  Choices choices(7);
+  EXPECT_LE(work(draw_long_shape(signature, Axis::tokens, choices)), 10 << 20);
+  EXPECT_GT(long_extent(signature, Axis::tokens), 2048);
+  signature.pinned = {{Axis::vocab, 1 << 18}};
+  EXPECT_EQ(long_axes(signature), std::vector<Axis>{}) << "40 tokens are no length";
+}
+
 TEST(Shape, HasNoLongMessage) {
   EXPECT_TRUE(long_axes(*reference::find_signature("teacher_payload")).empty());
 }

@@ -80,6 +80,15 @@ constexpr Lengths kLong[] = {
 /// What is longer leaves one of everything else, and two of the vocabulary.
 constexpr std::int64_t kLongBudget = 1 << 15;
 
+/// What axes of one extent leave of a length: 80 MB of f64 for each field.
+constexpr std::int64_t kLongWork = std::int64_t{10} << 20;
+
+std::int64_t pinned_work(const LossSignature& signature) {
+  std::int64_t product = 1;
+  for (const auto& [axis, extent] : signature.pinned) product *= std::max<std::int64_t>(extent, 1);
+  return product;
+}
+
 /// Calls `extend` with the axes of every field and output.
 void for_each_axis(const LossSignature& signature, const std::function<void(Axis)>& extend) {
   for (const Field& field : signature.fields) std::ranges::for_each(field.axes, extend);
@@ -125,8 +134,7 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
   const bool large = temper == Temper::extreme && choices.integer(0, 15) == 0;
   std::int64_t budget = large ? 1 << 16 : 1 << 13;
   // What cannot give way leaves room for a few tokens of a few sequences.
-  std::int64_t pinned = 8;
-  for (const auto& [axis, extent] : signature.pinned) pinned *= extent;
+  const std::int64_t pinned = 8 * pinned_work(signature);
   // The vocabulary gives way last: its odd sizes are the interesting ones.
   constexpr Axis kOrder[] = {Axis::tokens, Axis::sequences, Axis::hidden, Axis::vocab};
   give_way(signature, std::max(budget, pinned), kOrder, shape);
@@ -147,6 +155,7 @@ std::vector<Axis> long_axes(const LossSignature& signature) {
 std::int64_t long_extent(const LossSignature& signature, Axis axis) {
   std::int64_t most = std::ranges::find(kLong, axis, &Lengths::axis)->production;
   if (const auto longest = signature.longest_extent(axis)) most = std::min(most, *longest);
+  most = std::min(most, kLongWork / pinned_work(signature));
   if (axis != Axis::support) return most;
   // What is listed is listed once.
   const auto vocab = signature.pinned_extent(Axis::vocab);
