@@ -37,6 +37,14 @@ PlannedCase planned_for(const Arm& arm, Case c) {
   return planned;
 }
 
+std::optional<PlannedCase> long_case(const Plan& plan, const Arm& arm, std::int64_t number) {
+  const LossSignature& signature = arm.loss->signature;
+  const auto lengths = fuzz::lengths_of(signature, arm.dtypes);
+  if (number >= std::ssize(lengths)) return std::nullopt;
+  const fuzz::Length& length = lengths.at(static_cast<std::size_t>(number));
+  return planned_for(arm, fuzz::draw_long_case(plan.options().seed, signature, length));
+}
+
 std::vector<Arm> arms_of(const Plan& plan) {
   const auto& named = plan.options().filters.implementations;
   std::vector<Arm> arms;

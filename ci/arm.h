@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,9 @@ corpora::Lookup lookup_of(const Arm& arm);
 
 /// A case of a campaign, which asks the arm about it.
 PlannedCase planned_for(const Arm& arm, Case c);
+
+/// The long cases of the arm (rule E10), by number; none after the last.
+std::optional<PlannedCase> long_case(const Plan& plan, const Arm& arm, std::int64_t number);
 
 /// Those of the plan: sound implementations, brought subjects, and faulty ones that are named.
 std::vector<Arm> arms_of(const Plan& plan);

@@ -37,7 +37,7 @@ struct Campaign::Worker {
   UnderWay under_way;
   std::size_t arm = 0;
   bool ready = false;
-  bool in_long = false;  ///< it is not called away from a long case
+  std::optional<std::int64_t> long_case;  ///< it is not called away from one
   Clock::time_point started, stretch_began;
   double seconds_to_start = 0.0, stretch = kLeastStretch;
   double cases = 0.0, found = 0.0;  ///< in this stretch
@@ -110,7 +110,8 @@ std::size_t Campaign::next(const Worker& worker) const {
 void Campaign::start(Worker& worker, std::size_t arm) {
   const std::string& loss = arms_[arm].loss->signature.id;
   worker.arm = arm;
-  worker.ready = worker.in_long = false;
+  worker.ready = false;
+  worker.long_case.reset();
   worker.started = worker.stretch_began = worker.unsaved_since = Clock::now();
   worker.under_way.end();
   worker.cases_left = options_.budget.cases == 0 ? 0 : share_of_cases();
@@ -155,7 +156,7 @@ void Campaign::look_after(Worker& worker) {
     worker.child->end();
     return failed(worker, "does_not_hang", fmt::format("no answer within {} s", patience));
   }
-  if (!worker.ready || worker.in_long || since(worker.stretch_began) < worker.stretch) return;
+  if (!worker.ready || worker.long_case || since(worker.stretch_began) < worker.stretch) return;
   settle(worker);
   if (const std::size_t arm = next(worker); arm != worker.arm) {
     worker.child.reset();
@@ -212,9 +213,10 @@ void Campaign::hear(Worker& worker, const std::string& line) {
   } else if (text.starts_with("kept ")) {
     take_kept(worker, decode_kept(text.substr(5)));
   } else if (text.starts_with("long ")) {
-    worker.in_long = text != "long end";
+    worker.long_case.reset();
+    if (text != "long end") worker.long_case = std::stoll(line.substr(5));
     // One that ends the process is not asked again.
-    long_from_[worker.arm] = worker.in_long ? std::stoll(line.substr(5)) + 1 : -1;
+    long_from_[worker.arm] = worker.long_case ? *worker.long_case + 1 : -1;
   } else {
     throw MachineError(fmt::format("{}: {}", arms_[worker.arm].name(), text));
   }
@@ -258,15 +260,16 @@ void Campaign::take_kept(Worker& worker, const Kept& kept) {
 
 /// Enters what a process ended on, as a finding with its case; it is started again elsewhere.
 void Campaign::failed(Worker& worker, const std::string& property, const std::string& cause) {
-  const std::string text = worker.under_way.text();
   worker.child.reset();
-  if (text.empty()) {
+  if (!worker.under_way.asking()) {
     if (++failed_starts_ < kMostFailedStarts) return;
     throw MachineError("workers end before they ask anything: " + cause);
   }
   const Arm& arm = arms_[worker.arm];
   const PlannedCase planned =
-      planned_for(arm, corpora::decode(text, "the case under way", lookup_of(arm)));
+      worker.long_case ? long_case(plan_, arm, *worker.long_case).value()
+                       : planned_for(arm, corpora::decode(worker.under_way.text(),
+                                                          "the case under way", lookup_of(arm)));
   report::RunRecord part;
   part.cases_run = 1;
   add_failure(part, planned, cases_, *arm.declared, property, cause);

@@ -176,6 +176,10 @@ containment() {
   grep -q 'threw: out of patience' stdout || fail 'the exception is not named'
   grep -q 'replay .*--impl fake_fragile$' stdout || fail 'a replay would refuse does_not_crash'
   grep -q '7 of 7 cases' stdout || fail 'the run did not go on'
+  gate 0 '60 of 60 cases' --corpus empty --cases 60 --jobs 1 --impl fake_weary --dtype f32 --out weary
+  grep -q 'fake_weary crashed or hung 40 times' weary/run.json || fail 'the rest is skipped without a reason'
+  gate 1 'reference_agreement VIOLATED by fake_secretive' --corpus empty --cases 9 --jobs 1 \
+    --impl fake_secretive --property reference_agreement --dtype f32 --out secretive
   expect_no_orphan
 }
 

@@ -116,6 +116,11 @@ containment() {
   grep -q 'threw: out of patience' brittle/run.json || fail 'the exception is not named'
   grep -q 'no memory: threw std::bad_alloc' brittle/run.json || fail 'the allocation was not refused'
   grep -q 'exited with status 7' brittle/run.json || fail 'the exit is not named'
+  # In a new process it can be asked again.
+  expect 0 'green' fuzz --impl fake_weary --dtype f32 --budget '200 cases' --workers 1 --out weary
+  local skipped
+  skipped=$(sed -nE 's/.*fake_weary crashed or hung 40 times": ([0-9]+).*/\1/p' weary/run.json | head -n 1)
+  ((skipped > 0 && skipped < 100)) || fail "of 200 cases $skipped were left to a process that asks no more"
   expect_no_orphan
 }
 

@@ -24,7 +24,6 @@
 #include "corpora/text_codec.h"
 #include "fuzz/draw_case.h"
 #include "fuzz/engine.h"
-#include "fuzz/long_case.h"
 #include "properties/sibling.h"
 #include "report/record_file.h"
 
@@ -82,14 +81,10 @@ class Search final : public fuzz::Target {
   /// Once for each implementation, when it has shown what short cases show (rule E10). Nothing goes
   /// on from them: a mutation of one would cost as much.
   void ask_long() {
-    const std::vector<fuzz::Length> lengths = fuzz::lengths_of(signature(), arm_.dtypes);
-    for (std::int64_t i = std::exchange(long_from_, -1); i < std::ssize(lengths); ++i) {
-      const fuzz::Length& length = lengths[static_cast<std::size_t>(i)];
-      reply("long " + std::to_string(i) + "\n");
-      PlannedCase planned =
-          planned_for(arm_, fuzz::draw_long_case(plan_.options().seed, signature(), length));
-      const std::string text = corpora::encode(planned.c, signature());
-      ask(std::move(planned), text);
+    std::int64_t i = std::exchange(long_from_, -1);
+    while (std::optional<PlannedCase> planned = long_case(plan_, arm_, i)) {
+      reply("long " + std::to_string(i++) + "\n");
+      ask(std::move(*planned), "");  // it can be drawn again, and its text is megabytes
     }
     reply("long end\n");
   }
@@ -121,7 +116,7 @@ class Search final : public fuzz::Target {
 
   void tell() {
     const auto is_new = [](const auto& finding) { return !finding.case_text.empty(); };
-    const bool spent = most_ > 0 && ordinal_ >= most_;
+    const bool spent = inquiry_.worn_out() || (most_ > 0 && ordinal_ >= most_);
     const bool found = std::ranges::any_of(inquiry_.record().findings, is_new);
     if (!found && !spent && Clock::now() - told_ < kPartEvery) return;
     reply("part " + report::to_json(inquiry_.take(), -1));

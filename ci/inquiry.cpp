@@ -12,6 +12,7 @@
 #include "ci/traits.h"
 #include "ci/variant.h"
 #include "corpora/case_id.h"
+#include "impl/external/subject.h"
 #include "properties/another_formula.h"
 #include "properties/diagnosis.h"
 
@@ -70,7 +71,7 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
   announce_(ordinal, subject.name);
   const auto start = std::chrono::steady_clock::now();
   int calls = 0;
-  bool violated = false;
+  std::size_t entered = 0;
   try {
     Evaluation evaluation(study, subject);
     if (const auto reason = not_computed(evaluation)) {
@@ -84,21 +85,20 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
     auto properties = asked_of(planned);
     const auto outcomes = answers(evaluation, planned, properties);
     calls = evaluation.calls();
-    violated =
-        std::ranges::any_of(outcomes, [](const Outcome& o) { return o.violation.has_value(); });
     slow_ = planned.long_axis && seconds_since(start) > kSlowCall * std::max(calls, 1);
     if (heard) heard(evaluation, outcomes);
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const Property& property = *properties[i];
+    for (; entered < outcomes.size(); ++entered) {
+      const Property& property = *properties[entered];
       const bool moot = property.precedence != properties::Precedence::formula &&
-                        another_formula(subject, planned, property, outcomes[i]);
+                        another_formula(subject, planned, property, outcomes[entered]);
       enter(study, subject, planned, ordinal, property,
-            moot ? properties::skipped("another formula") : outcomes[i]);
+            moot ? properties::skipped("another formula") : outcomes[entered]);
     }
   } catch (const ImplementationThrew& error) {
-    PlannedCase failed = planned;
-    if (violated) failed.long_axis.reset();  // it is not only slow
-    add_failure(record_, failed, ordinal, subject, error.property, error.what());
+    add_failure(record_, planned, ordinal, subject, error.property, error.what());
+  } catch (const impl::SubjectWornOut& error) {
+    worn_out_ = true;
+    if (entered == 0) skip(subject, planned, ordinal, properties::skipped(error.what()));
   }
   time(subject, planned, calls, start);
 }
@@ -122,7 +122,8 @@ std::vector<Outcome> Inquiry::answers(Evaluation& evaluation, const PlannedCase&
   try {
     return check_all(evaluation, properties, true);
   } catch (const ImplementationThrew& error) {
-    if (!planned.long_axis || std::string_view(error.property) != "does_not_hang") throw;
+    const bool slow = planned.long_axis && std::string_view(error.property) == "does_not_hang";
+    if (!slow || !evaluation.has_answered()) throw;
     // What was answered before a call took too long still counts.
     std::erase_if(properties, [](const Property* p) {
       return p->precedence != properties::Precedence::finite &&
@@ -151,14 +152,29 @@ void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
   const std::string kind = subject.name + "|" + property.name + "|" + violation.cause + "|" +
                            violation.place.output + (violation.place.valid ? "|valid" : "|masked");
   if (++findings_[kind] > kFindingsPerKind) return;
+  std::optional<report::RecordedFinding> entry;
+  try {
+    entry = explained(study, subject, planned, ordinal, property, outcome);
+  } catch (const ImplementationThrew&) {   // on another case, and
+  } catch (const impl::SubjectWornOut&) {  // what was found stands without
+  }
+  const auto bare = [&] {
+    return recorded(bare_finding(study, subject, property, violation), subject, planned, ordinal);
+  };
+  add_finding(record_, entry ? std::move(*entry) : bare());
+}
+
+report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Implementation& subject,
+                                           const PlannedCase& planned, std::int64_t ordinal,
+                                           const Property& property, const Outcome& outcome) {
+  const properties::Violation& violation = *outcome.violation;
   const bool benign =
       planned.benign || shown_by_benign(subject, planned, property, violation.cause);
   properties::Finding finding = name_finding(study, subject, property, violation, benign);
   const bool another = another_formula(subject, planned, property, outcome);
   if (another) name_another_formula(finding, planned.c.spec.reduction);
   if (!first_of_its_kind(finding)) {
-    add_finding(record_, counted(finding, ordinal));
-    return;
+    return counted(finding, ordinal);
   }
   announce_(ordinal, subject.name);
   PlannedCase shown = planned;
@@ -174,7 +190,7 @@ void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
   if (another) name_another_formula(finding, planned.c.spec.reduction);
   report::RecordedFinding entry = recorded(finding, subject, shown, ordinal);
   if (simple) entry.shows = std::move(simple->shows);
-  add_finding(record_, std::move(entry));
+  return entry;
 }
 
 void Inquiry::count_splits(const impl::Implementation& subject, const PlannedCase& planned,
@@ -206,7 +222,10 @@ bool Inquiry::another_formula(const impl::Implementation& subject, const Planned
     wide = plan_.benign_like(wide, i);
     benign.push_back(subject.unsupported(wide.c) ? plan_.benign_like(planned, i).c : wide.c);
   }
-  known->second = properties::computes_another_formula(*planned.loss, subject, benign);
+  try {
+    known->second = properties::computes_another_formula(*planned.loss, subject, benign);
+  } catch (const ImplementationThrew&) {  // so it cannot be said
+  }
   return known->second;
 }
 

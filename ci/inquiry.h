@@ -33,6 +33,9 @@ class Inquiry {
   report::RunRecord& record() { return record_; }
   report::RunRecord take();  ///< what has been entered since the last time
 
+  /// Whether a brought subject crashed or hung so often that nothing asks it any more.
+  bool worn_out() const { return worn_out_; }
+
  private:
   /// The plan's properties that are asked of the case.
   std::vector<const properties::Property*> asked_of(const PlannedCase& planned) const;
@@ -45,6 +48,11 @@ class Inquiry {
   void enter(properties::CaseStudy& study, const impl::Implementation& subject,
              const PlannedCase& planned, std::int64_t ordinal, const properties::Property& property,
              const properties::Outcome& outcome);
+  /// With its cause, its grade and the simplest case that shows it: dozens of calls.
+  report::RecordedFinding explained(properties::CaseStudy& study,
+                                    const impl::Implementation& subject, const PlannedCase& planned,
+                                    std::int64_t ordinal, const properties::Property& property,
+                                    const properties::Outcome& outcome);
   void count_splits(const impl::Implementation& subject, const PlannedCase& planned,
                     std::int64_t ordinal, const properties::SplitBias& bias);
   /// Of findings alike the most ordinary is kept, and of those the one with the lowest number; no
@@ -66,6 +74,7 @@ class Inquiry {
   Shown& shown_;
   const Announce& announce_;
   report::RunRecord record_;
+  bool worn_out_ = false;
   bool slow_ = false;  ///< each call on the case that is being asked
   std::map<std::string, int> findings_;
   std::map<std::string, bool> shown_by_benign_, another_formula_;

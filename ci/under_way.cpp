@@ -10,13 +10,12 @@
 #include <system_error>
 
 #include "ci/errors.h"
+#include "fuzz/engine.h"
 
 namespace lossgate::ci {
 namespace {
 
 using Clock = std::chrono::steady_clock;  // the same in all processes
-
-constexpr std::size_t kMostText = std::size_t{8} << 20;
 
 std::int64_t now() { return Clock::now().time_since_epoch().count(); }
 
@@ -24,8 +23,9 @@ std::int64_t now() { return Clock::now().time_since_epoch().count(); }
 
 struct UnderWay::Page {
   std::atomic<std::int64_t> sign_of_life;
-  std::atomic<std::uint64_t> size;  ///< 0 between two cases
-  char text[kMostText];
+  std::atomic<bool> asking;
+  std::atomic<std::uint64_t> size;
+  char text[fuzz::kMostText];
 };
 
 UnderWay::UnderWay() : descriptor_(::memfd_create("lossgate", MFD_CLOEXEC)) {
@@ -52,19 +52,25 @@ UnderWay::~UnderWay() {
 
 void UnderWay::begin(std::string_view text) {
   progress();
-  const std::size_t size = text.size() <= kMostText ? text.size() : 1;
-  std::memcpy(page_->text, text.data(), size);
+  const std::size_t size = text.size() <= fuzz::kMostText ? text.size() : 0;
+  if (size > 0) std::memcpy(page_->text, text.data(), size);
   page_->size = size;
+  page_->asking = true;
 }
 
 void UnderWay::progress() { page_->sign_of_life = now(); }
 
-void UnderWay::end() { page_->size = 0; }
+void UnderWay::end() {
+  page_->asking = false;
+  page_->size = 0;
+}
+
+bool UnderWay::asking() const { return page_->asking; }
 
 std::string UnderWay::text() const { return {page_->text, page_->size.load()}; }
 
 std::chrono::duration<double> UnderWay::since_sign_of_life() const {
-  if (page_->size == 0) return std::chrono::duration<double>(0.0);
+  if (!asking()) return std::chrono::duration<double>(0.0);
   return Clock::duration(now() - page_->sign_of_life);
 }
 

@@ -20,11 +20,13 @@ class UnderWay {
 
   int descriptor() const { return descriptor_; }
 
-  void begin(std::string_view text);  ///< one that is too large is not kept
-  void progress();                    ///< a sign of life
+  /// The case as a file; empty, or larger than fuzz::kMostText, where the text is not kept.
+  void begin(std::string_view text);
+  void progress();  ///< a sign of life
   void end();
 
-  std::string text() const;                                  ///< empty between two cases
+  bool asking() const;                                       ///< not between two cases
+  std::string text() const;                                  ///< empty where there is none
   std::chrono::duration<double> since_sign_of_life() const;  ///< 0 between two cases
 
  private:

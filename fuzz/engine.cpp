@@ -166,7 +166,7 @@ void drive(Target& target, const EngineOptions& options) {
   // Crashes, hangs and memory are the affair of whoever started the process.
   std::vector<std::string> words = {
       "lossgate",           "-seed=" + std::to_string(options.seed % 0xffffffffU + 1),
-      "-max_len=8388608",   "-len_control=0",
+      "-len_control=0",     "-max_len=" + std::to_string(kMostText),
       "-verbosity=0",       "-print_final_stats=0",
       "-timeout=0",         "-rss_limit_mb=0",
       "-malloc_limit_mb=0", "-detect_leaks=0",

@@ -27,6 +27,9 @@ class Target {
   virtual void keep(std::string_view text, const std::vector<Feature>& fresh) = 0;
 };
 
+/// Of a case as a file, in bytes; the engine goes on from none that is longer.
+inline constexpr std::size_t kMostText = std::size_t{8} << 20;
+
 struct EngineOptions {
   std::uint64_t seed = 1;
   std::vector<std::string> corpus;  ///< files of cases to begin with

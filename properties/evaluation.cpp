@@ -17,15 +17,19 @@ LossResult Evaluation::call(const Case& c) {
 }
 
 const LossResult& Evaluation::actual() {
-  auto [slot, fresh] = results_.try_emplace("");
-  if (fresh) slot->second = call(study_.whole());
-  return slot->second;
+  const auto known = results_.find("");
+  return known != results_.end() ? known->second : keep("", study_.whole());
 }
 
 const LossResult& Evaluation::actual(const Transform& transform) {
-  auto [slot, fresh] = results_.try_emplace(transform.name);
-  if (fresh) slot->second = call(study_.transformed(transform)->c);
-  return slot->second;
+  const auto known = results_.find(transform.name);
+  if (known != results_.end()) return known->second;
+  return keep(transform.name, study_.transformed(transform)->c);
+}
+
+const LossResult& Evaluation::keep(std::string_view key, const Case& c) {
+  LossResult result = call(c);
+  return results_.emplace(key, std::move(result)).first->second;
 }
 
 void Evaluation::foresee(const std::vector<const Transform*>& transforms) {

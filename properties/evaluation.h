@@ -27,6 +27,7 @@ class Evaluation {
   const LossResult& actual(const Transform& transform);  ///< on the transformed case; it applies
   LossResult call(const Case& c);                        ///< on any other case
   int calls() const { return calls_; }
+  bool has_answered() const { return results_.contains(""); }  ///< on the whole case
 
   /// Tells the implementation of transformed cases that it will be asked about soon.
   void foresee(const std::vector<const Transform*>& transforms);
@@ -42,6 +43,9 @@ class Evaluation {
   void forget(const Transform& transform);
 
  private:
+  /// What the call gave; where it throws, it is made again by whoever asks again.
+  const LossResult& keep(std::string_view key, const Case& c);
+
   CaseStudy& study_;
   const impl::Implementation& implementation_;
   Arithmetic arithmetic_, stable_;

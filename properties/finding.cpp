@@ -107,23 +107,34 @@ std::string option_class(const CaseStudy& study, const Prober& prober) {
   return text;
 }
 
+std::string fingerprint_of(const Finding& finding, const std::string& options) {
+  return finding.loss + "|" + options + "|" + finding.implementation + "|" + finding.property +
+         "|" + finding.violation.cause + "|" + kind_of_place(finding.violation.place);
+}
+
 }  // namespace
 
-Finding name_finding(CaseStudy& study, const impl::Implementation& implementation,
-                     const Property& property, const Violation& violation, bool benign) {
-  const Prober prober(study, implementation, property, violation.cause);
+Finding bare_finding(const CaseStudy& study, const impl::Implementation& implementation,
+                     const Property& property, const Violation& violation) {
   Finding finding{.property = property.name,
                   .implementation = implementation.name,
                   .loss = study.signature().id,
                   .dtype = std::string(name(float_dtype(study.signature(), study.whole()))),
                   .violation = violation,
                   .reach = "",
-                  .grade = grade_of(study, prober, benign),
+                  .grade = Grade::rare,
                   .fingerprint = "",
                   .diagnosis = {.cause = violation.cause, .confidence = 0.0, .because = ""}};
-  finding.fingerprint = finding.loss + "|" + option_class(study, prober) + "|" +
-                        finding.implementation + "|" + finding.property + "|" + violation.cause +
-                        "|" + kind_of_place(violation.place);
+  finding.fingerprint = fingerprint_of(finding, std::string(name(study.whole().spec.reduction)));
+  return finding;
+}
+
+Finding name_finding(CaseStudy& study, const impl::Implementation& implementation,
+                     const Property& property, const Violation& violation, bool benign) {
+  const Prober prober(study, implementation, property, violation.cause);
+  Finding finding = bare_finding(study, implementation, property, violation);
+  finding.grade = grade_of(study, prober, benign);
+  finding.fingerprint = fingerprint_of(finding, option_class(study, prober));
   return finding;
 }
 

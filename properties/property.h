@@ -53,6 +53,11 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
                                const std::vector<const Property*>& properties, bool precedence,
                                const std::function<void(const Property&)>& before = nullptr);
 
+/// A violation with what can be said without another call: as if its options had no part in it, and
+/// rare.
+Finding bare_finding(const CaseStudy& study, const impl::Implementation& implementation,
+                     const Property& property, const Violation& violation);
+
 /// A violation with its grade and its fingerprint (rules E5, E6), and no reach yet; a few
 /// evaluations. `benign` says that the case came from the benign profile.
 Finding name_finding(CaseStudy& study, const impl::Implementation& implementation,

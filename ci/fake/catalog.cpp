@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/catalog.h"
 
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 
+#include "impl/external/subject.h"
 #include "reference/reference.h"
 
 /// Implementations that behave as tests of the command want them to, in place of the real ones.
@@ -73,6 +76,23 @@ LossResult brittle(const LossSignature& signature, const Case& c) {
   return exact(signature, c);
 }
 
+/// Like a subject whose process was started too often.
+LossResult weary(const LossSignature& signature, const Case& c) {
+  static int calls = 0;
+  if (++calls > 40) throw SubjectWornOut("fake_weary crashed or hung 40 times");
+  return exact(signature, c);
+}
+
+/// Wrong on one case, and gone when somebody asks why.
+LossResult secretive(const LossSignature& signature, const Case& c) {
+  static std::optional<Batch> wrong;
+  if (wrong && !(*wrong == c.batch)) throw std::runtime_error("no comment");
+  LossResult result = doubled(signature, c);
+  const double loss = result.outputs.empty() ? 0.0 : result.outputs[0].tensor.at(0);
+  if (std::isfinite(loss) && loss != 0.0) wrong = c.batch;
+  return result;
+}
+
 Implementation implementation(const std::string& name,
                               LossResult (*evaluate)(const LossSignature&, const Case&)) {
   Implementation made;
@@ -104,6 +124,7 @@ const std::vector<Implementation>& catalog(bool /*with_torch*/) {
   static const std::vector<Implementation> all = {
       implementation("fake_exact", exact),     implementation("fake_wrong", doubled),
       implementation("fake_fragile", fragile), implementation("fake_brittle", brittle),
+      implementation("fake_weary", weary),     implementation("fake_secretive", secretive),
       faulty("fake_doubled", doubled),         faulty("fake_survivor", exact)};
   return all;
 }

@@ -118,7 +118,9 @@ void Session::begin() {
 
 void Session::greet() {
   const int most = subject_.entry.starts_with("so:") ? kMostLibraryEnds : kMostEnds;
-  if (ends_ >= most || hangs_ > kMostHangs) throw SubjectError(subject_.name + " ended too often");
+  if (ends_ >= most || hangs_ > kMostHangs) {
+    throw SubjectWornOut(subject_.name + " crashed or hung " + std::to_string(ends_) + " times");
+  }
   greeting_ = impl::greet(*host_, subject_, loss_);
   greeted_ = host_->running();
 }

@@ -67,4 +67,9 @@ struct SubjectError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// It crashed or hung so often that this process starts it no more.
+struct SubjectWornOut : SubjectError {
+  using SubjectError::SubjectError;
+};
+
 }  // namespace lossgate::impl
