@@ -262,7 +262,7 @@ length() {
   grep -q 'skipped: long case: MemoryError' run/run.json || fail 'it is not said that memory was short'
   bring wrong_then_slow_where_long 'seconds = 1'
   # Its first answer was wrong, so it is not slow alone.
-  gate 1 'does_not_hang VIOLATED by wrong_then_slow_where_long' --cases 100
+  gate 1 'reference_agreement VIOLATED by wrong_then_slow_where_long' --cases 100
   bring counts_in_half
   gate 0 'green: 0 red findings' --cases 99
   gate 1 'cause +wrong beyond a length' --cases 100

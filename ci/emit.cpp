@@ -21,7 +21,13 @@ using properties::Property;
 Emission emission_of(const Brought& brought, const Property& property, Case c) {
   const auto replay =
       regressions::replay(brought.loss, c, {&brought.implementation}, {&property}, {});
-  const regressions::Answer& answer = replay.replies.at(0).answers.at(0);
+  const auto& answers = replay.replies.at(0).answers;
+  if (answers.empty() || !answers[0].outcome.violation || !answers[0].finding) {
+    throw InputError(brought.implementation.name +
+                     " fails on it only now and then, which no test "
+                     "can show: lossgate describe determinism");
+  }
+  const regressions::Answer& answer = answers[0];
   Emission emission{.brought = &brought,
                     .property = &property,
                     .c = std::move(c),

@@ -42,7 +42,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 std::optional<std::string> beyond_memory(const PlannedCase& planned, Evaluation& evaluation) {
   const auto& refusal = evaluation.actual().refusal;
   if (!planned.long_axis || !refusal) return std::nullopt;
-  for (const char* word : {"MemoryError", "not enough memory", "out of memory"}) {
+  for (const char* word :
+       {"MemoryError", "not enough memory", "out of memory", "allocate memory", "std::bad_alloc"}) {
     if (refusal->message.find(word) != std::string::npos) return refusal->message;
   }
   return std::nullopt;
@@ -159,7 +160,9 @@ void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
   } catch (const impl::SubjectWornOut&) {  // what was found stands without
   }
   const auto bare = [&] {
-    return recorded(bare_finding(study, subject, property, violation), subject, planned, ordinal);
+    properties::Finding finding = bare_finding(study, subject, property, violation);
+    if (planned.benign) finding.grade = properties::Grade::ordinary;
+    return recorded(finding, subject, planned, ordinal);
   };
   add_finding(record_, entry ? std::move(*entry) : bare());
 }

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 using corpora::TensorFile;
 
 constexpr std::string_view kFacts[] = {
-    "total_tokens", "total_sequences", "rank_tokens", "rank_sequences",
+    "total_tokens", "total_sequences", "total_rows",  "rank_tokens",  "rank_sequences", "rank_rows",
     "rank",         "world",           "micro_batch", "micro_batches"};
 
 TensorFile message(const char* op, const std::string& text) {
