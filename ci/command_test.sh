@@ -180,6 +180,9 @@ containment() {
   grep -q 'fake_weary crashed or hung 40 times' weary/run.json || fail 'the rest is skipped without a reason'
   gate 1 'reference_agreement VIOLATED by fake_secretive' --corpus empty --cases 9 --jobs 1 \
     --impl fake_secretive --property reference_agreement --dtype f32 --out secretive
+  gate 1 'reference_agreement VIOLATED by fake_leaving' --corpus empty --cases 9 --jobs 1 \
+    --impl fake_leaving --property reference_agreement --dtype f32 --out leaving
+  grep -q 'does_not_crash VIOLATED' stdout && fail 'a call that was not made crashed'
   expect_no_orphan
 }
 

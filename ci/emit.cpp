@@ -23,9 +23,9 @@ Emission emission_of(const Brought& brought, const Property& property, Case c) {
       regressions::replay(brought.loss, c, {&brought.implementation}, {&property}, {});
   const auto& answers = replay.replies.at(0).answers;
   if (answers.empty() || !answers[0].outcome.violation || !answers[0].finding) {
-    throw InputError(brought.implementation.name +
-                     " fails on it only now and then, which no test "
-                     "can show: lossgate describe determinism");
+    throw InputError(
+        brought.implementation.name +
+        " fails on it only now and then, which no test can show: lossgate describe determinism");
   }
   const regressions::Answer& answer = answers[0];
   Emission emission{.brought = &brought,

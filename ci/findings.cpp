@@ -8,6 +8,7 @@
 #include "corpora/case_id.h"
 #include "corpora/text_codec.h"
 #include "impl/external/process.h"
+#include "impl/external/subject.h"
 #include "regressions/replay.h"
 #include "report/finding_text.h"
 #include "report/value_text.h"
@@ -45,6 +46,7 @@ void look_inside(report::RecordedFinding& recorded, const impl::Implementation& 
     origin = implementation.origin(planned.loss->signature, whole);
   } catch (const impl::ProcessEnded&) {  // the finding stands without it
   } catch (const impl::ProcessHung&) {
+  } catch (const impl::SubjectWornOut&) {
   }
   if (!origin) return;
   recorded.source_file = origin->source.file;

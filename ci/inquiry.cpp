@@ -12,7 +12,6 @@
 #include "ci/traits.h"
 #include "ci/variant.h"
 #include "corpora/case_id.h"
-#include "impl/external/subject.h"
 #include "properties/another_formula.h"
 #include "properties/diagnosis.h"
 
@@ -72,7 +71,6 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
   announce_(ordinal, subject.name);
   const auto start = std::chrono::steady_clock::now();
   int calls = 0;
-  std::size_t entered = 0;
   try {
     Evaluation evaluation(study, subject);
     if (const auto reason = not_computed(evaluation)) {
@@ -88,18 +86,18 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
     calls = evaluation.calls();
     slow_ = planned.long_axis && seconds_since(start) > kSlowCall * std::max(calls, 1);
     if (heard) heard(evaluation, outcomes);
-    for (; entered < outcomes.size(); ++entered) {
-      const Property& property = *properties[entered];
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const Property& property = *properties[i];
       const bool moot = property.precedence != properties::Precedence::formula &&
-                        another_formula(subject, planned, property, outcomes[entered]);
+                        another_formula(subject, planned, property, outcomes[i]);
       enter(study, subject, planned, ordinal, property,
-            moot ? properties::skipped("another formula") : outcomes[entered]);
+            moot ? properties::skipped("another formula") : outcomes[i]);
     }
+  } catch (const ImplementationWornOut& error) {
+    worn_out_ = true;
+    skip(subject, planned, ordinal, properties::skipped(error.what()));
   } catch (const ImplementationThrew& error) {
     add_failure(record_, planned, ordinal, subject, error.property, error.what());
-  } catch (const impl::SubjectWornOut& error) {
-    worn_out_ = true;
-    if (entered == 0) skip(subject, planned, ordinal, properties::skipped(error.what()));
   }
   time(subject, planned, calls, start);
 }
@@ -153,18 +151,13 @@ void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
   const std::string kind = subject.name + "|" + property.name + "|" + violation.cause + "|" +
                            violation.place.output + (violation.place.valid ? "|valid" : "|masked");
   if (++findings_[kind] > kFindingsPerKind) return;
-  std::optional<report::RecordedFinding> entry;
   try {
-    entry = explained(study, subject, planned, ordinal, property, outcome);
-  } catch (const ImplementationThrew&) {   // on another case, and
-  } catch (const impl::SubjectWornOut&) {  // what was found stands without
-  }
-  const auto bare = [&] {
+    add_finding(record_, explained(study, subject, planned, ordinal, property, outcome));
+  } catch (const ImplementationThrew&) {  // on another case: what was found stands without
     properties::Finding finding = bare_finding(study, subject, property, violation);
     if (planned.benign) finding.grade = properties::Grade::ordinary;
-    return recorded(finding, subject, planned, ordinal);
-  };
-  add_finding(record_, entry ? std::move(*entry) : bare());
+    add_finding(record_, recorded(finding, subject, planned, ordinal));
+  }
 }
 
 report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Implementation& subject,
@@ -176,9 +169,7 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
   properties::Finding finding = name_finding(study, subject, property, violation, benign);
   const bool another = another_formula(subject, planned, property, outcome);
   if (another) name_another_formula(finding, planned.c.spec.reduction);
-  if (!first_of_its_kind(finding)) {
-    return counted(finding, ordinal);
-  }
+  if (!first_of_its_kind(finding)) return counted(finding, ordinal);
   announce_(ordinal, subject.name);
   PlannedCase shown = planned;
   std::optional<Simplest> simple;

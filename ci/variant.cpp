@@ -76,6 +76,8 @@ impl::Implementation guarded(const impl::Implementation& implementation) {
   copy.evaluate = [inner = implementation.evaluate](const LossSignature& signature, const Case& c) {
     try {
       return inner(signature, c);
+    } catch (const impl::SubjectWornOut& error) {
+      throw ImplementationWornOut(error.what(), "does_not_crash");
     } catch (const impl::SubjectError&) {
       throw;
     } catch (const impl::ProcessHung& error) {

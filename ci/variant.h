@@ -22,4 +22,9 @@ struct ImplementationThrew : std::runtime_error {
   const char* property;  ///< of the run, which it violates
 };
 
+/// A brought subject that crashed or hung so often before that this call was not made.
+struct ImplementationWornOut : ImplementationThrew {
+  using ImplementationThrew::ImplementationThrew;
+};
+
 }  // namespace lossgate::ci

@@ -11,6 +11,8 @@
 #include <optional>
 #include <vector>
 
+#include "fuzz/transplant.h"
+
 namespace lossgate::fuzz {
 namespace {
 
@@ -197,8 +199,7 @@ rc::Seq<Case> rounder_entries(const Field& field, const Case& c) {
 
 rc::Seq<Case> smaller_cases(const LossSignature& signature, const Case& c) {
   std::vector<rc::Seq<Case>> steps = {plainer_settings(c)};
-  // A message's bytes mean something together with the shape.
-  if (!signature.has_axis(Axis::bytes)) {
+  if (!shape_follows_data(signature)) {
     for (Axis axis : kAllAxes) steps.push_back(shorter_axis(signature, c, axis));
   }
   steps.push_back(plainer_options(signature, c));

@@ -93,6 +93,17 @@ LossResult secretive(const LossSignature& signature, const Case& c) {
   return result;
 }
 
+/// The same, and for good.
+LossResult leaving(const LossSignature& signature, const Case& c) {
+  static bool gone = false;
+  try {
+    if (!gone) return secretive(signature, c);
+  } catch (const std::runtime_error&) {
+    gone = true;
+  }
+  throw SubjectWornOut("fake_leaving crashed or hung 1 times");
+}
+
 Implementation implementation(const std::string& name,
                               LossResult (*evaluate)(const LossSignature&, const Case&)) {
   Implementation made;
@@ -125,7 +136,8 @@ const std::vector<Implementation>& catalog(bool /*with_torch*/) {
       implementation("fake_exact", exact),     implementation("fake_wrong", doubled),
       implementation("fake_fragile", fragile), implementation("fake_brittle", brittle),
       implementation("fake_weary", weary),     implementation("fake_secretive", secretive),
-      faulty("fake_doubled", doubled),         faulty("fake_survivor", exact)};
+      implementation("fake_leaving", leaving), faulty("fake_doubled", doubled),
+      faulty("fake_survivor", exact)};
   return all;
 }
 
