@@ -115,7 +115,8 @@ TEST(LibraryConversation, SaysWhatToWriteWhereNothingCanBeCalled) {
               "was compiled with version 2 of lossgate.h; this command has 1");
   expect_says(Asked("misspells").greeting, "trouble",
               "misspells takes 'retrun', which value_clip does not have; it has value, old_value, "
-              "return, mask, clip_form, reduction, total_tokens");
+              "return, mask, clip_form, reduction, total_tokens, total_sequences, total_rows, "
+              "rank_tokens, rank_sequences, rank_rows");
   Asked never("sond");
   expect_says(never.step(), "trouble", "a step came before a successful hello");
 }
