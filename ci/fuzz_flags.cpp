@@ -34,7 +34,8 @@ void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
       ->check(CLI::Range(0.1, 86400.0).description(""))
       ->type_name("SECONDS");
   verb.add_option("--memory", fuzz.campaign.memory_mib,
-                  "MiB that a worker may allocate, 4096 unless said; 0: any")
+                  "MiB that a worker may allocate, 4096 unless said; 0: any; what lossgate.toml\n"
+                  "brings has megabytes = N there")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24).description(""))
       ->type_name("MIB");
   verb.add_option("--profile", flags.profile,

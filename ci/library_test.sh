@@ -102,6 +102,10 @@ containment() {
   broken spins 'does_not_hang VIOLATED' 'seconds = 0.5'
   broken leaves_a_child 'does_not_hang VIOLATED' 'seconds = 0.5'
   expect_no_orphan
+  bring asks_for_memory
+  gate 0 'green: 0 red findings'
+  bring asks_for_memory 'megabytes = 500'
+  gate 1 'Refused: no gigabyte is left'
 }
 
 mistakes() {

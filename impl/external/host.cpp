@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/external/host.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -21,9 +23,12 @@ std::unique_ptr<Process> listener(const Subject& subject) {
 }
 
 std::unique_ptr<Process> library(const Subject& subject) {
-  return std::make_unique<Process>(Command{.words = {"/proc/self/exe", "library-worker"},
+  // By our own number: what sets the limit of memory is a process between us and this one.
+  const std::string program = "/proc/" + std::to_string(::getpid()) + "/exe";
+  return std::make_unique<Process>(Command{.words = {program, "library-worker"},
                                            .folder = subject.folder.string(),
-                                           .environment = subject.environment});
+                                           .environment = subject.environment,
+                                           .megabytes = subject.megabytes});
 }
 
 std::unique_ptr<Process> interpreter(const Subject& subject) {

@@ -68,6 +68,17 @@ LOSSGATE_LOSS(takes_no_facts, "value return mask") {
   return compute(call, 1 / fmax(1, read_batch(call).valid));
 }
 
+LOSSGATE_LOSS(asks_for_memory, TAKES) {
+  volatile char* scratch = malloc((size_t)1 << 30); /* which no optimizer leaves out */
+  if (!scratch) {
+    snprintf(call->message, sizeof call->message, "no gigabyte is left");
+    return LOSSGATE_REFUSED;
+  }
+  scratch[1 << 20] = 1;
+  free((void*)scratch);
+  return compute(call, global_mean(call));
+}
+
 /* What goes wrong for an odd number of valid tokens, so that a run shows that it goes on. */
 #define IF_ODD(name, what)                  \
   LOSSGATE_LOSS(name, TAKES) {              \
