@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "corpora/format_error.h"
 #include "impl/external/worker_source.h"
 
 namespace lossgate::impl {
@@ -68,13 +69,26 @@ void Host::start() {
 }
 
 Greeting greet(Host& host, const Subject& subject, const LossSignature& loss) {
-  host.start();
-  const auto frame = corpora::write_tensors(hello(subject, loss));
-  const auto answer = corpora::read_tensors(host.ask(frame, kSecondsToStart), "answer");
-  if (text_of(answer, "op") != "hello") {
+  const auto lost = [&](const std::string& why) {
+    host.end();
+    return SubjectError(subject.name + ": " + why);
+  };
+  try {
+    host.start();
+    const auto frame = corpora::write_tensors(hello(subject, loss));
+    const auto answer = corpora::read_tensors(host.ask(frame, kSecondsToStart), "answer");
+    if (text_of(answer, "op") == "hello") return greeting_of(answer);
     throw SubjectError(subject.name + ": " + text_of(answer, "message"));
+  } catch (const ProcessEnded& error) {
+    const bool library = subject.entry.starts_with("so:");
+    throw lost((library ? subject.entry : subject.interpreter) + " " + error.what());
+  } catch (const ProcessHung&) {
+    throw lost("it was not loaded within three minutes");
+  } catch (const corpora::FormatError& error) {
+    throw lost(error.what());
+  } catch (const nlohmann::json::exception& error) {
+    throw lost(std::string("its answer is not understood: ") + error.what());
   }
-  return greeting_of(answer);
 }
 
 }  // namespace lossgate::impl

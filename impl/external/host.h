@@ -58,9 +58,8 @@ class Host {
   int starts_ = 0;
 };
 
-/// Starts the process, if it does not run, and loads the subject in it as this loss. Throws what
-/// `start` and `ask` do, SubjectError where it cannot be loaded, and FormatError or
-/// nlohmann::json::exception where its answer is not understood.
+/// Starts the process, if it does not run, and loads the subject in it as this loss. Throws
+/// SubjectError where that cannot be done; where the process is to blame, it is gone then.
 Greeting greet(Host& host, const Subject& subject, const LossSignature& loss);
 
 /// To import torch from a cold disk takes its time.

@@ -121,7 +121,12 @@ void Session::greet() {
   if (ends_ >= most || hangs_ > kMostHangs) {
     throw SubjectWornOut(subject_.name + " crashed or hung " + std::to_string(ends_) + " times");
   }
-  greeting_ = impl::greet(*host_, subject_, loss_);
+  try {
+    greeting_ = impl::greet(*host_, subject_, loss_);
+  } catch (const SubjectError&) {
+    ends_ += host_->running() == 0;
+    throw;
+  }
   greeted_ = host_->running();
 }
 
@@ -132,23 +137,7 @@ void Session::end() {
 
 const Greeting& Session::greeting() {
   if (greeting_ && greeted_ == host_->running()) return *greeting_;
-  try {
-    greet();
-  } catch (const ProcessEnded& error) {
-    end();
-    const bool library = subject_.entry.starts_with("so:");
-    throw SubjectError(subject_.name + ": " + (library ? subject_.entry : subject_.interpreter) +
-                       " " + error.what());
-  } catch (const ProcessHung&) {
-    end();
-    throw SubjectError(subject_.name + ": it was not loaded within three minutes");
-  } catch (const corpora::FormatError& error) {
-    end();
-    throw SubjectError(subject_.name + ": " + error.what());
-  } catch (const Json::exception& error) {
-    end();
-    throw SubjectError(subject_.name + ": its answer is not understood: " + error.what());
-  }
+  greet();
   return *greeting_;
 }
 
