@@ -10,18 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "corpora/format_error.h"
 #include "impl/external/config.h"
 
 namespace lossgate::impl {
 
-inline std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
-
-template <class Names>
-std::string listed(const Names& names) {
-  std::string text;
-  for (const auto& name : names) text += (text.empty() ? "" : ", ") + std::string(name);
-  return text;
-}
+using corpora::in_quotes;
+using corpora::listed;
 
 /// The whole text. Throws ConfigError where it is no TOML.
 inline toml::table parse_toml(std::string_view text, const std::string& file) {
