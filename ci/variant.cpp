@@ -18,13 +18,6 @@ using properties::Evaluation;
 using properties::Property;
 using properties::Verdict;
 
-const impl::Implementation* find(std::string_view loss, std::string_view name) {
-  for (const impl::Implementation& implementation : impl::catalog()) {
-    if (implementation.loss == loss && implementation.name == name) return &implementation;
-  }
-  return nullptr;
-}
-
 struct Open {
   const Property* property;
   report::Kill kill;
@@ -54,7 +47,7 @@ std::vector<Open> rows_of(const Plan& plan, const impl::Implementation& variant)
 void try_draw(const PlannedCase& planned, const impl::Implementation& variant,
               std::int64_t hostile_cases, std::vector<Open>& rows) {
   CaseStudy study(*planned.loss, planned.c);
-  if (const impl::Implementation* twin = find(variant.loss, variant.fault->twin)) {
+  if (const impl::Implementation* twin = impl::twin_of(variant)) {
     properties::give_sibling(study, *twin);
   }
   Evaluation evaluation(study, variant);

@@ -14,6 +14,12 @@ namespace lossgate::impl {
 /// with and without it; references stay valid.
 const std::vector<Implementation>& catalog(bool with_torch = true);
 
+/// Of the whole catalog; null where there is none.
+const Implementation* find(std::string_view loss, std::string_view name);
+
+/// The sound implementation whose copy a faulty one is; null where it is not there.
+const Implementation* twin_of(const Implementation& faulty);
+
 /// Empty where the LibTorch implementations are loaded, else one line that says why they are not.
 /// Opens the library.
 std::string_view torch_status();

@@ -10,6 +10,7 @@
 #include "ci/selection.h"
 #include "ci/simplest.h"
 #include "corpora/case_id.h"
+#include "impl/catalog.h"
 #include "properties/diagnosis.h"
 #include "properties/sibling.h"
 #include "report/faults.h"
@@ -31,7 +32,7 @@ class Failures {
  public:
   Failures(const impl::Implementation& variant, const Effort& effort)
       : variant_(variant),
-        twin_(twin_of(variant)),
+        twin_(impl::twin_of(variant)),
         loss_(*reference::find_loss(variant.loss)),
         properties_(asked_properties()),
         seed_(effort.seed),

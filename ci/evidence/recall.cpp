@@ -10,6 +10,7 @@
 #include "ci/selection.h"
 #include "ci/simplest.h"
 #include "fuzz/long_case.h"
+#include "impl/catalog.h"
 #include "properties/diagnosis.h"
 #include "properties/sibling.h"
 
@@ -50,7 +51,7 @@ class Hunt {
  public:
   Hunt(const impl::Implementation& variant, const Effort& effort)
       : variant_(variant),
-        twin_(twin_of(variant)),
+        twin_(impl::twin_of(variant)),
         loss_(*reference::find_loss(variant.loss)),
         dtypes_(dtypes_of(loss_.signature)),
         properties_(asked_properties()),

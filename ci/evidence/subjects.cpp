@@ -52,14 +52,6 @@ Case drawn(const reference::Loss& loss, Dtype dtype, fuzz::Profile profile, std:
   return fuzz::draw_case(loss.signature, dtype, profile, choices);
 }
 
-const impl::Implementation* twin_of(const impl::Implementation& variant) {
-  const auto& all = impl::catalog();
-  const auto at = std::ranges::find_if(all, [&](const impl::Implementation& other) {
-    return other.loss == variant.loss && other.name == variant.fault->twin;
-  });
-  return at == all.end() ? nullptr : &*at;
-}
-
 std::vector<Unit> of_each_fault(
     bool of_length, const std::function<nlohmann::json(const impl::Implementation&)>& measure) {
   std::vector<Unit> units;

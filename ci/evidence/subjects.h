@@ -32,9 +32,6 @@ std::vector<Sound> sound_subjects(const Effort& effort);
 Case drawn(const reference::Loss& loss, Dtype dtype, fuzz::Profile profile, std::uint64_t seed,
            std::int64_t index);
 
-/// The sound implementation that a faulty one deviates from, null where there is none.
-const impl::Implementation* twin_of(const impl::Implementation& variant);
-
 /// A unit for each implementation that is wrong on purpose, of those whose fault any length shows
 /// or of those of which only long cases do (rule E10).
 std::vector<Unit> of_each_fault(
