@@ -6,22 +6,23 @@
 
 namespace lossgate::ci {
 
-/// How far something is: one line that is written over on a terminal, a plain line a minute in a
-/// log. Writes to standard error.
+/// How far something is: one line that is written over on a terminal, a plain line now and then in
+/// a log. Writes to standard error.
 class LiveLine {
  public:
-  LiveLine();
+  explicit LiveLine(std::chrono::seconds in_a_log = std::chrono::seconds(10));
   ~LiveLine();
   LiveLine(const LiveLine&) = delete;
   LiveLine& operator=(const LiveLine&) = delete;
 
   bool due() const;
-  void show(const std::string& text);  ///< now
+  void show(const std::string& text);  ///< whether it is due or not
   void clear();                        ///< before something else is written
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool terminal_;
+  bool terminal_, dirty_ = false;
+  Clock::duration every_;
   Clock::time_point shown_;
 };
 

@@ -8,7 +8,7 @@
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/first_failure.h"
-#include "ci/ticker.h"
+#include "ci/live_line.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -56,10 +56,11 @@ int run_minimise(const MinimiseOptions& options) {
              failure->cause());
   fuzz::Minimised small;
   {
-    Ticker ticker;
+    LiveLine line;
     small = fuzz::minimise(
         *failure, c, {.tries = options.tries}, [&](const Case& at, std::int64_t tried) {
-          ticker.show(fmt::format("{} tried: {}", tried, size_text(signature, at)));
+          if (!line.due()) return;
+          line.show(fmt::format("{} tried: {}", tried, size_text(signature, at)));
         });
   }
   fmt::print("  from    {}\n  to      {}\n", size_text(signature, c),

@@ -2,22 +2,15 @@
 #include "ci/progress.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
 
 namespace lossgate::ci {
 
 Progress::Progress(std::int64_t cases, std::int64_t variants, std::string noun)
-    : cases_(cases),
-      variants_(variants),
-      noun_(std::move(noun)),
-      terminal_(::isatty(STDERR_FILENO) != 0),
-      start_(Clock::now()),
-      shown_(start_) {}
+    : cases_(cases), variants_(variants), noun_(std::move(noun)) {}
 
-std::string Progress::line() const {
+std::string Progress::text() const {
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
   std::string text;
   if (variants_ > 0) text = fmt::format("faulty variants {}/{}, ", variants_done_, variants_);
@@ -29,17 +22,7 @@ std::string Progress::line() const {
 }
 
 void Progress::show() {
-  using namespace std::chrono_literals;
-  const auto now = Clock::now();
-  if (now - shown_ < (terminal_ ? Clock::duration(200ms) : Clock::duration(10s))) return;
-  shown_ = now;
-  fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line(), terminal_ ? "" : "\n");
-  std::fflush(stderr);
-}
-
-void Progress::finish() {
-  if (terminal_) fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  if (line_.due()) line_.show(text());
 }
 
 std::string duration_text(double seconds) {

@@ -5,10 +5,11 @@
 #include <cstdint>
 #include <string>
 
+#include "ci/live_line.h"
+
 namespace lossgate::ci {
 
-/// How far a run is, with rate and time left: one line that is written over on a terminal, a plain
-/// line every ten seconds in a log. Writes to standard error.
+/// How far a run is, with rate and time left, on a live line.
 class Progress {
  public:
   /// `noun` is what the cases are called.
@@ -16,17 +17,17 @@ class Progress {
 
   void add_cases(std::int64_t count) { cases_done_ += count; }
   void add_variant() { variants_done_ += 1; }
-  void show();    ///< when it is time
-  void finish();  ///< clears the terminal's line
+  void show();  ///< when it is time
+  void finish() { line_.clear(); }
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::string line() const;
+  std::string text() const;
 
   std::int64_t cases_, variants_, cases_done_ = 0, variants_done_ = 0;
   std::string noun_;
-  bool terminal_;
-  Clock::time_point start_, shown_;
+  Clock::time_point start_ = Clock::now();
+  LiveLine line_;
 };
 
 /// "4:05", "1:02:03".

@@ -7,8 +7,8 @@
 
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/live_line.h"
 #include "ci/plan.h"
-#include "ci/ticker.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -124,13 +124,13 @@ std::vector<const impl::Implementation*> chosen(
 bool show(const reference::Loss& loss, const Case& c, const Selection& selection,
           const std::vector<const impl::Implementation*>& implementations,
           const std::vector<regressions::Expectation>& expected) {
-  Ticker ticker;
+  LiveLine line;
   const regressions::Replay replay = regressions::replay(
       loss, c, implementations, selection.properties, expected,
       [&](const impl::Implementation& implementation, const properties::Property& property) {
-        ticker.show(implementation.name + ": " + property.name);
+        if (line.due()) line.show(implementation.name + ": " + property.name);
       });
-  ticker.clear();
+  line.clear();
   print_case(loss.signature, c);
   if (replay.refusal) {
     fmt::print("\nmust be refused: {}: {}\n", replay.refusal->argument, replay.refusal->message);
