@@ -107,9 +107,7 @@ int run_gate(const GateOptions& options) {
   run(plan, options, record);
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   record.interrupted = interrupted;
-  put_in_order(record);
-  group_by_fault(record);
-  count_relaxed(record);
+  close_record(record);
   compare_devices(record);
   judge(record, policy);
   write_out(options.out, record);

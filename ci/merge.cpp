@@ -75,9 +75,7 @@ int run_merge(const MergeOptions& options) {
     merge(record, part);
   }
   record.campaign.clear();  // campaigns side by side have no curve in common
-  put_in_order(record);
-  group_by_fault(record);
-  count_relaxed(record);
+  close_record(record);
   if (!merged.flush()) throw MachineError(options.out + ": " + merged.trouble());
   write_out(options.out, record);
   fmt::print("{} campaigns, {} cases, {}\n", histories.size(), record.cases_run,

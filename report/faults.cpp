@@ -79,4 +79,10 @@ void group_by_fault(RunRecord& record) {
   }
 }
 
+void close_record(RunRecord& record) {
+  put_in_order(record);
+  group_by_fault(record);
+  count_relaxed(record);
+}
+
 }  // namespace lossgate::report

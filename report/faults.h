@@ -10,4 +10,8 @@ namespace lossgate::report {
 /// one with the cause that experiments give most of its cases.
 void group_by_fault(RunRecord& record);
 
+/// What is left to do when all parts of a record are merged: their order, the faults, and what
+/// contracts relax.
+void close_record(RunRecord& record);
+
 }  // namespace lossgate::report
