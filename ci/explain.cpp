@@ -37,27 +37,33 @@ Dump read_dump(const std::string& path) {
   return corpora::dump_of(std::move(file), path);
 }
 
+/// The function, and the lossgate.toml that has it, if one does.
+struct Suspect {
+  impl::Subject subject;
+  std::optional<SubjectFile> file = {};
+};
+
 /// The one subject of the files, or that which was named.
-impl::Subject configured(const ExplainOptions& options) {
-  std::vector<impl::Subject> subjects;
+Suspect configured(const ExplainOptions& options) {
+  std::vector<Suspect> suspects;
+  std::vector<std::string> names;
   for (const std::string& path : options.configs) {
-    for (impl::Subject& subject : subjects_of(read_subject_file(path))) {
-      subjects.push_back(std::move(subject));
+    const SubjectFile file = read_subject_file(path);
+    for (impl::Subject& subject : subjects_of(file)) {
+      names.push_back(subject.name);
+      suspects.push_back({std::move(subject), file});
     }
   }
-  std::vector<std::string> names;
-  for (const impl::Subject& subject : subjects) {
-    if (subject.name == options.implementation || subjects.size() == 1) return subject;
-    names.push_back(subject.name);
+  const std::string& named = options.implementation;
+  for (Suspect& suspect : suspects) {
+    if (named.empty() ? suspects.size() == 1 : suspect.subject.name == named) return suspect;
   }
-  if (options.implementation.empty()) {
-    throw InputError(
-        fmt::format("say which function it was: --impl {}", fmt::join(names, " or --impl ")));
-  }
-  throw InputError(unknown_name("subject", options.implementation, names));
+  if (!named.empty()) throw InputError(unknown_name("subject", named, names));
+  throw InputError(
+      fmt::format("say which function it was: --impl {}", fmt::join(names, " or --impl ")));
 }
 
-impl::Subject subject_of(const ExplainOptions& options) {
+Suspect suspect_of(const ExplainOptions& options) {
   if (!options.configs.empty()) return configured(options);
   const std::size_t colon = options.function.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == options.function.size()) {
@@ -67,10 +73,10 @@ impl::Subject subject_of(const ExplainOptions& options) {
   impl::Subject subject;
   subject.name = options.function.substr(colon + 1);
   subject.entry = (options.function.starts_with("py:") ? "" : "py:") + options.function;
-  subject.interpreter = options.interpreter;
-  subject.device = options.device;
+  if (!options.interpreter.empty()) subject.interpreter = options.interpreter;
+  if (!options.device.empty()) subject.device = options.device;
   subject.folder = std::filesystem::current_path();
-  return subject;
+  return {std::move(subject)};
 }
 
 std::string versions_text(const impl::Greeting& greeting) {
@@ -169,8 +175,8 @@ void print(const Dump& dump, const Judgement& judgement, const std::string& here
   print_line("here", here);
   if (judgement.word == Word::not_reproduced) {
     print_line("next",
-               "the same --device and versions as there; or watch(rows=\"all\"), if another "
-               "row had a part in it");
+               "the same device and versions as there; or watch(rows=\"all\"), if another row "
+               "had a part in it");
   }
 }
 
@@ -191,19 +197,32 @@ Judgement judged(const Dump& dump, const impl::Subject& subject, std::string& he
 }
 
 /// What is finite may be wrong: where the loss is one of the catalog, and its trainer known.
-std::optional<Judgement> wrong(const ExplainOptions& options, const impl::Subject& subject) {
-  for (const std::string& path : options.configs) {
-    for (const auto& brought : bring(read_subject_file(path), {subject.name})) {
-      const auto find = [](std::string_view loss) { return reference::find_signature(loss); };
-      return judge_by_formula(*brought, corpora::read_case_file(options.file, find));
-    }
+std::optional<Judgement> wrong(const Suspect& suspect, const std::string& file) {
+  const auto brought = bring(suspect.file.value(), {suspect.subject.name});
+  const auto find = [](std::string_view loss) { return reference::find_signature(loss); };
+  return judge_by_formula(*brought.at(0), corpora::read_case_file(file, find));
+}
+
+/// What a lossgate.toml says of its subjects is said of a function by flags, and the other way
+/// round.
+void check_flags(const ExplainOptions& options) {
+  if (options.configs.empty()) {
+    if (!options.implementation.empty()) throw InputError("--impl names a subject of --config");
+    return;
   }
-  return std::nullopt;
+  const std::pair<const char*, const std::string&> of_functions[] = {
+      {"--fn", options.function}, {"--python", options.interpreter}, {"--device", options.device}};
+  for (const auto& [flag, given] : of_functions) {
+    if (given.empty()) continue;
+    throw InputError(
+        fmt::format("{} goes without --config, whose subjects say it themselves", flag));
+  }
 }
 
 }  // namespace
 
 int run_explain(const ExplainOptions& options) {
+  check_flags(options);
   const Dump dump = read_dump(options.file);
   const bool asked = !options.function.empty() || !options.configs.empty();
   const bool finite = observed_finite(dump);
@@ -215,11 +234,11 @@ int run_explain(const ExplainOptions& options) {
   Judgement judgement;
   std::string here;
   if (asked && !finite) {
-    judgement = judged(dump, subject_of(options), here);
+    judgement = judged(dump, suspect_of(options).subject, here);
   } else {
     judgement = judge(dump, nullptr);
     if (!options.configs.empty() && !dump.loss.empty()) {
-      judgement = wrong(options, subject_of(options)).value_or(judgement);
+      judgement = wrong(suspect_of(options), options.file).value_or(judgement);
     }
   }
   print(dump, judgement, here);

@@ -8,9 +8,9 @@ namespace lossgate::ci {
 
 struct ExplainOptions {
   std::string file;
-  std::string function;                 ///< FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION
-  std::string interpreter = "python3";  ///< that has torch
-  std::string device = "cpu";
+  std::string function;              ///< FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION
+  std::string interpreter;           ///< that has torch, for the function; empty: python3
+  std::string device;                ///< for the function; empty: cpu
   std::vector<std::string> configs;  ///< lossgate.toml files, in place of a function
   std::string implementation;        ///< one of their subjects
 };

@@ -95,6 +95,20 @@ def test_a_mended_loss_does_not_do_it_again(folder):
     assert said.splitlines()[0] == "not reproduced on this device" and "here      cpu" in said
 
 
+def test_of_several_files_each_subject_can_be_named(folder):
+    path = dump(folder, "mean_of_means")
+    tables = (folder / "lossgate.toml").read_text().split("[[subject]]")[1:]
+    for name, has in (("first.toml", False), ("second.toml", True)):
+        own = [table for table in tables if ("mean_of_means" in table) == has]
+        (folder / name).write_text("".join("[[subject]]" + table for table in own))
+    assert "guilty" in explain(folder, path, "--config", "first.toml,second.toml", "--impl", "mean_of_means", status=1)
+    said = explain(folder, path, "--config", "second.toml", "--impl", "mean_of_mean", status=2)
+    assert "did you mean 'mean_of_means'" in said
+    for words in (("--device", "cuda"), ("--python", sys.executable), ("--fn", "founding.py:mean_of_means")):
+        assert words[0] in explain(folder, path, "--config", "second.toml", *words, status=2)
+    assert "--impl" in explain(folder, path, "--impl", "mean_of_means", status=2)
+
+
 def test_what_cannot_be_asked_is_said_in_one_line(folder):
     path = dump(folder, "unclamped_exp")
     assert "say which function it was: --fn FILE.py:FUNCTION" in explain(folder, path, status=2)

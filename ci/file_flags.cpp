@@ -43,8 +43,8 @@ void add_explain(CLI::App& verb, FileFlags& flags) {
   verb.add_option("file", explain.file, "What watch.py wrote")->required();
   verb.add_option("--fn", explain.function,
                   "The loss: FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION");
-  verb.add_option("--python", explain.interpreter, "An interpreter that has torch");
-  verb.add_option("--device", explain.device, "Where to run it, such as cuda; cpu unless said");
+  verb.add_option("--python", explain.interpreter, "An interpreter that has torch, for --fn");
+  verb.add_option("--device", explain.device, "Where to run --fn, such as cuda; cpu unless said");
   add_configs(verb, explain.configs);
   verb.get_option("--config")->description("The lossgate.toml that has the loss, in place of --fn");
   verb.add_option("--impl", explain.implementation, "Its subject, where there are several")
