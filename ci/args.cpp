@@ -157,14 +157,41 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   verb("library-worker", "", impl::serve_library)->group("");
 }
 
-/// "ci/profiles/gate.args:3: " where the message speaks of a word from there.
-std::string origin_of(const std::vector<Word>& words, const std::string& message) {
-  for (const Word& word : words) {
-    if (!word.origin.empty() && message.find(word.text) != std::string::npos) {
-      return word.origin + ": ";
+/// Whether the message has the word, and not only within another.
+bool speaks_of(std::string_view message, std::string_view word) {
+  constexpr std::string_view kBefore = " '(", kAfter = " '),;:";
+  for (auto at = message.find(word); at != message.npos; at = message.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || kBefore.find(message[at - 1]) != kBefore.npos;
+    const bool ends = end == message.size() || kAfter.find(message[end]) != kAfter.npos;
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+/// "ci/profiles/gate.args:3: " where the message speaks of a word from there: of a flag, which
+/// counts as it was said last, or else of what is no flag's number.
+std::string origin_of(const std::vector<Word>& words, std::string_view message) {
+  const auto told = [](const Word& word) { return word.origin.empty() ? "" : word.origin + ": "; };
+  for (const bool flags : {true, false}) {
+    for (auto word = words.rbegin(); word != words.rend(); ++word) {
+      const std::string_view text = word->text;
+      const bool number = text.find_first_not_of("0123456789.") == text.npos;
+      if (text.starts_with("--") != flags || number) continue;
+      if (speaks_of(message, flags ? text.substr(0, text.find('=')) : text)) return told(*word);
     }
   }
   return "";
+}
+
+/// A verb that is misspelt is told those that there are; processes of our own are in no group.
+void check_verb(const CLI::App& app, const Word& word) {
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) {
+    if (verb->get_name() == word.text) return;
+    if (!verb->get_group().empty()) verbs.push_back(verb->get_name());
+  }
+  throw InputError(word.origin + unknown_name("command", word.text, verbs));
 }
 
 int parse_and_run(const std::vector<Word>& words) {
@@ -174,16 +201,7 @@ int parse_and_run(const std::vector<Word>& words) {
       "Finds the inputs on which a loss and its gradient stop meaning what the formula says",
       "lossgate");
   describe_command(app, flags, chosen);
-  if (!words.empty() && !words[0].text.starts_with("-")) {
-    std::vector<std::string> verbs = {
-        "gate",     "fuzz",   "merge",    "replay",      "minimise",      "share",
-        "explain",  "list",   "describe", "identify",    "check",         "init",
-        "baseline", "report", "worker",   "fuzz-worker", "library-worker"};
-    if (std::ranges::find(verbs, words[0].text) == verbs.end()) {
-      verbs.resize(verbs.size() - 3);
-      throw InputError(words[0].origin + unknown_name("command", words[0].text, verbs));
-    }
-  }
+  if (!words.empty() && !words[0].text.starts_with("-")) check_verb(app, words[0]);
   std::vector<std::string> reversed;
   for (auto word = words.rbegin(); word != words.rend(); ++word) reversed.push_back(word->text);
   try {

@@ -95,6 +95,13 @@ usage() {
   echo '--cases 4
 --sede 3' >flags.args
   expect 2 'flags.args:2: .*--sede' gate @flags.args
+  # Blamed is the word that the message speaks of, not one that it holds, nor one said over.
+  printf '%s\n' '--cases 7' '--jobs 7000' >flags.args
+  expect 2 'lossgate: flags.args:2: --jobs: ' gate @flags.args
+  printf '%s\n' '--cases 7000' '--jobs 1' >flags.args
+  expect 2 'lossgate: --jobs: .* 7000 ' gate @flags.args --jobs=7000
+  echo '= 1' >broken.toml
+  expect 2 'lossgate: broken.toml:1:1: ' gate @flags.args --config broken.toml
   expect 2 'nothere.args.*expected' gate @nothere.args
   expect 2 'expected a file, found a directory' gate @empty
   echo 'a | b | c' >waivers.txt
