@@ -4,25 +4,24 @@
 #include <algorithm>
 #include <utility>
 
+#include "ci/errors.h"
+#include "corpora/format_error.h"
+#include "corpora/text_codec.h"
 #include "fuzz/long_case.h"
 #include "impl/catalog.h"
 
 namespace lossgate::ci {
-namespace {
 
-const impl::Implementation* twin_of(const impl::Implementation& faulty) {
-  for (const impl::Implementation& other : impl::catalog()) {
-    if (other.loss == faulty.loss && other.name == faulty.fault->twin) return &other;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
-corpora::Lookup lookup_of(const Arm& arm) {
-  return [&arm](std::string_view loss) {
-    return loss == arm.loss->signature.id ? &arm.loss->signature : nullptr;
+Case decode_case(const Arm& arm, const std::string& text) {
+  const LossSignature& signature = arm.loss->signature;
+  const auto lookup = [&](std::string_view loss) {
+    return loss == signature.id ? &signature : nullptr;
   };
+  try {
+    return corpora::decode(text, "a worker's case", lookup);
+  } catch (const corpora::FormatError& error) {
+    throw MachineError(error.what());
+  }
 }
 
 PlannedCase planned_for(const Arm& arm, Case c) {
@@ -61,7 +60,7 @@ std::vector<Arm> arms_of(const Plan& plan) {
       arm.dtypes = brought->dtypes;
     }
     if (!arm.only) arm.dtypes = dtypes_of(arm.loss->signature);
-    if (declared->fault) arm.twin = twin_of(*declared);
+    if (declared->fault) arm.twin = impl::twin_of(*declared);
     std::erase_if(arm.dtypes, [&](Dtype dtype) { return !plan.selection().has(dtype); });
     if (!arm.dtypes.empty()) arms.push_back(std::move(arm));
   }

@@ -8,7 +8,6 @@
 
 #include "ci/budget.h"
 #include "ci/plan.h"
-#include "corpora/text_codec.h"
 
 namespace lossgate::ci {
 
@@ -23,8 +22,8 @@ struct Arm {
   std::string name() const { return loss->signature.id + "/" + declared->name; }  ///< unique
 };
 
-/// Finds the signature of its loss, and no other.
-corpora::Lookup lookup_of(const Arm& arm);
+/// A case of its loss that a worker wrote. Throws MachineError.
+Case decode_case(const Arm& arm, const std::string& text);
 
 /// A case of a campaign, which asks the arm about it.
 PlannedCase planned_for(const Arm& arm, Case c);

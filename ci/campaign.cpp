@@ -2,7 +2,6 @@
 #include "ci/campaign.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,14 +10,12 @@
 #include "ci/protocol.h"
 #include "ci/resident.h"
 #include "fuzz/hash.h"
-#include "report/record_file.h"
 
 namespace lossgate::ci {
 namespace {
 
-constexpr int kMostFailedStarts = 3;
-constexpr double kSecondsToLoad = 300.0;  ///< an interpreter and all that it imports
 constexpr auto kSaveEvery = std::chrono::seconds(1);
+constexpr auto kTick = std::chrono::milliseconds(100);
 
 /// A stretch of time is long beside what it takes to start a process.
 constexpr double kLeastStretch = 1.0, kStretchPerStart = 5.0;
@@ -77,15 +74,23 @@ Campaign::~Campaign() = default;
 void Campaign::run(const std::atomic<bool>& interrupted) {
   start_ = saved_ = Clock::now();
   for (int i = 0; i < options_.workers; ++i) workers_.push_back(std::make_unique<Worker>());
+  try {
+    search(interrupted);
+  } catch (const MachineError& error) {
+    record_.troubles.emplace_back(error.what());
+  }
+  for (auto& worker : workers_) settle(*worker);
+  save();
+  workers_.clear();
+}
+
+void Campaign::search(const std::atomic<bool>& interrupted) {
   while (!interrupted && !(options_.first && found_) && !options_.budget.spent(seconds(), cases_)) {
     for (auto& worker : workers_) look_after(*worker);
     wait();
     if (Clock::now() - saved_ >= kSaveEvery) save();
     if (on_tick) on_tick(*this);
   }
-  for (auto& worker : workers_) settle(*worker);
-  save();
-  workers_.clear();
 }
 
 double Campaign::seconds() const { return seconds_before_ + since(start_); }
@@ -173,18 +178,9 @@ void Campaign::settle(Worker& worker) {
 }
 
 void Campaign::wait() {
-  std::vector<pollfd> watched;
-  std::vector<Worker*> owners;
-  for (auto& worker : workers_) {
-    if (!worker->child) continue;
-    watched.push_back({.fd = worker->child->descriptor(), .events = POLLIN, .revents = 0});
-    owners.push_back(worker.get());
-  }
-  constexpr int kMilliseconds = 100;
-  if (::poll(watched.data(), watched.size(), kMilliseconds) <= 0) return;
-  for (std::size_t i = 0; i < watched.size(); ++i) {
-    if (watched[i].revents != 0) listen(*owners[i]);
-  }
+  std::vector<Child*> children;
+  for (const auto& worker : workers_) children.push_back(worker->child.get());
+  for (const std::size_t i : speaking(children, kTick)) listen(*workers_[i]);
 }
 
 void Campaign::listen(Worker& worker) {
@@ -201,12 +197,12 @@ void Campaign::hear(Worker& worker, const std::string& line) {
   const std::string_view text = line;
   if (text == "ready") {
     worker.ready = true;
-    failed_starts_ = 0;
+    failed_starts_.worked();
     worker.seconds_to_start = since(worker.started);
     worker.stretch = std::max(kLeastStretch, kStretchPerStart * worker.seconds_to_start);
     worker.stretch_began = Clock::now();
   } else if (text.starts_with("part ")) {
-    take_part(worker, report::from_json(text.substr(5), "a worker's answer"));
+    take_part(worker, decode_record(text.substr(5)));
   } else if (text == "spent") {
     settle(worker);
     worker.child.reset();
@@ -251,7 +247,7 @@ bool Campaign::is_news(const report::RecordedFinding& finding) {
 
 void Campaign::take_kept(Worker& worker, const Kept& kept) {
   const Arm& arm = arms_[worker.arm];
-  const Case c = corpora::decode(kept.text, "a kept case", lookup_of(arm));
+  const Case c = decode_case(arm, kept.text);
   seen_[worker.arm].insert(kept.features.begin(), kept.features.end());
   folder_.keep(c, arm.loss->signature, arm.name(), kept.features);
   worker.found += 1.0;
@@ -262,14 +258,12 @@ void Campaign::take_kept(Worker& worker, const Kept& kept) {
 void Campaign::failed(Worker& worker, const std::string& property, const std::string& cause) {
   worker.child.reset();
   if (!worker.under_way.asking()) {
-    if (++failed_starts_ < kMostFailedStarts) return;
-    throw MachineError("workers end before they ask anything: " + cause);
+    return failed_starts_.failed(cause);
   }
   const Arm& arm = arms_[worker.arm];
-  const PlannedCase planned =
-      worker.long_case ? long_case(plan_, arm, *worker.long_case).value()
-                       : planned_for(arm, corpora::decode(worker.under_way.text(),
-                                                          "the case under way", lookup_of(arm)));
+  const PlannedCase planned = worker.long_case
+                                  ? long_case(plan_, arm, *worker.long_case).value()
+                                  : planned_for(arm, decode_case(arm, worker.under_way.text()));
   report::RunRecord part;
   part.cases_run = 1;
   add_failure(part, planned, cases_, *arm.declared, property, cause);

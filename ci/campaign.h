@@ -45,7 +45,8 @@ class Campaign {
   std::function<void(const report::RecordedFinding&)> on_finding;
   std::function<void(const Campaign&)> on_tick;
 
-  void run(const std::atomic<bool>& interrupted);  ///< throws MachineError
+  /// What ends it early, on the machine's side, is among the record's troubles.
+  void run(const std::atomic<bool>& interrupted);
 
   double seconds() const;  ///< by the clock on the wall, before an interruption as well
   std::int64_t cases() const { return cases_; }
@@ -56,6 +57,7 @@ class Campaign {
   struct Worker;
   using Clock = std::chrono::steady_clock;
 
+  void search(const std::atomic<bool>& interrupted);
   void start(Worker& worker, std::size_t arm);
   void listen(Worker& worker);
   void hear(Worker& worker, const std::string& line);
@@ -83,7 +85,7 @@ class Campaign {
   fuzz::Schedule schedule_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::int64_t cases_ = 0, kept_ = 0, starts_ = 0;
-  int failed_starts_ = 0;
+  FailedStarts failed_starts_;
   bool found_ = false;
   double seconds_before_ = 0.0;
   Clock::time_point start_ = Clock::now(), saved_ = start_;

@@ -2,6 +2,7 @@
 #include "ci/child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -141,6 +142,25 @@ std::string Child::end() {
   if (WIFEXITED(status)) return "exited with status " + std::to_string(WEXITSTATUS(status));
   return "killed by signal " + std::to_string(WTERMSIG(status)) + " (" +
          ::strsignal(WTERMSIG(status)) + ")";
+}
+
+std::vector<std::size_t> speaking(std::span<Child* const> children,
+                                  std::chrono::milliseconds patience) {
+  std::vector<pollfd> watched;
+  for (const Child* child : children) {
+    watched.push_back({.fd = child ? child->descriptor() : -1, .events = POLLIN, .revents = 0});
+  }
+  std::vector<std::size_t> heard;
+  if (::poll(watched.data(), watched.size(), static_cast<int>(patience.count())) <= 0) return heard;
+  for (std::size_t i = 0; i < watched.size(); ++i) {
+    if (watched[i].revents != 0) heard.push_back(i);
+  }
+  return heard;
+}
+
+void FailedStarts::failed(const std::string& how) {
+  constexpr int kMost = 3;
+  if (++count_ >= kMost) throw MachineError("workers end before they ask anything: " + how);
 }
 
 }  // namespace lossgate::ci

@@ -3,9 +3,13 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lossgate::ci {
 
@@ -39,6 +43,24 @@ class Child {
   int requests_ = -1, replies_ = -1;
   std::string arrived_;
   std::size_t taken_ = 0;
+};
+
+/// Which of the children have said something, or ended: their indices. Waits so long for one that
+/// does. Null is a child that says nothing.
+std::vector<std::size_t> speaking(std::span<Child* const> children,
+                                  std::chrono::milliseconds patience);
+
+/// What a process may take to load an interpreter and all that it imports, in seconds.
+inline constexpr double kSecondsToLoad = 300.0;
+
+/// Counts processes that end before they have done anything.
+class FailedStarts {
+ public:
+  void worked() { count_ = 0; }
+  void failed(const std::string& how);  ///< throws MachineError at the third in a row
+
+ private:
+  int count_ = 0;
 };
 
 }  // namespace lossgate::ci

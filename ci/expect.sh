@@ -19,6 +19,15 @@ expect() {
   fi
 }
 
+# FILE PATTERN: until a process that runs beside this one has written that, a minute at most.
+await() {
+  local tries=0
+  until grep -Eqs -- "$2" "$1"; do
+    ((tries++ < 600)) || { fail "'$2' is not written to $1: $(tail -n 5 "$1")"; return; }
+    sleep 0.1
+  done
+}
+
 # Every process that the commands of this test started, at whatever remove, is gone. The tests beside this one have
 # workers too, so theirs are told apart by the environment; a signal takes its time, so a dying one has two seconds.
 expect_no_orphan() {

@@ -36,7 +36,8 @@ void take_up(report::RunRecord& record, const CampaignFolder& folder) {
   std::set<std::string> known;
   if (fs::exists(file)) {
     try {
-      const report::RunRecord earlier = report::read_record(file);
+      report::RunRecord earlier = report::read_record(file);
+      earlier.troubles.clear();  // what failed then is tried again
       for (const auto& finding : earlier.findings) known.insert(finding.fingerprint);
       merge(record, earlier);
     } catch (const report::RecordError& error) {
@@ -117,7 +118,7 @@ class Teller {
 
   const Budget& budget_;
   const CampaignFolder& folder_;
-  LiveLine line_;
+  LiveLine line_{std::chrono::minutes(1)};
   std::int64_t findings_ = 0, cases_before_ = 0;
   double seconds_before_ = 0.0;
   bool full_ = false;
@@ -128,9 +129,7 @@ report::RunRecord ended(report::RunRecord record, const Campaign& campaign,
                         const FuzzOptions& options) {
   record.seconds = campaign.seconds();
   record.cases_run = record.cases_planned = campaign.cases();
-  put_in_order(record);
-  group_by_fault(record);
-  count_relaxed(record);
+  close_record(record);
   Policy policy;
   policy.fail_on = options.campaign.fail_on;
   policy.today = today();

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ci/decoded_line.h"
+#include "ci/errors.h"
+#include "report/record_file.h"
 
 namespace lossgate::ci {
 namespace {
@@ -85,6 +87,14 @@ Task decode_task(std::string_view line) {
     json.at("skips").get_to(task.skips);
     return task;
   });
+}
+
+report::RunRecord decode_record(std::string_view json) {
+  try {
+    return report::from_json(json, "a worker's answer");
+  } catch (const report::RecordError& error) {
+    throw MachineError(error.what());
+  }
 }
 
 }  // namespace lossgate::ci

@@ -21,4 +21,7 @@ PlanOptions decode_plan(std::string_view line);  ///< throws MachineError
 std::string encode(const Task& task);
 Task decode_task(std::string_view line);  ///< throws MachineError
 
+/// Of a worker's answer.
+report::RunRecord decode_record(std::string_view json);  ///< throws MachineError
+
 }  // namespace lossgate::ci

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ci/errors.h"
+
 namespace lossgate::ci {
 namespace {
 
@@ -17,6 +19,12 @@ TEST(Protocol, ReadsBackPlanAndTask) {
   EXPECT_EQ(encode(decode_plan(line)), line);
   const Task task{.begin = 3, .end = 9, .loss = "grpo", .variant = "x", .skips = {{4, "y"}}};
   EXPECT_EQ(encode(decode_task(encode(task))), encode(task));
+}
+
+// A worker that answers nonsense is the harness' failure, not a mistake in what was asked.
+TEST(Protocol, ARecordThatIsNoneIsTheMachinesFailure) {
+  EXPECT_THROW(decode_record(R"({"format_version": "three"})"), MachineError);
+  EXPECT_THROW(decode_record("not json"), MachineError);
 }
 
 }  // namespace

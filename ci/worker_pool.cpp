@@ -2,7 +2,6 @@
 #include "ci/worker_pool.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <charconv>
 #include <chrono>
@@ -13,7 +12,6 @@
 #include "ci/child.h"
 #include "ci/errors.h"
 #include "ci/protocol.h"
-#include "report/record_file.h"
 
 namespace lossgate::ci {
 namespace {
@@ -22,8 +20,8 @@ using Clock = std::chrono::steady_clock;
 
 /// A task in which more calls crash or hang than this is given up, and the run is not whole.
 constexpr std::size_t kMostSkips = 64;
-constexpr int kMostFailedStarts = 3;
-constexpr double kSecondsToLoad = 300.0;
+
+constexpr auto kTick = std::chrono::milliseconds(200);
 
 struct Worker {
   std::unique_ptr<Child> child;
@@ -60,22 +58,18 @@ class Pool {
     while (!interrupted && give_work()) {
       wait();
       for (Worker& worker : workers_) {
-        if (worker.task && Clock::now() - worker.since > patience()) hung(worker);
+        const std::chrono::duration<double> silent = Clock::now() - worker.since;
+        if (worker.task && silent.count() > patience()) hung(worker);
       }
       tick_(nullptr);
     }
   }
 
  private:
-  static std::chrono::duration<double> seconds(double count) {
-    return std::chrono::duration<double>(count);
-  }
-
-  /// A worker may first have to load an interpreter and all that it imports; how long a brought
-  /// subject may take for a call is the subject's own limit.
-  std::chrono::duration<double> patience() const {
+  /// In seconds. How long a brought subject may take for a call is the subject's own limit.
+  double patience() const {
     const bool loads = !plan_.selection().brought.empty();
-    return seconds(loads ? std::max(options_.timeout_s, kSecondsToLoad) : options_.timeout_s);
+    return loads ? std::max(options_.timeout_s, kSecondsToLoad) : options_.timeout_s;
   }
 
   /// False when everything is done.
@@ -101,18 +95,9 @@ class Pool {
   }
 
   void wait() {
-    std::vector<pollfd> watched;
-    std::vector<Worker*> owners;
-    for (Worker& worker : workers_) {
-      if (!worker.child) continue;
-      watched.push_back({.fd = worker.child->descriptor(), .events = POLLIN, .revents = 0});
-      owners.push_back(&worker);
-    }
-    constexpr int kMilliseconds = 200;
-    if (::poll(watched.data(), watched.size(), kMilliseconds) <= 0) return;
-    for (std::size_t i = 0; i < watched.size(); ++i) {
-      if (watched[i].revents != 0) listen(*owners[i]);
-    }
+    std::vector<Child*> children;
+    for (const Worker& worker : workers_) children.push_back(worker.child.get());
+    for (const std::size_t i : speaking(children, kTick)) listen(workers_[i]);
   }
 
   void listen(Worker& worker) {
@@ -131,9 +116,9 @@ class Pool {
       worker.implementation = text.substr(blank + 1);
       return;
     }
-    failed_starts_ = 0;
+    failed_starts_.worked();
     if (text.starts_with("done ")) {
-      collect_(report::from_json(text.substr(5), "a worker's answer"));
+      collect_(decode_record(text.substr(5)));
     } else {
       collect_(trouble(fmt::format("{}: {}", task_name(*worker.task), text)));
     }
@@ -150,16 +135,14 @@ class Pool {
   void hung(Worker& worker) {
     worker.child->end();
     worker.child.reset();
-    retry(worker, "does_not_hang", fmt::format("no answer within {} s", options_.timeout_s));
+    retry(worker, "does_not_hang", fmt::format("no answer within {} s", patience()));
   }
 
   /// Enters what happened and puts the task back without the call in which it happened.
   void retry(Worker& worker, const std::string& property, const std::string& cause) {
     Task task = *std::exchange(worker.task, std::nullopt);
     if (worker.ordinal < 0) {
-      if (++failed_starts_ >= kMostFailedStarts) {
-        throw MachineError("workers end before they call anything: " + cause);
-      }
+      failed_starts_.failed(cause);
     } else {
       task.skips.emplace_back(worker.ordinal, worker.implementation);
       if (task.variant.empty()) {
@@ -185,7 +168,7 @@ class Pool {
   const Collect& collect_;
   const Tick& tick_;
   std::vector<Worker> workers_;
-  int failed_starts_ = 0;
+  FailedStarts failed_starts_;
 };
 
 }  // namespace
