@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "properties/agreement.h"
+#include "properties/causes.h"
 
 namespace lossgate::properties {
 namespace {
@@ -64,11 +65,12 @@ bool hangs_on_formula(const Property& property, const Violation& violation) {
 void name_another_formula(Finding& finding, Reduction reduction) {
   finding.violation.cause = "another formula";
   // Which other one is what the experiments say.
-  if (!finding.diagnosis.because.empty() && finding.diagnosis.cause != finding.violation.cause) {
-    finding.diagnosis.because = finding.diagnosis.cause + ", " + finding.diagnosis.because;
+  const Cause* named = find_cause(finding.diagnosis.cause);
+  if (finding.diagnosis.because.empty() || !named || named->symptom) {
+    finding.diagnosis.cause = finding.violation.cause;
   }
-  finding.diagnosis.cause = finding.violation.cause;
-  finding.violation.detail = "ordinary data show it too, in the widest format that it takes";
+  finding.violation.detail =
+      "another formula than is declared, on ordinary data too, in the widest format that it takes";
   finding.fingerprint = finding.loss + "|" + std::string(name(reduction)) + "|" +
                         finding.implementation + "|" + finding.property + "|" +
                         finding.violation.cause + "|";

@@ -121,19 +121,21 @@ TEST(RuleE7, ItsDisagreementsHaveOneName) {
   EXPECT_EQ(loss.fingerprint, gradient.fingerprint);
 }
 
-TEST(RuleE7, WhichOtherOneItIsStandsBesideTheName) {
-  Finding finding;
-  finding.property = "reference_agreement";
-  finding.diagnosis = {.cause = "dead signal", .confidence = 0.9, .because = "it is 0 throughout"};
-  name_another_formula(finding, Reduction::token_mean);
-  EXPECT_EQ(finding.diagnosis.cause, "another formula");
-  EXPECT_EQ(finding.diagnosis.because, "dead signal, it is 0 throughout");
-  finding.diagnosis.because = "a factor of 2";
-  name_another_formula(finding, Reduction::token_mean);
-  EXPECT_EQ(finding.diagnosis.because, "a factor of 2") << "of the name that it has";
-  finding.diagnosis = {.cause = "dead signal", .confidence = 0.5, .because = ""};
-  name_another_formula(finding, Reduction::token_mean);
-  EXPECT_EQ(finding.diagnosis.because, "") << "no experiment spoke";
+TEST(RuleE7, WhichOtherOneItIsIsWhatAnExperimentSays) {
+  const auto cause = [](const Diagnosis& diagnosis) {
+    Finding finding;
+    finding.property = "reference_agreement";
+    finding.diagnosis = diagnosis;
+    name_another_formula(finding, Reduction::token_mean);
+    EXPECT_EQ(finding.violation.cause, "another formula") << "which its fingerprint has";
+    EXPECT_EQ(finding.diagnosis.because, diagnosis.because);
+    return finding.diagnosis.cause;
+  };
+  EXPECT_EQ(cause({"dead signal", 0.9, "it is 0 throughout"}), "dead signal");
+  EXPECT_EQ(cause({"dead signal", 0.5, ""}), "another formula") << "no experiment spoke";
+  EXPECT_EQ(cause({"disagrees with the formula", 0.5, "it is as wrong elsewhere"}),
+            "another formula")
+      << "which says more";
 }
 
 }  // namespace
