@@ -63,14 +63,18 @@ const std::vector<Cause>& causes() {
       {"scaled twice", "A count divides the terms twice.",
        "normalise once; scale a copy, as an in-place normalisation runs twice"},
       {"mean of means",
-       "Each micro-batch, rank or buffer is divided by its own count, and the means are put "
+       "Each micro-batch, rank, chunk or buffer is divided by its own count, and the means are put "
        "together.",
-       "divide by the whole step's token count and sum over micro-batches and ranks"},
+       "divide by the whole step's token count and sum over chunks, micro-batches and ranks"},
       {"rank average",
        "The average that the all-reduce takes over ranks is not undone, or is twice.",
        "multiply by the number of ranks once, or all-reduce sums"},
       {"remainder dropped", "Sequences that do not fill a micro-batch are lost.",
        "deal out all sequences; the last micro-batch may be smaller"},
+      {"off by one position",
+       "A token is read beside its place, or one at an end of its sequence has no part.",
+       "shift logits, labels and mask against each other once, in one place; let ranges end where "
+       "the sequence does"},
       {"pairing by position", "A sequence gets what belongs to another one.",
        "look rows up by their own data, never by their place in the batch"},
 

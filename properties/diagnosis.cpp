@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "properties/diagnosis.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "properties/causes.h"
 #include "properties/probes.h"
+#include "properties/transforms.h"
 #include "reference/spec/formats.h"
 
 namespace lossgate::properties {
@@ -61,6 +64,10 @@ constexpr std::initializer_list<Symptom> kAnyNumber = {Symptom::miscounted, Symp
                                                        Symptom::laundered, Symptom::not_finite};
 constexpr std::initializer_list<Symptom> kWrongNumber = {Symptom::not_finite, Symptom::differs};
 
+/// Where a property supposes a cause for what it saw, which any wrong number may have.
+constexpr Symptom kSupposed[] = {Symptom::miscounted, Symptom::laundered, Symptom::permuted,
+                                 Symptom::not_finite};
+
 struct Probe {
   std::initializer_list<Symptom> symptoms;  ///< none: whatever was seen
   Opinion (*ask)(Suspect&);
@@ -76,6 +83,9 @@ const Probe kProbes[] = {
     {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
     {{Symptom::miscounted, Symptom::differs}, probe_upstream},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted}, probe_rows},
+    {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::laundered,
+      Symptom::not_finite},
+     probe_positions},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs}, probe_masked_terms},
     {{Symptom::behind_mask, Symptom::not_finite}, probe_behind_mask},
     {kAnyNumber, probe_sign},
@@ -144,6 +154,11 @@ const std::optional<Reading>& Suspect::plain() {
   auto c = plain_case();
   if (!c) return *plain_ = as_given();
   reading = read(c);
+  // Of both halves of it as many tokens count.
+  if (is_right(reading) && c->shape[Axis::sequences] == 4) {
+    auto dealt = read(batch_of(signature(), *c, {0, 2, 1, 3}));
+    if (is_wrong(dealt) && dealt->finite()) reading = std::move(dealt);
+  }
   // Bounds that ordinary numbers keep.
   if (is_right(reading)) {
     auto far = read(plain_case({.spread = kBeyondBounds}));
@@ -184,7 +199,12 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
     if (opinion && opinion->confidence > best.confidence) best = std::move(*opinion);
     if (best.confidence >= kSure) break;
   }
-  return best;
+  const bool supposed = std::ranges::find(kSupposed, symptom) != std::end(kSupposed) &&
+                        !find_cause(best.cause)->symptom;
+  if (best.confidence > 0.0 || !supposed || !suspect.wrong_on_plain()) return best;
+  return {.cause = "disagrees with the formula",
+          .confidence = 0.5,
+          .because = "it disagrees on plain numbers, too, which no experiment explains"};
 }
 
 }  // namespace lossgate::properties

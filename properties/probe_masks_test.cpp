@@ -77,7 +77,7 @@ TEST(ProbeMaskedTerms, TakesAValueAtAMaskedPositionForNoGradient) {
   const auto filled = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     at_positions(c, false, [&](std::int64_t p) { output(result, "per_token").set(p, 0.25); });
   });
-  EXPECT_EQ(diagnosed(filled, ordinary_case("grpo")).because, "");
+  EXPECT_EQ(diagnosed(filled, ordinary_case("grpo")).cause, "disagrees with the formula");
 }
 
 TEST(ProbeMaskedTerms, TellsDataFromAnotherFillerWhereNoPlainCaseIsKnown) {

@@ -61,20 +61,29 @@ bool explains(const Hypothesis& hypothesis, const RowFactors& factors, const Bat
   });
 }
 
-/// Sequences of one factor are one group: does each have its own tokens' mean, and is their mean
-/// taken?
-bool is_mean_of_group_means(const RowFactors& factors, const BatchCounts& counts) {
-  std::vector<std::pair<RowFactor, double>> groups;  // with their tokens
-  for (const auto& [row, factor] : factors) {
-    auto known = std::ranges::find_if(
-        groups, [&](const auto& group) { return group.first.is(factor.value); });
-    if (known == groups.end()) known = groups.insert(groups.end(), {factor, 0.0});
-    known->second += counts.row_tokens[row];
+/// Whether these are the factors of so many groups, each of which has its own tokens' mean, and of
+/// whose means the mean is taken: all weights together are 1. Groups of as many tokens have one
+/// factor. `tokens_of` says how many tokens have the factor.
+bool is_mean_of_group_means(const RowFactors& factors, double tokens,
+                            const std::function<double(std::size_t)>& tokens_of) {
+  constexpr int kMostGroups = 16;
+  std::vector<std::pair<RowFactor, double>> kinds;  // with their tokens
+  for (const auto& [key, factor] : factors) {
+    auto known =
+        std::ranges::find_if(kinds, [&](const auto& kind) { return kind.first.is(factor.value); });
+    if (known == kinds.end()) known = kinds.insert(kinds.end(), {factor, 0.0});
+    known->second += tokens_of(key);
   }
-  const auto count = static_cast<double>(groups.size());
-  return std::ranges::all_of(groups, [&](const auto& group) {
-    return group.first.is(counts.tokens / (count * group.second));
-  });
+  for (int groups = 2; kinds.size() > 1 && groups <= kMostGroups; ++groups) {
+    double counted = 0.0;
+    const bool fit = std::ranges::all_of(kinds, [&](const auto& kind) {
+      const double whole = std::round(groups * kind.second * kind.first.value / tokens);
+      counted += whole;
+      return whole >= 1.0 && kind.first.is(tokens * whole / (groups * kind.second));
+    });
+    if (fit && counted == groups) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -84,14 +93,20 @@ Opinion probe_weights(Suspect& suspect) {
   if (!is_wrong(plain)) return std::nullopt;
   const RowFactors factors = row_factors(*plain);
   const auto unmoved = [](const auto& each) { return each.second.is(1.0); };
-  if (std::ranges::all_of(factors, unmoved)) return std::nullopt;
   const BatchCounts counts(plain->study());
+  if (factors.empty()) {
+    const auto one = [](std::size_t) { return 1.0; };
+    if (!is_mean_of_group_means(position_factors(*plain), counts.tokens, one)) return std::nullopt;
+    return Diagnosis{"mean of means", 0.9, "groups of tokens are averaged one by one"};
+  }
+  if (std::ranges::all_of(factors, unmoved)) return std::nullopt;
   for (const Hypothesis& hypothesis : hypotheses(plain->given().spec)) {
     if (explains(hypothesis, factors, counts)) {
       return Diagnosis{hypothesis.cause, 0.95, hypothesis.because};
     }
   }
-  if (is_mean_of_group_means(factors, counts)) {
+  const auto of_row = [&](std::size_t row) { return counts.row_tokens[row]; };
+  if (is_mean_of_group_means(factors, counts.tokens, of_row)) {
     return Diagnosis{"mean of means", 0.9, "groups of sequences are averaged one by one"};
   }
   return std::nullopt;

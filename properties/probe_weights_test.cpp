@@ -95,6 +95,58 @@ TEST(ProbeWeights, SeesThatGroupsOfSequencesAreAveragedOneByOne) {
             "mean of means");
 }
 
+TEST(ProbeWeights, SeesThatNeighboursAreAveragedThoughBothHalvesHaveAsManyTokens) {
+  const auto by_neighbours = [](const BatchCounts& n, std::size_t row) {
+    return n.tokens / (2.0 * (n.row_tokens[row] + n.row_tokens[row ^ 1U]));
+  };
+  expect_shown(weighted(Reduction::token_mean, by_neighbours, "cispo"),
+               asking(Reduction::token_mean, "cispo"), "mean of means",
+               "groups of sequences are averaged one by one");
+}
+
+/// A token mean whose tokens count so many times, by their column.
+impl::Implementation weighted_by_column(double (*factor)(const std::vector<double>& column_tokens,
+                                                         std::size_t column)) {
+  return answering("value_clip", nullptr, [factor](const Case& c, LossResult& result) {
+    if (c.spec.reduction != Reduction::token_mean) return;
+    const auto tokens = static_cast<std::size_t>(c.shape[Axis::tokens]);
+    std::vector<double> counts(tokens, 0.0);
+    double all = 0.0, loss = 0.0;
+    at_positions(c, true, [&](std::int64_t p) {
+      ++counts[static_cast<std::size_t>(p) % tokens];
+      ++all;
+    });
+    Tensor& gradient = output(result, "gradient.value");
+    at_positions(c, true, [&](std::int64_t p) {
+      const double times = factor(counts, static_cast<std::size_t>(p) % tokens);
+      loss += times * output(result, "per_token").at(p) / all;
+      gradient.set(p, times * gradient.at(p));
+    });
+    output(result, "loss").set(0, loss);
+  });
+}
+
+TEST(ProbeWeights, SeesThatGroupsOfTokensAreAveragedOneByOne) {
+  const auto by_pairs = [](const std::vector<double>& counts, std::size_t column) {
+    double all = 0.0, own = 0.0, groups = 0.0;
+    for (std::size_t t = 0; t < counts.size(); ++t) {
+      const double pair = counts[t] + (t % 2 == 0 && t + 1 < counts.size() ? counts[t + 1] : 0.0);
+      groups += t % 2 == 0 && pair > 0.0;
+      all += counts[t];
+      own += t / 2 == column / 2 ? counts[t] : 0.0;
+    }
+    return all / (groups * own);
+  };
+  Case c = asking(Reduction::token_mean, "value_clip");
+  c.spec.set("value_clip", None{});  // no clip hides a token's gradient
+  expect_shown(weighted_by_column(by_pairs), c, "mean of means",
+               "groups of tokens are averaged one by one");
+  const auto decaying = [](const std::vector<double>&, std::size_t column) {
+    return 1.5 - 0.25 * static_cast<double>(column);
+  };
+  EXPECT_EQ(diagnosed(weighted_by_column(decaying), c).cause, "disagrees with the formula");
+}
+
 TEST(RowFactors, AreAsSureAsTheEntriesThatShowThem) {
   const auto third = [](const BatchCounts&, std::size_t row) { return row == 1 ? 1.0 / 3 : 1.0; };
   const auto fake = weighted(Reduction::sum, third);

@@ -24,6 +24,7 @@ Opinion probe_weights(Suspect& suspect);
 Opinion probe_options(Suspect& suspect);
 Opinion probe_needed_options(Suspect& suspect);
 Opinion probe_rows(Suspect& suspect);
+Opinion probe_positions(Suspect& suspect);
 
 // An answer that differs, or is not finite, on edges alone.
 Opinion probe_dead_clamp(Suspect& suspect);

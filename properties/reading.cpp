@@ -82,11 +82,15 @@ bool Reading::forward_finite() const {
   });
 }
 
-bool Reading::answers(const Case& other, Of which) const {
+std::vector<ReadEntry> Reading::beside(const Case& other) const {
   CaseStudy study(*loss_, other);
-  if (study.refusal() || study.outputs().size() != outputs().size()) return false;
-  const auto entries = entries_of(study, arithmetic_, result_);
-  return std::ranges::none_of(entries, [&](const ReadEntry& e) {
+  if (study.refusal() || study.outputs().size() != outputs().size()) return {};
+  return entries_of(study, arithmetic_, result_);
+}
+
+bool Reading::answers(const Case& other, Of which) const {
+  const auto entries = beside(other);
+  return !entries.empty() && std::ranges::none_of(entries, [&](const ReadEntry& e) {
     const Of own = kind(e) == OutputKind::gradient ? Of::gradients : Of::values;
     return (which == Of::everything || which == own) && e.wrong();
   });

@@ -49,6 +49,9 @@ class Reading {
   /// accepted there.
   enum class Of { everything, values, gradients };
   bool answers(const Case& other, Of which = Of::everything) const;
+  /// The answer beside what the formula gives to that case; empty where they have no shape in
+  /// common.
+  std::vector<ReadEntry> beside(const Case& other) const;
   /// The same under another arithmetic.
   bool answers_under(const Arithmetic& arithmetic) const;
 

@@ -37,6 +37,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_needed_options", probe_needed_options},
     {"probe_options", probe_options},
     {"probe_repaired_value", probe_repaired_value},
+    {"probe_positions", probe_positions},
     {"probe_rounding", probe_rounding},
     {"probe_rows", probe_rows},
     {"probe_sign", probe_sign},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <string>
@@ -17,6 +18,33 @@ namespace {
 constexpr double kClear = 32.0;
 /// Quotients of counts differ by more.
 constexpr double kSame = 1.0 / 4096;
+
+/// The factor of each key: that of its clearest entry which speaks. Empty where the others are not
+/// the same multiple.
+RowFactors factors(const Reading& reading, const std::function<bool(const ReadEntry&)>& speaks,
+                   const std::function<std::int64_t(const Place&)>& key) {
+  RowFactors clearest;
+  const auto key_of = [&](const ReadEntry& entry) {
+    const OutputInfo& output = reading.outputs()[entry.output];
+    return static_cast<std::size_t>(key(place_of(reading.study(), output, entry.index)));
+  };
+  for (const ReadEntry& entry : reading.entries()) {
+    const double size = std::fabs(entry.expected);
+    if (!speaks(entry) || !(size > kClear * entry.accepted)) continue;
+    const RowFactor factor{entry.actual / entry.expected, 2.0 * entry.accepted / size};
+    RowFactor& known = clearest.try_emplace(key_of(entry), factor).first->second;
+    if (factor.error < known.error) known = factor;
+  }
+  for (const ReadEntry& entry : reading.entries()) {
+    if (!speaks(entry)) continue;
+    const auto factor = clearest.find(key_of(entry));
+    if (factor == clearest.end()) continue;
+    const double slack = entry.accepted * (2.0 + std::fabs(factor->second.value)) +
+                         (factor->second.error + kSame) * std::fabs(entry.expected);
+    if (!(std::fabs(entry.actual - factor->second.value * entry.expected) <= slack)) return {};
+  }
+  return clearest;
+}
 
 std::vector<std::int64_t> all_rows(const CaseStudy& study) {
   std::vector<std::int64_t> rows(
@@ -84,28 +112,9 @@ RowFactors row_factors(const Reading& reading) {
   for (const ReadEntry& entry : reading.entries()) {
     if (entry.wrong()) asked.insert(entry.output), rows |= by_row(entry);
   }
-  RowFactors clearest;
-  const auto row_of = [&](const ReadEntry& entry) {
-    const Place place = place_of(reading.study(), reading.outputs()[entry.output], entry.index);
-    return static_cast<std::size_t>(std::max<std::int64_t>(place.sequence, 0));
-  };
-  const auto speaks = [&](const ReadEntry& entry) {
-    return asked.contains(entry.output) && by_row(entry) == rows;
-  };
-  for (const ReadEntry& entry : reading.entries()) {
-    const double size = std::fabs(entry.expected);
-    if (!speaks(entry) || !(size > kClear * entry.accepted)) continue;
-    const RowFactor factor{entry.actual / entry.expected, 2.0 * entry.accepted / size};
-    RowFactor& known = clearest.try_emplace(row_of(entry), factor).first->second;
-    if (factor.error < known.error) known = factor;
-  }
-  for (const ReadEntry& entry : reading.entries()) {
-    const auto factor = clearest.find(row_of(entry));
-    if (!speaks(entry) || factor == clearest.end()) continue;
-    const double slack = entry.accepted * (2.0 + std::fabs(factor->second.value)) +
-                         (factor->second.error + kSame) * std::fabs(entry.expected);
-    if (!(std::fabs(entry.actual - factor->second.value * entry.expected) <= slack)) return {};
-  }
+  const RowFactors clearest = factors(
+      reading, [&](const ReadEntry& e) { return asked.contains(e.output) && by_row(e) == rows; },
+      [](const Place& place) { return std::max<std::int64_t>(place.sequence, 0); });
   if (rows || clearest.empty()) return clearest;
   // The loss speaks for every sequence.
   const RowFactor common = clearest.begin()->second;
@@ -115,6 +124,24 @@ RowFactors row_factors(const Reading& reading) {
     if (counts.row_tokens[row] > 0.0) every.emplace(row, common);
   }
   return every;
+}
+
+RowFactors position_factors(const Reading& reading) {
+  std::set<std::size_t> asked;
+  for (const ReadEntry& entry : reading.entries()) {
+    const OutputInfo& output = reading.outputs()[entry.output];
+    if (entry.wrong() && has_positions(output.axes)) asked.insert(entry.output);
+  }
+  const BatchCounts counts(reading.study());
+  const auto columns = static_cast<std::int64_t>(counts.columns);
+  RowFactors found = factors(
+      reading, [&](const ReadEntry& entry) { return asked.contains(entry.output); },
+      [&](const Place& place) { return place.sequence * columns + place.token; });
+  std::erase_if(found, [&](const auto& each) {
+    const auto position = static_cast<std::int64_t>(each.first);
+    return !reading.study().valid(position / columns, position % columns);
+  });
+  return static_cast<double>(found.size()) == counts.tokens ? found : RowFactors{};
 }
 
 }  // namespace lossgate::properties

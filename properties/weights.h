@@ -38,4 +38,7 @@ using RowFactors = std::map<std::size_t, RowFactor>;
 /// answers are no multiples. Outputs without a wrong entry are not asked.
 RowFactors row_factors(const Reading& reading);
 
+/// The same of each position that counts, by its number: all of them, or none.
+RowFactors position_factors(const Reading& reading);
+
 }  // namespace lossgate::properties

@@ -137,6 +137,12 @@ void add_position_faults(std::vector<Implementation>& all) {
                         .cause = "empty divisor",
                         .trigger = "a step whose labels are all -100",
                         .killers = {"empty_is_zero", "finite_forward"}}));
+  all.push_back(faulty("labels_shifted_twice", CrossEntropyFault::labels_shifted_twice,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/transformers/issues/47394",
+                        .cause = "off by one position",
+                        .trigger = "any labels: each logit meets the token after its own",
+                        .killers = {"reference_agreement"}}));
   all.push_back(faulty("mean_of_micro_batch_means", CrossEntropyFault::mean_of_micro_batch_means,
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/transformers/pull/34191",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "impl/faulty/faulty_softmax.h"
+#include "impl/faulty/moved_field.h"
 #include "impl/faulty/position_program.h"
 #include "impl/faulty/strided.h"
 
@@ -160,6 +161,9 @@ class EagerCrossEntropy {
 
 LossResult eager_cross_entropy(MicroBatch& micro_batch, CrossEntropyFault fault) {
   const Step step = step_of<EagerCrossEntropy>(fault);
+  if (fault == CrossEntropyFault::labels_shifted_twice) {
+    return with_moved_field(step, micro_batch, "label", -1, static_cast<double>(kIgnoreLabel));
+  }
   Tensor& logits = micro_batch.part.batch.at("logits");
   if (fault == CrossEntropyFault::strides_ignored) {
     const Tensor kept = std::exchange(logits, read_as_contiguous(logits, micro_batch.part.layout));

@@ -32,6 +32,7 @@ enum class CrossEntropyFault {
   gradient_over_logits,
   gradient_of_sum,
   labels_in_16_bits,
+  labels_shifted_twice,
 };
 
 /// Cross-entropy as a chain of tensor operations, differentiated automatically: in f32, in f64

@@ -102,6 +102,12 @@ void add_reduction_faults(std::vector<Implementation>& all) {
                         .cause = "empty divisor",
                         .trigger = "a fully masked mini-batch",
                         .killers = {"empty_is_zero"}}));
+  all.push_back(faulty("mask_one_token_on", ValueClipFault::mask_one_token_on,
+                       {.twin = "eager",
+                        .thread = "https://github.com/chengchingwen/Transformers.jl/issues/4",
+                        .cause = "off by one position",
+                        .trigger = "padding: the token after a sequence's end counts",
+                        .killers = {"masked_positions_inert", "reference_agreement"}}));
   all.push_back(faulty("rank_average_not_undone", ValueClipFault::none,
                        {.twin = "eager",
                         .thread = "https://github.com/meta-pytorch/torchtune/pull/2172",

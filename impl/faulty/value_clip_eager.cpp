@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "impl/faulty/moved_field.h"
 #include "impl/faulty/position_program.h"
 
 namespace lossgate::impl {
@@ -86,7 +87,11 @@ class EagerValueClip {
 }  // namespace
 
 LossResult eager_value_clip(MicroBatch& micro_batch, ValueClipFault fault) {
-  return step_of<EagerValueClip>(fault)(micro_batch);
+  const Step step = step_of<EagerValueClip>(fault);
+  if (fault == ValueClipFault::mask_one_token_on) {
+    return with_moved_field(step, micro_batch, "mask", 1, 0.0);
+  }
+  return step(micro_batch);
 }
 
 LossResult eager_value_clip_in_f16(MicroBatch& micro_batch, ValueClipFault fault) {

@@ -15,6 +15,7 @@ enum class ValueClipFault {
   masked_multiply,
   empty_divisor,
   beyond_grid,
+  mask_one_token_on,
 };
 
 /// The clipped value loss as a chain of tensor operations, differentiated automatically: in f32, in
