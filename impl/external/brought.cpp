@@ -47,6 +47,12 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
   if (std::ranges::find(subject.dtypes, dtype) == subject.dtypes.end()) {
     return std::string(name(dtype)) + " is not asked";
   }
+  const auto stored = stage_format(subject.arithmetic, Stage::loss, dtype);
+  const bool shares = !c.split.whole() && (subject.micro_batches == Combination::token_weighted ||
+                                           subject.ranks == Combination::token_weighted);
+  if (stored && (shares || round_to(*stored, c.upstream) != c.upstream)) {
+    return "the upstream gradient is no number of the loss's format";
+  }
   if (!c.split.whole() && c.split.world > 1 && subject.ranks == Combination::none) {
     return "several ranks";
   }
@@ -62,11 +68,16 @@ bool sums_gradients(const LossSignature& loss) {
 
 Arithmetic arithmetic_of(const Subject& subject, const LossSignature& loss, Dtype stored) {
   Arithmetic arithmetic = arithmetic_of(subject.arithmetic, stored);
-  // Each micro-batch's part comes in the format of its field, whatever it was computed in.
+  // Whatever it was computed in, each micro-batch's part comes in its loss's format or in that of
+  // its field, and the trainer adds in f32, in f64 where the fields are f64.
   Store& part = arithmetic.stage(Stage::accumulate);
-  if (sums_gradients(loss) && unit_roundoff(stored) > part.roundoff) {
-    part = {.roundoff = unit_roundoff(stored), .eta = min_subnormal(stored)};
-  }
+  const auto at_least = [&](Dtype format) {
+    part.roundoff = std::max(part.roundoff, unit_roundoff(format));
+    part.eta = std::max(part.eta, min_subnormal(format));
+  };
+  at_least(stored == Dtype::f64 ? Dtype::f64 : Dtype::f32);
+  if (const auto own = stage_format(subject.arithmetic, Stage::loss, stored)) at_least(*own);
+  if (sums_gradients(loss)) at_least(stored);
   arithmetic.ties_open = true;  // min and max hand on half at a tie, clamp all
   arithmetic.divides_last = has_wide_exponents(arithmetic.compute);
   return arithmetic;

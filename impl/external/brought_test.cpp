@@ -21,5 +21,44 @@ TEST(BroughtImplementation, AllowsForWeightGradientsThatComeInSixteenBits) {
   EXPECT_EQ(roundoff(Axis::sequences, Dtype::bf16), unit_roundoff(Dtype::f32));
 }
 
+TEST(BroughtImplementation, AllowsForATrainerWhoAddsInLessThanTheFunctionComputesIn) {
+  const LossSignature loss;
+  const auto accumulated = [&](const Subject& subject, Dtype stored) {
+    return brought_implementation(subject, loss, nullptr)
+        .arithmetic(stored)
+        .stage(Stage::accumulate);
+  };
+  Subject wide;
+  wide.arithmetic.compute = Dtype::f64;
+  EXPECT_EQ(accumulated(wide, Dtype::f64).roundoff, unit_roundoff(Dtype::f64));
+  for (const Dtype stored : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
+    EXPECT_EQ(accumulated(wide, stored).roundoff, unit_roundoff(Dtype::f32)) << name(stored);
+    EXPECT_EQ(accumulated(wide, stored).eta, min_subnormal(Dtype::f32)) << name(stored);
+  }
+  wide.arithmetic.stages = {{Stage::loss, std::nullopt}};
+  EXPECT_EQ(accumulated(wide, Dtype::bf16).roundoff, unit_roundoff(Dtype::bf16))
+      << "each part's loss is stored so";
+}
+
+TEST(BroughtImplementation, IsAskedNoUpstreamGradientThatItsLossCannotHold) {
+  LossSignature loss;
+  loss.fields = {{"x", Role::differentiable, Quantity::value, {Axis::sequences, Axis::tokens}}};
+  Subject subject;
+  subject.dtypes = {Dtype::bf16, Dtype::f32};
+  subject.arithmetic.stages = {{Stage::loss, std::nullopt}};
+  const auto unsupported = [&](Dtype dtype, double upstream) {
+    Case c;
+    c.batch.fields.emplace_back("x", Tensor::zeros(dtype, {1, 1}));
+    c.upstream = upstream;
+    return brought_implementation(subject, loss, nullptr).unsupported(c);
+  };
+  EXPECT_EQ(unsupported(Dtype::bf16, 0.3),
+            "the upstream gradient is no number of the loss's format");
+  EXPECT_EQ(unsupported(Dtype::bf16, 65536.0), std::nullopt);
+  EXPECT_EQ(unsupported(Dtype::f32, static_cast<double>(0.3F)), std::nullopt);
+  subject.arithmetic.stages.clear();
+  EXPECT_EQ(unsupported(Dtype::bf16, 0.3), std::nullopt);
+}
+
 }  // namespace
 }  // namespace lossgate::impl

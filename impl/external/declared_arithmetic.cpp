@@ -59,6 +59,13 @@ const std::vector<std::pair<std::string_view, SumOrder>>& order_words() {
   return words;
 }
 
+std::optional<Dtype> stage_format(const DeclaredArithmetic& declared, Stage stage, Dtype stored) {
+  for (const auto& [at, format] : declared.stages) {
+    if (at == stage) return format.value_or(stored);
+  }
+  return std::nullopt;
+}
+
 Arithmetic arithmetic_of(const DeclaredArithmetic& declared, Dtype stored) {
   Arithmetic arithmetic = plain_arithmetic(declared.compute.value_or(stored), declared.form);
   for (const auto& [stage, format] : declared.stages) {

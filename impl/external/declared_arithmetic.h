@@ -45,6 +45,9 @@ constexpr bool has_wide_exponents(Dtype format) {
 /// CPU has instructions for them. Nobody does in f16, whose subnormals are ordinary numbers.
 Arithmetic arithmetic_of(const DeclaredArithmetic& declared, Dtype stored);
 
+/// The format in which a stage is declared to be stored; nothing where it is not.
+std::optional<Dtype> stage_format(const DeclaredArithmetic& declared, Stage stage, Dtype stored);
+
 /// The lines that declare it, without the table's name; empty where nothing is said.
 std::vector<std::string> toml_lines(const DeclaredArithmetic& declared);
 
