@@ -11,6 +11,7 @@
 
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
+#include "properties/probes.h"
 
 namespace lossgate::properties {
 namespace {
@@ -89,6 +90,18 @@ TEST(ProbeStrides, SeesWhatIsWrongOfAnotherCaseThanTheGivenOne) {
   put(c, "advantage", 0, 0, 3.0);
   c.layout = Layout::transposed;
   EXPECT_EQ(diagnosed(off_by_layout, c).cause, "strides ignored");
+}
+
+TEST(ProbeStrides, SaysNothingOfChance) {
+  const auto once = counting([](int calls, const Case&, LossResult& result) {
+    if (calls == 0) add_to_loss(result, 1.0);
+  });
+  Case c = ordinary_case("grpo");
+  c.layout = Layout::transposed;
+  CaseStudy study(grpo(), c);
+  const Violation violation;
+  Suspect suspect(study, once, violation);
+  EXPECT_FALSE(probe_strides(suspect));
 }
 
 TEST(ProbeStrides, SaysNothingWhereContiguousTensorsAreWrongToo) {
