@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "fuzz/edges.h"
 #include "fuzz/fake_signatures.h"
@@ -81,11 +82,33 @@ void observe_sentinels(const LossSignature& signature, const Case& c, Traits& tr
   }
 }
 
+/// Two sequences that have all in common, a token that counts among it.
+bool has_equal_sequences(const LossSignature& signature, const Case& c) {
+  const std::int64_t sequences = c.shape[Axis::sequences], tokens = c.shape[Axis::tokens];
+  const std::vector<bool> valid = valid_positions(signature, c);
+  const auto same = [&](std::int64_t a, std::int64_t b) {
+    return std::ranges::all_of(c.batch.fields, [&](const auto& field) {
+      const auto width = static_cast<std::size_t>(tokens * size_of(field.second.dtype));
+      return std::memcmp(field.second.element(a * tokens), field.second.element(b * tokens),
+                         width) == 0;
+    });
+  };
+  for (std::int64_t row = 0; row < sequences; ++row) {
+    const auto begin = valid.begin() + row * tokens;
+    if (std::find(begin, begin + tokens, true) == begin + tokens) continue;
+    for (std::int64_t other = 0; other < row; ++other) {
+      if (same(row, other)) return true;
+    }
+  }
+  return false;
+}
+
 void observe_policy(const Case& c, Traits& traits) {
   const LossSignature signature = fake_policy_loss();
   observe_log_ratios(signature, c, traits);
   observe_advantages(signature, c, traits);
   observe_sentinels(signature, c, traits);
+  traits.add(has_equal_sequences(signature, c), "a sequence twice");
   traits.add(!c.split.whole(), "split");
   traits.add(c.layout != Layout::contiguous, "layout");
   traits.add(c.upstream != 1.0, "upstream");
@@ -117,6 +140,7 @@ TEST(Census, HostilePolicyCasesSitOnEveryEdge) {
                                      "masked NaN",
                                      "masked NaN with a payload",
                                      "masked NaN of negative sign",
+                                     "a sequence twice",
                                      "split",
                                      "layout",
                                      "upstream",
@@ -207,6 +231,7 @@ void observe_mixed(const Case& c, Traits& traits) {
     const double gap = std::fabs(value.at(i) - c.batch.at("target").at(i));
     const double root = std::sqrt(max_finite(value.dtype));
     traits.add(gap == 0.0, "value met");
+    traits.add(c.batch.at("target").at(i) == 0.0 && value.at(i) != 0.0, "target alone 0");
     traits.add(gap > root && gap < 2.1 * root, "square overflows");
     traits.add(gap < root && gap > root / 2.1, "square nearly overflows");
   });
@@ -229,8 +254,8 @@ void observe_mixed(const Case& c, Traits& traits) {
 TEST(Census, OtherHostileCasesHoldTheirEdgesToo) {
   expect_all(census(fake_mixed_loss(), Dtype::f32, Profile::hostile, 3000, observe_mixed),
              {"V", "-1", "2^31", "-100 masked", "-100 alone", "value met", "square overflows",
-              "square nearly overflows", "nearly certain", "nearly impossible", "repeated token",
-              "one group", "scattered group", "hidden offset"});
+              "square nearly overflows", "target alone 0", "nearly certain", "nearly impossible",
+              "repeated token", "one group", "scattered group", "hidden offset"});
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ TEST(Shape, IsNoLongerThanCallersSay) {
 TEST(Shape, IsNoLongerThanAxesOfOneExtentLeaveRoomFor) {
   LossSignature signature = *reference::find_signature("cross_entropy");
   signature.pinned = {{Axis::vocab, 128}};
-  EXPECT_EQ(long_extent(signature, Axis::tokens), 65599) << "as in production";
+  EXPECT_EQ(long_extent(signature, Axis::tokens), 65537) << "as in production";
   signature.pinned = {{Axis::vocab, 4096}};
   Choices choices(7);
   EXPECT_LE(work(draw_long_shape(signature, Axis::tokens, choices)), 10 << 20);
@@ -260,6 +260,20 @@ TEST(Options, NeighboursOfTheDefaultStayInTheRange) {
     const double drawn = std::get<double>(draw_option(option, Temper::plain, choices));
     EXPECT_TRUE(0.8 <= drawn && drawn <= 1.0);
   }
+}
+
+TEST(Options, AShareIsAsNearToAllAsToNothing) {
+  const Option option{
+      .name = "beta", .kind = Option::Kind::real, .standard = 0.5, .low = 0.0, .high = 1.0};
+  Choices choices(3);
+  int nothing = 0, all = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double drawn = std::get<double>(draw_option(option, Temper::extreme, choices));
+    nothing += drawn > 0.0 && drawn < 1.0 / 64;
+    all += drawn < 1.0 && drawn > 1.0 - 1.0 / 64;
+  }
+  EXPECT_GT(nothing, kDraws / 100);
+  EXPECT_GT(all, kDraws / 100);
 }
 
 TEST(Options, DrawnNumbersHoldDefaultNoneEndsAndNeighbours) {

@@ -20,6 +20,7 @@
 #include "fuzz/domains/upstream.h"
 #include "fuzz/domains/value.h"
 #include "fuzz/level_rows.h"
+#include "fuzz/repeat_row.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -46,6 +47,8 @@ class Drawing {
     draw_label_holes();
     place_all_sentinels();
     level_rows(signature_, valid_, case_);
+    choices_.enter("repeat");
+    if (!like_) repeat_a_row(signature_, choices_, case_);
     draw_surroundings();
     return std::move(case_);
   }

@@ -23,8 +23,11 @@ constexpr Share<Number> kLimits[] = {
 };
 
 /// A thousandth of the range, so that a printed case stays readable; by size where the range spans
-/// several orders of magnitude, and now and then where it begins at 0.
+/// several orders of magnitude, and now and then where it begins at 0. A share is now and then as
+/// near to all as to nothing.
 double within(double low, double high, Choices& choices) {
+  const bool share = low == 0.0 && high == 1.0;
+  if (share && choices.sometimes(0.25)) return 1.0 - within(0.0, 0x1p-4, choices);
   const bool from_zero = low == 0.0 && high > 0.0 && choices.sometimes(0.5);
   if (from_zero || (low > 0.0 && high / low > 1000.0)) {
     const double drawn = choices.log_uniform(from_zero ? high * 0x1p-24 : low, high);

@@ -68,12 +68,13 @@ struct Lengths {
 };
 
 /// Blocks of threads end at 1,024, tiles of a vocabulary at 65,536 or 131,072, the second axis of a
-/// grid at 65,535, exact counts of a half at 2,048.
+/// grid at 65,535, exact counts of a half at 2,048. What is dealt to blocks leaves one over, which
+/// is lost most easily, or nothing, which is taken for all.
 constexpr Lengths kLong[] = {
-    {Axis::sequences, std::end(kSequences)[-1].kind, 4099},
-    {Axis::tokens, std::end(kTokens)[-1].kind, 65599},
-    {Axis::vocab, std::end(kVocab)[-1].kind, 131101},
-    {Axis::hidden, kMostHidden, 16411},
+    {Axis::sequences, std::end(kSequences)[-1].kind, 4096},
+    {Axis::tokens, std::end(kTokens)[-1].kind, 65537},
+    {Axis::vocab, std::end(kVocab)[-1].kind, 131073},
+    {Axis::hidden, kMostHidden, 16385},
     {Axis::support, kMostSupport, 257},
 };
 

@@ -10,6 +10,7 @@ namespace {
 constexpr Share<ValueGap> kGaps[] = {
     {ValueGap::equal, {1, 1, 1}}, {ValueGap::mild, {6, 2, 1}}, {ValueGap::edge, {0, 5, 3}},
     {ValueGap::spike, {0, 3, 2}}, {ValueGap::far, {0, 2, 2}},  {ValueGap::huge, {0, 0, 2}},
+    {ValueGap::zero, {0, 2, 1}},
 };
 
 /// The prediction itself.
@@ -54,6 +55,8 @@ double draw_gap(ValueGap gap, const EdgeList& edges, Dtype dtype, Choices& choic
       return either_sign(choices.log_uniform(0x1p-20, 0x1p13), choices);
     case ValueGap::huge:
       return either_sign(choices.log_uniform(most * 0x1p-12, most), choices);
+    case ValueGap::zero:
+      break;
   }
   return 0.0;
 }
@@ -87,7 +90,8 @@ void draw_values(Columns columns, const EdgeList& edges, Temper temper, Choices&
     const double stored = columns[0].tensor->at(i);
     for (std::size_t k = 1; k < columns.size(); ++k) {
       const ValueGap gap = spikes[k] == i ? ValueGap::edge : gaps[k];
-      const double value = stored - draw_gap(gap, edges, dtype, choices);
+      const double value = gap == ValueGap::zero ? either_sign(0.0, choices)
+                                                 : stored - draw_gap(gap, edges, dtype, choices);
       columns[k].tensor->set(i, std::clamp(value, -most, most));
     }
   }

@@ -15,10 +15,12 @@ enum class ValueGap {
   spike,  ///< mild, but for one position on an edge
   far,
   huge,
+  zero,  ///< the other one is 0, whatever the prediction is
 };
 
 inline constexpr ValueGap kAllValueGaps[] = {ValueGap::equal, ValueGap::mild, ValueGap::edge,
-                                             ValueGap::spike, ValueGap::far,  ValueGap::huge};
+                                             ValueGap::spike, ValueGap::far,  ValueGap::huge,
+                                             ValueGap::zero};
 
 ValueGap pick_value_gap(Temper temper, Choices& choices);
 
