@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 
+#include "ci/declarations.h"
 #include "ci/variant.h"
 #include "fuzz/draw_case.h"
 #include "properties/agreement.h"
@@ -16,7 +17,6 @@ namespace lossgate::ci {
 namespace {
 
 using impl::DeclaredArithmetic;
-using impl::DeclaredSum;
 using properties::CaseStudy;
 
 constexpr int kCases = 16;
@@ -24,68 +24,16 @@ constexpr std::uint64_t kSeed = 40;
 /// A declaration that is wider by less is left as it is.
 constexpr double kMuchNarrower = 8.0;
 
+/// log2 of a bound that is none: the widest.
+constexpr double kNoBound = 1024.0;
+
 /// What a declaration makes of the values seen.
 struct Fit {
   double ratio = 0.0;      ///< worst error, in units of the bound
-  double log_bound = 0.0;  ///< mean of log2(bound) over all entries that have one
+  double log_bound = 0.0;  ///< mean of log2(bound) over all entries that are not exact
 
   bool holds() const { return ratio <= reference::kThreshold; }
 };
-
-std::vector<Dtype> narrower_formats(Dtype than) {
-  std::vector<Dtype> formats;
-  for (const Dtype format : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
-    if (unit_roundoff(format) > unit_roundoff(than)) formats.push_back(format);
-  }
-  return formats;
-}
-
-/// What a function may declare that computes in one format, from narrow bounds to wide ones.
-void add_concessions(const DeclaredArithmetic& plain, Dtype compute, Dtype stored,
-                     std::vector<DeclaredArithmetic>& all) {
-  const auto with = [&](auto change) {
-    all.push_back(plain);
-    change(all.back());
-  };
-  all.push_back(plain);
-  with([](auto& a) { a.sum = DeclaredSum{SumOrder::sequential, 1.0, {}}; });
-  with([](auto& a) { a.exp_slope = 1.0; });
-  for (const Dtype format : narrower_formats(compute)) {
-    const impl::Format in = format == stored ? impl::Format() : format;
-    for (const auto& [word, stage] : impl::stage_words()) {
-      with([&](auto& a) { a.stages = {{stage, in}}; });
-    }
-    // The backward of a cast rounds the gradient, too.
-    for (const Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token}) {
-      with([&](auto& a) { a.stages = {{stage, in}, {Stage::gradient, in}}; });
-    }
-    with([&](auto& a) { a.sum = DeclaredSum{SumOrder::pairwise, 1.0, format}; });
-  }
-}
-
-std::vector<DeclaredArithmetic> candidates(const DeclaredArithmetic& declared, Dtype stored) {
-  std::vector<Dtype> formats = narrower_formats(stored);
-  formats.insert(formats.begin(), stored);
-  if (unit_roundoff(stored) > unit_roundoff(Dtype::f32)) formats = {Dtype::f32, stored};
-  std::vector<DeclaredArithmetic> all;
-  for (const Dtype compute : formats) {
-    const impl::Format format = compute == stored ? impl::Format() : compute;
-    add_concessions({.compute = format, .form = declared.form}, compute, stored, all);
-    if (!declared.form.empty()) all.push_back({.compute = format});
-  }
-  return all;
-}
-
-/// Whether it says that something is rounded to fewer digits than the fields have.
-bool narrows(const DeclaredArithmetic& declared, Dtype stored) {
-  const auto fewer = [&](const impl::Format& format) {
-    return unit_roundoff(format.value_or(stored)) > unit_roundoff(stored);
-  };
-  return fewer(declared.compute) || (declared.sum && fewer(declared.sum->in)) ||
-         (declared.matmul && fewer(declared.matmul->in)) ||
-         std::ranges::any_of(declared.stages,
-                             [&](const auto& stage) { return fewer(stage.second); });
-}
 
 /// The subject on benign cases of one format.
 class Observations {
@@ -109,11 +57,7 @@ class Observations {
   int size() const { return static_cast<int>(seen_.size()); }
 
   Fit fit(const DeclaredArithmetic& declared) {
-    impl::Subject subject = brought_.subject;
-    subject.arithmetic = declared;
-    const Arithmetic arithmetic =
-        impl::brought_implementation(subject, brought_.loss.signature, brought_.session)
-            .arithmetic(stored_);
+    const Arithmetic arithmetic = arithmetic_of(declared);
     Fit fit;
     std::int64_t bounded = 0;
     for (Seen& one : seen_) {
@@ -121,15 +65,25 @@ class Observations {
           {.study = *one.study, .arithmetic = arithmetic, .actual = one.actual});
       fit.ratio = std::max(fit.ratio, outcome.worst_ratio);
       if (!fit.holds()) return fit;
-      one.study->for_each_expected(arithmetic, false,
-                                   [&](std::size_t, std::int64_t, const reference::Tracked& e) {
-                                     if (!(e.err > 0.0) || std::isinf(e.err)) return;
-                                     fit.log_bound += std::log2(e.err);
-                                     ++bounded;
-                                   });
+      one.study->for_each_expected(
+          arithmetic, false, [&](std::size_t, std::int64_t, const reference::Tracked& e) {
+            if (!(e.err > 0.0)) return;
+            fit.log_bound += std::isinf(e.err) ? kNoBound : std::log2(e.err);
+            ++bounded;
+          });
     }
+    if (hides(arithmetic)) fit.ratio = HUGE_VAL;
     if (bounded > 0) fit.log_bound /= static_cast<double>(bounded);
     return fit;
+  }
+
+  /// Holds further declarations against what this one says is wrong.
+  void dispute(const DeclaredArithmetic& declared) {
+    const Arithmetic arithmetic = arithmetic_of(declared);
+    each_entry(arithmetic, [&](const OutputInfo& output, double actual, const auto& e) {
+      const double accepted = properties::largest_accepted(arithmetic, output, e);
+      disputed_.push_back(!(std::fabs(actual - e.v) <= accepted));
+    });
   }
 
   /// Whether most results stay as they are when the fields change by less than a narrower format
@@ -155,6 +109,37 @@ class Observations {
     std::unique_ptr<CaseStudy> study;
     LossResult actual;
   };
+
+  Arithmetic arithmetic_of(const DeclaredArithmetic& declared) const {
+    impl::Subject subject = brought_.subject;
+    subject.arithmetic = declared;
+    return impl::brought_implementation(subject, brought_.loss.signature, brought_.session)
+        .arithmetic(stored_);
+  }
+
+  /// Always in the same order.
+  template <class Visit>
+  void each_entry(const Arithmetic& arithmetic, Visit&& visit) {
+    for (Seen& one : seen_) {
+      one.study->for_each_expected(arithmetic, false,
+                                   [&](std::size_t o, std::int64_t i, const reference::Tracked& e) {
+                                     const OutputInfo& output = one.study->outputs()[o];
+                                     visit(output, one.actual.find(output.name)->at(i), e);
+                                   });
+    }
+  }
+
+  /// Whether an entry that is disputed has no digit, so that anything would hold.
+  bool hides(const Arithmetic& arithmetic) {
+    if (disputed_.empty()) return false;
+    bool hidden = false;
+    std::size_t at = 0;
+    each_entry(arithmetic, [&](const OutputInfo& output, double, const auto& e) {
+      if (!disputed_.at(at++) || e.v == 0.0L) return;
+      hidden |= !(properties::largest_accepted(arithmetic, output, e) < std::fabs(e.v));
+    });
+    return hidden;
+  }
 
   /// The share of results that stay as they are, bit for bit, when fields are changed.
   template <class Change>
@@ -199,6 +184,7 @@ class Observations {
   Dtype stored_;
   impl::Implementation subject_;
   std::vector<Seen> seen_;
+  std::vector<bool> disputed_;  ///< by entry
 };
 
 /// The narrowest declaration whose bound holds every value as it is: T is for what bounds of first
@@ -228,6 +214,7 @@ ArithmeticTrial try_format(const Brought& brought, Dtype dtype) {
   ArithmeticTrial trial{.dtype = dtype, .cases = observations.size(), .ratio = as_declared.ratio};
   if (trial.cases == 0) return trial;
   if (!trial.fits()) {
+    observations.dispute(declared);
     if (const auto format = observations.rounds_fields_to()) {
       trial.proposal = {fmt::format("[[subject]] dtypes = [\"{}\"]", name(*format)),
                         "its callers have no wider fields: it rounds them to that first",

@@ -8,7 +8,6 @@
 
 #include "ci/errors.h"
 #include "ci/own_loss.h"
-#include "ci/suggestion.h"
 #include "corpora/files.h"
 #include "impl/external/config.h"
 #include "reference/spec/masked.h"
@@ -119,13 +118,6 @@ const LossSignature& whole_signature(const impl::Subject& subject) {
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names) {
   std::vector<impl::Subject> subjects = subjects_of(file);
-  std::vector<std::string> known;
-  for (const impl::Subject& subject : subjects) known.push_back(subject.name);
-  for (const std::string& name : names) {
-    if (std::ranges::find(known, name) == known.end()) {
-      throw InputError(unknown_name("subject", name, known));
-    }
-  }
   std::erase_if(subjects, [&](const impl::Subject& subject) {
     return !names.empty() && std::ranges::find(names, subject.name) == names.end();
   });

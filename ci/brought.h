@@ -35,7 +35,8 @@ struct Brought {
 /// The signature of the subject's loss, its own or the catalog's, whatever it narrows.
 const LossSignature& whole_signature(const impl::Subject& subject);
 
-/// Loads all subjects of the file, those named by `names` if any are. Throws InputError.
+/// Loads all subjects of the file, or those that have one of the names, if there are any. Throws
+/// InputError.
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names);
 

@@ -125,6 +125,11 @@ mistakes() {
   bring sound
   sed -i '/reductions/d' lossgate.toml
   gate 2 'takes no reduction, so say which one it computes'
+  bring half_the_gradient
+  mv lossgate.toml half.toml
+  bring sound
+  gate 1 'VIOLATED by half_the_gradient' --config half.toml --impl half_the_gradient
+  gate 2 "unknown subject 'whole'" --config half.toml --impl whole
   bring asks_for_more
   gate 3 "asks for the array 'old_value'; it takes"
   bring asks_for_what_is_not

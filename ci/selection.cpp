@@ -34,6 +34,11 @@ std::vector<std::string> float_dtype_names() {
 
 /// The subjects of the files, each the only implementation of its own loss.
 void select_brought(const Filters& filters, Selection& selection) {
+  std::vector<std::string> known;
+  for (const SubjectFile& file : filters.subjects) {
+    for (const impl::Subject& subject : subjects_of(file)) known.push_back(subject.name);
+  }
+  check_names("subject", filters.implementations, known);
   for (const SubjectFile& file : filters.subjects) {
     for (auto& brought : bring(file, filters.implementations)) {
       if (!named(filters.losses, brought->loss.signature.id)) continue;

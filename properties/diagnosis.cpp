@@ -52,11 +52,13 @@ Symptom symptom_of(const Property& property, const Violation& violation) {
       {Symptom::permuted, "a row reads another row"},
       {Symptom::varies, "order of operations varies"},
   };
+  // An answer that is none has no numbers to look at, whatever was asked.
+  const auto* known =
+      std::ranges::find(kSymptoms, violation.cause, &std::pair<Symptom, std::string_view>::second);
+  const bool found = known != std::end(kSymptoms);
+  if (found && known->first == Symptom::refused) return Symptom::refused;
   if (property.name == "split_invariance") return Symptom::split;
-  for (const auto& [symptom, cause] : kSymptoms) {
-    if (violation.cause == cause) return symptom;
-  }
-  return Symptom::settled;
+  return found ? known->first : Symptom::settled;
 }
 
 /// Whatever was seen, an answer that is wrong on plain numbers is explained by those.

@@ -249,6 +249,24 @@ TEST(Diagnosis, TakesBackWhatAPropertySupposedWherePlainNumbersAreWrong) {
   EXPECT_EQ(diagnosis.because, "it disagrees on plain numbers, too, which no experiment explains");
 }
 
+TEST(Diagnosis, AsksNoCountsOfAnAnswerThatIsNone) {
+  auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    if (c.split.whole()) return add_to_loss(result, 1.0);  // a mean of means, by its numbers
+    result = {};
+    result.refusal = Refusal{"", -1, -1, "cannot reshape a tensor of 0 elements"};
+  });
+  Case c = ordinary_case("grpo");
+  c.split = {.world = 1,
+             .parts = {{.rank = 0, .sequences = {0, 1, 2, 3}}, {.rank = 0, .sequences = {}}}};
+  CaseStudy study(grpo(), c);
+  Evaluation evaluation(study, fake);
+  const Property& split = *find_property("split_invariance");
+  const Outcome outcome = split.check(evaluation);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "legal input refused");
+  EXPECT_EQ(diagnose(study, fake, split, *outcome.violation).cause, "legal input refused");
+}
+
 TEST(Diagnosis, NamesWhatIsBehindTheMask) {
   Case c = grpo_case(4, 4);
   mask_out(c, 1, 2);

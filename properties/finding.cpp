@@ -76,7 +76,9 @@ Grade grade_of(const CaseStudy& study, const Prober& prober, bool benign) {
   if (benign) return Grade::ordinary;
   if (study.refusal()) return Grade::rare;
   const auto plain = with_plain_padding(study);
-  return plain && !prober.fails(*plain) ? Grade::adversarial : Grade::rare;
+  if (!plain || prober.fails(*plain)) return Grade::rare;
+  // What comes and goes is not made by what lies behind the mask.
+  return prober.fails(study.split()) ? Grade::adversarial : Grade::rare;
 }
 
 /// What an option's value says of the class of a case: choices and flags that differ from the

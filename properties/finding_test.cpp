@@ -119,6 +119,17 @@ TEST(RuleE5, TheGradeSaysHowEasilyItIsMet) {
   EXPECT_EQ(finding("finite_forward", fake, infinite).grade, Grade::adversarial);
 }
 
+TEST(RuleE5, WhatIsNotThereAgainIsNotAdversarial) {
+  const auto once =
+      answering("grpo", nullptr, [calls = std::make_shared<int>(0)](const Case&, LossResult& r) {
+        if ((*calls)++ == 0) add_to_loss(r, 1.0);
+      });
+  Case infinite = ordinary_case("grpo");
+  mask_out(infinite, 0, 2);
+  put(infinite, "log_prob", 0, 2, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(finding("reference_agreement", once, infinite).grade, Grade::rare);
+}
+
 TEST(RuleE5, WhatTheContractLeavesBehindTheMaskIsNotAdversarial) {
   const auto fake = fake_grpo(Flaw::mask_multiplied);
   reference::Loss loss = grpo();

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/declarations.h"
+
+#include <algorithm>
+
+namespace lossgate::ci {
+
+using impl::DeclaredArithmetic;
+using impl::DeclaredSum;
+
+std::vector<Dtype> narrower_formats(Dtype than) {
+  std::vector<Dtype> formats;
+  for (const Dtype format : {Dtype::f32, Dtype::f16, Dtype::bf16}) {
+    if (unit_roundoff(format) > unit_roundoff(than)) formats.push_back(format);
+  }
+  return formats;
+}
+
+namespace {
+
+/// What a function may declare that computes in one format, from narrow bounds to wide ones.
+void add_concessions(const DeclaredArithmetic& plain, Dtype compute, Dtype stored,
+                     std::vector<DeclaredArithmetic>& all) {
+  const auto with = [&](auto change) {
+    all.push_back(plain);
+    change(all.back());
+  };
+  all.push_back(plain);
+  with([](auto& a) { a.sum = DeclaredSum{SumOrder::sequential, 1.0, {}}; });
+  with([](auto& a) { a.exp_slope = 1.0; });
+  for (const Dtype format : narrower_formats(compute)) {
+    const impl::Format in = format == stored ? impl::Format() : format;
+    for (const auto& [word, stage] : impl::stage_words()) {
+      with([&](auto& a) { a.stages = {{stage, in}}; });
+    }
+    // The backward of a cast rounds the gradient, too.
+    for (const Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token, Stage::loss}) {
+      with([&](auto& a) { a.stages = {{stage, in}, {Stage::gradient, in}}; });
+    }
+    with([&](auto& a) { a.sum = DeclaredSum{SumOrder::pairwise, 1.0, format}; });
+  }
+}
+
+}  // namespace
+
+std::vector<DeclaredArithmetic> candidates(const DeclaredArithmetic& declared, Dtype stored) {
+  std::vector<Dtype> formats = narrower_formats(stored);
+  formats.insert(formats.begin(), stored);
+  if (unit_roundoff(stored) > unit_roundoff(Dtype::f32)) formats = {Dtype::f32, stored};
+  std::vector<DeclaredArithmetic> all;
+  for (const Dtype compute : formats) {
+    const impl::Format format = compute == stored ? impl::Format() : compute;
+    add_concessions({.compute = format, .form = declared.form}, compute, stored, all);
+    if (!declared.form.empty()) all.push_back({.compute = format});
+  }
+  return all;
+}
+
+bool narrows(const DeclaredArithmetic& declared, Dtype stored) {
+  const auto fewer = [&](const impl::Format& format) {
+    return unit_roundoff(format.value_or(stored)) > unit_roundoff(stored);
+  };
+  return fewer(declared.compute) || (declared.sum && fewer(declared.sum->in)) ||
+         (declared.matmul && fewer(declared.matmul->in)) ||
+         std::ranges::any_of(declared.stages,
+                             [&](const auto& stage) { return fewer(stage.second); });
+}
+
+}  // namespace lossgate::ci
