@@ -34,7 +34,9 @@ SumRule rule_of(const DeclaredSum& declared, double roundoff) {
 /// The order in which PyTorch's log_softmax, cross_entropy and their backwards add up on a CPU: one
 /// running sum in each lane of 32 bytes, f32 in place of anything narrower.
 DeclaredSum sum_of_log_softmax(Dtype compute) {
-  return {SumOrder::lanes, compute == Dtype::f64 ? 4.0 : 8.0, {}};
+  const bool narrow = unit_roundoff(compute) > unit_roundoff(Dtype::f32);
+  return {SumOrder::lanes, compute == Dtype::f64 ? 4.0 : 8.0,
+          narrow ? Format(Dtype::f32) : Format()};
 }
 
 }  // namespace
