@@ -41,6 +41,12 @@ verdicts() {
   expect 1 'still fails' $repro
   bring sound 'micro_batches = "mean"'
   gate 1 'split_invariance VIOLATED' --cases 100
+  # What a trainer rounds is not the function's fault.
+  bring of_ranks_that_are_averaged 'micro_batches = "sum"' 'ranks = "mean"' 'dtypes = ["bf16", "f16"]' \
+    '[subject.arithmetic]' 'compute = "f32"'
+  gate 0 'green: 0 red findings' --cases 60
+  bring in_f64 'micro_batches = "sum"' 'ranks = "sum"' 'dtypes = ["f32", "bf16"]' '[subject.arithmetic]' 'compute = "f64"'
+  gate 0 'green: 0 red findings' --cases 60
   bring unbounded 'device = ["cpu", "cpu:0"]'
   gate 1 'VIOLATED by unbounded@cpu '
   grep -q 'on cpu:0 the same' stdout || fail "nothing of the other device: $(cat stdout)"

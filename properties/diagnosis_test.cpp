@@ -228,45 +228,6 @@ TEST(Diagnosis, TellsRoundingFromAFormula) {
   EXPECT_EQ(cause(plus_constant, sum), "epsilon in a logarithm");
 }
 
-TEST(Diagnosis, TakesBackWhatAPropertySupposedWherePlainNumbersAreWrong) {
-  // The weights of tokens depend on how many columns there are: padding changes the result.
-  const auto by_columns = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
-    const std::int64_t tokens = c.shape[Axis::tokens];
-    Tensor& gradient = output(result, "gradient.value");
-    for (std::int64_t p = 0; p < gradient.size(); ++p) {
-      gradient.set(p, gradient.at(p) * (1.0 + static_cast<double>((p * p) % (tokens + 1))));
-    }
-    add_to_loss(result, 0.25);
-  });
-  CaseStudy study(*reference::find_loss("value_clip"), ordinary_case("value_clip"));
-  Evaluation evaluation(study, by_columns);
-  const Property& padding = *find_property("padding_invariance");
-  const Outcome outcome = padding.check(evaluation);
-  ASSERT_TRUE(outcome.violation);
-  EXPECT_EQ(outcome.violation->cause, "padding counted");
-  const Diagnosis diagnosis = diagnose(study, by_columns, padding, *outcome.violation);
-  EXPECT_EQ(diagnosis.cause, "disagrees with the formula");
-  EXPECT_EQ(diagnosis.because, "it disagrees on plain numbers, too, which no experiment explains");
-}
-
-TEST(Diagnosis, AsksNoCountsOfAnAnswerThatIsNone) {
-  auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
-    if (c.split.whole()) return add_to_loss(result, 1.0);  // a mean of means, by its numbers
-    result = {};
-    result.refusal = Refusal{"", -1, -1, "cannot reshape a tensor of 0 elements"};
-  });
-  Case c = ordinary_case("grpo");
-  c.split = {.world = 1,
-             .parts = {{.rank = 0, .sequences = {0, 1, 2, 3}}, {.rank = 0, .sequences = {}}}};
-  CaseStudy study(grpo(), c);
-  Evaluation evaluation(study, fake);
-  const Property& split = *find_property("split_invariance");
-  const Outcome outcome = split.check(evaluation);
-  ASSERT_TRUE(outcome.violation);
-  EXPECT_EQ(outcome.violation->cause, "legal input refused");
-  EXPECT_EQ(diagnose(study, fake, split, *outcome.violation).cause, "legal input refused");
-}
-
 TEST(Diagnosis, NamesWhatIsBehindTheMask) {
   Case c = grpo_case(4, 4);
   mask_out(c, 1, 2);

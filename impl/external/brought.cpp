@@ -8,28 +8,33 @@
 namespace lossgate::impl {
 namespace {
 
-/// The share of the whole step by which a trainer scales a micro-batch's loss before it calls
-/// backward.
-double share_of(const Subject& subject, const MicroBatch& batch) {
-  double share = 1.0;
-  const auto ratio = [](std::int64_t part, std::int64_t whole) {
-    return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
-  };
-  if (subject.micro_batches == Combination::token_weighted) {
-    share *= ratio(batch.positions.tokens, batch.rank_totals.tokens);
-  }
-  if (subject.ranks == Combination::token_weighted) {
-    share *= ratio(batch.rank_totals.tokens, batch.totals.tokens);
-  }
-  return share;
+/// What so many tokens of all are worth, or one of `count` that are averaged.
+double share_of(Combination combination, std::int64_t tokens, std::int64_t all, int count) {
+  if (combination == Combination::mean) return 1.0 / count;
+  if (combination != Combination::token_weighted) return 1.0;
+  return all > 0 ? static_cast<double>(tokens) / static_cast<double>(all) : 0.0;
 }
 
-Trainer trainer_of(const Subject& subject) {
+/// The share of the whole step by which a trainer scales a micro-batch's loss before it calls
+/// backward: a gradient that is stored in 16 bits is not divided after that and stored again.
+double share_of(const Subject& subject, const MicroBatch& batch) {
+  const std::int64_t own = batch.positions.tokens, rank = batch.rank_totals.tokens;
+  return share_of(subject.micro_batches, own, rank, batch.count) *
+         share_of(subject.ranks, rank, batch.totals.tokens, batch.world);
+}
+
+/// Whether some share is another number than 1.
+bool has_shares(const Subject& subject, const Case& c) {
+  const auto sums = [](Combination combination) {
+    return combination == Combination::sum || combination == Combination::none;
+  };
+  return !c.split.whole() && !(sums(subject.micro_batches) && sums(subject.ranks));
+}
+
+/// Adds up what the shares leave; what is refused is for the subject to say.
+Trainer trainer() {
   Trainer trainer;
-  trainer.check = nullptr;  // what is refused is for the subject to say
-  trainer.mean_over_micro_batches = subject.micro_batches == Combination::mean;
-  const bool mean = subject.ranks == Combination::mean;
-  trainer.all_reduce = mean ? Trainer::AllReduce::mean : Trainer::AllReduce::sum;
+  trainer.check = nullptr;
   return trainer;
 }
 
@@ -48,9 +53,7 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
     return std::string(name(dtype)) + " is not asked";
   }
   const auto stored = stage_format(subject.arithmetic, Stage::loss, dtype);
-  const bool shares = !c.split.whole() && (subject.micro_batches == Combination::token_weighted ||
-                                           subject.ranks == Combination::token_weighted);
-  if (stored && (shares || round_to(*stored, c.upstream) != c.upstream)) {
+  if (stored && (has_shares(subject, c) || round_to(*stored, c.upstream) != c.upstream)) {
     return "the upstream gradient is no number of the loss's format";
   }
   if (!c.split.whole() && c.split.world > 1 && subject.ranks == Combination::none) {
@@ -100,7 +103,7 @@ void foresee(const Subject& subject, Session& session, const LossSignature& sign
       room = room && session.foresee(batch, share_of(subject, batch));
       return blank(batch);
     };
-    train(signature, **c, send, trainer_of(subject));
+    train(signature, **c, send, trainer());
   }
 }
 
@@ -119,7 +122,7 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
     return train(
         signature, c,
         [&](MicroBatch& batch) { return session->step(batch, share_of(subject, batch)); },
-        trainer_of(subject));
+        trainer());
   };
   row.foresee = [subject, session](const LossSignature& signature, const auto& cases) {
     foresee(subject, *session, signature, cases);
@@ -129,7 +132,7 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
     train(
         signature, c,
         [&](MicroBatch& batch) { return session->step(batch, share_of(subject, batch), origin); },
-        trainer_of(subject));
+        trainer());
     return origin;
   };
   return row;

@@ -130,6 +130,23 @@ def widens(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0
     return sound(log_probs.float(), old_log_probs.float(), advantages.float(), mask, clip_low, clip_high)
 
 
+def summed(log_probs, old_log_probs, advantages, mask, clip_low, clip_high):
+    valid = mask.bool()
+    log_ratio = torch.where(valid, log_probs - old_log_probs, 0.0).clamp(-20.0, 20.0)
+    ratio, advantage = torch.exp(log_ratio), torch.where(valid, advantages, 0.0)
+    return -torch.min(ratio * advantage, ratio.clamp(1 - clip_low, 1 + clip_high) * advantage).sum()
+
+
+def of_ranks_that_are_averaged(log_probs, old_log_probs, advantages, mask, total_tokens, world, clip_low=0.2, clip_high=0.2):
+    fields = log_probs.float(), old_log_probs.float(), advantages.float()
+    return summed(*fields, mask, clip_low, clip_high) * world / max(total_tokens, 1)
+
+
+def in_f64(log_probs, old_log_probs, advantages, mask, total_tokens, clip_low=0.2, clip_high=0.2):
+    fields = log_probs.double(), old_log_probs.double(), advantages.double()
+    return summed(*fields, mask, clip_low, clip_high) / max(total_tokens, 1)
+
+
 def rounds_its_fields(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
     few = torch.bfloat16
     return sound(log_probs.to(few), old_log_probs.to(few), advantages.to(few), mask, clip_low, clip_high).float()
