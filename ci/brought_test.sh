@@ -71,42 +71,6 @@ contract() {
   expect 0 'axis vocab is 7' check
 }
 
-identify() {
-  expect 0 '= grpo\(token_mean\)' identify losses.py:unbounded --python "$python" --out found.toml
-  grep -q 'kl_penalty = 0' found.toml || fail "$(cat found.toml)"
-  expect 2 'found.toml is there already' identify losses.py:unbounded --python "$python" --out found.toml
-  expect 1 '= 1 x grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
-  [[ -e other.toml ]] && fail "a guess was written down"
-  expect 0 'log_probs +<- field:log_prob' check --config found.toml
-  expect 1 'VIOLATED by unbounded' gate --config found.toml --corpus empty --cases 24 --jobs 1
-  # In other ways than its parameters say, and with numbers that it is not told.
-  expect 0 '= grpo\(token_mean\)' identify near.py:one_advantage_a_sequence --python "$python" --out rows.toml
-  grep -Fq 'arguments = { advantages = "field:advantage as rows" }' rows.toml || fail "$(cat rows.toml)"
-  grep -q 'clip_low = 0.17, clip_high = 0.31,' rows.toml || fail "$(cat rows.toml)"
-  expect 0 'advantages +<- field:advantage as rows' check --config rows.toml
-  expect 0 '= grpo\(token_mean, sequence_mean\)' identify near.py:one_epsilon --python "$python" --out means.toml
-  grep -q 'right only where clip_low is 0.2$' stdout || fail "$(cat stdout)"
-  grep -q 'empty_rows = "counted"' means.toml || fail "$(cat means.toml)"
-  expect 0 'means' check --config means.toml
-}
-
-# FUNCTION PATTERN: it is not named, and what differs is said.
-misses() {
-  expect 1 "$2" identify "near.py:$1" --python "$python" --out never.toml
-  grep -q 'loss and gradients equal' stdout && fail "$1 is named: $(cat stdout)"
-  [[ -e never.toml ]] && fail "a guess was written down for $1"
-}
-
-near_misses() {
-  misses half_kl 'told kl_penalty 0.04, it computes what kl_penalty 0.02 gives'
-  misses other_sign 'with the other sign of advantage'
-  misses opposite '= -1 x grpo\(token_mean\) on all [0-9]+ cases: the sign is the other'
-  misses clips_late 'told clip_high 0.2, it computes what clip_high 0.4 gives'
-  misses another_mean 'told token_mean, it computes sequence_mean'
-  misses no_ratio 'it does not take old_log_prob'
-  misses ratio_detached 'nearest cispo\(token_mean\): equal on [0-9]+ of [0-9]+ cases'
-}
-
 # FUNCTION PATTERN LINES...: check proposes the line, which is then written, and the gate is asked.
 proposes() {
   local function=$1 pattern=$2

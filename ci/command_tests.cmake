@@ -23,11 +23,16 @@ set_tests_properties(fuzz.founding PROPERTIES TIMEOUT 900)
 # Losses that a user brings, with the Python that ci/setup.sh gives torch.
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
-  foreach(test IN ITEMS verdicts contract identify near_misses proposals arithmetic own_loss difference_of_equals
+  foreach(test IN ITEMS verdicts contract proposals arithmetic own_loss difference_of_equals
       containment length mistakes)
     add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/brought_test.sh ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/brought_test)
     set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600)
+  endforeach()
+  foreach(test IN ITEMS found near_misses)
+    add_test(NAME identify.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/identify_test.sh ${test}
+      $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/identify_test)
+    set_tests_properties(identify.${test} PROPERTIES TIMEOUT 600)
   endforeach()
 endif()
 
