@@ -72,8 +72,8 @@ struct Lengths {
 /// is lost most easily, or nothing, which is taken for all.
 constexpr Lengths kLong[] = {
     {Axis::sequences, std::end(kSequences)[-1].kind, 4096},
-    {Axis::tokens, std::end(kTokens)[-1].kind, 65537},
-    {Axis::vocab, std::end(kVocab)[-1].kind, 131073},
+    {Axis::tokens, std::end(kTokens)[-1].kind, 66561},
+    {Axis::vocab, std::end(kVocab)[-1].kind, 132097},
     {Axis::hidden, kMostHidden, 16385},
     {Axis::support, kMostSupport, 257},
 };
