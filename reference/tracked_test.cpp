@@ -297,23 +297,72 @@ TEST_F(TrackedTest, NoBoundIsNan) {
 
 // ---- rule B4 ------------------------------------------------------------------------------------
 
-TEST_F(TrackedTest, ABrokenAnalysisMakesTheErrorInfinite) {
-  const double edge = 0.1 / kThreshold;  // T err of an argument against a tenth of its scale
-  for (const auto& [within, beyond] : {std::pair(0.99 * edge, 1.01 * edge)}) {
-    EXPECT_LT(exp(computed(3.0L, within)).err, kInfinity);
-    EXPECT_EQ(exp(computed(3.0L, beyond)).err, kInfinity);
-    for (auto* f : {static_cast<Tracked (*)(const Tracked&)>(log),
-                    static_cast<Tracked (*)(const Tracked&)>(sqrt)}) {
-      EXPECT_LT(f(computed(8.0L, 8.0 * within)).err, kInfinity);
-      EXPECT_EQ(f(computed(8.0L, 8.0 * beyond)).err, kInfinity);
-    }
-    EXPECT_LT(log1p(computed(-0.75L, 0.25 * within)).err, kInfinity);
-    EXPECT_EQ(log1p(computed(-0.75L, 0.25 * beyond)).err, kInfinity);
-    EXPECT_LT((stored(1.0) / computed(-8.0L, 8.0 * within)).err, kInfinity);
-    EXPECT_EQ((stored(1.0) / computed(-8.0L, 8.0 * beyond)).err, kInfinity);
+TEST_F(TrackedTest, ABoundBeyondFirstOrderHoldsTheEndsOfWhatAnArgumentMayBe) {
+  const auto holds = [](auto&& f, Real at, Real scale, double share) {
+    const Real off = scale * share;  // T err of the argument
+    const Tracked result = f(computed(at, static_cast<double>(off) / kThreshold));
+    const Real far =
+        std::max(std::fabs(f(Real(at + off)) - f(at)), std::fabs(f(Real(at - off)) - f(at)));
+    EXPECT_LT(result.err, kInfinity) << share;
+    EXPECT_GE(kThreshold * result.err, far) << share;
+  };
+  const auto one = [](auto x) {
+    if constexpr (std::is_same_v<decltype(x), Real>)
+      return 1.0L;
+    else
+      return stored(1.0);
+  };
+  for (const double share : {0.101, 0.3, 0.6, 0.9}) {
+    holds(
+        [](auto x) {
+          using std::exp;
+          return exp(x);
+        },
+        3.0L, 1.0L, share);
+    holds(
+        [](auto x) {
+          using std::expm1;
+          return expm1(x);
+        },
+        3.0L, 1.0L, share);
+    holds(
+        [](auto x) {
+          using std::log;
+          return log(x);
+        },
+        8.0L, 8.0L, share);
+    holds(
+        [](auto x) {
+          using std::sqrt;
+          return sqrt(x);
+        },
+        8.0L, 8.0L, share);
+    holds(
+        [](auto x) {
+          using std::log1p;
+          return log1p(x);
+        },
+        -0.75L, 0.25L, share);
+    holds([one](auto x) { return one(x) / x; }, -8.0L, 8.0L, share);
   }
-  EXPECT_EQ(exp(computed(0.0L, 0.0, 0.0, 0.2)).err, kInfinity) << "half-widths break it, too";
+}
+
+TEST_F(TrackedTest, NothingBoundsWhatAnArgumentMayBeBeyondTheScaleOfTheFunction) {
+  const double beyond = 1.01 / kThreshold;
+  EXPECT_EQ(exp(computed(3.0L, beyond)).err, kInfinity);
+  EXPECT_EQ(log(computed(8.0L, 8.0 * beyond)).err, kInfinity);
+  EXPECT_EQ(sqrt(computed(8.0L, 8.0 * beyond)).err, kInfinity);
+  EXPECT_EQ(log1p(computed(-0.75L, 0.25 * beyond)).err, kInfinity);
+  EXPECT_EQ((stored(1.0) / computed(-8.0L, 8.0 * beyond)).err, kInfinity);
+  EXPECT_EQ(tanh(computed(0.5L, 0.101 / kThreshold)).err, kInfinity) << "which bends sooner";
+  EXPECT_EQ(exp(computed(0.0L, 0.0, 0.0, 1.2)).err, kInfinity) << "half-widths count, too";
   EXPECT_EQ((exp(computed(0.0L, 1.0)) + stored(1.0)).err, kInfinity) << "and it stays so";
+}
+
+TEST_F(TrackedTest, AHalfWidthGrowsWithTheSlopeThatItMeets) {
+  const Tracked x = exp(computed(0.0L, 0.0, 0.0, 0.5));
+  EXPECT_GE(x.half, std::expm1(0.5));
+  EXPECT_GE((stored(1.0) / computed(1.0L, 0.0, 0.0, 0.5)).half, 1.0);
 }
 
 // ---- stores -------------------------------------------------------------------------------------
