@@ -62,8 +62,10 @@ Likeness liken_answers(const Formula& formula, const std::vector<Probe>& probes,
   return likeness;
 }
 
+/// One factor on all cases says more than equality on some: on two sequences that are the same,
+/// twice a mean is a sum.
 auto rank(const Likeness& a) {
-  return std::tuple(-static_cast<int>(a.whole.size()), -a.equal, a.factor == 0.0,
+  return std::tuple(-static_cast<int>(a.whole.size()), a.factor == 0.0, -a.equal,
                     a.whole.empty() ? a.distance : 0.0, a.place);
 }
 

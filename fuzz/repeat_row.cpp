@@ -6,7 +6,7 @@
 namespace lossgate::fuzz {
 namespace {
 
-constexpr double kHowOften = 1.0 / 24;
+constexpr double kHowOften = 1.0 / 16;
 
 }  // namespace
 
