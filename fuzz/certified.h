@@ -59,7 +59,9 @@ inline Arithmetic arithmetic_variant(const LossSignature& signature, Dtype dtype
   a.sum = kOrders[index % 4];
   a.sum.roundoff = size_of(dtype) == 2 && index % 3 == 2 ? unit_roundoff(Dtype::f32) : roundoff;
   if (widens) {
-    const Store stored = {.roundoff = unit_roundoff(dtype), .eta = min_subnormal(dtype)};
+    const Store stored = {.roundoff = unit_roundoff(dtype),
+                          .eta = min_subnormal(dtype),
+                          .largest = max_finite(dtype)};
     a.stage(Stage::gradient) = stored;
     // An arithmetic does not say that a store overflows, so nothing else is stored in f16.
     for (Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token, Stage::accumulate}) {

@@ -44,7 +44,9 @@ std::vector<Arithmetic> arithmetics(const Loss& loss, Dtype storage) {
   all.push_back(plain_arithmetic(storage, forms.front()));
   all.push_back(all.front());  // stages are stored as the fields are
   for (Store& store : all.back().stages) {
-    store = {.roundoff = unit_roundoff(storage), .eta = min_subnormal(storage)};
+    store = {.roundoff = unit_roundoff(storage),
+             .eta = min_subnormal(storage),
+             .largest = max_finite(storage)};
   }
   return all;
 }

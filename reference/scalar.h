@@ -85,8 +85,13 @@ inline Tracked store(Stage stage, const Tracked& a) {
   const Store& rule = tracking::current->stage(stage);
   if (rule.roundoff == 0.0 || a.is_exact_zero() || tracking::is_stored_infinity(a)) return a;
   const double size = tracking::magnitude(a.v) + a.half;
-  return tracking::finish(a.v, a.err + tracking::product(rule.roundoff, size) + rule.eta, a.peak,
-                          a.half);
+  Tracked stored = tracking::finish(a.v, a.err + tracking::product(rule.roundoff, size) + rule.eta,
+                                    a.peak, a.half);
+  // What the stage's format does not hold is as infinite as what the compute format does not.
+  if (const double beyond = tracking::most(stored) / rule.largest; beyond > 1.0) {
+    stored.peak = std::max(stored.peak, tracking::product(tracking::largest, beyond));
+  }
+  return stored;
 }
 
 /// What a backward makes of the upstream gradient that it begins with. Where the compute format

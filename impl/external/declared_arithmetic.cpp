@@ -72,7 +72,8 @@ Arithmetic arithmetic_of(const DeclaredArithmetic& declared, Dtype stored) {
   Arithmetic arithmetic = plain_arithmetic(declared.compute.value_or(stored), declared.form);
   for (const auto& [stage, format] : declared.stages) {
     const Dtype in = format.value_or(stored);
-    arithmetic.stage(stage) = {.roundoff = unit_roundoff(in), .eta = min_subnormal(in)};
+    arithmetic.stage(stage) = {
+        .roundoff = unit_roundoff(in), .eta = min_subnormal(in), .largest = max_finite(in)};
   }
   arithmetic.sum =
       rule_of(declared.sum.value_or(sum_of_log_softmax(arithmetic.compute)), arithmetic.roundoff);

@@ -97,7 +97,11 @@ LOSSGATE_LANEWISE Lanes store(Stage stage, const Lanes& a) {
   const Store& rule = lanes::scope->arithmetic.stage(stage);
   if (rule.roundoff == 0.0) return a;
   const Doubles rounding = rule.roundoff * (size_of_each(a.v) + a.half) + rule.eta;
-  return lanes::finish(a.v, a.err + or_zero(~a.is_exact_zero(), rounding), a.peak, a.half);
+  const Lanes stored =
+      lanes::finish(a.v, a.err + or_zero(~a.is_exact_zero(), rounding), a.peak, a.half);
+  lanes::require(size_of_each(a.v) + a.half + kThreshold * stored.err <=
+                 rule.largest * (1.0 - kFilterSlack));
+  return stored;
 }
 
 }  // namespace LOSSGATE_LANES_NAMESPACE

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,8 @@ enum class Stage { logits, log_prob, per_token, loss, gradient, accumulate, coun
 struct Store {
   double roundoff = 0.0;
   double eta = 0.0;  ///< smallest positive number that the store keeps, 0 where nothing is stored
+  /// Largest number that it keeps, where that is less than the compute format's.
+  double largest = std::numeric_limits<double>::infinity();
   bool operator==(const Store&) const = default;
 };
 
