@@ -141,6 +141,10 @@ class Trial {
                           "no caller has infinities at valid positions")) {
       return found;
     }
+    if (auto found = flag(&impl::Contract::grad_modes, "grad_modes",
+                          "callers ask for every gradient, right behind its forward")) {
+      return found;
+    }
     if (auto found = flag(&impl::Contract::refuses_invalid, "refuses_invalid",
                           "callers check labels and the like themselves")) {
       return found;

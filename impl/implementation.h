@@ -19,6 +19,7 @@ struct Contract {
   bool refuses_invalid = true;    ///< invalid input is refused (rule C7)
   bool deterministic = true;      ///< same input, same bits
   bool infinite_valid = true;     ///< infinities at valid positions, as each field declares
+  bool grad_modes = true;         ///< no gradient, some, or another forward before the backward
   Empty empty = Empty::zero;
   EmptyRows empty_rows = EmptyRows::skipped;
 };
@@ -55,6 +56,9 @@ struct Implementation {
   std::string name;
   std::string loss;
   std::string device = "cpu";
+  /// Whether callers differentiate it when they want to (see GradMode), or not where it returns
+  /// every gradient with its loss.
+  bool autograd = false;
   Source source;
   Contract contract;
   std::optional<Fault> fault;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace lossgate::impl {
@@ -48,6 +49,7 @@ Case take_part(const LossSignature& signature, const Case& c,
             .split = {},
             .layout = c.layout,
             .upstream = c.upstream,
+            .grad_mode = c.grad_mode,
             .provenance = {}};
   part.shape[Axis::sequences] = static_cast<std::int64_t>(rows.size());
   part.batch.fields.reserve(c.batch.fields.size());
@@ -59,6 +61,12 @@ Case take_part(const LossSignature& signature, const Case& c,
   return part;
 }
 
+Case turned_round(const LossSignature& signature, const Case& part) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(part.shape[Axis::sequences]));
+  std::iota(rows.rbegin(), rows.rend(), std::int64_t{0});
+  return take_part(signature, part, rows);
+}
+
 WholePart::WholePart(const Case& c) : part_(std::exchange(last, {})) {
   part_.spec = c.spec;
   part_.shape = c.shape;
@@ -66,6 +74,7 @@ WholePart::WholePart(const Case& c) : part_(std::exchange(last, {})) {
   part_.split = {};
   part_.layout = c.layout;
   part_.upstream = c.upstream;
+  part_.grad_mode = c.grad_mode;
   part_.provenance = {};
 }
 

@@ -123,6 +123,10 @@ const std::vector<Cause>& causes() {
       {"state between calls", "What was asked before changes the answer.",
        "keep nothing from call to call, and draw nothing: clear accumulators, key caches by all "
        "that they hold"},
+      {"depends on requires_grad",
+       "Which gradients the caller asks for changes the loss, or a gradient that it asks for.",
+       "let requires_grad, is_grad_enabled() and ctx.needs_input_grad decide what is kept for the "
+       "backward, each for its own input, and never what is returned"},
       {"upstream gradient ignored",
        "The backward hands on gradients without the factor that comes from above.",
        "multiply every gradient that the forward kept by the incoming one: it is 1 only where "

@@ -22,6 +22,7 @@ Outcome padding_invariance(Evaluation& evaluation);
 Outcome permutation_invariance(Evaluation& evaluation);
 Outcome inputs_not_mutated(Evaluation& evaluation);
 Outcome determinism(Evaluation& evaluation);
+Outcome grad_mode_invariance(Evaluation& evaluation);
 Outcome on_policy_identity(Evaluation& evaluation);
 Outcome bounds_hold(Evaluation& evaluation);
 Outcome path_parity(Evaluation& evaluation);

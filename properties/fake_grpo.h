@@ -39,6 +39,7 @@ enum class Flaw {
   output_missing,       ///< no per-token values
   dtype_changed,        ///< the gradient comes in f64
   row_reads_neighbour,  ///< the advantage of the row before
+  grad_mode_read,       ///< the loss is 0 where no gradient is asked for
 };
 
 impl::Implementation fake_grpo(Flaw flaw = Flaw::none, double amount = 0.0);

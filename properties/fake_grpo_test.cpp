@@ -31,6 +31,7 @@ LossResult evaluate(const LossSignature& signature, const Case& c, Flaw flaw, do
                           : Fake<float>(signature, c, flaw, amount).run();
   Tensor& loss = result.outputs.front().tensor;
   if (flaw == Flaw::order_varies && call % 2 == 1) loss.set(0, loss.at(0) * (1.0 + 2e-7));
+  if (flaw == Flaw::grad_mode_read && c.grad_mode == GradMode::none) loss.set(0, 0.0);
   if (flaw == Flaw::input_overwritten) result.mutated = {"advantage"};
   if (flaw == Flaw::output_missing) result.outputs.erase(result.outputs.begin() + 1);
   if (flaw == Flaw::dtype_changed) {
@@ -47,6 +48,7 @@ impl::Implementation fake_grpo(Flaw flaw, double amount) {
   impl::Implementation fake;
   fake.name = label(flaw);
   fake.loss = "grpo";
+  fake.autograd = true;
   if (flaw != Flaw::none) fake.fault.emplace();
   fake.arithmetic = [](Dtype stored) {
     const Dtype compute = stored == Dtype::f64 ? Dtype::f64 : Dtype::f32;

@@ -52,6 +52,9 @@ extern const Transform kZeroAdvantage;  ///< and the coefficient of all other te
 extern const Transform kNanAtValid;  ///< NaN, or an infinity that must surface, at one valid entry
 extern const Transform kNanInAnotherField;  ///< the same in the field after that one, elsewhere
 extern const Transform kOnPolicy;
+extern const Transform kWithoutGradients;  ///< the same case, asked for its loss alone
+extern const Transform kFrozen;            ///< asked for the gradient of its first field alone
+extern const Transform kInterleaved;       ///< with other data's forward before the backward
 extern const Transform kStepForward;  ///< differentiable fields moved a little, for differences
 extern const Transform kStepBackward;
 extern const std::span<const Transform> kInvalid;  ///< each with one thing that must be refused

@@ -115,6 +115,7 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.name = subject.name;
   row.loss = subject.loss;
   row.device = subject.device;
+  row.autograd = !subject.entry.starts_with("so:");
   row.contract = subject.contract;
   row.unsupported = [subject, loss](const Case& c) { return unsupported(subject, loss, c); };
   row.arithmetic = [subject, loss](Dtype stored) { return arithmetic_of(subject, loss, stored); };

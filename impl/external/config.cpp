@@ -36,12 +36,13 @@ Masked masked(const Reader& reader, std::string_view key, const toml::node& node
 void read_contract(const toml::table& table, const std::string& file, const LossSignature& loss,
                    Subject& subject) {
   const Reader reader(table, file, "[subject.contract]");
-  reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "empty",
-                "empty_rows", "longest"});
+  reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "grad_modes",
+                "empty", "empty_rows", "longest"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
   contract.deterministic = reader.flag("deterministic", contract.deterministic);
+  contract.grad_modes = reader.flag("grad_modes", contract.grad_modes);
   contract.empty =
       reader.one_of<Empty>("empty", contract.empty,
                            {{"zero", Empty::zero}, {"error", Empty::error}, {"nan", Empty::nan}});

@@ -20,6 +20,15 @@ using corpora::TensorFile;
 /// seconds to start, a library a few milliseconds.
 constexpr int kMostEnds = 50, kMostLibraryEnds = 5000, kMostHangs = 50;
 
+std::vector<std::string> asked_gradients(const LossSignature& loss, GradMode mode) {
+  std::vector<std::string> asked;
+  for (const Field& field : loss.fields) {
+    const bool differentiable = field.role == Role::differentiable;
+    if (differentiable && asks_gradient(loss, mode, field.name)) asked.push_back(field.name);
+  }
+  return asked;
+}
+
 TensorFile request(const Subject& subject, const MicroBatch& batch, double share, bool explain) {
   const Case& part = batch.part;
   TensorFile frame;
@@ -46,6 +55,10 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
   say("layout", std::string(name(part.layout)));
   say("upstream", corpora::number_text(part.upstream * share));
   say("explain", explain ? "1" : "0");
+  if (part.grad_mode != GradMode::all) {
+    say("gradients", Json(asked_gradients(batch.signature, part.grad_mode)).dump());
+    say("interleaved", part.grad_mode == GradMode::interleaved ? "1" : "0");
+  }
   frame.tensors = part.batch.fields;
   return frame;
 }

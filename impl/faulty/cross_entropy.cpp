@@ -6,18 +6,22 @@
 
 #include "impl/faulty/cross_entropy_eager.h"
 #include "impl/faulty/eager.h"
+#include "impl/faulty/grad_mode.h"
 
 namespace lossgate::impl {
 namespace {
 
+Step eager(CrossEntropyFault fault) {
+  return [fault](MicroBatch& batch) { return eager_cross_entropy(batch, fault); };
+}
+
 Implementation implementation(std::string name, CrossEntropyFault fault, std::string_view form,
                               const Trainer& trainer = {}) {
-  const Step step = [fault](MicroBatch& batch) { return eager_cross_entropy(batch, fault); };
   EagerProgram program{
       .loss = "cross_entropy", .source = {"impl/faulty/cross_entropy_eager.cpp", 1}, .form = form};
   if (fault == CrossEntropyFault::exp_without_max) program.form = "";
   if (fault == CrossEntropyFault::online_max_first_tile) program.sums = SumOrder::online;
-  return eager_implementation(program, std::move(name), step, trainer);
+  return eager_implementation(program, std::move(name), eager(fault), trainer);
 }
 
 constexpr const char* kShifted = "(x - max) - log S";
@@ -178,6 +182,15 @@ void add_kernel_faults(std::vector<Implementation>& all) {
                         .cause = "input overwritten",
                         .trigger = "any logits: the gradient lies where they lay",
                         .killers = {"inputs_not_mutated"}}));
+  all.push_back(with_fault(
+      eager_implementation(
+          {.loss = "cross_entropy", .source = {"impl/faulty/grad_mode.h", 1}, .form = kShifted},
+          "zero_in_evaluation", without_loss_in_evaluation(eager(CrossEntropyFault::none))),
+      {.twin = "eager",
+       .thread = "https://github.com/linkedin/Liger-Kernel/issues/507",
+       .cause = "depends on requires_grad",
+       .trigger = "logits that need no gradient, and a loss that is not 0",
+       .killers = {"grad_mode_invariance"}}));
   all.push_back(faulty("labels_in_16_bits", CrossEntropyFault::labels_in_16_bits,
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/transformers/issues/2825",

@@ -26,6 +26,7 @@ Implementation eager_implementation(const EagerProgram& program, std::string nam
   i.name = std::move(name);
   i.loss = program.loss;
   i.source = program.source;
+  i.autograd = true;
   i.unsupported = too_large_for_a_tape;
   i.arithmetic = [form = std::string(program.form), sums = program.sums](Dtype dtype) {
     Arithmetic a = plain_arithmetic(dtype == Dtype::f64 ? Dtype::f64 : Dtype::f32, form);

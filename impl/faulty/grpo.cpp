@@ -5,6 +5,7 @@
 
 #include "impl/faulty/advantage_scaling.h"
 #include "impl/faulty/eager.h"
+#include "impl/faulty/grad_mode.h"
 #include "impl/faulty/grpo_eager.h"
 
 namespace lossgate::impl {
@@ -145,6 +146,18 @@ void add_signal_faults(std::vector<Implementation>& all) {
                             .killers = {"reference_agreement"}}));
 }
 
+/// Faults in where the backward finds what it needs.
+void add_state_faults(std::vector<Implementation>& all) {
+  Implementation saves =
+      implementation("saved_on_its_class", with_one_place_for_all(eager(), "log_prob"));
+  all.push_back(with_fault(std::move(saves),
+                           {.twin = "eager",
+                            .thread = "https://docs.pytorch.org/docs/stable/notes/extending.html",
+                            .cause = "state between calls",
+                            .trigger = "two forwards before the first one's backward",
+                            .killers = {"grad_mode_invariance"}}));
+}
+
 /// Faults in what a token counts.
 void add_reduction_faults(std::vector<Implementation>& all) {
   constexpr const char* kScaling = "https://github.com/NovaSky-AI/SkyRL/pull/925";
@@ -249,6 +262,7 @@ std::vector<Implementation> faulty_grpo_implementations() {
   std::vector<Implementation> all;
   add_overflow_faults(all);
   add_signal_faults(all);
+  add_state_faults(all);
   add_reduction_faults(all);
   add_rank_faults(all);
   return all;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "impl/faulty/eager.h"
+#include "impl/faulty/grad_mode.h"
 #include "impl/faulty/linear_grpo_eager.h"
 
 namespace lossgate::impl {
@@ -27,22 +28,22 @@ std::optional<std::string> underflows(const Case& c) {
   return std::nullopt;
 }
 
-Implementation implementation(std::string name, const EagerLinearGrpoOptions& options,
-                              const Trainer& trainer = {}) {
-  const Step step = [options](MicroBatch& micro_batch) {
-    return eager_linear_grpo(micro_batch, options);
-  };
+Step eager(const EagerLinearGrpoOptions& options = {}) {
+  return [options](MicroBatch& batch) { return eager_linear_grpo(batch, options); };
+}
+
+Implementation implementation(std::string name, Step step, const Trainer& trainer = {}) {
   Implementation i = eager_implementation({.loss = "linear_grpo",
                                            .source = {"impl/faulty/linear_grpo_eager.cpp", 1},
                                            .form = "expm1(x) - x, closed with (x - max) - log S"},
-                                          std::move(name), step, trainer);
+                                          std::move(name), std::move(step), trainer);
   i.unsupported = underflows;
   return i;
 }
 
 Implementation faulty(std::string name, const EagerLinearGrpoOptions& options, Fault fault,
                       const Trainer& trainer = {}) {
-  return with_fault(implementation(std::move(name), options, trainer), std::move(fault));
+  return with_fault(implementation(std::move(name), eager(options), trainer), std::move(fault));
 }
 
 /// Faults of the objective.
@@ -119,13 +120,31 @@ void add_layer_faults(std::vector<Implementation>& all) {
                         .killers = {"reference_agreement"}}));
 }
 
+/// Faults of a kernel that makes gradients in its forward, for those who want them all.
+void add_grad_mode_faults(std::vector<Implementation>& all) {
+  all.push_back(with_fault(implementation("unbound_in_evaluation", unbound_in_evaluation(eager())),
+                           {.twin = "eager",
+                            .thread = "https://github.com/linkedin/Liger-Kernel/issues/930",
+                            .cause = "depends on requires_grad",
+                            .trigger = "inputs that need no gradient",
+                            .killers = {"grad_mode_invariance"}}));
+  all.push_back(with_fault(
+      implementation("hidden_gradient_with_weight_only", without_gradient_alone(eager(), "hidden")),
+      {.twin = "eager",
+       .thread = "https://github.com/fla-org/flash-linear-attention/pull/1248",
+       .cause = "depends on requires_grad",
+       .trigger = "a frozen output layer",
+       .killers = {"grad_mode_invariance"}}));
+}
+
 }  // namespace
 
 std::vector<Implementation> linear_grpo_implementations() {
   std::vector<Implementation> all;
-  all.push_back(implementation("eager", {}));
+  all.push_back(implementation("eager", eager()));
   add_objective_faults(all);
   add_layer_faults(all);
+  add_grad_mode_faults(all);
   return all;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 
+#include "impl/parts.h"
 #include "impl/torch/tensors.h"
 
 namespace lossgate::impl {
@@ -22,21 +23,46 @@ std::vector<at::Tensor> gradients(const MicroBatch& micro_batch, const StepInput
                                   const StepOutputs& out) {
   std::vector<at::Tensor> leaves;
   for (const Field& field : micro_batch.signature.fields) {
-    if (field.role == Role::differentiable) leaves.push_back(in[field.name]);
+    if (in[field.name].requires_grad()) leaves.push_back(in[field.name]);
   }
   if (leaves.empty()) return {};
   const at::Tensor upstream = at::full({}, micro_batch.part.upstream, out.loss.options());
   return torch::autograd::grad({out.loss}, leaves, {upstream});
 }
 
+/// What it returned is kept for as long as a caller may want its backward.
+StepOutputs forward_of_other_data(Forward forward, const MicroBatch& micro_batch) {
+  Case part = turned_round(micro_batch.signature, micro_batch.part);
+  const Positions positions = find_positions(micro_batch.signature, part);
+  MicroBatch other{micro_batch.signature,
+                   part,
+                   positions,
+                   micro_batch.totals,
+                   micro_batch.rank_totals,
+                   micro_batch.rank,
+                   micro_batch.world,
+                   micro_batch.index,
+                   micro_batch.count};
+  return forward(StepInputs(other));
+}
+
 LossResult run(Forward forward, MicroBatch& micro_batch) {
+  const GradMode mode = micro_batch.part.grad_mode;
+  const at::AutoGradMode enabled(mode != GradMode::none);
   const StepInputs in(micro_batch);
   const StepOutputs out = forward(in);
+  const StepOutputs other =
+      mode == GradMode::interleaved ? forward_of_other_data(forward, micro_batch) : StepOutputs{};
   const std::vector<at::Tensor> slopes = gradients(micro_batch, in, out);
   LossResult result;
   result.counts = out.counts;
   std::size_t next = 0;
   for (const OutputInfo& info : outputs_of(micro_batch.signature, micro_batch.part)) {
+    const bool gradient = info.kind == OutputKind::gradient;
+    if (gradient && !asks_gradient(micro_batch.signature, mode, info.field)) {
+      result.outputs.push_back({info.name, Tensor::zeros(info.dtype, info.extents)});
+      continue;
+    }
     const at::Tensor* tensor = nullptr;
     switch (info.kind) {
       case OutputKind::loss:
@@ -51,7 +77,7 @@ LossResult run(Forward forward, MicroBatch& micro_batch) {
     }
     if (!tensor) throw std::logic_error("no output '" + info.name + "'");
     // A gradient may be wider than its field: the trainer rounds it once, after accumulation.
-    const bool wider = info.kind == OutputKind::gradient && tensor->scalar_type() == at::kFloat;
+    const bool wider = gradient && tensor->scalar_type() == at::kFloat;
     result.outputs.push_back({info.name, from_torch(*tensor, wider ? Dtype::f32 : info.dtype)});
   }
   return result;
@@ -64,7 +90,9 @@ StepInputs::StepInputs(MicroBatch& micro_batch) : micro_batch_(micro_batch) {
     at::Tensor tensor = as_torch(micro_batch.part.batch.at(field.name), micro_batch.part.layout);
     if (field.role == Role::differentiable) {
       if (!has_rows(field.axes)) tensor = tensor.to(compute_type(tensor.scalar_type()));
-      tensor.requires_grad_();
+      if (asks_gradient(micro_batch.signature, micro_batch.part.grad_mode, field.name)) {
+        tensor.requires_grad_();
+      }
     }
     fields_.emplace_back(field.name, std::move(tensor));
   }
@@ -91,6 +119,7 @@ Implementation torch_implementation(std::string loss, Source source, Forward for
   Implementation row;
   row.name = "torch";
   row.loss = std::move(loss);
+  row.autograd = true;
   row.source = std::move(source);
   row.unsupported = [](const Case&) { return std::nullopt; };
   row.arithmetic = [form](Dtype stored) { return torch_arithmetic(stored, form); };

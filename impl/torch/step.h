@@ -16,7 +16,8 @@
 
 namespace lossgate::impl {
 
-/// One micro-batch as tensors. Differentiable fields are leaves that require a gradient. Those that
+/// One micro-batch as tensors. Differentiable fields are leaves that require a gradient, where the
+/// caller asks for it. Those that
 /// all micro-batches share (weights) are handed over in the compute format, as the master copies of
 /// a mixed-precision trainer are, so that 16-bit gradients are not rounded before they add up.
 class StepInputs {

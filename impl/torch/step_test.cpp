@@ -50,7 +50,7 @@ StepOutputs square(const StepInputs& in) {
   return {.loss = per_token.sum(), .values = {{"per_token", per_token}}};
 }
 
-TEST(Step, RunsForwardAndBackwardWithTheUpstreamGradient) {
+Case square_case() {
   Case c;
   c.spec = standard_spec(kSquare);
   c.shape[Axis::sequences] = 2;
@@ -61,6 +61,11 @@ TEST(Step, RunsForwardAndBackwardWithTheUpstreamGradient) {
   c.batch.at("x").set(0, 3.0);
   c.batch.at("x").set(1, 4.0);
   c.batch.at("y").set(1, 0.5);
+  return c;
+}
+
+TEST(Step, RunsForwardAndBackwardWithTheUpstreamGradient) {
+  Case c = square_case();
   const Implementation row = torch_implementation("square", {}, square, "");
   for (Layout layout : kAllLayouts) {
     c.layout = layout;
@@ -73,6 +78,40 @@ TEST(Step, RunsForwardAndBackwardWithTheUpstreamGradient) {
     EXPECT_EQ(result.find("gradient.x")->at(1), 80.0);
     EXPECT_EQ(result.find("gradient.y")->at(0), 10.0);
   }
+}
+
+/// What the square's forwards saw: whether a graph is made, of which inputs, and the first x.
+struct Seen {
+  bool enabled, of_x, of_y;
+  double first;
+  bool operator==(const Seen&) const = default;
+};
+std::vector<Seen> seen;
+
+StepOutputs watched_square(const StepInputs& in) {
+  seen.push_back({at::GradMode::is_enabled(), in["x"].requires_grad(), in["y"].requires_grad(),
+                  in["x"].detach().flatten()[0].item<double>()});
+  return square(in);
+}
+
+TEST(Step, MakesTheGraphThatItsCallerAsksFor) {
+  const Implementation row = torch_implementation("square", {}, watched_square, "");
+  EXPECT_TRUE(row.autograd);
+  const auto asked = [&](GradMode mode) {
+    seen.clear();
+    Case c = square_case();
+    c.grad_mode = mode;
+    const LossResult result = row.evaluate(kSquare, c);
+    EXPECT_EQ(result.find("loss")->at(0), 25.5);
+    return std::pair(result.find("gradient.x")->at(1), result.find("gradient.y")->at(1));
+  };
+  EXPECT_EQ(asked(GradMode::none), std::pair(0.0, 0.0));
+  EXPECT_EQ(seen, (std::vector<Seen>{{false, false, false, 3.0}}));
+  EXPECT_EQ(asked(GradMode::first), std::pair(80.0, 0.0));
+  EXPECT_EQ(seen, (std::vector<Seen>{{true, true, false, 3.0}}));
+  EXPECT_EQ(asked(GradMode::interleaved), std::pair(80.0, 10.0));
+  EXPECT_EQ(seen, (std::vector<Seen>{{true, true, true, 3.0}, {true, true, true, 4.0}}));
+  EXPECT_EQ(asked(GradMode::all), std::pair(80.0, 10.0));
 }
 
 TEST(Catalog, RegistersOnOneThread) {

@@ -96,6 +96,13 @@ std::string_view name(Layout layout) {
   return "?";
 }
 
+bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field) {
+  if (mode == GradMode::none) return false;
+  if (mode != GradMode::first) return true;
+  const auto first = std::ranges::find(signature.fields, Role::differentiable, &Field::role);
+  return first != signature.fields.end() && first->name == field;
+}
+
 Dtype float_dtype(const LossSignature& signature, const Case& c) {
   for (const Field& field : signature.fields) {
     const Tensor* tensor = c.batch.find(field.name);

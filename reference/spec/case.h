@@ -85,6 +85,14 @@ inline constexpr Layout kAllLayouts[] = {Layout::contiguous, Layout::offset, Lay
                                          Layout::transposed};
 std::string_view name(Layout layout);
 
+/// How a caller goes about the gradients of a step; what it gets is the same for all.
+enum class GradMode {
+  all,          ///< of every differentiable field, behind its own forward
+  none,         ///< of no field, as an evaluation: torch.no_grad
+  first,        ///< of the first differentiable field: the others are frozen
+  interleaved,  ///< of every field, with a forward of other data between forward and backward
+};
+
 /// Where a case came from; never part of its identity.
 struct Provenance {
   std::string title;
@@ -101,11 +109,15 @@ struct Case {
   Split split;
   Layout layout = Layout::contiguous;
   double upstream = 1.0;  ///< gradient of the training objective with respect to this loss
+  GradMode grad_mode = GradMode::all;  ///< of a property's own question: no file says it
   Provenance provenance;
 };
 
 /// The floating-point dtype shared by the fields of the case, f32 where it has none.
 Dtype float_dtype(const LossSignature& signature, const Case& c);
+
+/// Whether the caller asks for the gradient of a differentiable field.
+bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field);
 
 /// Which of the [sequences, tokens] positions count in the loss: mask is not 0 and the label is not
 /// kIgnoreLabel. All of them where the signature has neither. The fields must have their shapes.

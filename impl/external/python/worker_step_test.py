@@ -171,6 +171,51 @@ class Results(unittest.TestCase):
         self.assertEqual(json.loads(metadata["without_gradient"]), ["weight", "bias"])
         self.assertEqual(list(reply), ["loss", "gradient.hidden"])
 
+    def test_gradients_that_nobody_asks_for(self) -> None:
+        seen = []
+        def subject(hidden, weight, bias):
+            seen.append((torch.is_grad_enabled(), hidden.requires_grad, weight.requires_grad, bias.requires_grad))
+            return (hidden @ weight.t() + bias).sum()
+        tensors = {"hidden": torch.ones(1, 2, 4), "weight": torch.ones(3, 4), "bias": torch.zeros(3),
+                   "label": torch.zeros(1, 2, dtype=torch.int64), "old_log_prob": torch.zeros(1, 2),
+                   "ref_log_prob": torch.zeros(1, 2), "advantage": torch.zeros(1, 2)}
+        for asked_for, state in (([], (False, False, False, False)), (["hidden"], (True, True, False, False)),
+                                 (["hidden", "weight", "bias"], (True, True, True, True))):
+            metadata, reply = stepped(subject, tensors, "linear_grpo", gradients=json.dumps(asked_for))
+            self.assertEqual(seen.pop(), state)
+            self.assertEqual(list(reply), ["loss", *(f"gradient.{name}" for name in asked_for)])
+            self.assertEqual((metadata["without_gradient"], reply["loss"].item()), ("[]", 24.0))
+        metadata, _ = stepped(subject, tensors, "linear_grpo", gradients='["label"]')
+        self.assertEqual(metadata["op"], "trouble")
+        self.assertIn("'label', which is no differentiable field", metadata["message"])
+
+    def test_a_step_without_gradients_leaves_the_next_one_its_graph(self) -> None:
+        answering, _ = asked(sum_loss)
+        for listed, results in (("[]", ["loss"]), ('["log_prob"]', ["loss", "gradient.log_prob"])):
+            frame = talk.write_frame(talk.step("grpo", gradients=listed), batch())
+            self.assertEqual(list(talk.read_document(answering.answer(frame[8:])[8:])[1]), results)
+
+    def test_another_forward_before_the_backward_has_the_sequences_turned_round(self) -> None:
+        seen = []
+        class Kept(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x, factor):
+                seen.append(factor.clone())
+                Kept.factor = factor
+                return (x * factor).sum()
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient * Kept.factor, None
+        advantage = batch()["advantage"]
+        subject = lambda log_prob, advantage, mask: Kept.apply(log_prob, advantage)
+        _, alone = stepped(subject)
+        _, between = stepped(subject, interleaved="1")
+        self.assertEqual([tensor.tolist() for tensor in seen], [*[advantage.tolist()] * 2, advantage.flip(0).tolist()])
+        self.assertEqual(alone["gradient.log_prob"].tolist(), advantage.tolist())
+        self.assertEqual(between["gradient.log_prob"].tolist(), advantage.flip(0).tolist())
+        self.assertEqual(between["loss"].item(), alone["loss"].item())
+
     def test_exceptions_of_any_class_are_answers(self) -> None:
         class Rude(BaseException):
             def __str__(self): raise ValueError("no words")

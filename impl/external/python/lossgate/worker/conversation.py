@@ -145,12 +145,14 @@ class Worker:
         return self._encoder.frame("hello", None, tuple(reply), [])
 
     def _step(self, bound: Bound, plan: StepPlan, identity: Optional[str], data: memoryview) -> bytes:
-        torch.set_grad_enabled(True)
+        torch.set_grad_enabled(bool(plan.asked) or not plan.differentiable)
         inputs = None
         try:
             inputs = Inputs(plan, data, bound.device)
             subject = bound.binding.subject.name
-            loss, holder = loss_of(inputs.call(), subject, bound.loss.outputs, bool(inputs.leaves))
+            result = inputs.call()
+            loss, holder = loss_of(result, subject, bound.loss.outputs, plan.differentiable, bool(plan.asked))
+            other = Inputs(plan, data, bound.device, turned_round=True).call() if plan.interleaved else None
             gradients = ()
             if inputs.leaves:
                 gradients = gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream)

@@ -45,7 +45,7 @@ def find_guilt(inputs: Inputs, outputs: list[str], subject: str, upstream: float
             result = inputs.call()
     finally:
         torch.autograd.set_detect_anomaly(*kept)
-    loss, holder = loss_of(result, subject, outputs, bool(inputs.leaves))
+    loss, holder = loss_of(result, subject, outputs, inputs.plan.differentiable, bool(inputs.leaves))
 
     def forward(tensor: torch.Tensor) -> Optional[Guilt]:
         elements = bad_elements(tensor)

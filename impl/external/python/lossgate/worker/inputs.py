@@ -21,9 +21,10 @@ def _in_layout(tensor: torch.Tensor, place: Optional[Place]) -> torch.Tensor:
 
 
 class Inputs:
-    """The fields of one step: leaves that receive gradients, and what the subject is given."""
+    """The fields of one step: leaves that receive gradients, and what the subject is given. Turned round, the
+    sequences come in reverse order."""
 
-    def __init__(self, plan: StepPlan, data: memoryview, device: Any) -> None:
+    def __init__(self, plan: StepPlan, data: memoryview, device: Any, turned_round: bool = False) -> None:
         self.plan = plan
         self.device = device
         if plan.packed:
@@ -38,7 +39,8 @@ class Inputs:
         self.leaves: dict[str, torch.Tensor] = {}
         self.given: dict[str, torch.Tensor] = {}
         laid_out = plan.layout != "contiguous"
-        for (name, dtype, shape, count, _, size, at, differentiable, mask_bits), place in zip(plan.fields, plan.places):
+        for field, place in zip(plan.fields, plan.places):
+            name, dtype, shape, count, _, size, at, _, mask_bits, by_sequence = field
             if mask_bits and not bytes(pristine[at:at + size]).strip(b"\0\1"):
                 dtype = torch.bool
             # resize_ gives the shape without making a view: each field has a version of its own.
@@ -46,7 +48,9 @@ class Inputs:
                 torch.empty(shape, dtype=dtype)
             if device is not None:
                 tensor = tensor.to(device)
-            if differentiable:
+            if turned_round and by_sequence:
+                tensor = tensor.flip(0)
+            if name in plan.asked:
                 tensor.requires_grad_()
                 self.leaves[name] = tensor
                 # A trainer's log-probs are no leaves: writing into them works there, so it does here.
@@ -59,8 +63,8 @@ class Inputs:
         """The fields whose bits are no longer those of the request."""
         found = []
         quiet = not self._elsewhere and self._work == self._pristine
-        for name, _, shape, _, _, size, at, differentiable, _ in self.plan.fields:
-            if differentiable or not quiet:
+        for name, _, shape, _, _, size, at, *_ in self.plan.fields:
+            if name in self.leaves or not quiet:
                 tensor = self.given[name]
                 if tensor.shape != shape or bits(tensor) != self._pristine[at:at + size]:
                     found.append(name)

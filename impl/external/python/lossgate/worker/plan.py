@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 from typing import Any, NamedTuple, Optional
 
@@ -25,6 +26,7 @@ class FieldPlan(NamedTuple):
     at: int  # in the buffer that the subject gets
     differentiable: bool
     mask_bits: bool  # u8, given as bool where it holds nothing but 0 and 1
+    by_sequence: bool  # its first axis is that of the sequences
 
 
 class FieldsPlan:
@@ -43,7 +45,8 @@ class FieldsPlan:
                                          entry.start, entry.end - entry.start,
                                          entry.start if self.packed else at,
                                          field["role"] == "differentiable",
-                                         field["role"] == "mask" and entry.dtype == "U8"))
+                                         field["role"] == "mask" and entry.dtype == "U8",
+                                         field["axes"][:1] == ["sequences"]))
             at += (entry.end - entry.start + 63) // 64 * 64
         given = {entry.name for entry in entries}
         for name in loss.fields:
@@ -94,6 +97,9 @@ class StepPlan:
         self.layout = metadata.get("layout", "contiguous")
         self.places = [_place(field.shape, self.layout) for field in self.fields]
         self.explain = metadata.get("explain") == "1"
+        self.interleaved = metadata.get("interleaved") == "1"
+        self.differentiable = any(field.differentiable for field in self.fields)
+        self.asked = self._asked(metadata.get("gradients"))
         self.upstream = float(number_of(metadata.get("upstream", "1")))
         self.valid_field = binding.valid_field
         constants = {}
@@ -113,6 +119,16 @@ class StepPlan:
                 self.keywords.append((name, argument))
             else:
                 self.constants[name] = argument
+
+    def _asked(self, listed: Optional[str]) -> set:
+        """The fields whose gradients the caller asks for."""
+        differentiable = {field.name for field in self.fields if field.differentiable}
+        if listed is None:
+            return differentiable
+        asked = set(json.loads(listed))
+        for name in sorted(asked - differentiable):
+            raise Trouble(f"a step asks for the gradient of {name!r}, which is no differentiable field")
+        return asked
 
     @staticmethod
     def _argument(source: str, value: Any, constants: dict, conversions: list) -> Any:

@@ -17,7 +17,7 @@ def _described(value: Any) -> str:
     return f"a {kind.__name__}" if kind.__module__ == "builtins" else f"a {kind.__module__}.{kind.__name__}"
 
 
-def loss_of(result: Any, subject: str, outputs: list[str], wants_graph: bool) -> tuple[Any, Any]:
+def loss_of(result: Any, subject: str, outputs: list[str], has_loss: bool, wants_graph: bool) -> tuple[Any, Any]:
     """The loss in what the subject returned, and what may hold its outputs."""
     loss = result
     where = "returned"
@@ -45,7 +45,7 @@ def loss_of(result: Any, subject: str, outputs: list[str], wants_graph: bool) ->
     if not loss.dtype.is_floating_point:
         raise BadResult(f"{subject} {where} {_described(loss)}; a loss is a floating-point scalar")
     if loss.dim() != 0:
-        if not wants_graph and len(outputs) == 1:
+        if not has_loss and len(outputs) == 1:
             return None, {outputs[0]: loss}  # an operation: tensors in, one tensor out
         raise BadResult(f"{subject} {where} {_described(loss)}, where a scalar is needed; reduce it, such as "
                         "`(per_token * mask).sum() / mask.sum().clamp(min=1)`"

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "impl/parts.h"
+#include "impl/trainer.h"
+
+/// Steps that are right as long as every gradient is asked for, right behind its forward.
+namespace lossgate::impl {
+
+inline Tensor& output_of(LossResult& result, std::string_view name) {
+  return std::ranges::find(result.outputs, name, &Output::name)->tensor;
+}
+
+inline void clear(Tensor& tensor) {
+  for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, 0.0);
+}
+
+/// A buffer for the loss that only a backward fills.
+inline Step without_loss_in_evaluation(Step step) {
+  return [step = std::move(step)](MicroBatch& batch) {
+    LossResult result = step(batch);
+    if (batch.part.grad_mode == GradMode::none) clear(output_of(result, "loss"));
+    return result;
+  };
+}
+
+/// A buffer that only a backward makes, and the forward reads.
+inline Step unbound_in_evaluation(Step step) {
+  return [step = std::move(step)](MicroBatch& batch) {
+    if (batch.part.grad_mode == GradMode::none) {
+      throw Refusal{"", -1, -1, "the weight's gradient was never made"};
+    }
+    return step(batch);
+  };
+}
+
+/// The gradient of `input` is made together with those of other inputs.
+inline Step without_gradient_alone(Step step, std::string_view input) {
+  return [step = std::move(step), input](MicroBatch& batch) {
+    LossResult result = step(batch);
+    if (batch.part.grad_mode == GradMode::first) {
+      clear(output_of(result, "gradient." + std::string(input)));
+    }
+    return result;
+  };
+}
+
+/// What the backward needs lies where the next forward writes its own.
+inline Step with_one_place_for_all(Step step, std::string_view input) {
+  return [step = std::move(step), input](MicroBatch& batch) {
+    LossResult result = step(batch);
+    if (batch.part.grad_mode != GradMode::interleaved) return result;
+    Case other = turned_round(batch.signature, batch.part);
+    const Positions positions = find_positions(batch.signature, other);
+    MicroBatch between{batch.signature, other,       positions,   batch.totals, batch.rank_totals,
+                       batch.rank,      batch.world, batch.index, batch.count};
+    LossResult kept = step(between);
+    const std::string gradient = "gradient." + std::string(input);
+    output_of(result, gradient) = output_of(kept, gradient);
+    return result;
+  };
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <string>
+
+#include "properties/agreement.h"
+#include "properties/checks.h"
+
+namespace lossgate::properties {
+namespace {
+
+constexpr const char* kState = "state between calls";
+
+/// A way to go about the gradients, and what it means where the answer is another one then.
+struct Way {
+  const Transform* transform;
+  const char* detail;
+  const char* cause;
+};
+
+constexpr Way kWays[] = {
+    {&kWithoutGradients, "asked for no gradient (torch.no_grad)", "depends on requires_grad"},
+    {&kFrozen, "asked for the gradient of its first input alone", "depends on requires_grad"},
+    {&kInterleaved, "with a forward of other data before its backward", kState},
+};
+
+/// The answer, with the gradients that nobody asked for as they were when somebody did.
+LossResult completed(Evaluation& evaluation, GradMode mode, LossResult answer) {
+  for (const OutputInfo& info : evaluation.study().outputs()) {
+    if (info.kind != OutputKind::gradient) continue;
+    if (asks_gradient(evaluation.signature(), mode, info.field)) continue;
+    for (Output& output : answer.outputs) {
+      if (output.name == info.name) output.tensor = *evaluation.actual().find(info.name);
+    }
+  }
+  return answer;
+}
+
+/// What comes of an answer to the case as such, or to the same asked in another mode.
+Outcome judge(Evaluation& evaluation, GradMode mode, const LossResult& answer) {
+  if (auto violation = malformed(evaluation.study(), answer)) return violated(*violation);
+  const LossResult actual = completed(evaluation, mode, answer);
+  if (!first_difference(evaluation.study(), evaluation.actual(), actual)) {
+    return compare_whole(evaluation);
+  }
+  return compare(
+      {.study = evaluation.study(), .arithmetic = evaluation.arithmetic(), .actual = actual});
+}
+
+Outcome ask(Evaluation& evaluation, const Way& way) {
+  const GradMode mode = evaluation.study().transformed(*way.transform)->c.grad_mode;
+  const LossResult& answer = evaluation.actual(*way.transform);
+  if (!answer.mutated.empty() && evaluation.actual().mutated.empty()) {
+    return violated({.place = {.output = answer.mutated.front()},
+                     .error_ratio = HUGE_VAL,
+                     .detail = way.detail + (": it changed its input " + answer.mutated.front()),
+                     .cause = "input overwritten"});
+  }
+  Outcome outcome = judge(evaluation, mode, answer);
+  auto& violation = outcome.violation;
+  if (!violation || violation->place.output == impl::kNotComputed) return outcome;
+  violation->detail = way.detail + (violation->detail.empty() ? std::string(" it is another one")
+                                                              : ": " + violation->detail);
+  // Whose answers change from call to call needs no other mode for it.
+  const bool changes = judge(evaluation, GradMode::all, evaluation.call(evaluation.study().whole()))
+                           .violation.has_value();
+  violation->cause = changes ? kState : way.cause;
+  return outcome;
+}
+
+}  // namespace
+
+Outcome grad_mode_invariance(Evaluation& evaluation) {
+  if (!evaluation.implementation().autograd) return skipped("its gradients come with its loss");
+  if (!evaluation.implementation().contract.grad_modes) return skipped("contract");
+  if (auto outcome = incomparable(evaluation)) return *outcome;
+  std::optional<Outcome> all;
+  for (const Way& way : kWays) {
+    if (!evaluation.study().transformed(*way.transform)) continue;
+    Outcome outcome = ask(evaluation, way);
+    if (outcome.violation) return outcome;
+    if (!all || outcome.worst_ratio > all->worst_ratio) all = std::move(outcome);
+  }
+  return all ? *all : vacuous("no trigger");
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "properties/fake_answer.h"
+#include "properties/fake_grpo.h"
+
+namespace lossgate::properties {
+namespace {
+
+constexpr const char* kProperty = "grad_mode_invariance";
+
+/// An implementation that is differentiated, and whose answers change so.
+impl::Implementation differentiated(const std::string& loss, ChangeAnswer change) {
+  impl::Implementation fake = answering(loss, nullptr, std::move(change));
+  fake.autograd = true;
+  return fake;
+}
+
+Outcome asked(const impl::Implementation& fake, const Case& c) {
+  CaseStudy study(*reference::find_loss(c.spec.loss), c);
+  Evaluation evaluation(study, fake);
+  return find_property(kProperty)->check(evaluation);
+}
+
+TEST(GradModeInvariance, SeesAGradientThatComesOnlyWithThoseOfFrozenInputs) {
+  const auto fake = differentiated("linear_grpo", [](const Case& c, LossResult& result) {
+    if (c.grad_mode != GradMode::first) return;
+    change_each(output(result, "gradient.hidden"), [](double) { return 0.0; });
+  });
+  const Outcome outcome = asked(fake, ordinary_case("linear_grpo"));
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->place.output, "gradient.hidden");
+  EXPECT_EQ(outcome.violation->cause, "depends on requires_grad");
+  EXPECT_EQ(outcome.violation->detail,
+            "asked for the gradient of its first input alone it is another one");
+}
+
+TEST(GradModeInvariance, LooksAtNoGradientThatNobodyAskedFor) {
+  const auto fake = differentiated("linear_grpo", [](const Case& c, LossResult& result) {
+    for (Output& each : result.outputs) {
+      const bool gradient = each.name.starts_with("gradient.");
+      const bool wanted = c.grad_mode == GradMode::first && each.name == "gradient.hidden";
+      if (!gradient || wanted || c.grad_mode == GradMode::all) continue;
+      if (c.grad_mode == GradMode::interleaved) continue;
+      change_each(each.tensor, [](double) { return 7.0; });
+    }
+  });
+  EXPECT_EQ(asked(fake, ordinary_case("linear_grpo")).verdict, Verdict::held);
+}
+
+TEST(GradModeInvariance, SeesAGradientOfWhatRanInBetween) {
+  const auto fake = differentiated("grpo", [](const Case& c, LossResult& result) {
+    if (c.grad_mode != GradMode::interleaved) return;
+    change_each(output(result, "gradient.log_prob"), [](double x) { return x * 1.01; });
+  });
+  const Outcome outcome = asked(fake, ordinary_case("grpo"));
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "state between calls");
+  EXPECT_EQ(outcome.violation->place.output, "gradient.log_prob");
+}
+
+TEST(GradModeInvariance, NamesWhatIsRaisedAndInWhichMode) {
+  const auto fake = differentiated("grpo", [](const Case& c, LossResult& result) {
+    if (c.grad_mode == GradMode::none) result.refusal = Refusal{"", -1, -1, "no grad_weight"};
+  });
+  const Outcome outcome = asked(fake, ordinary_case("grpo"));
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "depends on requires_grad");
+  EXPECT_EQ(outcome.violation->detail,
+            "asked for no gradient (torch.no_grad): refused a legal input: no grad_weight");
+}
+
+TEST(GradModeInvariance, SeesAnInputThatOnlyAnEvaluationOverwrites) {
+  const auto fake = differentiated("grpo", [](const Case& c, LossResult& result) {
+    if (c.grad_mode == GradMode::none) result.mutated = {"advantage"};
+  });
+  const Outcome outcome = asked(fake, ordinary_case("grpo"));
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "input overwritten");
+}
+
+TEST(GradModeInvariance, BlamesNoModeWhereEveryCallIsAnotherOne) {
+  const auto fake =
+      differentiated("grpo", [calls = std::make_shared<int>(0)](const Case&, LossResult& result) {
+        add_to_loss(result, 0.1 * (*calls)++);
+      });
+  const Outcome outcome = asked(fake, ordinary_case("grpo"));
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "state between calls");
+}
+
+TEST(GradModeInvariance, IsNotAskedOfWhoReturnsGradientsOrPromisesNothing) {
+  impl::Implementation fake = answering("grpo", nullptr);
+  EXPECT_EQ(asked(fake, ordinary_case("grpo")).reason, "its gradients come with its loss");
+  fake.autograd = true;
+  EXPECT_EQ(asked(fake, ordinary_case("grpo")).verdict, Verdict::held);
+  fake.contract.grad_modes = false;
+  EXPECT_EQ(asked(fake, ordinary_case("grpo")).reason, "contract");
+}
+
+TEST(GradModeInvariance, HasNothingBetweenOfOneSequence) {
+  CaseStudy study(grpo(), grpo_case(1, 3));
+  EXPECT_FALSE(study.transformed(kInterleaved));
+  EXPECT_FALSE(study.transformed(kFrozen)) << "it has one gradient";
+  EXPECT_TRUE(study.transformed(kWithoutGradients));
+}
+
+}  // namespace
+}  // namespace lossgate::properties
