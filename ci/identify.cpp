@@ -12,9 +12,11 @@
 
 #include "ci/candidates.h"
 #include "ci/errors.h"
+#include "ci/promises.h"
 #include "ci/recognition.h"
 #include "ci/selection.h"
 #include "ci/suggestion.h"
+#include "ci/variant.h"
 #include "impl/external/process.h"
 #include "impl/external/session.h"
 
@@ -181,7 +183,36 @@ void print_match(const Recognition& match) {
   print_choices(match.likeness.candidate.options, match.remarks);
 }
 
-std::string config_text(const IdentifyOptions& options, const Recognition& match) {
+/// What the words for micro-batches would mean: "right under token_weighted, not under sum, mean".
+std::string splits_text(const std::vector<Promise>& promises) {
+  std::string kept, others;
+  for (const Promise& promise : promises) {
+    if (!promise.of_trainer || promise.cases == 0) continue;
+    const std::string word = promise.line.substr(promise.line.find('"'));
+    std::string& list = promise.kept() ? kept : others;
+    list += (list.empty() ? "" : ", ") + word;
+  }
+  if (kept.empty() && others.empty()) return "";
+  if (others.empty()) return "; it is right under " + kept;
+  return "; it is " + (kept.empty() ? "wrong under " : "right under " + kept + ", not under ") +
+         others;
+}
+
+/// The lines of a table that the function keeps, and those that it does not as comments.
+std::string lines_of(const std::vector<Promise>& promises, std::string_view table) {
+  std::string text;
+  for (const Promise& promise : promises) {
+    if (promise.table != table || promise.of_trainer || promise.cases == 0) continue;
+    text += promise.kept() ? fmt::format("{}  # kept on {} cases: {}\n", promise.line,
+                                         promise.cases, promise.asked)
+                           : fmt::format("# {}  # not kept: {}\n", promise.line,
+                                         fmt::join(promise.failing, ", "));
+  }
+  return text;
+}
+
+std::string config_text(const IdentifyOptions& options, const Recognition& match,
+                        const std::vector<Promise>& promises) {
   const impl::Subject& subject = match.subject;
   std::string text = "# Written by `lossgate identify " + options.entry + "`.\n[[subject]]\n";
   text += fmt::format("name = \"{}\"\nloss = \"{}\"\nentry = \"{}\"\ninterpreter = \"{}\"\n",
@@ -202,12 +233,36 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   const bool told = !match.greeting.facts.empty();
   text += fmt::format(
       "micro_batches = \"{}\"  # what the trainer does with the losses of "
-      "micro-batches: sum, mean, token_weighted, none (not asked)\n",
-      told ? "sum" : "none");
-  if (subject.contract.empty_rows == EmptyRows::counted) {
-    text += "[subject.contract]\nempty_rows = \"counted\"\n";
+      "micro-batches: sum, mean, token_weighted, none (not asked){}\n",
+      told ? "sum" : "none", splits_text(promises));
+  text += lines_of(promises, kSubjectTable);
+  std::string contract = lines_of(promises, kContractTable);
+  if (subject.contract.empty_rows == EmptyRows::counted) contract += "empty_rows = \"counted\"\n";
+  return contract.empty() ? text : text + std::string(kContractTable) + "\n" + contract;
+}
+
+void write_config(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw MachineError(path + " cannot be written");
+}
+
+/// What the function keeps beyond what a file says that declares the least.
+std::vector<Promise> promises_of(const std::string& config) {
+  try {
+    return try_promises(*bring(read_subject_file(config), {}).front());
+  } catch (const ImplementationThrew&) {  // a gate shows it
+  } catch (const impl::SubjectError&) {
   }
-  return text;
+  return {};
+}
+
+void print_promises(const std::vector<Promise>& promises) {
+  for (const Promise& promise : promises) {
+    if (promise.of_trainer || promise.cases == 0) continue;
+    fmt::print("  {} {}{}\n", promise.kept() ? "keeps" : "does not keep", promise.line,
+               promise.kept() ? "" : fmt::format(": {}", fmt::join(promise.failing, ", ")));
+  }
 }
 
 }  // namespace
@@ -232,9 +287,10 @@ int run_identify(const IdentifyOptions& options) {
     return static_cast<int>(Exit::red);
   }
   print_match(found.front());
-  std::ofstream file(options.out);
-  file << config_text(options, found.front());
-  if (!file.flush()) throw MachineError(options.out + " cannot be written");
+  write_config(options.out, config_text(options, found.front(), {}));
+  const std::vector<Promise> promises = promises_of(options.out);
+  print_promises(promises);
+  write_config(options.out, config_text(options, found.front(), promises));
   fmt::print("wrote {0}; next: lossgate gate --config {0}\n", options.out);
   return static_cast<int>(Exit::green);
 }

@@ -11,6 +11,11 @@ source "$source/ci/expect.sh"
 found() {
   expect 0 '= grpo\(token_mean\)' identify losses.py:unbounded --python "$python" --out found.toml
   grep -q 'kl_penalty = 0' found.toml || fail "$(cat found.toml)"
+  # It asks all that the function keeps, and says what it does not.
+  grep -q '  keeps dtypes = \["f32", "bf16"\]$' stdout || fail "not what it keeps: $(cat stdout)"
+  grep -q '^dtypes = \["f32", "bf16"\]  # kept on 72 cases' found.toml || fail "not asked: $(cat found.toml)"
+  grep -q 'none (not asked); it is right under "token_weighted", not under "sum", "mean"$' found.toml ||
+    fail "its splits are not said: $(cat found.toml)"
   expect 2 'found.toml is there already' identify losses.py:unbounded --python "$python" --out found.toml
   expect 1 '= 1 x grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
   [[ -e other.toml ]] && fail "a guess was written down"

@@ -8,8 +8,8 @@
 #include <functional>
 #include <optional>
 
+#include "ci/asked_under.h"
 #include "ci/variant.h"
-#include "fuzz/draw_case.h"
 #include "properties/behind_mask.h"
 #include "properties/property.h"
 #include "reference/spec/masked.h"
@@ -21,92 +21,9 @@ using properties::CaseStudy;
 using properties::Evaluation;
 using properties::Property;
 
-constexpr int kHostileCases = 64, kBenignCases = 8;
-constexpr std::uint64_t kSeed = 30;
 /// Failing cases of a kind on which a line is tried.
 constexpr std::size_t kMostTried = 8;
 constexpr std::string_view kDeterminism = "determinism";
-
-/// The subject as it would be asked under some contract.
-class Asked {
- public:
-  Asked(const Brought& brought, const impl::Subject& subject) : loss_(brought.loss) {
-    loss_.signature = impl::narrowed(whole_signature(subject), subject);
-    implementation_ =
-        guarded(impl::brought_implementation(subject, loss_.signature, brought.session));
-  }
-
-  const reference::Loss& loss() const { return loss_; }
-  const impl::Implementation& implementation() const { return implementation_; }
-
-  /// Whether the property is still violated, once callers leave at masked positions what they
-  /// promise here. What they never ask for is not.
-  bool fails(const Property& property, const Case& c) const {
-    const CaseStudy given(loss_, c);
-    const auto may_not_stand = [](const Field& field, double value) {
-      return !field.one_per_sequence && !keeps_to(field.masked, field.quantity, value);
-    };
-    const Case kept = properties::zeroed_behind_mask(given, c, may_not_stand).value_or(c);
-    if (!keeps_to_contract(loss_.signature, kept) || implementation_.unsupported(kept)) {
-      return false;
-    }
-    CaseStudy study(loss_, kept);
-    Evaluation evaluation(study, implementation_);
-    return property.check(evaluation).violation.has_value();
-  }
-
- private:
-  reference::Loss loss_;
-  impl::Implementation implementation_;
-};
-
-/// Violations of one property for one cause.
-struct Kind {
-  const Property* property = nullptr;
-  std::string cause;
-  std::vector<Case> cases;
-
-  std::string text() const {
-    return fmt::format("{} ({} case{}{})", property->name, cases.size(),
-                       cases.size() == 1 ? "" : "s", cause.empty() ? "" : ": " + cause);
-  }
-};
-
-std::vector<const Property*> asked_properties() {
-  std::vector<const Property*> list;
-  for (const Property& property : properties::catalog()) {
-    if (property.tier != properties::Tier::hardening) list.push_back(&property);
-  }
-  return list;
-}
-
-std::vector<Kind> failures(const Asked& asked, Dtype dtype, ContractTrial& trial) {
-  const auto all = asked_properties();
-  std::vector<Kind> kinds;
-  for (int i = 0; i < kHostileCases + kBenignCases; ++i) {
-    const auto profile = i < kHostileCases ? fuzz::Profile::hostile : fuzz::Profile::benign;
-    const LossSignature& signature = asked.loss().signature;
-    fuzz::Choices choices =
-        fuzz::case_choices(kSeed, signature.id, dtype, profile, static_cast<std::uint64_t>(i));
-    const Case c = fuzz::draw_case(signature, dtype, profile, choices);
-    if (asked.implementation().unsupported(c)) continue;
-    CaseStudy study(asked.loss(), c);
-    Evaluation evaluation(study, asked.implementation());
-    const auto outcomes = check_all(evaluation, all, true);
-    trial.cases += 1;
-    for (std::size_t p = 0; p < all.size(); ++p) {
-      if (!outcomes[p].violation) continue;
-      trial.failing[all[p]->name] += 1;
-      const std::string& cause = outcomes[p].violation->cause;
-      auto kind = std::ranges::find_if(kinds, [&](const Kind& known) {
-        return known.property == all[p] && known.cause == cause;
-      });
-      if (kind == kinds.end()) kind = kinds.insert(kinds.end(), Kind{all[p], cause, {}});
-      kind->cases.push_back(c);
-    }
-  }
-  return kinds;
-}
 
 std::string word(Masked masked) {
   switch (masked) {
@@ -126,7 +43,7 @@ std::string word(Masked masked) {
 
 class Trial {
  public:
-  Trial(const Brought& brought, const Kind& kind) : brought_(brought), kind_(kind) {}
+  Trial(const Brought& brought, const Failure& kind) : brought_(brought), kind_(kind) {}
 
   std::optional<Proposal> explain() const {
     const auto& declared = brought_.subject;
@@ -155,7 +72,7 @@ class Trial {
 
  private:
   bool still_fails(const impl::Subject& subject) const {
-    const Asked asked(brought_, subject);
+    const AskedUnder asked(brought_, subject);
     const std::size_t some = std::min(kind_.cases.size(), kMostTried);
     return std::any_of(kind_.cases.begin(), kind_.cases.begin() + static_cast<std::ptrdiff_t>(some),
                        [&](const Case& c) { return asked.fails(*kind_.property, c); });
@@ -206,7 +123,7 @@ class Trial {
   /// What the function does with a batch in which nothing counts says which word it is.
   std::optional<Proposal> empty() const {
     if (brought_.subject.contract.empty != Empty::zero) return std::nullopt;
-    const Asked declared(brought_, brought_.subject);
+    const AskedUnder declared(brought_, brought_.subject);
     CaseStudy study(declared.loss(), kind_.cases.front());
     const bool is_empty = !properties::anything_counts(study);
     if (!is_empty && !study.transformed(properties::kAllMasked)) return std::nullopt;
@@ -253,13 +170,13 @@ class Trial {
   }
 
   const Brought& brought_;
-  const Kind& kind_;
+  const Failure& kind_;
 };
 
-void explain(const Brought& brought, const std::vector<Kind>& kinds, ContractTrial& trial) {
+void explain(const Brought& brought, const std::vector<Failure>& kinds, ContractTrial& trial) {
   // Of a function that gives other bits each time, nothing is shown by what vanishes.
   const bool repeatable = !trial.failing.contains(std::string(kDeterminism));
-  for (const Kind& kind : kinds) {
+  for (const Failure& kind : kinds) {
     std::optional<Proposal> found;
     if (repeatable || kind.property->name == kDeterminism) found = Trial(brought, kind).explain();
     if (!found) {
@@ -279,8 +196,13 @@ void explain(const Brought& brought, const std::vector<Kind>& kinds, ContractTri
 ContractTrial try_contract(const Brought& brought) {
   ContractTrial trial;
   try {
-    const Asked asked(brought, brought.subject);
-    explain(brought, failures(asked, brought.dtypes.front(), trial), trial);
+    const AskedUnder asked(brought, brought.subject);
+    const Failures found = failures(asked, brought.dtypes.front());
+    trial.cases = found.cases;
+    for (const Failure& kind : found.all) {
+      trial.failing[kind.property->name] += static_cast<int>(kind.cases.size());
+    }
+    explain(brought, found.all, trial);
   } catch (const ImplementationThrew& error) {
     trial.trouble = error.what();
   } catch (const impl::SubjectError& error) {

@@ -11,6 +11,7 @@
 #include "ci/arithmetic_trial.h"
 #include "ci/brought.h"
 #include "ci/errors.h"
+#include "ci/promises.h"
 #include "ci/selection.h"
 #include "ci/suggestion.h"
 #include "report/value_text.h"
@@ -109,6 +110,18 @@ void print_trial(const ContractTrial& trial, const std::string& config) {
   fmt::print("  lossgate gate --config {} shows it\n", config);
 }
 
+/// What it would keep, were it asked more than its contract says.
+void print_promises(const std::vector<Promise>& promises) {
+  for (const Promise& promise : promises) {
+    if (promise.kept()) {
+      fmt::print("  keeps more: {} {} ({})\n", promise.table, promise.line, promise.asked);
+    } else if (promise.cases > 0) {
+      fmt::print("  does not keep {} {} ({})\n    fails {}\n", promise.table, promise.line,
+                 promise.asked, fmt::join(promise.failing, ", "));
+    }
+  }
+}
+
 void print_trial(const ArithmeticTrial& trial) {
   if (trial.cases == 0) return;
   fmt::print("  arithmetic with {} fields: worst error {:.3g} of its bound on {} benign cases{}\n",
@@ -197,6 +210,7 @@ int run_check(const std::vector<std::string>& configs) {
       const ContractTrial contract = try_contract(*brought);
       print_trial(contract, path);
       if (!contract.trouble.empty()) continue;
+      print_promises(try_promises(*brought));
       for (const ArithmeticTrial& trial : try_arithmetic(*brought)) print_trial(trial);
     }
   }

@@ -80,6 +80,7 @@ std::string sentence_of(const SplitBias& bias) {
 
 /// Rule D1, asked of the aggregation that the implementation declares.
 Outcome split_invariance(Evaluation& evaluation) {
+  if (!evaluation.implementation().contract.splits) return skipped("contract");
   Outcome outcome = compare_transformed(evaluation, kSplit, true);
   if (outcome.violation && outcome.violation->detail.empty()) {
     const SplitBias bias = bias_of(evaluation);

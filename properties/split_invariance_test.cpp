@@ -14,6 +14,18 @@
 namespace lossgate::properties {
 namespace {
 
+TEST(SplitInvariance, IsSaidToBeNeverAskedWhereNobodyKnowsWhatATrainerDoes) {
+  Case c = grpo_case(2, 3);
+  c.split = {.world = 1, .parts = {{0, {0}}, {0, {1}}}};
+  CaseStudy study(grpo(), c);
+  auto fake = fake_grpo();
+  fake.contract.splits = false;
+  Evaluation evaluation(study, fake);
+  const Outcome outcome = find_property("split_invariance")->check(evaluation);
+  EXPECT_EQ(outcome.verdict, Verdict::skipped);
+  EXPECT_EQ(outcome.reason, "contract");
+}
+
 constexpr std::int64_t kRows = 5;
 
 Case split_case() {

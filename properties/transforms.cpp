@@ -210,35 +210,6 @@ std::optional<Transformed> step_backward(const LossSignature& signature, const C
   return step(signature, whole, -1.0);
 }
 
-bool has_gradients(const LossSignature& signature, std::ptrdiff_t at_least) {
-  return std::ranges::count(signature.fields, Role::differentiable, &Field::role) >= at_least;
-}
-
-std::optional<Transformed> in_mode(const Case& whole, GradMode mode) {
-  Transformed result{.c = whole};
-  result.c.grad_mode = mode;
-  return result;
-}
-
-std::optional<Transformed> without_gradients(const LossSignature& signature, const Case& whole,
-                                             const Case&) {
-  if (!has_gradients(signature, 1)) return std::nullopt;
-  return in_mode(whole, GradMode::none);
-}
-
-std::optional<Transformed> frozen(const LossSignature& signature, const Case& whole, const Case&) {
-  if (!has_gradients(signature, 2)) return std::nullopt;
-  return in_mode(whole, GradMode::first);
-}
-
-/// The other data are the sequences in reverse order, so there must be another order.
-std::optional<Transformed> interleaved(const LossSignature& signature, const Case& whole,
-                                       const Case&) {
-  const bool turns = signature.rows_permutable && whole.shape[Axis::sequences] >= 2;
-  if (!turns || !has_gradients(signature, 1)) return std::nullopt;
-  return in_mode(whole, GradMode::interleaved);
-}
-
 }  // namespace
 
 std::int64_t Transformed::index_of(const OutputInfo& base, const Extents& here,
@@ -308,9 +279,6 @@ const Transform kAllMasked{"all_masked", all_masked};
 const Transform kRowMasked{"row_masked", row_masked};
 const Transform kZeroAdvantage{"zero_advantage", zero_advantage};
 const Transform kOnPolicy{"on_policy", on_policy};
-const Transform kWithoutGradients{"without_gradients", without_gradients};
-const Transform kFrozen{"frozen", frozen};
-const Transform kInterleaved{"interleaved", interleaved};
 const Transform kStepForward{"step_forward", step_forward};
 const Transform kStepBackward{"step_backward", step_backward};
 

@@ -117,6 +117,7 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.device = subject.device;
   row.autograd = !subject.entry.starts_with("so:");
   row.contract = subject.contract;
+  row.contract.splits = subject.micro_batches != Combination::none;
   row.unsupported = [subject, loss](const Case& c) { return unsupported(subject, loss, c); };
   row.arithmetic = [subject, loss](Dtype stored) { return arithmetic_of(subject, loss, stored); };
   row.evaluate = [subject, session](const LossSignature& signature, const Case& c) {

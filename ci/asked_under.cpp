@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/asked_under.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ci/variant.h"
+#include "fuzz/draw_case.h"
+#include "properties/behind_mask.h"
+#include "reference/spec/masked.h"
+
+namespace lossgate::ci {
+namespace {
+
+using properties::CaseStudy;
+using properties::Evaluation;
+using properties::Property;
+
+constexpr int kHostileCases = 64, kBenignCases = 8;
+constexpr std::uint64_t kSeed = 30;
+
+std::vector<const Property*> asked_properties() {
+  std::vector<const Property*> list;
+  for (const Property& property : properties::catalog()) {
+    if (property.tier != properties::Tier::hardening) list.push_back(&property);
+  }
+  return list;
+}
+
+}  // namespace
+
+AskedUnder::AskedUnder(const Brought& brought, const impl::Subject& subject) : loss_(brought.loss) {
+  loss_.signature = impl::narrowed(whole_signature(subject), subject);
+  implementation_ =
+      guarded(impl::brought_implementation(subject, loss_.signature, brought.session));
+}
+
+bool AskedUnder::fails(const Property& property, const Case& c) const {
+  const CaseStudy given(loss_, c);
+  const auto may_not_stand = [](const Field& field, double value) {
+    return !field.one_per_sequence && !keeps_to(field.masked, field.quantity, value);
+  };
+  const Case kept = properties::zeroed_behind_mask(given, c, may_not_stand).value_or(c);
+  if (!keeps_to_contract(loss_.signature, kept) || implementation_.unsupported(kept)) {
+    return false;
+  }
+  CaseStudy study(loss_, kept);
+  Evaluation evaluation(study, implementation_);
+  return property.check(evaluation).violation.has_value();
+}
+
+std::string Failure::text() const {
+  return fmt::format("{} ({} case{}{})", property->name, cases.size(), cases.size() == 1 ? "" : "s",
+                     cause.empty() ? "" : ": " + cause);
+}
+
+Failures failures(const AskedUnder& asked, Dtype dtype) {
+  const auto properties = asked_properties();
+  Failures found;
+  for (int i = 0; i < kHostileCases + kBenignCases; ++i) {
+    const auto profile = i < kHostileCases ? fuzz::Profile::hostile : fuzz::Profile::benign;
+    const LossSignature& signature = asked.loss().signature;
+    fuzz::Choices choices =
+        fuzz::case_choices(kSeed, signature.id, dtype, profile, static_cast<std::uint64_t>(i));
+    const Case c = fuzz::draw_case(signature, dtype, profile, choices);
+    if (asked.implementation().unsupported(c)) continue;
+    CaseStudy study(asked.loss(), c);
+    Evaluation evaluation(study, asked.implementation());
+    const auto outcomes = check_all(evaluation, properties, true);
+    found.cases += 1;
+    for (std::size_t p = 0; p < properties.size(); ++p) {
+      if (!outcomes[p].violation) continue;
+      const std::string& cause = outcomes[p].violation->cause;
+      auto known = std::ranges::find_if(found.all, [&](const Failure& failure) {
+        return failure.property == properties[p] && failure.cause == cause;
+      });
+      if (known == found.all.end()) {
+        known = found.all.insert(found.all.end(), Failure{properties[p], cause, {}});
+      }
+      known->cases.push_back(c);
+    }
+  }
+  return found;
+}
+
+}  // namespace lossgate::ci

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ci/brought.h"
+#include "properties/property.h"
+
+/// A brought function on a few cases, under its own contract or another one.
+namespace lossgate::ci {
+
+/// The subject as it would be asked under some contract.
+class AskedUnder {
+ public:
+  AskedUnder(const Brought& brought, const impl::Subject& subject);
+
+  const reference::Loss& loss() const { return loss_; }
+  const impl::Implementation& implementation() const { return implementation_; }
+
+  /// Whether the property is still violated, once callers leave at masked positions what they
+  /// promise here. What they never ask for is not.
+  bool fails(const properties::Property& property, const Case& c) const;
+
+ private:
+  reference::Loss loss_;
+  impl::Implementation implementation_;
+};
+
+/// Violations of one property for one cause.
+struct Failure {
+  const properties::Property* property = nullptr;
+  std::string cause;
+  std::vector<Case> cases;
+
+  std::string text() const;  ///< "finite_backward (3 cases: unbounded exponent)"
+};
+
+struct Failures {
+  int cases = 0;  ///< that were asked
+  std::vector<Failure> all;
+};
+
+/// What fails on hostile cases and some benign ones; every property but the hardening ones is
+/// asked. Throws ImplementationThrew, SubjectError.
+Failures failures(const AskedUnder& asked, Dtype dtype);
+
+}  // namespace lossgate::ci

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ci/brought.h"
+
+namespace lossgate::ci {
+
+inline constexpr std::string_view kSubjectTable = "[[subject]]";
+inline constexpr std::string_view kContractTable = "[subject.contract]";
+
+/// A line of a lossgate.toml with which more is asked, and what of that the function keeps.
+struct Promise {
+  std::string table;        ///< where the line stands: `[[subject]]`
+  std::string line;         ///< `infinite_valid = true`
+  std::string asked;        ///< what is asked then
+  bool of_trainer = false;  ///< it says what the trainer does: no function promises that
+  int cases = 0;
+  std::vector<std::string> failing =
+      {};  ///< "finite_backward (3 cases: ...)", not without the line
+  bool kept() const { return cases > 0 && failing.empty(); }
+};
+
+/// Asks the subject under contracts that promise its callers one thing more than it declares: each
+/// on the cases of which try_contract asks it under its own. Throws ImplementationThrew,
+/// SubjectError.
+std::vector<Promise> try_promises(const Brought& brought);
+
+}  // namespace lossgate::ci

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+
+#include "properties/transforms.h"
+
+/// The same case, asked as other callers ask (rule E11).
+namespace lossgate::properties {
+namespace {
+
+bool has_gradients(const LossSignature& signature, std::ptrdiff_t at_least) {
+  return std::ranges::count(signature.fields, Role::differentiable, &Field::role) >= at_least;
+}
+
+std::optional<Transformed> in_mode(const Case& whole, GradMode mode) {
+  Transformed result{.c = whole};
+  result.c.grad_mode = mode;
+  return result;
+}
+
+std::optional<Transformed> without_gradients(const LossSignature& signature, const Case& whole,
+                                             const Case&) {
+  if (!has_gradients(signature, 1)) return std::nullopt;
+  return in_mode(whole, GradMode::none);
+}
+
+std::optional<Transformed> frozen(const LossSignature& signature, const Case& whole, const Case&) {
+  if (!has_gradients(signature, 2)) return std::nullopt;
+  return in_mode(whole, GradMode::first);
+}
+
+/// The other data are the sequences in reverse order, so there must be another order.
+std::optional<Transformed> interleaved(const LossSignature& signature, const Case& whole,
+                                       const Case&) {
+  const bool turns = signature.rows_permutable && whole.shape[Axis::sequences] >= 2;
+  if (!turns || !has_gradients(signature, 1)) return std::nullopt;
+  return in_mode(whole, GradMode::interleaved);
+}
+
+}  // namespace
+
+const Transform kWithoutGradients{"without_gradients", without_gradients};
+const Transform kFrozen{"frozen", frozen};
+const Transform kInterleaved{"interleaved", interleaved};
+
+}  // namespace lossgate::properties
