@@ -12,6 +12,7 @@
 #include "impl/cuda/kernels.h"
 #include "impl/faulty/cispo.h"
 #include "impl/faulty/cross_entropy.h"
+#include "impl/faulty/dpo.h"
 #include "impl/faulty/entropy_bonus.h"
 #include "impl/faulty/grpo.h"
 #include "impl/faulty/jsd.h"
@@ -56,6 +57,7 @@ std::vector<Implementation> built_in() {
   append(all, entropy_bonus_implementations());
   append(all, kl_penalty_implementations());
   append(all, value_clip_implementations());
+  append(all, dpo_implementations());
   append(all, linear_grpo_implementations());
   append(all, advantage_scaling_implementations());
   append(all, prompt_dedup_implementations());

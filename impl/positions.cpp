@@ -31,7 +31,7 @@ void silence_ignored(const Tensor& labels, std::vector<std::uint8_t>& valid) {
 
 Positions find_positions(const LossSignature& signature, const Case& c) {
   const auto rows = static_cast<std::size_t>(std::max<std::int64_t>(c.shape[Axis::sequences], 0));
-  const auto columns = static_cast<std::size_t>(std::max<std::int64_t>(c.shape[Axis::tokens], 0));
+  const auto columns = static_cast<std::size_t>(std::max<std::int64_t>(c.shape.positions(), 0));
   Positions found;
   found.valid.assign(rows * columns, 1);
   if (!signature.mask.empty()) silence_masked(c.batch.at(signature.mask), found.valid);

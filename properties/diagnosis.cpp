@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/case_facts.h"
 #include "properties/causes.h"
 #include "properties/probes.h"
 #include "properties/transforms.h"
@@ -162,7 +163,7 @@ const std::optional<Reading>& Suspect::plain() {
     if (is_wrong(dealt) && dealt->finite()) reading = std::move(dealt);
   }
   // Bounds that ordinary numbers keep.
-  if (is_right(reading)) {
+  if (is_right(reading) && has_limits(signature())) {
     auto far = read(plain_case({.spread = kBeyondBounds}));
     if (is_wrong(far) && far->finite()) reading = std::move(far);
   }

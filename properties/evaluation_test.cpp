@@ -186,14 +186,15 @@ TEST(Problem, OfNoSequenceHasNone) {
   EXPECT_TRUE(problem.row_tokens.empty());
 }
 
-TEST(Problem, OfALossWithoutTokensHasNone) {
+TEST(Problem, OfALossWithoutTokensCountsEachSequenceOnce) {
   const LossSignature& signature = *reference::find_signature("prompt_dedup");
   const Case c = ordinary_case("prompt_dedup", Dtype::f32);
   ASSERT_LT(c.shape[Axis::tokens], 0) << "no such axis";
   const reference::Problem problem(signature, c);
-  EXPECT_EQ(problem.tokens, 0);
+  EXPECT_EQ(problem.tokens, 1);
   EXPECT_EQ(problem.sequences, c.shape[Axis::sequences]);
-  EXPECT_EQ(problem.token_count, 0);
+  EXPECT_EQ(problem.token_count, problem.sequences);
+  EXPECT_EQ(problem.sequence_count, problem.sequences);
 }
 
 TEST(CaseStudy, KeepsWhatIsExpectedOfEachArithmetic) {

@@ -39,7 +39,7 @@ std::vector<std::int64_t> row_counts(const LossSignature& signature, const Case&
   const std::vector<bool> valid = valid_positions(signature, c);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(c.shape[Axis::sequences]));
   for (std::size_t p = 0; p < valid.size(); ++p) {
-    counts[p / static_cast<std::size_t>(c.shape[Axis::tokens])] += valid[p];
+    counts[p / static_cast<std::size_t>(c.shape.positions())] += valid[p];
   }
   return counts;
 }
@@ -74,7 +74,7 @@ TEST(PlainCase, HasFourSequencesOfLengthsOfTheirOwn) {
 TEST(PlainCase, HasNoPaddingOrAnEmptyRowWhereItIsAsked) {
   for_every_loss({.padding = false}, [](const reference::Loss& loss, const Case&, const Case& c) {
     for (const std::int64_t count : row_counts(loss.signature, c)) {
-      EXPECT_EQ(count, std::max<std::int64_t>(c.shape[Axis::tokens], 0));
+      EXPECT_EQ(count, c.shape.positions());
     }
   });
   for_every_loss({.empty_row = true}, [](const reference::Loss& loss, const Case&, const Case& c) {

@@ -264,6 +264,9 @@ Opinion probe_exponents(Suspect& suspect) {
     return Diagnosis{"overflow of a square or sum", 0.9,
                      "right where no difference is larger than any exponent"};
   }
+  if (!has_limits(signature)) {
+    return Diagnosis{"logarithm of an underflow", 0.9, "right where no log-ratio is beyond exp"};
+  }
   return Diagnosis{"clamp after exp", wrong->forward_finite() ? 0.9 : 0.7,
                    farther ? "right where log-ratios are near, and overflows where they are farther"
                            : "right where no log-ratio overflows exp"};

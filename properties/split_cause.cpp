@@ -39,7 +39,7 @@ class Experiments {
       own.insert(own.end(), part.sequences.begin(), part.sequences.end());
     }
     if (const std::optional<double> wrong = wrong_on_one_rank()) {
-      return is_mean_of(parts, *wrong) ? kMeans : kScope;
+      return averages() && is_mean_of(parts, *wrong) ? kMeans : kScope;
     }
     // Where the whole is a multiple, or one rank has all tokens, its own count is the right one.
     const double world = split_.split.world;
@@ -73,6 +73,12 @@ class Experiments {
         {.study = study, .arithmetic = evaluation_.arithmetic(), .actual = result, .split = true});
     if (!outcome.violation) return std::nullopt;
     return entry_of(result, everything_);
+  }
+
+  /// Whether there are numbers to average: identifiers are none.
+  bool averages() const {
+    return std::ranges::any_of(evaluation_.signature().fields,
+                               [](const Field& field) { return field.dtypes.empty(); });
   }
 
   /// Whether the entry is the mean of what the batches give by themselves, those without a token

@@ -59,11 +59,11 @@ BatchCounts::BatchCounts(const CaseStudy& study) : BatchCounts(study, all_rows(s
 
 BatchCounts::BatchCounts(const CaseStudy& study, const std::vector<std::int64_t>& chosen)
     : rows(static_cast<double>(chosen.size())),
-      columns(static_cast<double>(study.whole().shape[Axis::tokens])),
+      columns(static_cast<double>(study.whole().shape.positions())),
       row_tokens(static_cast<std::size_t>(study.whole().shape[Axis::sequences]), 0.0) {
   for (const std::int64_t row : chosen) {
     double& own = row_tokens[static_cast<std::size_t>(row)];
-    for (std::int64_t t = 0; t < study.whole().shape[Axis::tokens]; ++t) own += study.valid(row, t);
+    for (std::int64_t t = 0; t < study.whole().shape.positions(); ++t) own += study.valid(row, t);
     tokens += own;
     sequences += own > 0.0;
   }

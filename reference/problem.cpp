@@ -25,7 +25,7 @@ Problem::Problem(const LossSignature& signature_in, const Case& case_in)
       outputs(outputs_of(signature_in, case_in)),
       valid(valid_positions(signature_in, case_in)),
       sequences(std::max<std::int64_t>(case_in.shape[Axis::sequences], 0)),
-      tokens(std::max<std::int64_t>(case_in.shape[Axis::tokens], 0)),
+      tokens(std::max<std::int64_t>(case_in.shape.positions(), 0)),
       accumulation(case_in.split) {
   row_tokens.reserve(static_cast<std::size_t>(sequences));
   auto row = valid.begin();

@@ -12,6 +12,7 @@ Implementation cispo_implementation();
 Implementation sapo_implementation();
 Implementation kl_penalty_implementation();
 Implementation value_clip_implementation();
+Implementation dpo_implementation();
 Implementation log_prob_implementation();
 Implementation cross_entropy_implementation();
 Implementation entropy_bonus_implementation();

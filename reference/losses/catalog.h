@@ -4,6 +4,7 @@
 #include "reference/losses/advantage_scaling.h"
 #include "reference/losses/cispo.h"
 #include "reference/losses/cross_entropy.h"
+#include "reference/losses/dpo.h"
 #include "reference/losses/entropy_bonus.h"
 #include "reference/losses/grpo.h"
 #include "reference/losses/jsd.h"
@@ -32,7 +33,7 @@ struct LossList {
 };
 
 using Catalog =
-    LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, LogProb, CrossEntropy, Jsd,
+    LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, LogProb, CrossEntropy, Jsd,
              SparseJsd, LinearGrpo, LinearJsd, AdvantageScaling, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

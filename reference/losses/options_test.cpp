@@ -34,6 +34,8 @@ const std::vector<Range>& ranges() {
       {"sapo", "tau_positive", 1.0, 0.1, 10.0},
       {"sapo", "tau_negative", 1.05, 0.1, 10.0},
       {"value_clip", "value_clip", 0.2, 0.01, 10.0},
+      {"dpo", "beta", 0.1, 0.001, 10.0},
+      {"dpo", "label_smoothing", 0.0, 0.0, 0.5},
       {"entropy_bonus", "coefficient", 0.01, 0.0, 1.0},
       {"cross_entropy", "label_smoothing", 0.0, 0.0, 1.0},
       {"cross_entropy", "z_loss", 0.0, 0.0, 1.0},

@@ -112,7 +112,7 @@ Dtype float_dtype(const LossSignature& signature, const Case& c) {
 }
 
 std::vector<bool> valid_positions(const LossSignature& signature, const Case& c) {
-  const std::int64_t positions = c.shape[Axis::sequences] * c.shape[Axis::tokens];
+  const std::int64_t positions = c.shape[Axis::sequences] * c.shape.positions();
   std::vector<bool> valid(static_cast<std::size_t>(std::max<std::int64_t>(positions, 0)), true);
   if (!signature.mask.empty()) {
     const Tensor& mask = c.batch.at(signature.mask);

@@ -40,6 +40,10 @@ class Shape {
   std::int64_t operator[](Axis axis) const { return extents_[static_cast<std::size_t>(axis)]; }
   std::int64_t& operator[](Axis axis) { return extents_[static_cast<std::size_t>(axis)]; }
   Extents of(const std::vector<Axis>& axes) const;
+  /// Of each sequence: its tokens, or itself where there are none.
+  std::int64_t positions() const {
+    return extents_[static_cast<std::size_t>(Axis::tokens)] < 0 ? 1 : (*this)[Axis::tokens];
+  }
   bool operator==(const Shape&) const = default;
 
  private:
@@ -120,7 +124,8 @@ Dtype float_dtype(const LossSignature& signature, const Case& c);
 bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field);
 
 /// Which of the [sequences, tokens] positions count in the loss: mask is not 0 and the label is not
-/// kIgnoreLabel. All of them where the signature has neither. The fields must have their shapes.
+/// kIgnoreLabel. All of them where the signature has neither; where the case has no tokens, each
+/// sequence is one. The fields must have their shapes.
 std::vector<bool> valid_positions(const LossSignature& signature, const Case& c);
 
 /// Whether some sequences, but not all of them, may be without a valid position: not where the mean

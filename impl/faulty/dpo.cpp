@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/faulty/dpo.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/faulty/eager.h"
+#include "impl/faulty/position_program.h"
+
+namespace lossgate::impl {
+namespace {
+
+/// The one place in which a variant deviates from the sound program.
+enum class DpoFault {
+  none,
+  by_answer,  ///< none: the other form
+  log_of_sigmoid,
+  log_of_one_plus_exp,
+  label_smoothing_dropped,
+  always_sigmoid,
+  rejected_detached,
+  local_means,
+};
+
+/// The log-probs of one pair.
+template <class Format>
+struct PairLeaves {
+  Var<Format> chosen, rejected;
+};
+
+template <class Format>
+class EagerDpo {
+ public:
+  using V = typename Format::Value;
+  using Variable = Var<Format>;
+
+  EagerDpo(MicroBatch& batch, DpoFault fault) : batch_(batch), in_(batch), fault_(fault) {}
+
+  LossResult run() {
+    std::vector<PairLeaves<Format>> pairs;
+    std::vector<Variable> terms, weighted;
+    const PositionRules rules{.leaf = "chosen_log_prob",
+                              .local_means = fault_ == DpoFault::local_means};
+    for (std::int64_t s = 0; s < batch_.part.shape[Axis::sequences]; ++s) {
+      pairs.push_back({tape_.variable(in_.field("chosen_log_prob", s)),
+                       tape_.variable(in_.field("rejected_log_prob", s))});
+      terms.push_back(term_of(pairs.back(), s));
+      weighted.push_back(terms.back() * number(weight_of_row<V>(batch_, rules, s)));
+    }
+    const Variable loss = tape_.sum(weighted);
+    tape_.backward(loss, static_cast<V>(batch_.part.upstream));
+    return result(loss, terms, pairs);
+  }
+
+ private:
+  Variable number(V x) { return tape_.constant(x); }
+
+  Variable term_of(const PairLeaves<Format>& pair, std::int64_t s) {
+    const std::string& kind = batch_.part.spec.choice("loss_type");
+    const Variable d = margin(pair, s);
+    if (kind == "sigmoid" || fault_ == DpoFault::always_sigmoid) return sigmoidal(d);
+    const V beta = in_.option("beta");
+    if (kind == "hinge") {
+      const Variable gap = number(V(1)) - d * number(beta);
+      return gap.value() > V(0) || gap.value() != gap.value() ? gap : number(V(0));
+    }
+    const Variable off = d - number(V(1) / (V(2) * beta));
+    return off * off;
+  }
+
+  Variable margin(const PairLeaves<Format>& pair, std::int64_t s) {
+    const Variable ref_chosen = number(in_.field("ref_chosen_log_prob", s)),
+                   ref_rejected = number(in_.field("ref_rejected_log_prob", s));
+    const Variable rejected =
+        fault_ == DpoFault::rejected_detached ? detach(pair.rejected) : pair.rejected;
+    if (fault_ == DpoFault::by_answer) {
+      return (pair.chosen - ref_chosen) - (rejected - ref_rejected);
+    }
+    return (pair.chosen - rejected) - (ref_chosen - ref_rejected);
+  }
+
+  Variable sigmoidal(Variable d) {
+    const Variable h = d * number(in_.option("beta"));
+    const V turned =
+        fault_ == DpoFault::label_smoothing_dropped ? V(0) : in_.option("label_smoothing");
+    const Variable kept = cost(h) * number(V(1) - turned);
+    return turned == V(0) ? kept : kept + cost(-h) * number(turned);
+  }
+
+  /// -log sigmoid(x)
+  Variable cost(Variable x) {
+    if (fault_ == DpoFault::log_of_sigmoid) return -log(sigmoid(x));
+    if (fault_ == DpoFault::log_of_one_plus_exp) return log(number(V(1)) + exp(-x));
+    const Variable far = x.value() > V(0) ? number(V(0)) : -x;
+    const Variable near = x.value() > V(0) ? -x : x;
+    return far + log1p(exp(near));
+  }
+
+  LossResult result(Variable loss, const std::vector<Variable>& terms,
+                    const std::vector<PairLeaves<Format>>& pairs) {
+    const Dtype wide = sizeof(V) == 8 ? Dtype::f64 : Dtype::f32;
+    const auto count = static_cast<std::int64_t>(terms.size());
+    Tensor total = Tensor::zeros(wide, {}), per_pair = Tensor::zeros(wide, {count}),
+           by_chosen = per_pair, by_rejected = per_pair;
+    total.set(0, static_cast<double>(loss.value()));
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      per_pair.set(at, static_cast<double>(terms[i].value()));
+      by_chosen.set(at, static_cast<double>(tape_.gradient(pairs[i].chosen)));
+      by_rejected.set(at, static_cast<double>(tape_.gradient(pairs[i].rejected)));
+    }
+    LossResult result;
+    result.outputs.push_back({"loss", std::move(total)});
+    result.outputs.push_back({"per_pair", std::move(per_pair)});
+    result.outputs.push_back({"gradient.chosen_log_prob", std::move(by_chosen)});
+    result.outputs.push_back({"gradient.rejected_log_prob", std::move(by_rejected)});
+    return result;
+  }
+
+  MicroBatch& batch_;
+  PositionBatch<Format> in_;
+  DpoFault fault_;
+  Tape<Format> tape_;
+};
+
+constexpr const char* kByPolicy =
+    "(c - r) - (ref_c - ref_r) with e sigmoid(h) - (1 - e) sigmoid(-h)";
+constexpr const char* kByAnswer =
+    "(c - ref_c) - (r - ref_r) with e sigmoid(h) - (1 - e) sigmoid(-h)";
+
+constexpr const char* kTogether = "(c - r) - (ref_c - ref_r) with sigmoid(h) - (1 - e)";
+
+Implementation implementation(std::string name, DpoFault fault = DpoFault::none,
+                              const Trainer& trainer = {}) {
+  const bool by_answer = fault == DpoFault::by_answer;
+  const bool together = fault == DpoFault::log_of_sigmoid;
+  return eager_implementation({.loss = "dpo",
+                               .source = {"impl/faulty/dpo.cpp", 1},
+                               .form = by_answer  ? kByAnswer
+                                       : together ? kTogether
+                                                  : kByPolicy},
+                              std::move(name), step_of<EagerDpo>(fault), trainer);
+}
+
+Implementation faulty(std::string name, DpoFault fault, Fault why, const Trainer& trainer = {}) {
+  return with_fault(implementation(std::move(name), fault, trainer), std::move(why));
+}
+
+/// Faults in the term of a pair.
+void add_term_faults(std::vector<Implementation>& all) {
+  all.push_back(faulty("log_of_sigmoid", DpoFault::log_of_sigmoid,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/issues/878",
+                        .cause = "logarithm of an underflow",
+                        .trigger = "beta D below -88.7 (f32)",
+                        .killers = {"finite_forward", "finite_backward"}}));
+  all.push_back(faulty("log_of_one_plus_exp", DpoFault::log_of_one_plus_exp,
+                       {.twin = "eager",
+                        .thread = "https://github.com/OpenRLHF/OpenRLHF/blob/main/openrlhf/models/"
+                                  "loss.py",
+                        .cause = "logarithm of an underflow",
+                        .trigger = "beta D below -88.7 (f32)",
+                        .killers = {"finite_forward", "finite_backward"}}));
+  all.push_back(faulty("label_smoothing_dropped", DpoFault::label_smoothing_dropped,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/pull/7062",
+                        .cause = "option misread",
+                        .trigger = "label smoothing",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("always_sigmoid", DpoFault::always_sigmoid,
+                       {.twin = "eager",
+                        .thread = "https://github.com/modelscope/ms-swift/pull/10167",
+                        .cause = "option misread",
+                        .trigger = "a hinge, or IPO",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("rejected_detached", DpoFault::rejected_detached,
+                       {.twin = "eager",
+                        .thread = "https://github.com/Goekdeniz-Guelmez/mlx-lm-lora/issues/65",
+                        .cause = "dead signal",
+                        .trigger = "any pair with a gradient",
+                        .killers = {"reference_agreement"}}));
+}
+
+/// Faults in what a pair counts.
+void add_reduction_faults(std::vector<Implementation>& all) {
+  all.push_back(faulty("mean_of_micro_batch_means", DpoFault::local_means,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/transformers/pull/34191",
+                        .cause = "mean of means",
+                        .trigger = "micro-batches of unequal sizes",
+                        .killers = {"split_invariance"}},
+                       {.all_reduce = Trainer::AllReduce::mean, .mean_over_micro_batches = true}));
+  all.push_back(faulty("means_added_up", DpoFault::local_means,
+                       {.twin = "eager",
+                        .thread = "https://github.com/meta-pytorch/torchtune/pull/2275",
+                        .cause = "mean of means",
+                        .trigger = "several ranks: the first loss is 1.4 on two, 2.7 on four",
+                        .killers = {"split_invariance"}}));
+}
+
+}  // namespace
+
+std::vector<Implementation> dpo_implementations() {
+  std::vector<Implementation> all;
+  all.push_back(implementation("eager"));
+  all.push_back(implementation("eager_by_answer", DpoFault::by_answer));
+  add_term_faults(all);
+  add_reduction_faults(all);
+  return all;
+}
+
+}  // namespace lossgate::impl

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string_view>
+
+#include "properties/fake_answer.h"
+
+namespace lossgate::properties {
+namespace {
+
+TEST(ProbeExponents, BlamesALogarithmWhereNoOptionBoundsALogRatio) {
+  const auto lost = answering("dpo", nullptr, [](const Case& c, LossResult& result) {
+    for (std::int64_t s = 0; s < c.shape[Axis::sequences]; ++s) {
+      const auto of = [&](std::string_view field) { return c.batch.at(field).at(s); };
+      const double margin = of("chosen_log_prob") - of("rejected_log_prob") -
+                            (of("ref_chosen_log_prob") - of("ref_rejected_log_prob"));
+      if (c.spec.number("beta") * margin > -88.0) continue;
+      for (const char* name : {"gradient.chosen_log_prob", "gradient.rejected_log_prob"}) {
+        output(result, name).set(s, std::numeric_limits<double>::quiet_NaN());
+      }
+    }
+  });
+  Case c = ordinary_case("dpo", Dtype::f32);
+  c.spec.set("beta", 1.0);
+  c.batch.at("chosen_log_prob").set(0, -300.0);
+  expect_shown(lost, c, "logarithm of an underflow", "right where no log-ratio is beyond exp");
+}
+
+}  // namespace
+}  // namespace lossgate::properties

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/losses/options.h"
+#include "reference/problem.h"
+#include "reference/products.h"
+
+namespace lossgate::reference {
+
+/// Direct preference optimisation, from the log-probs of whole answers.
+///
+/// Formula: D[s] = (c - r) - (ref_c - ref_r), for a chosen answer c and a rejected one r;
+///   loss_type sigmoid: -(1 - e) log sigmoid(beta D) - e log sigmoid(-beta D), e = label_smoothing;
+///   loss_type hinge:   max(0, 1 - beta D);
+///   loss_type ipo:     (D - 1 / (2 beta))^2; summed over pairs, or averaged.
+/// Shapes: all fields [sequences], one pair each. Units: log-probs in nats.
+/// Gradient: for both log-probs, the rejected one's is minus the chosen one's. At its corner the
+///   hinge passes nothing, as relu does (rule A4).
+/// Error: log(sigmoid(x)) underflows at -104 in f32, log(1 + exp(-x)) overflows at -88.7. D is as
+///   exact as what it is the difference of: log-ratios of each answer, or those of each policy. The
+///   derivative sigmoid(h) - (1 - e), as binary_cross_entropy_with_logits has it, cancels.
+/// Source: Rafailov et al. 2023 (arXiv:2305.18290) eq. 7; label smoothing as in conservative DPO;
+///   hinge: Liu et al. 2023 (arXiv:2309.06657) eq. 14; IPO: Azar et al. 2023 (arXiv:2310.12036)
+///   eq. 17; TRL, torchtune, OpenRLHF, AReaL.
+struct Dpo {
+  static LossSignature signature() {
+    const auto field = [](std::string name, Role role, std::string doc) {
+      Field log_prob = log_prob_field(std::move(name), role, std::move(doc));
+      log_prob.axes = {Axis::sequences};
+      log_prob.infinity = Infinity::surfaces;
+      return log_prob;
+    };
+    OutputField per_pair = non_negative_per_token_output();
+    per_pair.name = "per_pair";
+    per_pair.axes = {Axis::sequences};
+    per_pair.doc = "the term of each pair before the reduction";
+    return {
+        .id = "dpo",
+        .title = "DPO: preference optimisation from the log-probs of answers",
+        .formula = "-log sigmoid(beta ((c - r) - (ref_c - ref_r))), hinge and IPO of the same",
+        .source = "arXiv:2305.18290 eq. 7; arXiv:2309.06657 eq. 14; arXiv:2310.12036 eq. 17",
+        .forms = joined_forms({kByPolicy, "(c - ref_c) - (r - ref_r)"}, {kApart, kTogether}),
+        .options = {choice_option("loss_type", {"sigmoid", "hinge", "ipo"}, "what D is made of"),
+                    real_option("beta", 0.1, 0.001, 10.0, "strength of the reference"),
+                    real_option("label_smoothing", 0.0, 0.0, 0.5,
+                                "share of pairs that are the other way round; of sigmoid alone")},
+        .fields = {field("chosen_log_prob", Role::differentiable,
+                         "of the chosen answer, current policy"),
+                   field("rejected_log_prob", Role::differentiable,
+                         "of the rejected answer, current policy"),
+                   field("ref_chosen_log_prob", Role::constant,
+                         "of the chosen answer, reference policy"),
+                   field("ref_rejected_log_prob", Role::constant,
+                         "of the rejected answer, reference policy")},
+        .outputs = {per_pair},
+        .reductions = {Reduction::sequence_mean, Reduction::sum},
+        .reach = {{"log-ratio", "ref_chosen_log_prob", "chosen_log_prob"},
+                  {"log-ratio", "ref_rejected_log_prob", "rejected_log_prob"}},
+    };
+  }
+
+  template <class S>
+  static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
+    const auto chosen = in.field("chosen_log_prob"), rejected = in.field("rejected_log_prob"),
+               ref_chosen = in.field("ref_chosen_log_prob"),
+               ref_rejected = in.field("ref_rejected_log_prob");
+    const auto per_pair = out.writer("per_pair"), by_chosen = out.gradient("chosen_log_prob"),
+               by_rejected = out.gradient("rejected_log_prob");
+    const Pairs<S> pairs(in);
+    Sum<S> loss = in.batch_sum();
+    for (std::int64_t s = 0; s < in.sequences(); ++s) {
+      const S weight = in.token_weight(s);
+      const Pair<S> pair =
+          pairs(margin(in, chosen(s), rejected(s), ref_chosen(s), ref_rejected(s)), weight);
+      per_pair(store(Stage::per_token, pair.value), s);
+      loss.add(weight * pair.value);
+      by_chosen(in.gradient(pair.gradient), s);
+      by_rejected(in.gradient(-pair.gradient), s);
+    }
+    out.loss(loss);
+  }
+
+ private:
+  /// Of D; and of the derivative of sigmoid's term, h = beta D.
+  static constexpr const char* kByPolicy = "(c - r) - (ref_c - ref_r)";
+  static constexpr const char* kApart = "e sigmoid(h) - (1 - e) sigmoid(-h)";
+  static constexpr const char* kTogether = "sigmoid(h) - (1 - e)";
+
+  template <class S>
+  struct Pair {
+    S value;
+    S gradient;  ///< of the objective, by D
+  };
+
+  template <class S>
+  static S margin(const Inputs<S>& in, const S& c, const S& r, const S& ref_c, const S& ref_r) {
+    const auto by_policy = [&] { return S((c - r) - (ref_c - ref_r)); };
+    const auto by_answer = [&] { return S((c - ref_c) - (r - ref_r)); };
+    if (in.undeclared()) return wider(by_policy(), by_answer());
+    return in.form(kByPolicy) ? by_policy() : by_answer();
+  }
+
+  /// The terms of pairs, by their margin D.
+  template <class S>
+  class Pairs {
+   public:
+    explicit Pairs(const Inputs<S>& in)
+        : in_(in),
+          kind_(in.spec().choice("loss_type")),
+          upstream_(in.upstream()),
+          beta_(in.option("beta")),
+          kept_(constant<S>(1.0L - static_cast<Real>(in.spec().number("label_smoothing")))),
+          turned_(in.option("label_smoothing")),
+          one_(selected<S>(1.0)),
+          two_(selected<S>(2.0)) {}
+
+    Pair<S> operator()(const S& d, const S& weight) const {
+      if (kind_ == "ipo") return ipo(d, weight);
+      return kind_ == "hinge" ? hinge(beta_ * d, weight) : sigmoidal(beta_ * d, weight);
+    }
+
+   private:
+    Pair<S> sigmoidal(const S& h, const S& weight) const {
+      const S value = multiplied(kept_, softplus(-h)) + multiplied(turned_, softplus(h));
+      const auto apart = [&] {
+        const S down = product(upstream_, weight, beta_, kept_, sigmoid(-h)),
+                up = product(upstream_, weight, beta_, turned_, sigmoid(h));
+        return S(scaled_sum(product(upstream_, beta_), weight, up, -down, S(0)));
+      };
+      const auto together = [&] {
+        return S(product(upstream_, weight, beta_, sigmoid(h) - kept_));
+      };
+      if (in_.undeclared()) return {value, wider(apart(), together())};
+      return {value, in_.form(kApart) ? apart() : together()};
+    }
+
+    Pair<S> hinge(const S& h, const S& weight) const {
+      const S flows = switched<S>(compare(h, one_), 1.0, 0.0, 0.0);
+      return {maximum(one_ - h, S(0)), -product(upstream_, weight, beta_, flows)};
+    }
+
+    Pair<S> ipo(const S& d, const S& weight) const {
+      const S off = d - one_ / (two_ * beta_);
+      return {off * off, product(upstream_, weight, two_, off)};
+    }
+
+    /// log(1 + exp(x))
+    static S softplus(const S& x) {
+      return choose(
+          value_of(x) > 0, [&] { return S(x + log1p(exp(-x))); }, [&] { return S(log1p(exp(x))); });
+    }
+
+    const Inputs<S>& in_;
+    std::string kind_;
+    S upstream_, beta_, kept_, turned_, one_, two_;
+  };
+};
+
+}  // namespace lossgate::reference
