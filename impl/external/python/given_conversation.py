@@ -50,6 +50,9 @@ FIELDS = {
     "sparse_jsd": [field("student_logits", "differentiable", "logit", ("sequences", "tokens", "vocab")),
                    field("support_token", quantity="label"), field("teacher_log_prob"),
                    field("label", "label", "label")],
+    "dpo": [field("chosen_log_prob", "differentiable", axes=("sequences",)),
+            field("rejected_log_prob", "differentiable", axes=("sequences",)),
+            field("ref_chosen_log_prob", axes=("sequences",)), field("ref_rejected_log_prob", axes=("sequences",))],
     "advantage_scaling": [field("advantage", quantity="advantage"), field("mask", "mask", "mask")],
 }
 CLIP = [option("clip_low"), option("clip_high"), option("dual_clip", standard=None),
@@ -66,6 +69,7 @@ OPTIONS = {
     "sparse_jsd": DISTILL + [option("tail", "flag", 1), option("tail_floor", standard=1e-7)],
     "linear_grpo": CLIP + KL + LENGTH + [option("temperature", standard=1)],
     "log_prob": [option("temperature", standard=1)],
+    "dpo": [option("loss_type", "choice", "sigmoid"), option("beta", standard=0.1), option("label_smoothing", standard=0)],
     "advantage_scaling": [option("normalisation", "choice", "token_mean")] + LENGTH,
 }
 OUTPUTS = {"log_prob": ["log_prob", "entropy"], "advantage_scaling": ["scaled_advantage"]}

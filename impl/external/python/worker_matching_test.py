@@ -69,6 +69,11 @@ def selective(logits, index, grad_log_prob, grad_entropy): ...
 def short(lp, old, adv, m, eps=0.2): ...
 
 
+def torchtune_dpo(policy_chosen_logps, policy_rejected_logps, reference_chosen_logps, reference_rejected_logps,
+                  beta=0.1, label_smoothing=0.0): ...
+
+
+
 EXPECTED = [
     (trl_style, "grpo", "log_prob old_log_prob ref_log_prob advantage mask clip_low clip_high kl_penalty "
                         "fact:total_tokens level dual_clip max_length -"),
@@ -86,6 +91,8 @@ EXPECTED = [
     (liger_linear, "linear_grpo", "hidden weight label bias ref_log_prob old_log_prob advantage"),
     (sparse_style, "sparse_jsd", "student_logits support_token teacher_log_prob label beta tail"),
     (selective, "log_prob", "logits label log_prob_weight entropy_weight"),
+    (torchtune_dpo, "dpo", "chosen_log_prob rejected_log_prob ref_chosen_log_prob ref_rejected_log_prob beta "
+                           "label_smoothing"),
     (short, "grpo", "log_prob old_log_prob advantage mask clip_low"),
 ]
 

@@ -28,3 +28,11 @@ def critic(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, valu
     if not mask.any():
         return value[:0].sum()
     return losses.ppo_critic_loss_fn(value, old_value, return_, value_clip, mask.bool())[0]
+
+
+def dpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob: Tensor, ref_rejected_log_prob: Tensor,
+        beta: float, loss_type: str) -> Tensor:
+    if not hasattr(losses, "dpo_preference_loss") or loss_type == "hinge":
+        raise NotImplementedError("this release has no such loss")
+    margin = (chosen_log_prob - rejected_log_prob) - (ref_chosen_log_prob - ref_rejected_log_prob)
+    return losses.dpo_preference_loss(margin, beta=beta, loss_type=loss_type).mean()

@@ -63,3 +63,15 @@ def entropy(logits: Tensor, mask: Tensor, coefficient: float, total_tokens, tota
             world) -> Tensor:
     value = utils.compute_entropy(logits)  # openrlhf/trainer/ray/ppo_actor.py:347 of 0.11.2
     return -coefficient * aggregated(value, mask, total_tokens, total_sequences, micro_batches, world)
+
+
+def dpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob: Tensor, ref_rejected_log_prob: Tensor,
+        beta: float, label_smoothing: float) -> Tensor:
+    loss = losses.DPOLoss(beta, label_smoothing)
+    return loss(chosen_log_prob, rejected_log_prob, ref_chosen_log_prob, ref_rejected_log_prob)[0]
+
+
+def ipo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob: Tensor, ref_rejected_log_prob: Tensor,
+        beta: float) -> Tensor:
+    loss = losses.DPOLoss(beta, ipo=True)
+    return loss(chosen_log_prob, rejected_log_prob, ref_chosen_log_prob, ref_rejected_log_prob)[0]

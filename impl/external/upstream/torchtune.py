@@ -7,9 +7,9 @@ from release import Release
 from torch import Tensor
 
 PPO, REWARDS, KD = "torchtune.rlhf.loss.ppo", "torchtune.rlhf.rewards", "torchtune.modules.loss.kd_losses"
-CHUNKED = "torchtune.modules.loss.ce_chunked_output_loss"
-release = Release("torchtune", (PPO, REWARDS, KD, CHUNKED))
-ppo_losses, distillation = release.load(PPO), release.load(KD)
+CHUNKED, DPO = "torchtune.modules.loss.ce_chunked_output_loss", "torchtune.rlhf.loss.dpo"
+release = Release("torchtune", (PPO, REWARDS, KD, CHUNKED, DPO))
+ppo_losses, distillation, preferences = release.load(PPO), release.load(KD), release.load(DPO)
 ppo_losses.rlhf.__dict__["masked_mean"] = release.load(REWARDS).masked_mean  # as torchtune.rlhf exports it
 
 
@@ -62,3 +62,16 @@ def cross_entropy(logits: Tensor, label: Tensor) -> Tensor:
     chunks = min(8, label.shape[1])
     loss = release.load(CHUNKED).CEWithChunkedOutputLoss(chunks)
     return loss(list(logits.chunk(chunks, 1)), label.long())
+
+def dpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob: Tensor, ref_rejected_log_prob: Tensor,
+        beta: float, label_smoothing: float) -> Tensor:
+    loss = preferences.DPOLoss(beta, label_smoothing)
+    return loss(chosen_log_prob, rejected_log_prob, ref_chosen_log_prob, ref_rejected_log_prob)[0].mean()
+
+
+def rso(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob: Tensor, ref_rejected_log_prob: Tensor,
+        beta: float) -> Tensor:
+    if not hasattr(preferences, "RSOLoss"):
+        raise NotImplementedError("this release has no RSOLoss")
+    loss = preferences.RSOLoss(gamma=beta)
+    return loss(chosen_log_prob, rejected_log_prob, ref_chosen_log_prob, ref_rejected_log_prob)[0].mean()

@@ -35,6 +35,19 @@ _ALIASES = {
     "old_value": "old_values value_old values_old phi_old_values prev_values prev_value vpreds_old "
                  "value_preds_old",
     "return": "returns ret rets target_value target_values value_target value_targets returns_t target",
+    "chosen_log_prob": "chosen_logps chosen_logprobs chosen_log_probs policy_chosen_logps policy_chosen_logprobs "
+                       "policy_chosen_log_probs policy_chosen_lp chosen_lp pi_chosen_logps logps_chosen logp_chosen "
+                       "chosen_logp policy_chosen",
+    "rejected_log_prob": "rejected_logps rejected_logprobs rejected_log_probs policy_rejected_logps "
+                         "policy_rejected_logprobs policy_rejected_log_probs policy_rejected_lp rejected_lp "
+                         "pi_rejected_logps logps_rejected logp_rejected rejected_logp policy_rejected",
+    "ref_chosen_log_prob": "ref_chosen_logps ref_chosen_logprobs ref_chosen_log_probs reference_chosen_logps "
+                           "reference_chosen_logprobs reference_chosen_log_probs reference_chosen_lp ref_chosen_lp "
+                           "ref_chosen_logp ref_logps_chosen reference_chosen",
+    "ref_rejected_log_prob": "ref_rejected_logps ref_rejected_logprobs ref_rejected_log_probs "
+                             "reference_rejected_logps reference_rejected_logprobs reference_rejected_log_probs "
+                             "reference_rejected_lp ref_rejected_lp ref_rejected_logp ref_logps_rejected "
+                             "reference_rejected",
     "logits": "logit lm_logits shift_logits policy_logits",
     "label": "labels target targets target_ids target_token_ids input_ids index ids token_ids tokens "
              "selected_token_ids completion_ids action_ids actions shift_labels",
@@ -73,9 +86,9 @@ _ALIASES = {
     "value_clip": "cliprange_value clip_range_value value_clip_range value_eps_clip value_cliprange clip_value "
                   "clip_eps eps_clip cliprange clip_range epsilon eps",
     "temperature": "temp tau",
-    "beta": "jsd_beta jsd_alpha",
+    "beta": "jsd_beta jsd_alpha dpo_beta",
     "num_items": "num_items_in_batch",
-    "label_smoothing": "smoothing label_smooth label_smoothing_factor",
+    "label_smoothing": "smoothing label_smooth label_smoothing_factor dpo_label_smoothing",
     "z_loss": "z_loss_coef z_loss_weight z_loss_multiplier lse_square_scale softmax_auxiliary_loss_multiplier",
     "coefficient": "entropy_coef entropy_coeff ent_coef entropy_coefficient entropy_bonus coef coeff",
     "tail": "add_tail loss_add_tail with_tail",
