@@ -217,6 +217,11 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   std::string text = "# Written by `lossgate identify " + options.entry + "`.\n[[subject]]\n";
   text += fmt::format("name = \"{}\"\nloss = \"{}\"\nentry = \"{}\"\ninterpreter = \"{}\"\n",
                       subject.name, match.loss->signature.id, subject.entry, options.interpreter);
+  // Paths begin where the file lies, and those of the command line here.
+  const fs::path here = fs::current_path(), there = fs::absolute(options.out).parent_path();
+  if (!fs::equivalent(here, there)) {
+    text += fmt::format("folder = \"{}\"\n", fs::relative(here, there).string());
+  }
   std::string arguments, axes;
   for (const auto& [parameter, source] : subject.arguments) {
     arguments += fmt::format("{}{} = \"{}\"", arguments.empty() ? "" : ", ", parameter, source);
@@ -224,13 +229,14 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   for (const auto& [axis, extent] : subject.axes) {
     axes += fmt::format("{}{} = {}", axes.empty() ? "" : ", ", name(axis), extent);
   }
+  if (subject.per_token) text += "returns = \"per_token\"\n";
   if (!arguments.empty()) text += "arguments = { " + arguments + " }\n";
   text += "reductions = [" + reductions_text(subject.reductions, "\"") + "]\n";
   if (!axes.empty()) text += "axes = { " + axes + " }\n";
   if (!subject.options.empty()) {
     text += "options = { " + options_text(subject.options, " = ", true) + " }\n";
   }
-  const bool told = !match.greeting.facts.empty();
+  const bool told = !match.greeting.facts.empty() || subject.per_token;
   text += fmt::format(
       "micro_batches = \"{}\"  # what the trainer does with the losses of "
       "micro-batches: sum, mean, token_weighted, none (not asked){}\n",

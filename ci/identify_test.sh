@@ -16,6 +16,10 @@ found() {
   grep -q '^dtypes = \["f32", "bf16"\]  # kept on 72 cases' found.toml || fail "not asked: $(cat found.toml)"
   grep -q 'none (not asked); it is right under "token_weighted", not under "sum", "mean"$' found.toml ||
     fail "its splits are not said: $(cat found.toml)"
+  # A file that lies elsewhere says where the function is.
+  mkdir -p elsewhere
+  expect 0 'wrote elsewhere/found.toml' identify losses.py:unbounded --python "$python" --out elsewhere/found.toml
+  grep -q '^folder = "\.\."$' elsewhere/found.toml || fail "not where it is: $(cat elsewhere/found.toml)"
   expect 2 'found.toml is there already' identify losses.py:unbounded --python "$python" --out found.toml
   expect 1 '= 1 x grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
   [[ -e other.toml ]] && fail "a guess was written down"
@@ -30,6 +34,21 @@ found() {
   grep -q 'right only where clip_low is 0.2$' stdout || fail "$(cat stdout)"
   grep -q 'empty_rows = "counted"' means.toml || fail "$(cat means.toml)"
   expect 0 'means' check --config means.toml
+}
+
+# A function that returns its terms is asked for every reduction, which is made of them by the whole step's counts.
+terms() {
+  expect 0 '= grpo\(token_mean, sequence_mean, seq_mean_token_sum_norm, sum\)' \
+    identify near.py:terms --python "$python" --out terms.toml
+  grep -q '^returns = "per_token"$' terms.toml || fail "$(cat terms.toml)"
+  grep -q '^micro_batches = "sum"' terms.toml || fail "$(cat terms.toml)"
+  expect 0 'green: 0 red findings' gate --config terms.toml --corpus empty --cases 24 --jobs 1
+  grep -q 'never asked: error_on_invalid$' stdout || fail "its splits are not asked: $(cat stdout)"
+  sed 's/near.py:terms/near.py:terms_of_one/' terms.toml > one.toml
+  expect 1 'reference_agreement VIOLATED by terms' gate --config one.toml --corpus empty --cases 24 --jobs 1
+  case=$(find run/findings -name '*.case' | head -1)
+  expect 2 'is written for functions that return their loss; terms returns per_token' \
+    replay "$case" --config one.toml --emit-test test_it.py
 }
 
 # FUNCTION PATTERN: it is not named, and what differs is said.

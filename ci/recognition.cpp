@@ -42,6 +42,9 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
   const LossSignature& loss = interview.loss->signature;
   const bool refuses = !interview.refusal.empty() || interview.answered == 0;
   const auto add = [&](auto change) { change(ways.emplace_back(interview.subject)); };
+  if (interview.answered == 0 && !interview.subject.per_token) {
+    add([](impl::Subject& subject) { subject.per_token = true; });
+  }
   for (const auto& [parameter, source] : interview.greeting.arguments) {
     const auto convert = [&](const std::string& to) {
       add([&](impl::Subject& subject) { subject.arguments.emplace_back(parameter, source + to); });
@@ -114,7 +117,8 @@ std::vector<std::string> missing_fields(const Interview& interview) {
     const bool taken = std::ranges::any_of(interview.greeting.arguments, [&](const auto& argument) {
       return argument.second == source || argument.second.starts_with(source + " ");
     });
-    if (taken) continue;
+    // Of terms the mask is the trainer's.
+    if (taken || (interview.subject.per_token && field.role == Role::mask)) continue;
     OptionValues plain;
     for (const Option& option : loss.options) {
       plain.emplace_back(option.name, option.name == loss.coefficient ? 0.0 : option.standard);

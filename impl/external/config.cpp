@@ -156,7 +156,7 @@ void read_names(const Reader& reader, const LossSignature& loss, Subject& subjec
 
 /// Keys that mean nothing to a function which is called as it is, in host memory.
 void refuse_python(const Reader& reader) {
-  for (const char* key : {"interpreter", "path", "device", "threads", "arguments"}) {
+  for (const char* key : {"interpreter", "path", "device", "threads", "arguments", "returns"}) {
     const toml::node* node = reader.find(key);
     if (!node) continue;
     reader.fail(node->source(), in_quotes(key) +
@@ -224,7 +224,7 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
                 "folder",        "path",      "environment", "device",   "threads",
                 "reductions",    "options",   "outputs",     "dtypes",   "arguments",
                 "micro_batches", "ranks",     "arithmetic",  "contract", "seconds",
-                "axes",          "megabytes", "most_cases"});
+                "axes",          "megabytes", "most_cases",  "returns"});
   Subject subject;
   const LossSignature* loss = read_loss(reader, folder, find, subject);
   subject.entry = reader.required("entry", "\"py:FILE.py:FUNCTION\"");
@@ -250,6 +250,7 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
   subject.megabytes = limit(reader, "megabytes");
   subject.most_cases = limit(reader, "most_cases");
   read_names(reader, *loss, subject);
+  subject.per_token = reader.one_of<bool>("returns", false, {{"loss", false}, {"per_token", true}});
   read_options(reader, *loss, subject);
   subject.axes = read_axes(reader, *loss);
   if (const toml::table* arithmetic = reader.table("arithmetic")) {

@@ -76,6 +76,7 @@ TensorFile hello(const Subject& subject, const LossSignature& loss) {
                        {"outputs", outputs.dump()},
                        {"options", options.dump()},
                        {"reductions", reductions.dump()},
+                       {"returns", subject.per_token ? "per_token" : "loss"},
                        {"arguments", arguments.dump()}}};
 }
 

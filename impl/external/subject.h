@@ -42,6 +42,7 @@ struct Subject {
   std::vector<Reduction> reductions;                         ///< empty: all of the loss
   std::vector<std::pair<std::string, OptionValue>> options;  ///< what it computes whatever is asked
   std::vector<std::string> outputs;                          ///< what it returns besides the loss
+  bool per_token = false;  ///< it returns the terms, and its trainer reduces them
   std::vector<Dtype> dtypes = {Dtype::f32};
   std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
   Combination micro_batches = Combination::none, ranks = Combination::none;

@@ -55,3 +55,25 @@ def no_ratio(log_probs, advantages, mask):
 
 def ratio_detached(log_probs, old_log_probs, advantages, mask):
     return mean(policy(torch.exp(log_probs - old_log_probs).detach(), advantages) * log_probs, mask)
+
+
+def terms(log_prob, old_log_prob, advantage, clip_low=0.2, clip_high=0.2):
+    """Position by position: who calls it has the mask."""
+    ratio = torch.exp((log_prob - old_log_prob).clamp(-20.0, 20.0))
+    return -torch.min(ratio * advantage, ratio.clamp(1 - clip_low, 1 + clip_high) * advantage)
+
+
+class OneForAll(torch.autograd.Function):
+    """A kernel whose backward takes the first position's upstream gradient for everybody's."""
+
+    @staticmethod
+    def forward(ctx, terms):
+        return terms.clone()
+
+    @staticmethod
+    def backward(ctx, upstream):
+        return upstream.reshape(-1)[:1].sum().expand(upstream.shape)
+
+
+def terms_of_one(log_prob, old_log_prob, advantage, clip_low=0.2, clip_high=0.2):
+    return OneForAll.apply(terms(log_prob, old_log_prob, advantage, clip_low, clip_high))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import types
 import unittest
 from typing import Any, Callable, Optional
@@ -170,6 +171,50 @@ class Results(unittest.TestCase):
                                   "linear_grpo")
         self.assertEqual(json.loads(metadata["without_gradient"]), ["weight", "bias"])
         self.assertEqual(list(reply), ["loss", "gradient.hidden"])
+
+    def terms_of(self, subject: Callable, tensors: Optional[dict] = None, loss: str = "grpo", **more: Any) -> tuple:
+        answering, said = asked(subject, loss, returns="per_token")
+        self.assertEqual((said["op"], said["reduction"]), ("hello", "1"), said)
+        frame = talk.write_frame(talk.step(loss, **more), batch() if tensors is None else tensors)
+        return talk.read_document(answering.answer(frame[8:])[8:])
+
+    def test_terms_are_reduced_as_a_trainer_does(self) -> None:
+        tensors = batch()
+        mask, log_prob = tensors["mask"].bool(), tensors["log_prob"]
+        rows = torch.where(mask, log_prob, 0.0).sum(1)
+        counts = mask.sum(1)
+        for reduction, loss in (("sum", rows.sum()), ("token_mean", rows.sum() / 5),
+                                ("sequence_mean", (rows / counts).sum() / 2),
+                                ("seq_mean_token_sum_norm", rows.sum() / 2 / 16)):
+            for returned in (lambda x: x, lambda x: (x, 7), lambda x: {"loss": x}):
+                subject = lambda log_prob, mask: returned(log_prob.masked_fill(~mask, math.nan))
+                metadata, reply = self.terms_of(subject, tensors, reduction=reduction)
+                self.assertEqual(metadata["op"], "result", metadata)
+                self.assertAlmostEqual(reply["loss"].item(), loss.item(), 6, reduction)
+                self.assertEqual(reply["per_token"].tolist(), torch.where(mask, log_prob, 0.0).tolist())
+                self.assertEqual((reply["gradient.log_prob"] != 0).tolist(), mask.tolist())
+        self.assertEqual(self.terms_of(lambda log_prob, mask: log_prob, reduction="none")[0]["op"], "trouble")
+
+    def test_terms_in_16_bits_are_added_up_in_32(self) -> None:
+        tensors = {name: tensor.new_full((1, 600), 1) for name, tensor in batch(torch.bfloat16).items()}
+        _, reply = self.terms_of(lambda log_prob, mask: log_prob, tensors, reduction="sum")
+        self.assertEqual((reply["loss"].item(), reply["loss"].dtype), (600.0, torch.float32))
+
+    def test_pairs_have_no_mask(self) -> None:
+        tensors = {field["name"]: torch.tensor([1.0, 2.0]) for field in talk.FIELDS["dpo"]}
+        subject = lambda chosen_logps, rejected_logps: chosen_logps * rejected_logps
+        metadata, reply = self.terms_of(subject, tensors, "dpo", reduction="sequence_mean")
+        self.assertEqual((reply["loss"].item(), metadata["op"]), (2.5, "result"))
+
+    def test_what_are_no_terms(self) -> None:
+        for subject, fragment in ((lambda log_prob, mask: log_prob.sum(), "shape []"),
+                                  (lambda log_prob, mask: log_prob.flatten(), "shape [6], where"),
+                                  (lambda log_prob, mask: mask, "no tensor of numbers"),
+                                  (lambda log_prob, mask: {"terms": log_prob}, "no tensor of numbers")):
+            metadata, _ = self.terms_of(subject)
+            self.assertEqual((metadata["op"], metadata["type"]), ("raised", "BadResult"))
+            self.assertIn(fragment, metadata["message"])
+        self.assertIn("not 'terms'", asked(lambda log_prob, mask: log_prob, returns="terms")[1]["message"])
 
     def test_gradients_that_nobody_asks_for(self) -> None:
         seen = []

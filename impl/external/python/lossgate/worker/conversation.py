@@ -135,7 +135,8 @@ class Worker:
                  ("versions", text({"python": platform.python_version(), "torch": torch.__version__, **versions})),
                  ("file", subject.shown(subject.file)), ("line", str(subject.line)), ("code", subject.code),
                  ("arguments", text(binding.sources())), ("options", text(binding.reaching("option:"))),
-                 ("reduction", str(int(any(source == "reduction" for source in binding.sources().values())))),
+                 ("reduction", str(int(loss.returns == "per_token" or
+                                       any(source == "reduction" for source in binding.sources().values())))),
                  ("facts", text(binding.reaching("fact:")))]
         if binding.tied():
             reply.append(("tied", text(binding.tied())))

@@ -71,6 +71,10 @@ class Inputs:
         return found
 
     def _valid(self) -> torch.Tensor:
+        """Which positions count; all of them where nothing says so."""
+        if self.plan.valid_field is None:
+            first = next(iter(self.given.values()))
+            return torch.ones(first.shape, dtype=torch.bool, device=first.device)
         return is_valid(self.given[self.plan.valid_field])
 
     def _argument(self, argument: Any) -> Any:
@@ -84,6 +88,11 @@ class Inputs:
         return value
 
     def call(self) -> Any:
+        """What the subject returns; of a per-token loss, what a trainer makes of it."""
+        result = self._called()
+        return result if self.plan.reduction is None else self.plan.reduction(result, self._valid)
+
+    def _called(self) -> Any:
         plan = self.plan
         keywords = dict(plan.constants)
         for name, field in plan.plain_keywords:

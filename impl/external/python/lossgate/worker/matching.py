@@ -23,6 +23,9 @@ class Loss:
         self.options = {option["name"]: option for option in json.loads(metadata.get("options", "[]"))}
         self.outputs = [output["name"] for output in json.loads(metadata.get("outputs", "[]"))]
         self.reductions = json.loads(metadata.get("reductions", "null"))
+        self.returns = metadata.get("returns", "loss")
+        if self.returns not in ("loss", "per_token"):
+            raise Trouble(f"what a function returns is its loss or per_token, not {self.returns!r}")
         self.differentiable = [name for name, field in self.fields.items() if field["role"] == "differentiable"]
 
     def sources(self) -> Iterator[tuple[str, str]]:

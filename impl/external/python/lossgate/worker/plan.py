@@ -13,6 +13,7 @@ from lossgate.worker.conversion import number_of, option_value
 from lossgate.worker.frames import DTYPES, ITEM_SIZES, Entry
 from lossgate.worker.matching import Loss
 from lossgate.worker.pytorch import torch
+from lossgate.worker.reduction import Reduction
 from lossgate.worker.trouble import Trouble
 
 
@@ -102,6 +103,9 @@ class StepPlan:
         self.asked = self._asked(metadata.get("gradients"))
         self.upstream = float(number_of(metadata.get("upstream", "1")))
         self.valid_field = binding.valid_field
+        per_token = binding.loss.returns == "per_token"
+        outputs = binding.loss.outputs
+        self.reduction = Reduction(metadata, binding.subject.name, outputs[0] if outputs else None) if per_token else None
         constants = {}
         for source, key, kind in binding.constants:
             if key not in metadata:

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a trainer makes of the terms of a loss that is returned position by position."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from lossgate.worker.conversion import number_of
+from lossgate.worker.pytorch import torch
+from lossgate.worker.trouble import BadResult, Trouble
+
+
+class Reduction:
+    """The reduction of a step, by the counts of the whole step: summed over micro-batches it is the loss."""
+
+    def __init__(self, metadata: dict, subject: str, output: Optional[str]) -> None:
+        self.name = metadata.get("reduction", "")
+        self.subject = subject
+        self.output = output  # under which the terms are an output, too
+        count = {"token_mean": "total_tokens", "sequence_mean": "total_sequences",
+                 "seq_mean_token_sum_norm": "total_sequences", "sum_over_items": "option.num_items"}.get(self.name)
+        if count is None and self.name != "sum":
+            raise Trouble(f"a per-token loss has no reduction {self.name!r}")
+        self.count = max(1, number_of(metadata.get(count, "1"))) if count else 1
+        self.length = number_of(metadata.get("option.max_length", "1"))
+
+    def __call__(self, result: Any, valid: Callable) -> Any:
+        terms = self._terms(result)
+        counts = valid()
+        if terms.shape != counts.shape:
+            raise BadResult(f"{self.subject} returned a tensor of shape {list(terms.shape)}, where `returns = "
+                            f"\"per_token\"` has one number for each position, {list(counts.shape)}")
+        terms = torch.where(counts, terms, torch.zeros_like(terms))
+        wide = terms if terms.dtype == torch.float64 else terms.to(torch.float32)
+        if self.name == "sequence_mean" and wide.dim() == 2:
+            wide = wide.sum(1) / counts.sum(1).clamp(min=1)
+        loss = wide.sum() / self.count
+        if self.name == "seq_mean_token_sum_norm":
+            loss = loss / self.length
+        return loss if self.output is None else {"loss": loss, self.output: terms}
+
+    def _terms(self, result: Any) -> Any:
+        if isinstance(result, (tuple, list)) and result:
+            result = result[0]
+        if isinstance(result, dict):
+            result = result.get("loss")
+        if not isinstance(result, torch.Tensor) or not result.dtype.is_floating_point:
+            raise BadResult(f"{self.subject} returned no tensor of numbers, one for each position")
+        return result
