@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/config_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <variant>
+
+#include "ci/candidates.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string value_text(const OptionValue& value, bool quoted) {
+  const char* quote = quoted && !std::holds_alternative<double>(value) ? "\"" : "";
+  return quote + text_of(value) + quote;
+}
+
+/// What the words for micro-batches would mean: "right under token_weighted, not under sum, mean".
+std::string splits_text(const std::vector<Promise>& promises) {
+  std::string kept, others;
+  for (const Promise& promise : promises) {
+    if (!promise.of_trainer || promise.cases == 0) continue;
+    const std::string word = promise.line.substr(promise.line.find('"'));
+    std::string& list = promise.kept() ? kept : others;
+    list += (list.empty() ? "" : ", ") + word;
+  }
+  if (kept.empty() && others.empty()) return "";
+  if (others.empty()) return "; it is right under " + kept;
+  return "; it is " + (kept.empty() ? "wrong under " : "right under " + kept + ", not under ") +
+         others;
+}
+
+/// The lines of a table that the function keeps, and those that it does not as comments.
+std::string lines_of(const std::vector<Promise>& promises, std::string_view table) {
+  std::string text;
+  for (const Promise& promise : promises) {
+    if (promise.table != table || promise.of_trainer || promise.cases == 0) continue;
+    text += promise.kept() ? fmt::format("{}  # kept on {} cases: {}\n", promise.line,
+                                         promise.cases, promise.asked)
+                           : fmt::format("# {}  # not kept: {}\n", promise.line,
+                                         fmt::join(promise.failing, ", "));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string options_text(const OptionValues& options, const char* equals, bool quoted) {
+  std::string text;
+  for (const auto& [name, value] : options) {
+    text += (text.empty() ? "" : ", ") + name + equals + value_text(value, quoted);
+  }
+  return text;
+}
+
+std::string reductions_text(const std::vector<Reduction>& reductions, const char* quote) {
+  std::string text;
+  for (const Reduction reduction : reductions) {
+    text += (text.empty() ? "" : ", ") + (quote + std::string(name(reduction)) + quote);
+  }
+  return text;
+}
+
+std::string config_text(const IdentifyOptions& options, const Recognition& match,
+                        const std::vector<Promise>& promises) {
+  const impl::Subject& subject = match.subject;
+  std::string text = "# Written by `lossgate identify " + options.entry + "`.\n[[subject]]\n";
+  text += fmt::format("name = \"{}\"\nloss = \"{}\"\nentry = \"{}\"\ninterpreter = \"{}\"\n",
+                      subject.name, match.loss->signature.id, subject.entry, options.interpreter);
+  // Paths begin where the file lies, and those of the command line here.
+  const fs::path here = fs::current_path(), there = fs::absolute(options.out).parent_path();
+  if (!fs::equivalent(here, there)) {
+    text += fmt::format("folder = \"{}\"\n", fs::relative(here, there).string());
+  }
+  std::string arguments, axes;
+  for (const auto& [parameter, source] : subject.arguments) {
+    arguments += fmt::format("{}{} = \"{}\"", arguments.empty() ? "" : ", ", parameter, source);
+  }
+  for (const auto& [axis, extent] : subject.axes) {
+    axes += fmt::format("{}{} = {}", axes.empty() ? "" : ", ", name(axis), extent);
+  }
+  if (subject.per_token) text += "returns = \"per_token\"\n";
+  if (!arguments.empty()) text += "arguments = { " + arguments + " }\n";
+  text += "reductions = [" + reductions_text(subject.reductions, "\"") + "]\n";
+  if (!axes.empty()) text += "axes = { " + axes + " }\n";
+  if (!subject.options.empty()) {
+    text += "options = { " + options_text(subject.options, " = ", true) + " }\n";
+  }
+  const bool told = !match.greeting.facts.empty() || subject.per_token;
+  text += fmt::format(
+      "micro_batches = \"{}\"  # what the trainer does with the losses of "
+      "micro-batches: sum, mean, token_weighted, none (not asked){}\n",
+      told ? "sum" : "none", splits_text(promises));
+  text += lines_of(promises, kSubjectTable);
+  std::string contract = lines_of(promises, kContractTable);
+  if (subject.contract.empty_rows == EmptyRows::counted) contract += "empty_rows = \"counted\"\n";
+  return contract.empty() ? text : text + std::string(kContractTable) + "\n" + contract;
+}
+
+}  // namespace lossgate::ci
