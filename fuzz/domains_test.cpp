@@ -104,6 +104,27 @@ TEST(Domains, NastyRowsOfOneCaseAreOfSeveralKinds) {
   EXPECT_GT(several, 150);
 }
 
+TEST(Domains, DifferencesThatAreScaledAreHostileOnceTheyAre) {
+  constexpr double kUnit = 1000.0;  // of an option of 0.001
+  const Field field{.name = "x", .axes = {Axis::sequences}};
+  EdgeList edges;
+  edges.add(Dtype::f32, 88.7228);
+  int scaled = 0, unscaled = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Tensor now = Tensor::zeros(Dtype::f32, {4}), old = now;
+    Column columns[] = {{&field, &now}, {&field, &old}};
+    Choices choices(seed);
+    draw_log_probs(columns, edges, Temper::nasty, choices, kUnit);
+    for (std::int64_t i = 0; i < now.size(); ++i) {
+      const double distance = std::fabs(now.at(i) - old.at(i));
+      scaled += std::fabs(distance / kUnit - 88.7228) < 1e-3;
+      unscaled += std::fabs(distance - 88.7228) < 1e-3;
+    }
+  }
+  EXPECT_GT(scaled, 100);
+  EXPECT_GT(unscaled, 40) << "and now and then they are as they were";
+}
+
 TEST(Domains, UpstreamGradientsHoldTheNastyOnes) {
   Choices choices(1);
   std::set<double> seen;

@@ -105,6 +105,11 @@ class Drawing {
     case_.batch.at(signature_.mask) = like_->batch.at(signature_.mask);
   }
 
+  /// What a scaled difference of 1 is.
+  double unit_of_log_ratios() const {
+    return signature_.scale.empty() ? 1.0 : 1.0 / case_.spec.number(signature_.scale);
+  }
+
   bool is_twin(const Field& a, const Field& b) const {
     return std::ranges::any_of(signature_.on_policy, [&](const auto& pair) {
       return (pair.first == a.name && pair.second == b.name) ||
@@ -159,7 +164,7 @@ class Drawing {
           return draw_support(columns, temper, choices_);
         }
         return draw_log_probs(columns, log_ratio_edges(case_.spec, columns[0].tensor->dtype),
-                              temper, choices_);
+                              temper, choices_, unit_of_log_ratios());
       case Quantity::advantage:
         return each(draw_advantages);
       case Quantity::logit:

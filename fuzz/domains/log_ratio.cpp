@@ -88,7 +88,7 @@ Policy draw_policy(LogRatio ratio, std::int64_t first, std::int64_t run, Choices
 }
 
 void draw_position(Columns columns, const Policies& policies, std::int64_t i, Base base,
-                   const EdgeList& edges, Choices& choices) {
+                   const EdgeList& edges, double unit, Choices& choices) {
   const Dtype dtype = columns[0].tensor->dtype;
   const double least = -max_finite(dtype);
   std::array<double, kMostColumns> difference;
@@ -96,7 +96,8 @@ void draw_position(Columns columns, const Policies& policies, std::int64_t i, Ba
   bool exact = false;
   for (std::size_t k = 1; k < columns.size(); ++k) {
     const LogRatio ratio = policies[k].spike == i ? LogRatio::edge : policies[k].ratio;
-    difference[k] = round_to(dtype, draw_difference(ratio, edges, dtype, choices));
+    const double scaled = ratio == LogRatio::huge ? 1.0 : unit;
+    difference[k] = round_to(dtype, scaled * draw_difference(ratio, edges, dtype, choices));
     lowest = std::min(lowest, difference[k]);
     exact = exact || ratio == LogRatio::edge;
   }
@@ -120,12 +121,14 @@ void draw_position(Columns columns, const Policies& policies, std::int64_t i, Ba
 
 LogRatio pick_log_ratio(Temper temper, Choices& choices) { return pick(kRatios, temper, choices); }
 
-void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choices& choices) {
+void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choices& choices,
+                    double unit) {
   const std::int64_t positions = columns[0].tensor->size();
   if (positions == 0) return;
   const Base base = pick(kBases, temper, choices);
   const Spread spread = pick_spread(temper, choices);
   const std::int64_t run = run_of(spread, *columns[0].tensor);
+  const bool scaled = unit != 1.0 && temper != Temper::plain && choices.sometimes(0.7);
   const bool all_on_policy = choices.sometimes(temper == Temper::plain ? 0.2 : 0.05);
   std::vector<Deal<LogRatio>> deals(columns.size(), Deal(kRatios, temper));
   Policies policies;
@@ -137,7 +140,7 @@ void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choic
                                                        : deals[k].next(choices);
       policies[k] = draw_policy(ratio, i, run, choices);
     }
-    draw_position(columns, policies, i, base, edges, choices);
+    draw_position(columns, policies, i, base, edges, scaled ? unit : 1.0, choices);
   }
   if (temper == Temper::plain || !choices.sometimes(0.06)) return;
   const auto last = static_cast<std::int64_t>(columns.size()) - 1;

@@ -56,6 +56,7 @@ struct Dpo {
         .reductions = {Reduction::sequence_mean, Reduction::sum},
         .reach = {{"log-ratio", "ref_chosen_log_prob", "chosen_log_prob"},
                   {"log-ratio", "ref_rejected_log_prob", "rejected_log_prob"}},
+        .scale = "beta",
     };
   }
 
