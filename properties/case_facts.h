@@ -21,13 +21,6 @@ inline std::uint64_t fingerprint_of(const Case& c) {
   return hash ^ (hash >> 29);
 }
 
-/// Whether an option may bound a number.
-inline bool has_limits(const LossSignature& signature) {
-  return std::ranges::any_of(signature.options, [](const Option& option) {
-    return option.nullable && option.kind == Option::Kind::real;
-  });
-}
-
 inline bool has_positions(const LossSignature& signature) {
   return !signature.mask.empty() || !signature.ignore_label.empty();
 }

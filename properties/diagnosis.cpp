@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "properties/case_facts.h"
 #include "properties/causes.h"
 #include "properties/probes.h"
 #include "properties/transforms.h"
@@ -162,8 +161,8 @@ const std::optional<Reading>& Suspect::plain() {
     auto dealt = read(batch_of(signature(), *c, {0, 2, 1, 3}));
     if (is_wrong(dealt) && dealt->finite()) reading = std::move(dealt);
   }
-  // Bounds that ordinary numbers keep.
-  if (is_right(reading) && has_limits(signature())) {
+  // Bounds that ordinary numbers keep: a logistic loss has none.
+  if (is_right(reading) && signature().scale.empty()) {
     auto far = read(plain_case({.spread = kBeyondBounds}));
     if (is_wrong(far) && far->finite()) reading = std::move(far);
   }

@@ -264,7 +264,7 @@ Opinion probe_exponents(Suspect& suspect) {
     return Diagnosis{"overflow of a square or sum", 0.9,
                      "right where no difference is larger than any exponent"};
   }
-  if (!has_limits(signature)) {
+  if (!signature.scale.empty()) {
     return Diagnosis{"logarithm of an underflow", 0.9, "right where no log-ratio is beyond exp"};
   }
   return Diagnosis{"clamp after exp", wrong->forward_finite() ? 0.9 : 0.7,

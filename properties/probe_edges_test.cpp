@@ -9,7 +9,7 @@
 namespace lossgate::properties {
 namespace {
 
-TEST(ProbeExponents, BlamesALogarithmWhereNoOptionBoundsALogRatio) {
+TEST(ProbeExponents, BlamesTheLogarithmOfALogisticLoss) {
   const auto lost = answering("dpo", nullptr, [](const Case& c, LossResult& result) {
     for (std::int64_t s = 0; s < c.shape[Axis::sequences]; ++s) {
       const auto of = [&](std::string_view field) { return c.batch.at(field).at(s); };

@@ -121,7 +121,7 @@ struct LossSignature {
   std::string ignore_label = {};  ///< the label field whose value -100 masks its position, if any
   std::string advantage = {};     ///< the field whose zeros silence the main term, if any
   std::string coefficient = {};   ///< the option that scales all other terms, if any
-  std::string scale = {};         ///< the option that multiplies differences of log-probs, if any
+  std::string scale = {};  ///< the option that multiplies the log-ratio of a logistic loss, if any
   /// Pairs (field, twin): equal values mean "on-policy".
   std::vector<std::pair<std::string, std::string>> on_policy = {};
   bool rows_permutable = true;  ///< sequences may change places
