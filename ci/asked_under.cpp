@@ -18,7 +18,6 @@ using properties::Evaluation;
 using properties::Property;
 
 constexpr int kHostileCases = 64, kBenignCases = 8;
-constexpr std::uint64_t kSeed = 30;
 
 std::vector<const Property*> asked_properties() {
   std::vector<const Property*> list;
@@ -55,14 +54,14 @@ std::string Failure::text() const {
                      cause.empty() ? "" : ": " + cause);
 }
 
-Failures failures(const AskedUnder& asked, Dtype dtype) {
+Failures failures(const AskedUnder& asked, Dtype dtype, std::uint64_t seed) {
   const auto properties = asked_properties();
   Failures found;
   for (int i = 0; i < kHostileCases + kBenignCases; ++i) {
     const auto profile = i < kHostileCases ? fuzz::Profile::hostile : fuzz::Profile::benign;
     const LossSignature& signature = asked.loss().signature;
     fuzz::Choices choices =
-        fuzz::case_choices(kSeed, signature.id, dtype, profile, static_cast<std::uint64_t>(i));
+        fuzz::case_choices(seed, signature.id, dtype, profile, static_cast<std::uint64_t>(i));
     const Case c = fuzz::draw_case(signature, dtype, profile, choices);
     if (asked.implementation().unsupported(c)) continue;
     CaseStudy study(asked.loss(), c);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,10 @@ struct Failures {
   std::vector<Failure> all;
 };
 
-/// What fails on hostile cases and some benign ones; every property but the hardening ones is
+inline constexpr std::uint64_t kTrialSeed = 30;
+
+/// What fails on 64 hostile cases and 8 benign ones; every property but the hardening ones is
 /// asked. Throws ImplementationThrew, SubjectError.
-Failures failures(const AskedUnder& asked, Dtype dtype);
+Failures failures(const AskedUnder& asked, Dtype dtype, std::uint64_t seed = kTrialSeed);
 
 }  // namespace lossgate::ci

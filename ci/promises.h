@@ -25,8 +25,8 @@ struct Promise {
 };
 
 /// Asks the subject under contracts that promise its callers one thing more than it declares: each
-/// on the cases of which try_contract asks it under its own. Throws ImplementationThrew,
-/// SubjectError.
+/// on four times the cases of which try_contract asks it under its own, as long as it is kept.
+/// Throws ImplementationThrew, SubjectError.
 std::vector<Promise> try_promises(const Brought& brought);
 
 }  // namespace lossgate::ci

@@ -28,6 +28,9 @@ void restrict_field(Field& field, const Subject& subject) {
   const std::string rows = "field:" + field.name + " as rows";
   field.one_per_sequence = std::ranges::any_of(
       subject.arguments, [&](const auto& pair) { return pair.second.starts_with(rows); });
+  if (!subject.contract.int32_labels && std::ranges::count(field.dtypes, Dtype::i64) > 0) {
+    std::erase(field.dtypes, Dtype::i32);
+  }
   const bool drawn = field.infinity == Infinity::legal;
   if (drawn && !subject.contract.infinite_valid) field.infinity = Infinity::surfaces;
 }
