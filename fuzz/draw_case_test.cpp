@@ -12,10 +12,22 @@
 #include "fuzz/acceptance.h"
 #include "fuzz/census.h"
 #include "fuzz/fake_signatures.h"
+#include "reference/reference.h"
 #include "reference/spec/masked.h"
 
 namespace lossgate::fuzz {
 namespace {
+
+TEST(DrawCase, HasAsManyPairsAsItWouldHaveTokens) {
+  const LossSignature& pairs = *reference::find_signature("dpo");
+  const LossSignature& prompts = *reference::find_signature("prompt_dedup");
+  int many = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    many += draw(pairs, Dtype::f32, Profile::hostile, i).shape[Axis::sequences] > 16;
+    EXPECT_LE(draw(prompts, Dtype::f32, Profile::hostile, i).shape[Axis::sequences], 16);
+  }
+  EXPECT_GT(many, 40);
+}
 
 TEST(DrawCase, SameSeedGivesTheSameCase) {
   for (const LossSignature& signature : all_signatures()) {

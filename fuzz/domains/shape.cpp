@@ -41,10 +41,16 @@ bool is_wide(const LossSignature& signature) {
          signature.has_axis(Axis::support);
 }
 
-std::int64_t draw_extent(Axis axis, bool wide, Temper temper, Choices& choices) {
+/// Whether each sequence is a position of a number or two, as a pair of answers is.
+bool has_positions_alone(const LossSignature& signature) {
+  return !signature.has_axis(Axis::tokens) &&
+         std::ranges::count(signature.fields, Role::differentiable, &Field::role) > 0;
+}
+
+std::int64_t draw_extent(Axis axis, bool wide, bool alone, Temper temper, Choices& choices) {
   switch (axis) {
     case Axis::sequences:
-      return pick(kSequences, temper, choices);
+      return alone ? pick(kTokensAlone, temper, choices) : pick(kSequences, temper, choices);
     case Axis::tokens:
       return wide ? pick(kTokens, temper, choices) : pick(kTokensAlone, temper, choices);
     case Axis::vocab:
@@ -98,11 +104,11 @@ void for_each_axis(const LossSignature& signature, const std::function<void(Axis
 
 Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choices) {
   Shape shape;
-  const bool wide = is_wide(signature);
+  const bool wide = is_wide(signature), alone = has_positions_alone(signature);
   for_each_axis(signature, [&](Axis axis) {
     if (shape[axis] >= 0) return;
     const auto pinned = signature.pinned_extent(axis);
-    shape[axis] = pinned ? *pinned : draw_extent(axis, wide, temper, choices);
+    shape[axis] = pinned ? *pinned : draw_extent(axis, wide, alone, temper, choices);
     const auto most = signature.longest_extent(axis);
     if (most && !pinned) shape[axis] = std::min(shape[axis], *most);
   });
