@@ -124,7 +124,10 @@ inline Tracked tanh(const Tracked& a) {
 inline Tracked sigmoid(const Tracked& a) {
   const Real v = 1.0L / (1.0L + std::exp(-a.v));
   const double slope = tracking::magnitude(v * (1.0L - v));
-  return tracking::apply(a, v, slope, tracking::current->math.sigmoid, 1.0);
+  Tracked result = tracking::apply(a, v, slope, tracking::current->math.sigmoid, 1.0);
+  // As 1 / (1 + exp(-a)), which PyTorch computes, it is 0 where that exp overflows.
+  if (tracking::magnitude(v) * tracking::largest < 2.0) result.err += tracking::magnitude(v);
+  return result;
 }
 
 inline Real value_of(const Tracked& a) { return a.v; }

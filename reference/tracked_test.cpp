@@ -377,6 +377,16 @@ TEST_F(TrackedTest, AStoreChargesItsStageOnly) {
   EXPECT_TRUE(store(Stage::log_prob, Tracked{}).is_exact_zero());
 }
 
+TEST_F(TrackedTest, ASigmoidMayBeZeroWhereItsExponentialOverflows) {
+  change() = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(arithmetic_);
+  const Tracked near = sigmoid(computed(-87.0L, 0.0, 87.0)),
+                far = sigmoid(computed(-89.0L, 0.0, 89.0));
+  EXPECT_LT(near.err, 1e-4 * tracking::magnitude(near.v));
+  EXPECT_GE(far.err, tracking::magnitude(far.v));
+  EXPECT_GT(far.v, 0.0L);
+}
+
 TEST_F(TrackedTest, AStoreInANarrowerRangeOverflowsAsTheComputeFormatDoes) {
   change() = plain_arithmetic(Dtype::f32, "");
   arithmetic_.stage(Stage::log_prob) = {

@@ -193,6 +193,7 @@ LOSSGATE_LANEWISE Lanes sigmoid(const Lanes& a) {
   lanes::require(size_of_each(a.v) <= lanes::kLargestExponent);
   const auto [power, rest] = exp_parts(-a.v);
   const Doubles v = 1.0 / (1.0 + (power + power * rest));
+  lanes::require(v * lanes::scope->fits > 4.0);  // else it may be 0
   return lanes::apply(a, v, v * (1.0 - v), all_lanes(lanes::scope->arithmetic.math.sigmoid),
                       all_lanes(1.0));
 }
