@@ -40,6 +40,8 @@ constexpr std::pair<std::string_view, std::string_view> kFixes[] = {
     {"empty_is_zero", "give the divisor a floor of 1 where nothing is valid"},
     {"inputs_not_mutated", "scale a copy: an in-place normalisation runs twice"},
     {"determinism", "no atomics or uninitialised memory in the reduction"},
+    {"grad_mode_invariance",
+     "let requires_grad and is_grad_enabled() decide what is kept, never what is returned"},
     {"zero_advantage_zero_gradient",
      "clamp the log-ratio before exp, so that 0 x inf cannot arise"},
     {"error_on_invalid", "check labels, masks and options before they are read"},

@@ -107,7 +107,9 @@ std::map<Pair, Asked> asked_as_library(const Recall& recall, const std::set<Pair
       Asked& entry = asked[{cell.loss, name, property}];
       entry.violated += cell.verdicts[static_cast<std::size_t>(properties::Verdict::violated)];
       for (const auto& [reason, count] : cell.reasons) {
-        if (reason.starts_with("skipped: unsupported")) entry.unsupported = reason;
+        // A library returns its gradients with its loss, whoever asks for them.
+        const bool modes = reason == "skipped: its gradients come with its loss";
+        if (modes || reason.starts_with("skipped: unsupported")) entry.unsupported = reason;
       }
     }
   }
