@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <utility>
 
 namespace lossgate::impl {
@@ -59,12 +58,6 @@ Case take_part(const LossSignature& signature, const Case& c,
     part.batch.fields.emplace_back(name, sliced ? take_rows(tensor, rows) : tensor);
   }
   return part;
-}
-
-Case turned_round(const LossSignature& signature, const Case& part) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(part.shape[Axis::sequences]));
-  std::iota(rows.rbegin(), rows.rend(), std::int64_t{0});
-  return take_part(signature, part, rows);
 }
 
 WholePart::WholePart(const Case& c) : part_(std::exchange(last, {})) {

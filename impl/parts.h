@@ -14,9 +14,6 @@ namespace lossgate::impl {
 Case take_part(const LossSignature& signature, const Case& c,
                const std::vector<std::int64_t>& rows);
 
-/// The same, its sequences in reverse order.
-Case turned_round(const LossSignature& signature, const Case& part);
-
 /// The whole case in one part, in the storage of the last small one on this thread: what a small
 /// case costs is mostly its allocations.
 class WholePart {

@@ -6,8 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "impl/parts.h"
-#include "impl/trainer.h"
+#include "impl/other_data.h"
 
 /// Steps that are right as long as every gradient is asked for, right behind its forward.
 namespace lossgate::impl {
@@ -55,11 +54,7 @@ inline Step with_one_place_for_all(Step step, std::string_view input) {
   return [step = std::move(step), input](MicroBatch& batch) {
     LossResult result = step(batch);
     if (batch.part.grad_mode != GradMode::interleaved) return result;
-    Case other = turned_round(batch.signature, batch.part);
-    const Positions positions = find_positions(batch.signature, other);
-    MicroBatch between{batch.signature, other,       positions,   batch.totals, batch.rank_totals,
-                       batch.rank,      batch.world, batch.index, batch.count};
-    LossResult kept = step(between);
+    LossResult kept = on_other_data(batch, step);
     const std::string gradient = "gradient." + std::string(input);
     output_of(result, gradient) = output_of(kept, gradient);
     return result;

@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "impl/parts.h"
+#include "impl/other_data.h"
 #include "impl/torch/tensors.h"
 
 namespace lossgate::impl {
@@ -30,29 +30,16 @@ std::vector<at::Tensor> gradients(const MicroBatch& micro_batch, const StepInput
   return torch::autograd::grad({out.loss}, leaves, {upstream});
 }
 
-/// What it returned is kept for as long as a caller may want its backward.
-StepOutputs forward_of_other_data(Forward forward, const MicroBatch& micro_batch) {
-  Case part = turned_round(micro_batch.signature, micro_batch.part);
-  const Positions positions = find_positions(micro_batch.signature, part);
-  MicroBatch other{micro_batch.signature,
-                   part,
-                   positions,
-                   micro_batch.totals,
-                   micro_batch.rank_totals,
-                   micro_batch.rank,
-                   micro_batch.world,
-                   micro_batch.index,
-                   micro_batch.count};
-  return forward(StepInputs(other));
-}
-
 LossResult run(Forward forward, MicroBatch& micro_batch) {
   const GradMode mode = micro_batch.part.grad_mode;
   const at::AutoGradMode enabled(mode != GradMode::none);
   const StepInputs in(micro_batch);
   const StepOutputs out = forward(in);
-  const StepOutputs other =
-      mode == GradMode::interleaved ? forward_of_other_data(forward, micro_batch) : StepOutputs{};
+  StepOutputs other;  // kept for as long as a caller may want its backward
+  if (mode == GradMode::interleaved) {
+    other =
+        on_other_data(micro_batch, [&](MicroBatch& batch) { return forward(StepInputs(batch)); });
+  }
   const std::vector<at::Tensor> slopes = gradients(micro_batch, in, out);
   LossResult result;
   result.counts = out.counts;

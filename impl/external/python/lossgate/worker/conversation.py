@@ -153,6 +153,7 @@ class Worker:
             subject = bound.binding.subject.name
             result = inputs.call()
             loss, holder = loss_of(result, subject, bound.loss.outputs, plan.differentiable, bool(plan.asked))
+            # What it returned is kept for as long as a caller may want its backward.
             other = Inputs(plan, data, bound.device, turned_round=True).call() if plan.interleaved else None
             gradients = ()
             if inputs.leaves:
