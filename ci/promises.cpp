@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "ci/asked_under.h"
@@ -61,14 +62,21 @@ void with_long_labels(const LossSignature& signature, Case& c) {
 class Trials {
  public:
   explicit Trials(const Brought& brought)
-      : brought_(brought),
-        declared_(brought, brought.subject),
-        failing_(failures(declared_, brought.dtypes.front())) {}
+      : brought_(brought), declared_(brought, brought.subject) {}
 
   std::vector<Promise> run() {
     masked();
-    infinities();
-    labels();
+    flag(
+        &impl::Contract::infinite_valid,
+        [](const Field& field) { return field.infinity == Infinity::legal; },
+        {.table = {},
+         .line = "infinite_valid = true",
+         .asked = "-inf at valid positions, as a filter of logits leaves it"},
+        without_infinities);
+    flag(
+        &impl::Contract::int32_labels,
+        [](const Field& field) { return std::ranges::count(field.dtypes, Dtype::i32) > 0; },
+        {.table = {}, .line = "int32_labels = true", .asked = "labels in int32"}, with_long_labels);
     splits();
     dtypes();
     return std::move(found_);
@@ -95,31 +103,13 @@ class Trials {
     }
   }
 
-  void infinities() {
-    const bool legal =
-        std::ranges::any_of(whole_signature(brought_.subject).fields,
-                            [](const Field& field) { return field.infinity == Infinity::legal; });
+  /// What the contract denies by itself, where a field of the loss has it.
+  void flag(bool impl::Contract::*member, bool (*has)(const Field&), Promise promise, Tame tame) {
     Subject subject = brought_.subject;
-    if (!legal || std::exchange(subject.contract.infinite_valid, true)) return;
-    ask(subject,
-        {.table = std::string(kContractTable),
-         .line = "infinite_valid = true",
-         .asked = "-inf at valid positions, as a filter of logits leaves it"},
-        without_infinities);
-  }
-
-  void labels() {
-    const auto& fields = whole_signature(brought_.subject).fields;
-    const bool narrow = std::ranges::any_of(fields, [](const Field& field) {
-      return std::ranges::count(field.dtypes, Dtype::i32) > 0;
-    });
-    Subject subject = brought_.subject;
-    if (!narrow || std::exchange(subject.contract.int32_labels, true)) return;
-    ask(subject,
-        {.table = std::string(kContractTable),
-         .line = "int32_labels = true",
-         .asked = "labels in int32"},
-        with_long_labels);
+    if (!std::ranges::any_of(whole_signature(subject).fields, has)) return;
+    if (std::exchange(subject.contract.*member, true)) return;
+    promise.table = kContractTable;
+    ask(subject, std::move(promise), tame);
   }
 
   void splits() {
@@ -171,10 +161,11 @@ class Trials {
 
   /// Whether it is seen without the promise, too: in these cases, once they are such as it allows
   /// by itself; of a format, which no case can leave, where the property fails as it is declared.
-  bool fails_already(const Failure& failure, Tame tame) const {
+  bool fails_already(const Failure& failure, Tame tame) {
     if (!tame) {
-      return std::ranges::find(failing_.all, failure.property, &Failure::property) !=
-             failing_.all.end();
+      if (!failing_) failing_ = failures(declared_, brought_.dtypes.front());
+      return std::ranges::find(failing_->all, failure.property, &Failure::property) !=
+             failing_->all.end();
     }
     return std::ranges::all_of(failure.cases, [&](Case c) {
       tame(brought_.loss.signature, c);
@@ -184,7 +175,7 @@ class Trials {
 
   const Brought& brought_;
   AskedUnder declared_;
-  Failures failing_;
+  std::optional<Failures> failing_;  ///< as it is declared, where that matters
   std::vector<Promise> found_;
 };
 
