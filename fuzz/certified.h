@@ -62,11 +62,11 @@ inline Arithmetic arithmetic_variant(const LossSignature& signature, Dtype dtype
     const Store stored = {.roundoff = unit_roundoff(dtype),
                           .eta = min_subnormal(dtype),
                           .largest = max_finite(dtype)};
-    a.stage(Stage::gradient) = stored;
-    // An arithmetic does not say that a store overflows, so nothing else is stored in f16.
-    for (Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token, Stage::accumulate}) {
-      if (dtype == Dtype::bf16) a.stage(stage) = stored;
+    for (Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token, Stage::gradient}) {
+      a.stage(stage) = stored;
     }
+    // A sum of parts has no range of its own.
+    if (dtype == Dtype::bf16) a.stage(Stage::accumulate) = stored;
   }
   if (index % 5 == 4) a.math.exp_slope = 2.0;
   return a;
