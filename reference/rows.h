@@ -119,22 +119,35 @@ S stored(const LogSumExp<S>& whole) {
   return store(Stage::log_prob, whole.shift + whole.log_sum);
 }
 
-/// log_softmax of a row: either (x - max) - log S or x - (max + log S). An undeclared form is
-/// charged as the second, the wider.
+/// The ways that the arithmetic leaves open.
+enum class SoftmaxForm { shifted, by_logsumexp, either };
+
 template <class S>
-Row<S> log_softmax(const Row<S>& x, const LogSumExp<S>& whole, bool shifted_form) {
+SoftmaxForm softmax_form(const Inputs<S>& in) {
+  if (in.form(kShiftedForm)) return SoftmaxForm::shifted;
+  return in.form(kLogSumExpForm) ? SoftmaxForm::by_logsumexp : SoftmaxForm::either;
+}
+
+/// log_softmax of a row. Either way may be the wider: the first rounds x - max, and the second
+/// logsumexp(x), which is 0 near max = 0.
+template <class S>
+Row<S> log_softmax(const Row<S>& x, const LogSumExp<S>& whole, SoftmaxForm form) {
+  const S log_sum_exp = whole.shift + whole.log_sum;
   Row<S> result(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) {
+    const auto shifted = [&] { return (x[v] - whole.shift) - whole.log_sum; };
+    const auto plain = [&] { return x[v] - log_sum_exp; };
     result[v] =
-        shifted_form ? (x[v] - whole.shift) - whole.log_sum : x[v] - (whole.shift + whole.log_sum);
-    result[v] = store(Stage::log_prob, result[v]);
+        store(Stage::log_prob, form == SoftmaxForm::shifted        ? shifted()
+                               : form == SoftmaxForm::by_logsumexp ? plain()
+                                                                   : wider(shifted(), plain()));
   }
   return result;
 }
 
 template <class S>
-Row<S> log_softmax(const Row<S>& x, bool shifted_form) {
-  return log_softmax(x, log_sum_exp(x), shifted_form);
+Row<S> log_softmax(const Row<S>& x, SoftmaxForm form) {
+  return log_softmax(x, log_sum_exp(x), form);
 }
 
 /// A number made of a row, and its gradient by each entry, times what comes from above.

@@ -32,13 +32,13 @@ std::vector<double> logits_around(double offset, unsigned seed) {
 }
 
 /// The largest error of an f32 log-softmax over a few rows; none may exceed its bound.
-double worst_error(double offset, bool shifted_form) {
+double worst_error(double offset, SoftmaxForm form) {
   double worst = 0.0;
   for (unsigned seed = 0; seed < 50; ++seed) {
     const auto logits = logits_around(offset, seed);
-    const auto actual = log_softmax(stored_row<Textbook>(logits), shifted_form);
-    const auto exact = log_softmax(stored_row<Precise>(logits), shifted_form);
-    const auto bound = log_softmax(stored_row<Tracked>(logits), shifted_form);
+    const auto actual = log_softmax(stored_row<Textbook>(logits), form);
+    const auto exact = log_softmax(stored_row<Precise>(logits), form);
+    const auto bound = log_softmax(stored_row<Tracked>(logits), form);
     for (Eigen::Index v = 0; v < actual.size(); ++v) {
       const auto error = static_cast<double>(distance(Precise(actual[v].v), exact[v]));
       EXPECT_LE(error, kThreshold * bound[v].err);
@@ -58,15 +58,19 @@ TEST_F(LogSoftmax, WithoutAShiftLosesWhatTheOffsetOfTheLogitsTakes) {
   // The shifted form does not feel an offset. The other loses the digits of a number of its size
   // [rule B7]; how many more than the first depends on how far apart the logits are: 53 and 957
   // times here.
-  EXPECT_LT(worst_error(10000.0, true), 2.0 * worst_error(0.0, true));
-  EXPECT_GT(worst_error(1000.0, false), 16.0 * worst_error(1000.0, true));
-  EXPECT_GT(worst_error(10000.0, false), 261.0 * worst_error(10000.0, true));
+  EXPECT_LT(worst_error(10000.0, SoftmaxForm::shifted),
+            2.0 * worst_error(0.0, SoftmaxForm::shifted));
+  EXPECT_GT(worst_error(1000.0, SoftmaxForm::by_logsumexp),
+            16.0 * worst_error(1000.0, SoftmaxForm::shifted));
+  EXPECT_GT(worst_error(10000.0, SoftmaxForm::by_logsumexp),
+            261.0 * worst_error(10000.0, SoftmaxForm::shifted));
 }
 
 TEST_F(LogSoftmax, SpoilsImpossibleTokensWhereTheRowOverflows) {
   constexpr double kInfinity = tracking::kInfinity;
   const auto gradient = [&](double largest) {
-    const auto l = log_softmax(stored_row<Tracked>({-kInfinity, largest, 0.0}), true);
+    const auto l =
+        log_softmax(stored_row<Tracked>({-kInfinity, largest, 0.0}), SoftmaxForm::shifted);
     return log_softmax_gradient(l, stored_row<Tracked>({0.0, 1.0, 0.0}), false)[0];
   };
   EXPECT_TRUE(gradient(1e4).is_exact_zero());
@@ -77,7 +81,7 @@ TEST_F(LogSoftmax, SpoilsImpossibleTokensWhereTheRowOverflows) {
 
 TEST_F(LogSoftmax, OfARowThatOverflowsUpwardsIsUndefined) {
   const auto undefined = [&](std::vector<double> logits) {
-    const auto l = log_softmax(stored_row<Tracked>(logits), true);
+    const auto l = log_softmax(stored_row<Tracked>(logits), SoftmaxForm::shifted);
     return tracking::undefined(exp(l[0])) && silenced(Tracked{}, exp(l[0])).peak > 0.0;
   };
   EXPECT_TRUE(undefined({4e38}));
@@ -128,6 +132,18 @@ TEST_F(LogSoftmax, ChargesAllThatMayBeTheLargest) {
   EXPECT_NEAR(of_one[1].err, 3.0, 1e-6) << "the largest may be less than it is";
 }
 
+TEST_F(LogSoftmax, ThatMayBeOfEitherFormIsChargedAsTheWider) {
+  // The shifted form rounds the distance twice; the other once, and what the offset makes large.
+  for (const double offset : {1.0, 1e3}) {
+    const auto l = [&](SoftmaxForm form) {
+      return log_softmax(stored_row<Tracked>({offset, offset - 80.0}), form)[1].err;
+    };
+    const double shifted = l(SoftmaxForm::shifted), plain = l(SoftmaxForm::by_logsumexp);
+    EXPECT_EQ(shifted > plain, offset == 1.0);
+    EXPECT_EQ(l(SoftmaxForm::either), std::max(shifted, plain));
+  }
+}
+
 TEST_F(LogSoftmax, LosesAShareThatABackwardMakesOfOneBeyondTheRange) {
   const auto lost = [](double gap, double err) {
     const Tracked e{std::exp(static_cast<Real>(-gap)), err, 1.0, 0.0};
@@ -138,7 +154,7 @@ TEST_F(LogSoftmax, LosesAShareThatABackwardMakesOfOneBeyondTheRange) {
   EXPECT_GT(lost(88.6, 1e-39), 0.9) << "by its error";
   EXPECT_EQ(lost(0.0, 0.0), 0.0);
   const auto slope_of_first = [](bool joined) {
-    const auto l = log_softmax(stored_row<Tracked>({-90.0, 0.0}), true);
+    const auto l = log_softmax(stored_row<Tracked>({-90.0, 0.0}), SoftmaxForm::shifted);
     return log_softmax_gradient(l, stored_row<Tracked>({0.0, 1.0}), joined)[0];
   };
   EXPECT_LT(slope_of_first(false).err, 1e-3 * std::exp(-90.0));

@@ -116,8 +116,8 @@ class NearlyEqual : public testing::Test {
       x[v] = Entry<Tracked>::stored(at, -1);
       y[v] = Entry<Tracked>::stored(at + static_cast<float>(0.1 * normal(engine)), -1);
     }
-    student = log_softmax(x, true);
-    teacher = log_softmax(y, true);
+    student = log_softmax(x, SoftmaxForm::shifted);
+    teacher = log_softmax(y, SoftmaxForm::shifted);
   }
 
   static constexpr Eigen::Index kVocab = 64;
@@ -194,7 +194,8 @@ TEST(GapForm, RoundsAtTheSizeOfTheGap) {
   arithmetic.sum.order = SumOrder::sequential;
   const ArithmeticScope scope(arithmetic);
   const auto alike = [&](float x) {
-    return softmax<Tracked>(Row<Tracked>::Constant(kVocab, Entry<Tracked>::stored(x, -1)), false);
+    return softmax<Tracked>(Row<Tracked>::Constant(kVocab, Entry<Tracked>::stored(x, -1)),
+                            SoftmaxForm::either);
   };
   const auto p = alike(low), q = alike(high);
   EXPECT_GT(std::fabs(actual), kThreshold * jensen_shannon(p.log_prob, q.log_prob, 1).value.err);
@@ -204,8 +205,8 @@ TEST(GapForm, RoundsAtTheSizeOfTheGap) {
 }
 
 TEST(GapForm, HasTheValueOfTheOther) {
-  const auto p = softmax(row_of({1.0L, 2.0L, -1.0L}), true),
-             q = softmax(row_of({0.5L, -2.0L, 3.0L}), true);
+  const auto p = softmax(row_of({1.0L, 2.0L, -1.0L}), SoftmaxForm::shifted),
+             q = softmax(row_of({0.5L, -2.0L, 3.0L}), SoftmaxForm::shifted);
   const auto near = [](Real a, Real b) { return std::fabs(a - b) < 1e-15L; };
   EXPECT_PRED2(near, kl_of_gaps(p, q), jensen_shannon(p.log_prob, q.log_prob, 1).value);
   EXPECT_PRED2(near, kl_of_gaps(q, p), jensen_shannon(p.log_prob, q.log_prob, 0).value);

@@ -55,7 +55,7 @@ struct EntropyBonus {
     evaluate_by_row(in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t, bool) {
       const Row<S> x = read_logits(logits, s, t, vocab, one);
       const LogSumExp<S> whole = log_sum_exp(x);
-      const Row<S> l = log_softmax(x, whole, shifted);
+      const Row<S> l = log_softmax(x, whole, softmax_form(in));
       const auto scaled = [&](const Cancelling<S>& slope) {
         return -distributed(slope, in.upstream(), weight, coefficient);
       };

@@ -64,14 +64,14 @@ struct Jsd {
     const auto student = in.field("student_logits"), teacher = in.field("teacher_logits");
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S temperature = in.option("temperature"), upstream = in.upstream();
-    const bool shifted = in.form(kShiftedForm);
+    const SoftmaxForm form = softmax_form(in);
     const bool soft =
         in.spec().number("beta") == 0.0 && in.spec().number("soft_cross_entropy") != 0.0;
     evaluate_by_row(
         in, out, "student_logits",
         [&](const S& weight, std::int64_t s, std::int64_t t, bool wanted) {
-          const Softmax<S> p = softmax(read_logits(student, s, t, vocab, temperature), shifted),
-                           q = softmax(read_logits(teacher, s, t, vocab, temperature), shifted);
+          const Softmax<S> p = softmax(read_logits(student, s, t, vocab, temperature), form),
+                           q = softmax(read_logits(teacher, s, t, vocab, temperature), form);
           RowFunction<S> d = softmax_divergence(in, p, q, soft, upstream * weight, wanted);
           for (S& slope : d.gradient) slope = through_temperature(slope, temperature, upstream);
           return RowTerm<S>{d.value, weight * d.value, std::move(d.gradient)};

@@ -18,6 +18,15 @@ inline Field hidden_field(std::string name, Role role, std::string doc) {
           .doc = std::move(doc)};
 }
 
+inline Field bias_field() {
+  return {.name = "bias",
+          .role = Role::differentiable,
+          .quantity = Quantity::weight,
+          .axes = {Axis::vocab},
+          .infinity = Infinity::surfaces,
+          .doc = "of the output layer"};
+}
+
 inline Field weight_field(std::string name, Role role, std::string doc) {
   return {.name = std::move(name),
           .role = role,
@@ -48,92 +57,156 @@ S dot(std::int64_t n, const S& start, const S& divisor, Left&& left, Right&& rig
   return sum.value();
 }
 
+/// The fields of an output layer; one may have no bias.
+struct LayerNames {
+  std::string_view hidden, weight, bias = {};
+};
+
 /// The output layer: logits[v] = (sum_h hidden[h] weight[v, h] + bias[v]) / temperature, whichever
-/// of these is divided, and the gradients that flow back through it. Weight and bias gradients are
-/// summed over all positions.
+/// of these is divided.
 template <class S>
 class OutputLayer {
  public:
-  OutputLayer(const Inputs<S>& in, std::string_view hidden, std::string_view weight,
-              std::string_view bias)
-      : in_(in),
+  OutputLayer(const Inputs<S>& in, const LayerNames& names, const S& temperature)
+      : names_(names),
         vocab_(in.extent(Axis::vocab)),
         width_(in.extent(Axis::hidden)),
-        temperature_(in.option("temperature")),
-        hidden_(in.field(hidden)),
-        weight_(in.field(weight)),
-        bias_(bias.empty() ? weight_ : in.field(bias)),
-        has_bias_(!bias.empty()) {}
+        temperature_(temperature),
+        hidden_(in.field(names.hidden)),
+        weight_(in.field(names.weight)),
+        bias_(in.field(names.bias.empty() ? names.weight : names.bias)) {}
 
   Row<S> logits(std::int64_t s, std::int64_t t) const {
     Row<S> row(vocab_);
-    const bool plain = value_of(temperature_) == 1;
+    const bool plain = value_of(temperature_) == 1, biased = !names_.bias.empty();
     for (std::int64_t v = 0; v < vocab_; ++v) {
-      const S start = has_bias_ ? bias_(v) : S(0);
+      const S start = biased ? bias_(v) : S(0);
       const S x = dot<S>(
-          width_, start, temperature_, [&](std::int64_t h) { return hidden_(s, t, h); },
-          [&](std::int64_t h) { return weight_(v, h); });
+          width_, start, temperature_, [&](std::int64_t h) { return hidden(s, t, h); },
+          [&](std::int64_t h) { return weight(v, h); });
       row[v] = store(Stage::logits, plain ? x : x / temperature_);
     }
     return row;
   }
 
-  /// Makes room for weight and bias gradients.
-  void start_gradients() {
-    weight_sums_.assign(static_cast<std::size_t>(vocab_ * width_),
-                        matmul_sum<S>(in_.sequences() * in_.tokens()));
-    bias_sums_.assign(static_cast<std::size_t>(vocab_), in_.batch_sum());
+  const LayerNames& names() const { return names_; }
+  std::int64_t vocab() const { return vocab_; }
+  std::int64_t width() const { return width_; }
+  const S& temperature() const { return temperature_; }
+  S hidden(std::int64_t s, std::int64_t t, std::int64_t h) const { return hidden_(s, t, h); }
+  S weight(std::int64_t v, std::int64_t h) const { return weight_(v, h); }
+
+ private:
+  LayerNames names_;
+  std::int64_t vocab_, width_;
+  S temperature_;
+  FieldReader<S> hidden_, weight_, bias_;
+};
+
+/// The gradients that flow back through an output layer. Those of weight and bias are summed over
+/// all positions.
+template <class S>
+class LayerGradients {
+ public:
+  LayerGradients(const Inputs<S>& in, const Outputs<S>& out, const OutputLayer<S>& layer)
+      : in_(in),
+        layer_(layer),
+        write_hidden_(out.gradient(layer.names().hidden)),
+        write_weight_(out.gradient(layer.names().weight)),
+        write_bias_(out.gradient(layer.names().bias)) {
+    if (!wanted()) return;
+    weight_sums_.assign(static_cast<std::size_t>(layer.vocab() * layer.width()),
+                        matmul_sum<S>(in.sequences() * in.tokens()));
+    bias_sums_.assign(static_cast<std::size_t>(layer.vocab()), in.batch_sum());
+  }
+
+  /// Whether anyone asks for one of them.
+  bool wanted() const {
+    return write_hidden_.wanted() || write_weight_.wanted() || write_bias_.wanted();
+  }
+
+  /// Hidden states that are masked have a gradient of 0.
+  void masked(std::int64_t s, std::int64_t t) const {
+    for (std::int64_t h = 0; h < layer_.width(); ++h) write_hidden_(S(0), s, t, h);
   }
 
   /// Takes in the gradient by logit of one position; writes the one by hidden state.
-  void back(const Row<S>& by_logit, std::int64_t s, std::int64_t t,
-            const typename Outputs<S>::Writer& write_hidden) {
-    Row<S> g(vocab_);
-    const S upstream = in_.upstream();
-    for (std::int64_t v = 0; v < vocab_; ++v) {
-      const S x = through_temperature(by_logit[v], temperature_, upstream);
+  void back(const Row<S>& by_logit, std::int64_t s, std::int64_t t) {
+    const S upstream = in_.upstream(), temperature = layer_.temperature();
+    Row<S> g(by_logit.size());
+    for (std::int64_t v = 0; v < g.size(); ++v) {
+      const S x = through_temperature(by_logit[v], temperature, upstream);
       g[v] = store(Stage::logits, made_for_one(x, upstream));
       bias_sums_[static_cast<std::size_t>(v)].add(g[v]);
     }
-    for (std::int64_t h = 0; h < width_; ++h) {
-      const S x = hidden_(s, t, h);
-      Sum<S> sum = matmul_sum<S>(vocab_);
-      for (std::int64_t v = 0; v < vocab_; ++v) {
-        sum.add(multiplied(g[v], weight_(v, h), temperature_));
-        weight_sums_[static_cast<std::size_t>(v * width_ + h)].add(
-            multiplied(g[v], x, temperature_));
+    for (std::int64_t h = 0; h < layer_.width(); ++h) {
+      const S x = layer_.hidden(s, t, h);
+      Sum<S> sum = matmul_sum<S>(g.size());
+      for (std::int64_t v = 0; v < g.size(); ++v) {
+        sum.add(multiplied(g[v], layer_.weight(v, h), temperature));
+        weight_sums_[static_cast<std::size_t>(v * layer_.width() + h)].add(
+            multiplied(g[v], x, temperature));
       }
-      write_hidden(in_.gradient(sum.scaled(upstream)), s, t, h);
+      write_hidden_(in_.gradient(sum.scaled(upstream)), s, t, h);
     }
   }
 
-  void write_weight_gradient(const typename Outputs<S>::Writer& write) const {
-    for (std::int64_t v = 0; v < vocab_; ++v) {
-      for (std::int64_t h = 0; h < width_; ++h) {
-        const auto& sum = weight_sums_[static_cast<std::size_t>(v * width_ + h)];
-        write.accumulated([&](std::int64_t parts) { return gradient_of(sum, parts); }, v, h);
+  /// After the last position: those by weight and bias.
+  void write() const {
+    if (!wanted()) return;
+    for (std::int64_t v = 0; v < layer_.vocab(); ++v) {
+      write_sum(write_bias_, bias_sums_[static_cast<std::size_t>(v)], v);
+      for (std::int64_t h = 0; h < layer_.width(); ++h) {
+        write_sum(write_weight_, weight_sums_[static_cast<std::size_t>(v * layer_.width() + h)], v,
+                  h);
       }
-    }
-  }
-
-  void write_bias_gradient(const typename Outputs<S>::Writer& write) const {
-    for (std::int64_t v = 0; v < vocab_; ++v) {
-      const auto& sum = bias_sums_[static_cast<std::size_t>(v)];
-      write.accumulated([&](std::int64_t parts) { return gradient_of(sum, parts); }, v);
     }
   }
 
  private:
-  S gradient_of(const Sum<S>& sum, std::int64_t parts) const {
-    return in_.gradient(sum.accumulated(parts, in_.upstream()));
+  using Writer = typename Outputs<S>::Writer;
+
+  template <class... Index>
+  void write_sum(const Writer& write, const Sum<S>& sum, Index... index) const {
+    write.accumulated(
+        [&](std::int64_t parts) { return in_.gradient(sum.accumulated(parts, in_.upstream())); },
+        index...);
   }
 
   const Inputs<S>& in_;
-  std::int64_t vocab_, width_;
-  S temperature_;
-  FieldReader<S> hidden_, weight_, bias_;
-  bool has_bias_;
+  const OutputLayer<S>& layer_;
+  Writer write_hidden_, write_weight_, write_bias_;
   std::vector<Sum<S>> weight_sums_, bias_sums_;
 };
+
+/// A loss whose term at a position depends on that position's hidden state alone: writes terms, 0
+/// where masked, and the layer's gradients, and adds the terms up. `term_at(logits, weight, s, t,
+/// wanted)` gives a term with its gradient by the logits and is asked at valid positions; `weight`
+/// is the factor of the term in the loss, and in that gradient, `wanted` whether anyone asks for
+/// the gradient, which may else be left empty.
+template <class S, class TermAt>
+void evaluate_by_hidden(const Inputs<S>& in, const Outputs<S>& out, const OutputLayer<S>& layer,
+                        TermAt&& term_at) {
+  const auto per_token = out.writer("per_token");
+  LayerGradients<S> gradients(in, out, layer);
+  const bool wanted = gradients.wanted();
+  Sum<S> loss = in.batch_sum();
+  for (std::int64_t s = 0; s < in.sequences(); ++s) {
+    for (std::int64_t t = 0; t < in.tokens(); ++t) {
+      if (!in.valid(s, t)) {
+        per_token(S(0), s, t);
+        gradients.masked(s, t);
+        continue;
+      }
+      const S weight = in.token_weight(s);
+      const RowFunction<S> term = term_at(layer.logits(s, t), weight, s, t, wanted);
+      per_token(store(Stage::per_token, term.value), s, t);
+      loss.add(weight * term.value);
+      if (wanted) gradients.back(term.gradient, s, t);
+    }
+  }
+  gradients.write();
+  out.loss(loss);
+}
 
 }  // namespace lossgate::reference

@@ -30,13 +30,7 @@ struct LinearGrpo {
         .options = std::move(options),
         .fields = {hidden_field("hidden", Role::differentiable, "before the output layer"),
                    weight_field("weight", Role::differentiable, "of the output layer"),
-                   {.name = "bias",
-                    .role = Role::differentiable,
-                    .quantity = Quantity::weight,
-                    .axes = {Axis::vocab},
-                    .infinity = Infinity::surfaces,
-                    .doc = "of the output layer"},
-                   label_field("the taken token"),
+                   bias_field(), label_field("the taken token"),
                    log_prob_field("old_log_prob", Role::constant, "behaviour policy"),
                    log_prob_field("ref_log_prob", Role::constant, "reference policy"),
                    advantage_field()},
@@ -55,37 +49,33 @@ struct LinearGrpo {
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const PolicyObjective<S> objective(in, out);
     const FieldReader<S> label = in.field("label");
-    const auto write_hidden = out.gradient("hidden"), write_weight = out.gradient("weight"),
-               write_bias = out.gradient("bias");
-    const bool shifted = in.form(kShiftedForm);
-    OutputLayer<S> layer(in, "hidden", "weight", "bias");
-    const bool wanted = write_hidden.wanted() || write_weight.wanted() || write_bias.wanted();
-    if (wanted) layer.start_gradients();
+    const SoftmaxForm form = softmax_form(in);
+    const OutputLayer<S> layer(in, {"hidden", "weight", "bias"}, in.option("temperature"));
+    LayerGradients<S> gradients(in, out, layer);
     Sum<S> loss = in.batch_sum();
     std::vector<S> log_prob(static_cast<std::size_t>(in.tokens()), S(0)), slope;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         if (!in.valid(s, t)) continue;
-        const Row<S> l = log_softmax(layer.logits(s, t), shifted);
+        const Row<S> l = log_softmax(layer.logits(s, t), form);
         log_prob[static_cast<std::size_t>(t)] = l[label.integer(s, t)];
       }
       objective.row(s, log_prob, loss, slope);
-      if (!wanted) continue;
+      if (!gradients.wanted()) continue;
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         if (!in.valid(s, t)) {
-          for (std::int64_t h = 0; h < in.extent(Axis::hidden); ++h) write_hidden(S(0), s, t, h);
+          gradients.masked(s, t);
           continue;
         }
-        const Row<S> x = layer.logits(s, t), l = log_softmax(x, shifted);
+        const Row<S> x = layer.logits(s, t), l = log_softmax(x, form);
         Row<S> g = zero_row<S>(l.size());
         g[label.integer(s, t)] = slope[static_cast<std::size_t>(t)];
         Row<S> by_logit = log_softmax_gradient(l, g, in.undeclared());
         if (in.undeclared()) charge_shift(x, by_logit);
-        layer.back(by_logit, s, t, write_hidden);
+        gradients.back(by_logit, s, t);
       }
     }
-    if (wanted) layer.write_weight_gradient(write_weight);
-    if (wanted) layer.write_bias_gradient(write_bias);
+    gradients.write();
     out.loss(loss);
   }
 };

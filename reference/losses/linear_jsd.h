@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 #include "reference/losses/jsd.h"
 #include "reference/losses/linear.h"
 
@@ -39,32 +41,17 @@ struct LinearJsd {
 
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
-    const auto per_token = out.writer("per_token"), write_hidden = out.gradient("student_hidden"),
-               write_weight = out.gradient("student_weight");
-    const bool shifted = in.form(kShiftedForm);
-    OutputLayer<S> student(in, "student_hidden", "student_weight", "");
-    const OutputLayer<S> teacher(in, "teacher_hidden", "teacher_weight", "");
-    const bool wanted = write_hidden.wanted() || write_weight.wanted();
-    if (wanted) student.start_gradients();
-    Sum<S> loss = in.batch_sum();
-    for (std::int64_t s = 0; s < in.sequences(); ++s) {
-      for (std::int64_t t = 0; t < in.tokens(); ++t) {
-        if (!in.valid(s, t)) {
-          per_token(S(0), s, t);
-          for (std::int64_t h = 0; h < in.extent(Axis::hidden); ++h) write_hidden(S(0), s, t, h);
-          continue;
-        }
-        const S weight = in.token_weight(s), scale = in.upstream() * weight;
-        const Softmax<S> p = softmax(student.logits(s, t), shifted),
-                         q = softmax(teacher.logits(s, t), shifted);
-        const RowFunction<S> d = softmax_divergence(in, p, q, false, scale, wanted);
-        per_token(store(Stage::per_token, d.value), s, t);
-        loss.add(weight * d.value);
-        if (wanted) student.back(d.gradient, s, t, write_hidden);
-      }
-    }
-    if (wanted) student.write_weight_gradient(write_weight);
-    out.loss(loss);
+    const SoftmaxForm form = softmax_form(in);
+    const S temperature = in.option("temperature");
+    const OutputLayer<S> student(in, {"student_hidden", "student_weight"}, temperature),
+        teacher(in, {"teacher_hidden", "teacher_weight"}, temperature);
+    evaluate_by_hidden(
+        in, out, student,
+        [&](Row<S> logits, const S& weight, std::int64_t s, std::int64_t t, bool wanted) {
+          const Softmax<S> p = softmax(std::move(logits), form),
+                           q = softmax(teacher.logits(s, t), form);
+          return softmax_divergence(in, p, q, false, in.upstream() * weight, wanted);
+        });
   }
 };
 

@@ -77,8 +77,7 @@ struct LogProb {
                gradient = out.gradient("logits");
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S temperature = in.option("temperature"), upstream = in.upstream();
-    const bool shifted = in.form(kShiftedForm), difference = in.form(kEntropyDifferenceForm),
-               undeclared = in.undeclared();
+    const bool difference = in.form(kEntropyDifferenceForm), undeclared = in.undeclared();
     Sum<S> loss = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
@@ -90,7 +89,7 @@ struct LogProb {
         }
         const Row<S> x = read_logits(logits, s, t, vocab, temperature);
         const LogSumExp<S> whole = log_sum_exp(x);
-        const Row<S> l = log_softmax(x, whole, shifted);
+        const Row<S> l = log_softmax(x, whole, softmax_form(in));
         const std::int64_t taken = label.integer(s, t);
         const S w = log_prob_weight(s, t), e = entropy_weight(s, t);
         const Above<S> above{taken, upstream * w, upstream, e, gradient.wanted(), undeclared};

@@ -27,9 +27,9 @@ struct Softmax {
 };
 
 template <class S>
-Softmax<S> softmax(Row<S> x, bool shifted_form) {
+Softmax<S> softmax(Row<S> x, SoftmaxForm form) {
   const LogSumExp<S> whole = log_sum_exp(x);
-  Row<S> log_prob = log_softmax(x, whole, shifted_form);
+  Row<S> log_prob = log_softmax(x, whole, form);
   return {std::move(x), whole, std::move(log_prob)};
 }
 

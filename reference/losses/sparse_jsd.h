@@ -84,8 +84,7 @@ struct SparseJsd {
     const std::int64_t vocab = in.extent(Axis::vocab), support = in.extent(Axis::support);
     const S temperature = in.option("temperature");
     const auto beta = static_cast<Real>(in.spec().number("beta"));
-    const bool shifted = in.form(kShiftedForm), once = in.form(kOnceForm),
-               undeclared = in.undeclared();
+    const bool once = in.form(kOnceForm), undeclared = in.undeclared();
     Sum<S> loss = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
@@ -97,7 +96,7 @@ struct SparseJsd {
         const std::vector<std::int64_t> tokens = live_slots(token, s, t, support);
         Row<S> x = read_logits(student, s, t, vocab, temperature);
         if (in.spec().number("tail") == 0.0) forget_unlisted(x, tokens);
-        const Row<S> l = log_softmax(x, shifted);
+        const Row<S> l = log_softmax(x, softmax_form(in));
         Row<S> p(slots(tokens)), q(slots(tokens));
         for (std::int64_t k = 0, at = 0; k < support; ++k) {
           if (tokens[static_cast<std::size_t>(k)] < 0) continue;
