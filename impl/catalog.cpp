@@ -17,6 +17,7 @@
 #include "impl/faulty/grpo.h"
 #include "impl/faulty/jsd.h"
 #include "impl/faulty/kl_penalty.h"
+#include "impl/faulty/linear_cross_entropy.h"
 #include "impl/faulty/linear_grpo.h"
 #include "impl/faulty/log_prob.h"
 #include "impl/faulty/operations.h"
@@ -59,6 +60,7 @@ std::vector<Implementation> built_in() {
   append(all, value_clip_implementations());
   append(all, dpo_implementations());
   append(all, linear_grpo_implementations());
+  append(all, linear_cross_entropy_implementations());
   append(all, advantage_scaling_implementations());
   append(all, prompt_dedup_implementations());
   append(all, teacher_payload_implementations());

@@ -98,7 +98,7 @@ TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
     });
   }
   EXPECT_EQ(wider, (std::set<std::string>{"cross_entropy", "dpo", "entropy_bonus", "grpo",
-                                          "kl_penalty", "jsd", 
+                                          "kl_penalty", "jsd", "linear_cross_entropy",
                                           "linear_grpo", "linear_jsd", "log_prob", "sparse_jsd"}));
 }
 

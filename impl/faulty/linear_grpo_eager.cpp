@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "impl/faulty/distributions.h"
+#include "impl/faulty/output_layer.h"
 
 namespace lossgate::impl {
 namespace {
@@ -23,7 +24,7 @@ class EagerLinearGrpo {
         rows_(micro_batch.part.shape[Axis::sequences]),
         tokens_(micro_batch.part.shape[Axis::tokens]),
         vocab_(micro_batch.part.shape[Axis::vocab]),
-        width_(micro_batch.part.shape[Axis::hidden]),
+        layer_(micro_batch, options.fault == LinearGrpoFault::weight_gradient_in_16_bits),
         temperature_(static_cast<V>(micro_batch.part.spec.number("temperature"))),
         reads_all_(is(LinearGrpoFault::scores_masked_positions) ||
                    options.objective.fault == GrpoFault::unclamped_exp_mask_multiply) {}
@@ -33,9 +34,7 @@ class EagerLinearGrpo {
     const Tensor by_log_prob = std::move(result.outputs.back().tensor);
     result.outputs.pop_back();
     take_back(by_log_prob);
-    result.outputs.push_back({"gradient.hidden", by_hidden()});
-    result.outputs.push_back({"gradient.weight", by_weight()});
-    result.outputs.push_back({"gradient.bias", by_bias()});
+    layer_.take_back(by_logit_, result);
     return result;
   }
 
@@ -49,9 +48,6 @@ class EagerLinearGrpo {
   bool is(LinearGrpoFault fault) const { return options_.fault == fault; }
   static Dtype wide() { return sizeof(V) == 8 ? Dtype::f64 : Dtype::f32; }
   const Tensor& field(std::string_view name) const { return batch_.part.batch.at(name); }
-  V entry(std::string_view name, std::int64_t at) const {
-    return static_cast<V>(field(name).at(at));
-  }
   bool reads(std::int64_t at) const {
     return reads_all_ || batch_.positions.valid[static_cast<std::size_t>(at)] != 0;
   }
@@ -59,18 +55,10 @@ class EagerLinearGrpo {
     return static_cast<std::size_t>(std::max<std::int64_t>(field("label").integer_at(at), 0));
   }
 
-  V logit(std::int64_t at, std::int64_t v) const {
-    V sum = entry("bias", v);
-    for (std::int64_t h = 0; h < width_; ++h) {
-      sum += entry("hidden", at * width_ + h) * entry("weight", v * width_ + h);
-    }
-    return sum;
-  }
-
   void score(std::int64_t at, Position& position) const {
     Row cooled;
     for (std::int64_t v = 0; v < vocab_; ++v) {
-      const Variable x = position.tape.variable(logit(at, v));
+      const Variable x = position.tape.variable(layer_.logit(at, v));
       position.leaves.push_back(x);
       const bool plain = temperature_ == V(1) || is(LinearGrpoFault::temperature_ignored);
       cooled.push_back(plain ? x : x / position.tape.constant(temperature_));
@@ -110,58 +98,10 @@ class EagerLinearGrpo {
     }
   }
 
-  Tensor by_hidden() const {
-    Tensor gradient = Tensor::zeros(wide(), field("hidden").extents);
-    for (std::int64_t i = 0; i < gradient.size(); ++i) {
-      const std::vector<V>& slopes = by_logit_[static_cast<std::size_t>(i / width_)];
-      V sum = 0;
-      for (std::size_t v = 0; v < slopes.size(); ++v) {
-        sum += slopes[v] * entry("weight", static_cast<std::int64_t>(v) * width_ + i % width_);
-      }
-      gradient.set(i, static_cast<double>(sum));
-    }
-    return gradient;
-  }
-
-  /// Position by position; faulty: sequence by sequence into the weight's own format.
-  Tensor by_weight() const {
-    const Tensor& weight = field("weight");
-    const bool narrow = is(LinearGrpoFault::weight_gradient_in_16_bits);
-    Tensor gradient = Tensor::zeros(wide(), weight.extents);
-    for (std::int64_t i = 0; i < gradient.size(); ++i) {
-      V total = 0, sum = 0;
-      for (std::int64_t at = 0; at < rows_ * tokens_; ++at) {
-        const std::vector<V>& slopes = by_logit_[static_cast<std::size_t>(at)];
-        if (!slopes.empty()) {
-          sum += slopes[static_cast<std::size_t>(i / width_)] *
-                 entry("hidden", at * width_ + i % width_);
-        }
-        if (narrow && (at + 1) % tokens_ == 0) {
-          total = static_cast<V>(
-              round_to(weight.dtype, static_cast<double>(total) + static_cast<double>(sum)));
-          sum = 0;
-        }
-      }
-      gradient.set(i, static_cast<double>(total + sum));
-    }
-    return gradient;
-  }
-
-  Tensor by_bias() const {
-    Tensor gradient = Tensor::zeros(wide(), field("bias").extents);
-    std::vector<V> slopes(by_logit_.size());
-    for (std::int64_t v = 0; v < vocab_; ++v) {
-      for (std::size_t at = 0; at < slopes.size(); ++at) {
-        slopes[at] = by_logit_[at].empty() ? V(0) : by_logit_[at][static_cast<std::size_t>(v)];
-      }
-      gradient.set(v, static_cast<double>(overflow_free_sum(slopes.data(), slopes.size())));
-    }
-    return gradient;
-  }
-
   MicroBatch& batch_;
   EagerLinearGrpoOptions options_;
-  std::int64_t rows_, tokens_, vocab_, width_;
+  std::int64_t rows_, tokens_, vocab_;
+  EagerLayer<V> layer_;
   V temperature_;
   bool reads_all_;
   std::vector<std::vector<V>> by_logit_;  ///< of each position; empty where it was not read

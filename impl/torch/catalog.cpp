@@ -18,6 +18,7 @@ void lossgate_register(std::vector<lossgate::impl::Implementation>* implementati
   implementations->push_back(jsd_implementation());
   implementations->push_back(sparse_jsd_implementation());
   implementations->push_back(linear_grpo_implementation());
+  implementations->push_back(linear_cross_entropy_implementation());
   implementations->push_back(linear_jsd_implementation());
   implementations->push_back(advantage_scaling_implementation());
 }

@@ -19,6 +19,7 @@ Implementation entropy_bonus_implementation();
 Implementation jsd_implementation();
 Implementation sparse_jsd_implementation();
 Implementation linear_grpo_implementation();
+Implementation linear_cross_entropy_implementation();
 Implementation linear_jsd_implementation();
 Implementation advantage_scaling_implementation();
 

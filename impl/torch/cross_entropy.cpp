@@ -5,43 +5,22 @@
 #include "impl/torch/divergence.h"
 #include "impl/torch/row_loss.h"
 #include "impl/torch/step.h"
+#include "impl/torch/target_cost.h"
 
 namespace lossgate::impl {
 namespace {
 
-struct CrossEntropyOptions {
-  double label_smoothing = 0.0, z_loss = 0.0;
-};
-
-/// The slope is p (1 + 2 z logsumexp) less the target, in which the taken token's 1 comes last.
-TermsAndSlope cross_entropy_terms(const at::Tensor& x, const at::Tensor& taken,
-                                  const CrossEntropyOptions& options) {
-  const double a = options.label_smoothing, share = a / static_cast<double>(x.size(-1));
-  const at::Tensor l = log_softmax(x);
-  at::Tensor value =
-      a == 1.0 ? at::zeros_like(taken, x.options()) : l.gather(-1, taken).mul_(a - 1.0);
-  if (a > 0.0) value = value.sub_((l * share).sum(-1, /*keepdim=*/true));
-  at::Tensor slope = l.exp();
-  if (options.z_loss > 0.0) {
-    const at::Tensor whole = x.logsumexp(-1, /*keepdim=*/true);
-    value = value.add_((whole * options.z_loss).mul_(whole));
-    slope = slope + slope * (whole * (2.0 * options.z_loss));
-  }
-  slope = slope.sub_(share).scatter_add_(-1, taken, at::full_like(value, a - 1.0));
-  return {value.squeeze(-1), slope};
-}
-
 std::tuple<at::Tensor, at::Tensor> cross_entropy(const at::Tensor& logits, const at::Tensor& label,
-                                                 const CrossEntropyOptions& options,
+                                                 const TargetCostOptions& options,
                                                  const ReductionPlan& plan) {
   TORCH_CHECK(logits.dim() == 3, "logits must be [sequences, tokens, vocab], got ", logits.sizes());
-  TORCH_CHECK(options.label_smoothing >= 0.0 && options.label_smoothing <= 1.0,
-              "label_smoothing must lie in [0, 1], got ", options.label_smoothing);
-  TORCH_CHECK(options.z_loss >= 0.0, "z_loss must not be negative, got ", options.z_loss);
+  check_target_cost(options);
   const at::Tensor valid = valid_from_labels(label, logits.sizes().slice(0, 2), logits.size(2));
   const at::Tensor taken = label.to(at::kLong).masked_fill(valid.logical_not(), 0).unsqueeze(-1);
   return row_loss(logits, valid, plan, [&](const at::Tensor& x, const Chunk& of) {
-    return cross_entropy_terms(x, of(taken), options);
+    const at::Tensor l = log_softmax(x);
+    return TermsAndSlope{target_cost(x, l, of(taken), options),
+                         target_cost_slope(x, l, of(taken), options)};
   });
 }
 

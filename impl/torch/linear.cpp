@@ -12,10 +12,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::Tensor widened(const at::Tensor& x) {
-  return x.defined() ? x.to(compute_type(x.scalar_type())) : x;
-}
-
 struct LinearLogProb : torch::autograd::Function<LinearLogProb> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden,
                             const at::Tensor& weight, const at::Tensor& bias,
@@ -104,6 +100,15 @@ void check_layer(const at::Tensor& hidden, const at::Tensor& weight, const char*
               hidden.sizes());
   TORCH_CHECK(weight.dim() == 2 && weight.size(1) == hidden.size(2), weight_argument,
               " must be [vocab, ", hidden.size(2), "], got ", weight.sizes());
+}
+
+void check_bias(const at::Tensor& bias, const at::Tensor& weight) {
+  TORCH_CHECK(!bias.defined() || bias.sizes() == weight.sizes().slice(0, 1), "bias has shape ",
+              bias.sizes(), ", expected [", weight.size(0), "]");
+}
+
+at::Tensor widened(const at::Tensor& x) {
+  return x.defined() ? x.to(compute_type(x.scalar_type())) : x;
 }
 
 at::Tensor linear_log_prob(const at::Tensor& hidden, const at::Tensor& weight,

@@ -51,6 +51,12 @@ void for_each_chunk(std::int64_t rows, F&& f) {
 void check_layer(const at::Tensor& hidden, const at::Tensor& weight, const char* hidden_argument,
                  const char* weight_argument);
 
+/// Refuses a bias that does not fit the weight; it may be undefined.
+void check_bias(const at::Tensor& bias, const at::Tensor& weight);
+
+/// In the compute format; undefined where x is.
+at::Tensor widened(const at::Tensor& x);
+
 /// Log-probs [sequences, tokens] of the labels, 0 where not valid; differentiable with respect to
 /// hidden, weight and bias, in whose formats gradients come. Logits are formed twice and never
 /// kept.

@@ -18,8 +18,7 @@ std::tuple<at::Tensor, at::Tensor> linear_grpo(const at::Tensor& hidden, const a
                                                const PolicyOptions& options,
                                                const ReductionPlan& plan) {
   check_layer(hidden, weight, "hidden", "weight");
-  TORCH_CHECK(!bias.defined() || bias.sizes() == weight.sizes().slice(0, 1), "bias has shape ",
-              bias.sizes(), ", expected [", weight.size(0), "]");
+  check_bias(bias, weight);
   TORCH_CHECK(temperature > 0, "temperature must be positive, got ", temperature);
   const at::Tensor valid = valid_from_labels(label, hidden.sizes().slice(0, 2), weight.size(0));
   const at::Tensor log_prob = linear_log_prob(hidden, weight, bias, label, valid, temperature);

@@ -14,8 +14,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-at::Tensor widened(const at::Tensor& x) { return x.to(compute_type(x.scalar_type())); }
-
 /// Divergences per position from hidden states, a chunk of positions at a time; the backward forms
 /// the chunk's logits again.
 struct LinearJsdTerms : torch::autograd::Function<LinearJsdTerms> {

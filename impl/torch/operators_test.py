@@ -45,6 +45,7 @@ def arguments(dtype=torch.float64):
         "sparse_jsd": ([logits[0], tokens, support, label], [0], TOKENS),
         "linear_grpo": ([hidden[0], weight[0], random(V, dtype=dtype), label, *log_probs[1:],
                          plain], [0, 1, 2], TOTALS),
+        "linear_cross_entropy": ([hidden[0], weight[0], random(V, dtype=dtype), label], [0, 1, 2], TOKENS),
         "linear_jsd": ([hidden[0], weight[0], hidden[1], weight[1], label], [0, 1], TOKENS),
         "scale_advantages": ([plain, mask], [], TOTALS),
     }
@@ -56,6 +57,7 @@ POLICIES = [
     {"kl_weighted": True, "log_ratio_clamp": None, "kl_penalty": 0.5},
     {"level": "sequence", "kl_weighted": True, "dual_clip": 1.5, "kl_estimator": "k2"},
 ]
+TARGETS = [{"label_smoothing": 0.3, "z_loss": 0.1}, {"label_smoothing": 1.0}]
 VARIANTS = {
     "grpo": POLICIES,
     "linear_grpo": POLICIES,
@@ -65,7 +67,8 @@ VARIANTS = {
     "value_clip": [{"value_clip": None}, {"clip_form": "interval"}],
     "dpo": [{"loss_type": "hinge", "beta": 2.0}, {"loss_type": "ipo"}, {"label_smoothing": 0.2, "reduction": "sum"}],
     "log_prob": [{"temperature": 0.7}],
-    "cross_entropy": [{"label_smoothing": 0.3, "z_loss": 0.1}, {"label_smoothing": 1.0}],
+    "cross_entropy": TARGETS,
+    "linear_cross_entropy": TARGETS,
     "entropy_bonus": [{"coefficient": 0.5, "reduction": "sequence_mean"}],
     "jsd": [*DIVERGENCES, {"beta": 0.0, "soft_cross_entropy": True}],
     "sparse_jsd": [*DIVERGENCES, {"tail": False}, {"tail_floor": 0.9, "beta": 1.0}],
@@ -178,6 +181,9 @@ class Operators(unittest.TestCase):
         log_prob, _ = torch.ops.lossgate.log_prob(logits, label, temperature=0.7)
         eager = call("grpo", (log_prob, old, reference, advantage, label != -100), counts)
         torch.testing.assert_close(call("linear_grpo", tensors, counts, temperature=0.7), eager)
+        tensors, _, counts = arguments()["linear_cross_entropy"]
+        eager = call("cross_entropy", (tensors[0] @ tensors[1].T + tensors[2], tensors[3]), counts, **TARGETS[0])
+        torch.testing.assert_close(call("linear_cross_entropy", tensors, counts, **TARGETS[0]), eager)
         tensors, _, counts = arguments()["linear_jsd"]
         eager = call("jsd", (tensors[0] @ tensors[1].T, tensors[2] @ tensors[3].T, tensors[4]),
                      counts, temperature=0.7)
@@ -224,7 +230,7 @@ class Operators(unittest.TestCase):
             tensors, _, counts = cases[name]
             with self.subTest(name, **change), self.assertRaisesRegex(RuntimeError, message):
                 call(name, tensors, {**counts, **change})
-        for name in ("log_prob", "jsd", "linear_grpo", "linear_jsd"):
+        for name in ("log_prob", "jsd", "linear_grpo", "linear_cross_entropy", "linear_jsd"):
             tensors, _, counts = cases[name]
             wrong = [t.masked_fill(t == 4, V) if t.dtype == torch.int64 else t for t in tensors]
             with self.subTest(name), self.assertRaisesRegex(RuntimeError, "label"):

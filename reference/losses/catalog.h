@@ -9,6 +9,7 @@
 #include "reference/losses/grpo.h"
 #include "reference/losses/jsd.h"
 #include "reference/losses/kl_penalty.h"
+#include "reference/losses/linear_cross_entropy.h"
 #include "reference/losses/linear_grpo.h"
 #include "reference/losses/linear_jsd.h"
 #include "reference/losses/log_prob.h"
@@ -32,8 +33,8 @@ struct LossList {
   }
 };
 
-using Catalog =
-    LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, LogProb, CrossEntropy, Jsd,
-             SparseJsd, LinearGrpo, LinearJsd, AdvantageScaling, PromptDedup, TeacherPayload>;
+using Catalog = LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, LogProb,
+                         CrossEntropy, Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy, LinearJsd,
+                         AdvantageScaling, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

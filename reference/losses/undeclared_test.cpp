@@ -63,7 +63,7 @@ TEST(RuleB7, ChargesMoreThanAnyFormWhereNoneDetachesTheMaximum) {
     charged.insert(loss.signature.id);
   }
   EXPECT_EQ(charged,
-            (std::set<std::string>{"cross_entropy", "entropy_bonus", "jsd", 
+            (std::set<std::string>{"cross_entropy", "entropy_bonus", "jsd", "linear_cross_entropy",
                                    "linear_grpo", "linear_jsd", "log_prob", "sparse_jsd"}));
 }
 

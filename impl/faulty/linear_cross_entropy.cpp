@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/faulty/linear_cross_entropy.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "impl/faulty/eager.h"
+#include "impl/faulty/linear_cross_entropy_eager.h"
+
+namespace lossgate::impl {
+namespace {
+
+constexpr const char* kShifted = "(x - max) - log S";
+
+Implementation implementation(std::string name, const EagerLinearCrossEntropyOptions& options,
+                              std::string_view form = kShifted) {
+  return eager_implementation({.loss = "linear_cross_entropy",
+                               .source = {"impl/faulty/linear_cross_entropy_eager.cpp", 1},
+                               .form = form},
+                              std::move(name), [options](MicroBatch& batch) {
+                                return eager_linear_cross_entropy(batch, options);
+                              });
+}
+
+Implementation faulty(std::string name, const EagerLinearCrossEntropyOptions& options, Fault why) {
+  return with_fault(implementation(std::move(name), options), std::move(why));
+}
+
+Implementation weight_gradient_in_bf16() {
+  Implementation narrow = faulty("weight_gradient_in_bf16",
+                                 {.fault = LinearCrossEntropyFault::weight_gradient_in_16_bits},
+                                 {.twin = "eager",
+                                  .thread = "https://github.com/allenai/OLMo-core/pull/370",
+                                  .cause = "narrow arithmetic",
+                                  .trigger = "16-bit fields and sequences whose gradients differ",
+                                  .killers = {"reference_agreement"}});
+  narrow.unsupported = [](const Case& c) -> std::optional<std::string> {
+    if (size_of(c.batch.at("weight").dtype) != 2) return "the fault is in 16 bits alone";
+    return std::nullopt;
+  };
+  return narrow;
+}
+
+}  // namespace
+
+std::vector<Implementation> linear_cross_entropy_implementations() {
+  std::vector<Implementation> all;
+  all.push_back(implementation("eager", {}));
+  all.push_back(implementation("eager_difference", {.cost = CrossEntropyFault::difference},
+                               "logsumexp(x) - sum t x"));
+  all.push_back(faulty("bias_of_taken_alone",
+                       {.fault = LinearCrossEntropyFault::bias_of_taken_alone},
+                       {.twin = "eager",
+                        .thread = "https://github.com/apple/ml-cross-entropy/issues/52",
+                        .cause = "disagrees with the formula",
+                        .trigger = "a bias other than 0: only the taken token's logit has it",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("chunk_means_added", {.fault = LinearCrossEntropyFault::chunk_means_added},
+                       {.twin = "eager",
+                        .thread = "https://github.com/NVIDIA-NeMo/Automodel/issues/3803",
+                        .cause = "wrong divisor",
+                        .trigger = "a token mean over more than one chunk, here a sequence each",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("gradient_filtered", {.fault = LinearCrossEntropyFault::gradient_filtered},
+                       {.twin = "eager",
+                        .thread = "https://github.com/apple/ml-cross-entropy/issues/14",
+                        .cause = "gradient filtered",
+                        .trigger = "a token of probability below 2^-12",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("mean_over_no_token", {.cost = CrossEntropyFault::mean_over_no_token},
+                       {.twin = "eager",
+                        .thread = "https://github.com/unslothai/unsloth/pull/10892",
+                        .cause = "empty divisor",
+                        .trigger = "a step whose labels are all -100",
+                        .killers = {"empty_is_zero", "finite_forward"}}));
+  all.push_back(weight_gradient_in_bf16());
+  return all;
+}
+
+}  // namespace lossgate::impl

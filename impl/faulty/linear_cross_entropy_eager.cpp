@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "impl/faulty/linear_cross_entropy_eager.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "impl/faulty/output_layer.h"
+#include "impl/token_weight.h"
+
+namespace lossgate::impl {
+namespace {
+
+using Fault = LinearCrossEntropyFault;
+
+template <class V>
+class EagerLinearCrossEntropy {
+ public:
+  EagerLinearCrossEntropy(MicroBatch& micro_batch, const EagerLinearCrossEntropyOptions& options)
+      : batch_(micro_batch),
+        options_(options),
+        rows_(micro_batch.part.shape[Axis::sequences]),
+        tokens_(micro_batch.part.shape[Axis::tokens]),
+        vocab_(micro_batch.part.shape[Axis::vocab]),
+        layer_(micro_batch, is(Fault::weight_gradient_in_16_bits)) {}
+
+  LossResult run() {
+    LossResult result = cost();
+    const Tensor by_logit = std::move(result.outputs.back().tensor);
+    result.outputs.pop_back();
+    layer_.take_back(slopes_of(by_logit), result);
+    return result;
+  }
+
+ private:
+  bool is(Fault fault) const { return options_.fault == fault; }
+  bool valid(std::int64_t at) const {
+    return batch_.positions.valid[static_cast<std::size_t>(at)] != 0;
+  }
+  std::int64_t label(std::int64_t at) const { return batch_.part.batch.at("label").integer_at(at); }
+
+  V logit(std::int64_t at, std::int64_t v) const {
+    const bool plain = is(Fault::bias_of_taken_alone) && v != label(at);
+    return plain ? layer_.plain_logit(at, v) : layer_.logit(at, v);
+  }
+
+  /// The eager cross-entropy on the logits, with its gradient by these as its last output.
+  LossResult cost() const {
+    Tensor logits =
+        Tensor::zeros(sizeof(V) == 8 ? Dtype::f64 : Dtype::f32, {rows_, tokens_, vocab_});
+    for (std::int64_t i = 0; i < logits.size(); ++i) {
+      const std::int64_t at = i / vocab_;
+      if (valid(at)) logits.set(i, static_cast<double>(logit(at, i % vocab_)));
+    }
+    Case part = batch_.part;
+    part.batch.fields.emplace_back("logits", std::move(logits));
+    Totals totals = batch_.totals;
+    if (is(Fault::chunk_means_added) && part.spec.reduction == Reduction::token_mean) {
+      part.spec.reduction = Reduction::sequence_mean;
+      totals.sequences = 1;
+    }
+    MicroBatch inner{batch_.signature,   part,        batch_.positions, totals,
+                     batch_.rank_totals, batch_.rank, batch_.world,     batch_.index,
+                     batch_.count};
+    return eager_cross_entropy(inner, options_.cost);
+  }
+
+  typename EagerLayer<V>::Slopes slopes_of(const Tensor& by_logit) const {
+    typename EagerLayer<V>::Slopes slopes(static_cast<std::size_t>(rows_ * tokens_));
+    for (std::int64_t at = 0; at < rows_ * tokens_; ++at) {
+      if (!valid(at)) continue;
+      const double least = is(Fault::gradient_filtered) ? std::ldexp(scale_of(at), -12) : 0.0;
+      for (std::int64_t v = 0; v < vocab_; ++v) {
+        const double g = by_logit.at(at * vocab_ + v);
+        slopes[static_cast<std::size_t>(at)].push_back(
+            static_cast<V>(std::fabs(g) < least ? 0 : g));
+      }
+    }
+    return slopes;
+  }
+
+  /// Of a slope whose probability is 1.
+  double scale_of(std::int64_t at) const {
+    const std::int64_t own = batch_.positions.row_tokens[static_cast<std::size_t>(at / tokens_)];
+    return std::fabs(batch_.part.upstream) *
+           token_weight<double>(batch_.part.spec, batch_.totals, own);
+  }
+
+  MicroBatch& batch_;
+  EagerLinearCrossEntropyOptions options_;
+  std::int64_t rows_, tokens_, vocab_;
+  EagerLayer<V> layer_;
+};
+
+}  // namespace
+
+LossResult eager_linear_cross_entropy(MicroBatch& micro_batch,
+                                      const EagerLinearCrossEntropyOptions& options) {
+  return float_dtype(micro_batch.signature, micro_batch.part) == Dtype::f64
+             ? EagerLinearCrossEntropy<double>(micro_batch, options).run()
+             : EagerLinearCrossEntropy<float>(micro_batch, options).run();
+}
+
+}  // namespace lossgate::impl
