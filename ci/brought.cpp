@@ -62,6 +62,7 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   }
   settle_reduction(file, signature, brought->greeting, subject);
   brought->fixed = fix_options(signature, brought->greeting, subject);
+  subject.without = optional_fields_not_taken(brought->greeting, signature);
   brought->loss.signature = narrowed(signature, subject);
   brought->implementation = brought_implementation(subject, brought->loss.signature, session);
   brought->implementation.source = brought->greeting.source;
@@ -97,6 +98,13 @@ bool one_per_sequence(const Tensor& tensor, const std::vector<bool>& valid, std:
     if (first < 0) first = i;
     const double value = tensor.at(i), own = tensor.at(first);
     if (value != own && !(std::isnan(value) && std::isnan(own))) return false;
+  }
+  return true;
+}
+
+bool is_zero(const Tensor& tensor) {
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    if (tensor.at(i) != 0.0) return false;
   }
   return true;
 }
@@ -152,6 +160,7 @@ bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
   }
   for (const Field& field : narrowed.fields) {
     const Tensor& tensor = c.batch.at(field.name);
+    if (field.absent && !is_zero(tensor)) return false;
     if (!is_float(tensor.dtype) || !is_positional(field) || valid.empty()) continue;
     const std::int64_t each = tensor.size() / static_cast<std::int64_t>(valid.size());
     if (field.one_per_sequence && each == 1 &&

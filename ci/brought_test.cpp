@@ -59,6 +59,15 @@ TEST(KeepsToContract, LeavesOutRowsThatAMeanWouldCount) {
   EXPECT_TRUE(keeps_to_contract(signature, c));  // 0, whatever is counted
 }
 
+TEST(KeepsToContract, WantsZerosWhereTheCallerHasNoneOfAField) {
+  LossSignature signature = signature_of(Masked::zero);
+  signature.fields[0].absent = true;
+  Case c = stored_case();
+  EXPECT_FALSE(keeps_to_contract(signature, c));
+  for (std::int64_t i = 0; i < 6; ++i) c.batch.at("x").set(i, 0.0);
+  EXPECT_TRUE(keeps_to_contract(signature, c));
+}
+
 TEST(KeepsToContract, LooksAtPinnedAxes) {
   LossSignature signature = signature_of(Masked::zero);
   signature.pinned = {{Axis::vocab, 5}};

@@ -102,7 +102,7 @@ std::vector<Likeness> compare(const Interview& interview) {
       likenesses.push_back(liken_told(interview, untold));
       continue;
     }
-    for (const Reduction reduction : interview.loss->signature.reductions) {
+    for (const Reduction reduction : reductions_of(interview.loss->signature)) {
       likenesses.push_back(liken_answers(interview.formula, interview.answers.front().probes,
                                          {.reduction = reduction, .options = untold}, false));
     }
@@ -143,6 +143,7 @@ Interview interview(Function& function, const reference::Loss& loss, impl::Subje
                     Dtype dtype) {
   subject.loss = loss.signature.id;
   impl::Greeting greeting = function.bind(subject, loss.signature);
+  subject.without = optional_fields_not_taken(greeting, loss.signature);
   for (const Option& option : loss.signature.options) {
     const bool told = std::ranges::find(greeting.options, option.name) != greeting.options.end();
     if (told && !find_value(subject.options, option.name)) {
@@ -156,7 +157,7 @@ Interview interview(Function& function, const reference::Loss& loss, impl::Subje
                    .answers = {},
                    .likenesses = {}};
   const auto cases = telling_cases(loss, result.formula, subject.options);
-  for (const Reduction reduction : loss.signature.reductions) {
+  for (const Reduction reduction : reductions_of(loss.signature)) {
     Answers answers{.reduction = reduction, .probes = {}};
     bool expressed = false;
     for (Case c : cases) {

@@ -113,12 +113,9 @@ std::vector<std::string> missing_fields(const Interview& interview) {
   std::vector<std::string> missing;
   const LossSignature& loss = interview.loss->signature;
   for (const Field& field : loss.fields) {
-    const std::string source = "field:" + field.name;
-    const bool taken = std::ranges::any_of(interview.greeting.arguments, [&](const auto& argument) {
-      return argument.second == source || argument.second.starts_with(source + " ");
-    });
     // Of terms the mask is the trainer's.
-    if (taken || (interview.subject.per_token && field.role == Role::mask)) continue;
+    const bool reduced = interview.subject.per_token && field.role == Role::mask;
+    if (field.optional || takes(interview.greeting, field) || reduced) continue;
     OptionValues plain;
     for (const Option& option : loss.options) {
       plain.emplace_back(option.name, option.name == loss.coefficient ? 0.0 : option.standard);
@@ -128,7 +125,7 @@ std::vector<std::string> missing_fields(const Interview& interview) {
       Tensor& tensor = moved.batch.at(field.name);
       if (!is_float(tensor.dtype)) return true;
       for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) * 0.5 - 0.25);
-      const Candidate candidate{.reduction = loss.reductions.front(), .options = plain};
+      const Candidate candidate{.reduction = reductions_of(loss).front(), .options = plain};
       return Formula::differ(interview.formula.values(probe.c, candidate),
                              interview.formula.values(moved, candidate));
     };

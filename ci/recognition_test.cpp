@@ -48,6 +48,18 @@ TEST(Recognition, NamesALossThatIsToldEverything) {
   EXPECT_EQ(found.subject.contract.empty_rows, EmptyRows::skipped);
 }
 
+TEST(Recognition, NeedsNoFieldThatACallerMayHaveNoneOf) {
+  FakeFunction plain("linear_cross_entropy");
+  plain.without("bias");
+  plain.before = [](Case& c) {
+    Tensor& bias = c.batch.at("bias");
+    for (std::int64_t v = 0; v < bias.size(); ++v) bias.set(v, 0.0);
+  };
+  const Recognition found = plain.recognised(false);
+  EXPECT_THAT(found.remarks, IsEmpty());
+  EXPECT_FALSE(found.subject.reductions.empty());
+}
+
 TEST(Recognition, FindsWhatIsWrittenIntoAFunction) {
   const Recognition found = ppo().recognised(false);
   EXPECT_THAT(found.subject.reductions, ElementsAre(Reduction::token_mean));

@@ -125,7 +125,8 @@ class Drawing {
     for (bool differentiable : {true, false}) {
       for (std::size_t i = leader; i < signature_.fields.size() && count < kMostColumns; ++i) {
         const Field& field = signature_.fields[i];
-        if (drawn[i] || (field.role == Role::differentiable) != differentiable) continue;
+        if (drawn[i] || field.absent || (field.role == Role::differentiable) != differentiable)
+          continue;
         if (field.quantity != like.quantity || field.axes != like.axes) continue;
         if (tensor(i).dtype != tensor(leader).dtype) continue;
         drawn[i] = true;
@@ -145,7 +146,7 @@ class Drawing {
     for (bool labels : {false, true}) {
       for (std::size_t i = 0; i < drawn.size(); ++i) {
         const Field& field = signature_.fields[i];
-        if (drawn[i] || field.name == signature_.mask) continue;
+        if (drawn[i] || field.absent || field.name == signature_.mask) continue;
         if ((field.quantity == Quantity::label) != labels) continue;
         const std::size_t count = collect(i, drawn, columns);
         draw_quantity(field.quantity, Columns(columns.data(), count), enter(field.name));
@@ -244,7 +245,7 @@ class Drawing {
     for (std::size_t i = 0; i < signature_.fields.size(); ++i) {
       const Field& field = signature_.fields[i];
       const Column column{&field, &tensor(i), false};
-      if (!has_positions(field)) continue;
+      if (!has_positions(field) || field.absent) continue;
       if (field.quantity == Quantity::label) {
         const bool ignores = field.name == signature_.ignore_label;
         place_label_sentinels(column, ignores ? masked_by_mask_ : valid_, vocab(), temper,

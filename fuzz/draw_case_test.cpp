@@ -214,6 +214,16 @@ TEST(DrawCase, GivesOneNumberForEachSequenceWhereTheCallerHasNoMore) {
   EXPECT_TRUE(rows_differ);
 }
 
+TEST(DrawCase, LeavesZerosInAFieldThatTheCallerHasNoneOf) {
+  LossSignature signature = fake_policy_loss();
+  signature.fields[3].absent = true;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const Case c = draw(signature, Dtype::f32, Profile::hostile, i);
+    const Tensor& advantage = c.batch.at("advantage");
+    for (std::int64_t at = 0; at < advantage.size(); ++at) ASSERT_EQ(advantage.at(at), 0.0) << i;
+  }
+}
+
 TEST(DrawCase, StaysOnOneRankWhereNobodySaysWhatRanksDo) {
   LossSignature signature = fake_policy_loss();
   signature.shardable = false;

@@ -138,7 +138,7 @@ void move_number(const LossSignature& signature, const Field& field, Profile pro
 void move_value(const LossSignature& signature, const Field& field, Profile profile, Case& c,
                 Choices& choices) {
   Tensor& tensor = c.batch.at(field.name);
-  if (tensor.size() == 0) return;
+  if (tensor.size() == 0 || field.absent) return;
   const std::int64_t i = choices.integer(0, tensor.size() - 1);
   bool counts = true;
   if (is_positional(field)) {

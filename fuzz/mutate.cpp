@@ -20,7 +20,7 @@ constexpr std::int64_t kMostWork = 1 << 14;
 
 /// What may stand in the one field may stand in the other.
 bool may_be_equal(const Field& from, const Field& to, const Tensor& source) {
-  if (from.quantity != to.quantity || from.masked != to.masked) return false;
+  if (from.quantity != to.quantity || from.masked != to.masked || to.absent) return false;
   if (to.role == Role::weight && from.role != Role::weight) return false;
   if (from.infinity == to.infinity) return true;
   for (std::int64_t i = 0; i < source.size(); ++i) {

@@ -108,6 +108,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
     Tensor& tensor = c.batch.at(field.name);
     tensor = Tensor::zeros(free ? plain.dtype.value_or(given.dtype) : given.dtype,
                            c.shape.of(field.axes));
+    if (field.absent) continue;
     const std::int64_t each =
         is_positional(field) ? tensor.size() / std::max<std::int64_t>(positions, 1) : 0;
     for (std::int64_t i = 0; i < tensor.size(); ++i) {

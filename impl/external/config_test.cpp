@@ -230,5 +230,14 @@ TEST(Narrowed, LeavesWhatTheSubjectComputes) {
   EXPECT_EQ(loss.find_field("x")->infinity, Infinity::surfaces);
 }
 
+TEST(Narrowed, HasNoGradientOfAFieldThatTheSubjectHasNoneOf) {
+  Subject subject = parse(kHead).at(0);
+  EXPECT_FALSE(narrowed(signature(), subject).find_field("x")->absent);
+  subject.without = {"x"};
+  const Field& field = *narrowed(signature(), subject).find_field("x");
+  EXPECT_TRUE(field.absent);
+  EXPECT_EQ(field.role, Role::constant);
+}
+
 }  // namespace
 }  // namespace lossgate::impl

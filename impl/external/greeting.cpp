@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/external/greeting.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -37,6 +38,22 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const TensorFile& answ
 std::string text_of(const TensorFile& message, std::string_view key) {
   const std::string* text = message.find_metadata(key);
   return text ? *text : "";
+}
+
+bool takes(const Greeting& greeting, const Field& field) {
+  const std::string source = "field:" + field.name;
+  return std::ranges::any_of(greeting.arguments, [&](const auto& argument) {
+    return argument.second == source || argument.second.starts_with(source + " ");
+  });
+}
+
+std::vector<std::string> optional_fields_not_taken(const Greeting& greeting,
+                                                   const LossSignature& loss) {
+  std::vector<std::string> fields;
+  for (const Field& field : loss.fields) {
+    if (field.optional && !takes(greeting, field)) fields.push_back(field.name);
+  }
+  return fields;
 }
 
 TensorFile hello(const Subject& subject, const LossSignature& loss) {

@@ -24,6 +24,13 @@ struct Greeting {
   std::vector<std::pair<std::string, std::string>> tied;
 };
 
+/// Whether a field reaches the function.
+bool takes(const Greeting& greeting, const Field& field);
+
+/// The optional fields that do not.
+std::vector<std::string> optional_fields_not_taken(const Greeting& greeting,
+                                                   const LossSignature& loss);
+
 /// The request that loads a subject as this loss (see PROTOCOL.md).
 corpora::TensorFile hello(const Subject& subject, const LossSignature& loss);
 

@@ -22,6 +22,10 @@ void pin(Option& option, const OptionValue& value) {
 }
 
 void restrict_field(Field& field, const Subject& subject) {
+  if (std::ranges::find(subject.without, field.name) != subject.without.end()) {
+    field.absent = true;
+    field.role = Role::constant;
+  }
   const auto own = subject.masked_of_field.find(field.name);
   field.masked = own == subject.masked_of_field.end() ? subject.masked : own->second;
   // Whoever is handed one number for each sequence cannot see that others stood beside it.

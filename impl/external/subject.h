@@ -45,6 +45,7 @@ struct Subject {
   bool per_token = false;  ///< it returns the terms, and its trainer reduces them
   std::vector<Dtype> dtypes = {Dtype::f32};
   std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
+  std::vector<std::string> without;                            ///< optional fields, none of it
   Combination micro_batches = Combination::none, ranks = Combination::none;
   DeclaredArithmetic arithmetic;
   std::vector<std::pair<Axis, std::int64_t>> axes;     ///< that have one extent
@@ -58,7 +59,8 @@ struct Subject {
 };
 
 /// The loss as the subject computes it: options that it fixes have one value, reductions are those
-/// that it has, axes that it pins have one extent, only what it returns is an output, and masked
+/// that it has, axes that it pins have one extent, fields that it has none of are 0, without a
+/// gradient, only what it returns is an output, and masked
 /// positions, infinities, splits, empty batches and empty rows are what its contract says. Cases
 /// drawn for this signature are cases of the loss.
 LossSignature narrowed(const LossSignature& loss, const Subject& subject);

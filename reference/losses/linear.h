@@ -24,7 +24,8 @@ inline Field bias_field() {
           .quantity = Quantity::weight,
           .axes = {Axis::vocab},
           .infinity = Infinity::surfaces,
-          .doc = "of the output layer"};
+          .doc = "of the output layer; a layer may have none",
+          .optional = true};
 }
 
 inline Field weight_field(std::string name, Role role, std::string doc) {

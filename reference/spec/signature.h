@@ -60,6 +60,9 @@ struct Field {
   Masked masked = Masked::anything;
   /// Every position of a sequence has the same value: the caller has one number for each sequence.
   bool one_per_sequence = false;
+  /// A caller may have none of it, which is as if every entry were 0.
+  bool optional = false;
+  bool absent = false;  ///< where optional: this caller has none
 };
 
 /// none is a value of its own: "no clamp", "no dual clip".
