@@ -62,6 +62,9 @@ std::vector<Implementation> built_in() {
   append(all, linear_grpo_implementations());
   append(all, linear_cross_entropy_implementations());
   append(all, advantage_scaling_implementations());
+  append(all, group_advantage_implementations());
+  append(all, gae_implementations());
+  append(all, whitening_implementations());
   append(all, prompt_dedup_implementations());
   append(all, teacher_payload_implementations());
   return all;

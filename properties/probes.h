@@ -43,6 +43,7 @@ Opinion probe_length(Suspect& suspect);
 Opinion probe_behind_mask(Suspect& suspect);
 Opinion probe_emptied_row(Suspect& suspect);
 Opinion probe_message(Suspect& suspect);
+Opinion probe_statistics(Suspect& suspect);
 Opinion probe_split(Suspect& suspect);
 
 }  // namespace lossgate::properties

@@ -42,6 +42,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_rows", probe_rows},
     {"probe_sign", probe_sign},
     {"probe_split", probe_split},
+    {"probe_statistics", probe_statistics},
     {"probe_state", probe_state},
     {"probe_strides", probe_strides},
     {"probe_upstream", probe_upstream},

@@ -10,6 +10,15 @@ namespace lossgate::impl {
 /// Advantage scaling as an operation: the sound form, and what has gone wrong with it.
 std::vector<Implementation> advantage_scaling_implementations();
 
+/// Advantages within groups of answers: the sound form, and groups and deviations that went wrong.
+std::vector<Implementation> group_advantage_implementations();
+
+/// Generalised advantage estimation: the sound form, and what masks and whitening have broken.
+std::vector<Implementation> gae_implementations();
+
+/// Whitened advantages: the sound form, and what masks and a variance have broken.
+std::vector<Implementation> whitening_implementations();
+
 /// Prompt de-duplication: the sound form, and the stride that a micro-batch border breaks.
 std::vector<Implementation> prompt_dedup_implementations();
 

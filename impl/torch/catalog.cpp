@@ -21,4 +21,7 @@ void lossgate_register(std::vector<lossgate::impl::Implementation>* implementati
   implementations->push_back(linear_cross_entropy_implementation());
   implementations->push_back(linear_jsd_implementation());
   implementations->push_back(advantage_scaling_implementation());
+  implementations->push_back(group_advantage_implementation());
+  implementations->push_back(gae_implementation());
+  implementations->push_back(whitening_implementation());
 }

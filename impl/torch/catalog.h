@@ -22,6 +22,9 @@ Implementation linear_grpo_implementation();
 Implementation linear_cross_entropy_implementation();
 Implementation linear_jsd_implementation();
 Implementation advantage_scaling_implementation();
+Implementation group_advantage_implementation();
+Implementation gae_implementation();
+Implementation whitening_implementation();
 
 }  // namespace lossgate::impl
 

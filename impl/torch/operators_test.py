@@ -48,6 +48,9 @@ def arguments(dtype=torch.float64):
         "linear_cross_entropy": ([hidden[0], weight[0], random(V, dtype=dtype), label], [0, 1, 2], TOKENS),
         "linear_jsd": ([hidden[0], weight[0], hidden[1], weight[1], label], [0, 1], TOKENS),
         "scale_advantages": ([plain, mask], [], TOTALS),
+        "group_advantage": ([plain.flatten(), torch.tensor([3, 1, 3, 2, 1, 3])], [], {}),
+        "gae": ([plain, log_probs[0], mask], [], {}),
+        "whiten": ([plain, mask], [], {}),
     }
 
 
@@ -215,6 +218,43 @@ class Operators(unittest.TestCase):
         scaled = torch.ops.lossgate.scale_advantages(advantage, mask, **counts)
         torch.testing.assert_close(scaled.sum(), advantage[mask].mean())
 
+    def test_group_advantages_are_those_of_each_group(self):
+        (reward, group), _, _ = arguments()["group_advantage"]
+        apart = lambda scale, **options: torch.ops.lossgate.group_advantage(reward, group, scale=scale, **options)
+        for number in (1, 2, 3):
+            own = reward[group == number]
+            distance, one = own - own.mean(), len(own) == 1
+            expected = torch.zeros_like(own) if one else distance / (own.std() + 1e-6)
+            torch.testing.assert_close(apart("std")[group == number], expected)
+            torch.testing.assert_close(apart("none")[group == number], distance)
+            others = distance * len(own) / max(len(own) - 1, 1)
+            torch.testing.assert_close(apart("none", baseline="leave_one_out")[group == number], others)
+            if one:
+                torch.testing.assert_close(apart("std", singleton="reward")[group == number], own / (1 + 1e-6))
+
+    def test_gae_carries_on_over_masked_tokens(self):
+        row = lambda *values: torch.tensor([values], dtype=torch.float64)
+        mask = torch.tensor([[True, False, True, False]])
+        tensors = row(1.0, 9.0, 2.0, 9.0), row(0.5, 7.0, 0.25, 7.0), mask
+        advantage, returns = torch.ops.lossgate.gae(*tensors, **{"gamma": 0.5, "lambda": 0.5})
+        last = 2.0 - 0.25
+        first = 1.0 + 0.5 * 0.25 - 0.5 + 0.25 * last
+        torch.testing.assert_close(advantage, row(first, 0.0, last, 0.0))
+        torch.testing.assert_close(returns, row(first + 0.5, 0.0, 2.0, 0.0))
+
+    def test_whitened_advantages_have_mean_0_and_deviation_1(self):
+        (advantage, mask), _, _ = arguments()["whiten"]
+        valid = advantage[mask]
+        expected = (valid - valid.mean()) / (valid.var() + 1e-8).sqrt()
+        whitened = torch.ops.lossgate.whiten(advantage, mask)
+        torch.testing.assert_close(whitened[mask], expected)
+        self.assertEqual(whitened[~mask].abs().sum().item(), 0.0)
+        again = torch.ops.lossgate.whiten(advantage, mask, shift_mean=False)
+        torch.testing.assert_close(again[mask], expected + valid.mean())
+        estimated = call("gae", arguments()["gae"][0], {})[0]
+        torch.testing.assert_close(call("gae", arguments()["gae"][0], {}, whiten=True)[0],
+                                   torch.ops.lossgate.whiten(estimated, mask))
+
     def test_invalid_input_is_refused(self):
         cases = arguments()
         for name, change, message in (
@@ -226,6 +266,8 @@ class Operators(unittest.TestCase):
             ("log_prob", {"temperature": -1.0}, "temperature"),
             ("value_clip", {"clip_form": "round"}, "clip_form"),
             ("kl_penalty", {"kl_estimator": "k4"}, "kl_estimator"),
+            ("group_advantage", {"scale": "iqr"}, "scale"),
+            ("gae", {"gamma": 1.5}, "gamma"),
         ):
             tensors, _, counts = cases[name]
             with self.subTest(name, **change), self.assertRaisesRegex(RuntimeError, message):

@@ -6,6 +6,8 @@
 #include "reference/losses/cross_entropy.h"
 #include "reference/losses/dpo.h"
 #include "reference/losses/entropy_bonus.h"
+#include "reference/losses/gae.h"
+#include "reference/losses/group_advantage.h"
 #include "reference/losses/grpo.h"
 #include "reference/losses/jsd.h"
 #include "reference/losses/kl_penalty.h"
@@ -18,6 +20,7 @@
 #include "reference/losses/sparse_jsd.h"
 #include "reference/losses/teacher_payload.h"
 #include "reference/losses/value_clip.h"
+#include "reference/losses/whitening.h"
 
 namespace lossgate::reference {
 
@@ -33,8 +36,9 @@ struct LossList {
   }
 };
 
-using Catalog = LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, LogProb,
-                         CrossEntropy, Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy, LinearJsd,
-                         AdvantageScaling, PromptDedup, TeacherPayload>;
+using Catalog =
+    LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, LogProb, CrossEntropy, Jsd,
+             SparseJsd, LinearGrpo, LinearCrossEntropy, LinearJsd, AdvantageScaling, GroupAdvantage,
+             Gae, WhitenedAdvantage, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

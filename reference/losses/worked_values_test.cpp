@@ -170,7 +170,8 @@ TEST(WorkedJsd, OfTwoTokens) {
   worked.with("soft_cross_entropy", 1.0)
       .gives("loss", {kLn2})
       .gives("gradient.student_logits", {-0.25, 0.25});
-  // beta = 1, where nothing is left out: 1/2 ln(2/3) + 1/2 ln 2 = ln(4/3) / 2; gradient p (log p/q - KL) = -+ ln 3 / 4.
+  // beta = 1, where nothing is left out: 1/2 ln(2/3) + 1/2 ln 2 = ln(4/3) / 2; gradient p (log p/q
+  // - KL) = -+ ln 3 / 4.
   worked.with("beta", 1.0)
       .gives("loss", {std::log(4.0 / 3.0) / 2.0})
       .gives("gradient.student_logits", {-kLn3 / 4.0, kLn3 / 4.0});
@@ -251,6 +252,25 @@ TEST(WorkedGrpo, AddsTheWholeKlAtAPenaltyOfOne) {
       .field("ref_log_prob", {kLn2})
       .gives("loss", {1.0 - kLn2})
       .gives("gradient.log_prob", {-1.0});
+}
+
+TEST(WorkedLinearCrossEntropy, SendsTheGradientThroughTheLayer) {
+  // Logits 2 (0, ln 3 / 2) + (0, 0): p = (1/4, 3/4); the taken token is the first.
+  Worked worked("linear_cross_entropy",
+                {{Axis::sequences, 1}, {Axis::tokens, 1}, {Axis::vocab, 2}, {Axis::hidden, 1}});
+  worked.field("hidden", {2.0}).field("weight", {0.0, kLn3 / 2.0}).field("label", {0.0});
+  worked.gives("loss", {2.0 * kLn2})
+      .gives("gradient.bias", {-0.75, 0.75})
+      .gives("gradient.weight", {-1.5, 1.5})
+      .gives("gradient.hidden", {0.375 * kLn3});
+  // A bias of ln 3 makes both as likely.
+  worked.field("bias", {kLn3, 0.0}).gives("loss", {kLn2}).gives("gradient.bias", {-0.5, 0.5});
+  // z = 1/4 of (ln 6)^2, smoothing a half: -(3/4) ln p[0] - (1/4) ln p[1].
+  const double z = std::log(6.0);
+  worked.with("z_loss", 0.25)
+      .with("label_smoothing", 0.5)
+      .gives("loss", {kLn2 + 0.25 * z * z})
+      .gives("gradient.bias", {0.5 * (1.0 + 0.5 * z) - 0.75, 0.5 * (1.0 + 0.5 * z) - 0.25});
 }
 
 TEST(WorkedLinearJsd, SendsTheGradientThroughTheLayer) {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "properties/agreement.h"
+#include "properties/case_facts.h"
+#include "properties/probes.h"
+#include "properties/transforms.h"
+
+/// Experiments on operations, which take means and deviations of what they are given.
+namespace lossgate::properties {
+namespace {
+
+using Index = std::int64_t;
+
+const Field* group_of(const LossSignature& signature) {
+  const auto group = std::ranges::find(signature.fields, Quantity::group, &Field::quantity);
+  return group == signature.fields.end() ? nullptr : &*group;
+}
+
+/// Each sequence beside its like: no number is alone.
+Case doubled(const LossSignature& signature, const Case& c) {
+  std::vector<Index> rows;
+  for (Index s = 0; s < c.shape[Axis::sequences]; ++s) rows.insert(rows.end(), 2, s);
+  return batch_of(signature, c, rows);
+}
+
+/// Groups side by side, as many members of each, in the order of their numbers; nothing where that
+/// is the same batch, or none.
+std::optional<Case> in_equal_blocks(const LossSignature& signature, const Case& c) {
+  const Field* field = group_of(signature);
+  if (!field) return std::nullopt;
+  std::map<Index, std::vector<Index>> members;
+  const Tensor& group = c.batch.at(field->name);
+  for (Index s = 0; s < group.size(); ++s) members[group.integer_at(s)].push_back(s);
+  std::erase_if(members, [](const auto& one) { return one.second.size() < 2; });
+  if (members.empty()) return std::nullopt;
+  std::size_t fewest = members.begin()->second.size();
+  for (const auto& [number, rows] : members) fewest = std::min(fewest, rows.size());
+  std::vector<Index> rows;
+  for (const auto& [number, own] : members) {
+    rows.insert(rows.end(), own.begin(), own.begin() + static_cast<std::ptrdiff_t>(fewest));
+  }
+  const bool same = std::ranges::is_sorted(rows) && std::ssize(rows) == group.size();
+  return same ? std::nullopt : std::optional(batch_of(signature, c, rows));
+}
+
+/// Every number of the operation less the mean of those that it is compared with: of its group, or
+/// of all.
+Case centred(const LossSignature& signature, const Case& c) {
+  Case result = c;
+  const Field* group = group_of(signature);
+  const std::vector<bool> valid = valid_positions(signature, c);
+  for (const Field& field : signature.fields) {
+    Tensor& tensor = result.batch.at(field.name);
+    if (!is_float(tensor.dtype) || tensor.size() != std::ssize(valid)) continue;
+    const Index each = tensor.size() / std::max<Index>(c.shape[Axis::sequences], 1);
+    const auto group_at = [&](Index i) {
+      return group ? c.batch.at(group->name).integer_at(i / each) : 0;
+    };
+    std::map<Index, std::pair<double, Index>> sums;
+    for (Index i = 0; i < tensor.size(); ++i) {
+      if (!valid[static_cast<std::size_t>(i)]) continue;
+      sums[group_at(i)].first += tensor.at(i);
+      ++sums[group_at(i)].second;
+    }
+    for (Index i = 0; i < tensor.size(); ++i) {
+      if (!valid[static_cast<std::size_t>(i)]) continue;
+      const auto& [sum, count] = sums[group_at(i)];
+      tensor.set(i, round_to(tensor.dtype, tensor.at(i) - sum / static_cast<double>(count)));
+    }
+  }
+  return result;
+}
+
+bool is_wrong_where_it_counts(const Reading& reading) {
+  return std::ranges::any_of(reading.entries(), [&](const ReadEntry& entry) {
+    const OutputInfo& output = reading.outputs()[entry.output];
+    return entry.wrong() && place_of(reading.study(), output, entry.index).valid;
+  });
+}
+
+}  // namespace
+
+Opinion probe_statistics(Suspect& suspect) {
+  const LossSignature& signature = suspect.signature();
+  if (!signature.reductions.empty()) return std::nullopt;
+  const auto lonely = suspect.read(suspect.plain_case({.length = {{Axis::tokens, 1}}}));
+  if (is_wrong(lonely) && !lonely->finite() &&
+      is_right(suspect.read(doubled(signature, lonely->given())))) {
+    return Diagnosis{"empty divisor", 0.95,
+                     "right where each sequence stands twice: one number has no deviation"};
+  }
+  const auto ragged = suspect.read(suspect.plain_case());
+  if (is_wrong(ragged) && is_wrong_where_it_counts(*ragged) &&
+      is_right(suspect.read(suspect.plain_case({.padding = false})))) {
+    return Diagnosis{"padding counted", 0.95, "right where nothing is masked"};
+  }
+  const std::optional<Reading>& given = suspect.as_given();
+  if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;
+  if (is_right(suspect.read(centred(signature, given->given())))) {
+    return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
+  }
+  if (is_right(suspect.read(in_equal_blocks(signature, given->given())))) {
+    return Diagnosis{"pairing by position", 0.95,
+                     "right where groups stand side by side and are as large as each other"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace lossgate::properties

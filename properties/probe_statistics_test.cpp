@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "properties/fake_answer.h"
+#include "properties/probes.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// Sequences 0 and 2, 1 and 3 answer the same prompt.
+Case interleaved() {
+  Case c = ordinary_case("group_advantage");
+  Tensor& group = c.batch.at("group");
+  for (std::int64_t s = 0; s < group.size(); ++s) group.set(s, static_cast<double>(s % 2));
+  return c;
+}
+
+TEST(ProbeStatistics, NamesAnEmptyDivisorWhereOneNumberAloneHasNone) {
+  const auto alone = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
+    std::int64_t valid = 0, last = -1;
+    at_positions(c, true, [&](std::int64_t p) { ++valid, last = p; });
+    if (valid == 1) {
+      output(result, "whitened").set(last, std::numeric_limits<double>::quiet_NaN());
+    }
+  });
+  Case c = ordinary_case("whitening");
+  Tensor& mask = c.batch.at("mask");
+  for (std::int64_t p = 1; p < mask.size(); ++p) mask.set(p, 0.0);
+  mask.set(0, 1.0);
+  expect_shown(alone, c, "empty divisor",
+               "right where each sequence stands twice: one number has no deviation");
+}
+
+TEST(ProbeStatistics, NamesACancellationWhereNumbersAroundZeroAreRight) {
+  const auto cancelling = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
+    double sum = 0.0;
+    at_positions(c, true, [&](std::int64_t p) { sum += c.batch.at("advantage").at(p); });
+    if (std::fabs(sum) < 100.0) return;
+    change_each(output(result, "whitened"), [](double x) { return 0.5 * x; });
+  });
+  Case c = ordinary_case("whitening");
+  change_each(c.batch.at("advantage"), [](double x) { return x + 1000.0; });
+  expect_shown(cancelling, c, "cancellation", "right where the numbers lie around 0");
+}
+
+TEST(ProbeStatistics, NamesAPairingByPositionWhereGroupsSideBySideAreRight) {
+  const auto blocks = answering("group_advantage", [](Case& c) {
+    Tensor& group = c.batch.at("group");
+    for (std::int64_t s = 0; s < group.size(); ++s) group.set(s, static_cast<double>(s / 2));
+  });
+  expect_shown(blocks, interleaved(), "pairing by position",
+               "right where groups stand side by side and are as large as each other");
+}
+
+TEST(ProbeStatistics, NamesPaddingWhereOnlyAMaskMakesADifference) {
+  const auto counting = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
+    bool masked = false;
+    at_positions(c, false, [&](std::int64_t) { masked = true; });
+    if (masked) change_each(output(result, "whitened"), [](double x) { return 0.5 * x; });
+  });
+  expect_shown(counting, ordinary_case("whitening"), "padding counted",
+               "right where nothing is masked");
+}
+
+TEST(ProbeStatistics, SaysNothingOfAnotherFormula) {
+  const auto halved = answering("group_advantage", nullptr, [](const Case&, LossResult& result) {
+    change_each(output(result, "advantage"), [](double x) { return 0.5 * x; });
+  });
+  EXPECT_EQ(diagnosed(halved, interleaved()).cause, "disagrees with the formula");
+}
+
+}  // namespace
+}  // namespace lossgate::properties

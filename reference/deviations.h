@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "reference/scalar.h"
+
+/// Standard deviations, and what is divided by them. Where all numbers are equal the deviation is
+/// nothing but rounding, and its error is not small beside it; but it is no negative number, and
+/// what is added to it is a floor.
+namespace lossgate::reference {
+
+/// sqrt of what no implementation computes as a negative number: a sum of squares.
+template <class S>
+S root_of_squares(const S& a) {
+  return sqrt(a);
+}
+
+/// Where the square is not known to first order, its root is off by the root of what that is off.
+inline Tracked root_of_squares(const Tracked& a) {
+  if (a.is_exact_zero()) return a;
+  if (!tracking::breaks(a, tracking::magnitude(a.v))) return sqrt(a);
+  const Real v = std::sqrt(a.v);
+  const double err =
+      std::sqrt(kThreshold * a.err) / kThreshold + tracking::roundoff(v) + tracking::current->eta;
+  return tracking::finish(v, err, a.peak, std::sqrt(a.half));
+}
+
+/// a / b where whoever computes b makes at least `floor` of it: a deviation and an epsilon, say.
+template <class S>
+S over_at_least(const S& a, const S& b, const S& /*floor*/) {
+  return a / b;
+}
+
+/// As far as b's error may take it, the quotient is no steeper than at the floor.
+inline Tracked over_at_least(const Tracked& a, const Tracked& b, const Tracked& floor) {
+  const double size = tracking::magnitude(b.v);
+  if (a.is_exact_zero() || !tracking::breaks(b, size)) return a / b;
+  const double least = std::max(tracking::magnitude(floor.v) - kThreshold * floor.err,
+                                size - kThreshold * b.err - b.half);
+  const Tracked known{b.v, 0.0, b.peak, 0.0};
+  Tracked quotient = a / known;
+  if (!(least > 0.0)) {
+    quotient.err = tracking::kInfinity;
+    return quotient;
+  }
+  const double growth = std::max(1.0, size / least), mv = tracking::magnitude(quotient.v);
+  const double half = tracking::scaled_half(growth / size, a.half) +
+                      tracking::scaled_half(growth * mv / size, b.half);
+  const double err = tracking::product(growth / size, a.err + tracking::product(mv, b.err)) +
+                     tracking::roundoff(quotient.v, half) + tracking::current->eta;
+  return tracking::finish(quotient.v, err, quotient.peak, half);
+}
+
+}  // namespace lossgate::reference

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/deviations.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace lossgate::reference {
+namespace {
+
+class Deviation : public testing::Test {
+ protected:
+  Arithmetic arithmetic_ = plain_arithmetic(Dtype::f32, "");
+  ArithmeticScope scope_{arithmetic_};
+};
+
+TEST_F(Deviation, RootOfASumThatIsAllRoundingIsOffByTheRootOfWhatThatIsOff) {
+  const double e = 1e-12;
+  const Tracked root = root_of_squares(Tracked{0.0L, e, 1.0, 0.0});
+  EXPECT_EQ(root.v, 0.0L);
+  EXPECT_NEAR(kThreshold * root.err, std::sqrt(kThreshold * e), 1e-12);
+  // Well known, it is the ordinary root; an exact 0 stays one.
+  EXPECT_EQ(root_of_squares(Tracked{4.0L, e, 4.0, 0.0}).err, sqrt(Tracked{4.0L, e, 4.0, 0.0}).err);
+  EXPECT_TRUE(root_of_squares(Tracked{}).is_exact_zero());
+}
+
+TEST_F(Deviation, QuotientByWhatIsAtLeastAFloorIsNoSteeperThanThere) {
+  const Tracked floor{1e-3L, 0.0, 1e-3, 0.0}, unsure{2e-3L, 5e-3, 2e-3, 0.0},
+      one{1.0L, 1e-6, 1.0, 0.0};
+  EXPECT_EQ((one / unsure).err, HUGE_VAL);
+  const Tracked quotient = over_at_least(one, unsure, floor);
+  // |1 / b - 1 / 0.002| for any b from 0.001 on is at most 500 0.001 / 0.001, times what b may be
+  // off.
+  EXPECT_GE(kThreshold * quotient.err, 500.0);
+  EXPECT_LE(quotient.err, 500.0 * 5e-3 / 1e-3 + 1.0);
+  EXPECT_EQ(over_at_least(one, unsure, Tracked{1e-3L, 1e-3, 1e-3, 0.0}).err, HUGE_VAL)
+      << "a floor that may be 0 is none";
+}
+
+}  // namespace
+}  // namespace lossgate::reference

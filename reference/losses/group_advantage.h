@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/losses/moments.h"
+#include "reference/losses/options.h"
+#include "reference/problem.h"
+
+namespace lossgate::reference {
+
+/// Advantages of answers to one prompt, relative to each other (an operation: tensors in, tensors
+/// out).
+///
+/// Formula: advantage[s] = (reward[s] - b[s]) / (sigma + epsilon), over the n members of s's group:
+/// b
+///   their mean, or that of the others (leave-one-out); sigma their standard deviation with n - 1
+///   or n for a divisor, or scale `none`: divided by nothing. The only member of a group gets 0, or
+///   its reward over 1 + epsilon.
+/// Shapes: all [sequences]. Units: of the reward, or none. Gradient: none.
+/// Error: a deviation with n - 1 is 0/0 for one member; E[r^2] - E[r]^2 of equal rewards is
+/// negative;
+///   groups need not lie side by side, nor be complete.
+/// Source: DeepSeekMath (arXiv:2402.03300); verl `compute_grpo_outcome_advantage` and
+///   `compute_rloo_outcome_advantage`; TRL `GRPOTrainer`, `RLOOTrainer`; arXiv:2503.20783 (no
+///   scale).
+struct GroupAdvantage {
+  static LossSignature signature() {
+    return {
+        .id = "group_advantage",
+        .title = "advantages relative to the answers to the same prompt",
+        .formula = "(reward - mean or leave-one-out mean) / (standard deviation + epsilon)",
+        .source = "arXiv:2402.03300; verl compute_grpo_outcome_advantage",
+        .options = {choice_option("baseline", {"mean", "leave_one_out"},
+                                  "what is subtracted: the mean of all members, or of the others"),
+                    choice_option("scale", {"std", "population_std", "none"},
+                                  "the deviation by n - 1, by n, or no division"),
+                    real_option("epsilon", 1e-6, 1e-9, 0.01, "added to the deviation"),
+                    choice_option("singleton", {"zero", "reward"},
+                                  "the advantage of a group's only member, before the scale")},
+        .fields = {{.name = "reward",
+                    .role = Role::constant,
+                    .quantity = Quantity::advantage,
+                    .axes = {Axis::sequences},
+                    .infinity = Infinity::surfaces,
+                    .doc = "of the whole answer"},
+                   {.name = "group",
+                    .role = Role::group,
+                    .quantity = Quantity::group,
+                    .axes = {Axis::sequences},
+                    .dtypes = {Dtype::i64},
+                    .doc = "number of the prompt that the sequence answers"}},
+        .outputs = {{.name = "advantage",
+                     .axes = {Axis::sequences},
+                     .doc = "of each sequence",
+                     .range = range}},
+        .splittable = false,
+    };
+  }
+
+  /// As if all were one group, the widest.
+  static std::optional<std::pair<double, double>> range(const Case& c) {
+    if (c.spec.choice("scale") == "none" || c.spec.choice("singleton") == "reward") {
+      return std::nullopt;
+    }
+    const std::int64_t sequences = c.shape[Axis::sequences];
+    auto range = range_of_standardised(sequences, c.spec.choice("scale") == "std");
+    if (range && c.spec.choice("baseline") == "leave_one_out") {
+      const double more = static_cast<double>(sequences) / static_cast<double>(sequences - 1);
+      range = std::pair(range->first * more, range->second * more);
+    }
+    return range;
+  }
+
+  template <class S>
+  static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
+    const auto reward = in.field("reward"), group = in.field("group");
+    const auto write = out.writer("advantage");
+    for (std::int64_t s = 0; s < in.sequences(); ++s) {
+      std::vector<std::int64_t> members;
+      for (std::int64_t other = 0; other < in.sequences(); ++other) {
+        if (group.integer(other) == group.integer(s)) members.push_back(other);
+      }
+      write(advantage(in, reward, members, s), s);
+    }
+  }
+
+ private:
+  template <class S>
+  static S advantage(const Inputs<S>& in, const FieldReader<S>& reward,
+                     const std::vector<std::int64_t>& members, std::int64_t s) {
+    const std::string scale = in.spec().choice("scale");
+    const S guard = in.option("epsilon");
+    const auto count = static_cast<std::int64_t>(members.size());
+    if (count == 1) {
+      if (in.spec().choice("singleton") == "zero") return S(0);
+      return scale == "none" ? reward(s) : reward(s) / (constant<S>(1.0L) + guard);
+    }
+    const Moments<S> all = moments<S>(count, in.sequences(), scale == "std", [&](std::int64_t i) {
+      return reward(members[static_cast<std::size_t>(i)]);
+    });
+    const S distance = in.spec().choice("baseline") == "mean"
+                           ? reward(s) - all.mean
+                           : reward(s) - mean_of_others(in, reward, members, s);
+    if (scale == "none") return distance;
+    return over_at_least(distance, root_of_squares(all.variance) + guard, guard);
+  }
+
+  template <class S>
+  static S mean_of_others(const Inputs<S>& in, const FieldReader<S>& reward,
+                          const std::vector<std::int64_t>& members, std::int64_t s) {
+    Sum<S> others(in.sequences());
+    for (const std::int64_t other : members) {
+      if (other != s) others.add(reward(other));
+    }
+    return others.value() / constant<S>(static_cast<Real>(members.size() - 1));
+  }
+};
+
+}  // namespace lossgate::reference
