@@ -85,16 +85,20 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   }
   if (subject.per_token) text += "returns = \"per_token\"\n";
   if (!arguments.empty()) text += "arguments = { " + arguments + " }\n";
-  text += "reductions = [" + reductions_text(subject.reductions, "\"") + "]\n";
+  const LossSignature& loss = match.loss->signature;
+  if (!loss.reductions.empty())
+    text += "reductions = [" + reductions_text(subject.reductions, "\"") + "]\n";
   if (!axes.empty()) text += "axes = { " + axes + " }\n";
   if (!subject.options.empty()) {
     text += "options = { " + options_text(subject.options, " = ", true) + " }\n";
   }
   const bool told = !match.greeting.facts.empty() || subject.per_token;
-  text += fmt::format(
-      "micro_batches = \"{}\"  # what the trainer does with the losses of "
-      "micro-batches: sum, mean, token_weighted, none (not asked){}\n",
-      told ? "sum" : "none", splits_text(promises));
+  if (loss.splittable) {
+    text += fmt::format(
+        "micro_batches = \"{}\"  # what the trainer does with the losses of "
+        "micro-batches: sum, mean, token_weighted, none (not asked){}\n",
+        told ? "sum" : "none", splits_text(promises));
+  }
   text += lines_of(promises, kSubjectTable);
   std::string contract = lines_of(promises, kContractTable);
   if (subject.contract.empty_rows == EmptyRows::counted) contract += "empty_rows = \"counted\"\n";

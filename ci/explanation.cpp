@@ -63,7 +63,7 @@ std::optional<Explanation> by_reduction(const Interview& interview) {
   for (const Answers& answers : interview.answers) {
     for (const Likeness& near : interview.likenesses) {
       if (near.distance > interview.best().distance) break;
-      for (const Reduction reduction : interview.loss->signature.reductions) {
+      for (const Reduction reduction : reductions_of(interview.loss->signature)) {
         const Candidate candidate{reduction, near.candidate.options};
         const bool all = std::ranges::all_of(answers.probes, [&](const Probe& probe) {
           return interview.formula(probe, candidate).equal;

@@ -86,9 +86,7 @@ class Search {
 
  private:
   bool wanted(const reference::Loss& loss) const {
-    const auto& reductions = loss.signature.reductions;
     const auto& only = options_.losses;
-    if (reductions.empty() || reductions.front() == Reduction::none) return false;
     return only.empty() || std::ranges::find(only, loss.signature.id) != only.end();
   }
 
@@ -134,8 +132,10 @@ void print_choices(OptionValues options, const std::vector<std::string>& remarks
 
 void print_nearest(const Recognition& nearest) {
   const Likeness& likeness = nearest.likeness;
-  const std::string name = fmt::format("{}({})", nearest.loss->signature.id,
-                                       lossgate::name(likeness.candidate.reduction));
+  const std::string& id = nearest.loss->signature.id;
+  const bool reduces = !nearest.loss->signature.reductions.empty();
+  const std::string name =
+      reduces ? fmt::format("{}({})", id, lossgate::name(likeness.candidate.reduction)) : id;
   if (likeness.cases == 0) {
     fmt::print("  no answer as {}: {}\n", nearest.loss->signature.id, nearest.refusal);
     return;
@@ -157,9 +157,14 @@ void print_nearest(const Recognition& nearest) {
 }
 
 void print_match(const Recognition& match) {
-  fmt::print("  = {}({}): loss and gradients equal on {} of {} cases\n", match.loss->signature.id,
-             reductions_text(match.subject.reductions, ""), match.likeness.equal,
-             match.likeness.cases);
+  const std::string& id = match.loss->signature.id;
+  const int equal = match.likeness.equal, cases = match.likeness.cases;
+  if (match.loss->signature.reductions.empty()) {
+    fmt::print("  = {}: all outputs equal on {} of {} cases\n", id, equal, cases);
+  } else {
+    fmt::print("  = {}({}): loss and gradients equal on {} of {} cases\n", id,
+               reductions_text(match.subject.reductions, ""), equal, cases);
+  }
   print_choices(match.likeness.candidate.options, match.remarks);
 }
 

@@ -84,6 +84,10 @@ struct Kept : reference::Sink<reference::Tracked> {
 
 }  // namespace
 
+std::vector<Reduction> reductions_of(const LossSignature& loss) {
+  return loss.reductions.empty() ? std::vector{Reduction::none} : loss.reductions;
+}
+
 Formula::Formula(const reference::Loss& loss, LossSignature narrowed, Dtype dtype)
     : loss_(loss),
       dtype_(dtype),

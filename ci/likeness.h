@@ -22,6 +22,9 @@ struct Probe {
   std::string refusal;
 };
 
+/// Those that a function may be told; an operation has the one that reduces nothing.
+std::vector<Reduction> reductions_of(const LossSignature& loss);
+
 /// What a function may be: one choice of everything that it was not told.
 struct Candidate {
   Reduction reduction = Reduction::none;

@@ -25,7 +25,7 @@ OptionValues rounded(OptionValues values, int digits) {
 std::vector<Reduction> unexplained(const Interview& interview) {
   const auto& whole = interview.best().whole;
   if (!interview.greeting.reduction && !whole.empty()) return {};
-  if (!interview.greeting.reduction) return interview.loss->signature.reductions;
+  if (!interview.greeting.reduction) return reductions_of(interview.loss->signature);
   std::vector<Reduction> rest;
   for (const Answers& answers : interview.answers) {
     const bool known = std::ranges::find(whole, answers.reduction) != whole.end();

@@ -60,6 +60,9 @@ void print_subject(const Brought& brought) {
     fmt::print("  {} does not reach it and is not declared: taken as {}\n", name,
                standard_text(*signature.find_option(name)));
   }
+  for (const std::string& name : brought.subject.without) {
+    fmt::print("  {} does not reach it: taken as 0\n", name);
+  }
   std::string reductions;
   for (const Reduction reduction : signature.reductions) {
     reductions += (reductions.empty() ? "" : ", ") + std::string(name(reduction));
@@ -134,21 +137,22 @@ void print_trial(const ArithmeticTrial& trial) {
   }
 }
 
-/// The field's name as a parameter: a word that Python keeps to itself gets an underscore, which
+/// The name as a parameter: a word that Python keeps to itself gets an underscore, which
 /// binding does not look at.
-std::string parameter_name(const Field& field) {
+std::string parameter_name(const std::string& name) {
   static const std::set<std::string_view> kKeywords = {
       "and",    "as",     "assert", "async",  "await",  "break",    "class", "continue", "def",
       "del",    "elif",   "else",   "except", "False",  "for",      "from",  "global",   "if",
       "import", "in",     "is",     "None",   "lambda", "nonlocal", "not",   "or",       "pass",
       "raise",  "return", "True",   "try",    "while",  "with",     "yield", "finally"};
-  return field.name + (kKeywords.contains(field.name) ? "_" : "");
+  return name + (kKeywords.contains(name) ? "_" : "");
 }
 
 /// The parameters that a function needs for every field of the loss.
 std::string parameters_of(const LossSignature& loss) {
   std::string text;
-  for (const Field& field : loss.fields) text += (text.empty() ? "" : ", ") + parameter_name(field);
+  for (const Field& field : loss.fields)
+    text += (text.empty() ? "" : ", ") + parameter_name(field.name);
   return text;
 }
 
@@ -159,12 +163,20 @@ std::string python_text(const LossSignature& loss) {
   for (const Field& field : loss.fields) {
     std::string axes;
     for (const Axis axis : field.axes) axes += (axes.empty() ? "" : ", ") + std::string(name(axis));
-    text += fmt::format("    # {} [{}]: {}\n", parameter_name(field), axes,
+    text += fmt::format("    # {} [{}]: {}\n", parameter_name(field.name), axes,
                         field.doc.empty() ? std::string(name(field.role)) : field.doc);
   }
   text += "    # Take options by these names, too, if the function has them:";
-  for (const Option& option : loss.options) text += " " + option.name;
-  text += "\n    raise NotImplementedError(\"call your loss here and return a scalar tensor\")\n";
+  for (const Option& option : loss.options) text += " " + parameter_name(option.name);
+  std::string outputs;
+  for (const OutputField& output : loss.outputs) {
+    outputs += (outputs.empty() ? "" : ", ") + output.name;
+  }
+  text +=
+      loss.reductions.empty()
+          ? "\n    raise NotImplementedError(\"call your function here and return the tensors " +
+                outputs + "\")\n"
+          : "\n    raise NotImplementedError(\"call your loss here and return a scalar tensor\")\n";
   return text;
 }
 
@@ -175,9 +187,12 @@ std::string toml_text(const LossSignature& loss) {
   }
   std::string text = fmt::format(
       "[[subject]]\nname = \"{0}\"\nloss = \"{0}\"\nentry = \"py:{0}_loss.py:{0}\"\n"
-      "interpreter = \"python3\"  # one that has torch\n"
-      "reductions = [\"{1}\"]  # of {2}\n",
-      loss.id, name(loss.reductions.front()), reductions);
+      "interpreter = \"python3\"  # one that has torch\n",
+      loss.id);
+  if (!loss.reductions.empty()) {
+    text +=
+        fmt::format("reductions = [\"{}\"]  # of {}\n", name(loss.reductions.front()), reductions);
+  }
   text +=
       "# What the function computes whatever is asked; options that it takes need not be here.\n"
       "[subject.options]\n";
@@ -220,8 +235,10 @@ int run_check(const std::vector<std::string>& configs) {
 int run_init(const InitOptions& options) {
   const LossSignature* loss = reference::find_signature(options.loss);
   if (!loss) throw InputError(unknown_name("loss", options.loss, loss_names()));
-  if (loss->reductions.empty()) {
-    throw InputError(options.loss + " is an operation without a scalar loss; it cannot be brought");
+  const auto of_bytes = [](const Field& field) { return field.quantity == Quantity::payload; };
+  if (std::ranges::any_of(loss->fields, of_bytes)) {
+    throw InputError(options.loss +
+                     " reads the bytes of a message; a function in Python cannot be brought as it");
   }
   const fs::path folder = options.folder;
   const fs::path python = folder / (loss->id + "_loss.py"), toml = folder / "lossgate.toml";

@@ -33,7 +33,7 @@ std::vector<Case> draw(const Formula& formula, fuzz::Profile profile, int count)
 /// Everything that a case may tell from what it stands at.
 std::vector<Candidate> differences(const reference::Loss& loss, const Case& c) {
   std::vector<Candidate> others;
-  for (const Reduction reduction : loss.signature.reductions) {
+  for (const Reduction reduction : reductions_of(loss.signature)) {
     others.push_back({.reduction = reduction, .options = {}});
   }
   for (const Option& option : loss.signature.options) {

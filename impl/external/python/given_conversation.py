@@ -54,6 +54,9 @@ FIELDS = {
             field("rejected_log_prob", "differentiable", axes=("sequences",)),
             field("ref_chosen_log_prob", axes=("sequences",)), field("ref_rejected_log_prob", axes=("sequences",))],
     "advantage_scaling": [field("advantage", quantity="advantage"), field("mask", "mask", "mask")],
+    "group_advantage": [field("reward", quantity="advantage", axes=("sequences",)),
+                        field("group", "group", "group", ("sequences",))],
+    "gae": [field("reward", quantity="advantage"), field("value", quantity="value"), field("mask", "mask", "mask")],
 }
 CLIP = [option("clip_low"), option("clip_high"), option("dual_clip", standard=None),
         option("log_ratio_clamp", standard=20), option("level", "choice", "token"), option("kl_penalty", standard=0.04)]
@@ -71,8 +74,13 @@ OPTIONS = {
     "log_prob": [option("temperature", standard=1)],
     "dpo": [option("loss_type", "choice", "sigmoid"), option("beta", standard=0.1), option("label_smoothing", standard=0)],
     "advantage_scaling": [option("normalisation", "choice", "token_mean")] + LENGTH,
+    "group_advantage": [option("baseline", "choice", "mean"), option("scale", "choice", "std"),
+                        option("epsilon", standard=1e-6), option("singleton", "choice", "zero")],
+    "gae": [option("gamma", standard=1), option("lambda", standard=0.95), option("whiten", "flag", 0),
+            option("epsilon", standard=1e-8)],
 }
-OUTPUTS = {"log_prob": ["log_prob", "entropy"], "advantage_scaling": ["scaled_advantage"]}
+OUTPUTS = {"log_prob": ["log_prob", "entropy"], "advantage_scaling": ["scaled_advantage"], "group_advantage": ["advantage"],
+           "gae": ["advantage", "return"]}
 
 
 def worker_modules() -> dict[str, str]:

@@ -74,6 +74,12 @@ def torchtune_dpo(policy_chosen_logps, policy_rejected_logps, reference_chosen_l
 
 
 
+def verl_gae(token_level_rewards, values, response_mask, gamma, lam): ...
+
+
+def verl_group(scores, index, epsilon=1e-6): ...
+
+
 EXPECTED = [
     (trl_style, "grpo", "log_prob old_log_prob ref_log_prob advantage mask clip_low clip_high kl_penalty "
                         "fact:total_tokens level dual_clip max_length -"),
@@ -93,6 +99,8 @@ EXPECTED = [
     (selective, "log_prob", "logits label log_prob_weight entropy_weight"),
     (torchtune_dpo, "dpo", "chosen_log_prob rejected_log_prob ref_chosen_log_prob ref_rejected_log_prob beta "
                            "label_smoothing"),
+    (verl_gae, "gae", "reward value mask gamma lambda"),
+    (verl_group, "group_advantage", "reward group epsilon"),
     (short, "grpo", "log_prob old_log_prob advantage mask clip_low"),
 ]
 

@@ -141,6 +141,19 @@ class Results(unittest.TestCase):
         metadata, reply = stepped(lambda advantage, mask: advantage * mask, tensors, "advantage_scaling")
         self.assertEqual((metadata["op"], list(reply)), ("result", ["scaled_advantage"]))
 
+    def test_an_operation_returns_its_outputs_in_their_order_or_by_name(self) -> None:
+        def rewards(reward, value, mask):
+            return reward * mask, (reward + value) * mask
+        tensors = {"reward": batch()["advantage"], "value": batch()["log_prob"], "mask": batch()["mask"]}
+        for form in (tuple, list, lambda pair: {"return": pair[1], "advantage": pair[0]}):
+            metadata, reply = stepped(lambda reward, value, mask: form(rewards(reward, value, mask)), tensors, "gae")
+            self.assertEqual((metadata["op"], list(reply)), ("result", ["advantage", "return"]))
+            self.assertEqual(reply["advantage"].tolist(), rewards(**tensors)[0].tolist())
+            self.assertEqual(reply["return"].tolist(), rewards(**tensors)[1].tolist())
+        for alone in (lambda reward, value, mask: reward, lambda reward, value, mask: (reward, 1.0)):
+            metadata, _ = stepped(alone, tensors, "gae")
+            self.assertIn("return the tensors advantage, return, in this order or as a dict", str(metadata))
+
     def test_mutations(self) -> None:
         def in_place(log_prob, old_log_prob, advantage, mask):
             advantage.mul_(2)

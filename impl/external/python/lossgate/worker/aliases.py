@@ -92,6 +92,12 @@ _ALIASES = {
     "z_loss": "z_loss_coef z_loss_weight z_loss_multiplier lse_square_scale softmax_auxiliary_loss_multiplier",
     "coefficient": "entropy_coef entropy_coeff ent_coef entropy_coefficient entropy_bonus coef coeff",
     "tail": "add_tail loss_add_tail with_tail",
+    "reward": "rewards rew rews score scores token_rewards token_level_rewards r_t",
+    "group": "groups group_id group_ids uid uids prompt_id prompt_ids prompt_index prompt_indices index indices",
+    "gamma": "discount discount_factor gae_gamma",
+    "lambda": "lam lambd lmbda lambda_ gae_lambda gae_lam",
+    "whiten": "whitening normalize_advantages normalise_advantages whiten_advantages",
+    "epsilon": "eps std_eps adv_eps variance_eps advantage_eps",
     "normalisation": "normalization loss_reduction reduction",
     "total_tokens": "num_items_in_batch num_items batch_num_tokens global_valid_toks global_num_tokens "
                     "num_tokens total_valid_tokens",
@@ -105,7 +111,7 @@ _ALIASES = {
 _SYMMETRIC_CLIP = "epsilon eps clip_eps cliprange clip_range clip_ratio eps_clip clip_param clip_epsilon clip"
 # Only for a parameter that has no default: too short to be sure.
 _WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old", "ref_log_prob": "ref base",
-         "advantage": "a", "mask": "m", "value": "v", "old_value": "v_old old_v", "return": "r g",
+         "advantage": "a x values", "reward": "r", "mask": "m", "value": "v", "old_value": "v_old old_v", "return": "r g",
          "label": "y", "logits": "x z", "hidden": "x h", "weight": "w", "bias": "b",
          "student_logits": "s p x", "teacher_logits": "t q y", "student_hidden": "s", "teacher_hidden": "t"}
 

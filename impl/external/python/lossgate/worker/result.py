@@ -17,8 +17,23 @@ def _described(value: Any) -> str:
     return f"a {kind.__name__}" if kind.__module__ == "builtins" else f"a {kind.__module__}.{kind.__name__}"
 
 
+def _outputs_of_operation(result: Any, subject: str, outputs: list[str]) -> Any:
+    """By name: those of a tuple, or a tensor alone, are in the order in which the operation has them."""
+    if isinstance(result, torch.Tensor):
+        result = (result,)
+    if not isinstance(result, (tuple, list)):
+        return result
+    if len(result) < len(outputs) or not all(isinstance(value, torch.Tensor) for value in result[:len(outputs)]):
+        raise BadResult(f"{subject} returned {', '.join(map(_described, result)) or 'nothing'}; return the tensors "
+                        f"{', '.join(outputs)}, in this order or as a dict")
+    return dict(zip(outputs, result))
+
+
 def loss_of(result: Any, subject: str, outputs: list[str], has_loss: bool, wants_graph: bool) -> tuple[Any, Any]:
-    """The loss in what the subject returned, and what may hold its outputs."""
+    """The loss in what the subject returned, and what may hold its outputs. An operation, tensors in, tensors out,
+    has no loss."""
+    if not has_loss:
+        return None, _outputs_of_operation(result, subject, outputs)
     loss = result
     where = "returned"
     if not isinstance(result, torch.Tensor):
@@ -45,8 +60,6 @@ def loss_of(result: Any, subject: str, outputs: list[str], has_loss: bool, wants
     if not loss.dtype.is_floating_point:
         raise BadResult(f"{subject} {where} {_described(loss)}; a loss is a floating-point scalar")
     if loss.dim() != 0:
-        if not has_loss and len(outputs) == 1:
-            return None, {outputs[0]: loss}  # an operation: tensors in, one tensor out
         raise BadResult(f"{subject} {where} {_described(loss)}, where a scalar is needed; reduce it, such as "
                         "`(per_token * mask).sum() / mask.sum().clamp(min=1)`"
                         + ("" if loss.numel() != 1 else ", or `.squeeze()` it"))
