@@ -34,5 +34,21 @@ TEST(CrossEntropy, OfSoftTargetsMayBeOneSumThatRoundsAtTheSizeOfItsLargestTerm) 
   EXPECT_LE(off, kThreshold * kept.term.err);
 }
 
+TEST(CrossEntropy, MayHaveItsSlopeAtTheTakenTokenFromOne) {
+  // An impossible taken token of a uniform target over 31: -1/31, or -1 + (1 - 1/31).
+  constexpr int kVocab = 31;
+  const Loss& loss = *find_loss("cross_entropy");
+  Case c = zero_case(loss.signature, 1, 1, kVocab);
+  c.spec.set("label_smoothing", 1.0);
+  c.batch.at("label").set(0, kVocab - 1);
+  c.batch.at("logits").set(kVocab - 1, -1000.0);
+  const float share = 1.0F / kVocab;
+  const double off = std::fabs((-1.0F + (1.0F - share)) + 1.0 / kVocab);
+  const Arithmetic open = plain_arithmetic(Dtype::f32, ""),
+                   stable = plain_arithmetic(Dtype::f32, kShiftedForm);
+  EXPECT_GT(off, kThreshold * OneToken(c, stable).gradient.err);
+  EXPECT_LE(off, kThreshold * OneToken(c, open).gradient.err);
+}
+
 }  // namespace
 }  // namespace lossgate::reference

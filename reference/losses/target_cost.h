@@ -50,6 +50,13 @@ class Target {
     return g;
   }
 
+  /// p of the taken token less its target, from p - 1: that keeps the digits of a likely token, and
+  /// loses those of a small target.
+  S excess_from_one(const S& p) const {
+    const S one = constant<S>(1.0L);
+    return (p - one) + (one - (share_ + rest_));
+  }
+
  private:
   /// What is `apart`, or start - sum t x with the taken token's term among all others, which are
   /// rounded at its size.
@@ -96,6 +103,10 @@ class TargetCost {
     if (!wanted) return {value, {}};
     Row<S> gradient =
         log_softmax_gradient(l, target_.slope(in_.upstream(), weight, taken), in_.undeclared());
+    if (in_.undeclared()) {
+      const S excess = target_.excess_from_one(probability(l[taken], true));
+      gradient[taken] = wider(gradient[taken], product(in_.upstream(), weight, excess));
+    }
     const S twice = constant<S>(2.0L) * z_;
     for (Eigen::Index v = 0; v < x.size(); ++v) {
       const S share = probability(l[v], in_.undeclared());
