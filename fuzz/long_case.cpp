@@ -31,9 +31,24 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   return frame;
 }
 
+/// The likeliest token of each row changes places with the last: without that nothing is right.
+void weigh_last_tokens(const Field& field, std::int64_t vocab, Tensor& logits) {
+  if (field.quantity != Quantity::logit) return;
+  for (std::int64_t row = 0; row < logits.size(); row += vocab) {
+    std::int64_t largest = row;
+    for (std::int64_t i = row; i < row + vocab; ++i) {
+      if (logits.at(i) > logits.at(largest)) largest = i;
+    }
+    const double likeliest = logits.at(largest);
+    logits.set(largest, logits.at(row + vocab - 1));
+    logits.set(row + vocab - 1, likeliest);
+  }
+}
+
 /// The first label of all is that which lies farthest.
 void take_last_tokens(const LossSignature& signature, Case& c) {
   for (const Field& field : signature.fields) {
+    weigh_last_tokens(field, c.shape[Axis::vocab], c.batch.at(field.name));
     if (field.quantity != Quantity::label || contains(field.axes, Axis::support)) continue;
     c.batch.at(field.name).set(0, static_cast<double>(c.shape[Axis::vocab] - 1));
   }

@@ -26,6 +26,23 @@ TEST(DrawLongCase, CountsEveryPositionAndTakesTheLastToken) {
   }
 }
 
+TEST(DrawLongCase, NeedsTheLastTokensOfARowOfLogits) {
+  for (const char* loss : {"log_prob", "jsd"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Case c = draw_long_case(seed, signature, {Axis::vocab, Dtype::f32});
+      const std::int64_t vocab = c.shape[Axis::vocab];
+      for (const Field& field : signature.fields) {
+        if (field.quantity != Quantity::logit) continue;
+        const Tensor& logits = c.batch.at(field.name);
+        for (std::int64_t i = 0; i < vocab; ++i) {
+          ASSERT_LE(logits.at(i), logits.at(vocab - 1)) << loss << " " << seed;
+        }
+      }
+    }
+  }
+}
+
 TEST(DrawLongCase, IsDividedInTwoAtMost) {
   const LossSignature& signature = *reference::find_signature("value_clip");
   std::size_t most = 0;
