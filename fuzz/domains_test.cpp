@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "fuzz/domains/mask.h"
 #include "fuzz/domains/options.h"
 #include "fuzz/domains/payload.h"
+#include "fuzz/domains/reward.h"
 #include "fuzz/domains/sentinel.h"
 #include "fuzz/domains/shape.h"
 #include "fuzz/domains/split.h"
@@ -54,6 +56,28 @@ void expect_all_kinds(std::string_view axis, std::size_t kinds, Draw draw) {
   EXPECT_EQ(from_bytes.size(), kinds);
 }
 
+TEST(Rewards, AreEqualOrAlikeButForOneOrFarFromZeroNowAndThen) {
+  const Field field{.name = "reward", .quantity = Quantity::reward, .axes = {Axis::sequences}};
+  int equal = 0, lonely = 0, offset = 0;
+  Choices choices(5);
+  for (int i = 0; i < 300; ++i) {
+    Tensor tensor = Tensor::zeros(Dtype::f64, {6});
+    draw_rewards({&field, &tensor, false}, Temper::nasty, choices);
+    std::map<double, int> counts;
+    double least = tensor.at(0), most = tensor.at(0);
+    for (std::int64_t at = 0; at < 6; ++at) {
+      ++counts[tensor.at(at)];
+      least = std::min(least, tensor.at(at)), most = std::max(most, tensor.at(at));
+    }
+    equal += counts.size() == 1 && least != 0.0;
+    lonely += counts.size() == 2 && most - least == 1.0 && least != 0.0;
+    offset += std::fabs(least) > 9.0 && most - least < 10.0;
+  }
+  EXPECT_GT(equal, 15);
+  EXPECT_GT(lonely, 5);
+  EXPECT_GT(offset, 40);
+}
+
 TEST(Domains, EveryKindOfEveryAxisIsDrawnFromBothSources) {
   expect_all_kinds("mask", std::size(kAllMaskForms), pick_mask_form);
   expect_all_kinds("sentinel", std::size(kAllSentinels), pick_sentinel);
@@ -61,6 +85,7 @@ TEST(Domains, EveryKindOfEveryAxisIsDrawnFromBothSources) {
   expect_all_kinds("log-ratio", std::size(kAllLogRatios), pick_log_ratio);
   expect_all_kinds("support", std::size(kAllSupportForms), pick_support_form);
   expect_all_kinds("advantage", std::size(kAllAdvantageForms), pick_advantage_form);
+  expect_all_kinds("reward", std::size(kAllRewardForms), pick_reward_form);
   expect_all_kinds("value", std::size(kAllValueGaps), pick_value_gap);
   expect_all_kinds("logits", std::size(kAllLogitForms), pick_logit_form);
   expect_all_kinds("hidden", std::size(kAllHiddenForms), pick_hidden_form);

@@ -13,6 +13,7 @@
 #include "fuzz/domains/mask.h"
 #include "fuzz/domains/options.h"
 #include "fuzz/domains/payload.h"
+#include "fuzz/domains/reward.h"
 #include "fuzz/domains/sentinel.h"
 #include "fuzz/domains/shape.h"
 #include "fuzz/domains/split.h"
@@ -168,6 +169,8 @@ class Drawing {
                               temper, choices_, unit_of_log_ratios());
       case Quantity::advantage:
         return each(draw_advantages);
+      case Quantity::reward:
+        return each(draw_rewards);
       case Quantity::logit:
         return draw_logits(columns, temper, choices_);
       case Quantity::hidden_state:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "properties/agreement.h"
 #include "properties/probes.h"
@@ -89,6 +89,46 @@ bool is_slope_of_its_loss(const Suspect& suspect, const Reading& reading) {
   return tried > 0;
 }
 
+/// Sizes of a gradient's entries.
+struct Kept {
+  double lost = 0.0, least = HUGE_VAL, most = 0.0;  ///< largest lost, smallest and largest kept
+};
+
+/// Of each gradient.
+std::vector<Kept> kept_of(const Reading& reading) {
+  std::map<std::size_t, Kept> outputs;
+  for (const ReadEntry& e : reading.entries()) {
+    if (reading.kind(e) != OutputKind::gradient) continue;
+    Kept& kept = outputs[e.output];
+    const double size = std::fabs(e.expected);
+    if (e.wrong()) kept.lost = std::max(kept.lost, size);
+    if (e.actual == 0.0) continue;
+    kept.least = std::min(kept.least, size);
+    kept.most = std::max(kept.most, size);
+  }
+  std::vector<Kept> all;
+  for (const auto& [output, kept] : outputs) {
+    if (kept.lost > 0.0) all.push_back(kept);
+  }
+  return all;
+}
+
+bool lacks_below_a_size(const Kept& kept) {
+  const auto& [lost, least, most] = kept;
+  return lost < least && lost * kFilter <= most;
+}
+
+/// So many positions are asked alone.
+constexpr int kLonelyPositions = 4;
+
+Case with_one_position(const LossSignature& signature, Case c, std::size_t position) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  for (std::size_t at = 0; at < valid.size(); ++at) {
+    if (valid[at] && at != position) mask_position(signature, c, static_cast<std::int64_t>(at));
+  }
+  return c;
+}
+
 }  // namespace
 
 /// The forward is right, and what is wrong of the gradient is 0.
@@ -124,29 +164,28 @@ Opinion probe_gradient(Suspect& suspect) {
   return Diagnosis{"backward is not the derivative", 0.6, "the forward is right"};
 }
 
-/// Where all is right on plain cases: do entries below some size alone lack?
+/// Where all is right on plain cases: do entries below some size alone lack? The gradient of a
+/// weight is a sum over positions, of which some lack, so that one position is asked alone.
 Opinion probe_filtered_gradient(Suspect& suspect) {
   const auto& given = suspect.as_given();
-  if (!is_wrong_in_gradients_alone(given) ||
-      !all_wrong(*given, [](const ReadEntry& e) { return e.actual == 0.0; })) {
-    return std::nullopt;
+  if (!is_wrong_in_gradients_alone(given)) return std::nullopt;
+  const Diagnosis filtered{"gradient filtered", 0.8,
+                           "entries are 0 below a size, and right above it"};
+  if (all_wrong(*given, [](const ReadEntry& e) { return e.actual == 0.0; })) {
+    return std::ranges::all_of(kept_of(*given), lacks_below_a_size) ? std::optional(filtered)
+                                                                    : std::nullopt;
   }
-  std::map<std::size_t, std::array<double, 3>>
-      outputs;  // largest lost, smallest kept, largest kept
-  for (const ReadEntry& e : given->entries()) {
-    if (given->kind(e) != OutputKind::gradient) continue;
-    auto& [lost, least, most] =
-        outputs.try_emplace(e.output, std::array{0.0, HUGE_VAL, 0.0}).first->second;
-    const double size = std::fabs(e.expected);
-    if (e.wrong()) lost = std::max(lost, size);
-    if (e.actual != 0.0) least = std::min(least, size), most = std::max(most, size);
+  const std::vector<bool> valid = valid_positions(suspect.signature(), suspect.given());
+  int tried = 0;
+  for (std::size_t at = 0; at < valid.size() && tried < kLonelyPositions; ++at) {
+    if (!valid[at]) continue;
+    ++tried;
+    const auto alone = suspect.read(with_one_position(suspect.signature(), suspect.given(), at));
+    if (!alone || !is_wrong_in_gradients_alone(alone)) continue;
+    const auto kept = kept_of(*alone);
+    if (std::ranges::any_of(kept, lacks_below_a_size)) return filtered;
   }
-  const bool filtered = std::ranges::all_of(outputs, [](const auto& each) {
-    const auto& [lost, least, most] = each.second;
-    return lost < least && lost * kFilter <= most;
-  });
-  if (!filtered) return std::nullopt;
-  return Diagnosis{"gradient filtered", 0.8, "entries are 0 below a size, and right above it"};
+  return std::nullopt;
 }
 
 }  // namespace lossgate::properties

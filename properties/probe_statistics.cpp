@@ -28,8 +28,8 @@ Case doubled(const LossSignature& signature, const Case& c) {
   return batch_of(signature, c, rows);
 }
 
-/// Groups side by side, as many members of each, in the order of their numbers; nothing where that
-/// is the same batch, or none.
+/// Several groups side by side, as many members of each, in the order of their numbers; nothing
+/// where that is the same batch, or there are none.
 std::optional<Case> in_equal_blocks(const LossSignature& signature, const Case& c) {
   const Field* field = group_of(signature);
   if (!field) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<Case> in_equal_blocks(const LossSignature& signature, const Case& 
   const Tensor& group = c.batch.at(field->name);
   for (Index s = 0; s < group.size(); ++s) members[group.integer_at(s)].push_back(s);
   std::erase_if(members, [](const auto& one) { return one.second.size() < 2; });
-  if (members.empty()) return std::nullopt;
+  if (members.size() < 2) return std::nullopt;  // a single one tells nothing
   std::size_t fewest = members.begin()->second.size();
   for (const auto& [number, rows] : members) fewest = std::min(fewest, rows.size());
   std::vector<Index> rows;

@@ -161,6 +161,7 @@ class SmallCases {
       case Quantity::group:
         return static_cast<double>(integer(0, 1));
       case Quantity::advantage:
+      case Quantity::reward:
         return chance(0.2) ? 0.0 : normal();
       default:
         break;

@@ -12,7 +12,7 @@ constexpr Share<AdvantageForm> kForms[] = {
     {AdvantageForm::opposite, {1, 1, 1}},     {AdvantageForm::units, {1, 2, 1}},
     {AdvantageForm::cancelling, {0, 2, 1}},   {AdvantageForm::small, {0, 1, 1}},
     {AdvantageForm::subnormal, {0, 1, 1}},    {AdvantageForm::large, {0, 1, 2}},
-    {AdvantageForm::largest, {0, 0, 2}},      {AdvantageForm::offset, {0, 2, 1}},
+    {AdvantageForm::largest, {0, 0, 2}},
 };
 
 double either_sign(double size, Choices& choices) { return choices.sometimes(0.5) ? -size : size; }
@@ -35,8 +35,6 @@ double draw_value(AdvantageForm form, Dtype dtype, Choices& choices) {
     case AdvantageForm::subnormal:
       return either_sign(min_subnormal(dtype) * static_cast<double>(choices.integer(1, 100)),
                          choices);
-    case AdvantageForm::offset:
-      return either_sign(choices.log_uniform(10.0, 3e4), choices);
     case AdvantageForm::large:
       return either_sign(choices.log_uniform(100.0, 3e4), choices);
     case AdvantageForm::largest:
@@ -48,7 +46,7 @@ double draw_value(AdvantageForm form, Dtype dtype, Choices& choices) {
 
 bool is_shared(AdvantageForm form) {
   return form == AdvantageForm::equal || form == AdvantageForm::opposite ||
-         form == AdvantageForm::cancelling || form == AdvantageForm::offset;
+         form == AdvantageForm::cancelling;
 }
 
 }  // namespace
@@ -66,7 +64,6 @@ void draw_run(AdvantageForm form, Tensor& tensor, std::int64_t first, std::int64
   double value = shared;
   for (std::int64_t i = 0; i < run; ++i) {
     const bool fresh = form != AdvantageForm::per_sequence || i % row == 0;
-    if (form == AdvantageForm::offset) value = shared + choices.bell();
     if (form == AdvantageForm::opposite) value = i % 2 ? -shared : shared;
     if (form == AdvantageForm::cancelling) value = (i + 1 == run ? -1.0 * i : 1.0) * shared;
     if (fresh && !is_shared(form)) value = draw_value(form, tensor.dtype, choices);

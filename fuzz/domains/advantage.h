@@ -18,14 +18,13 @@ enum class AdvantageForm {
   subnormal,
   large,
   largest,
-  offset,  ///< apart by about 1, far from 0: rewards of a model that knows no zero
 };
 
 inline constexpr AdvantageForm kAllAdvantageForms[] = {
     AdvantageForm::per_sequence, AdvantageForm::per_token, AdvantageForm::equal,
     AdvantageForm::zeros,        AdvantageForm::opposite,  AdvantageForm::units,
     AdvantageForm::cancelling,   AdvantageForm::small,     AdvantageForm::subnormal,
-    AdvantageForm::large,        AdvantageForm::largest,   AdvantageForm::offset};
+    AdvantageForm::large,        AdvantageForm::largest};
 
 AdvantageForm pick_advantage_form(Temper temper, Choices& choices);
 

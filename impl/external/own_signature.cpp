@@ -55,7 +55,7 @@ std::vector<Quantity> quantities_of(Role role) {
   using enum Quantity;
   if (role == Role::mask) return {mask};
   if (role == Role::label) return {label};
-  return {value, log_prob, advantage, logit, hidden_state, weight};
+  return {value, log_prob, advantage, reward, logit, hidden_state, weight};
 }
 
 Quantity quantity_of(const Reader& reader, Role role) {

@@ -42,7 +42,7 @@ struct Gae {
                     real_option("lambda", 0.95, 0.0, 1.0, "decay of later errors; 0: one step"),
                     flag_option("whiten", "give the advantages mean 0 and deviation 1"),
                     real_option("epsilon", 1e-8, 1e-9, 0.01, "added to the whitening's variance")},
-        .fields = {per_token_field("reward", Quantity::advantage, "of the token"),
+        .fields = {per_token_field("reward", Quantity::reward, "of the token"),
                    per_token_field("value", Quantity::value, "the critic's prediction"),
                    mask_field()},
         .outputs = {{.name = "advantage",

@@ -44,7 +44,7 @@ struct GroupAdvantage {
                                   "the advantage of a group's only member, before the scale")},
         .fields = {{.name = "reward",
                     .role = Role::constant,
-                    .quantity = Quantity::advantage,
+                    .quantity = Quantity::reward,
                     .axes = {Axis::sequences},
                     .infinity = Infinity::surfaces,
                     .doc = "of the whole answer"},

@@ -24,6 +24,7 @@ std::string_view name(Quantity quantity) {
     case Quantity::logit: return "logit";
     case Quantity::hidden_state: return "hidden_state";
     case Quantity::weight: return "weight";
+    case Quantity::reward: return "reward";
     case Quantity::value: return "value";
     case Quantity::upstream: return "upstream";
     case Quantity::label: return "label";

@@ -29,6 +29,7 @@ enum class Quantity {
   logit,         ///< nats up to a constant
   hidden_state,  ///< dimensionless
   weight,        ///< dimensionless
+  reward,        ///< a judge's number, whose zero and scale mean nothing
   value,         ///< a critic's prediction or target, in units of the reward
   upstream,      ///< a gradient coming from above
   label,         ///< index on the vocab axis, or an ignore marker

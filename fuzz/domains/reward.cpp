@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/domains/reward.h"
+
+#include <algorithm>
+
+namespace lossgate::fuzz {
+namespace {
+
+constexpr Share<RewardForm> kForms[] = {
+    {RewardForm::spread, {6, 3, 1}},    {RewardForm::verdicts, {3, 2, 1}},
+    {RewardForm::equal, {1, 3, 2}},     {RewardForm::lonely, {1, 2, 1}},
+    {RewardForm::offset, {1, 5, 3}},    {RewardForm::zeros, {0, 1, 1}},
+    {RewardForm::subnormal, {0, 1, 1}}, {RewardForm::large, {0, 1, 2}},
+    {RewardForm::largest, {0, 0, 2}},
+};
+
+double either_sign(double size, Choices& choices) { return choices.sometimes(0.5) ? -size : size; }
+
+/// What all entries of a run have in common.
+double draw_common(RewardForm form, Choices& choices) {
+  switch (form) {
+    case RewardForm::equal:
+    case RewardForm::lonely:
+      return choices.bell();
+    case RewardForm::offset:
+      return either_sign(choices.log_uniform(10.0, 3e4), choices);
+    default:
+      return 0.0;
+  }
+}
+
+double draw_own(RewardForm form, Dtype dtype, Choices& choices) {
+  switch (form) {
+    case RewardForm::spread:
+    case RewardForm::offset:
+      return choices.bell();
+    case RewardForm::verdicts:
+      return choices.sometimes(0.5) ? 1.0 : 0.0;
+    case RewardForm::zeros:
+      return either_sign(0.0, choices);
+    case RewardForm::subnormal:
+      return either_sign(min_subnormal(dtype) * static_cast<double>(choices.integer(1, 100)),
+                         choices);
+    case RewardForm::large:
+      return either_sign(choices.log_uniform(100.0, 3e4), choices);
+    case RewardForm::largest:
+      return either_sign(choices.sometimes(0.5) ? max_finite(dtype) : max_finite(dtype) / 1024,
+                         choices);
+    default:
+      return 0.0;
+  }
+}
+
+void draw_run(RewardForm form, Tensor& tensor, std::int64_t first, std::int64_t run,
+              Choices& choices) {
+  const double common = draw_common(form, choices);
+  const std::int64_t apart = form == RewardForm::lonely ? choices.integer(0, run - 1) : -1;
+  for (std::int64_t i = 0; i < run; ++i) {
+    tensor.set(first + i,
+               common + draw_own(form, tensor.dtype, choices) + (i == apart ? 1.0 : 0.0));
+  }
+}
+
+}  // namespace
+
+RewardForm pick_reward_form(Temper temper, Choices& choices) {
+  return pick(kForms, temper, choices);
+}
+
+void draw_rewards(const Column& column, Temper temper, Choices& choices) {
+  Tensor& tensor = *column.tensor;
+  if (tensor.size() == 0) return;
+  const std::int64_t row = std::max<std::int64_t>(run_of(Spread::sequences, tensor), 1);
+  const bool mixed = row > 1 && temper != Temper::plain && choices.sometimes(0.25);
+  Deal deal(kForms, temper);
+  const RewardForm form = pick(kForms, temper, choices);
+  const std::int64_t run = mixed ? row : tensor.size();
+  for (std::int64_t first = 0; first < tensor.size(); first += run) {
+    draw_run(mixed ? deal.next(choices) : form, tensor, first, run, choices);
+  }
+}
+
+}  // namespace lossgate::fuzz

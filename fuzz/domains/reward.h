@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "fuzz/domains/column.h"
+#include "fuzz/profile.h"
+
+namespace lossgate::fuzz {
+
+enum class RewardForm {
+  spread,    ///< as a reward model gives them
+  verdicts,  ///< 0 or 1
+  equal,     ///< one value everywhere
+  lonely,    ///< one apart from all others, which are equal
+  offset,    ///< apart by about 1, far from 0
+  zeros,     ///< zeros of both signs
+  subnormal,
+  large,
+  largest,
+};
+
+inline constexpr RewardForm kAllRewardForms[] = {
+    RewardForm::spread,    RewardForm::verdicts, RewardForm::equal,
+    RewardForm::lonely,    RewardForm::offset,   RewardForm::zeros,
+    RewardForm::subnormal, RewardForm::large,    RewardForm::largest};
+
+RewardForm pick_reward_form(Temper temper, Choices& choices);
+
+/// Rewards on any axes, always finite: of one form, or of one for each sequence where these have
+/// tokens.
+void draw_rewards(const Column& column, Temper temper, Choices& choices);
+
+}  // namespace lossgate::fuzz
