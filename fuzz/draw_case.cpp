@@ -259,12 +259,6 @@ class Drawing {
     }
   }
 
-  /// All micro-batches on one rank.
-  static void gather(Split& split) {
-    split.world = 1;
-    for (Split::Part& part : split.parts) part.rank = 0;
-  }
-
   void draw_surroundings() {
     if (signature_.splittable && case_.shape[Axis::sequences] > 0) {
       const Temper temper = enter("split");

@@ -8,9 +8,9 @@ namespace {
 
 constexpr Share<MaskForm> kForms[] = {
     {MaskForm::ones, {4, 2, 1}},          {MaskForm::right_padding, {8, 4, 2}},
-    {MaskForm::left_padding, {1, 2, 2}},  {MaskForm::both_sides, {1, 3, 2}},
-    {MaskForm::holes, {1, 2, 2}},         {MaskForm::random, {0, 2, 2}},
-    {MaskForm::single_token, {0, 2, 2}},  {MaskForm::one_per_row, {0, 1, 1}},
+    {MaskForm::left_padding, {1, 1, 2}},  {MaskForm::both_sides, {1, 2, 2}},
+    {MaskForm::holes, {1, 4, 2}},         {MaskForm::random, {0, 3, 2}},
+    {MaskForm::single_token, {0, 3, 2}},  {MaskForm::one_per_row, {0, 1, 1}},
     {MaskForm::one_row_empty, {0, 3, 2}}, {MaskForm::zeros, {0, 1, 1}},
 };
 
@@ -34,10 +34,11 @@ void draw_row(MaskForm form, std::span<std::uint8_t> row, Choices& choices) {
       return keep(begin, tokens - begin - choices.integer(0, tokens - begin - 1));
     }
     case MaskForm::holes: {
+      // Between tokens that count, as the output of a tool.
       keep(0, tokens);
-      if (tokens == 1) return;
-      const std::int64_t begin = choices.integer(1, tokens - 1);
-      std::fill_n(row.begin() + begin, choices.integer(1, tokens - begin), std::uint8_t{0});
+      if (tokens < 3) return;
+      const std::int64_t begin = choices.integer(1, tokens - 2);
+      std::fill_n(row.begin() + begin, choices.integer(1, tokens - 1 - begin), std::uint8_t{0});
       return;
     }
     case MaskForm::random:

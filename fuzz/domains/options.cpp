@@ -38,9 +38,17 @@ double within(double low, double high, Choices& choices) {
                     low, high);
 }
 
+/// An end that is the default is drawn often enough as such.
+Number drawn_as(Number kind, const Option& option) {
+  const double* standard = std::get_if<double>(&option.standard);
+  const bool low = kind == Number::low_end && standard && *standard == option.low;
+  const bool high = kind == Number::high_end && standard && *standard == option.high;
+  return low || high ? Number::within : kind;
+}
+
 OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
-  const Number kind =
-      option.nullable ? pick(kLimits, temper, choices) : pick(kNumbers, temper, choices);
+  const Number kind = drawn_as(
+      option.nullable ? pick(kLimits, temper, choices) : pick(kNumbers, temper, choices), option);
   const double* standard = std::get_if<double>(&option.standard);
   double value = 0.0;
   switch (kind) {

@@ -16,14 +16,15 @@ constexpr Share<RewardForm> kForms[] = {
 
 double either_sign(double size, Choices& choices) { return choices.sometimes(0.5) ? -size : size; }
 
-/// What all entries of a run have in common.
-double draw_common(RewardForm form, Choices& choices) {
+/// What all entries of a run have in common. What lies apart by 1 keeps a few of its bits.
+double draw_common(RewardForm form, Dtype dtype, Choices& choices) {
   switch (form) {
     case RewardForm::equal:
     case RewardForm::lonely:
       return choices.bell();
     case RewardForm::offset:
-      return either_sign(choices.log_uniform(10.0, 3e4), choices);
+      return either_sign(choices.log_uniform(10.0, std::min(3e4, 0.125 / unit_roundoff(dtype))),
+                         choices);
     default:
       return 0.0;
   }
@@ -53,7 +54,7 @@ double draw_own(RewardForm form, Dtype dtype, Choices& choices) {
 
 void draw_run(RewardForm form, Tensor& tensor, std::int64_t first, std::int64_t run,
               Choices& choices) {
-  const double common = draw_common(form, choices);
+  const double common = draw_common(form, tensor.dtype, choices);
   const std::int64_t apart = form == RewardForm::lonely ? choices.integer(0, run - 1) : -1;
   for (std::int64_t i = 0; i < run; ++i) {
     tensor.set(first + i,

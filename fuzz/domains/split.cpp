@@ -97,4 +97,9 @@ Split draw_split(SplitForm form, std::int64_t sequences, Choices& choices) {
   return {};
 }
 
+void gather(Split& split) {
+  split.world = 1;
+  for (Split::Part& part : split.parts) part.rank = 0;
+}
+
 }  // namespace lossgate::fuzz

@@ -28,4 +28,7 @@ SplitForm pick_split_form(Temper temper, Choices& choices);
 /// Deals every sequence to exactly one part.
 Split draw_split(SplitForm form, std::int64_t sequences, Choices& choices);
 
+/// All micro-batches on one rank.
+void gather(Split& split);
+
 }  // namespace lossgate::fuzz

@@ -17,7 +17,7 @@ enum class GaeFault {
   none,
   value_of_masked,       ///< what comes next is the next column's value
   reward_of_masked,      ///< a masked reward is added to what comes next
-  masked_as_transition,  ///< a masked token decays what comes next
+  masked_as_transition,  ///< a masked token is one as any other
 };
 
 template <class F>
@@ -50,17 +50,15 @@ class Estimator {
     F next_value = 0, next_advantage = 0;
     for (Index t = tokens - 1; t >= 0; --t) {
       const Index at = s * tokens + t;
-      if (!valid(at)) {
-        if (is(GaeFault::masked_as_transition)) next_value = 0, next_advantage *= gamma_ * lambda_;
-        if (is(GaeFault::reward_of_masked)) next_advantage += entry("reward", at);
-        continue;
-      }
+      if (!valid(at) && is(GaeFault::reward_of_masked)) next_advantage += entry("reward", at);
+      if (!valid(at) && !is(GaeFault::masked_as_transition)) continue;
       const bool neighbour = is(GaeFault::value_of_masked) && t + 1 < tokens;
       const F ahead = neighbour ? entry("value", at + 1) : next_value;
       const F own = entry("value", at);
       next_advantage =
           entry("reward", at) + gamma_ * ahead - own + gamma_ * lambda_ * next_advantage;
       next_value = own;
+      if (!valid(at)) continue;
       advantage_.set(at, static_cast<double>(next_advantage));
       returns_.set(at, static_cast<double>(next_advantage + own));
     }
@@ -114,9 +112,9 @@ void add_recursion_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("masked_as_transition", GaeFault::masked_as_transition,
                        {.twin = "eager",
                         .thread = "https://github.com/radixark/miles/pull/1827",
-                        .cause = "disagrees with the formula",
-                        .trigger = "a masked position between two valid ones",
-                        .killers = {"reference_agreement"}}));
+                        .cause = "masked data leaks",
+                        .trigger = "a masked position behind a valid one",
+                        .killers = {"masked_positions_inert", "reference_agreement"}}));
 }
 
 }  // namespace

@@ -136,13 +136,6 @@ std::vector<Implementation> group_advantage_implementations() {
                         .cause = "empty divisor",
                         .trigger = "a group with one member: 0/0",
                         .killers = {"finite_forward"}}));
-  all.push_back(faulty("mean_of_squares", {.variance = VarianceFault::of_squares},
-                       {.twin = "eager",
-                        .thread = "https://github.com/NVIDIA-NeMo/RL/blob/main/nemo_rl/algorithms/"
-                                  "utils.py",
-                        .cause = "cancellation",
-                        .trigger = "equal rewards, or an offset larger than their spread",
-                        .killers = {"reference_agreement"}}));
   return all;
 }
 
