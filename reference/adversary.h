@@ -107,6 +107,10 @@ inline Adversary sqrt(const Adversary& a) {
   return a.mapped([](Real x) { return std::sqrt(x); }, tracking::current->math.sqrt, 0.0L,
                   kNoBound);
 }
+/// However far it errs, a sum of squares is not negative.
+inline Adversary root_of_squares(const Adversary& a) {
+  return sqrt(Adversary{a.truth, std::max(a.v, 0.0L)});
+}
 inline Adversary tanh(const Adversary& a) {
   return a.mapped([](Real x) { return std::tanh(x); }, tracking::current->math.tanh, -1.0L, 1.0L);
 }

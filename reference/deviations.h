@@ -35,22 +35,19 @@ S over_at_least(const S& a, const S& b, const S& /*floor*/) {
 
 /// As far as b's error may take it, the quotient is no steeper than at the floor.
 inline Tracked over_at_least(const Tracked& a, const Tracked& b, const Tracked& floor) {
-  const double size = tracking::magnitude(b.v);
-  if (a.is_exact_zero() || !tracking::breaks(b, size)) return a / b;
-  const double least = std::max(tracking::magnitude(floor.v) - kThreshold * floor.err,
-                                size - kThreshold * b.err - b.half);
-  const Tracked known{b.v, 0.0, b.peak, 0.0};
-  Tracked quotient = a / known;
-  if (!(least > 0.0)) {
-    quotient.err = tracking::kInfinity;
-    return quotient;
-  }
-  const double growth = std::max(1.0, size / least), mv = tracking::magnitude(quotient.v);
-  const double half = tracking::scaled_half(growth / size, a.half) +
-                      tracking::scaled_half(growth * mv / size, b.half);
-  const double err = tracking::product(growth / size, a.err + tracking::product(mv, b.err)) +
-                     tracking::roundoff(quotient.v, half) + tracking::current->eta;
-  return tracking::finish(quotient.v, err, quotient.peak, half);
+  using namespace tracking;
+  const double size = magnitude(b.v);
+  const double least =
+      std::max(magnitude(floor.v) - kThreshold * floor.err, size - kThreshold * b.err - b.half);
+  // A floor that the format loses is none: 0 / 0 is no number.
+  if (!(least > 0.0)) return {a.v / b.v, kInfinity, kInfinity, 0.0};
+  if (a.is_exact_zero() || !breaks(b, size)) return a / b;
+  const Tracked quotient = a / Tracked{b.v, 0.0, b.peak, 0.0};
+  const double growth = std::max(1.0, size / least), mv = magnitude(quotient.v);
+  const double half = scaled_half(growth / size, a.half) + scaled_half(growth * mv / size, b.half);
+  const double err = product(growth / size, a.err + product(mv, b.err)) +
+                     roundoff(quotient.v, half) + current->eta;
+  return finish(quotient.v, err, quotient.peak, half);
 }
 
 }  // namespace lossgate::reference

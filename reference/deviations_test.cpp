@@ -35,6 +35,9 @@ TEST_F(Deviation, QuotientByWhatIsAtLeastAFloorIsNoSteeperThanThere) {
   EXPECT_LE(quotient.err, 500.0 * 5e-3 / 1e-3 + 1.0);
   EXPECT_EQ(over_at_least(one, unsure, Tracked{1e-3L, 1e-3, 1e-3, 0.0}).err, HUGE_VAL)
       << "a floor that may be 0 is none";
+  const Tracked lost{1e-9L, 6e-8, 1e-9, 0.0};
+  EXPECT_EQ(over_at_least(Tracked{}, lost, lost).peak, HUGE_VAL) << "0 / 0";
+  EXPECT_TRUE(over_at_least(Tracked{}, unsure, floor).is_exact_zero());
 }
 
 }  // namespace

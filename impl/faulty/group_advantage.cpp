@@ -77,7 +77,7 @@ class Groups {
 
   F advantage_of(Index s) const {
     const std::vector<F> all = members(s, true), others = members(s, false);
-    const bool scales = spec_.choice("scale") != "none";
+    const bool scales = spec_.choice("scale") != "unscaled";
     const F epsilon = static_cast<F>(spec_.number("epsilon"));
     if (others.empty() && options_.variance != VarianceFault::of_one) {
       if (spec_.choice("singleton") == "zero") return F(0);

@@ -21,8 +21,8 @@ void check(const at::Tensor& reward, const at::Tensor& group, const GroupOptions
   expect_like(reward, group, "group");
   TORCH_CHECK(baseline == "mean" || baseline == "leave_one_out",
               "baseline must be mean or leave_one_out, got '", baseline, "'");
-  TORCH_CHECK(scale == "std" || scale == "population_std" || scale == "none",
-              "scale must be std, population_std or none, got '", scale, "'");
+  TORCH_CHECK(scale == "std" || scale == "population_std" || scale == "unscaled",
+              "scale must be std, population_std or unscaled, got '", scale, "'");
   TORCH_CHECK(singleton == "zero" || singleton == "reward",
               "singleton must be zero or reward, got '", singleton, "'");
   TORCH_CHECK(epsilon >= 0.0, "epsilon must not be negative, got ", epsilon);
@@ -48,9 +48,9 @@ at::Tensor group_advantage(const at::Tensor& reward, const at::Tensor& group,
   }
   at::Tensor single = at::zeros_like(x);
   if (options.singleton == "reward") {
-    single = options.scale == "none" ? x : x / (1.0 + options.epsilon);
+    single = options.scale == "unscaled" ? x : x / (1.0 + options.epsilon);
   }
-  if (options.scale == "none") return at::where(alone, single, distance);
+  if (options.scale == "unscaled") return at::where(alone, single, distance);
   const at::Tensor squares = sum_over(together, (rows - mean.unsqueeze(1)).square());
   const at::Tensor divisor = options.scale == "std" ? (count - 1).clamp_min(1) : count;
   return at::where(alone, single, distance / ((squares / divisor).sqrt() + options.epsilon));

@@ -226,9 +226,9 @@ class Operators(unittest.TestCase):
             distance, one = own - own.mean(), len(own) == 1
             expected = torch.zeros_like(own) if one else distance / (own.std() + 1e-6)
             torch.testing.assert_close(apart("std")[group == number], expected)
-            torch.testing.assert_close(apart("none")[group == number], distance)
+            torch.testing.assert_close(apart("unscaled")[group == number], distance)
             others = distance * len(own) / max(len(own) - 1, 1)
-            torch.testing.assert_close(apart("none", baseline="leave_one_out")[group == number], others)
+            torch.testing.assert_close(apart("unscaled", baseline="leave_one_out")[group == number], others)
             if one:
                 torch.testing.assert_close(apart("std", singleton="reward")[group == number], own / (1 + 1e-6))
 

@@ -19,7 +19,7 @@ namespace lossgate::reference {
 /// Formula: advantage[s] = (reward[s] - b[s]) / (sigma + epsilon), over the n members of s's group:
 /// b
 ///   their mean, or that of the others (leave-one-out); sigma their standard deviation with n - 1
-///   or n for a divisor, or scale `none`: divided by nothing. The only member of a group gets 0, or
+///   or n for a divisor, or `unscaled`: divided by nothing. The only member of a group gets 0, or
 ///   its reward over 1 + epsilon.
 /// Shapes: all [sequences]. Units: of the reward, or none. Gradient: none.
 /// Error: a deviation with n - 1 is 0/0 for one member; E[r^2] - E[r]^2 of equal rewards is
@@ -37,7 +37,7 @@ struct GroupAdvantage {
         .source = "arXiv:2402.03300; verl compute_grpo_outcome_advantage",
         .options = {choice_option("baseline", {"mean", "leave_one_out"},
                                   "what is subtracted: the mean of all members, or of the others"),
-                    choice_option("scale", {"std", "population_std", "none"},
+                    choice_option("scale", {"std", "population_std", "unscaled"},
                                   "the deviation by n - 1, by n, or no division"),
                     real_option("epsilon", 1e-6, 1e-9, 0.01, "added to the deviation"),
                     choice_option("singleton", {"zero", "reward"},
@@ -64,7 +64,7 @@ struct GroupAdvantage {
 
   /// As if all were one group, the widest.
   static std::optional<std::pair<double, double>> range(const Case& c) {
-    if (c.spec.choice("scale") == "none" || c.spec.choice("singleton") == "reward") {
+    if (c.spec.choice("scale") == "unscaled" || c.spec.choice("singleton") == "reward") {
       return std::nullopt;
     }
     const std::int64_t sequences = c.shape[Axis::sequences];
@@ -98,26 +98,29 @@ struct GroupAdvantage {
     const auto count = static_cast<std::int64_t>(members.size());
     if (count == 1) {
       if (in.spec().choice("singleton") == "zero") return S(0);
-      return scale == "none" ? reward(s) : reward(s) / (constant<S>(1.0L) + guard);
+      return scale == "unscaled" ? reward(s) : reward(s) / (constant<S>(1.0L) + guard);
     }
     const Moments<S> all = moments<S>(count, in.sequences(), scale == "std", [&](std::int64_t i) {
       return reward(members[static_cast<std::size_t>(i)]);
     });
     const S distance = in.spec().choice("baseline") == "mean"
                            ? reward(s) - all.mean
-                           : reward(s) - mean_of_others(in, reward, members, s);
-    if (scale == "none") return distance;
+                           : beyond_others(in, reward, members, s, all.mean);
+    if (scale == "unscaled") return distance;
     return over_at_least(distance, root_of_squares(all.variance) + guard, guard);
   }
 
+  /// The reward less the mean of the others, or n / (n - 1) times it less as many times the mean.
   template <class S>
-  static S mean_of_others(const Inputs<S>& in, const FieldReader<S>& reward,
-                          const std::vector<std::int64_t>& members, std::int64_t s) {
+  static S beyond_others(const Inputs<S>& in, const FieldReader<S>& reward,
+                         const std::vector<std::int64_t>& members, std::int64_t s, const S& mean) {
     Sum<S> others(in.sequences());
     for (const std::int64_t other : members) {
       if (other != s) others.add(reward(other));
     }
-    return others.value() / constant<S>(static_cast<Real>(members.size() - 1));
+    const S count = constant<S>(static_cast<Real>(members.size())),
+            rest = constant<S>(static_cast<Real>(members.size() - 1)), times = count / rest;
+    return wider(reward(s) - others.value() / rest, reward(s) * times - mean * times);
   }
 };
 

@@ -23,9 +23,9 @@ TEST(WorkedGroupAdvantage, IsRelativeToTheOtherMembersWhereverTheyStand) {
   groups()
       .with("scale", "population_std")
       .gives("advantage", {-1.0 / 1.01, -2.0 / 2.01, 1.0 / 1.01, 2.0 / 2.01, 0.0});
-  groups().with("scale", "none").gives("advantage", {-1.0, -2.0, 1.0, 2.0, 0.0});
+  groups().with("scale", "unscaled").gives("advantage", {-1.0, -2.0, 1.0, 2.0, 0.0});
   groups()
-      .with("scale", "none")
+      .with("scale", "unscaled")
       .with("baseline", "leave_one_out")
       .gives("advantage", {-2.0, -4.0, 2.0, 4.0, 0.0});
 }
@@ -33,7 +33,7 @@ TEST(WorkedGroupAdvantage, IsRelativeToTheOtherMembersWhereverTheyStand) {
 TEST(WorkedGroupAdvantage, OfAnOnlyMemberIsZeroOrItsReward) {
   groups()
       .with("singleton", "reward")
-      .with("scale", "none")
+      .with("scale", "unscaled")
       .gives("advantage", {-1.0, -2.0, 1.0, 2.0, 7.0});
   Worked("group_advantage", {{Axis::sequences, 1}})
       .with("epsilon", 0.01)

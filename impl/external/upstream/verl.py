@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import torch
 from release import Release, told
 from torch import Tensor
 
@@ -73,3 +74,25 @@ def entropy(logits: Tensor, mask: Tensor, coefficient: float, reduction: str, to
     value = functional.entropy_from_logits(logits)
     step = counts(losses.agg_loss, total_tokens, total_rows, world)
     return -coefficient * losses.agg_loss(value, mask.long(), MODES[reduction], **step)
+
+
+def gae(reward: Tensor, value: Tensor, mask: Tensor, gamma: float, lambda_: float) -> tuple[Tensor, Tensor]:
+    counts = mask.long()
+    advantage, returns = losses.compute_gae_advantage_return(reward, value, counts, gamma, lambda_)
+    return advantage * counts, returns * counts  # its losses select by the mask
+
+
+def whiten(advantage: Tensor, mask: Tensor, shift_mean: bool) -> Tensor:
+    counts = mask.long()
+    return functional.masked_whiten(advantage, counts, bool(shift_mean)) * counts
+
+
+def group_advantage(reward: Tensor, group: Tensor, scale: str, epsilon: float) -> Tensor:
+    one = reward.unsqueeze(-1)
+    estimate = losses.compute_grpo_outcome_advantage
+    return estimate(one, torch.ones_like(one), group.numpy(), epsilon, scale == "std")[0].squeeze(-1)
+
+
+def leave_one_out(reward: Tensor, group: Tensor) -> Tensor:
+    one = reward.unsqueeze(-1)
+    return losses.compute_rloo_outcome_advantage(one, torch.ones_like(one), group.numpy())[0].squeeze(-1)
