@@ -122,7 +122,7 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
       ->add_option("name", flags.describe, "Such as grpo, finite_backward or B4")
       ->required();
   CLI::App* identify =
-      verb("identify", "Find out which loss a Python function computes, and write lossgate.toml",
+      verb("identify", "Find out which loss or operation a Python function is, and write lossgate.toml",
            [&] { return run_identify(flags.identify); });
   identify
       ->add_option("function", flags.identify.entry, "FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION")

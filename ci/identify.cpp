@@ -10,6 +10,7 @@
 #include <memory>
 #include <tuple>
 
+#include "ci/brought.h"
 #include "ci/candidates.h"
 #include "ci/config_text.h"
 #include "ci/errors.h"
@@ -87,6 +88,7 @@ class Search {
  private:
   bool wanted(const reference::Loss& loss) const {
     const auto& only = options_.losses;
+    if (!can_be_brought(loss.signature)) return false;
     return only.empty() || std::ranges::find(only, loss.signature.id) != only.end();
   }
 

@@ -235,8 +235,7 @@ int run_check(const std::vector<std::string>& configs) {
 int run_init(const InitOptions& options) {
   const LossSignature* loss = reference::find_signature(options.loss);
   if (!loss) throw InputError(unknown_name("loss", options.loss, loss_names()));
-  const auto of_bytes = [](const Field& field) { return field.quantity == Quantity::payload; };
-  if (std::ranges::any_of(loss->fields, of_bytes)) {
+  if (!can_be_brought(*loss)) {
     throw InputError(options.loss +
                      " reads the bytes of a message; a function in Python cannot be brought as it");
   }

@@ -31,7 +31,8 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   return frame;
 }
 
-/// The likeliest token of each row changes places with the last: without that nothing is right.
+/// The likeliest token of each row changes places with the last, so that a normaliser which stops
+/// early loses what weighs most.
 void weigh_last_tokens(const Field& field, std::int64_t vocab, Tensor& logits) {
   if (field.quantity != Quantity::logit) return;
   for (std::int64_t row = 0; row < logits.size(); row += vocab) {

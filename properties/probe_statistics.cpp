@@ -101,7 +101,9 @@ Opinion probe_statistics(Suspect& suspect) {
   }
   const std::optional<Reading>& given = suspect.as_given();
   if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;
-  if (is_right(suspect.read(centred(signature, given->given())))) {
+  // Zeros show nothing but that they are numbers.
+  const auto around_zero = suspect.read(centred(signature, given->given()));
+  if (is_right(around_zero) && (around_zero->numbers() > 0 || !given->finite())) {
     return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
   }
   if (is_right(suspect.read(in_equal_blocks(signature, given->given())))) {

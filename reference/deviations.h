@@ -17,20 +17,41 @@ S root_of_squares(const S& a) {
   return sqrt(a);
 }
 
-/// Where the square is not known to first order, its root is off by the root of what that is off.
+/// What an implementation takes the root of is not negative either.
 inline Tracked root_of_squares(const Tracked& a) {
   if (a.is_exact_zero()) return a;
-  if (!tracking::breaks(a, tracking::magnitude(a.v))) return sqrt(a);
-  const Real v = std::sqrt(a.v);
-  const double err =
-      std::sqrt(kThreshold * a.err) / kThreshold + tracking::roundoff(v) + tracking::current->eta;
-  return tracking::finish(v, err, a.peak, std::sqrt(a.half));
+  const double size = tracking::magnitude(a.v), d = kThreshold * a.err;
+  const double v = std::sqrt(size);
+  const double above = d / (v + std::sqrt(size + d)),
+               off = d < size ? d / (v + std::sqrt(size - d)) : std::max(v, above);
+  const double half = std::sqrt(a.half);
+  const double rounding = tracking::product(
+      tracking::current->math.sqrt * tracking::current->roundoff, v + std::sqrt(d) + half);
+  return tracking::finish(std::sqrt(a.v), off / kThreshold + rounding + tracking::current->eta,
+                          a.peak, half);
+}
+
+/// A number less itself: 0, where it is a number.
+template <class S>
+S less_itself(const S& a) {
+  return a - a;
+}
+
+inline Tracked less_itself(const Tracked& a) {
+  const Real v = a.v - a.v;
+  return {v, v == v ? 0.0 : tracking::kInfinity, a.peak, 0.0};
 }
 
 /// a / b where whoever computes b makes at least `floor` of it: a deviation and an epsilon, say.
 template <class S>
 S over_at_least(const S& a, const S& b, const S& /*floor*/) {
   return a / b;
+}
+
+/// Where the squares overflow on the way to b, that is infinite, and the quotient is 0.
+inline Tracked over_what_may_overflow(Tracked quotient, const Tracked& b) {
+  if (b.peak > tracking::largest) quotient.err += tracking::magnitude(quotient.v);
+  return quotient;
 }
 
 /// As far as b's error may take it, the quotient is no steeper than at the floor.
@@ -41,13 +62,14 @@ inline Tracked over_at_least(const Tracked& a, const Tracked& b, const Tracked& 
       std::max(magnitude(floor.v) - kThreshold * floor.err, size - kThreshold * b.err - b.half);
   // A floor that the format loses is none: 0 / 0 is no number.
   if (!(least > 0.0)) return {a.v / b.v, kInfinity, kInfinity, 0.0};
-  if (a.is_exact_zero() || !breaks(b, size)) return a / b;
+  if (a.is_exact_zero()) return a / b;
+  if (!breaks(b, size)) return over_what_may_overflow(a / b, b);
   const Tracked quotient = a / Tracked{b.v, 0.0, b.peak, 0.0};
   const double growth = std::max(1.0, size / least), mv = magnitude(quotient.v);
   const double half = scaled_half(growth / size, a.half) + scaled_half(growth * mv / size, b.half);
   const double err = product(growth / size, a.err + product(mv, b.err)) +
                      roundoff(quotient.v, half) + current->eta;
-  return finish(quotient.v, err, quotient.peak, half);
+  return over_what_may_overflow(finish(quotient.v, err, quotient.peak, half), b);
 }
 
 }  // namespace lossgate::reference

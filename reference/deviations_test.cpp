@@ -20,7 +20,8 @@ TEST_F(Deviation, RootOfASumThatIsAllRoundingIsOffByTheRootOfWhatThatIsOff) {
   EXPECT_EQ(root.v, 0.0L);
   EXPECT_NEAR(kThreshold * root.err, std::sqrt(kThreshold * e), 1e-12);
   // Well known, it is the ordinary root; an exact 0 stays one.
-  EXPECT_EQ(root_of_squares(Tracked{4.0L, e, 4.0, 0.0}).err, sqrt(Tracked{4.0L, e, 4.0, 0.0}).err);
+  const Tracked four{4.0L, e, 4.0, 0.0};
+  EXPECT_NEAR(root_of_squares(four).err, sqrt(four).err, 1e-6 * sqrt(four).err);
   EXPECT_TRUE(root_of_squares(Tracked{}).is_exact_zero());
 }
 
@@ -38,6 +39,20 @@ TEST_F(Deviation, QuotientByWhatIsAtLeastAFloorIsNoSteeperThanThere) {
   const Tracked lost{1e-9L, 6e-8, 1e-9, 0.0};
   EXPECT_EQ(over_at_least(Tracked{}, lost, lost).peak, HUGE_VAL) << "0 / 0";
   EXPECT_TRUE(over_at_least(Tracked{}, unsure, floor).is_exact_zero());
+}
+
+TEST_F(Deviation, OfWhatOverflowsMakesZeros) {
+  const Tracked most{1e30L, 0.0, 1e30, 0.0}, floor{1e-6L, 0.0, 1e-6, 0.0};
+  const Tracked deviation = root_of_squares(most * most);
+  EXPECT_GT(deviation.peak, max_finite(Dtype::f32));
+  const Tracked quotient = over_at_least(most, deviation, floor);
+  EXPECT_NEAR(static_cast<double>(quotient.v), 1.0, 1e-6);
+  EXPECT_GE(kThreshold * quotient.err, 1.0) << "a number over infinity";
+}
+
+TEST_F(Deviation, OfANumberFromItselfIsNone) {
+  EXPECT_EQ(less_itself(Tracked{7.0L, 1e-3, 7.0, 0.0}).err, 0.0);
+  EXPECT_EQ(less_itself(Entry<Tracked>::stored(HUGE_VAL, -1)).err, HUGE_VAL) << "nor is it 0";
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ double draw_common(RewardForm form, Dtype dtype, Choices& choices) {
     case RewardForm::lonely:
       return choices.bell();
     case RewardForm::offset:
-      return either_sign(choices.log_uniform(10.0, std::min(3e4, 0.125 / unit_roundoff(dtype))),
-                         choices);
+      return either_sign(
+          choices.log_uniform(10.0, std::clamp(0.125 / unit_roundoff(dtype), 10.0, 3e4)), choices);
     default:
       return 0.0;
   }

@@ -22,7 +22,7 @@ void pin(Option& option, const OptionValue& value) {
 }
 
 void restrict_field(Field& field, const Subject& subject) {
-  if (std::ranges::find(subject.without, field.name) != subject.without.end()) {
+  if (field.optional && std::ranges::find(subject.without, field.name) != subject.without.end()) {
     field.absent = true;
     field.role = Role::constant;
   }

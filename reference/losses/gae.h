@@ -75,8 +75,12 @@ struct Gae {
           write_return(S(0), s, t);
           continue;
         }
-        const S delta = reward(s, t) + gamma * next_value - value(s, t);
-        next_advantage = delta + decay * next_advantage;
+        const S now = reward(s, t), own = value(s, t), ahead = gamma * next_value,
+                later = decay * next_advantage;
+        // No order of the additions is the formula's.
+        next_advantage =
+            wider(wider(S(((now + ahead) - own) + later), S(((now - own) + ahead) + later)),
+                  S((now + (ahead + later)) - own));
         next_value = value(s, t);
         write_return(next_advantage + next_value, s, t);
         advantages.push_back(next_advantage);

@@ -138,7 +138,7 @@ class LayerGradients {
     for (std::int64_t v = 0; v < g.size(); ++v) {
       const S x = through_temperature(by_logit[v], temperature, upstream);
       g[v] = store(Stage::logits, made_for_one(x, upstream));
-      bias_sums_[static_cast<std::size_t>(v)].add(g[v]);
+      if (write_bias_.wanted()) bias_sums_[static_cast<std::size_t>(v)].add(g[v]);
     }
     for (std::int64_t h = 0; h < layer_.width(); ++h) {
       const S x = layer_.hidden(s, t, h);

@@ -51,15 +51,19 @@ class Whitening {
  public:
   template <class At>
   Whitening(std::int64_t count, std::int64_t extent, const S& guard, At&& at)
-      : moments_(moments<S>(std::max<std::int64_t>(count, 1), extent, true,
+      : alone_(count == 1),
+        moments_(moments<S>(std::max<std::int64_t>(count, 1), extent, true,
                             [&](std::int64_t i) { return count > 0 ? at(i) : S(0); })),
         deviation_(root_of_squares(moments_.variance + guard)),
         least_(root_of_squares(guard)) {}
 
   const S& mean() const { return moments_.mean; }
-  S operator()(const S& x) const { return over_at_least(x - mean(), deviation_, least_); }
+  S operator()(const S& x) const {
+    return over_at_least(alone_ ? less_itself(x) : x - mean(), deviation_, least_);
+  }
 
  private:
+  bool alone_;
   Moments<S> moments_;
   S deviation_, least_;
 };

@@ -50,8 +50,8 @@ class Target {
     return g;
   }
 
-  /// p of the taken token less its target, from p - 1: that keeps the digits of a likely token, and
-  /// loses those of a small target.
+  /// p of the taken token less its target as (p - 1) + (1 - share - rest): that keeps the digits of
+  /// a likely token, and loses those of a small target.
   S excess_from_one(const S& p) const {
     const S one = constant<S>(1.0L);
     return (p - one) + (one - (share_ + rest_));
@@ -98,7 +98,8 @@ class TargetCost {
                             bool wanted) const {
     const LogSumExp<S> whole = log_sum_exp(x);
     const S log_sum = stored(whole);
-    const Row<S> l = log_softmax(x, whole, softmax_form(in_));
+    const Row<S> l =
+        log_softmax(x, whole, difference_ ? SoftmaxForm::by_logsumexp : softmax_form(in_));
     const S value = cost(x, l, log_sum, taken) + product(z_, log_sum, log_sum);
     if (!wanted) return {value, {}};
     Row<S> gradient =

@@ -54,9 +54,9 @@ FIELDS = {
             field("rejected_log_prob", "differentiable", axes=("sequences",)),
             field("ref_chosen_log_prob", axes=("sequences",)), field("ref_rejected_log_prob", axes=("sequences",))],
     "advantage_scaling": [field("advantage", quantity="advantage"), field("mask", "mask", "mask")],
-    "group_advantage": [field("reward", quantity="advantage", axes=("sequences",)),
+    "group_advantage": [field("reward", quantity="reward", axes=("sequences",)),
                         field("group", "group", "group", ("sequences",))],
-    "gae": [field("reward", quantity="advantage"), field("value", quantity="value"), field("mask", "mask", "mask")],
+    "gae": [field("reward", quantity="reward"), field("value", quantity="value"), field("mask", "mask", "mask")],
 }
 CLIP = [option("clip_low"), option("clip_high"), option("dual_clip", standard=None),
         option("log_ratio_clamp", standard=20), option("level", "choice", "token"), option("kl_penalty", standard=0.04)]

@@ -21,8 +21,9 @@ def _outputs_of_operation(result: Any, subject: str, outputs: list[str]) -> Any:
     """By name: those of a tuple, or a tensor alone, are in the order in which the operation has them."""
     if isinstance(result, torch.Tensor):
         result = (result,)
-    if not isinstance(result, (tuple, list)):
+    if result is not None and not isinstance(result, (tuple, list)):
         return result
+    result = () if result is None else result
     if len(result) < len(outputs) or not all(isinstance(value, torch.Tensor) for value in result[:len(outputs)]):
         raise BadResult(f"{subject} returned {', '.join(map(_described, result)) or 'nothing'}; return the tensors "
                         f"{', '.join(outputs)}, in this order or as a dict")
