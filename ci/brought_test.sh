@@ -246,6 +246,32 @@ length() {
   gate 0 'green: 0 red findings' --cases 100
 }
 
+# FUNCTION LOSS OPTIONS: a lossgate.toml for another loss.
+bring_as() {
+  bring "$1"
+  sed -i "s/^loss = .*/loss = \"$2\"/; s/^options.*/options = { $3 }/" lossgate.toml
+}
+
+# A field that callers may have none of is asked of those that take it, and only of those.
+optional_field() {
+  local options='label_smoothing = 0, z_loss = 0'
+  bring_as layer_without_bias linear_cross_entropy "$options"
+  gate 0 'green: 0 red findings'
+  expect 0 'bias does not reach it: taken as 0' check
+  bring_as of_layer linear_cross_entropy "$options"
+  gate 0 'green: 0 red findings'
+  bring_as layer_that_forgets_its_bias linear_cross_entropy "$options"
+  gate 1 'reference_agreement VIOLATED'
+}
+
+operations() {
+  bring_as group_advantages group_advantage 'baseline = "mean", scale = "std", epsilon = 1e-6, singleton = "zero"'
+  sed -i '/^reductions/d' lossgate.toml
+  gate 0 'green: 0 red findings'
+  sed -i 's/scale = "std"/scale = "population_std"/' lossgate.toml
+  gate 1 'reference_agreement VIOLATED'
+}
+
 mistakes() {
   bring nothing
   gate 2 'losses.py'

@@ -22,7 +22,7 @@ std::string encode(const PlanOptions& options) {
     Json greetings = Json::object();
     for (const auto& [name, greeting] : file.greetings) {
       greetings[name] = {greeting.source.file, greeting.source.line, greeting.options,
-                         greeting.reduction};
+                         greeting.reduction, greeting.arguments};
     }
     subjects.push_back({file.text, file.name, file.folder, std::move(greetings)});
   }
@@ -56,6 +56,7 @@ PlanOptions decode_plan(std::string_view line) {
         said.at(1).get_to(greeting.source.line);
         said.at(2).get_to(greeting.options);
         said.at(3).get_to(greeting.reduction);
+        said.at(4).get_to(greeting.arguments);
       }
     }
     json.at("hardening").get_to(options.filters.hardening);

@@ -31,15 +31,14 @@ inline Tracked root_of_squares(const Tracked& a) {
                           a.peak, half);
 }
 
-/// A number less itself: 0, where it is a number.
+/// A number less itself: 0, whether anyone looks at it or not, so that NaN may be as right.
 template <class S>
 S less_itself(const S& a) {
   return a - a;
 }
 
 inline Tracked less_itself(const Tracked& a) {
-  const Real v = a.v - a.v;
-  return {v, v == v ? 0.0 : tracking::kInfinity, a.peak, 0.0};
+  return tracking::zero_times(!std::isfinite(a.v) || a.peak > tracking::largest);
 }
 
 /// a / b where whoever computes b makes at least `floor` of it: a deviation and an epsilon, say.

@@ -51,8 +51,10 @@ TEST_F(Deviation, OfWhatOverflowsMakesZeros) {
 }
 
 TEST_F(Deviation, OfANumberFromItselfIsNone) {
-  EXPECT_EQ(less_itself(Tracked{7.0L, 1e-3, 7.0, 0.0}).err, 0.0);
-  EXPECT_EQ(less_itself(Entry<Tracked>::stored(HUGE_VAL, -1)).err, HUGE_VAL) << "nor is it 0";
+  EXPECT_TRUE(less_itself(Tracked{7.0L, 1e-3, 7.0, 0.0}).is_exact_zero());
+  const Tracked of_infinity = less_itself(Entry<Tracked>::stored(HUGE_VAL, -1));
+  EXPECT_EQ(of_infinity.v, 0.0L);
+  EXPECT_EQ(of_infinity.peak, HUGE_VAL) << "or no number";
 }
 
 }  // namespace

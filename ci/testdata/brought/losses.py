@@ -239,3 +239,27 @@ def refuses_what_is_long(log_probs, old_log_probs, advantages, mask, clip_low=0.
     if is_long(mask):
         raise ValueError("at most 8192 tokens")
     return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high)
+
+
+def of_layer(hidden, weight, label, bias=0.0, total_tokens=1):
+    valid = label != -100
+    logits = hidden[valid] @ weight.T + bias
+    taken = logits.log_softmax(-1).gather(-1, label[valid].long().unsqueeze(-1))
+    return -taken.sum() / max(total_tokens, 1)
+
+
+def layer_without_bias(hidden, weight, label, total_tokens):
+    return of_layer(hidden, weight, label, 0.0, total_tokens)
+
+
+def layer_that_forgets_its_bias(hidden, weight, label, bias, total_tokens):
+    return of_layer(hidden, weight, label, 0.0 * bias, total_tokens)
+
+
+def group_advantages(rewards, prompt_ids):
+    together = prompt_ids[:, None] == prompt_ids[None, :]
+    count = together.sum(-1)
+    mean = torch.where(together, rewards, 0.0).sum(-1) / count
+    squares = torch.where(together, (rewards - mean[:, None]).square(), 0.0).sum(-1)
+    scaled = (rewards - mean) / ((squares / (count - 1).clamp(min=1)).sqrt() + 1e-6)
+    return torch.where(count == 1, 0.0, scaled)

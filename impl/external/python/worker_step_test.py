@@ -145,7 +145,8 @@ class Results(unittest.TestCase):
         def rewards(reward, value, mask):
             return reward * mask, (reward + value) * mask
         tensors = {"reward": batch()["advantage"], "value": batch()["log_prob"], "mask": batch()["mask"]}
-        for form in (tuple, list, lambda pair: {"return": pair[1], "advantage": pair[0]}):
+        for form in (tuple, list, lambda pair: {"return": pair[1], "advantage": pair[0]},
+                     lambda pair: {"returns": pair[1], "advantages": pair[0]}):
             metadata, reply = stepped(lambda reward, value, mask: form(rewards(reward, value, mask)), tensors, "gae")
             self.assertEqual((metadata["op"], list(reply)), ("result", ["advantage", "return"]))
             self.assertEqual(reply["advantage"].tolist(), rewards(**tensors)[0].tolist())
@@ -153,6 +154,8 @@ class Results(unittest.TestCase):
         for alone in (lambda reward, value, mask: reward, lambda reward, value, mask: (reward, 1.0)):
             metadata, _ = stepped(alone, tensors, "gae")
             self.assertIn("return the tensors advantage, return, in this order or as a dict", str(metadata))
+        metadata, _ = stepped(lambda reward, value, mask: {"advantage": reward, "score": value}, tensors, "gae")
+        self.assertIn("without 'return' (keys: advantage, score)", str(metadata))
 
     def test_mutations(self) -> None:
         def in_place(log_prob, old_log_prob, advantage, mask):

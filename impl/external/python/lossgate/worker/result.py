@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lossgate.worker.aliases import ALIASES, plain_name
 from lossgate.worker.frames import DTYPE_NAMES
 from lossgate.worker.pytorch import torch
 from lossgate.worker.trouble import BadResult
@@ -17,10 +18,25 @@ def _described(value: Any) -> str:
     return f"a {kind.__name__}" if kind.__module__ == "builtins" else f"a {kind.__module__}.{kind.__name__}"
 
 
+def _by_our_names(result: dict, subject: str, outputs: list[str]) -> dict:
+    """Keys may be the names that trainers give, as parameters may."""
+    found = {}
+    for name in outputs:
+        known = {plain_name(name)} | ALIASES.get(name, set())
+        key = next((key for key in result if isinstance(key, str) and plain_name(key) in known), None)
+        if key is None:
+            raise BadResult(f"{subject} returned a dict without {name!r} (keys: {', '.join(map(str, list(result)[:8]))}); "
+                            f"return {', '.join(outputs)}")
+        found[name] = result[key]
+    return found
+
+
 def _outputs_of_operation(result: Any, subject: str, outputs: list[str]) -> Any:
     """By name: those of a tuple, or a tensor alone, are in the order in which the operation has them."""
     if isinstance(result, torch.Tensor):
         result = (result,)
+    if isinstance(result, dict):
+        return _by_our_names(result, subject, outputs)
     if result is not None and not isinstance(result, (tuple, list)):
         return result
     result = () if result is None else result
