@@ -48,12 +48,13 @@ Feature verdict(std::string_view property, properties::Verdict verdict) {
   return feature(Dtype::f32, Facet::verdict, index_of(property), static_cast<std::size_t>(verdict));
 }
 
-/// But for what can be asked of autograd alone.
+/// But for what can be asked of autograd alone, and for how near each comes to its bounds.
 std::set<Feature> shown_by_all(const Case& c, std::string_view implementation) {
   std::set<Feature> features = shown(c, implementation);
-  for (const Facet facet : {Facet::verdict, Facet::ratio}) {
-    for (std::size_t value = 0; value < 64; ++value) {
-      features.erase(feature(Dtype::f32, facet, index_of("grad_mode_invariance"), value));
+  for (std::size_t value = 0; value < 64; ++value) {
+    features.erase(feature(Dtype::f32, Facet::verdict, index_of("grad_mode_invariance"), value));
+    for (std::size_t property = 0; property < properties::catalog().size(); ++property) {
+      features.erase(feature(Dtype::f32, Facet::ratio, property, value));
     }
   }
   return features;
