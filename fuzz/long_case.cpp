@@ -13,11 +13,13 @@
 namespace lossgate::fuzz {
 namespace {
 
-/// Options, shape, dtypes and a mask, over zeros.
+/// A reduction, the options at their defaults, shape, dtypes and a mask, over zeros.
 Case draw_frame(const LossSignature& signature, const Length& length, Choices& choices) {
   Case frame;
   choices.enter("options");
-  frame.spec = draw_spec(signature, Temper::plain, choices);
+  // With another share of the target, say, nothing may hang on the label.
+  frame.spec = standard_spec(signature);
+  frame.spec.reduction = draw_spec(signature, Temper::plain, choices).reduction;
   choices.enter("shape");
   frame.shape = draw_long_shape(signature, length.axis, choices);
   for (const Field& field : signature.fields) {
@@ -42,7 +44,7 @@ void weigh_last_tokens(const Field& field, std::int64_t vocab, Tensor& logits) {
     }
     const double likeliest = logits.at(largest);
     logits.set(largest, logits.at(row + vocab - 1));
-    logits.set(row + vocab - 1, likeliest);
+    logits.set(row + vocab - 1, likeliest + 1.0);  // all of them may be equal
   }
 }
 
