@@ -23,8 +23,7 @@ namespace lossgate::reference {
 ///   one less for a divisor, of one token 0.
 /// Shapes: all [sequences, tokens]. Units: of the reward, whitened none. Gradient: none. Masked
 ///   positions get 0.
-/// Error: masked positions (padding, tool output) are no transitions: a value or a reward that
-/// stands
+/// Error: masked positions (padding, tool output) are no transitions: a value or a reward standing
 ///   there must not be discounted into earlier tokens, nor counted by the whitening, nor made other
 ///   than 0 by it.
 /// Source: Schulman et al. 2016 (arXiv:1506.02438); verl `compute_gae_advantage_return`;

@@ -13,21 +13,17 @@
 
 namespace lossgate::reference {
 
-/// Advantages of answers to one prompt, relative to each other (an operation: tensors in, tensors
-/// out).
+/// Advantages of the answers to one prompt, relative to each other (an operation).
 ///
-/// Formula: advantage[s] = (reward[s] - b[s]) / (sigma + epsilon), over the n members of s's group:
-/// b
-///   their mean, or that of the others (leave-one-out); sigma their standard deviation with n - 1
-///   or n for a divisor, or `unscaled`: divided by nothing. The only member of a group gets 0, or
-///   its reward over 1 + epsilon.
+/// Formula: advantage[s] = (reward[s] - b[s]) / (sigma + epsilon), over the n members of s's group;
+///   b is their mean, or that of the others (leave-one-out); sigma their standard deviation with
+///   n - 1 or n for a divisor, or `unscaled`: divided by nothing. The only member of a group gets
+///   0, or its reward over 1 + epsilon.
 /// Shapes: all [sequences]. Units: of the reward, or none. Gradient: none.
-/// Error: a deviation with n - 1 is 0/0 for one member; E[r^2] - E[r]^2 of equal rewards is
-/// negative;
-///   groups need not lie side by side, nor be complete.
-/// Source: DeepSeekMath (arXiv:2402.03300); verl `compute_grpo_outcome_advantage` and
-///   `compute_rloo_outcome_advantage`; TRL `GRPOTrainer`, `RLOOTrainer`; arXiv:2503.20783 (no
-///   scale).
+/// Error: a deviation with n - 1 is 0/0 for one member; E[r^2] - E[r]^2 of equal rewards goes
+///   negative; groups need not lie side by side, nor be complete.
+/// Source: DeepSeekMath (arXiv:2402.03300); arXiv:2503.20783 (no scale); TRL `GRPOTrainer` and
+///   `RLOOTrainer`; verl `compute_grpo_outcome_advantage` and `compute_rloo_outcome_advantage`.
 struct GroupAdvantage {
   static LossSignature signature() {
     return {

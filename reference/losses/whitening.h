@@ -17,9 +17,9 @@ namespace lossgate::reference {
 /// Formula: whitened[s,t] = (advantage[s,t] - mean) / sqrt(variance + epsilon), both over all valid
 ///   tokens, the variance with one less for a divisor, of one token 0; without `shift_mean` the
 ///   mean is added again.
-/// Shapes: all [sequences, tokens]. Units: none, or, with the mean, its own. Gradient: none. Masked
-/// positions get 0. Error: what is masked must not be counted; of one token the divisor is 0 before
-/// an epsilon helps;
+/// Shapes: all [sequences, tokens]. Units: none, or, with the mean, its own. Gradient: none.
+///   Masked positions get 0.
+/// Error: what is masked must not be counted; of one token the divisor is 0 before any epsilon;
 ///   E[a^2] - E[a]^2 of equal advantages is negative; -mean / deviation left at masked positions.
 /// Source: TRL and verl `masked_whiten`; alibaba/ROLL#475; slime `distributed_masked_whiten`.
 struct WhitenedAdvantage {
