@@ -74,36 +74,45 @@ struct GroupAdvantage {
 
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
-    const auto reward = in.field("reward"), group = in.field("group");
-    const auto write = out.writer("advantage");
+    const auto group = in.field("group");
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       std::vector<std::int64_t> members;
       for (std::int64_t other = 0; other < in.sequences(); ++other) {
         if (group.integer(other) == group.integer(s)) members.push_back(other);
       }
-      write(advantage(in, reward, members, s), s);
+      // A group is written whole, with its first member.
+      if (members.front() == s) write_group(in, out, members);
     }
   }
 
  private:
   template <class S>
-  static S advantage(const Inputs<S>& in, const FieldReader<S>& reward,
-                     const std::vector<std::int64_t>& members, std::int64_t s) {
+  static void write_group(const Inputs<S>& in, const Outputs<S>& out,
+                          const std::vector<std::int64_t>& members) {
+    const auto reward = in.field("reward");
+    const auto write = out.writer("advantage");
     const std::string scale = in.spec().choice("scale");
     const S guard = in.option("epsilon");
     const auto count = static_cast<std::int64_t>(members.size());
-    if (count == 1) {
-      if (in.spec().choice("singleton") == "zero") return S(0);
-      return scale == "unscaled" ? reward(s) : reward(s) / (constant<S>(1.0L) + guard);
-    }
+    if (count == 1) return write(of_one(in, reward(members.front())), members.front());
     const Moments<S> all = moments<S>(count, in.sequences(), scale == "std", [&](std::int64_t i) {
       return reward(members[static_cast<std::size_t>(i)]);
     });
-    const S distance = in.spec().choice("baseline") == "mean"
-                           ? reward(s) - all.mean
-                           : beyond_others(in, reward, members, s, all.mean);
-    if (scale == "unscaled") return distance;
-    return over_at_least(distance, root_of_squares(all.variance) + guard, guard);
+    const S deviation = root_of_squares(all.variance) + guard;
+    for (const std::int64_t s : members) {
+      const S distance = in.spec().choice("baseline") == "mean"
+                             ? reward(s) - all.mean
+                             : beyond_others(in, reward, members, s, all.mean);
+      write(scale == "unscaled" ? distance : over_at_least(distance, deviation, guard), s);
+    }
+  }
+
+  /// The advantage of a group's only member.
+  template <class S>
+  static S of_one(const Inputs<S>& in, const S& reward) {
+    if (in.spec().choice("singleton") == "zero") return S(0);
+    if (in.spec().choice("scale") == "unscaled") return reward;
+    return reward / (constant<S>(1.0L) + in.option("epsilon"));
   }
 
   /// The reward less the mean of the others, or n / (n - 1) times it less as many times the mean.
