@@ -80,11 +80,12 @@ struct Gae {
         next_advantage =
             wider(wider(S(((now + ahead) - own) + later), S(((now - own) + ahead) + later)),
                   S((now + (ahead + later)) - own));
-        next_value = value(s, t);
+        next_value = own;
         write_return(next_advantage + next_value, s, t);
         advantages.push_back(next_advantage);
       }
     }
+    if (in.spec().number("whiten") != 0.0) whiten(in, advantages);
     write_advantages(in, out, advantages);
   }
 
@@ -98,25 +99,24 @@ struct Gae {
             .doc = std::move(doc)};
   }
 
+  template <class S>
+  static void whiten(const Inputs<S>& in, std::vector<S>& advantages) {
+    const Whitening<S> whitened(
+        static_cast<std::int64_t>(advantages.size()), in.sequences() * in.tokens(),
+        in.option("epsilon"),
+        [&](std::int64_t i) { return advantages[static_cast<std::size_t>(i)]; });
+    for (S& advantage : advantages) advantage = whitened(advantage);
+  }
+
   /// `advantages` of the valid tokens, each sequence's last one first.
   template <class S>
   static void write_advantages(const Inputs<S>& in, const Outputs<S>& out,
                                const std::vector<S>& advantages) {
     const auto write = out.writer("advantage");
-    const Whitening<S> whitened(
-        static_cast<std::int64_t>(advantages.size()), in.sequences() * in.tokens(),
-        in.option("epsilon"),
-        [&](std::int64_t i) { return advantages[static_cast<std::size_t>(i)]; });
-    const bool whitens = in.spec().number("whiten") != 0.0;
-    std::int64_t next = 0;
+    std::size_t next = 0;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = in.tokens() - 1; t >= 0; --t) {
-        if (!in.valid(s, t)) {
-          write(S(0), s, t);
-          continue;
-        }
-        const S& own = advantages[static_cast<std::size_t>(next++)];
-        write(whitens ? whitened(own) : own, s, t);
+        write(in.valid(s, t) ? advantages[next++] : S(0), s, t);
       }
     }
   }
