@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <utility>
-
 #include "reference/losses/options.h"
 #include "reference/losses/row_terms.h"
 #include "reference/losses/target_cost.h"
@@ -48,12 +46,11 @@ struct CrossEntropy {
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S one = constant<S>(1.0L);
     const TargetCost<S> cost(in);
-    evaluate_by_row(
-        in, out, "logits", [&](const S& weight, std::int64_t s, std::int64_t t, bool wanted) {
-          RowFunction<S> term =
-              cost(read_logits(logits, s, t, vocab, one), label.integer(s, t), weight, wanted);
-          return RowTerm<S>{term.value, weight * term.value, std::move(term.gradient)};
-        });
+    evaluate_by_row(in, out, "logits",
+                    [&](const S& weight, std::int64_t s, std::int64_t t, bool wanted) {
+                      const Row<S> x = read_logits(logits, s, t, vocab, one);
+                      return weighted_by(weight, cost(x, label.integer(s, t), weight, wanted));
+                    });
   }
 };
 

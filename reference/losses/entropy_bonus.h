@@ -65,8 +65,9 @@ struct EntropyBonus {
         widen(h, entropy_of_log_probs(l, true, scaled));
         charge_shift(x, h.gradient);
       }
-      return RowTerm<S>{-product(coefficient, h.value), -product(weight, coefficient, h.value),
-                        std::move(h.gradient)};
+      const S weighted = -product(weight, coefficient, h.value);
+      h.value = -product(coefficient, h.value);
+      return RowTerm<S>{std::move(h), weighted};
     });
   }
 };

@@ -74,7 +74,7 @@ struct Jsd {
                            q = softmax(read_logits(teacher, s, t, vocab, temperature), form);
           RowFunction<S> d = softmax_divergence(in, p, q, soft, upstream * weight, wanted);
           for (S& slope : d.gradient) slope = through_temperature(slope, temperature, upstream);
-          return RowTerm<S>{d.value, weight * d.value, std::move(d.gradient)};
+          return weighted_by(weight, std::move(d));
         });
   }
 };

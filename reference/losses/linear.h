@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "reference/losses/options.h"
-#include "reference/rows.h"
+#include "reference/losses/row_terms.h"
 
 namespace lossgate::reference {
 
@@ -180,34 +180,17 @@ class LayerGradients {
   std::vector<Sum<S>> weight_sums_, bias_sums_;
 };
 
-/// A loss whose term at a position depends on that position's hidden state alone: writes terms, 0
-/// where masked, and the layer's gradients, and adds the terms up. `term_at(logits, weight, s, t,
-/// wanted)` gives a term with its gradient by the logits and is asked at valid positions; `weight`
-/// is the factor of the term in the loss, and in that gradient, `wanted` whether anyone asks for
-/// the gradient, which may else be left empty.
+/// The terms of the rows of logits that the layer makes of hidden states:
+/// `term_at(logits, weight, s, t, wanted)`.
 template <class S, class TermAt>
 void evaluate_by_hidden(const Inputs<S>& in, const Outputs<S>& out, const OutputLayer<S>& layer,
                         TermAt&& term_at) {
-  const auto per_token = out.writer("per_token");
   LayerGradients<S> gradients(in, out, layer);
-  const bool wanted = gradients.wanted();
-  Sum<S> loss = in.batch_sum();
-  for (std::int64_t s = 0; s < in.sequences(); ++s) {
-    for (std::int64_t t = 0; t < in.tokens(); ++t) {
-      if (!in.valid(s, t)) {
-        per_token(S(0), s, t);
-        gradients.masked(s, t);
-        continue;
-      }
-      const S weight = in.token_weight(s);
-      const RowFunction<S> term = term_at(layer.logits(s, t), weight, s, t, wanted);
-      per_token(store(Stage::per_token, term.value), s, t);
-      loss.add(weight * term.value);
-      if (wanted) gradients.back(term.gradient, s, t);
-    }
-  }
+  evaluate_terms(in, out, gradients,
+                 [&](const S& weight, std::int64_t s, std::int64_t t, bool wanted) {
+                   return weighted_by(weight, term_at(layer.logits(s, t), weight, s, t, wanted));
+                 });
   gradients.write();
-  out.loss(loss);
 }
 
 }  // namespace lossgate::reference
