@@ -69,7 +69,7 @@ class Estimator {
     for (Index at = 0; at < advantage_.size(); ++at) {
       if (valid(at)) numbers.push_back(static_cast<F>(advantage_.at(at)));
     }
-    const EagerWhitening<F> whitened(numbers, batch_.part.spec.number("epsilon"));
+    const EagerWhitener<F> whitened(numbers, batch_.part.spec.number("epsilon"));
     for (Index at = 0; at < advantage_.size(); ++at) {
       if (!valid(at)) continue;
       advantage_.set(at, static_cast<double>(whitened(static_cast<F>(advantage_.at(at)))));

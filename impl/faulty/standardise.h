@@ -38,10 +38,10 @@ MeanAndVariance<F> mean_and_variance(const std::vector<F>& numbers, bool unbiase
 
 /// Mean 0 and deviation 1; of no numbers nothing is asked.
 template <class F>
-class EagerWhitening {
+class EagerWhitener {
  public:
-  EagerWhitening(const std::vector<F>& numbers, double epsilon,
-                 VarianceFault fault = VarianceFault::none) {
+  EagerWhitener(const std::vector<F>& numbers, double epsilon,
+                VarianceFault fault = VarianceFault::none) {
     if (numbers.empty()) return;
     const auto [mean, variance] = mean_and_variance(numbers, true, fault);
     mean_ = mean;

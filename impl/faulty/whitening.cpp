@@ -30,7 +30,7 @@ LossResult whiten(const MicroBatch& batch, const WhiteningOptions& options) {
     if (valid(at)) numbers.push_back(static_cast<F>(advantage.at(at)));
     if (!valid(at) && options.counts_masked) numbers.push_back(F(0));
   }
-  const EagerWhitening<F> whitened(numbers, spec.number("epsilon"), options.variance);
+  const EagerWhitener<F> whitened(numbers, spec.number("epsilon"), options.variance);
   Tensor result = Tensor::zeros(sizeof(F) == 8 ? Dtype::f64 : Dtype::f32, advantage.extents);
   for (Index at = 0; at < advantage.size(); ++at) {
     if (!valid(at) && !options.whitens_masked) continue;

@@ -39,6 +39,6 @@ struct LossList {
 using Catalog =
     LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, LogProb, CrossEntropy, Jsd,
              SparseJsd, LinearGrpo, LinearCrossEntropy, LinearJsd, AdvantageScaling, GroupAdvantage,
-             Gae, WhitenedAdvantage, PromptDedup, TeacherPayload>;
+             Gae, Whitening, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

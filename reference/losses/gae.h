@@ -101,7 +101,7 @@ struct Gae {
 
   template <class S>
   static void whiten(const Inputs<S>& in, std::vector<S>& advantages) {
-    const Whitening<S> whitened(
+    const Whitener<S> whitened(
         static_cast<std::int64_t>(advantages.size()), in.sequences() * in.tokens(),
         in.option("epsilon"),
         [&](std::int64_t i) { return advantages[static_cast<std::size_t>(i)]; });

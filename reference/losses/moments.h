@@ -47,10 +47,10 @@ inline std::optional<std::pair<double, double>> range_of_standardised(std::int64
 /// (x - mean) / sqrt(variance + guard) of each of `count` numbers, the variance with one less for
 /// a divisor.
 template <class S>
-class Whitening {
+class Whitener {
  public:
   template <class At>
-  Whitening(std::int64_t count, std::int64_t extent, const S& guard, At&& at)
+  Whitener(std::int64_t count, std::int64_t extent, const S& guard, At&& at)
       : alone_(count == 1),
         moments_(moments<S>(std::max<std::int64_t>(count, 1), extent, true,
                             [&](std::int64_t i) { return count > 0 ? at(i) : S(0); })),

@@ -22,7 +22,7 @@ namespace lossgate::reference {
 /// Error: what is masked must not be counted; of one token the divisor is 0 before any epsilon;
 ///   E[a^2] - E[a]^2 of equal advantages is negative; -mean / deviation left at masked positions.
 /// Source: TRL and verl `masked_whiten`; alibaba/ROLL#475; slime `distributed_masked_whiten`.
-struct WhitenedAdvantage {
+struct Whitening {
   static LossSignature signature() {
     return {
         .id = "whitening",
@@ -66,9 +66,9 @@ struct WhitenedAdvantage {
         if (in.valid(s, t)) valid.push_back(advantage(s, t));
       }
     }
-    const Whitening<S> whitened(static_cast<std::int64_t>(valid.size()),
-                                in.sequences() * in.tokens(), in.option("epsilon"),
-                                [&](std::int64_t i) { return valid[static_cast<std::size_t>(i)]; });
+    const Whitener<S> whitened(static_cast<std::int64_t>(valid.size()),
+                               in.sequences() * in.tokens(), in.option("epsilon"),
+                               [&](std::int64_t i) { return valid[static_cast<std::size_t>(i)]; });
     const bool shifts = in.spec().number("shift_mean") != 0.0;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
