@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,7 +18,8 @@ namespace lossgate::fuzz {
 /// gives the same draws on every platform. No draw ever retries, so bytes cannot make one hang.
 /// Every draw has a simplest answer, which is what zero bytes and exhausted bytes give: `integer`
 /// its first bound, `one_of` the first item, `weighted` the first item with a weight, `sometimes`
-/// false, `real` its first bound, `bell` 0. Callers list the simplest thing first.
+/// false, `either_sign` its size, `real` its first bound, `bell` 0. Callers list the simplest thing
+/// first.
 class Choices {
  public:
   /// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA
@@ -42,6 +42,9 @@ class Choices {
 
   /// True with the given probability.
   bool sometimes(double probability) { return share(2) >= 1.0 - probability; }
+
+  /// `size` or, as often, -size.
+  double either_sign(double size) { return sometimes(0.5) ? -size : size; }
 
   /// Uniform between `simplest` (included) and `other` (not included), in either order.
   double real(double simplest, double other) { return simplest + (other - simplest) * share(4); }

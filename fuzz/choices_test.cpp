@@ -43,6 +43,7 @@ TEST(Choices, ExhaustedBytesGiveTheSimplestAnswer) {
   EXPECT_EQ(choices.one_of(kItems), 5);
   EXPECT_EQ(choices.weighted(std::array{0, 2, 3}), 1u);
   EXPECT_FALSE(choices.sometimes(0.999));
+  EXPECT_EQ(choices.either_sign(3.0), 3.0);
   EXPECT_EQ(choices.real(-1.0, 4.0), -1.0);
   EXPECT_EQ(choices.real(0.0, -4.0), 0.0);
   EXPECT_EQ(choices.log_uniform(0.75, 8.0), 0.75);

@@ -63,7 +63,7 @@ double beyond_edge(const LossSignature& signature, const Field& field, const Cas
                                                            : log_ratio_edges(c.spec, dtype);
   const double edge = choices.one_of(edges.all());
   const double from = partner(signature, field, c, i, choices);
-  const double to = from + (choices.sometimes(0.5) ? -edge : edge);
+  const double to = from + choices.either_sign(edge);
   return step_ulps(dtype, to, static_cast<int>(choices.integer(-1, 1)));
 }
 

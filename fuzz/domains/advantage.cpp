@@ -15,8 +15,6 @@ constexpr Share<AdvantageForm> kForms[] = {
     {AdvantageForm::largest, {0, 0, 2}},
 };
 
-double either_sign(double size, Choices& choices) { return choices.sometimes(0.5) ? -size : size; }
-
 double draw_value(AdvantageForm form, Dtype dtype, Choices& choices) {
   switch (form) {
     case AdvantageForm::per_sequence:
@@ -25,21 +23,21 @@ double draw_value(AdvantageForm form, Dtype dtype, Choices& choices) {
     case AdvantageForm::equal:
       return choices.bell();
     case AdvantageForm::zeros:
-      return either_sign(0.0, choices);
+      return choices.either_sign(0.0);
     case AdvantageForm::units:
-      return either_sign(1.0, choices);
+      return choices.either_sign(1.0);
     case AdvantageForm::cancelling:
       return static_cast<double>(choices.integer(1, 4));
     case AdvantageForm::small:
-      return either_sign(choices.log_uniform(0x1p-20, 0x1p-7), choices);
+      return choices.either_sign(choices.log_uniform(0x1p-20, 0x1p-7));
     case AdvantageForm::subnormal:
-      return either_sign(min_subnormal(dtype) * static_cast<double>(choices.integer(1, 100)),
-                         choices);
+      return choices.either_sign(min_subnormal(dtype) *
+                                 static_cast<double>(choices.integer(1, 100)));
     case AdvantageForm::large:
-      return either_sign(choices.log_uniform(100.0, 3e4), choices);
+      return choices.either_sign(choices.log_uniform(100.0, 3e4));
     case AdvantageForm::largest:
-      return either_sign(choices.sometimes(0.5) ? max_finite(dtype) : max_finite(dtype) / 1024,
-                         choices);
+      return choices.either_sign(choices.sometimes(0.5) ? max_finite(dtype)
+                                                        : max_finite(dtype) / 1024);
   }
   return 0.0;
 }

@@ -39,7 +39,7 @@ double draw_level(HiddenForm form, Choices& choices) {
     case HiddenForm::peaked:
       return choices.real(5.0, 40.0);
     case HiddenForm::offset:
-      return choices.sometimes(0.5) ? -100.0 : 100.0;
+      return choices.either_sign(100.0);
     case HiddenForm::cancelling:
       return 64.0;
     case HiddenForm::large:

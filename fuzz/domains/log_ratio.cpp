@@ -31,7 +31,7 @@ double draw_base(Base base, Choices& choices) {
     case Base::spread:
       return choices.real(0.0, -12.0);
     case Base::certain:
-      return choices.sometimes(0.5) ? -0.0 : 0.0;
+      return choices.either_sign(0.0);
     case Base::deep:
       return -choices.log_uniform(0x1p3, 0x1p7);  // far from the log-prob that a model computes
   }
@@ -62,13 +62,11 @@ double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choic
       // exp in f32, at 88, and far beyond it.
       constexpr double kBorders[] = {0x1p-24, 0x1p3, 0x1p5, 0x1p13};
       const auto zone = choices.integer(0, 2);
-      const double size = choices.log_uniform(kBorders[zone], kBorders[zone + 1]);
-      return choices.sometimes(0.5) ? -size : size;
+      return choices.either_sign(choices.log_uniform(kBorders[zone], kBorders[zone + 1]));
     }
     case LogRatio::huge: {
       const double most = max_finite(dtype) / 4;
-      const double size = choices.log_uniform(most * 0x1p-12, most);
-      return choices.sometimes(0.5) ? -size : size;
+      return choices.either_sign(choices.log_uniform(most * 0x1p-12, most));
     }
   }
   return 0.0;

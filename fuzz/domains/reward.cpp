@@ -14,8 +14,6 @@ constexpr Share<RewardForm> kForms[] = {
     {RewardForm::largest, {0, 0, 2}},
 };
 
-double either_sign(double size, Choices& choices) { return choices.sometimes(0.5) ? -size : size; }
-
 /// What all entries of a run have in common. What lies apart by 1 keeps a few of its bits.
 double draw_common(RewardForm form, Dtype dtype, Choices& choices) {
   switch (form) {
@@ -23,8 +21,8 @@ double draw_common(RewardForm form, Dtype dtype, Choices& choices) {
     case RewardForm::lonely:
       return choices.bell();
     case RewardForm::offset:
-      return either_sign(
-          choices.log_uniform(10.0, std::clamp(0.125 / unit_roundoff(dtype), 10.0, 3e4)), choices);
+      return choices.either_sign(
+          choices.log_uniform(10.0, std::clamp(0.125 / unit_roundoff(dtype), 10.0, 3e4)));
     default:
       return 0.0;
   }
@@ -38,15 +36,15 @@ double draw_own(RewardForm form, Dtype dtype, Choices& choices) {
     case RewardForm::verdicts:
       return choices.sometimes(0.5) ? 1.0 : 0.0;
     case RewardForm::zeros:
-      return either_sign(0.0, choices);
+      return choices.either_sign(0.0);
     case RewardForm::subnormal:
-      return either_sign(min_subnormal(dtype) * static_cast<double>(choices.integer(1, 100)),
-                         choices);
+      return choices.either_sign(min_subnormal(dtype) *
+                                 static_cast<double>(choices.integer(1, 100)));
     case RewardForm::large:
-      return either_sign(choices.log_uniform(100.0, 3e4), choices);
+      return choices.either_sign(choices.log_uniform(100.0, 3e4));
     case RewardForm::largest:
-      return either_sign(choices.sometimes(0.5) ? max_finite(dtype) : max_finite(dtype) / 1024,
-                         choices);
+      return choices.either_sign(choices.sometimes(0.5) ? max_finite(dtype)
+                                                        : max_finite(dtype) / 1024);
     default:
       return 0.0;
   }

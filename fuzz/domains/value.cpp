@@ -23,18 +23,16 @@ constexpr Share<Base> kBases[] = {
     {Base::large, {0, 1, 1}},
 };
 
-double either_sign(double size, Choices& choices) { return choices.sometimes(0.5) ? -size : size; }
-
 double draw_base(Base base, Choices& choices) {
   switch (base) {
     case Base::unit:
       return choices.bell();
     case Base::zero:
-      return either_sign(0.0, choices);
+      return choices.either_sign(0.0);
     case Base::reward:
       return static_cast<double>(choices.integer(0, 20)) - 10.0;
     case Base::large:
-      return either_sign(choices.log_uniform(100.0, 3e4), choices);
+      return choices.either_sign(choices.log_uniform(100.0, 3e4));
   }
   return 0.0;
 }
@@ -49,12 +47,12 @@ double draw_gap(ValueGap gap, const EdgeList& edges, Dtype dtype, Choices& choic
       return choices.bell() * 0.25;
     case ValueGap::edge: {
       const double edge = choices.one_of(edges.all());
-      return either_sign(step_ulps(dtype, edge, static_cast<int>(choices.integer(-1, 1))), choices);
+      return choices.either_sign(step_ulps(dtype, edge, static_cast<int>(choices.integer(-1, 1))));
     }
     case ValueGap::far:
-      return either_sign(choices.log_uniform(0x1p-20, 0x1p13), choices);
+      return choices.either_sign(choices.log_uniform(0x1p-20, 0x1p13));
     case ValueGap::huge:
-      return either_sign(choices.log_uniform(most * 0x1p-12, most), choices);
+      return choices.either_sign(choices.log_uniform(most * 0x1p-12, most));
     case ValueGap::zero:
       break;
   }
@@ -90,7 +88,7 @@ void draw_values(Columns columns, const EdgeList& edges, Temper temper, Choices&
     const double stored = columns[0].tensor->at(i);
     for (std::size_t k = 1; k < columns.size(); ++k) {
       const ValueGap gap = spikes[k] == i ? ValueGap::edge : gaps[k];
-      const double value = gap == ValueGap::zero ? either_sign(0.0, choices)
+      const double value = gap == ValueGap::zero ? choices.either_sign(0.0)
                                                  : stored - draw_gap(gap, edges, dtype, choices);
       columns[k].tensor->set(i, std::clamp(value, -most, most));
     }
