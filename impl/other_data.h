@@ -19,8 +19,7 @@ auto on_other_data(const MicroBatch& batch, F&& forward) {
   std::iota(rows.rbegin(), rows.rend(), std::int64_t{0});
   Case part = take_part(batch.signature, batch.part, rows);
   const Positions positions = find_positions(batch.signature, part);
-  MicroBatch other{batch.signature, part,        positions,   batch.totals, batch.rank_totals,
-                   batch.rank,      batch.world, batch.index, batch.count};
+  MicroBatch other = batch.with(part, positions);
   return std::forward<F>(forward)(other);
 }
 

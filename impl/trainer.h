@@ -31,6 +31,11 @@ struct MicroBatch {
   int world = 1;
   int index = 0;  ///< of this micro-batch on its rank
   int count = 1;  ///< micro-batches on this rank
+
+  /// Other data in the same place of the step.
+  MicroBatch with(Case& other, const Positions& other_positions) const {
+    return {signature, other, other_positions, totals, rank_totals, rank, world, index, count};
+  }
 };
 
 /// Computes all outputs of one micro-batch. An output may have a wider format than the result will.

@@ -55,14 +55,11 @@ class EagerLinearCrossEntropy {
     }
     Case part = batch_.part;
     part.batch.fields.emplace_back("logits", std::move(logits));
-    Totals totals = batch_.totals;
+    MicroBatch inner = batch_.with(part, batch_.positions);
     if (is(Fault::chunk_means_added) && part.spec.reduction == Reduction::token_mean) {
       part.spec.reduction = Reduction::sequence_mean;
-      totals.sequences = 1;
+      inner.totals.sequences = 1;
     }
-    MicroBatch inner{batch_.signature,   part,        batch_.positions, totals,
-                     batch_.rank_totals, batch_.rank, batch_.world,     batch_.index,
-                     batch_.count};
     return eager_cross_entropy(inner, options_.cost);
   }
 

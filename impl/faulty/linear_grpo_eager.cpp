@@ -77,9 +77,7 @@ class EagerLinearGrpo {
     }
     Case part = batch_.part;
     part.batch.fields.emplace_back("log_prob", std::move(log_prob));
-    MicroBatch inner{batch_.signature,   part,        batch_.positions, batch_.totals,
-                     batch_.rank_totals, batch_.rank, batch_.world,     batch_.index,
-                     batch_.count};
+    MicroBatch inner = batch_.with(part, batch_.positions);
     return options_.objective_in_f16 ? eager_grpo_in_f16(inner, options_.objective)
                                      : eager_grpo(inner, options_.objective);
   }

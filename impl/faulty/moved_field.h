@@ -22,15 +22,7 @@ inline LossResult with_moved_field(const Step& step, const MicroBatch& batch,
     tensor.set(i, from >= 0 && from < tokens ? given.at(i - by) : filler);
   }
   const Positions positions = find_positions(batch.signature, part);
-  MicroBatch moved{.signature = batch.signature,
-                   .part = part,
-                   .positions = positions,
-                   .totals = batch.totals,
-                   .rank_totals = batch.rank_totals,
-                   .rank = batch.rank,
-                   .world = batch.world,
-                   .index = batch.index,
-                   .count = batch.count};
+  MicroBatch moved = batch.with(part, positions);
   return step(moved);
 }
 
