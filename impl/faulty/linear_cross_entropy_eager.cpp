@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 #include <vector>
 
 #include "impl/faulty/output_layer.h"
@@ -20,17 +19,11 @@ class EagerLinearCrossEntropy {
   EagerLinearCrossEntropy(MicroBatch& micro_batch, const EagerLinearCrossEntropyOptions& options)
       : batch_(micro_batch),
         options_(options),
-        rows_(micro_batch.part.shape[Axis::sequences]),
-        tokens_(micro_batch.part.shape[Axis::tokens]),
-        vocab_(micro_batch.part.shape[Axis::vocab]),
         layer_(micro_batch, is(Fault::weight_gradient_in_16_bits)) {}
 
   LossResult run() {
-    LossResult result = cost();
-    const Tensor by_logit = std::move(result.outputs.back().tensor);
-    result.outputs.pop_back();
-    layer_.take_back(slopes_of(by_logit), result);
-    return result;
+    return layer_.taken_back(cost(),
+                             [this](const Tensor& by_logit) { return slopes_of(by_logit); });
   }
 
  private:
@@ -47,11 +40,13 @@ class EagerLinearCrossEntropy {
 
   /// The eager cross-entropy on the logits, with its gradient by these as its last output.
   LossResult cost() const {
-    Tensor logits =
-        Tensor::zeros(sizeof(V) == 8 ? Dtype::f64 : Dtype::f32, {rows_, tokens_, vocab_});
+    const std::int64_t vocab = layer_.vocab();
+    Extents extents = batch_.part.batch.at("hidden").extents;
+    extents.back() = vocab;
+    Tensor logits = Tensor::zeros(layer_.wide(), extents);
     for (std::int64_t i = 0; i < logits.size(); ++i) {
-      const std::int64_t at = i / vocab_;
-      if (valid(at)) logits.set(i, static_cast<double>(logit(at, i % vocab_)));
+      const std::int64_t at = i / vocab;
+      if (valid(at)) logits.set(i, static_cast<double>(logit(at, i % vocab)));
     }
     Case part = batch_.part;
     part.batch.fields.emplace_back("logits", std::move(logits));
@@ -64,12 +59,12 @@ class EagerLinearCrossEntropy {
   }
 
   typename EagerLayer<V>::Slopes slopes_of(const Tensor& by_logit) const {
-    typename EagerLayer<V>::Slopes slopes(static_cast<std::size_t>(rows_ * tokens_));
-    for (std::int64_t at = 0; at < rows_ * tokens_; ++at) {
+    typename EagerLayer<V>::Slopes slopes(static_cast<std::size_t>(layer_.positions()));
+    for (std::int64_t at = 0; at < layer_.positions(); ++at) {
       if (!valid(at)) continue;
       const double least = is(Fault::gradient_filtered) ? std::ldexp(scale_of(at), -12) : 0.0;
-      for (std::int64_t v = 0; v < vocab_; ++v) {
-        const double g = by_logit.at(at * vocab_ + v);
+      for (std::int64_t v = 0; v < layer_.vocab(); ++v) {
+        const double g = by_logit.at(at * layer_.vocab() + v);
         slopes[static_cast<std::size_t>(at)].push_back(
             static_cast<V>(std::fabs(g) < least ? 0 : g));
       }
@@ -79,14 +74,14 @@ class EagerLinearCrossEntropy {
 
   /// Of a slope whose probability is 1.
   double scale_of(std::int64_t at) const {
-    const std::int64_t own = batch_.positions.row_tokens[static_cast<std::size_t>(at / tokens_)];
+    const std::int64_t row = at / batch_.part.shape[Axis::tokens];
+    const std::int64_t own = batch_.positions.row_tokens[static_cast<std::size_t>(row)];
     return std::fabs(batch_.part.upstream) *
            token_weight<double>(batch_.part.spec, batch_.totals, own);
   }
 
   MicroBatch& batch_;
   EagerLinearCrossEntropyOptions options_;
-  std::int64_t rows_, tokens_, vocab_;
   EagerLayer<V> layer_;
 };
 

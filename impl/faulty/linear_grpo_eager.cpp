@@ -21,21 +21,14 @@ class EagerLinearGrpo {
   EagerLinearGrpo(MicroBatch& micro_batch, const EagerLinearGrpoOptions& options)
       : batch_(micro_batch),
         options_(options),
-        rows_(micro_batch.part.shape[Axis::sequences]),
-        tokens_(micro_batch.part.shape[Axis::tokens]),
-        vocab_(micro_batch.part.shape[Axis::vocab]),
         layer_(micro_batch, options.fault == LinearGrpoFault::weight_gradient_in_16_bits),
         temperature_(static_cast<V>(micro_batch.part.spec.number("temperature"))),
         reads_all_(is(LinearGrpoFault::scores_masked_positions) ||
                    options.objective.fault == GrpoFault::unclamped_exp_mask_multiply) {}
 
   LossResult run() {
-    LossResult result = objective();
-    const Tensor by_log_prob = std::move(result.outputs.back().tensor);
-    result.outputs.pop_back();
-    take_back(by_log_prob);
-    layer_.take_back(by_logit_, result);
-    return result;
+    return layer_.taken_back(objective(),
+                             [this](const Tensor& by_log_prob) { return slopes_of(by_log_prob); });
   }
 
  private:
@@ -46,7 +39,6 @@ class EagerLinearGrpo {
   };
 
   bool is(LinearGrpoFault fault) const { return options_.fault == fault; }
-  static Dtype wide() { return sizeof(V) == 8 ? Dtype::f64 : Dtype::f32; }
   const Tensor& field(std::string_view name) const { return batch_.part.batch.at(name); }
   bool reads(std::int64_t at) const {
     return reads_all_ || batch_.positions.valid[static_cast<std::size_t>(at)] != 0;
@@ -57,7 +49,7 @@ class EagerLinearGrpo {
 
   void score(std::int64_t at, Position& position) const {
     Row cooled;
-    for (std::int64_t v = 0; v < vocab_; ++v) {
+    for (std::int64_t v = 0; v < layer_.vocab(); ++v) {
       const Variable x = position.tape.variable(layer_.logit(at, v));
       position.leaves.push_back(x);
       const bool plain = temperature_ == V(1) || is(LinearGrpoFault::temperature_ignored);
@@ -68,8 +60,8 @@ class EagerLinearGrpo {
 
   /// The eager GRPO program on the log-probs of the labels.
   LossResult objective() const {
-    Tensor log_prob = Tensor::zeros(wide(), {rows_, tokens_});
-    for (std::int64_t at = 0; at < rows_ * tokens_; ++at) {
+    Tensor log_prob = Tensor::zeros(layer_.wide(), field("label").extents);
+    for (std::int64_t at = 0; at < layer_.positions(); ++at) {
       if (!reads(at)) continue;
       Position position;
       score(at, position);
@@ -83,26 +75,25 @@ class EagerLinearGrpo {
   }
 
   /// The gradient by logit of every position that was read.
-  void take_back(const Tensor& by_log_prob) {
-    by_logit_.assign(static_cast<std::size_t>(rows_ * tokens_), {});
-    for (std::int64_t at = 0; at < rows_ * tokens_; ++at) {
+  typename EagerLayer<V>::Slopes slopes_of(const Tensor& by_log_prob) const {
+    typename EagerLayer<V>::Slopes slopes(static_cast<std::size_t>(layer_.positions()));
+    for (std::int64_t at = 0; at < layer_.positions(); ++at) {
       if (!reads(at)) continue;
       Position position;
       score(at, position);
       position.tape.backward(position.log_probs[label(at)], static_cast<V>(by_log_prob.at(at)));
       for (const Variable& leaf : position.leaves) {
-        by_logit_[static_cast<std::size_t>(at)].push_back(position.tape.gradient(leaf));
+        slopes[static_cast<std::size_t>(at)].push_back(position.tape.gradient(leaf));
       }
     }
+    return slopes;
   }
 
   MicroBatch& batch_;
   EagerLinearGrpoOptions options_;
-  std::int64_t rows_, tokens_, vocab_;
   EagerLayer<V> layer_;
   V temperature_;
   bool reads_all_;
-  std::vector<std::vector<V>> by_logit_;  ///< of each position; empty where it was not read
 };
 
 }  // namespace

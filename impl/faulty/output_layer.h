@@ -33,14 +33,23 @@ class EagerLayer {
   /// Without the bias.
   V plain_logit(std::int64_t at, std::int64_t v) const { return product(at, v, V(0)); }
 
-  void take_back(const Slopes& by_logit, LossResult& result) const {
+  std::int64_t positions() const { return part_.shape[Axis::sequences] * tokens_; }
+  std::int64_t vocab() const { return part_.shape[Axis::vocab]; }
+  static Dtype wide() { return sizeof(V) == 8 ? Dtype::f64 : Dtype::f32; }
+
+  /// Replaces the last output of a program on what logits give, the gradient by that, by the ones
+  /// by the layer's fields. `slopes_of` makes the gradient by logits of it.
+  template <class SlopesOf>
+  LossResult taken_back(LossResult result, SlopesOf&& slopes_of) const {
+    const Slopes by_logit = slopes_of(std::as_const(result).outputs.back().tensor);
+    result.outputs.pop_back();
     result.outputs.push_back({"gradient.hidden", by_hidden(by_logit)});
     result.outputs.push_back({"gradient.weight", by_weight(by_logit)});
     result.outputs.push_back({"gradient.bias", by_bias(by_logit)});
+    return result;
   }
 
  private:
-  static Dtype wide() { return sizeof(V) == 8 ? Dtype::f64 : Dtype::f32; }
   const Tensor& field(std::string_view name) const { return part_.batch.at(name); }
   V entry(std::string_view name, std::int64_t at) const {
     return static_cast<V>(field(name).at(at));
