@@ -2,6 +2,7 @@
 #include "impl/cuda/host_arrays.h"
 #include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/named_arrays.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -18,7 +19,7 @@ LossResult grpo_step(MicroBatch& micro_batch) {
 
 std::vector<Implementation> grpo_kernels() {
   return kernel_implementations(
-      {.loss = "grpo", .source = {"impl/cuda/grpo_block.h", 1}, .form = "expm1(x) - x, closed"},
+      {.loss = "grpo", .source = {"impl/cuda/grpo_block.h", 1}, .form = kClosedK3Form},
       [](auto form, MicroBatch& batch) { return grpo_step<decltype(form)>(batch); });
 }
 

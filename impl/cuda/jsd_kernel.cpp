@@ -2,6 +2,7 @@
 #include "impl/cuda/host_arrays.h"
 #include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/named_arrays.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -20,7 +21,7 @@ std::vector<Implementation> jsd_kernels() {
   return kernel_implementations(
       {.loss = "jsd",
        .source = {"impl/cuda/jsd_block.h", 1},
-       .form = "(x - max) - log S with p = exp(log p)",
+       .form = kDivergenceForm,
        .sums = SumOrder::online},
       [](auto form, MicroBatch& batch) { return jsd_step<decltype(form)>(batch); });
 }

@@ -5,6 +5,7 @@
 #include "impl/cuda/host_layer.h"
 #include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/named_arrays.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -34,7 +35,7 @@ std::vector<Implementation> linear_grpo_kernels() {
   return kernel_implementations(
       {.loss = "linear_grpo",
        .source = {"impl/cuda/logits_grpo_block.h", 1},
-       .form = "expm1(x) - x, closed with (x - max) - log S",
+       .form = kLinearGrpoForm,
        .sums = SumOrder::online},
       [](auto form, MicroBatch& batch) { return linear_grpo_step<decltype(form)>(batch); });
 }

@@ -5,6 +5,7 @@
 #include "impl/cuda/host_layer.h"
 #include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/named_arrays.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -56,7 +57,7 @@ std::vector<Implementation> linear_jsd_kernels() {
   return kernel_implementations(
       {.loss = "linear_jsd",
        .source = {"impl/cuda/jsd_block.h", 1},
-       .form = "(x - max) - log S with p = exp(log p)",
+       .form = kDivergenceForm,
        .sums = SumOrder::online},
       [](auto form, MicroBatch& batch) { return linear_jsd_step<decltype(form)>(batch); });
 }

@@ -2,6 +2,7 @@
 #include "impl/cuda/host_arrays.h"
 #include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/named_arrays.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -20,7 +21,7 @@ std::vector<Implementation> log_prob_kernels() {
   return kernel_implementations(
       {.loss = "log_prob",
        .source = {"impl/cuda/log_prob_block.h", 1},
-       .form = "(x - max) - log S",
+       .form = kSoftmaxForm,
        .sums = SumOrder::online},
       [](auto form, MicroBatch& batch) { return log_prob_step<decltype(form)>(batch); });
 }

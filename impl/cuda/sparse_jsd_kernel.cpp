@@ -2,6 +2,7 @@
 #include "impl/cuda/host_arrays.h"
 #include "impl/cuda/kernel_forms.h"
 #include "impl/cuda/named_arrays.h"
+#include "impl/forms.h"
 #include "impl/validate_teacher.h"
 
 namespace lossgate::impl {
@@ -21,7 +22,7 @@ std::vector<Implementation> sparse_jsd_kernels() {
   return kernel_implementations(
       {.loss = "sparse_jsd",
        .source = {"impl/cuda/sparse_jsd_block.h", 1},
-       .form = "(x - max) - log S with p = exp(log p)",
+       .form = kDivergenceForm,
        .sums = SumOrder::online,
        .trainer = {.check = &require_valid_sparse_jsd}},
       [](auto form, MicroBatch& batch) { return sparse_jsd_step<decltype(form)>(batch); });

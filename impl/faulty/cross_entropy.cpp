@@ -7,6 +7,7 @@
 #include "impl/faulty/cross_entropy_eager.h"
 #include "impl/faulty/eager.h"
 #include "impl/faulty/grad_mode.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -24,11 +25,9 @@ Implementation implementation(std::string name, CrossEntropyFault fault, std::st
   return eager_implementation(program, std::move(name), eager(fault), trainer);
 }
 
-constexpr const char* kShifted = "(x - max) - log S";
-
 Implementation faulty(std::string name, CrossEntropyFault fault, Fault why,
                       const Trainer& trainer = {}) {
-  return with_fault(implementation(std::move(name), fault, kShifted, trainer), std::move(why));
+  return with_fault(implementation(std::move(name), fault, kSoftmaxForm, trainer), std::move(why));
 }
 
 /// Faults in logarithms and probabilities.
@@ -184,7 +183,7 @@ void add_kernel_faults(std::vector<Implementation>& all) {
                         .killers = {"inputs_not_mutated"}}));
   all.push_back(with_fault(
       eager_implementation(
-          {.loss = "cross_entropy", .source = {"impl/faulty/grad_mode.h", 1}, .form = kShifted},
+          {.loss = "cross_entropy", .source = {"impl/faulty/grad_mode.h", 1}, .form = kSoftmaxForm},
           "zero_in_evaluation", without_loss_in_evaluation(eager(CrossEntropyFault::none))),
       {.twin = "eager",
        .thread = "https://github.com/linkedin/Liger-Kernel/issues/507",
@@ -204,9 +203,9 @@ void add_kernel_faults(std::vector<Implementation>& all) {
 
 std::vector<Implementation> cross_entropy_implementations() {
   std::vector<Implementation> all;
-  all.push_back(implementation("eager", CrossEntropyFault::none, kShifted));
+  all.push_back(implementation("eager", CrossEntropyFault::none, kSoftmaxForm));
   all.push_back(
-      implementation("eager_difference", CrossEntropyFault::difference, "logsumexp(x) - sum t x"));
+      implementation("eager_difference", CrossEntropyFault::difference, kTargetDifferenceForm));
   all.push_back(implementation("eager_attached", CrossEntropyFault::attached, ""));
   add_softmax_faults(all);
   add_term_faults(all);

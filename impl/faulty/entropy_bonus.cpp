@@ -8,6 +8,7 @@
 #include "impl/faulty/eager.h"
 #include "impl/faulty/faulty_softmax.h"
 #include "impl/faulty/position_program.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -105,8 +106,6 @@ class EagerEntropyBonus {
   V coefficient_;
 };
 
-constexpr const char* kShifted = "(x - max) - log S";
-
 Implementation implementation(std::string name, EntropyFault fault, std::string_view form,
                               const Trainer& trainer = {}) {
   if (fault == EntropyFault::exp_without_max) form = "";
@@ -117,7 +116,7 @@ Implementation implementation(std::string name, EntropyFault fault, std::string_
 
 Implementation faulty(std::string name, EntropyFault fault, Fault why,
                       const Trainer& trainer = {}) {
-  return with_fault(implementation(std::move(name), fault, kShifted, trainer), std::move(why));
+  return with_fault(implementation(std::move(name), fault, kSoftmaxForm, trainer), std::move(why));
 }
 
 /// Faults in the entropy of a position.
@@ -167,7 +166,7 @@ void add_entropy_faults(std::vector<Implementation>& all) {
 
 std::vector<Implementation> entropy_bonus_implementations() {
   std::vector<Implementation> all;
-  all.push_back(implementation("eager", EntropyFault::none, kShifted));
+  all.push_back(implementation("eager", EntropyFault::none, kSoftmaxForm));
   all.push_back(
       implementation("eager_difference", EntropyFault::difference, "logsumexp(x) - sum p x"));
   all.push_back(implementation("eager_attached", EntropyFault::attached, ""));

@@ -7,6 +7,7 @@
 #include "impl/faulty/eager.h"
 #include "impl/faulty/grad_mode.h"
 #include "impl/faulty/grpo_eager.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -18,9 +19,8 @@ Trainer mean_over_ranks(int world_power) {
 }
 
 Implementation implementation(std::string name, const Step& step, const Trainer& trainer = {}) {
-  return eager_implementation(
-      {.loss = "grpo", .source = {kFile, 1}, .form = "expm1(x) - x, closed"}, std::move(name), step,
-      trainer);
+  return eager_implementation({.loss = "grpo", .source = {kFile, 1}, .form = kClosedK3Form},
+                              std::move(name), step, trainer);
 }
 
 Step eager(GrpoFault fault = GrpoFault::none) {

@@ -5,6 +5,7 @@
 
 #include "impl/faulty/eager.h"
 #include "impl/faulty/jsd_eager.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -15,10 +16,9 @@ Implementation implementation(std::string_view loss, std::string name,
   const Step step = [options, linear](MicroBatch& micro_batch) {
     return linear ? eager_linear_jsd(micro_batch, options) : eager_jsd(micro_batch, options);
   };
-  return eager_implementation({.loss = loss,
-                               .source = {"impl/faulty/jsd_eager.cpp", 1},
-                               .form = "(x - max) - log S with p = exp(log p)"},
-                              std::move(name), step, trainer);
+  return eager_implementation(
+      {.loss = loss, .source = {"impl/faulty/jsd_eager.cpp", 1}, .form = kDivergenceForm},
+      std::move(name), step, trainer);
 }
 
 Implementation faulty(std::string_view loss, std::string name, const EagerJsdOptions& options,

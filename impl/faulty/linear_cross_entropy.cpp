@@ -7,14 +7,13 @@
 
 #include "impl/faulty/eager.h"
 #include "impl/faulty/linear_cross_entropy_eager.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
 
-constexpr const char* kShifted = "(x - max) - log S";
-
 Implementation implementation(std::string name, const EagerLinearCrossEntropyOptions& options,
-                              std::string_view form = kShifted) {
+                              std::string_view form = kSoftmaxForm) {
   return eager_implementation({.loss = "linear_cross_entropy",
                                .source = {"impl/faulty/linear_cross_entropy_eager.cpp", 1},
                                .form = form},
@@ -48,7 +47,7 @@ std::vector<Implementation> linear_cross_entropy_implementations() {
   std::vector<Implementation> all;
   all.push_back(implementation("eager", {}));
   all.push_back(implementation("eager_difference", {.cost = CrossEntropyFault::difference},
-                               "logsumexp(x) - sum t x"));
+                               kTargetDifferenceForm));
   all.push_back(faulty("bias_of_taken_alone",
                        {.fault = LinearCrossEntropyFault::bias_of_taken_alone},
                        {.twin = "eager",

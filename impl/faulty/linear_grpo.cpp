@@ -7,6 +7,7 @@
 #include "impl/faulty/eager.h"
 #include "impl/faulty/grad_mode.h"
 #include "impl/faulty/linear_grpo_eager.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
@@ -35,7 +36,7 @@ Step eager(const EagerLinearGrpoOptions& options = {}) {
 Implementation implementation(std::string name, Step step, const Trainer& trainer = {}) {
   Implementation i = eager_implementation({.loss = "linear_grpo",
                                            .source = {"impl/faulty/linear_grpo_eager.cpp", 1},
-                                           .form = "expm1(x) - x, closed with (x - max) - log S"},
+                                           .form = kLinearGrpoForm},
                                           std::move(name), std::move(step), trainer);
   i.unsupported = underflows;
   return i;

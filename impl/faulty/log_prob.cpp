@@ -5,15 +5,15 @@
 
 #include "impl/faulty/eager.h"
 #include "impl/faulty/log_prob_eager.h"
+#include "impl/forms.h"
 
 namespace lossgate::impl {
 namespace {
 
 Implementation implementation(std::string name, LogProbFault fault, const Trainer& trainer = {}) {
   const Step step = [fault](MicroBatch& micro_batch) { return eager_log_prob(micro_batch, fault); };
-  EagerProgram program{.loss = "log_prob",
-                       .source = {"impl/faulty/log_prob_eager.cpp", 1},
-                       .form = "(x - max) - log S"};
+  EagerProgram program{
+      .loss = "log_prob", .source = {"impl/faulty/log_prob_eager.cpp", 1}, .form = kSoftmaxForm};
   if (fault == LogProbFault::logsumexp_without_max) program.form = "";
   if (fault == LogProbFault::online_max_first_tile) program.sums = SumOrder::online;
   return eager_implementation(program, std::move(name), step, trainer);

@@ -5,22 +5,20 @@
 
 #include "impl/faulty/eager.h"
 #include "impl/faulty/sparse_jsd_eager.h"
+#include "impl/forms.h"
 #include "impl/validate_teacher.h"
 
 namespace lossgate::impl {
 namespace {
 
-constexpr std::string_view kOnce = "(x - max) - log S with p = exp(log p)";
-
 Implementation implementation(std::string name, SparseJsdFault fault,
-                              std::string_view form = kOnce) {
+                              std::string_view form = kDivergenceForm) {
   const Step step = [fault](MicroBatch& micro_batch) {
     return eager_sparse_jsd(micro_batch, fault);
   };
-  return eager_implementation({.loss = "sparse_jsd",
-                               .source = {"impl/faulty/sparse_jsd_eager.cpp", 1},
-                               .form = form},
-                              std::move(name), step, {.check = &require_valid_sparse_jsd});
+  return eager_implementation(
+      {.loss = "sparse_jsd", .source = {"impl/faulty/sparse_jsd_eager.cpp", 1}, .form = form},
+      std::move(name), step, {.check = &require_valid_sparse_jsd});
 }
 
 Implementation faulty(std::string name, SparseJsdFault fault, Fault why) {

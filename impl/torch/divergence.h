@@ -3,14 +3,8 @@
 
 #include <ATen/ATen.h>
 
-#include <string_view>
-
 /// Distributions along the last axis. None of this records a graph.
 namespace lossgate::impl {
-
-/// The forms of the logarithm of a softmax, and of divergences, that the reference charges us with.
-inline constexpr std::string_view kSoftmaxForm = "(x - max) - log S";
-inline constexpr std::string_view kDivergenceForm = "(x - max) - log S with p = exp(log p)";
 
 /// (x - max) - log S with S = sum exp(x - max). Not at::log_softmax, whose f32 sum runs in eight
 /// lanes: its error grows with the number of entries, not with its logarithm.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/library.h>
 
+#include "impl/forms.h"
 #include "impl/torch/catalog.h"
 #include "impl/torch/divergence.h"
 #include "impl/torch/row_loss.h"

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include "impl/forms.h"
 #include "impl/torch/catalog.h"
 #include "impl/torch/slope.h"
 #include "impl/torch/step.h"
@@ -113,7 +114,7 @@ constexpr int kLine = __LINE__;
 
 Implementation grpo_implementation() {
   return torch_implementation("grpo", {"impl/torch/grpo.cpp", kLine}, grpo_step,
-                              "expm1(x) - x, closed");
+                              std::string(kClosedK3Form));
 }
 
 }  // namespace lossgate::impl

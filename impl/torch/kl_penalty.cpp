@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/library.h>
 
+#include "impl/forms.h"
 #include "impl/torch/catalog.h"
 #include "impl/torch/policy_terms.h"
 #include "impl/torch/position_loss.h"
@@ -76,7 +77,7 @@ constexpr int kLine = __LINE__;
 
 Implementation kl_penalty_implementation() {
   return torch_implementation("kl_penalty", {"impl/torch/kl_penalty.cpp", kLine}, kl_penalty_step,
-                              "expm1(x) - x, closed");
+                              std::string(kClosedK3Form));
 }
 
 }  // namespace lossgate::impl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <torch/library.h>
 
+#include "impl/forms.h"
 #include "impl/torch/catalog.h"
 #include "impl/torch/grpo.h"
 #include "impl/torch/linear.h"
@@ -66,7 +67,7 @@ constexpr int kLine = __LINE__;
 
 Implementation linear_grpo_implementation() {
   return torch_implementation("linear_grpo", {"impl/torch/linear_grpo.cpp", kLine},
-                              linear_grpo_step, "expm1(x) - x, closed with (x - max) - log S");
+                              linear_grpo_step, std::string(kLinearGrpoForm));
 }
 
 }  // namespace lossgate::impl

@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include "impl/forms.h"
 #include "impl/torch/catalog.h"
 #include "impl/torch/divergence.h"
 #include "impl/torch/linear.h"

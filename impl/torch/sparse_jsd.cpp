@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "impl/forms.h"
 #include "impl/torch/catalog.h"
 #include "impl/torch/divergence.h"
 #include "impl/torch/slope.h"
