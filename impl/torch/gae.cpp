@@ -2,12 +2,12 @@
 #include <torch/library.h>
 
 #include <tuple>
-#include <vector>
 
 #include "impl/torch/catalog.h"
 #include "impl/torch/slope.h"
 #include "impl/torch/step.h"
 #include "impl/torch/tensors.h"
+#include "impl/torch/whitening.h"
 
 namespace lossgate::impl {
 namespace {
@@ -17,17 +17,6 @@ struct GaeOptions {
   bool whiten = false;
   double epsilon = 1e-8;
 };
-
-/// Mean 0 and deviation 1 over valid entries, or the mean that there was; 0 elsewhere.
-at::Tensor whitened(const at::Tensor& x, const at::Tensor& valid, bool shift_mean, double epsilon) {
-  TORCH_CHECK(epsilon >= 0.0, "epsilon must not be negative, got ", epsilon);
-  const at::Tensor count = valid.sum();
-  const auto over_valid = [&](const at::Tensor& of) { return at::where(valid, of, 0.0).sum(); };
-  const at::Tensor mean = over_valid(x) / count.clamp_min(1), distance = x - mean;
-  const at::Tensor variance = over_valid(distance.square()) / (count - 1).clamp_min(1);
-  const at::Tensor result = distance / (variance + epsilon).sqrt();
-  return at::where(valid, shift_mean ? result : result + mean, 0.0);
-}
 
 /// Advantages and returns; what is masked is no transition, and 0 in both.
 std::tuple<at::Tensor, at::Tensor> gae(const at::Tensor& reward, const at::Tensor& value,
@@ -63,22 +52,6 @@ std::tuple<at::Tensor, at::Tensor> gae_operator(const at::Tensor& reward, const 
              {.gamma = gamma, .lambda = lambda, .whiten = whiten, .epsilon = epsilon});
 }
 
-at::Tensor whiten(const at::Tensor& advantage, const at::Tensor& mask, bool shift_mean,
-                  double epsilon) {
-  expect_positions(advantage, "advantage");
-  const at::NoGradGuard plain;
-  const at::Tensor valid = valid_from(mask, advantage.sizes());
-  return whitened(select(advantage, valid, compute_type(advantage.scalar_type())), valid,
-                  shift_mean, epsilon);
-}
-
-StepOutputs whitening_step(const StepInputs& in) {
-  return {.loss = {},
-          .values = {{"whitened",
-                      whiten(in["advantage"], in["mask"], in.spec().number("shift_mean") != 0.0,
-                             in.spec().number("epsilon"))}}};
-}
-
 StepOutputs gae_step(const StepInputs& in) {
   const LossSpec& spec = in.spec();
   auto [advantage, returns] = gae(in["reward"], in["value"], in["mask"],
@@ -97,10 +70,6 @@ Implementation gae_implementation() {
   return torch_implementation("gae", {"impl/torch/gae.cpp", kLine}, gae_step, "");
 }
 
-Implementation whitening_implementation() {
-  return torch_implementation("whitening", {"impl/torch/gae.cpp", kLine}, whitening_step, "");
-}
-
 }  // namespace lossgate::impl
 
 TORCH_LIBRARY_FRAGMENT(lossgate, library) {
@@ -109,9 +78,4 @@ TORCH_LIBRARY_FRAGMENT(lossgate, library) {
       "bool whiten=False, float epsilon=1e-8) -> (Tensor advantage, Tensor returns)");
   library.impl("gae", c10::DispatchKey::CompositeImplicitAutograd,
                TORCH_FN(lossgate::impl::gae_operator));
-  library.def(
-      "whiten(Tensor advantage, Tensor mask, *, bool shift_mean=True, float epsilon=1e-8) "
-      "-> Tensor");
-  library.impl("whiten", c10::DispatchKey::CompositeImplicitAutograd,
-               TORCH_FN(lossgate::impl::whiten));
 }
