@@ -3,6 +3,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 #include "impl/torch/divergence.h"
 #include "impl/torch/tensors.h"
 
@@ -17,65 +19,95 @@ struct LinearLogProb : torch::autograd::Function<LinearLogProb> {
                             const at::Tensor& weight, const at::Tensor& bias,
                             const at::Tensor& label, const at::Tensor& valid, double temperature) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    const at::Tensor rows = row_indices(valid);
-    const at::Tensor taken = label.flatten().index_select(0, rows).to(at::kLong).unsqueeze(-1);
+    const at::Tensor rows = row_indices(valid), taken = taken_at(label, rows);
     context->save_for_backward({hidden, weight, bias, rows, taken});
     context->saved_data["temperature"] = temperature;
-    const OutputLayer layer{widened(weight), widened(bias), temperature};
-    const at::Tensor inputs = valid_rows(hidden, rows);
-    const at::Tensor log_prob = at::empty({rows.size(0)}, inputs.options());
-    for_each_chunk(rows.size(0), [&](std::int64_t first, std::int64_t length) {
-      const at::Tensor l = log_softmax(layer.logits(inputs.narrow(0, first, length)));
-      log_prob.narrow(0, first, length)
-          .copy_(l.gather(-1, taken.narrow(0, first, length)).squeeze(-1));
-    });
-    return at_rows(log_prob, rows, valid.sizes());
+    return LinearRows(hidden, weight, bias, rows, temperature)
+        .terms([&](const at::Tensor& logits, const RowChunk& of) {
+          return log_softmax(logits).gather(-1, of(taken)).squeeze(-1);
+        });
   }
 
   static variable_list backward(AutogradContext* context, variable_list upstream) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &hidden = saved[0], &weight = saved[1], &bias = saved[2], &rows = saved[3],
-                     &taken = saved[4];
-    const OutputLayer layer{widened(weight), widened(bias),
-                            context->saved_data["temperature"].toDouble()};
-    const at::Tensor inputs = valid_rows(hidden, rows);
-    const at::Tensor slope = valid_rows(upstream[0], rows).unsqueeze(-1);
-    LayerGradients gradients(layer, inputs);
-    for_each_chunk(rows.size(0), [&](std::int64_t first, std::int64_t length) {
-      const at::Tensor x = inputs.narrow(0, first, length);
-      const at::Tensor g = slope.narrow(0, first, length);
-      at::Tensor by_logit = log_softmax(layer.logits(x)).exp_().mul_(g).neg_();
-      by_logit.scatter_add_(-1, taken.narrow(0, first, length), g);
-      gradients.add(layer, x, by_logit, first);
-    });
-    return {at_rows(gradients.hidden, rows, hidden.sizes()).to(hidden.scalar_type()),
-            gradients.weight.to(weight.scalar_type()),
-            bias.defined() ? gradients.bias.to(bias.scalar_type()) : at::Tensor(),
-            {},
-            {},
-            {}};
+    const at::Tensor& taken = saved[4];
+    const LinearRows rows(saved[0], saved[1], saved[2], saved[3],
+                          context->saved_data["temperature"].toDouble());
+    variable_list gradients = rows.gradients(
+        upstream[0], [&](const at::Tensor& logits, const at::Tensor& g, const RowChunk& of) {
+          return log_softmax(logits).exp_().mul_(g).neg_().scatter_add_(-1, of(taken), g);
+        });
+    gradients.resize(6);  // no others
+    return gradients;
   }
 };
 
+/// In the compute format; undefined where x is.
+at::Tensor widened(const at::Tensor& x) {
+  return x.defined() ? x.to(compute_type(x.scalar_type())) : x;
+}
+
+/// The rows of `x` at valid positions, in the compute format: [rows, ...]. No other row is read.
+at::Tensor valid_rows(const at::Tensor& x, const at::Tensor& rows) {
+  return widened(x.flatten(0, 1).index_select(0, rows));
+}
+
+/// Zeros [sequences, tokens, ...] with `values` at `rows`.
+at::Tensor at_rows(const at::Tensor& values, const at::Tensor& rows, at::IntArrayRef extents) {
+  at::Tensor all = at::zeros(extents, values.options());
+  all.flatten(0, 1).index_copy_(0, rows, values);
+  return all;
+}
+
 }  // namespace
 
-at::Tensor OutputLayer::logits(const at::Tensor& hidden) const {
-  return cooled(bias.defined() ? at::addmm(bias, hidden, weight.t()) : hidden.mm(weight.t()),
-                temperature);
+LinearRows::LinearRows(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias,
+                       const at::Tensor& rows, double temperature)
+    : hidden_(hidden),
+      weight_(weight),
+      bias_(bias),
+      rows_(rows),
+      wide_hidden_(valid_rows(hidden, rows)),
+      wide_weight_(widened(weight)),
+      wide_bias_(widened(bias)),
+      temperature_(temperature) {}
+
+at::Tensor LinearRows::logits(const RowChunk& of) const {
+  const at::Tensor x = of(wide_hidden_), to_logits = wide_weight_.t();
+  return cooled(bias_.defined() ? at::addmm(wide_bias_, x, to_logits) : x.mm(to_logits),
+                temperature_);
 }
 
-LayerGradients::LayerGradients(const OutputLayer& layer, const at::Tensor& hidden_rows)
-    : hidden(at::empty_like(hidden_rows)),
-      weight(at::zeros(layer.weight.sizes(), layer.weight.options())) {
-  if (layer.bias.defined()) bias = at::zeros(layer.bias.sizes(), layer.bias.options());
+at::Tensor LinearRows::terms(const TermsOf& terms_of) const {
+  const at::Tensor terms = at::empty({rows_.size(0)}, wide_hidden_.options());
+  for_each_chunk([&](const RowChunk& of) { of(terms).copy_(terms_of(logits(of), of)); });
+  return at_rows(terms, rows_, hidden_.sizes().slice(0, 2));
 }
 
-void LayerGradients::add(const OutputLayer& layer, const at::Tensor& hidden_rows,
-                         const at::Tensor& by_logit, std::int64_t first) {
-  const at::Tensor g = cooled_gradient(by_logit, layer.temperature);
-  hidden.narrow(0, first, g.size(0)).copy_(g.mm(layer.weight));
-  weight.addmm_(g.t(), hidden_rows);
-  if (bias.defined()) bias.add_(g.sum(0));
+std::vector<at::Tensor> LinearRows::gradients(const at::Tensor& upstream,
+                                              const SlopeOf& slope_of) const {
+  const at::Tensor above = valid_rows(upstream, rows_).unsqueeze(-1);
+  const at::Tensor by_hidden = at::empty_like(wide_hidden_),
+                   by_weight = at::zeros(weight_.sizes(), wide_weight_.options());
+  at::Tensor by_bias;
+  if (bias_.defined()) by_bias = at::zeros(bias_.sizes(), wide_bias_.options());
+  for_each_chunk([&](const RowChunk& of) {
+    const at::Tensor g = cooled_gradient(slope_of(logits(of), of(above), of), temperature_);
+    of(by_hidden).copy_(g.mm(wide_weight_));
+    by_weight.addmm_(g.t(), of(wide_hidden_));
+    if (bias_.defined()) by_bias.add_(g.sum(0));
+  });
+  return {at_rows(by_hidden, rows_, hidden_.sizes()).to(hidden_.scalar_type()),
+          by_weight.to(weight_.scalar_type()),
+          bias_.defined() ? by_bias.to(bias_.scalar_type()) : by_bias};
+}
+
+void LinearRows::for_each_chunk(const std::function<void(const RowChunk&)>& each) const {
+  constexpr std::int64_t kChunk = 1024;
+  const std::int64_t rows = rows_.size(0);
+  for (std::int64_t first = 0; first < rows; first += kChunk) {
+    each({first, std::min(kChunk, rows - first)});
+  }
 }
 
 at::Tensor row_indices(const at::Tensor& valid) {
@@ -84,14 +116,8 @@ at::Tensor row_indices(const at::Tensor& valid) {
   return valid.flatten().nonzero().squeeze(-1);
 }
 
-at::Tensor valid_rows(const at::Tensor& x, const at::Tensor& rows) {
-  return x.flatten(0, 1).index_select(0, rows).to(compute_type(x.scalar_type()));
-}
-
-at::Tensor at_rows(const at::Tensor& values, const at::Tensor& rows, at::IntArrayRef extents) {
-  at::Tensor all = at::zeros(extents, values.options());
-  all.flatten(0, 1).index_copy_(0, rows, values);
-  return all;
+at::Tensor taken_at(const at::Tensor& label, const at::Tensor& rows) {
+  return label.flatten().index_select(0, rows).to(at::kLong).unsqueeze(-1);
 }
 
 void check_layer(const at::Tensor& hidden, const at::Tensor& weight, const char* hidden_argument,
@@ -105,10 +131,6 @@ void check_layer(const at::Tensor& hidden, const at::Tensor& weight, const char*
 void check_bias(const at::Tensor& bias, const at::Tensor& weight) {
   TORCH_CHECK(!bias.defined() || bias.sizes() == weight.sizes().slice(0, 1), "bias has shape ",
               bias.sizes(), ", expected [", weight.size(0), "]");
-}
-
-at::Tensor widened(const at::Tensor& x) {
-  return x.defined() ? x.to(compute_type(x.scalar_type())) : x;
 }
 
 at::Tensor linear_log_prob(const at::Tensor& hidden, const at::Tensor& weight,

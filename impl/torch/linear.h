@@ -3,49 +3,57 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace lossgate::impl {
 
-/// The output layer: logits = (hidden weight^T + bias) / temperature, in the compute format.
-struct OutputLayer {
-  at::Tensor weight;  ///< [vocab, hidden]
-  at::Tensor bias;    ///< [vocab], or undefined
-  double temperature = 1.0;
-
-  at::Tensor logits(const at::Tensor& hidden) const;
+/// Some rows of whatever is [rows, ...].
+struct RowChunk {
+  std::int64_t first, count;
+  at::Tensor operator()(const at::Tensor& x) const { return x.narrow(0, first, count); }
 };
 
-/// Gradients by the inputs of an output layer. Weight and bias add up over chunks of rows in the
-/// compute format; a 16-bit sum would stop growing.
-struct LayerGradients {
-  at::Tensor hidden, weight, bias;
+/// The rows of logits that an output layer makes of hidden states at valid positions, and no
+/// others: (hidden weight^T + bias) / temperature, in the compute format. Those of a chunk are all
+/// that exist at once, and are formed again on the way back rather than kept. None of this records
+/// a graph.
+class LinearRows {
+ public:
+  using TermsOf = std::function<at::Tensor(const at::Tensor& logits, const RowChunk& of)>;
+  using SlopeOf = std::function<at::Tensor(const at::Tensor& logits, const at::Tensor& upstream,
+                                           const RowChunk& of)>;
 
-  LayerGradients(const OutputLayer& layer, const at::Tensor& hidden);
+  /// Of `hidden` [sequences, tokens, hidden], `weight` [vocab, hidden] and `bias` [vocab], which
+  /// may be undefined, at the positions `rows` (see row_indices).
+  LinearRows(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& bias,
+             const at::Tensor& rows, double temperature);
 
-  /// Takes in the gradient by logit of the rows that begin at `first`.
-  void add(const OutputLayer& layer, const at::Tensor& hidden, const at::Tensor& by_logit,
-           std::int64_t first);
+  at::Tensor logits(const RowChunk& of) const;
+
+  /// Terms [sequences, tokens], 0 elsewhere, of which `terms_of` gives a chunk's from its logits.
+  at::Tensor terms(const TermsOf& terms_of) const;
+
+  /// The gradients by hidden, weight and bias, in their formats, where `upstream` is the one by
+  /// `terms`. `slope_of` gives a chunk's by logit, from its share [count, 1] of that. Weight and
+  /// bias add up over chunks in the compute format; a 16-bit sum would stop growing.
+  std::vector<at::Tensor> gradients(const at::Tensor& upstream, const SlopeOf& slope_of) const;
+
+ private:
+  void for_each_chunk(const std::function<void(const RowChunk&)>& each) const;
+
+  at::Tensor hidden_, weight_, bias_;  ///< as they are stored
+  at::Tensor rows_;
+  at::Tensor wide_hidden_, wide_weight_, wide_bias_;  ///< of the hidden states only the rows
+  double temperature_;
 };
-
-/// The rows of `x` at valid positions, in the compute format: [rows, ...]. No other row is read.
-at::Tensor valid_rows(const at::Tensor& x, const at::Tensor& rows);
 
 /// Positions that count, as indices of flattened [sequences, tokens].
 at::Tensor row_indices(const at::Tensor& valid);
 
-/// Zeros [sequences, tokens, ...] with `values` at `rows`.
-at::Tensor at_rows(const at::Tensor& values, const at::Tensor& rows, at::IntArrayRef extents);
-
-/// Calls f(first, length) for chunks of rows, so that logits of a chunk are all that exist at once.
-template <class F>
-void for_each_chunk(std::int64_t rows, F&& f) {
-  constexpr std::int64_t kChunk = 1024;
-  for (std::int64_t first = 0; first < rows; first += kChunk) {
-    f(first, std::min(kChunk, rows - first));
-  }
-}
+/// The labels of rows: [rows, 1].
+at::Tensor taken_at(const at::Tensor& label, const at::Tensor& rows);
 
 /// Refuses hidden states and weights that do not fit together.
 void check_layer(const at::Tensor& hidden, const at::Tensor& weight, const char* hidden_argument,
@@ -53,9 +61,6 @@ void check_layer(const at::Tensor& hidden, const at::Tensor& weight, const char*
 
 /// Refuses a bias that does not fit the weight; it may be undefined.
 void check_bias(const at::Tensor& bias, const at::Tensor& weight);
-
-/// In the compute format; undefined where x is.
-at::Tensor widened(const at::Tensor& x);
 
 /// Log-probs [sequences, tokens] of the labels, 0 where not valid; differentiable with respect to
 /// hidden, weight and bias, in whose formats gradients come. Logits are formed twice and never

@@ -23,46 +23,28 @@ struct LinearTargetCost : torch::autograd::Function<LinearTargetCost> {
                             const at::Tensor& label, const at::Tensor& valid,
                             double label_smoothing, double z_loss) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    const at::Tensor rows = row_indices(valid);
-    const at::Tensor taken = label.flatten().index_select(0, rows).to(at::kLong).unsqueeze(-1);
+    const at::Tensor rows = row_indices(valid), taken = taken_at(label, rows);
     context->save_for_backward({hidden, weight, bias, rows, taken});
     context->saved_data["label_smoothing"] = label_smoothing;
     context->saved_data["z_loss"] = z_loss;
-    const TargetCostOptions options{label_smoothing, z_loss};
-    const OutputLayer layer{widened(weight), widened(bias)};
-    const at::Tensor inputs = valid_rows(hidden, rows);
-    const at::Tensor cost = at::empty({rows.size(0)}, inputs.options());
-    for_each_chunk(rows.size(0), [&](std::int64_t first, std::int64_t length) {
-      const at::Tensor x = layer.logits(inputs.narrow(0, first, length));
-      cost.narrow(0, first, length)
-          .copy_(target_cost(x, log_softmax(x), taken.narrow(0, first, length), options));
-    });
-    return at_rows(cost, rows, valid.sizes());
+    return LinearRows(hidden, weight, bias, rows, 1.0)
+        .terms([&](const at::Tensor& x, const RowChunk& of) {
+          return target_cost(x, log_softmax(x), of(taken), {label_smoothing, z_loss});
+        });
   }
 
   static variable_list backward(AutogradContext* context, variable_list upstream) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &hidden = saved[0], &weight = saved[1], &bias = saved[2], &rows = saved[3],
-                     &taken = saved[4];
+    const at::Tensor& taken = saved[4];
     const TargetCostOptions options{context->saved_data["label_smoothing"].toDouble(),
                                     context->saved_data["z_loss"].toDouble()};
-    const OutputLayer layer{widened(weight), widened(bias)};
-    const at::Tensor inputs = valid_rows(hidden, rows);
-    const at::Tensor above = valid_rows(upstream[0], rows).unsqueeze(-1);
-    LayerGradients gradients(layer, inputs);
-    for_each_chunk(rows.size(0), [&](std::int64_t first, std::int64_t length) {
-      const at::Tensor some = inputs.narrow(0, first, length), x = layer.logits(some);
-      const at::Tensor slope =
-          target_cost_slope(x, log_softmax(x), taken.narrow(0, first, length), options);
-      gradients.add(layer, some, above.narrow(0, first, length) * slope, first);
-    });
-    return {at_rows(gradients.hidden, rows, hidden.sizes()).to(hidden.scalar_type()),
-            gradients.weight.to(weight.scalar_type()),
-            bias.defined() ? gradients.bias.to(bias.scalar_type()) : at::Tensor(),
-            {},
-            {},
-            {},
-            {}};
+    const LinearRows rows(saved[0], saved[1], saved[2], saved[3], 1.0);
+    variable_list gradients = rows.gradients(
+        upstream[0], [&](const at::Tensor& x, const at::Tensor& g, const RowChunk& of) {
+          return g * target_cost_slope(x, log_softmax(x), of(taken), options);
+        });
+    gradients.resize(7);  // no others
+    return gradients;
   }
 };
 

@@ -28,61 +28,34 @@ struct LinearJsdTerms : torch::autograd::Function<LinearJsdTerms> {
         {student_hidden, student_weight, teacher_hidden, teacher_weight, rows});
     context->saved_data["beta"] = beta;
     context->saved_data["temperature"] = temperature;
-    const Chunks chunks(student_hidden, student_weight, teacher_hidden, teacher_weight, rows, beta,
-                        temperature);
-    const at::Tensor value = at::empty({rows.size(0)}, chunks.student_rows.options());
-    for_each_chunk(rows.size(0), [&](std::int64_t first, std::int64_t length) {
-      value.narrow(0, first, length).copy_(chunks.at(first, length).second.value);
+    const LinearRows student(student_hidden, student_weight, {}, rows, temperature),
+        teacher(teacher_hidden, teacher_weight, {}, rows, temperature);
+    return student.terms([&](const at::Tensor& logits, const RowChunk& of) {
+      return divergence(log_softmax(logits), teacher.logits(of), beta).value;
     });
-    return at_rows(value, rows, valid.sizes());
   }
 
   static variable_list backward(AutogradContext* context, variable_list upstream) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &student_hidden = saved[0], &student_weight = saved[1], &rows = saved[4];
-    const Chunks chunks(student_hidden, student_weight, saved[2], saved[3], rows,
-                        context->saved_data["beta"].toDouble(),
-                        context->saved_data["temperature"].toDouble());
-    const at::Tensor slope = valid_rows(upstream[0], rows).unsqueeze(-1);
-    LayerGradients gradients(chunks.student, chunks.student_rows);
-    for_each_chunk(rows.size(0), [&](std::int64_t first, std::int64_t length) {
-      const auto [log_prob, terms] = chunks.at(first, length);
-      const at::Tensor by_log_prob = slope.narrow(0, first, length) * terms.slope;
-      gradients.add(chunks.student, chunks.student_rows.narrow(0, first, length),
-                    log_softmax_gradient(log_prob, by_log_prob), first);
-    });
-    return {
-        at_rows(gradients.hidden, rows, student_hidden.sizes()).to(student_hidden.scalar_type()),
-        gradients.weight.to(student_weight.scalar_type()),
-        {},
-        {},
-        {},
-        {},
-        {}};
+    const double beta = context->saved_data["beta"].toDouble(),
+                 temperature = context->saved_data["temperature"].toDouble();
+    const LinearRows student(saved[0], saved[1], {}, saved[4], temperature),
+        teacher(saved[2], saved[3], {}, saved[4], temperature);
+    variable_list gradients = student.gradients(
+        upstream[0], [&](const at::Tensor& logits, const at::Tensor& g, const RowChunk& of) {
+          const at::Tensor log_prob = log_softmax(logits);
+          return log_softmax_gradient(log_prob,
+                                      g * divergence(log_prob, teacher.logits(of), beta).slope);
+        });
+    gradients.resize(7);  // no others
+    return gradients;
   }
 
  private:
-  struct Chunks {
-    OutputLayer student, teacher;
-    at::Tensor student_rows, teacher_rows;
-    double beta;
-
-    Chunks(const at::Tensor& student_hidden, const at::Tensor& student_weight,
-           const at::Tensor& teacher_hidden, const at::Tensor& teacher_weight,
-           const at::Tensor& rows, double beta_in, double temperature)
-        : student{widened(student_weight), {}, temperature},
-          teacher{widened(teacher_weight), {}, temperature},
-          student_rows(valid_rows(student_hidden, rows)),
-          teacher_rows(valid_rows(teacher_hidden, rows)),
-          beta(beta_in) {}
-
-    /// The student's log-probs and the divergence of the rows that begin at `first`.
-    std::pair<at::Tensor, Divergence> at(std::int64_t first, std::int64_t length) const {
-      const at::Tensor p = log_softmax(student.logits(student_rows.narrow(0, first, length)));
-      const at::Tensor q = log_softmax(teacher.logits(teacher_rows.narrow(0, first, length)));
-      return {p, jensen_shannon(p, q, beta, true)};
-    }
-  };
+  static Divergence divergence(const at::Tensor& log_prob, const at::Tensor& teacher_logits,
+                               double beta) {
+    return jensen_shannon(log_prob, log_softmax(teacher_logits), beta, true);
+  }
 };
 
 std::tuple<at::Tensor, at::Tensor> linear_jsd(const at::Tensor& student_hidden,
