@@ -14,28 +14,50 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kTrouble = "a worker was told what it does not understand";
 
+// What is encoded is taken apart by structured bindings: a member that is added does not compile
+// before workers are told of it, too.
+
+Json as_json(const impl::Greeting& greeting) {
+  const auto& [source, code, versions, arguments, options, facts, reduction, tied] = greeting;
+  const auto& [file, line, flags] = source;
+  return {file, line, flags, code, versions, arguments, options, facts, reduction, tied};
+}
+
+impl::Greeting greeting_of(const Json& json) {
+  impl::Greeting greeting;
+  auto& [source, code, versions, arguments, options, facts, reduction, tied] = greeting;
+  auto& [file, line, flags] = source;
+  std::size_t at = 0;
+  const auto read = [&](auto&... member) { (json.at(at++).get_to(member), ...); };
+  read(file, line, flags, code, versions, arguments, options, facts, reduction, tied);
+  return greeting;
+}
+
+Json as_json(const std::vector<SubjectFile>& subjects) {
+  Json all = Json::array();
+  for (const auto& [text, name, folder, greetings] : subjects) {
+    Json said = Json::object();
+    for (const auto& [subject, greeting] : greetings) said[subject] = as_json(greeting);
+    all.push_back({text, name, folder, std::move(said)});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string encode(const PlanOptions& options) {
-  Json subjects = Json::array();
-  for (const SubjectFile& file : options.filters.subjects) {
-    Json greetings = Json::object();
-    for (const auto& [name, greeting] : file.greetings) {
-      greetings[name] = {greeting.source.file, greeting.source.line, greeting.options,
-                         greeting.reduction, greeting.arguments};
-    }
-    subjects.push_back({file.text, file.name, file.folder, std::move(greetings)});
-  }
-  return Json{{"losses", options.filters.losses},
-              {"subjects", std::move(subjects)},
-              {"implementations", options.filters.implementations},
-              {"properties", options.filters.properties},
-              {"dtypes", options.filters.dtypes},
-              {"hardening", options.filters.hardening},
-              {"profile", name(options.profile)},
-              {"seed", options.seed},
-              {"cases", options.cases},
-              {"corpora", options.corpora}}
+  const auto& [filters, profile, seed, cases, corpora] = options;
+  const auto& [losses, implementations, properties, dtypes, hardening, subjects] = filters;
+  return Json{{"losses", losses},
+              {"subjects", as_json(subjects)},
+              {"implementations", implementations},
+              {"properties", properties},
+              {"dtypes", dtypes},
+              {"hardening", hardening},
+              {"profile", name(profile)},
+              {"seed", seed},
+              {"cases", cases},
+              {"corpora", corpora}}
              .dump() +
          "\n";
 }
@@ -51,12 +73,7 @@ PlanOptions decode_plan(std::string_view line) {
       SubjectFile& subjects =
           options.filters.subjects.emplace_back(SubjectFile{file.at(0), file.at(1), file.at(2)});
       for (const auto& [name, said] : file.at(3).items()) {
-        impl::Greeting& greeting = subjects.greetings[name];
-        said.at(0).get_to(greeting.source.file);
-        said.at(1).get_to(greeting.source.line);
-        said.at(2).get_to(greeting.options);
-        said.at(3).get_to(greeting.reduction);
-        said.at(4).get_to(greeting.arguments);
+        subjects.greetings.emplace(name, greeting_of(said));
       }
     }
     json.at("hardening").get_to(options.filters.hardening);
@@ -69,11 +86,9 @@ PlanOptions decode_plan(std::string_view line) {
 }
 
 std::string encode(const Task& task) {
-  return Json{{"begin", task.begin},
-              {"end", task.end},
-              {"loss", task.loss},
-              {"variant", task.variant},
-              {"skips", task.skips}}
+  const auto& [begin, end, loss, variant, skips] = task;
+  return Json{
+             {"begin", begin}, {"end", end}, {"loss", loss}, {"variant", variant}, {"skips", skips}}
              .dump() +
          "\n";
 }

@@ -23,19 +23,18 @@ TEST(Protocol, ReadsBackPlanAndTask) {
 
 // What a subject said decides what it is asked, in a worker as in its parent.
 TEST(Protocol, TellsAWorkerWhatASubjectSaid) {
-  impl::Greeting greeting;
-  greeting.source = {"losses.py", 7};
-  greeting.arguments = {{"bias", "field:bias"}};
-  greeting.options = {"z_loss"};
-  greeting.reduction = true;
+  const impl::Greeting greeting{.source = {"losses.py", 7, "--config lossgate.toml"},
+                                .code = "def mine(bias):",
+                                .versions = {{"torch", "2.11"}},
+                                .arguments = {{"bias", "field:bias"}},
+                                .options = {"z_loss"},
+                                .facts = {"global_tokens"},
+                                .reduction = true,
+                                .tied = {{"low", "high"}}};
   PlanOptions options;
   options.filters.subjects = {{"text", "lossgate.toml", "/folder", {{"mine", greeting}}}};
   const auto subjects = decode_plan(encode(options)).filters.subjects;
-  const impl::Greeting& read = subjects.at(0).greetings.at("mine");
-  EXPECT_EQ(read.source.line, 7);
-  EXPECT_EQ(read.arguments, greeting.arguments);
-  EXPECT_EQ(read.options, greeting.options);
-  EXPECT_TRUE(read.reduction);
+  EXPECT_EQ(subjects.at(0).greetings.at("mine"), greeting);
 }
 
 // A worker that answers nonsense is the harness' failure, not a mistake in what was asked.

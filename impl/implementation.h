@@ -31,6 +31,8 @@ struct Source {
   std::string file;
   int line = 0;
   std::string flags = {};  ///< of the command, by which the same code is found again
+
+  bool operator==(const Source&) const = default;
 };
 
 /// Where a number that is not finite begins: the line, and what it does there.

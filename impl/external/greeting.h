@@ -22,6 +22,8 @@ struct Greeting {
   bool reduction = false;                                      ///< whether its name does
   /// An option to the one whose value it must have: one parameter stands for both.
   std::vector<std::pair<std::string, std::string>> tied;
+
+  bool operator==(const Greeting&) const = default;
 };
 
 /// Whether a field reaches the function.
