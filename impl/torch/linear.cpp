@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "impl/torch/divergence.h"
 #include "impl/torch/tensors.h"
@@ -16,9 +17,10 @@ using torch::autograd::variable_list;
 
 struct LinearLogProb : torch::autograd::Function<LinearLogProb> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden,
-                            const at::Tensor& weight, const at::Tensor& bias,
+                            const at::Tensor& weight, const std::optional<at::Tensor>& some_bias,
                             const at::Tensor& label, const at::Tensor& valid, double temperature) {
     const at::AutoDispatchBelowADInplaceOrView below;
+    const at::Tensor bias = some_bias.value_or(at::Tensor());
     const at::Tensor rows = row_indices(valid), taken = taken_at(label, rows);
     context->save_for_backward({hidden, weight, bias, rows, taken});
     context->saved_data["temperature"] = temperature;
@@ -133,10 +135,14 @@ void check_bias(const at::Tensor& bias, const at::Tensor& weight) {
               bias.sizes(), ", expected [", weight.size(0), "]");
 }
 
+std::optional<at::Tensor> if_defined(const at::Tensor& x) {
+  return x.defined() ? std::optional(x) : std::nullopt;
+}
+
 at::Tensor linear_log_prob(const at::Tensor& hidden, const at::Tensor& weight,
                            const at::Tensor& bias, const at::Tensor& label, const at::Tensor& valid,
                            double temperature) {
-  return LinearLogProb::apply(hidden, weight, bias, label, valid, temperature);
+  return LinearLogProb::apply(hidden, weight, if_defined(bias), label, valid, temperature);
 }
 
 }  // namespace lossgate::impl

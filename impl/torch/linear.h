@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace lossgate::impl {
@@ -61,6 +62,9 @@ void check_layer(const at::Tensor& hidden, const at::Tensor& weight, const char*
 
 /// Refuses a bias that does not fit the weight; it may be undefined.
 void check_bias(const at::Tensor& bias, const at::Tensor& weight);
+
+/// As a differentiable function takes it, which refuses an undefined tensor.
+std::optional<at::Tensor> if_defined(const at::Tensor& x);
 
 /// Log-probs [sequences, tokens] of the labels, 0 where not valid; differentiable with respect to
 /// hidden, weight and bias, in whose formats gradients come. Logits are formed twice and never

@@ -19,10 +19,11 @@ using torch::autograd::variable_list;
 /// chunk's logits again.
 struct LinearTargetCost : torch::autograd::Function<LinearTargetCost> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& hidden,
-                            const at::Tensor& weight, const at::Tensor& bias,
+                            const at::Tensor& weight, const std::optional<at::Tensor>& some_bias,
                             const at::Tensor& label, const at::Tensor& valid,
                             double label_smoothing, double z_loss) {
     const at::AutoDispatchBelowADInplaceOrView below;
+    const at::Tensor bias = some_bias.value_or(at::Tensor());
     const at::Tensor rows = row_indices(valid), taken = taken_at(label, rows);
     context->save_for_backward({hidden, weight, bias, rows, taken});
     context->saved_data["label_smoothing"] = label_smoothing;
@@ -55,8 +56,8 @@ std::tuple<at::Tensor, at::Tensor> linear_cross_entropy(
   check_bias(bias, weight);
   check_target_cost(options);
   const at::Tensor valid = valid_from_labels(label, hidden.sizes().slice(0, 2), weight.size(0));
-  const at::Tensor per_token = LinearTargetCost::apply(hidden, weight, bias, label, valid,
-                                                       options.label_smoothing, options.z_loss);
+  const at::Tensor per_token = LinearTargetCost::apply(
+      hidden, weight, if_defined(bias), label, valid, options.label_smoothing, options.z_loss);
   return {reduce(per_token, valid, plan), per_token};
 }
 

@@ -192,6 +192,17 @@ class Operators(unittest.TestCase):
                      counts, temperature=0.7)
         torch.testing.assert_close(call("linear_jsd", tensors, counts, temperature=0.7), eager)
 
+    def test_linear_losses_need_no_bias(self):
+        for name in ("linear_grpo", "linear_cross_entropy"):
+            tensors, _, counts = arguments()[name]
+            gradients = []
+            for bias in (None, torch.zeros_like(tensors[2])):
+                hidden, weight = (t.detach().clone().requires_grad_() for t in tensors[:2])
+                loss, _ = call(name, (hidden, weight, bias, *tensors[3:]), counts)
+                loss.backward()
+                gradients.append((loss.detach(), hidden.grad, weight.grad))
+            torch.testing.assert_close(gradients[0], gradients[1])
+
     def test_value_clip_takes_the_larger_square(self):
         row = lambda *values: torch.tensor([values], dtype=torch.float64)
         mask = torch.ones(1, 3, dtype=torch.bool)
