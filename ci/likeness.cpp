@@ -119,6 +119,7 @@ Closeness Formula::operator()(const Probe& probe, const Candidate& candidate) co
   const auto [expected, margins] = evaluate(probe.c, candidate);
   const double tolerance = dtype_ == Dtype::f64 ? kTolerance : kNarrowTolerance;
   return {.equal = within(*probe.answer, expected, margins, tolerance),
+          .rounded = within(*probe.answer, expected, margins, kNarrowTolerance),
           .factor = factor_of(*probe.answer, expected, tolerance),
           .distance = distance_of(*probe.answer, expected)};
 }

@@ -33,7 +33,8 @@ struct Candidate {
 
 /// An answer beside what the formula gives.
 struct Closeness {
-  bool equal = false;  ///< loss and all gradients, as far as the format of the fields can tell
+  bool equal = false;    ///< loss and all gradients, as far as the format of the fields can tell
+  bool rounded = false;  ///< the same, as far as f32 can
   double factor = std::numeric_limits<double>::quiet_NaN();  ///< answer = factor x formula, or NaN
   double distance = 1.0;                                     ///< 0: the same, 1: nothing alike
 };

@@ -277,5 +277,18 @@ TEST(Recognition, AsksInTheFormatThatItTakes) {
   EXPECT_TRUE(rounds.recognised().whole());
 }
 
+TEST(Recognition, PinsNoOptionThatOnlyRoundsMore) {
+  FakeFunction rounds = ppo();
+  const std::string option = rounds.told.front();
+  rounds.after = [&](const Case& c, LossResult& result) {
+    const bool standard =
+        *c.spec.find(option) == rounds.loss.signature.find_option(option)->standard;
+    if (!standard) scale(result, 1.0 + 0x1p-22);
+  };
+  const Recognition found = rounds.recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_EQ(find_value(found.subject.options, option), nullptr) << "it follows that";
+}
+
 }  // namespace
 }  // namespace lossgate::ci
