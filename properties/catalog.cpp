@@ -124,7 +124,7 @@ const std::vector<Property>& catalog() {
        "E11",
        grad_mode_invariance,
        Precedence::yields,
-       {&kWithoutGradients, &kFrozen, &kInterleaved}},
+       {&kWithoutGradients, &kFirstAlone, &kFirstFrozen, &kInterleaved}},
       {"on_policy_identity",
        Tier::wide,
        "With current = old = reference policy the importance weight is exactly 1 and KL exactly 0.",

@@ -19,7 +19,9 @@ struct Way {
 
 constexpr Way kWays[] = {
     {&kWithoutGradients, "asked for no gradient (torch.no_grad)", "depends on requires_grad"},
-    {&kFrozen, "asked for the gradient of its first input alone", "depends on requires_grad"},
+    {&kFirstAlone, "asked for the gradient of its first input alone", "depends on requires_grad"},
+    {&kFirstFrozen, "asked for all gradients but that of its first input",
+     "depends on requires_grad"},
     {&kInterleaved, "with a forward of other data before its backward", kState},
 };
 

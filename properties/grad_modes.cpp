@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "properties/case_facts.h"
 #include "properties/transforms.h"
 
 /// The same case, asked as other callers ask (rule E11).
@@ -24,9 +25,14 @@ std::optional<Transformed> without_gradients(const LossSignature& signature, con
   return in_mode(whole, GradMode::none);
 }
 
+/// In one case the first of several inputs is trained alone, in another it is frozen.
+template <GradMode mode>
 std::optional<Transformed> frozen(const LossSignature& signature, const Case& whole, const Case&) {
-  if (!has_gradients(signature, 2)) return std::nullopt;
-  return in_mode(whole, GradMode::first);
+  const bool first_is_frozen = fingerprint_of(whole) >> 20 & 1;
+  if (!has_gradients(signature, 2) || first_is_frozen != (mode == GradMode::all_but_first)) {
+    return std::nullopt;
+  }
+  return in_mode(whole, mode);
 }
 
 /// The other data are the sequences in reverse order, so there must be another order.
@@ -40,7 +46,8 @@ std::optional<Transformed> interleaved(const LossSignature& signature, const Cas
 }  // namespace
 
 const Transform kWithoutGradients{"without_gradients", without_gradients};
-const Transform kFrozen{"frozen", frozen};
+const Transform kFirstAlone{"first_alone", frozen<GradMode::first>};
+const Transform kFirstFrozen{"first_frozen", frozen<GradMode::all_but_first>};
 const Transform kInterleaved{"interleaved", interleaved};
 
 }  // namespace lossgate::properties

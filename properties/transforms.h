@@ -53,7 +53,8 @@ extern const Transform kNanAtValid;  ///< NaN, or an infinity that must surface,
 extern const Transform kNanInAnotherField;  ///< the same in the field after that one, elsewhere
 extern const Transform kOnPolicy;
 extern const Transform kWithoutGradients;  ///< the same case, asked for its loss alone
-extern const Transform kFrozen;            ///< asked for the gradient of its first field alone
+extern const Transform kFirstAlone;        ///< asked for the gradient of its first field alone
+extern const Transform kFirstFrozen;       ///< asked for those of all others
 extern const Transform kInterleaved;       ///< with other data's forward before the backward
 extern const Transform kStepForward;  ///< differentiable fields moved a little, for differences
 extern const Transform kStepBackward;

@@ -98,9 +98,10 @@ std::string_view name(Layout layout) {
 
 bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field) {
   if (mode == GradMode::none) return false;
-  if (mode != GradMode::first) return true;
+  if (mode != GradMode::first && mode != GradMode::all_but_first) return true;
   const auto first = std::ranges::find(signature.fields, Role::differentiable, &Field::role);
-  return first != signature.fields.end() && first->name == field;
+  const bool is_first = first != signature.fields.end() && first->name == field;
+  return is_first == (mode == GradMode::first);
 }
 
 Dtype float_dtype(const LossSignature& signature, const Case& c) {
