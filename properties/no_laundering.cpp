@@ -67,6 +67,49 @@ std::vector<std::pair<const OutputInfo*, std::int64_t>> lost_to(CaseStudy& poiso
   return lost;
 }
 
+/// The case with this number where the other one is poisoned.
+Case with_number(const Case& before, const Case& poisoned, double number) {
+  Case c = before;
+  for (auto& [name, tensor] : c.batch.fields) {
+    const Tensor& other = poisoned.batch.at(name);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (std::isfinite(tensor.at(i)) && !std::isfinite(other.at(i))) tensor.set(i, number);
+    }
+  }
+  return c;
+}
+
+/// Whether the entry is the formula's without the poison, and depends on the number that was
+/// poisoned, at which the expression that computes it may look in vain (a + v - v): whether another
+/// one there makes another entry, by more than rounding does.
+bool depends(Evaluation& evaluation, const Case& poisoned, const OutputInfo& output,
+             std::int64_t index) {
+  using reference::Tracked;
+  const auto expected = [&](CaseStudy& study) {
+    Tracked found;
+    study.for_each_expected(
+        evaluation.arithmetic(), false,
+        [&](std::size_t o, std::int64_t i, const Tracked& entry) {
+          if (study.outputs()[o].name == output.name && i == index) found = entry;
+        },
+        CaseStudy::Wanted::values);
+    return found;
+  };
+  CaseStudy& study = evaluation.study();
+  const Tracked own = expected(study);
+  const double plain = evaluation.actual().find(output.name)->at(index);
+  const double accepted = largest_accepted(evaluation.arithmetic(), output, own);
+  if (!(std::fabs(static_cast<double>(plain - own.v)) <= accepted)) return false;
+  constexpr double kNumbers[] = {0.0, -1.0, -4.0, 3.0};
+  return std::ranges::any_of(kNumbers, [&](double number) {
+    CaseStudy moved(study.loss(), with_number(study.whole(), poisoned, number));
+    if (moved.refusal()) return false;
+    const Tracked other = expected(moved);
+    const double rounding = reference::kThreshold * (own.err + other.err) + own.half + other.half;
+    return !(std::fabs(own.v - other.v) <= rounding);
+  });
+}
+
 Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
   CaseStudy* poisoned = evaluation.study().derived(poison);
   if (!poisoned || poisoned->refusal()) return vacuous("no trigger");
@@ -82,6 +125,7 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
   for (const auto& [output, index] : lost) {
     const double value = actual.find(output->name)->at(index);
     if (!std::isfinite(value)) continue;
+    if (!depends(evaluation, poisoned->whole(), *output, index)) continue;
     return violated({.place = place_of(*poisoned, *output, index),
                      .actual = value,
                      .expected = std::nanl(""),

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 #include "properties/transforms.h"
 
@@ -93,6 +94,59 @@ TEST(NanAtValid, GoesToNoOtherFieldWhereThereIsNone) {
   });
   EXPECT_TRUE(kNanAtValid.apply(alone, c, c));
   EXPECT_FALSE(kNanInAnotherField.apply(alone, c, c));
+}
+
+Outcome asked(const impl::Implementation& fake, const Case& c) {
+  CaseStudy study(*reference::find_loss(c.spec.loss), c);
+  Evaluation evaluation(study, fake);
+  return find_property("no_laundering")->check(evaluation);
+}
+
+void repair(Tensor& tensor) {
+  change_each(tensor, [](double x) { return std::isfinite(x) ? x : 0.0; });
+}
+
+/// In how many of some cases what replaces every number of the field that is none is seen.
+int noticed(const std::string& loss, const std::string& field) {
+  const auto fake = answering(loss, [&](Case& c) { repair(c.batch.at(field)); });
+  const auto sound = answering(loss, nullptr);
+  int seen = 0;
+  for (int i = 0; i < 40; ++i) {
+    Case c = ordinary_case(loss);
+    Tensor& first = c.batch.fields.front().second;
+    first.set(0, first.at(0) * (1.0 + 0.001 * i));  // another choice
+    seen += asked(fake, c).violation.has_value();
+    EXPECT_FALSE(asked(sound, c).violation) << loss;
+  }
+  return seen;
+}
+
+TEST(RuleC3, AsksOfSequencesAndOfWhatAllShare) {
+  EXPECT_GT(noticed("dpo", "rejected_log_prob"), 4);
+  EXPECT_GT(noticed("group_advantage", "reward"), 4);
+  EXPECT_GT(noticed("linear_cross_entropy", "weight"), 4);
+  EXPECT_GT(noticed("linear_cross_entropy", "bias"), 4);
+}
+
+/// With nothing discounted the return is (reward - value) + value.
+TEST(RuleC3, WhatTheFormulaDoesNotDependOnIsNotLaundered) {
+  const auto rewards = answering("gae", nullptr, [](const Case& c, LossResult& result) {
+    Tensor& returns = output(result, "return");
+    for (std::int64_t i = 0; i < returns.size(); ++i) {
+      if (returns.at(i) != 0.0) returns.set(i, c.batch.at("reward").at(i));
+    }
+  });
+  const auto launders = answering(
+      "gae", nullptr, [](const Case&, LossResult& result) { repair(output(result, "advantage")); });
+  int laundered = 0;
+  for (int i = 0; i < 20; ++i) {
+    Case c = ordinary_case("gae");
+    c.spec.set("gamma", 0.0);
+    c.batch.at("reward").set(0, 1.0 + 0.01 * i);  // another choice
+    EXPECT_EQ(asked(rewards, c).verdict, Verdict::held);
+    laundered += asked(launders, c).violation.has_value();
+  }
+  EXPECT_GT(laundered, 10);
 }
 
 }  // namespace

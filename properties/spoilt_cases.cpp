@@ -27,16 +27,29 @@ std::vector<Index> live_positions(const LossSignature& signature, const Case& c)
   return positions;
 }
 
-/// Poisons one entry of one field at a valid position: any field, any position, as the case's own
-/// bits decide; with `further`, so many fields and positions behind those, where there are as many
+/// An entry that counts where the position does: one of the position's own, of its sequence's where
+/// the field has no tokens, of all where every sequence shares them.
+Index entry_at(const Field& field, const Tensor& tensor, const Case& c, Index position,
+               std::uint64_t pick) {
+  const Index sequences = c.shape[Axis::sequences], tokens = c.shape.positions();
+  const Index parts = is_positional(field)   ? sequences * tokens
+                      : has_rows(field.axes) ? sequences
+                                             : 1;
+  const Index part = parts == 1 ? 0 : is_positional(field) ? position : position / tokens;
+  const Index each = tensor.size() / parts;
+  return part * each +
+         static_cast<Index>(pick % static_cast<std::uint64_t>(std::max<Index>(each, 1)));
+}
+
+/// Poisons one entry of one field that counts: any field, any position, as the case's own bits
+/// decide; with `further`, so many fields and positions behind those, where there are as many
 /// fields. Where a sequence has one value of the field, that is all its entries.
 std::optional<Transformed> poisoned(const LossSignature& signature, const Case& whole,
                                     std::size_t further) {
   std::vector<const Field*> fields;
   for (const Field& field : signature.fields) {
-    if (is_positional(field) && is_float(whole.batch.at(field.name).dtype)) {
-      fields.push_back(&field);
-    }
+    const Tensor& tensor = whole.batch.at(field.name);
+    if (!field.absent && is_float(tensor.dtype) && tensor.size() > 0) fields.push_back(&field);
   }
   const std::vector<Index> positions = live_positions(signature, whole);
   if (fields.size() <= further || positions.empty()) return std::nullopt;
@@ -45,10 +58,7 @@ std::optional<Transformed> poisoned(const LossSignature& signature, const Case& 
   const Index position = any_of(positions, (pick >> 8) + further);
   Transformed result{.c = whole};
   Tensor& tensor = result.c.batch.at(field.name);
-  const Index each = entries_per_position(whole, tensor);
-  const Index at =
-      position * each +
-      static_cast<Index>((pick >> 24) % static_cast<std::uint64_t>(std::max<Index>(each, 1)));
+  const Index at = entry_at(field, tensor, whole, position, pick >> 24);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const bool infinite = field.infinity != Infinity::legal && (pick >> 40) % 3 == 0;
   const double poison = !infinite               ? std::numeric_limits<double>::quiet_NaN()
@@ -56,7 +66,7 @@ std::optional<Transformed> poisoned(const LossSignature& signature, const Case& 
                                                 : -kInfinity;
   tensor.set(at, poison);
   if (!field.one_per_sequence) return result;
-  const Index row = whole.shape[Axis::tokens] * each;
+  const Index row = tensor.size() / whole.shape[Axis::sequences];
   for (Index i = at / row * row; i < (at / row + 1) * row; ++i) tensor.set(i, poison);
   return result;
 }
