@@ -179,6 +179,13 @@ class Sum<Adversary> {
     return Adversary::off(whole.truth, whole.v, steps * (rule.roundoff * magnitudes_ + rule.eta));
   }
 
+  Adversary in_stored_parts(const Adversary& sum, Stage stage, std::int64_t parts) const {
+    const Store& rule = tracking::current->stage(stage);
+    if (rule.roundoff == 0.0 || terms_ == 0.0) return sum;
+    const double steps = std::min(static_cast<double>(parts), terms_);
+    return Adversary::off(sum.truth, sum.v, steps * (rule.roundoff * magnitudes_ + rule.eta));
+  }
+
  private:
   CompensatedSum truth_, sum_;
   double extent_;

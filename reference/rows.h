@@ -101,7 +101,25 @@ inline constexpr const char* kLogSumExpForm = "x - logsumexp(x)";
 template <class S>
 struct LogSumExp {
   S shift, log_sum;
+  Eigen::Index size = 0;  ///< how many numbers it is of
 };
+
+/// The whole as one number. Tiles that are joined (an online sum) may each leave one, which rounds
+/// at its own size at every join.
+template <class S>
+S joined(const LogSumExp<S>& whole) {
+  return whole.shift + whole.log_sum;
+}
+
+inline Tracked joined(const LogSumExp<Tracked>& whole) {
+  Tracked sum = whole.shift + whole.log_sum;
+  const SumRule& rule = tracking::current->sum;
+  if (rule.order != SumOrder::online || tracking::is_stored_infinity(sum)) return sum;
+  const double joins = std::ceil(static_cast<double>(whole.size) / rule.width) - 1.0;
+  const double size = tracking::magnitude(whole.shift.v) + tracking::magnitude(whole.log_sum.v);
+  sum.err += joins * tracking::roundoff(size);
+  return sum;
+}
 
 template <class S>
 LogSumExp<S> log_sum_exp(const Row<S>& x) {
@@ -110,13 +128,13 @@ LogSumExp<S> log_sum_exp(const Row<S>& x) {
   const S shift = shift_of(x, largest);
   Sum<S> sum(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(exp(x[v] - shift));
-  return {shift, log(sum.value())};
+  return {shift, log(sum.value()), x.size()};
 }
 
 /// The whole as one number, at the stage of log-probs.
 template <class S>
 S stored(const LogSumExp<S>& whole) {
-  return store(Stage::log_prob, whole.shift + whole.log_sum);
+  return store(Stage::log_prob, joined(whole));
 }
 
 /// The ways that the arithmetic leaves open.
@@ -132,7 +150,7 @@ SoftmaxForm softmax_form(const Inputs<S>& in) {
 /// logsumexp(x), which is 0 near max = 0.
 template <class S>
 Row<S> log_softmax(const Row<S>& x, const LogSumExp<S>& whole, SoftmaxForm form) {
-  const S log_sum_exp = whole.shift + whole.log_sum;
+  const S log_sum_exp = joined(whole);
   Row<S> result(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) {
     const auto shifted = [&] { return (x[v] - whole.shift) - whole.log_sum; };

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
+#include <vector>
 
 #include "reference/precise.h"
 #include "reference/textbook.h"
@@ -170,6 +172,36 @@ TEST_F(LogSoftmax, TakesAShiftForTheNumberThatItIs) {
   // An infinity that only double makes of a Real is no exact number.
   EXPECT_EQ(as_shift({1e4000L, 1.0, tracking::kInfinity, 0.0}).err, 1.0);
   EXPECT_TRUE(tracking::is_stored_infinity(as_shift(Entry<Tracked>::stored(HUGE_VAL, -1))));
+}
+
+TEST(LogSumExp, RoundsAtItsSizeAtEveryJoinOfTiles) {
+  constexpr int kTile = 3;
+  Arithmetic online = plain_arithmetic(Dtype::f32, "");
+  online.sum.order = SumOrder::online;
+  online.sum.width = kTile;
+  double worst = 0.0, worst_of_one = 0.0;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    const auto logits = logits_around(1e4, seed);
+    float joined = -INFINITY;  // as torch.logaddexp joins what logsumexp leaves of each tile
+    for (std::size_t first = 0; first < logits.size(); first += kTile) {
+      const std::size_t last = std::min(first + kTile, logits.size());
+      double sum = 0.0, most = *std::max_element(&logits[first], &logits[first] + (last - first));
+      for (std::size_t v = first; v < last; ++v) sum += std::exp(logits[v] - most);
+      const double tile = static_cast<float>(most + std::log(sum));
+      const double larger = std::max<double>(joined, tile), less = std::min<double>(joined, tile);
+      joined = static_cast<float>(larger + std::log1p(std::exp(less - larger)));
+    }
+    const ArithmeticScope scope(online);
+    const auto exact = stored(log_sum_exp(stored_row<Precise>(logits)));
+    const double error = static_cast<double>(distance(Precise(joined), exact));
+    worst = std::max(worst, error / stored(log_sum_exp(stored_row<Tracked>(logits))).err);
+    const Arithmetic plain = plain_arithmetic(Dtype::f32, "");
+    const ArithmeticScope pairwise(plain);
+    worst_of_one =
+        std::max(worst_of_one, error / stored(log_sum_exp(stored_row<Tracked>(logits))).err);
+  }
+  EXPECT_LT(worst, 1.0);
+  EXPECT_GT(worst_of_one, kThreshold) << "one rounding is too few";
 }
 
 }  // namespace

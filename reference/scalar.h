@@ -94,6 +94,24 @@ inline Tracked store(Stage stage, const Tracked& a) {
   return stored;
 }
 
+/// A multiple of `part`, which the arithmetic stores at that stage before other factors meet it: a
+/// term on its way into the loss, or on the way back what is handed to it.
+template <class S>
+S stored_within(Stage /*stage*/, const S& whole, const S& /*part*/) {
+  return whole;
+}
+
+inline Tracked stored_within(Stage stage, const Tracked& whole, const Tracked& part) {
+  using namespace tracking;
+  const Store& rule = current->stage(stage);
+  const double size = magnitude(part.v) + part.half;
+  if (rule.roundoff == 0.0 || size == 0.0) return whole;
+  if (whole.is_exact_zero() || is_stored_infinity(whole)) return whole;
+  const double others = (magnitude(whole.v) + whole.half) / size;
+  const double lost = product(others, product(rule.roundoff, size) + rule.eta);
+  return finish(whole.v, whole.err + lost, whole.peak, whole.half);
+}
+
 /// What a backward makes of the upstream gradient that it begins with. Where the compute format
 /// does not hold that, it is infinite before it meets anything, an exact zero too.
 template <class S>

@@ -47,6 +47,8 @@ class Sum {
   S scaled(const Factors&... /*factors*/) const {
     return total_;
   }
+  /// The same sum of so many parts, where each may be stored at that stage, and their sum so far.
+  S in_stored_parts(const S& sum, Stage /*stage*/, std::int64_t /*parts*/) const { return sum; }
 
  private:
   S total_ = S(0);
@@ -66,6 +68,7 @@ class Sum<Real> {
   Real scaled(const Factors&... /*factors*/) const {
     return value();
   }
+  Real in_stored_parts(Real sum, Stage /*stage*/, std::int64_t /*parts*/) const { return sum; }
 
  private:
   CompensatedSum total_;
@@ -114,6 +117,14 @@ class Sum<Tracked> {
     return tracking::finish(
         whole.v, whole.err + steps * (tracking::product(rule.roundoff, magnitudes_) + rule.eta),
         whole.peak, whole.half);
+  }
+
+  Tracked in_stored_parts(const Tracked& sum, Stage stage, std::int64_t parts) const {
+    const Store& rule = tracking::current->stage(stage);
+    if (rule.roundoff == 0.0 || terms_ == 0.0 || tracking::is_stored_infinity(sum)) return sum;
+    const double steps = std::min(static_cast<double>(parts), terms_);
+    const double lost = tracking::product(compounded(steps * rule.roundoff), magnitudes_);
+    return tracking::finish(sum.v, sum.err + lost + steps * rule.eta, sum.peak, sum.half);
   }
 
   /// The largest that one sign's terms may add up to.

@@ -268,5 +268,29 @@ TEST(MeanOfAll, HasLostToUnderflowWhatGrowsWithTheMeanOfThoseThatCount) {
   EXPECT_TRUE(made_of_mean_of_all(Tracked{}, 5.0).is_exact_zero());
 }
 
+TEST(StoredParts, ErrByTheirSizesAndThoseOfTheirSums) {
+  Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");
+  const double u = unit_roundoff(Dtype::bf16);
+  arithmetic.stage(Stage::gradient) = {u, 0.0};
+  const ArithmeticScope scope(arithmetic);
+  const auto rounded = [](double x) { return round_to(Dtype::bf16, x); };
+  double worst = 0.0;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const auto terms = random_terms(9, false, seed);
+    Sum<Tracked> sum(9);
+    double parts = 0.0;
+    for (double term : terms) {
+      sum.add(Entry<Tracked>::stored(term, -1));
+      parts = rounded(parts + rounded(term));
+    }
+    const Tracked bound = sum.in_stored_parts(sum.value(), Stage::gradient, 9);
+    const double error = std::fabs(parts - static_cast<double>(bound.v));
+    EXPECT_LE(error, kThreshold * bound.err);
+    worst = std::max(worst, error / (kThreshold * u * std::fabs(static_cast<double>(bound.v))));
+    EXPECT_EQ(sum.in_stored_parts(sum.value(), Stage::logits, 9).err, sum.value().err);
+  }
+  EXPECT_GT(worst, 1.0) << "a store of the sum alone is too little";
+}
+
 }  // namespace
 }  // namespace lossgate::reference

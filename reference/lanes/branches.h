@@ -104,6 +104,19 @@ LOSSGATE_LANEWISE Lanes store(Stage stage, const Lanes& a) {
   return stored;
 }
 
+/// In doubt where double may be off by a share of the part, which divides.
+LOSSGATE_LANEWISE Lanes stored_within(Stage stage, const Lanes& whole, const Lanes& part) {
+  constexpr double kFarBeyond = 0x1p8;
+  const Store& rule = lanes::scope->arithmetic.stage(stage);
+  if (rule.roundoff == 0.0) return whole;
+  const Doubles size = size_of_each(part.v) + part.half;
+  const Mask counts = ~whole.is_exact_zero() & (size != 0.0);
+  lanes::doubt(counts & ~(part.err <= kFarBeyond * size));
+  const Doubles others = (size_of_each(whole.v) + whole.half) / size;
+  const Doubles lost = others * (rule.roundoff * size + rule.eta);
+  return lanes::finish(whole.v, whole.err + or_zero(counts, lost), whole.peak, whole.half);
+}
+
 }  // namespace LOSSGATE_LANES_NAMESPACE
 
 template <>

@@ -45,7 +45,7 @@ struct AdvantageScaling {
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       const S weight = in.row_tokens(s) > 0 ? in.token_weight(reduction.value(), s) : S(0);
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
-        write(in.valid(s, t) ? advantage(s, t) * weight : S(0), s, t);
+        write(in.valid(s, t) ? store(Stage::per_token, S(advantage(s, t) * weight)) : S(0), s, t);
       }
     }
   }

@@ -18,7 +18,8 @@ namespace lossgate::reference {
 ///   hinge passes nothing, as relu does (rule A4).
 /// Error: log(sigmoid(x)) underflows at -104 in f32, log(1 + exp(-x)) overflows at -88.7. D is as
 ///   exact as what it is the difference of: log-ratios of each answer, or those of each policy. The
-///   derivative sigmoid(h) - (1 - e), as binary_cross_entropy_with_logits has it, cancels.
+///   derivative sigmoid(h) - (1 - e), as binary_cross_entropy_with_logits has it, cancels; a
+///   log_softmax of h and 0 rounds at 1.
 /// Source: Rafailov et al. 2023 (arXiv:2305.18290) eq. 7; label smoothing as in conservative DPO;
 ///   hinge: Liu et al. 2023 (arXiv:2309.06657) eq. 14; IPO: Azar et al. 2023 (arXiv:2310.12036)
 ///   eq. 17; TRL, torchtune, OpenRLHF, AReaL.
@@ -74,9 +75,10 @@ struct Dpo {
       const Pair<S> pair =
           pairs(margin(in, chosen(s), rejected(s), ref_chosen(s), ref_rejected(s)), weight);
       per_pair(store(Stage::per_token, pair.value), s);
-      loss.add(weight * pair.value);
-      by_chosen(in.gradient(pair.gradient), s);
-      by_rejected(in.gradient(-pair.gradient), s);
+      loss.add(stored_within(Stage::per_token, weight * pair.value, pair.value));
+      const S slope = stored_within(Stage::per_token, pair.gradient, S(in.upstream() * weight));
+      by_chosen(in.gradient(slope), s);
+      by_rejected(in.gradient(-slope), s);
     }
     out.loss(loss);
   }
@@ -122,7 +124,6 @@ struct Dpo {
 
    private:
     Pair<S> sigmoidal(const S& h, const S& weight) const {
-      const S value = multiplied(kept_, softplus(-h)) + multiplied(turned_, softplus(h));
       const auto apart = [&] {
         const S down = product(upstream_, weight, beta_, kept_, sigmoid(-h)),
                 up = product(upstream_, weight, beta_, turned_, sigmoid(h));
@@ -131,8 +132,25 @@ struct Dpo {
       const auto together = [&] {
         return S(product(upstream_, weight, beta_, sigmoid(h) - kept_));
       };
-      if (in_.undeclared()) return {value, wider(apart(), together())};
-      return {value, in_.form(kApart) ? apart() : together()};
+      const S value = multiplied(kept_, softplus(-h)) + multiplied(turned_, softplus(h));
+      if (in_.form(kApart)) return {value, apart()};
+      if (in_.form(kTogether)) return {wider(value, by_cross_entropy(h)), together()};
+      return {wider(wider(value, by_cross_entropy(h)), of_two_classes(h)),
+              wider(apart(), together())};
+    }
+
+    /// binary_cross_entropy_with_logits of h and 1 - e, of which it takes e as what is left to 1.
+    S by_cross_entropy(const S& h) const {
+      if (in_.spec().number("label_smoothing") == 0.0) return softplus(-h);
+      return multiplied(one_ - kept_, h) + softplus(-h);
+    }
+
+    /// log_softmax of h and 0, whose normaliser rounds at 1.
+    S of_two_classes(const S& h) const {
+      const S beyond = log(one_ + exp(value_of(h) > 0 ? S(-h) : h));
+      const S right = value_of(h) > 0 ? beyond : S(beyond - h),
+              wrong = value_of(h) > 0 ? S(beyond + h) : beyond;
+      return multiplied(kept_, right) + multiplied(turned_, wrong);
     }
 
     Pair<S> hinge(const S& h, const S& weight) const {

@@ -35,16 +35,20 @@ struct Answer {
   Tracked value, by_chosen, by_rejected;
 };
 
-Answer answer_to(const Case& c, const std::string& form, Dtype compute = Dtype::f32) {
+std::vector<Tracked> entries_of(const Loss& loss, const Case& c, const Arithmetic& arithmetic) {
   struct Kept : Sink<Tracked> {
     std::vector<Tracked> entries;
     void entry(std::size_t, std::int64_t, const Tracked& value) override {
       entries.push_back(value);
     }
   } kept;
-  const Loss& loss = *find_loss("dpo");
-  evaluate(loss, Problem(loss.signature, c), plain_arithmetic(compute, form), kept);
-  return {kept.entries.at(0), kept.entries.at(1), kept.entries.at(2)};
+  evaluate(loss, Problem(loss.signature, c), arithmetic, kept);
+  return kept.entries;
+}
+
+Answer answer_to(const Case& c, const std::string& form, Dtype compute = Dtype::f32) {
+  const auto entries = entries_of(*find_loss("dpo"), c, plain_arithmetic(compute, form));
+  return {entries.at(0), entries.at(1), entries.at(2)};
 }
 
 TEST(Dpo, IsAsExactAsTheDifferencesThatItIsMadeOf) {
@@ -95,6 +99,33 @@ TEST(Dpo, SilencesNoLabelNoiseThatOverflows) {
   c.spec.set("beta", 10.0);
   EXPECT_GT(answer_to(c, kApart, Dtype::f16).value.peak, max_finite(Dtype::f16));
   EXPECT_LT(answer_to(c, kApart, Dtype::f32).value.peak, max_finite(Dtype::f32));
+}
+
+TEST(Dpo, MayBeASoftmaxOfTwoClassesOrACrossEntropyWhereNoFormIsDeclared) {
+  const double u = unit_roundoff(Dtype::f32);
+  const Case likely = pair_of(-10.0, -16.65, -10.0, -10.0);  // a loss of 1e-3, at a margin of 6.65
+  EXPECT_LT(answer_to(likely, kApart).value.err, 0.05 * u);
+  EXPECT_GT(answer_to(likely, "").value.err, u) << "log(1 + 1e-3) rounds at 1";
+  Case smoothed = pair_of(-10.0, -14.0, -10.0, -10.0);
+  smoothed.spec.set("label_smoothing", 2.17464e-7);
+  EXPECT_LT(answer_to(smoothed, kApart).value.err, 0.5 * u);
+  EXPECT_GT(answer_to(smoothed, kTogether).value.err, 2.0 * u) << "4 times what is off in 1 - e";
+}
+
+TEST(Dpo, AddsUpTermsAsTheyAreStored) {
+  const Case c = pair_of(-10.0, -10.5, -10.0, -10.25);
+  const Loss& loss = *find_loss("dpo");
+  Arithmetic stored = plain_arithmetic(Dtype::f32, kApart);
+  stored.stage(Stage::per_token) = {unit_roundoff(Dtype::bf16), min_subnormal(Dtype::bf16)};
+  const auto plain = entries_of(loss, c, plain_arithmetic(Dtype::f32, kApart));
+  const auto coarse = entries_of(loss, c, stored);
+  const double u = unit_roundoff(Dtype::bf16);
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    const double size = std::fabs(static_cast<double>(plain[i].v));
+    EXPECT_LT(plain[i].err, 0.1 * u * size) << i;
+    EXPECT_GT(coarse[i].err, u * size) << i << ": terms, loss and both gradients";
+    EXPECT_LT(coarse[i].err, 2.0 * u * size) << i;
+  }
 }
 
 }  // namespace

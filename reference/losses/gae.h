@@ -81,7 +81,7 @@ struct Gae {
             wider(wider(S(((now + ahead) - own) + later), S(((now - own) + ahead) + later)),
                   S((now + (ahead + later)) - own));
         next_value = own;
-        write_return(next_advantage + next_value, s, t);
+        write_return(store(Stage::per_token, S(next_advantage + next_value)), s, t);
         advantages.push_back(next_advantage);
       }
     }
@@ -116,7 +116,7 @@ struct Gae {
     std::size_t next = 0;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = in.tokens() - 1; t >= 0; --t) {
-        write(in.valid(s, t) ? advantages[next++] : S(0), s, t);
+        write(in.valid(s, t) ? store(Stage::per_token, advantages[next++]) : S(0), s, t);
       }
     }
   }

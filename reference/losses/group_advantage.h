@@ -94,7 +94,9 @@ struct GroupAdvantage {
     const std::string scale = in.spec().choice("scale");
     const S guard = in.option("epsilon");
     const auto count = static_cast<std::int64_t>(members.size());
-    if (count == 1) return write(of_one(in, reward(members.front())), members.front());
+    if (count == 1) {
+      return write(store(Stage::per_token, of_one(in, reward(members.front()))), members.front());
+    }
     const Moments<S> all = moments<S>(count, in.sequences(), scale == "std", [&](std::int64_t i) {
       return reward(members[static_cast<std::size_t>(i)]);
     });
@@ -103,7 +105,9 @@ struct GroupAdvantage {
       const S distance = in.spec().choice("baseline") == "mean"
                              ? reward(s) - all.mean
                              : beyond_others(in, reward, members, s, all.mean);
-      write(scale == "unscaled" ? distance : over_at_least(distance, deviation, guard), s);
+      const S advantage =
+          scale == "unscaled" ? distance : over_at_least(distance, deviation, guard);
+      write(store(Stage::per_token, advantage), s);
     }
   }
 

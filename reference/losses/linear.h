@@ -170,7 +170,10 @@ class LayerGradients {
   template <class... Index>
   void write_sum(const Writer& write, const Sum<S>& sum, Index... index) const {
     write.accumulated(
-        [&](std::int64_t parts) { return in_.gradient(sum.accumulated(parts, in_.upstream())); },
+        [&](std::int64_t parts) {
+          return in_.gradient(sum.in_stored_parts(sum.accumulated(parts, in_.upstream()),
+                                                  Stage::gradient, in_.sequences()));
+        },
         index...);
   }
 

@@ -48,7 +48,9 @@ class PolicyObjective {
       const Term<S> w = sequence_level_ ? shared : importance_(log_ratio(s, t, log_prob[i]));
       const Token token = at(s, t, log_prob[i], w.value, weight);
       per_token_(store(Stage::per_token, token.value), s, t);
-      loss.add(weighted_within(weight * token.value, token.policy, advantage_(s, t)));
+      loss.add(stored_within(Stage::per_token,
+                             weighted_within(weight * token.value, token.policy, advantage_(s, t)),
+                             token.value));
       gradient[i] = kl_weighted_ ? distributed(token.kl_slope, scale, kl_penalty_, w.value)
                                  : distributed(token.kl_slope, scale, kl_penalty_);
       if (sequence_level_) {

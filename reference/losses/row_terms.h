@@ -32,16 +32,19 @@ void evaluate_terms(const Inputs<S>& in, const Outputs<S>& out, Gradients& gradi
   Sum<S> loss = in.batch_sum();
   for (std::int64_t s = 0; s < in.sequences(); ++s) {
     const S weight = in.row_tokens(s) > 0 ? in.token_weight(s) : S(0);
+    const S scale = in.upstream() * weight;
     for (std::int64_t t = 0; t < in.tokens(); ++t) {
       if (!in.valid(s, t)) {
         per_token(S(0), s, t);
         gradients.masked(s, t);
         continue;
       }
-      const RowTerm<S> term = term_at(weight, s, t, wanted);
+      RowTerm<S> term = term_at(weight, s, t, wanted);
       per_token(store(Stage::per_token, term.value), s, t);
-      loss.add(term.weighted);
-      if (wanted) gradients.back(term.gradient, s, t);
+      loss.add(stored_within(Stage::per_token, term.weighted, term.value));
+      if (!wanted) continue;
+      for (S& g : term.gradient) g = stored_within(Stage::per_token, g, scale);
+      gradients.back(term.gradient, s, t);
     }
   }
   out.loss(loss);

@@ -110,7 +110,7 @@ struct SparseJsd {
             divergence(student_entries.entries, Entries<S>(in, q).entries, beta);
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
         per_token(store(Stage::per_token, d.value), s, t);
-        loss.add(weight * d.value);
+        loss.add(stored_within(Stage::per_token, weight * d.value, d.value));
         if (!gradient.wanted()) continue;
         const Row<S> slope = d.scaled(scale);
         const auto back = [&](const Row<S>& g) { return log_softmax_gradient(l, g, undeclared); };
@@ -123,7 +123,8 @@ struct SparseJsd {
         }
         if (undeclared) charge_shift(x, whole);
         for (std::int64_t v = 0; v < vocab; ++v) {
-          gradient(in.gradient(through_temperature(whole[v], temperature, in.upstream())), s, t, v);
+          const S g = stored_within(Stage::per_token, whole[v], scale);
+          gradient(in.gradient(through_temperature(g, temperature, in.upstream())), s, t, v);
         }
       }
     }

@@ -25,6 +25,7 @@ void evaluate_by_token(const Inputs<S>& in, const Outputs<S>& out, std::string_v
   Sum<S> loss = in.batch_sum();
   for (std::int64_t s = 0; s < in.sequences(); ++s) {
     const S weight = in.row_tokens(s) > 0 ? in.token_weight(s) : S(0);
+    const S scale = in.upstream() * weight;
     for (std::int64_t t = 0; t < in.tokens(); ++t) {
       if (!in.valid(s, t)) {
         per_token(S(0), s, t);
@@ -33,8 +34,8 @@ void evaluate_by_token(const Inputs<S>& in, const Outputs<S>& out, std::string_v
       }
       const TokenTerm<S> term = term_at(weight, s, t);
       per_token(store(Stage::per_token, term.value), s, t);
-      loss.add(term.weighted);
-      gradient(in.gradient(term.gradient), s, t);
+      loss.add(stored_within(Stage::per_token, term.weighted, term.value));
+      gradient(in.gradient(stored_within(Stage::per_token, term.gradient, scale)), s, t);
     }
   }
   out.loss(loss);

@@ -73,7 +73,8 @@ struct Whitening {
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         const S own = in.valid(s, t) ? whitened(advantage(s, t)) : S(0);
-        write(shifts || !in.valid(s, t) ? own : own + whitened.mean(), s, t);
+        write(store(Stage::per_token, shifts || !in.valid(s, t) ? own : S(own + whitened.mean())),
+              s, t);
       }
     }
   }
