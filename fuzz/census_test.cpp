@@ -197,6 +197,7 @@ void observe_vocabulary(const Case& c, Traits& traits) {
       lowest = std::min(lowest, logit);
       traits.add(std::isinf(logit), v == 0 ? "-inf first" : "-inf");
       traits.add(std::fabs(logit) > 900.0 && std::fabs(logit) < 2e4, "offset");
+      traits.add(logit < -7e4 && logit > -2e6, "beyond the lowest of 16 bits");
       traits.add(logit != 0.0 && std::fabs(logit) < min_normal(student.dtype), "subnormal");
     }
     EXPECT_TRUE(std::isfinite(peak));
@@ -211,8 +212,9 @@ void observe_vocabulary(const Case& c, Traits& traits) {
 
 TEST(Census, HostileVocabularyCasesHoldEveryKindOfRow) {
   expect_all(census(fake_vocabulary_loss(), Dtype::f32, Profile::hostile, 3000, observe_vocabulary),
-             {"ignored", "-inf first", "-inf", "offset", "subnormal", "equal", "nearly equal",
-              "underflowing", "label at peak", "label impossible", "teacher = student"});
+             {"ignored", "-inf first", "-inf", "offset", "beyond the lowest of 16 bits",
+              "subnormal", "equal", "nearly equal", "underflowing", "label at peak",
+              "label impossible", "teacher = student"});
 }
 
 void observe_mixed(const Case& c, Traits& traits) {
@@ -241,11 +243,19 @@ void observe_mixed(const Case& c, Traits& traits) {
     const Tensor& ids = c.batch.at("support_ids");
     traits.add(p < 0.0 && p > -1e-4, "nearly certain");
     traits.add(p < -60.0, "nearly impossible");
-    traits.add(i % support > 0 && ids.at(i) == ids.at(i - i % support), "repeated token");
+    const std::int64_t slot = i % support;
+    traits.add(slot > 0 && ids.at(i) == ids.at(i - slot), "repeated token");
+    traits.add(slot > 1 && ids.at(i) == ids.at(i - 1) && ids.at(i) != ids.at(i - slot),
+               "repeats a later token");
+    traits.add(slot > 0 && std::fabs(ids.at(i) - ids.at(i - 1)) > 1.0 &&
+                   std::fabs(ids.at(i) - ids.at(i - 1)) < c.shape[Axis::vocab] - 1,
+               "tokens apart");
   });
   const Tensor& group = c.batch.at("group");
   traits.add(group.size() > 2 && group.at(group.size() - 1) == 0.0, "one group");
   traits.add(group.size() > 2 && group.at(1) == 1.0 && group.at(2) == 0.0, "scattered group");
+  traits.add(group.size() > 1 && group.at(0) > 65536.0, "group beyond 16 bits");
+  traits.add(group.size() > 1 && group.at(0) > group.at(group.size() - 1), "groups fall");
   for_each_valid(signature, c, *signature.find_field("hidden"), [&](std::int64_t i) {
     traits.add(std::fabs(c.batch.at("hidden").at(i)) == 100.0, "hidden offset");
   });
@@ -255,7 +265,8 @@ TEST(Census, OtherHostileCasesHoldTheirEdgesToo) {
   expect_all(census(fake_mixed_loss(), Dtype::f32, Profile::hostile, 3000, observe_mixed),
              {"V", "-1", "2^31", "-100 masked", "-100 alone", "value met", "square overflows",
               "square nearly overflows", "target alone 0", "nearly certain", "nearly impossible",
-              "repeated token", "one group", "scattered group", "hidden offset"});
+              "repeated token", "repeats a later token", "tokens apart", "one group",
+              "scattered group", "group beyond 16 bits", "groups fall", "hidden offset"});
 }
 
 }  // namespace

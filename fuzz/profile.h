@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -64,8 +65,12 @@ Kind pick(const Share<Kind> (&table)[n], Temper temper, Choices& choices) {
 /// another at each position.
 enum class Spread { whole, sequences, positions };
 
-inline Spread pick_spread(Temper temper, Choices& choices) {
-  if (temper == Temper::plain) return Spread::whole;
+/// From so many positions on a plain case, too, holds all that is plain: thousands of one kind show
+/// no more than one of it.
+inline constexpr std::int64_t kMany = 512;
+
+inline Spread pick_spread(Temper temper, std::int64_t positions, Choices& choices) {
+  if (temper == Temper::plain) return positions < kMany ? Spread::whole : Spread::positions;
   constexpr int kWeights[] = {1, 2, 9};  // a case of one kind shows one thing
   return static_cast<Spread>(choices.weighted(kWeights));
 }

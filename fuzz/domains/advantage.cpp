@@ -74,7 +74,9 @@ void draw_run(AdvantageForm form, Tensor& tensor, std::int64_t first, std::int64
 void draw_advantages(const Column& column, Temper temper, Choices& choices) {
   Tensor& tensor = *column.tensor;
   const bool mixed = temper != Temper::plain && choices.sometimes(0.5);
-  const AdvantageForm common = pick(kForms, temper, choices);
+  const AdvantageForm picked = pick(kForms, temper, choices);
+  const bool many = temper == Temper::plain && tensor.size() >= kMany;
+  const AdvantageForm common = many ? AdvantageForm::per_token : picked;
   Deal deal(kForms, temper);
   const std::int64_t row = std::max<std::int64_t>(run_of(Spread::sequences, tensor), 1);
   const std::int64_t run = mixed ? row : tensor.size();

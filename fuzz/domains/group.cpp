@@ -12,6 +12,26 @@ constexpr Share<GroupForm> kForms[] = {
     {GroupForm::scattered, {0, 2, 2}},
 };
 
+/// Numbers as trainers give them: counted from 0, or anything that tells groups apart, upwards or
+/// downwards, as an f32 still holds it and 16 bits do not.
+struct Numbering {
+  std::int64_t first = 0, step = 1;
+  bool falls = false;
+
+  static Numbering draw(Temper temper, Choices& choices) {
+    Numbering numbers;
+    if (temper == Temper::plain || !choices.sometimes(0.4)) return numbers;
+    numbers.first = choices.integer(0, 1 << 20);
+    numbers.step = choices.integer(1, 64);
+    numbers.falls = choices.sometimes(0.5);
+    return numbers;
+  }
+
+  double of(std::int64_t group, std::int64_t most) const {
+    return static_cast<double>(first + step * (falls ? most - group : group));
+  }
+};
+
 }  // namespace
 
 GroupForm pick_group_form(Temper temper, Choices& choices) { return pick(kForms, temper, choices); }
@@ -19,7 +39,12 @@ GroupForm pick_group_form(Temper temper, Choices& choices) { return pick(kForms,
 void draw_groups(const Column& column, Temper temper, Choices& choices) {
   Tensor& tensor = *column.tensor;
   const GroupForm form = pick(kForms, temper, choices);
-  const std::int64_t members = choices.integer(2, 4);
+  const std::int64_t largest = std::max<std::int64_t>(tensor.size(), 4);
+  const bool many = tensor.size() >= kMany;
+  const std::int64_t members = choices.integer(2, many                      ? 64
+                                                  : choices.sometimes(0.25) ? largest
+                                                                            : 4);
+  const Numbering numbers = Numbering::draw(temper, choices);
   std::int64_t group = 0;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     switch (form) {
@@ -39,7 +64,7 @@ void draw_groups(const Column& column, Temper temper, Choices& choices) {
         group = i % members;
         break;
     }
-    tensor.set(i, static_cast<double>(group));
+    tensor.set(i, numbers.of(group, tensor.size()));
   }
 }
 

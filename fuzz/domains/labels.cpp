@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace lossgate::fuzz {
 namespace {
@@ -41,6 +42,14 @@ std::int64_t draw_label(Place place, std::int64_t vocab, const Tensor* logits, s
   return label;
 }
 
+/// How far apart the tokens of a row's support lie: any number that reaches all of them.
+std::int64_t draw_stride(std::int64_t vocab, Temper temper, Choices& choices) {
+  if (temper == Temper::plain || vocab < 3) return 1;
+  std::int64_t stride = choices.integer(1, vocab - 1);
+  while (std::gcd(stride, vocab) != 1) --stride;
+  return stride;
+}
+
 }  // namespace
 
 void draw_labels(const Column& column, std::int64_t vocab, const Tensor* logits, Temper temper,
@@ -52,12 +61,15 @@ void draw_labels(const Column& column, std::int64_t vocab, const Tensor* logits,
   const Tensor* rows = logits && logits->size() == tensor.size() * vocab ? logits : nullptr;
   const Place common = pick(kPlaces, temper, choices);
   const bool mixed = choices.sometimes(0.5);
+  std::int64_t stride = 1;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     const Place place = mixed ? pick(kPlaces, temper, choices) : common;
     std::int64_t label = draw_label(place, vocab, rows, i, impossible_allowed, choices);
-    if (i % count != 0) {
-      const std::int64_t first = tensor.integer_at(i - i % count);
-      label = choices.sometimes(0.1) ? first : (first + i % count) % vocab;
+    if (const std::int64_t slot = i % count; slot != 0) {
+      if (slot == 1) stride = draw_stride(vocab, temper, choices);
+      const std::int64_t row = i - slot;
+      label = choices.sometimes(0.1) ? tensor.integer_at(row + choices.integer(0, slot - 1))
+                                     : (tensor.integer_at(row) + slot * stride) % vocab;
     }
     tensor.set(i, static_cast<double>(label));
   }

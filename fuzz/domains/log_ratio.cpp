@@ -124,10 +124,12 @@ void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choic
   const std::int64_t positions = columns[0].tensor->size();
   if (positions == 0) return;
   const Base base = pick(kBases, temper, choices);
-  const Spread spread = pick_spread(temper, choices);
+  const Spread spread = pick_spread(temper, positions, choices);
   const std::int64_t run = run_of(spread, *columns[0].tensor);
   const bool scaled = unit != 1.0 && temper != Temper::plain && choices.sometimes(0.7);
-  const bool all_on_policy = choices.sometimes(temper == Temper::plain ? 0.2 : 0.05);
+  const bool may_be_on_policy = temper != Temper::plain || positions < kMany;
+  const bool all_on_policy =
+      choices.sometimes(temper == Temper::plain ? 0.2 : 0.05) && may_be_on_policy;
   std::vector<Deal<LogRatio>> deals(columns.size(), Deal(kRatios, temper));
   Policies policies;
   for (std::int64_t i = 0; i < positions; ++i) {

@@ -28,9 +28,15 @@ struct RowPlan {
   std::uint64_t holes;  ///< masked_columns: a pattern of tokens
 };
 
-RowPlan plan_row(LogitForm form, std::int64_t vocab, Choices& choices) {
+/// What is added to all logits of a row, of either sign: beyond what a running maximum or a masked
+/// token begins with, and as far as what lies apart by 1 keeps a few of its bits.
+double draw_offset(Dtype dtype, Choices& choices) {
+  const double most = std::clamp(0.125 / unit_roundoff(dtype), 2e4, 1e6);
+  return choices.either_sign(choices.log_uniform(100.0, most));
+}
+
+RowPlan plan_row(LogitForm form, std::int64_t vocab, Dtype dtype, Choices& choices) {
   RowPlan plan{form, vocab, choices.integer(0, vocab - 1), 0, 0.0, 0};
-  constexpr double kOffsets[] = {1000.0, -1000.0, 10000.0, -10000.0};
   constexpr double kGaps[] = {60.0, 104.0, 200.0, 1000.0};
   switch (form) {
     case LogitForm::normal:
@@ -44,7 +50,7 @@ RowPlan plan_row(LogitForm form, std::int64_t vocab, Choices& choices) {
       plan.level = choices.real(5.0, 40.0);
       break;
     case LogitForm::offset:
-      plan.level = choices.one_of(kOffsets);
+      plan.level = draw_offset(dtype, choices);
       break;
     case LogitForm::disjoint:
     case LogitForm::underflowing:
@@ -124,7 +130,7 @@ void draw_logits(Columns columns, Temper temper, Choices& choices) {
     const LogitForm form =
         mixed ? (temper == Temper::plain ? pick(kForms, temper, choices) : deal.next(choices))
               : common;
-    const RowPlan plan = plan_row(form, vocab, choices);
+    const RowPlan plan = plan_row(form, vocab, first.dtype, choices);
     for (std::size_t k = 0; k < columns.size(); ++k) {
       const std::int64_t step = form == LogitForm::disjoint ? static_cast<std::int64_t>(k) : 0;
       draw_row(columns[k], plan, begin, (plan.hot + step) % vocab,

@@ -101,6 +101,38 @@ OptionValue draw_choice(const Option& option, Temper temper, Choices& choices) {
   return option.choices[choices.weighted(weights)];
 }
 
+OptionValue other_choice(const Option& option, Choices& choices) {
+  std::vector<std::string> others;
+  for (const std::string& choice : option.choices) {
+    if (OptionValue(choice) != option.standard) others.push_back(choice);
+  }
+  if (others.empty()) return option.standard;
+  return choices.one_of(std::span<const std::string>(others));
+}
+
+OptionValue other_value(const Option& option, Choices& choices) {
+  const double* standard = std::get_if<double>(&option.standard);
+  if (option.kind == Option::Kind::choice) return other_choice(option, choices);
+  if (option.kind == Option::Kind::flag) {
+    return standard && *standard == option.low ? option.high : option.low;
+  }
+  if (option.nullable && standard && choices.sometimes(0.25)) return None{};
+  constexpr int kWeights[] = {2, 1, 1};
+  const double drawn[] = {within(option.low, option.high, choices), option.low, option.high};
+  double value = drawn[choices.weighted(kWeights)];
+  if (standard && value == *standard) value = drawn[0];
+  if (option.kind == Option::Kind::integer) value = std::round(value);
+  return std::isfinite(value) ? OptionValue(std::clamp(value, option.low, option.high))
+                              : option.standard;
+}
+
+/// The first is the one that is used most, and has most of the faults.
+Reduction draw_reduction(const LossSignature& signature, Choices& choices) {
+  std::vector<int> weights(signature.reductions.size(), 1);
+  weights.front() = 2;
+  return signature.reductions[choices.weighted(weights)];
+}
+
 }  // namespace
 
 OptionValue draw_option(const Option& option, Temper temper, Choices& choices) {
@@ -118,15 +150,20 @@ OptionValue draw_option(const Option& option, Temper temper, Choices& choices) {
 
 LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choices) {
   LossSpec spec = standard_spec(signature);
-  if (!signature.reductions.empty()) {
-    // The first is the one that is used most, and has most of the faults.
-    std::vector<int> weights(signature.reductions.size(), 1);
-    weights.front() = 2;
-    spec.reduction = signature.reductions[choices.weighted(weights)];
-  }
+  if (!signature.reductions.empty()) spec.reduction = draw_reduction(signature, choices);
   for (std::size_t i = 0; i < signature.options.size(); ++i) {
     choices.enter(signature.options[i].name);
     spec.options[i].second = draw_option(signature.options[i], temper, choices);
+  }
+  return spec;
+}
+
+LossSpec draw_other_spec(const LossSignature& signature, Choices& choices) {
+  LossSpec spec = standard_spec(signature);
+  if (!signature.reductions.empty()) spec.reduction = draw_reduction(signature, choices);
+  for (std::size_t i = 0; i < signature.options.size(); ++i) {
+    choices.enter(signature.options[i].name);
+    spec.options[i].second = other_value(signature.options[i], choices);
   }
   return spec;
 }

@@ -11,6 +11,10 @@ namespace lossgate::fuzz {
 /// range, a number within, or any choice or flag. Always what the signature accepts.
 LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choices);
 
+/// The same with another value than the default for every option that has one: another flag or
+/// choice, a number within its range or an end of it, now and then none where that is allowed.
+LossSpec draw_other_spec(const LossSignature& signature, Choices& choices);
+
 OptionValue draw_option(const Option& option, Temper temper, Choices& choices);
 
 }  // namespace lossgate::fuzz

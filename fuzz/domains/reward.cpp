@@ -7,11 +7,11 @@ namespace lossgate::fuzz {
 namespace {
 
 constexpr Share<RewardForm> kForms[] = {
-    {RewardForm::spread, {6, 3, 1}},    {RewardForm::verdicts, {3, 2, 1}},
-    {RewardForm::equal, {1, 3, 2}},     {RewardForm::lonely, {1, 2, 1}},
-    {RewardForm::offset, {1, 5, 3}},    {RewardForm::zeros, {0, 1, 1}},
-    {RewardForm::subnormal, {0, 1, 1}}, {RewardForm::large, {0, 1, 2}},
-    {RewardForm::largest, {0, 0, 2}},
+    {RewardForm::spread, {6, 3, 1}}, {RewardForm::verdicts, {3, 2, 1}},
+    {RewardForm::equal, {1, 3, 2}},  {RewardForm::lonely, {1, 2, 1}},
+    {RewardForm::offset, {1, 5, 3}}, {RewardForm::close, {0, 3, 2}},
+    {RewardForm::zeros, {0, 1, 1}},  {RewardForm::subnormal, {0, 1, 1}},
+    {RewardForm::large, {0, 1, 2}},  {RewardForm::largest, {0, 0, 2}},
 };
 
 /// What all entries of a run have in common. What lies apart by 1 keeps a few of its bits.
@@ -19,6 +19,7 @@ double draw_common(RewardForm form, Dtype dtype, Choices& choices) {
   switch (form) {
     case RewardForm::equal:
     case RewardForm::lonely:
+    case RewardForm::close:
       return choices.bell();
     case RewardForm::offset:
       return choices.either_sign(
@@ -28,11 +29,18 @@ double draw_common(RewardForm form, Dtype dtype, Choices& choices) {
   }
 }
 
-double draw_own(RewardForm form, Dtype dtype, Choices& choices) {
+/// How far the entries of a run lie apart: some of a common value's last bits, or more.
+double draw_spread(RewardForm form, Dtype dtype, Choices& choices) {
+  if (form != RewardForm::close) return 1.0;
+  return choices.log_uniform(4.0 * unit_roundoff(dtype), 0.125);
+}
+
+double draw_own(RewardForm form, double spread, Dtype dtype, Choices& choices) {
   switch (form) {
     case RewardForm::spread:
     case RewardForm::offset:
-      return choices.bell();
+    case RewardForm::close:
+      return choices.bell() * spread;
     case RewardForm::verdicts:
       return choices.sometimes(0.5) ? 1.0 : 0.0;
     case RewardForm::zeros:
@@ -53,10 +61,11 @@ double draw_own(RewardForm form, Dtype dtype, Choices& choices) {
 void draw_run(RewardForm form, Tensor& tensor, std::int64_t first, std::int64_t run,
               Choices& choices) {
   const double common = draw_common(form, tensor.dtype, choices);
+  const double spread = draw_spread(form, tensor.dtype, choices);
   const std::int64_t apart = form == RewardForm::lonely ? choices.integer(0, run - 1) : -1;
   for (std::int64_t i = 0; i < run; ++i) {
     tensor.set(first + i,
-               common + draw_own(form, tensor.dtype, choices) + (i == apart ? 1.0 : 0.0));
+               common + draw_own(form, spread, tensor.dtype, choices) + (i == apart ? 1.0 : 0.0));
   }
 }
 

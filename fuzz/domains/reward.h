@@ -12,6 +12,7 @@ enum class RewardForm {
   equal,     ///< one value everywhere
   lonely,    ///< one apart from all others, which are equal
   offset,    ///< apart by about 1, far from 0
+  close,     ///< apart by some of their last bits, or by more
   zeros,     ///< zeros of both signs
   subnormal,
   large,
@@ -19,9 +20,9 @@ enum class RewardForm {
 };
 
 inline constexpr RewardForm kAllRewardForms[] = {
-    RewardForm::spread,    RewardForm::verdicts, RewardForm::equal,
-    RewardForm::lonely,    RewardForm::offset,   RewardForm::zeros,
-    RewardForm::subnormal, RewardForm::large,    RewardForm::largest};
+    RewardForm::spread, RewardForm::verdicts, RewardForm::equal, RewardForm::lonely,
+    RewardForm::offset, RewardForm::close,    RewardForm::zeros, RewardForm::subnormal,
+    RewardForm::large,  RewardForm::largest};
 
 RewardForm pick_reward_form(Temper temper, Choices& choices);
 

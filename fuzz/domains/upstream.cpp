@@ -7,18 +7,20 @@
 namespace lossgate::fuzz {
 namespace {
 
-enum class Kind { one, zero, minus_one, power_of_two, loss_scale, small, free };
+enum class Kind { one, nearly_one, zero, minus_one, power_of_two, loss_scale, small, free };
 
 constexpr Share<Kind> kKinds[] = {
-    {Kind::one, {8, 6, 3}},          {Kind::zero, {0, 1, 2}},       {Kind::minus_one, {0, 2, 2}},
-    {Kind::power_of_two, {1, 2, 2}}, {Kind::loss_scale, {0, 2, 2}}, {Kind::small, {0, 1, 2}},
-    {Kind::free, {1, 2, 2}},
+    {Kind::one, {8, 6, 3}},       {Kind::nearly_one, {0, 1, 1}},   {Kind::zero, {0, 1, 2}},
+    {Kind::minus_one, {0, 2, 2}}, {Kind::power_of_two, {1, 2, 2}}, {Kind::loss_scale, {0, 2, 2}},
+    {Kind::small, {0, 1, 2}},     {Kind::free, {1, 2, 2}},
 };
 
-double draw_kind(Kind kind, Choices& choices) {
+double draw_kind(Kind kind, Dtype dtype, Choices& choices) {
   switch (kind) {
     case Kind::one:
       return 1.0;
+    case Kind::nearly_one:  // nothing that a comparison with 1 in so many digits tells apart
+      return 1.0 + choices.either_sign(choices.log_uniform(4.0 * unit_roundoff(dtype), 0x1p-6));
     case Kind::zero:
       return choices.sometimes(0.25) ? -0.0 : 0.0;
     case Kind::minus_one:
@@ -38,7 +40,7 @@ double draw_kind(Kind kind, Choices& choices) {
 }  // namespace
 
 double draw_upstream(Temper temper, Dtype dtype, Choices& choices) {
-  const double value = draw_kind(pick(kKinds, temper, choices), choices);
+  const double value = draw_kind(pick(kKinds, temper, choices), dtype, choices);
   const double end = max_finite(dtype);
   return round_to(dtype, std::clamp(value, -end, end));
 }

@@ -71,7 +71,7 @@ void draw_values(Columns columns, const EdgeList& edges, Temper temper, Choices&
   const Base base = pick(kBases, temper, choices);
   const bool all_on_policy = choices.sometimes(0.1);
 
-  const Spread spread = pick_spread(temper, choices);
+  const Spread spread = pick_spread(temper, positions, choices);
   const std::int64_t run = run_of(spread, *columns[0].tensor);
   std::array<ValueGap, kMostColumns> gaps;
   std::array<std::int64_t, kMostColumns> spikes;
