@@ -104,15 +104,15 @@ void Plan::add_long_streams(const std::vector<Stream>& of_one_loss) {
   std::vector<Dtype> dtypes;
   for (const Stream& stream : of_one_loss) dtypes.push_back(stream.dtype);
   Stream stream = of_one_loss.front();
-  for (const auto& [axis, dtype] : fuzz::lengths_of(stream.loss->signature, dtypes)) {
-    stream.long_axis = axis;
-    stream.dtype = dtype;
+  for (const fuzz::Length& length : fuzz::lengths_of(stream.loss->signature, dtypes)) {
+    stream.length = length;
+    stream.dtype = length.dtype;
     streams_.push_back(stream);
   }
 }
 
 std::int64_t Plan::cases_of(const Stream& stream) const {
-  if (stream.long_axis) return 1;
+  if (stream.length) return 1;
   return stream.most_cases > 0 ? std::min(options_.cases, stream.most_cases) : options_.cases;
 }
 
@@ -123,7 +123,7 @@ std::int64_t Plan::size() const {
 }
 
 std::int64_t Plan::long_cases() const {
-  return std::ranges::count_if(streams_, [](const Stream& s) { return s.long_axis.has_value(); });
+  return std::ranges::count_if(streams_, [](const Stream& s) { return s.length.has_value(); });
 }
 
 PlannedCase Plan::at(std::int64_t ordinal) const {
@@ -172,7 +172,7 @@ std::vector<Plan::Stream> Plan::streams_of(const impl::Implementation& variant,
   std::vector<Stream> streams;
   for (const Stream& stream : streams_) {
     const bool of_it = stream.loss->signature.id == variant.loss;
-    if (of_it && stream.long_axis.has_value() == long_ones) streams.push_back(stream);
+    if (of_it && stream.length.has_value() == long_ones) streams.push_back(stream);
   }
   return streams;
 }
@@ -183,11 +183,10 @@ PlannedCase Plan::drawn(const Stream& stream, fuzz::Profile profile, std::int64_
   planned.loss = stream.loss;
   planned.dtype = stream.dtype;
   planned.only = stream.only;
-  planned.long_axis = stream.long_axis;
-  planned.benign = stream.long_axis || profile == fuzz::Profile::benign;
-  if (stream.long_axis) {
-    const fuzz::Length length = {*stream.long_axis, stream.dtype};
-    planned.c = fuzz::draw_long_case(options_.seed, signature, length);
+  planned.benign = stream.length || profile == fuzz::Profile::benign;
+  if (stream.length) {
+    planned.long_axis = stream.length->axis;
+    planned.c = fuzz::draw_long_case(options_.seed, signature, *stream.length);
     return planned;
   }
   fuzz::Choices choices = fuzz::case_choices(options_.seed, signature.id, stream.dtype, profile,

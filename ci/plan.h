@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ci/selection.h"
+#include "fuzz/long_case.h"
 #include "fuzz/profile.h"
 #include "properties/property.h"
 #include "regressions/expectation.h"
@@ -77,8 +78,8 @@ class Plan {
     const reference::Loss* loss;
     Dtype dtype;
     const impl::Implementation* only = nullptr;
-    std::int64_t most_cases = 0;         ///< that its subject is drawn; 0: no limit
-    std::optional<Axis> long_axis = {};  ///< of the one case that it has then
+    std::int64_t most_cases = 0;              ///< that its subject is drawn; 0: no limit
+    std::optional<fuzz::Length> length = {};  ///< of the one case that it has then
   };
   std::int64_t cases_of(const Stream& stream) const;
   void add_stored(const std::filesystem::path& file, const std::string& name);

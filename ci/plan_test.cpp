@@ -30,22 +30,24 @@ std::vector<PlannedCase> long_cases(const Plan& plan) {
   return found;
 }
 
-TEST(Plan, AsksOneLongCaseAlongEachAxisAfterAllOthers) {
+TEST(Plan, AsksTwoLongCasesAlongEachAxisAfterAllOthers) {
   const Plan plan = plan_of("cross_entropy", kWithLongCases);
   const auto found = long_cases(plan);
-  std::map<Axis, Dtype> dtypes;
+  std::map<std::pair<Axis, bool>, Dtype> dtypes;
+  const LossSignature& signature = found.front().loss->signature;
   for (const PlannedCase& planned : found) {
     EXPECT_GT(planned.c.shape[*planned.long_axis], 1024);
     EXPECT_TRUE(planned.benign);
-    dtypes.emplace(*planned.long_axis, planned.dtype);
+    const bool other_options = planned.c.spec.options != standard_spec(signature).options;
+    dtypes.emplace(std::pair(*planned.long_axis, other_options), planned.dtype);
   }
   EXPECT_EQ(dtypes.size(), found.size());
-  EXPECT_EQ(std::ssize(found), std::ssize(fuzz::long_axes(found.front().loss->signature)));
+  EXPECT_EQ(std::ssize(found), 2 * std::ssize(fuzz::long_axes(signature)));
   EXPECT_EQ(plan.size(), 4 * kWithLongCases + std::ssize(found));
   EXPECT_TRUE(plan.at(4 * kWithLongCases).long_axis);
   std::set<Dtype> turns;
-  for (const auto& [axis, dtype] : dtypes) turns.insert(dtype);
-  EXPECT_EQ(turns.size(), dtypes.size()) << "the dtypes take turns";
+  for (const auto& [place, dtype] : dtypes) turns.insert(dtype);
+  EXPECT_EQ(turns.size(), 4u) << "the dtypes take turns";
 }
 
 TEST(Plan, AsksNoLongCaseOfWhoAsksFew) {
@@ -57,7 +59,7 @@ TEST(Plan, TriesAFaultOnLongCasesLast) {
   const impl::Implementation& variant =
       *plan.selection().find_implementation("value_clip", "beyond_grid");
   const std::int64_t draws = plan.hostile_draws(variant);
-  EXPECT_EQ(draws, kWithLongCases + 2);
+  EXPECT_EQ(draws, kWithLongCases + 4);
   EXPECT_FALSE(plan.hostile_at(variant, kWithLongCases - 1).long_axis);
   std::set<Axis> axes;
   for (std::int64_t draw = kWithLongCases; draw < draws; ++draw) {
@@ -74,7 +76,10 @@ TEST(Tasks, AreOneForEachLongCase) {
     if (task.variant.empty()) parts.emplace_back(task.begin, task.end);
   }
   using Parts = decltype(parts);
-  EXPECT_EQ(parts, (Parts{{0, 32}, {32, 64}, {64, 96}, {96, 100}, {100, 101}, {101, 102}}));
+  EXPECT_EQ(
+      parts,
+      (Parts{
+          {0, 32}, {32, 64}, {64, 96}, {96, 100}, {100, 101}, {101, 102}, {102, 103}, {103, 104}}));
 }
 
 TEST(Tasks, LeaveOutAFaultOfLengthWhereNothingIsLong) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fuzz/case_seed.h"
+#include "fuzz/domains/mask.h"
 #include "fuzz/domains/options.h"
 #include "fuzz/domains/shape.h"
 #include "fuzz/domains/split.h"
@@ -13,24 +14,69 @@
 namespace lossgate::fuzz {
 namespace {
 
-/// A reduction, the options at their defaults, shape, dtypes and a mask, over zeros.
+/// Of so many positions one is masked: more than enough to show, and so few that the others fill
+/// 16 bits.
+constexpr double kMasked = 1.0 / 128;
+
+/// Which positions count: where there are thousands, not all, and always the last.
+std::vector<std::uint8_t> draw_valid(const LossSignature& signature, const Case& frame,
+                                     Choices& choices) {
+  const std::int64_t sequences = std::max<std::int64_t>(frame.shape[Axis::sequences], 1);
+  const std::int64_t tokens = frame.shape.positions();
+  std::vector<std::uint8_t> valid(static_cast<std::size_t>(sequences * tokens), 1);
+  if (sequences * tokens < kMany) return valid;
+  const std::vector<std::uint8_t> all = valid;
+  for (std::uint8_t& position : valid) position = !choices.sometimes(kMasked);
+  valid.back() = 1;
+  if (!allows_empty_rows(signature, frame.spec)) revive_rows(valid, all, tokens, choices);
+  return valid;
+}
+
+/// A reduction, options, shape, dtypes and what is masked, over zeros.
 Case draw_frame(const LossSignature& signature, const Length& length, Choices& choices) {
   Case frame;
   choices.enter("options");
-  // With another share of the target, say, nothing may hang on the label.
+  // With another share of the target, say, nothing may hang on the label: the defaults come first.
   frame.spec = standard_spec(signature);
   frame.spec.reduction = draw_spec(signature, Temper::plain, choices).reduction;
+  if (length.other_options) frame.spec = draw_other_spec(signature, choices);
   choices.enter("shape");
   frame.shape = draw_long_shape(signature, length.axis, choices);
+  choices.enter("mask");
+  const std::vector<std::uint8_t> valid = draw_valid(signature, frame, choices);
+  const auto count = static_cast<std::int64_t>(valid.size());
   for (const Field& field : signature.fields) {
     const Dtype dtype = field.dtypes.empty() ? length.dtype : field.dtypes.front();
     Tensor tensor = Tensor::zeros(dtype, frame.shape.of(field.axes));
-    for (std::int64_t i = 0; field.name == signature.mask && i < tensor.size(); ++i) {
-      tensor.set(i, 1.0);
+    for (std::int64_t i = 0; i < tensor.size() && tensor.size() == count; ++i) {
+      const bool counts = valid[static_cast<std::size_t>(i)] != 0;
+      if (field.name == signature.mask) tensor.set(i, counts ? 1.0 : 0.0);
+      if (field.name == signature.ignore_label && signature.mask.empty() && !counts) {
+        tensor.set(i, static_cast<double>(kIgnoreLabel));
+      }
     }
     frame.batch.fields.emplace_back(field.name, std::move(tensor));
   }
   return frame;
+}
+
+/// Zeros in a hidden state but at a few coordinates: the first, the last, where blocks begin, and
+/// some more. They add nothing to a bound, and what is left keeps logits apart by little.
+void thin_hidden_states(const LossSignature& signature, Case& c, Choices& choices) {
+  const std::int64_t width = c.shape[Axis::hidden];
+  std::vector<bool> kept(static_cast<std::size_t>(width), false);
+  kept.front() = kept.back() = true;
+  for (std::int64_t at = 1; at < width; at *= 2) kept[static_cast<std::size_t>(at)] = true;
+  for (int i = 0; i < 32; ++i) {
+    kept[static_cast<std::size_t>(choices.integer(0, width - 1))] = true;
+  }
+  for (const Field& field : signature.fields) {
+    if (field.quantity != Quantity::hidden_state) continue;
+    Tensor& hidden = c.batch.at(field.name);
+    for (std::int64_t i = 0; i < hidden.size(); ++i) {
+      hidden.set(i, kept[static_cast<std::size_t>(i % width)] ? hidden.at(i) / 8 : 0.0);
+    }
+  }
 }
 
 /// The likeliest token of each row changes places with the last, so that a normaliser which stops
@@ -62,18 +108,23 @@ void take_last_tokens(const LossSignature& signature, Case& c) {
 std::vector<Length> lengths_of(const LossSignature& signature, std::span<const Dtype> dtypes) {
   std::vector<Length> lengths;
   if (dtypes.empty()) return lengths;
-  for (const Axis axis : long_axes(signature)) {
-    lengths.push_back({axis, dtypes[lengths.size() % dtypes.size()]});
+  for (const bool other_options : {false, true}) {
+    if (other_options && signature.options.empty()) break;
+    for (const Axis axis : long_axes(signature)) {
+      lengths.push_back({axis, dtypes[lengths.size() % dtypes.size()], other_options});
+    }
   }
   return lengths;
 }
 
 Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length) {
-  const std::uint64_t of_axis = root_seed ^ hash_of(name(length.axis));
+  const std::uint64_t of_axis =
+      root_seed ^ hash_of(name(length.axis)) ^ (length.other_options ? kGolden : 0);
   Choices choices(case_seed(of_axis, signature.id, length.dtype, 0));
   const Case frame = draw_frame(signature, length, choices);
   Case c = draw_like(signature, frame, Keep::positions, Profile::benign, choices);
   if (length.axis == Axis::vocab) take_last_tokens(signature, c);
+  if (length.axis == Axis::hidden) thin_hidden_states(signature, c, choices);
   if (c.split.parts.size() > 2) {  // a micro-batch of each sequence would be thousands of calls
     c.split = draw_split(SplitForm::halves, c.shape[Axis::sequences], choices);
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "fuzz/acceptance.h"
 #include "fuzz/domains/shape.h"
@@ -13,13 +14,22 @@
 namespace lossgate::fuzz {
 namespace {
 
-TEST(DrawLongCase, CountsEveryPositionAndTakesTheLastToken) {
+TEST(DrawLongCase, MasksAFewOfThousandsAndTakesTheLastToken) {
   for (const char* loss : {"cross_entropy", "log_prob", "grpo", "value_clip"}) {
     const LossSignature& signature = *reference::find_signature(loss);
     for (const Axis axis : long_axes(signature)) {
       const Case c = draw_long_case(1, signature, {axis, Dtype::f32});
       EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
-      EXPECT_EQ(std::ranges::count(valid_positions(signature, c), false), 0) << loss;
+      const std::vector<bool> valid = valid_positions(signature, c);
+      const auto masked = std::ranges::count(valid, false);
+      if (valid.size() < kMany) {
+        EXPECT_EQ(masked, 0) << loss;
+      } else {
+        EXPECT_GT(masked, 0) << loss;
+        EXPECT_LT(masked, std::ssize(valid) / 64) << loss;
+      }
+      EXPECT_TRUE(valid.back()) << loss;
+      if (axis == Axis::tokens) EXPECT_GT(std::ranges::count(valid, true), 1 << 16) << loss;
       if (axis != Axis::vocab) continue;
       EXPECT_EQ(c.batch.at("label").integer_at(0), c.shape[Axis::vocab] - 1) << loss;
     }
@@ -38,6 +48,55 @@ TEST(DrawLongCase, NeedsTheLastTokensOfARowOfLogits) {
         for (std::int64_t i = 0; i + 1 < vocab; ++i) {
           ASSERT_LT(logits.at(i), logits.at(vocab - 1)) << loss << " " << seed;
         }
+      }
+    }
+  }
+}
+
+TEST(DrawLongCase, HoldsEveryPlainKindOfLogRatio) {
+  const LossSignature& signature = *reference::find_signature("grpo");
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    for (const Axis axis : long_axes(signature)) {
+      const Case c = draw_long_case(seed, signature, {axis, Dtype::f32});
+      const Tensor &now = c.batch.at("log_prob"), &old = c.batch.at("old_log_prob");
+      int equal = 0, within = 0, beyond = 0;
+      for (std::int64_t i = 0; i < now.size(); ++i) {
+        const double log_ratio = std::fabs(now.at(i) - old.at(i));
+        (log_ratio == 0.0 ? equal : log_ratio < 0.18 ? within : beyond) += 1;
+      }
+      EXPECT_GT(std::min({equal, within, beyond}), 100) << name(axis);
+    }
+  }
+}
+
+TEST(DrawLongCase, LeavesAFewCoordinatesOfAHiddenState) {
+  const LossSignature& signature = *reference::find_signature("linear_jsd");
+  const Case c = draw_long_case(1, signature, {Axis::hidden, Dtype::f32});
+  const std::int64_t width = c.shape[Axis::hidden];
+  for (const char* field : {"student_hidden", "teacher_hidden"}) {
+    const Tensor& hidden = c.batch.at(field);
+    for (std::int64_t first = 0; first < hidden.size(); first += width) {
+      std::int64_t left = 0;
+      for (std::int64_t h = 0; h < width; ++h) left += hidden.at(first + h) != 0.0;
+      EXPECT_GT(left, 20);
+      EXPECT_LT(left, 60);
+      EXPECT_NE(hidden.at(first + width - 1), 0.0);
+      EXPECT_NE(hidden.at(first + 4096), 0.0);
+    }
+  }
+}
+
+TEST(DrawLongCase, HasEveryOptionAtAnotherValueNext) {
+  for (const char* loss : {"grpo", "gae", "cross_entropy", "jsd"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Axis axis = long_axes(signature).front();
+      const Case plain = draw_long_case(seed, signature, {axis, Dtype::f32});
+      const Case other = draw_long_case(seed, signature, {axis, Dtype::f32, true});
+      EXPECT_EQ(fault_of(signature, other, Dtype::f32), "") << loss;
+      for (const Option& option : signature.options) {
+        EXPECT_EQ(*plain.spec.find(option.name), option.standard) << loss << " " << option.name;
+        EXPECT_NE(*other.spec.find(option.name), option.standard) << loss << " " << option.name;
       }
     }
   }
@@ -77,9 +136,15 @@ TEST(LengthsOf, DtypesTakeTurns) {
   const LossSignature& signature = *reference::find_signature("cross_entropy");
   constexpr Dtype kTwo[] = {Dtype::f32, Dtype::bf16};
   std::vector<std::pair<Axis, Dtype>> said;
-  for (const auto& [axis, dtype] : lengths_of(signature, kTwo)) said.emplace_back(axis, dtype);
+  int others = 0;
+  for (const Length& length : lengths_of(signature, kTwo)) {
+    said.emplace_back(length.axis, length.dtype);
+    others += length.other_options;
+  }
   const std::vector<std::pair<Axis, Dtype>> expected = {
-      {Axis::sequences, Dtype::f32}, {Axis::tokens, Dtype::bf16}, {Axis::vocab, Dtype::f32}};
+      {Axis::sequences, Dtype::f32},  {Axis::tokens, Dtype::bf16}, {Axis::vocab, Dtype::f32},
+      {Axis::sequences, Dtype::bf16}, {Axis::tokens, Dtype::f32},  {Axis::vocab, Dtype::bf16}};
+  EXPECT_EQ(others, 3);
   EXPECT_EQ(said, expected);
   EXPECT_TRUE(lengths_of(signature, {}).empty());
 }
