@@ -23,11 +23,13 @@ std::vector<std::string> fix_options(const LossSignature& loss, const impl::Gree
                                      impl::Subject& subject) {
   std::vector<std::string> fixed;
   for (const Option& option : loss.options) {
+    const bool tied = std::ranges::any_of(
+        subject.tied, [&](const auto& pair) { return pair.first == option.name; });
     const bool declared = std::ranges::find_if(subject.options, [&](const auto& pair) {
                             return pair.first == option.name;
                           }) != subject.options.end();
     const bool taken = std::ranges::find(greeting.options, option.name) != greeting.options.end();
-    if (declared || taken) continue;
+    if (declared || taken || tied) continue;
     subject.options.emplace_back(option.name, option.standard);
     fixed.push_back(option.name);
   }
@@ -61,6 +63,7 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
     throw InputError(file.name + ": " + error.what());
   }
   settle_reduction(file, signature, brought->greeting, subject);
+  subject.tied = tied_options(brought->greeting, subject);
   brought->fixed = fix_options(signature, brought->greeting, subject);
   subject.without = optional_fields_not_taken(brought->greeting, signature);
   brought->loss.signature = narrowed(signature, subject);

@@ -26,6 +26,12 @@ struct FakeFunction : Function {
     constants.emplace_back(option, std::move(value));
     return *this;
   }
+  /// One parameter stands for both.
+  FakeFunction& tie(const std::string& option, const std::string& followed) {
+    std::erase(told, option);
+    tied.emplace_back(option, followed);
+    return *this;
+  }
   FakeFunction& without(const std::string& field) {
     std::erase(fields, field);
     return *this;
@@ -42,6 +48,7 @@ struct FakeFunction : Function {
   impl::Greeting bind(const impl::Subject& subject, const LossSignature& signature) override {
     impl::Greeting greeting;
     greeting.reduction = takes_reduction;
+    greeting.tied = tied;
     for (const std::string& option : told) {
       if (!signature.find_option(option)) throw impl::SubjectError("no option " + option);
       greeting.options.push_back(option);
@@ -60,6 +67,7 @@ struct FakeFunction : Function {
 
   LossResult answer(const impl::Subject&, const LossSignature& narrowed, const Case& c) override {
     Case changed = c;
+    for (const auto& [option, other] : tied) changed.spec.set(option, *c.spec.find(other));
     for (const auto& [option, value] : constants) changed.spec.set(option, value);
     for (const Option& option : loss.signature.options) {
       if (!changed.spec.find(option.name)) changed.spec.set(option.name, option.standard);
@@ -91,6 +99,7 @@ struct FakeFunction : Function {
 
   const reference::Loss& loss;
   std::vector<std::string> fields, told;
+  std::vector<std::pair<std::string, std::string>> tied;
   OptionValues constants;
   bool takes_reduction = true;
   std::function<void(Case&)> before;

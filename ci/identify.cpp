@@ -117,10 +117,13 @@ class Search {
   std::string complaint_;
 };
 
-void print_function(const impl::Greeting& greeting) {
+void print_function(const impl::Greeting& greeting, const impl::Subject& subject) {
   fmt::print("{}:{}: {}\n", greeting.source.file, greeting.source.line, greeting.code);
   for (const auto& [parameter, source] : greeting.arguments) {
     fmt::print("  {:<24}<- {}\n", parameter, source);
+  }
+  for (const auto& [option, followed] : subject.tied) {
+    fmt::print("  {} follows {}: one parameter stands for both\n", option, followed);
   }
 }
 
@@ -209,7 +212,7 @@ int run_identify(const IdentifyOptions& options) {
   Search search(options);
   const auto found = search.run();
   if (found.empty()) throw InputError(search.complaint());
-  print_function(found.front().greeting);
+  print_function(found.front().greeting, found.front().subject);
   if (!found.front().whole()) {
     fmt::print("no loss of the catalog, as it stands\n");
     for (const Recognition& nearest : found) print_nearest(nearest);

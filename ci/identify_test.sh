@@ -31,7 +31,7 @@ found() {
   grep -q 'clip_low = 0.17, clip_high = 0.31,' rows.toml || fail "$(cat rows.toml)"
   expect 0 'advantages +<- field:advantage as rows' check --config rows.toml
   expect 0 '= grpo\(token_mean, sequence_mean\)' identify near.py:one_epsilon --python "$python" --out means.toml
-  grep -q 'right only where clip_low is 0.2$' stdout || fail "$(cat stdout)"
+  grep -q 'clip_low' means.toml && fail "a value is left of what it is told: $(cat means.toml)"
   grep -q 'empty_rows = "counted"' means.toml || fail "$(cat means.toml)"
   expect 0 'means' check --config means.toml
 }
@@ -49,6 +49,22 @@ terms() {
   case=$(find run/findings -name '*.case' | head -1)
   expect 2 'is written for functions that return their loss; terms returns per_token' \
     replay "$case" --config one.toml --emit-test test_it.py
+}
+
+# One parameter stands for both clip distances: they are asked together, in every process, and never apart.
+one_parameter() {
+  expect 0 'clip_high follows clip_low: one parameter stands for both' \
+    identify losses.py:one_distance --python "$python" --out one.toml
+  grep -q 'clip_' one.toml && fail "a value is left of what it is told: $(cat one.toml)"
+  expect 0 'clip_high follows clip_low: one parameter stands for both' check --config one.toml
+  expect 0 'green: 0 red findings' gate --config one.toml --corpus "$source/corpora/seeds" --cases 100 --jobs 2
+  expect 0 'green: 0 red findings' fuzz --config one.toml --budget '400 cases' --out campaign
+  # What is another number above is wrong, unless the file says so.
+  sed 's/one_distance/one_distance_below/g' one.toml >below.toml
+  expect 1 'reference_agreement VIOLATED' gate --config below.toml --corpus empty --cases 48 --jobs 1
+  expect 0 '= grpo\(token_mean\)' identify losses.py:one_distance_below --python "$python" --out below.toml --overwrite
+  grep -q 'clip_high = 0.28' below.toml || fail "not what is written into it: $(cat below.toml)"
+  expect 0 'green: 0 red findings' gate --config below.toml --corpus empty --cases 48 --jobs 1
 }
 
 # FUNCTION PATTERN: it is not named, and what differs is said.

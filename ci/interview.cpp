@@ -89,7 +89,10 @@ std::vector<std::string> Interview::untold() const {
   std::vector<std::string> names;
   for (const Option& option : loss->signature.options) {
     const auto& told = greeting.options;
-    if (std::ranges::find(told, option.name) == told.end()) names.push_back(option.name);
+    const bool tied = std::ranges::any_of(
+        subject.tied, [&](const auto& pair) { return pair.first == option.name; });
+    if (tied || std::ranges::find(told, option.name) != told.end()) continue;
+    names.push_back(option.name);
   }
   return names;
 }
@@ -143,6 +146,7 @@ Interview interview(Function& function, const reference::Loss& loss, impl::Subje
                     Dtype dtype) {
   subject.loss = loss.signature.id;
   impl::Greeting greeting = function.bind(subject, loss.signature);
+  subject.tied = tied_options(greeting, subject);
   subject.without = optional_fields_not_taken(greeting, loss.signature);
   for (const Option& option : loss.signature.options) {
     const bool told = std::ranges::find(greeting.options, option.name) != greeting.options.end();

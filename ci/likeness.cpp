@@ -100,6 +100,8 @@ Formula::Bounded Formula::evaluate(const Case& c, const Candidate& candidate) co
   Case asked = c;
   asked.spec.reduction = candidate.reduction;
   for (const auto& [name, value] : candidate.options) asked.spec.set(name, value);
+  follow(loss_.signature, asked.spec);
+  for (const auto& [name, value] : candidate.options) asked.spec.set(name, value);
   const reference::Problem problem(loss_.signature, asked);
   Kept kept;
   for (const OutputInfo& output : problem.outputs) {

@@ -58,6 +58,12 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     if (field->role == Role::mask && refuses) convert(" as float");
     if (field->role == Role::label && refuses) convert(" as int64");
   }
+  // A number that is written into it, in place of the parameter that would stand for both.
+  for (const auto& [option, followed] : interview.subject.tied) {
+    add([&](impl::Subject& subject) {
+      set_value(subject.options, option, loss.find_option(option)->standard);
+    });
+  }
   if (const auto explanation = explain(interview); explanation && !explanation->told.empty()) {
     add([&](impl::Subject& subject) {
       for (const auto& [name, value] : explanation->told) set_value(subject.options, name, value);

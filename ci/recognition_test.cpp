@@ -175,6 +175,18 @@ TEST(Recognition, KeepsWhatIsRightAtOneValueOnly) {
   EXPECT_EQ(find_value(found.subject.options, "clip_high"), nullptr);
 }
 
+TEST(Recognition, LeavesFreeWhatOneParameterStandsFor) {
+  const Recognition found = ppo().tie("clip_high", "clip_low").recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_EQ(find_value(found.subject.options, "clip_low"), nullptr);
+  EXPECT_EQ(find_value(found.subject.options, "clip_high"), nullptr);
+  // Its name says that it stands for both, and the other number is written into it.
+  const Recognition apart = ppo().tie("clip_high", "clip_low").with("clip_high", 0.28).recognised();
+  EXPECT_TRUE(apart.whole());
+  EXPECT_EQ(find_value(apart.subject.options, "clip_low"), nullptr);
+  EXPECT_EQ(number(apart, "clip_high"), 0.28);
+}
+
 TEST(Recognition, SaysWhichOptionIsIgnored) {
   FakeFunction deaf("grpo");
   deaf.before = [](Case& c) { c.spec.set("clip_high", 0.3); };

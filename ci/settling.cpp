@@ -25,6 +25,12 @@ bool wrong(Function& function, const Interview& interview, const Case& c) {
   return !interview.formula(*probe, candidate).rounded;
 }
 
+void tell(const Interview& interview, Case& c, const std::string& option,
+          const OptionValue& value) {
+  c.spec.set(option, value);
+  follow(interview.formula.signature(), c.spec);
+}
+
 /// Telling cases under every reduction that is the loss's.
 std::vector<Case> right_cases(const Interview& interview) {
   std::vector<Case> cases;
@@ -62,7 +68,7 @@ std::vector<Case> cases_of_option(const Interview& interview, const std::vector<
       const Formula& formula = interview.formula;
       if (!Formula::differ(formula.values(c, plain), formula.values(c, other))) continue;
       asked.push_back(c);
-      asked.back().spec.set(name, value);
+      tell(interview, asked.back(), name, value);
       if (++shown == kShown) break;
     }
   }
@@ -80,7 +86,7 @@ std::vector<Case> joint_cases(const Interview& interview, const std::vector<Case
       const OptionValue& now = *c.spec.find(name);
       const auto values = far_values(*interview.loss->signature.find_option(name), now);
       if (!values.empty() && choices.sometimes(0.75)) {
-        c.spec.set(name, choices.one_of(std::span<const OptionValue>(values)));
+        tell(interview, c, name, choices.one_of(std::span<const OptionValue>(values)));
       }
     }
   }
@@ -95,7 +101,7 @@ std::size_t to_blame(Function& function, const Interview& interview,
   std::pair<int, bool> most{-1, false};
   for (std::size_t i = 0; i < free.size(); ++i) {
     const int mended = static_cast<int>(std::ranges::count_if(failed, [&](Case c) {
-      c.spec.set(free[i], *find_value(interview.subject.options, free[i]));
+      tell(interview, c, free[i], *find_value(interview.subject.options, free[i]));
       return !wrong(function, interview, c);
     }));
     const std::pair merit{mended, interview.loss->signature.find_option(free[i])->nullable};
@@ -181,7 +187,7 @@ void free_told_options(Function& function, Interview& interview) {
     std::erase_if(failed, [&](const Case& c) { return !wrong(function, interview, c); });
     if (failed.empty()) break;
     const std::size_t blamed = to_blame(function, interview, failed, free);
-    for (Case& c : failed) c.spec.set(free[blamed], *find_value(told, free[blamed]));
+    for (Case& c : failed) tell(interview, c, free[blamed], *find_value(told, free[blamed]));
     free.erase(free.begin() + static_cast<std::ptrdiff_t>(blamed));
   }
   std::erase_if(told, [&](const auto& option) {

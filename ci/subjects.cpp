@@ -60,6 +60,9 @@ void print_subject(const Brought& brought) {
     fmt::print("  {} does not reach it and is not declared: taken as {}\n", name,
                standard_text(*signature.find_option(name)));
   }
+  for (const auto& [name, other] : brought.subject.tied) {
+    fmt::print("  {} follows {}: one parameter stands for both\n", name, other);
+  }
   for (const std::string& name : brought.subject.without) {
     fmt::print("  {} does not reach it: taken as 0\n", name);
   }

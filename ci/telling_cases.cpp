@@ -66,6 +66,7 @@ std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& form
       const OptionValue* value = find_value(values, option.name);
       c.spec.set(option.name, value ? *value : option.standard);
     }
+    follow(formula.signature(), c.spec);
     const auto others = differences(loss, c);
     shown.resize(others.size(), 0);
     const Values plain = formula.values(c, {.reduction = c.spec.reduction, .options = {}});

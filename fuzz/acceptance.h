@@ -120,6 +120,7 @@ inline std::string fault_of(const LossSignature& signature, const Case& c, Dtype
       return name + ": choice";
     }
     if (std::holds_alternative<None>(value) && !option.nullable) return name + ": none";
+    if (!option.follows.empty() && value != *c.spec.find(option.follows)) return name + ": apart";
   }
   const std::vector<bool> valid = valid_positions(signature, c);
   const bool counts = std::ranges::find(valid, true) != valid.end();

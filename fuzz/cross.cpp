@@ -16,6 +16,7 @@ Case crossed(const LossSignature& signature, const Case& first, const Case& seco
   for (const auto& [name, value] : second.spec.options) {
     if (either()) spec.set(name, value);
   }
+  follow(signature, spec);
   if (either()) spec.reduction = second.spec.reduction;
   if (accepts_rows(signature, child, spec)) child.spec = std::move(spec);
   if (either()) child.layout = second.layout;

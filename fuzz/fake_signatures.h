@@ -52,6 +52,17 @@ inline LossSignature fake_policy_loss() {
   return signature;
 }
 
+/// A policy loss whose clip is as far above as below.
+inline LossSignature fake_symmetric_loss() {
+  LossSignature signature = fake_policy_loss();
+  signature.id = "fake_symmetric";
+  Option above = signature.options.front();
+  above.name = "clip_above";
+  above.follows = "clip";
+  signature.options.insert(signature.options.begin(), above);
+  return signature;
+}
+
 inline LossSignature fake_vocabulary_loss() {
   const std::vector<Axis> rows = {Axis::sequences, Axis::tokens, Axis::vocab};
   LossSignature signature;
@@ -109,7 +120,8 @@ inline LossSignature fake_payload_operation() {
 }
 
 inline std::vector<LossSignature> all_signatures() {
-  return {fake_policy_loss(), fake_vocabulary_loss(), fake_mixed_loss(), fake_payload_operation()};
+  return {fake_policy_loss(), fake_symmetric_loss(), fake_vocabulary_loss(), fake_mixed_loss(),
+          fake_payload_operation()};
 }
 
 }  // namespace lossgate::fuzz

@@ -179,14 +179,15 @@ TEST(SmallerCases, MakeNoInfinityOfTheLargestNumber) {
 }
 
 RC_GTEST_PROP(SmallerCases, AreOtherCasesWhoseTensorsHaveTheirShapes, ()) {
-  const std::vector<LossSignature> all = {fake_policy_loss(), fake_vocabulary_loss(),
-                                          fake_mixed_loss(), fake_payload_operation()};
-  const LossSignature& signature = *rc::gen::elementOf(all);
+  const LossSignature signature = *rc::gen::elementOf(all_signatures());
   Choices choices(*rc::gen::arbitrary<std::uint64_t>());
   const Case c = draw_case(signature, Dtype::f32, Profile::hostile, choices);
   rc::Seq<Case> smaller = rc::seq::take(200, smaller_cases(signature, c));
   while (const auto next = smaller.next()) {
     RC_ASSERT(!is_same(*next, c));
+    LossSpec followed = next->spec;
+    follow(signature, followed);
+    RC_ASSERT(followed == next->spec);
     for (const Field& field : signature.fields) {
       const Tensor& tensor = next->batch.at(field.name);
       RC_ASSERT(tensor.extents == next->shape.of(field.axes));

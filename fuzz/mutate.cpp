@@ -149,6 +149,7 @@ class Mutating {
       const Option& chosen = signature_.options[static_cast<std::size_t>(which)];
       const Temper temper = profile_ == Profile::benign ? Temper::plain : Temper::nasty;
       spec.set(chosen.name, draw_option(chosen, temper, choices_));
+      follow(signature_, spec);
     }
     if (accepts_rows(signature_, case_, spec)) case_.spec = std::move(spec);
   }

@@ -115,9 +115,10 @@ rc::Seq<Case> plainer_options(const LossSignature& signature, const Case& c) {
   std::vector<Case> cases;
   for (const Option& option : signature.options) {
     const OptionValue* value = c.spec.find(option.name);
-    if (!value || *value == option.standard) continue;
+    if (!value || *value == option.standard || !option.follows.empty()) continue;
     cases.push_back(c);
     cases.back().spec.set(option.name, option.standard);
+    follow(signature, cases.back().spec);
   }
   if (!signature.reductions.empty() && c.spec.reduction != signature.reductions.front()) {
     cases.push_back(c);
@@ -212,7 +213,7 @@ std::int64_t unusual_numbers(const LossSignature& signature, const Case& c) {
   Index count = 0;
   for (const Option& option : signature.options) {
     const OptionValue* value = c.spec.find(option.name);
-    count += value && *value != option.standard;
+    count += value && *value != option.standard && option.follows.empty();
   }
   for (const Field& field : signature.fields) {
     count += static_cast<Index>(unusual_entries(field, c.batch.at(field.name)).size());

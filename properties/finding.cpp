@@ -97,9 +97,10 @@ std::string option_class(const CaseStudy& study, const Prober& prober) {
   std::string text(name(c.spec.reduction));
   for (const Option& option : study.signature().options) {
     const std::string needed = class_of(option, c.spec.find(option.name));
-    if (needed.empty()) continue;
+    if (needed.empty() || !option.follows.empty()) continue;
     Case plain = c;
     plain.spec.set(option.name, option.standard);
+    follow(study.signature(), plain.spec);
     if (prober.fails(plain)) {
       c = std::move(plain);
     } else {

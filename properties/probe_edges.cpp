@@ -177,6 +177,7 @@ Opinion probe_dead_clamp(Suspect& suspect) {
     const double limit = std::max(option.low, std::min(option.high, kLimit));
     auto c = suspect.plain_case({.spread = std::min(kFarthest, 16.0 * limit)});
     if (c) c->spec.set(option.name, limit);
+    if (c) follow(suspect.signature(), c->spec);
     const auto far = suspect.read(c);
     if (!is_wrong(far)) continue;
     Case without = far->given();

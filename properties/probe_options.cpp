@@ -129,6 +129,7 @@ Opinion probe_needed_options(Suspect& suspect) {
     for (const OptionValue& value : neutral) {
       Case other = plain->given();
       other.spec.set(option.name, value);
+      follow(signature, other.spec);
       if (other.spec == plain->given().spec || !right(other)) continue;
       return Diagnosis{kMisread, 0.7, "right where " + option.name + " stands elsewhere"};
     }

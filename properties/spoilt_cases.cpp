@@ -133,11 +133,11 @@ bool spoil_extent(const LossSignature& signature, Case& c, std::uint64_t /*pick*
 }
 
 /// A numeric option below or above its range, or no number; an integer that is none. Where a range
-/// has one value, a subject computes that and is not told; a choice has no range.
+/// has one value, or is another option's, a subject is not told; a choice has no range.
 bool spoil_option(const LossSignature& signature, Case& c, std::uint64_t pick) {
   std::vector<const Option*> numeric;
   for (const Option& option : signature.options) {
-    if (option.low < option.high) numeric.push_back(&option);
+    if (option.low < option.high && option.follows.empty()) numeric.push_back(&option);
   }
   if (numeric.empty()) return false;
   const Option& option = *any_of(numeric, pick >> 8);

@@ -152,9 +152,11 @@ LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choic
   LossSpec spec = standard_spec(signature);
   if (!signature.reductions.empty()) spec.reduction = draw_reduction(signature, choices);
   for (std::size_t i = 0; i < signature.options.size(); ++i) {
+    if (!signature.options[i].follows.empty()) continue;
     choices.enter(signature.options[i].name);
     spec.options[i].second = draw_option(signature.options[i], temper, choices);
   }
+  follow(signature, spec);
   return spec;
 }
 
@@ -165,6 +167,7 @@ LossSpec draw_other_spec(const LossSignature& signature, Choices& choices) {
     choices.enter(signature.options[i].name);
     spec.options[i].second = other_value(signature.options[i], choices);
   }
+  follow(signature, spec);
   return spec;
 }
 

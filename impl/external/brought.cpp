@@ -48,6 +48,10 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
     const OptionValue* asked = c.spec.find(name);
     if (asked && *asked != value) return name + " is fixed";
   }
+  for (const auto& [name, other] : subject.tied) {
+    const OptionValue *own = c.spec.find(name), *followed = c.spec.find(other);
+    if (own && followed && *own != *followed) return name + " follows " + other;
+  }
   const Dtype dtype = float_dtype(loss, c);
   if (std::ranges::find(subject.dtypes, dtype) == subject.dtypes.end()) {
     return std::string(name(dtype)) + " is not asked";

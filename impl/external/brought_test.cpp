@@ -60,5 +60,19 @@ TEST(BroughtImplementation, IsAskedNoUpstreamGradientThatItsLossCannotHold) {
   EXPECT_EQ(unsupported(Dtype::bf16, 0.3), std::nullopt);
 }
 
+TEST(BroughtImplementation, IsAskedNoTwoValuesOfWhatOneParameterStandsFor) {
+  Subject subject;
+  subject.tied = {{"clip_high", "clip_low"}};
+  const auto unsupported = [&](double low, double high) {
+    Case c;
+    c.spec.options = {{"clip_low", low}, {"clip_high", high}};
+    return brought_implementation(subject, LossSignature{}, nullptr).unsupported(c);
+  };
+  EXPECT_EQ(unsupported(0.2, 0.3), "clip_high follows clip_low");
+  EXPECT_EQ(unsupported(0.3, 0.3), std::nullopt);
+  subject.tied.clear();
+  EXPECT_EQ(unsupported(0.2, 0.3), std::nullopt);
+}
+
 }  // namespace
 }  // namespace lossgate::impl

@@ -243,5 +243,25 @@ TEST(Narrowed, HasNoGradientOfAFieldThatTheSubjectHasNoneOf) {
   EXPECT_EQ(without.find_field("x")->role, Role::constant);
 }
 
+TEST(Narrowed, LetsAnOptionFollowAnotherWhereBothReach) {
+  Subject subject = parse(kHead).at(0);
+  LossSignature loss = signature();
+  loss.options.push_back({.name = "above", .standard = 0.4, .low = 0.1, .high = 4.0});
+  subject.tied = {{"above", "clip"}};
+  const LossSignature tied = narrowed(loss, subject);
+  for (const char* name : {"clip", "above"}) {
+    const Option& option = *tied.find_option(name);
+    EXPECT_EQ(option.low, 0.1) << name;
+    EXPECT_EQ(option.high, 1.0) << name;
+    EXPECT_EQ(option.standard, OptionValue(0.2)) << name;
+  }
+  EXPECT_EQ(tied.find_option("above")->follows, "clip");
+  EXPECT_EQ(tied.find_option("clip")->follows, "");
+  subject.options = {{"clip", 0.5}};
+  const Option& pinned = *narrowed(loss, subject).find_option("above");
+  EXPECT_EQ(pinned.low, 0.5);
+  EXPECT_EQ(pinned.high, 0.5);
+}
+
 }  // namespace
 }  // namespace lossgate::impl

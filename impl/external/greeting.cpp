@@ -56,6 +56,16 @@ std::vector<std::string> optional_fields_not_taken(const Greeting& greeting,
   return fields;
 }
 
+std::vector<std::pair<std::string, std::string>> tied_options(const Greeting& greeting,
+                                                              const Subject& subject) {
+  auto tied = greeting.tied;
+  std::erase_if(tied, [&](const auto& pair) {
+    return std::ranges::any_of(subject.options,
+                               [&](const auto& own) { return own.first == pair.first; });
+  });
+  return tied;
+}
+
 TensorFile hello(const Subject& subject, const LossSignature& loss) {
   Json fields = Json::array(), outputs = Json::array(), options = Json::array();
   Json reductions = Json::array();

@@ -33,6 +33,10 @@ bool takes(const Greeting& greeting, const Field& field);
 std::vector<std::string> optional_fields_not_taken(const Greeting& greeting,
                                                    const LossSignature& loss);
 
+/// Its tied options, but for those that the subject declares by themselves.
+std::vector<std::pair<std::string, std::string>> tied_options(const Greeting& greeting,
+                                                              const Subject& subject);
+
 /// The request that loads a subject as this loss (see PROTOCOL.md).
 corpora::TensorFile hello(const Subject& subject, const LossSignature& loss);
 

@@ -21,6 +21,25 @@ void pin(Option& option, const OptionValue& value) {
   if (const std::string* word = std::get_if<std::string>(&value)) option.choices = {*word};
 }
 
+/// Both take what each may take.
+void tie(Option& option, Option& followed) {
+  const double low = std::max(followed.low, option.low);
+  const double high = std::min(followed.high, option.high);
+  if (low <= high) {
+    followed.low = low;
+    followed.high = high;
+  }
+  followed.nullable = followed.nullable && option.nullable;
+  if (double* standard = std::get_if<double>(&followed.standard)) {
+    *standard = std::clamp(*standard, followed.low, followed.high);
+  }
+  Option same = followed;
+  same.name = option.name;
+  same.doc = option.doc;
+  same.follows = followed.name;
+  option = std::move(same);
+}
+
 void restrict_field(Field& field, const Subject& subject) {
   if (field.optional && std::ranges::find(subject.without, field.name) != subject.without.end()) {
     field.absent = true;
@@ -46,6 +65,13 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   for (const auto& [name, value] : subject.options) {
     const auto option = std::ranges::find(signature.options, name, &Option::name);
     if (option != signature.options.end()) pin(*option, value);
+  }
+  for (const auto& [name, other] : subject.tied) {
+    const auto option = std::ranges::find(signature.options, name, &Option::name);
+    const auto followed = std::ranges::find(signature.options, other, &Option::name);
+    if (option != signature.options.end() && followed != signature.options.end()) {
+      tie(*option, *followed);
+    }
   }
   if (!subject.reductions.empty()) signature.reductions = subject.reductions;
   const bool has_loss = !loss.reductions.empty() && loss.reductions != std::vector{Reduction::none};

@@ -104,6 +104,12 @@ TEST(Session, ReadsWhichOptionsOneParameterStandsFor) {
   const Answered other({answer});
   Session session(other.subject(), signature());
   EXPECT_EQ(session.greeting().tied, (Metadata{{"clip_high", "clip_low"}}));
+  Subject subject;
+  EXPECT_EQ(tied_options(session.greeting(), subject), session.greeting().tied);
+  subject.options = {{"clip_low", 0.1}};
+  EXPECT_EQ(tied_options(session.greeting(), subject), session.greeting().tied);
+  subject.options = {{"clip_high", 0.3}};
+  EXPECT_EQ(tied_options(session.greeting(), subject), Metadata{}) << "it is declared by itself";
 }
 
 TEST(Session, SaysAtItsGreetingWhatWentWrongAtItsBeginning) {

@@ -46,6 +46,7 @@ struct Subject {
   std::vector<Dtype> dtypes = {Dtype::f32};
   std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
   std::vector<std::string> without;                            ///< optional fields, none of it
+  std::vector<std::pair<std::string, std::string>> tied;       ///< option to the one it follows
   Combination micro_batches = Combination::none, ranks = Combination::none;
   DeclaredArithmetic arithmetic;
   std::vector<std::pair<Axis, std::int64_t>> axes;     ///< that have one extent
@@ -59,8 +60,8 @@ struct Subject {
 };
 
 /// The loss as the subject computes it: options that it fixes have one value, reductions are those
-/// that it has, axes that it pins have one extent, fields that it has none of are 0, without a
-/// gradient, only what it returns is an output, and masked
+/// that it has, options that are tied have one value, axes that it pins have one extent, fields
+/// that it has none of are 0, without a gradient, only what it returns is an output, and masked
 /// positions, infinities, splits, empty batches and empty rows are what its contract says. Cases
 /// drawn for this signature are cases of the loss.
 LossSignature narrowed(const LossSignature& loss, const Subject& subject);

@@ -64,6 +64,13 @@ LossSpec standard_spec(const LossSignature& signature) {
   return spec;
 }
 
+void follow(const LossSignature& signature, LossSpec& spec) {
+  for (const Option& option : signature.options) {
+    if (option.follows.empty()) continue;
+    if (const OptionValue* value = spec.find(option.follows)) spec.set(option.name, *value);
+  }
+}
+
 Extents Shape::of(const std::vector<Axis>& axes) const {
   Extents extents;
   extents.reserve(axes.size());
@@ -88,10 +95,14 @@ Tensor& Batch::at(std::string_view field) {
 
 std::string_view name(Layout layout) {
   switch (layout) {
-    case Layout::contiguous: return "contiguous";
-    case Layout::offset: return "offset";
-    case Layout::padded_rows: return "padded_rows";
-    case Layout::transposed: return "transposed";
+    case Layout::contiguous:
+      return "contiguous";
+    case Layout::offset:
+      return "offset";
+    case Layout::padded_rows:
+      return "padded_rows";
+    case Layout::transposed:
+      return "transposed";
   }
   return "?";
 }
@@ -118,7 +129,8 @@ std::vector<bool> valid_positions(const LossSignature& signature, const Case& c)
   if (!signature.mask.empty()) {
     const Tensor& mask = c.batch.at(signature.mask);
     if (size_of(mask.dtype) == 1) {  // as most are
-      silence(valid, [bytes = mask.bytes.data()](std::int64_t i) { return bytes[i] == std::byte{0}; });
+      silence(valid,
+              [bytes = mask.bytes.data()](std::int64_t i) { return bytes[i] == std::byte{0}; });
     } else {
       silence(valid, [&](std::int64_t i) { return mask.at(i) == 0.0; });
     }

@@ -34,6 +34,9 @@ struct LossSpec {
 /// All options of the signature at their defaults, with its first reduction.
 LossSpec standard_spec(const LossSignature& signature);
 
+/// Gives every option that follows another the value of that one.
+void follow(const LossSignature& signature, LossSpec& spec);
+
 /// The extent of every axis that the case has; -1 for the others.
 class Shape {
  public:

@@ -48,6 +48,20 @@ TEST(LossSpec, StandardSpellsOutEveryOption) {
   EXPECT_EQ(standard_spec(LossSignature()).reduction, Reduction::none);
 }
 
+TEST(LossSpec, AnOptionFollowsAnother) {
+  LossSignature signature = masked_signature();
+  signature.options.insert(signature.options.begin(), {.name = "above", .standard = 0.2});
+  LossSpec spec = standard_spec(signature);
+  spec.set("clip", 0.3);
+  follow(signature, spec);
+  EXPECT_EQ(spec.number("above"), 0.2) << "it does not";
+  signature.options.front().follows = "clip";
+  follow(signature, spec);
+  EXPECT_EQ(spec.number("above"), 0.3);
+  EXPECT_EQ(spec.number("clip"), 0.3);
+  EXPECT_TRUE(spec.is_none("dual"));
+}
+
 TEST(LossSpec, SetReplacesInPlaceOrAppends) {
   LossSpec spec = standard_spec(masked_signature());
   spec.set("clip", None{});

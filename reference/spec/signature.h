@@ -81,6 +81,8 @@ struct Option {
   bool nullable = false;         ///< whether none is accepted
   std::vector<std::string> choices = {};
   std::string doc = {};
+  /// Another option, whose value it has in every case: one parameter stands for both.
+  std::string follows = {};
 };
 
 std::string_view name(Option::Kind kind);

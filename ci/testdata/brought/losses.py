@@ -23,6 +23,14 @@ def unbounded(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_hig
     return (loss * mask).sum() / mask.sum().clamp(min=1)
 
 
+def one_distance(log_probs, old_log_probs, advantages, mask, cliprange=0.2):
+    return sound(log_probs, old_log_probs, advantages, mask, cliprange, cliprange)
+
+
+def one_distance_below(log_probs, old_log_probs, advantages, mask, cliprange=0.2):
+    return sound(log_probs, old_log_probs, advantages, mask, cliprange, 0.28)
+
+
 def over_all_positions(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
     return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) * mask.sum() / mask.numel()
 

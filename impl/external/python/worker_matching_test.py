@@ -238,6 +238,8 @@ class Matching(unittest.TestCase):
         metadata = asked(loss)[1]
         self.assertEqual(metadata["options"], '["clip_low"]')
         self.assertEqual(metadata["tied"], '{"clip_high": "clip_low"}')
+        converted = asked(loss, arguments={"cliprange": "option:clip_low as tensor"})[1]
+        self.assertEqual(converted["tied"], '{"clip_high": "clip_low"}')
         self.assertEqual(metadata["reduction"], "1")
         self.assertEqual(metadata["facts"], '["total_tokens", "world"]')
         metadata = asked(sum_loss)[1]

@@ -131,7 +131,7 @@ class Binding:
 
     def tied(self) -> dict[str, str]:
         """Options that one parameter stands for together with another."""
-        one = any(plain_name(name) in SYMMETRIC_CLIP and source == "option:clip_low"
+        one = any(plain_name(name) in SYMMETRIC_CLIP and source.split(" as ")[0] == "option:clip_low"
                   for name, source in self.sources().items())
         if one and "clip_high" in self.loss.options and "clip_high" not in self.reaching("option:"):
             return {"clip_high": "clip_low"}
