@@ -64,7 +64,7 @@ void describe_loss(const LossSignature& s) {
   }
   if (!s.options.empty()) fmt::print("  options\n");
   for (const Option& option : s.options) {
-    fmt::print("    {:<22}default {:<8}{}{}\n", option.name, report::option_text(option.standard),
+    fmt::print("    {:<22}default {:<11}{}{}\n", option.name, report::option_text(option.standard),
                range_text(option), option.doc.empty() ? "" : "; " + option.doc);
   }
 }

@@ -27,7 +27,10 @@ struct AdvantageScaling {
                                   {std::string(name(Reduction::token_mean)),
                                    std::string(name(Reduction::sequence_mean)),
                                    std::string(name(Reduction::seq_mean_token_sum_norm))},
-                                  "the reduction that the scaled advantages realise"),
+                                  "the reduction that the scaled advantages realise; "
+                                  "token_mean: divided by all tokens, sequence_mean: by those of "
+                                  "the sequence and by all sequences, seq_mean_token_sum_norm: by "
+                                  "all sequences and by max_length"),
                     max_length_option()},
         .fields = {advantage_field(), mask_field()},
         .outputs = {{.name = "scaled_advantage",

@@ -41,7 +41,9 @@ struct Dpo {
         .formula = "-log sigmoid(beta ((c - r) - (ref_c - ref_r))), hinge and IPO of the same",
         .source = "arXiv:2305.18290 eq. 7; arXiv:2309.06657 eq. 14; arXiv:2310.12036 eq. 17",
         .forms = joined_forms({kByPolicy, "(c - ref_c) - (r - ref_r)"}, {kApart, kTogether}),
-        .options = {choice_option("loss_type", {"sigmoid", "hinge", "ipo"}, "what D is made of"),
+        .options = {choice_option("loss_type", {"sigmoid", "hinge", "ipo"},
+                                  "what D is made of; sigmoid: -log sigmoid(beta D), "
+                                  "hinge: max(0, 1 - beta D), ipo: (D - 1 / (2 beta))^2"),
                     real_option("beta", 0.1, 0.001, 10.0, "strength of the reference"),
                     real_option("label_smoothing", 0.0, 0.0, 0.5,
                                 "share of pairs that are the other way round; of sigmoid alone")},

@@ -32,12 +32,15 @@ struct GroupAdvantage {
         .formula = "(reward - mean or leave-one-out mean) / (standard deviation + epsilon)",
         .source = "arXiv:2402.03300; verl compute_grpo_outcome_advantage",
         .options = {choice_option("baseline", {"mean", "leave_one_out"},
-                                  "what is subtracted: the mean of all members, or of the others"),
+                                  "what is subtracted; mean: that of all members, "
+                                  "leave_one_out: that of the others"),
                     choice_option("scale", {"std", "population_std", "unscaled"},
-                                  "the deviation by n - 1, by n, or no division"),
+                                  "the divisor; std: the deviation by n - 1, population_std: by n, "
+                                  "unscaled: none"),
                     real_option("epsilon", 1e-6, 1e-9, 0.01, "added to the deviation"),
                     choice_option("singleton", {"zero", "reward"},
-                                  "the advantage of a group's only member, before the scale")},
+                                  "the advantage of a group's only member, before the scale; "
+                                  "zero: 0, reward: its reward")},
         .fields = {{.name = "reward",
                     .role = Role::constant,
                     .quantity = Quantity::reward,

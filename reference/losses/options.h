@@ -144,7 +144,9 @@ inline Option log_ratio_clamp_option() {
 }
 
 inline std::vector<Option> kl_options() {
-  return {choice_option("kl_estimator", {"k3", "k1", "k2"}, "estimator of the KL divergence"),
+  return {choice_option("kl_estimator", {"k3", "k1", "k2"},
+                        "estimator of the KL divergence, x = ref_log_prob - log_prob; "
+                        "k3: exp(x) - x - 1, k1: -x, k2: x^2 / 2"),
           limit_option("kl_input_clamp", 20.0, 1.0, 80.0, "bound of |ref_log_prob - log_prob|"),
           limit_option("kl_output_clamp", 10.0, 1.0, 1000.0, "bound of |KL|"),
           flag_option("kl_weighted", "multiply the estimate by the importance weight")};
@@ -156,7 +158,9 @@ inline std::vector<Option> policy_options() {
       real_option("clip_high", 0.2, 0.0, 4.0, "clip distance above 1"),
       limit_option("dual_clip", None{}, 1.5, 20.0, "bound of the weight where A < 0"),
       log_ratio_clamp_option(),
-      choice_option("level", {"token", "sequence"}, "level of the importance weight"),
+      choice_option("level", {"token", "sequence"},
+                    "level of the importance weight; token: each its own, "
+                    "sequence: exp of the mean log-ratio of the sequence"),
       real_option("kl_penalty", 0.04, 0.0, 1.0, "coefficient of the KL term")};
   for (Option& option : kl_options()) options.push_back(std::move(option));
   options.push_back(max_length_option());

@@ -98,5 +98,19 @@ TEST(Reach, IsAlongFieldsThatTheLossHas) {
   }
 }
 
+TEST(Options, SayWhatEachChoiceMeans) {
+  int choices = 0;
+  for (const Loss& loss : catalog()) {
+    for (const Option& option : loss.signature.options) {
+      for (const std::string& choice : option.choices) {
+        EXPECT_NE(option.doc.find(choice + ": "), std::string::npos)
+            << loss.signature.id << " " << option.name << " " << choice;
+        ++choices;
+      }
+    }
+  }
+  EXPECT_GT(choices, 10);
+}
+
 }  // namespace
 }  // namespace lossgate::reference

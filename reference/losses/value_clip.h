@@ -39,7 +39,10 @@ struct ValueClip {
         .formula = "1/2 max((V - R)^2, (clip(V) - R)^2)",
         .source = "OpenAI baselines ppo2; verl compute_value_loss; NovaSky-AI/SkyRL#925",
         .options = {limit_option("value_clip", 0.2, 0.01, 10.0, "clip distance from old_value"),
-                    choice_option("clip_form", {"around_old", "interval"}, "how V is clipped"),
+                    choice_option("clip_form", {"around_old", "interval"},
+                                  "how V is clipped, c being value_clip; "
+                                  "around_old: old + clamp(V - old, -c, c), "
+                                  "interval: clamp(V, old - c, old + c)"),
                     max_length_option()},
         .fields = {field("value", Role::differentiable, "the critic's prediction V"),
                    field("old_value", Role::constant, "the prediction when the batch was made"),
