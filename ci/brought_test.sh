@@ -285,15 +285,13 @@ mistakes() {
   printf '[[subject]\n' >lossgate.toml
   gate 2 'lossgate.toml:1:'
   expect 2 'lossgate.toml is there already' init grpo
-  rm lossgate.toml
-  expect 0 'wrote lossgate.toml' init grpo
-  sed -i "s|python3|$python|" lossgate.toml
-  expect 0 'computes grpo' check
+  expect 0 'wrote new/deeper/lossgate.toml' init grpo --folder new/deeper
+  sed -i "s|python3|$python|" new/deeper/lossgate.toml
+  expect 0 'computes grpo' check --config new/deeper/lossgate.toml
   expect 2 'known' init grop
-  rm -f lossgate.toml
-  expect 0 'wrote lossgate.toml' init value_clip  # a field of it is called return
-  sed -i "s|python3|$python|" lossgate.toml
-  expect 0 'computes value_clip' check
+  expect 0 'wrote new/lossgate.toml' init value_clip --folder new  # a field of it is called return
+  sed -i "s|python3|$python|" new/lossgate.toml
+  expect 0 'computes value_clip' check --config new/lossgate.toml
 }
 
 "$test"

@@ -248,6 +248,8 @@ int run_init(const InitOptions& options) {
     if (!fs::exists(path)) continue;
     throw InputError(path.lexically_normal().string() + " is there already");
   }
+  std::error_code trouble;
+  fs::create_directories(folder, trouble);  // what is in the way is said of the first file
   write(python, python_text(*loss));
   write(toml, toml_text(*loss));
   fmt::print("fill in the function, then: lossgate check; lossgate gate --config lossgate.toml\n");
