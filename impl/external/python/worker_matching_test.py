@@ -204,7 +204,7 @@ class Matching(unittest.TestCase):
             def method(self, log_prob, mask): return log_prob.sum()
         for subject in (Callable, Callable(), Callable.static, Callable().method):
             self.assertEqual(stepped(subject)[0]["op"], "result")
-        self.assertIn("'self'", asked(Callable.method)[1]["message"])
+        self.assertIn("a method, and nobody made the object", asked(Callable.method)[1]["message"])
 
         class Bad(torch.nn.Module):
             def __init__(self): raise RuntimeError("no such luck")

@@ -116,6 +116,9 @@ class Binding:
 
     def _unknown(self, name: str) -> Trouble:
         loss = self.loss
+        if name == "self":
+            return Trouble(f"{self.subject.name} is a method, and nobody made the object: bring a function that makes "
+                           "one and calls it, or a functools.partial that holds it")
         return Trouble(f"{self.subject.name} wants {name!r}, which is no field, option or fact of {loss.id}: give it a "
                        f"default, or write arguments.{name} = \"field:...\" ({', '.join(loss.fields)}), "
                        f"\"option:...\" ({', '.join(loss.options)}), \"reduction\", \"fact:...\" "
