@@ -84,6 +84,9 @@ std::string relaxed(const RunRecord& record) {
     for (std::size_t i = 0; i < s.never_asked.size(); ++i) {
       text += (i == 0 ? "; never asked: " : ", ") + s.never_asked[i];
     }
+    for (std::size_t i = 0; i < s.never_triggered.size(); ++i) {
+      text += (i == 0 ? "; never triggered: " : ", ") + s.never_triggered[i];
+    }
   }
   return text.empty() ? "" : text + "\n";
 }

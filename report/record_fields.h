@@ -56,6 +56,7 @@ void fields(Subject& s, Visit&& visit) {
   visit("killers", s.killers);
   visit("relaxed_by_contract", s.relaxed_by_contract);
   visit("never_asked", s.never_asked);
+  visit(Later{"never_triggered"}, s.never_triggered);
 }
 
 template <class Visit>

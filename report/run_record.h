@@ -51,6 +51,8 @@ struct Subject {
   /// Questions that its contract leaves out, and the properties of which none was asked for that.
   std::int64_t relaxed_by_contract = 0;
   std::vector<std::string> never_asked;
+  /// Properties that were asked of it in vain: no case of the run could have shown otherwise.
+  std::vector<std::string> never_triggered;
 
   bool faulty() const { return !twin.empty(); }
 };

@@ -240,6 +240,26 @@ TEST(RunRecord, CountsWhatAContractLeavesOut) {
   EXPECT_NE(to_json(record).find("\"relaxed_by_contract\": 3"), std::string::npos);
 }
 
+TEST(RunRecord, NamesThePropertiesThatNothingTriggered) {
+  RunRecord record = relaxed_record();
+  const auto add = [&](const char* property, const properties::Outcome& outcome) {
+    tally(cell(record, "grpo", "one", "f32", property), outcome, 5);
+  };
+  for (const char* property : {"bounds_hold", "path_parity", "determinism"}) {
+    add(property, properties::vacuous("no trigger"));
+  }
+  add("bounds_hold", properties::skipped("not the formula"));
+  add("determinism", properties::held());
+  add("on_policy_identity", properties::vacuous("no digit"));
+  count_relaxed(record);
+  EXPECT_EQ(record.subjects[0].never_triggered,
+            (std::vector<std::string>{"bounds_hold", "path_parity"}));
+  EXPECT_NE(board(record, {})
+                .find("never asked: empty_is_zero; never triggered: bounds_hold, "
+                      "path_parity\n"),
+            std::string::npos);
+}
+
 TEST(Board, SaysWhatAContractLeavesOut) {
   EXPECT_EQ(board(record_of(), {}).find("relaxed"), std::string::npos);
   EXPECT_NE(board(relaxed_record(), {})

@@ -90,8 +90,12 @@ std::string reservations(const RunRecord& record) {
     if (s.faulty() || s.relaxed_by_contract == 0) continue;
     lines.push_back(
         fmt::format("{}: relaxed by contract: {}", words(s.name), s.relaxed_by_contract));
-    if (s.never_asked.empty()) continue;
-    lines.back() += "; never asked: " + words(fmt::format("{}", fmt::join(s.never_asked, ", ")));
+    const auto list = [&](const char* label, const std::vector<std::string>& properties) {
+      if (properties.empty()) return;
+      lines.back() += label + words(fmt::format("{}", fmt::join(properties, ", ")));
+    };
+    list("; never asked: ", s.never_asked);
+    list("; never triggered: ", s.never_triggered);
   }
   std::string text;
   for (const std::string& line : lines) {

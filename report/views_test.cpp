@@ -94,12 +94,14 @@ TEST(Summary, AddsUpThePropertiesAndDtypesOfAnImplementation) {
   tally(row, properties::skipped("contract"), 1);
   record.subjects[0].relaxed_by_contract = 1;
   record.subjects[0].never_asked = {"padding_invariance"};
+  record.subjects[0].never_triggered = {"path_parity", "bounds_hold"};
   record.troubles = {"a worker <ended>"};
   const std::string text = summary(source_of(record));
   EXPECT_NE(text.find("| one | grpo | 2 | 1 | 1 | 1 | 0 | finite&#95;backward (1) |\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("- one: relaxed by contract: 1; never asked: padding&#95;invariance\n"),
+  EXPECT_NE(text.find("- one: relaxed by contract: 1; never asked: padding&#95;invariance; never "
+                      "triggered: path&#95;parity, bounds&#95;hold\n"),
             std::string::npos);
   EXPECT_NE(text.find("- trouble: a worker &#60;ended&#62;\n"), std::string::npos);
   EXPECT_NE(text.find("- to accept: <code>f &#124; reason"), std::string::npos);
