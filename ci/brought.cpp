@@ -68,6 +68,8 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   subject.without = optional_fields_not_taken(brought->greeting, signature);
   brought->loss.signature = narrowed(signature, subject);
   brought->implementation = brought_implementation(subject, brought->loss.signature, session);
+  // What nobody splits leaves no question out.
+  if (!signature.splittable) brought->implementation.contract.splits = true;
   brought->implementation.source = brought->greeting.source;
   // No absolute path is written down.
   const fs::path path(file.name);

@@ -48,9 +48,9 @@ void describe_loss(const LossSignature& s) {
   fmt::print("  formula     {}\n  source      {}\n", s.formula, s.source);
   if (!s.forms.empty())
     fmt::print("  forms       {} (the first is stable)\n", fmt::join(s.forms, "; "));
-  fmt::print("  reductions ");
+  if (!s.reductions.empty()) fmt::print("  reductions ");
   for (const Reduction reduction : s.reductions) fmt::print(" {}", name(reduction));
-  fmt::print("\n  fields\n");
+  fmt::print("{}  fields\n", s.reductions.empty() ? "" : "\n");
   for (const Field& field : s.fields) {
     fmt::print("    {:<22}{:<16}{:<30}{}\n", field.name, name(field.role), axes_text(field.axes),
                field.role == Role::mask || field.role == Role::label

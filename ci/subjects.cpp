@@ -2,6 +2,7 @@
 #include "ci/subjects.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <fstream>
@@ -70,10 +71,14 @@ void print_subject(const Brought& brought) {
   for (const Reduction reduction : signature.reductions) {
     reductions += (reductions.empty() ? "" : ", ") + std::string(name(reduction));
   }
-  fmt::print("  reductions {}; splits {}\n", reductions,
-             !signature.splittable ? "are not asked"
-             : signature.shardable ? "into micro-batches and ranks"
-                                   : "into micro-batches on one rank");
+  std::vector<std::string> asked;
+  if (!reductions.empty()) asked.push_back("reductions " + reductions);
+  if (whole_signature(brought.subject).splittable) {
+    asked.push_back(!signature.splittable ? "splits are not asked"
+                    : signature.shardable ? "splits into micro-batches and ranks"
+                                          : "splits into micro-batches on one rank");
+  }
+  if (!asked.empty()) fmt::print("  {}\n", fmt::join(asked, "; "));
   for (const auto& [axis, extent] : signature.pinned) {
     fmt::print("  axis {} is {} wherever it is asked\n", name(axis), extent);
   }
