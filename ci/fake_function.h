@@ -49,6 +49,7 @@ struct FakeFunction : Function {
     impl::Greeting greeting;
     greeting.reduction = takes_reduction;
     greeting.tied = tied;
+    greeting.defaults = defaults;
     for (const std::string& option : told) {
       if (!signature.find_option(option)) throw impl::SubjectError("no option " + option);
       greeting.options.push_back(option);
@@ -100,7 +101,7 @@ struct FakeFunction : Function {
   const reference::Loss& loss;
   std::vector<std::string> fields, told;
   std::vector<std::pair<std::string, std::string>> tied;
-  OptionValues constants;
+  OptionValues constants, defaults;
   bool takes_reduction = true;
   std::function<void(Case&)> before;
   std::function<void(const Case&, LossResult&)> after;

@@ -34,6 +34,9 @@ found() {
   grep -q 'clip_low' means.toml && fail "a value is left of what it is told: $(cat means.toml)"
   grep -q 'empty_rows = "counted"' means.toml || fail "$(cat means.toml)"
   expect 0 'means' check --config means.toml
+  expect 0 'right only where temperature is 1$' identify near.py:scaled_distillation --python "$python" --out kd.toml
+  grep -q 'temperature: at its own default of 2 it is 4 times the formula, and will not be asked there$' stdout ||
+    fail "not what is left out: $(cat stdout)"
 }
 
 # A function that returns its terms is asked for every reduction, which is made of them by the whole step's counts.

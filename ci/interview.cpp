@@ -23,15 +23,6 @@ double positions_per_token(const LossSignature& signature, const Case& c) {
          static_cast<double>(std::max<std::ptrdiff_t>(1, std::ranges::count(valid, true)));
 }
 
-/// The factor that all these are, or 0.
-double constant(const std::vector<double>& factors) {
-  if (factors.empty() || !std::isfinite(factors[0])) return 0.0;
-  const bool all = std::ranges::all_of(factors, [&](double factor) {
-    return std::fabs(factor - factors[0]) <= 1e-4 * std::fabs(factors[0]);
-  });
-  return all ? factors[0] : 0.0;
-}
-
 /// One candidate under one reduction.
 Likeness liken_answers(const Formula& formula, const std::vector<Probe>& probes,
                        const Candidate& candidate, bool thorough) {
@@ -84,6 +75,14 @@ Likeness liken_told(const Interview& interview, const OptionValues& untold) {
 }
 
 }  // namespace
+
+double constant(const std::vector<double>& factors) {
+  if (factors.empty() || !std::isfinite(factors[0])) return 0.0;
+  const bool all = std::ranges::all_of(factors, [&](double factor) {
+    return std::fabs(factor - factors[0]) <= 1e-4 * std::fabs(factors[0]);
+  });
+  return all ? factors[0] : 0.0;
+}
 
 std::vector<std::string> Interview::untold() const {
   std::vector<std::string> names;

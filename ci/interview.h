@@ -51,7 +51,7 @@ struct Interview {
   std::vector<Answers> answers;
   std::vector<Likeness> likenesses;  ///< the likest first; the plainest of equals
   int answered = 0;
-  int uncomputed = 0;         ///< cases of which it says that it does not compute such
+  int uncomputed = 0;        ///< cases of which it says that it does not compute such
   std::string refusal = {};  ///< the last, if any
 
   const Likeness& best() const { return likenesses.front(); }
@@ -70,6 +70,9 @@ Interview interview(Function& function, const reference::Loss& loss, impl::Subje
 /// One more case for a function that is bound already; nothing where it says that it does not
 /// compute such cases.
 std::optional<Probe> ask(Function& function, const Interview& interview, Case c);
+
+/// The factor that all these are, or 0.
+double constant(const std::vector<double>& factors);
 
 /// Every combination of likely values beside the answers, the likest first.
 std::vector<Likeness> compare(const Interview& interview);

@@ -30,7 +30,8 @@ TEST(Protocol, TellsAWorkerWhatASubjectSaid) {
                                 .options = {"z_loss"},
                                 .facts = {"global_tokens"},
                                 .reduction = true,
-                                .tied = {{"low", "high"}}};
+                                .tied = {{"low", "high"}},
+                                .defaults = {}};
   PlanOptions options;
   options.filters.subjects = {{"text", "lossgate.toml", "/folder", {{"mine", greeting}}}};
   const auto subjects = decode_plan(encode(options)).filters.subjects;

@@ -170,6 +170,30 @@ void say_where_it_holds(const Interview& interview, const std::vector<std::strin
   }
 }
 
+/// Whether an option may be told that.
+bool accepts(const Option& option, const OptionValue& value) {
+  if (std::holds_alternative<None>(value)) return option.nullable;
+  const std::string* word = std::get_if<std::string>(&value);
+  if (word) return std::ranges::find(option.choices, *word) != option.choices.end();
+  return option.kind != Option::Kind::choice;
+}
+
+/// What a gate will never ask, though whoever leaves the parameter alone gets it.
+void say_what_its_defaults_give(Function& function, const Interview& interview,
+                                Recognition& result) {
+  for (const auto& [option, own] : interview.greeting.defaults) {
+    const OptionValue* kept = find_value(interview.subject.options, option);
+    if (!kept || *kept == own || !accepts(*interview.loss->signature.find_option(option), own)) {
+      continue;
+    }
+    const auto factor = factor_at(function, interview, option, own);
+    if (!factor || *factor == 1.0) continue;
+    result.remarks.push_back(fmt::format(
+        "{}: at its own default of {} it is {}, and will not be asked there", option, text_of(own),
+        *factor == 0.0 ? "another formula" : fmt::format("{:.6g} times the formula", *factor)));
+  }
+}
+
 }  // namespace
 
 Recognition recognise(Function& function, const reference::Loss& loss, const impl::Subject& subject,
@@ -201,6 +225,7 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
   result.subject.contract.empty_rows = empty_rows_of(function, best);
   result.likeness = best.best();
   say_where_it_holds(best, best.greeting.options, result);
+  say_what_its_defaults_give(function, best, result);
   if (others > 0) {
     result.remarks.push_back(
         fmt::format("{} other choices are equal on these cases; the plainest is taken", others));

@@ -14,6 +14,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 double number(const Recognition& recognition, const std::string& option) {
   const OptionValue* value = find_value(recognition.subject.options, option);
@@ -185,6 +186,28 @@ TEST(Recognition, LeavesFreeWhatOneParameterStandsFor) {
   EXPECT_TRUE(apart.whole());
   EXPECT_EQ(find_value(apart.subject.options, "clip_low"), nullptr);
   EXPECT_EQ(number(apart, "clip_high"), 0.28);
+}
+
+TEST(Recognition, WarnsOfADefaultThatAGateWillNotAsk) {
+  FakeFunction scaled("jsd");  // as distillation has it, by the temperature's square
+  scaled.with("beta", 0.0).only(Reduction::token_mean);
+  scaled.defaults = {{"temperature", 2.0}};
+  scaled.after = [](const Case& c, LossResult& result) {
+    const double temperature = c.spec.number("temperature");
+    scale(result, temperature * temperature);
+  };
+  const char* said =
+      "temperature: at its own default of 2 it is 4 times the formula, and will not be asked there";
+  EXPECT_THAT(scaled.recognised().remarks, Contains(said));
+  scaled.defaults = {{"temperature", 1.0}};
+  EXPECT_THAT(scaled.recognised().remarks, Not(Contains(HasSubstr("its own default"))));
+  FakeFunction deaf("grpo");
+  deaf.before = [](Case& c) { c.spec.set("clip_high", 0.3); };
+  deaf.defaults = {{"clip_high", 0.2}};
+  EXPECT_THAT(
+      deaf.recognised().remarks,
+      Contains("clip_high: at its own default of 0.2 it is another formula, and will not be "
+               "asked there"));
 }
 
 TEST(Recognition, SaysWhichOptionIsIgnored) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,11 @@ int settle_by_edges(Function& function, Interview& interview);
 /// Lets go of every told option that the function follows wherever it is told to go: one at a time,
 /// then all together. Those that stay in `interview.subject.options` are right at that value only.
 void free_told_options(Function& function, Interview& interview);
+
+/// Answers = factor x formula where a told option stands at that value: 1 where they are the
+/// loss's, 0 where there is no factor, nothing where no case tells.
+std::optional<double> factor_at(Function& function, const Interview& interview,
+                                const std::string& option, const OptionValue& value);
 
 /// Whether means over sequences leave those without a valid position out, or count them.
 EmptyRows empty_rows_of(Function& function, const Interview& interview);

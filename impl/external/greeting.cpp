@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace lossgate::impl {
 namespace {
@@ -15,6 +16,15 @@ Json option_json(const OptionValue& value) {
   if (const double* number = std::get_if<double>(&value)) return *number;
   if (const std::string* word = std::get_if<std::string>(&value)) return *word;
   return nullptr;
+}
+
+/// Nothing where no option has such values.
+std::optional<OptionValue> option_value(const Json& json) {
+  if (json.is_null()) return None{};
+  if (json.is_boolean()) return json.get<bool>() ? 1.0 : 0.0;
+  if (json.is_number()) return json.get<double>();
+  if (json.is_string()) return json.get<std::string>();
+  return std::nullopt;
 }
 
 Json axes_json(const std::vector<Axis>& axes) {
@@ -119,6 +129,12 @@ Greeting greeting_of(const TensorFile& answer) {
   greeting.facts = Json::parse(text_of(answer, "facts")).get<std::vector<std::string>>();
   greeting.reduction = text_of(answer, "reduction") == "1";
   if (answer.find_metadata("tied")) greeting.tied = pairs_of(answer, "tied");
+  if (answer.find_metadata("defaults")) {
+    const Json defaults = Json::parse(text_of(answer, "defaults"));
+    for (const auto& [option, json] : defaults.items()) {
+      if (auto value = option_value(json)) greeting.defaults.emplace_back(option, *value);
+    }
+  }
   return greeting;
 }
 

@@ -22,6 +22,8 @@ struct Greeting {
   bool reduction = false;                                      ///< whether its name does
   /// An option to the one whose value it must have: one parameter stands for both.
   std::vector<std::pair<std::string, std::string>> tied;
+  /// What those of its parameters stand at by themselves that stand for options.
+  std::vector<std::pair<std::string, OptionValue>> defaults;
 
   bool operator==(const Greeting&) const = default;
 };

@@ -112,6 +112,16 @@ TEST(Session, ReadsWhichOptionsOneParameterStandsFor) {
   EXPECT_EQ(tied_options(session.greeting(), subject), Metadata{}) << "it is declared by itself";
 }
 
+TEST(Session, ReadsWhatItsParametersStandAt) {
+  Metadata answer = kHello;
+  answer.emplace_back("defaults", R"({"a": 2, "b": true, "c": "k3", "d": null, "e": [1]})");
+  const Answered other({answer});
+  Session session(other.subject(), signature());
+  const std::vector<std::pair<std::string, OptionValue>> defaults = {
+      {"a", 2.0}, {"b", 1.0}, {"c", "k3"}, {"d", None{}}};
+  EXPECT_EQ(session.greeting().defaults, defaults);
+}
+
 TEST(Session, SaysAtItsGreetingWhatWentWrongAtItsBeginning) {
   Subject subject;
   subject.name = "mine";

@@ -27,6 +27,13 @@ def one_epsilon(log_probs, old_log_probs, advantages, mask, eps=0.2, reduction="
     return means[reduction](loss, mask)
 
 
+def scaled_distillation(student_logits, teacher_logits, labels, temperature=2.0):
+    valid = labels != -100
+    student, teacher = (x[valid] / temperature for x in (student_logits, teacher_logits))
+    divergence = (teacher.softmax(-1) * (teacher.log_softmax(-1) - student.log_softmax(-1))).sum()
+    return divergence / valid.sum().clamp(min=1) * temperature**2
+
+
 def half_kl(log_probs, old_log_probs, ref_log_probs, advantages, mask, beta=0.04):
     loss = policy(torch.exp(log_probs - old_log_probs), advantages)
     return mean(loss + 0.5 * beta * k3(log_probs, ref_log_probs), mask)

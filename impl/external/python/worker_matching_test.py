@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import unittest
 
 import torch
@@ -247,6 +248,12 @@ class Matching(unittest.TestCase):
         self.assertNotIn("tied", metadata)
         self.assertTrue(metadata["code"].startswith("def sum_loss("))
         self.assertTrue(metadata["file"].endswith("given_worker.py"))
+
+    def test_what_stands_for_an_option_by_itself(self) -> None:
+        def loss(log_prob, mask, eps=0.1, beta=None, kl_estimator="k1", dual_clip=float("inf"), level=(1,), kl_weighted=False): ...
+        defaults = json.loads(asked(loss)[1]["defaults"])
+        self.assertEqual(defaults, {"clip_low": 0.1, "kl_penalty": None, "kl_estimator": "k1", "kl_weighted": False})
+        self.assertNotIn("defaults", asked(sum_loss)[1])
 
     def test_refusals_say_what_to_write(self) -> None:
         def config(log_prob, mask, config): ...

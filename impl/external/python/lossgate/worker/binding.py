@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from typing import Any, Callable
 
 from lossgate.worker.aliases import SYMMETRIC_CLIP, plain_name
@@ -139,6 +140,14 @@ class Binding:
         if one and "clip_high" in self.loss.options and "clip_high" not in self.reaching("option:"):
             return {"clip_high": "clip_low"}
         return {}
+
+    def defaults(self) -> dict[str, Any]:
+        """What parameters that stand for options are where nobody gives them, as far as JSON has it."""
+        own = {parameter.name: parameter.default for parameter in self.subject.constructor + self.subject.parameters}
+        plain = lambda value: value is None or isinstance(value, (bool, int, str)) or \
+            isinstance(value, float) and math.isfinite(value)
+        return {source.split(" as ")[0][7:]: own[name] for name, source in self.sources().items()
+                if source.startswith("option:") and plain(own.get(name, inspect.Parameter.empty))}
 
     def callee(self, constants: dict) -> Callable:
         """The function; where the subject is a class, its instance for these options."""

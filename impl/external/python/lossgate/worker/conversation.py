@@ -140,6 +140,8 @@ class Worker:
                  ("facts", text(binding.reaching("fact:")))]
         if binding.tied():
             reply.append(("tied", text(binding.tied())))
+        if binding.defaults():
+            reply.append(("defaults", text(binding.defaults())))
         if self._contained:
             gc.collect()
             gc.freeze()  # what was imported stays; looking through it again and again would cost time
