@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "properties/case_facts.h"
 #include "properties/transforms.h"
 
 /// The same case, asked as other callers ask (rule E11).
@@ -25,13 +24,9 @@ std::optional<Transformed> without_gradients(const LossSignature& signature, con
   return in_mode(whole, GradMode::none);
 }
 
-/// In one case the first of several inputs is trained alone, in another it is frozen.
 template <GradMode mode>
 std::optional<Transformed> frozen(const LossSignature& signature, const Case& whole, const Case&) {
-  const bool first_is_frozen = fingerprint_of(whole) >> 20 & 1;
-  if (!has_gradients(signature, 2) || first_is_frozen != (mode == GradMode::all_but_first)) {
-    return std::nullopt;
-  }
+  if (!has_gradients(signature, 2)) return std::nullopt;
   return in_mode(whole, mode);
 }
 
