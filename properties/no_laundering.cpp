@@ -85,10 +85,10 @@ Case with_number(const Case& before, const Case& poisoned, double number) {
 bool depends(Evaluation& evaluation, const Case& poisoned, const OutputInfo& output,
              std::int64_t index) {
   using reference::Tracked;
-  const auto expected = [&](CaseStudy& study) {
+  const auto expected = [&](CaseStudy& study, const Arithmetic& arithmetic) {
     Tracked found;
     study.for_each_expected(
-        evaluation.arithmetic(), false,
+        arithmetic, false,
         [&](std::size_t o, std::int64_t i, const Tracked& entry) {
           if (study.outputs()[o].name == output.name && i == index) found = entry;
         },
@@ -96,15 +96,17 @@ bool depends(Evaluation& evaluation, const Case& poisoned, const OutputInfo& out
     return found;
   };
   CaseStudy& study = evaluation.study();
-  const Tracked own = expected(study);
+  const Tracked right = expected(study, evaluation.arithmetic());
   const double plain = evaluation.actual().find(output.name)->at(index);
-  const double accepted = largest_accepted(evaluation.arithmetic(), output, own);
-  if (!(std::fabs(static_cast<double>(plain - own.v)) <= accepted)) return false;
+  const double accepted = largest_accepted(evaluation.arithmetic(), output, right);
+  if (!(std::fabs(static_cast<double>(plain - right.v)) <= accepted)) return false;
+  const Arithmetic exact = reference::real_arithmetic();
+  const Tracked own = expected(study, exact);
   constexpr double kNumbers[] = {0.0, -1.0, -4.0, 3.0};
   return std::ranges::any_of(kNumbers, [&](double number) {
     CaseStudy moved(study.loss(), with_number(study.whole(), poisoned, number));
     if (moved.refusal()) return false;
-    const Tracked other = expected(moved);
+    const Tracked other = expected(moved, exact);
     const double rounding = reference::kThreshold * (own.err + other.err) + own.half + other.half;
     return !(std::fabs(own.v - other.v) <= rounding);
   });
