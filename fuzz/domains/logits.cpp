@@ -122,7 +122,7 @@ void draw_logits(Columns columns, Temper temper, Choices& choices) {
   const Tensor& first = *columns[0].tensor;
   const std::int64_t vocab = first.extents.empty() ? 1 : first.extents.back();
   const LogitForm common = pick(kForms, temper, choices);
-  const bool mixed = choices.sometimes(temper == Temper::plain ? 0.25 : 0.6);
+  const bool mixed = choices.sometimes(temper == Temper::plain ? 0.25 : 0.8);
   Deal deal(kForms, temper);
   const bool equal_columns = choices.sometimes(temper == Temper::plain ? 0.1 : 0.2);
   const bool copyable = !equal_columns || std::ranges::all_of(columns, allows_infinity);

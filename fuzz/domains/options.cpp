@@ -84,7 +84,7 @@ OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
 OptionValue draw_flag(const Option& option, Temper temper, Choices& choices) {
   const double* standard = std::get_if<double>(&option.standard);
   const double other = standard && *standard == option.low ? option.high : option.low;
-  return choices.sometimes(temper == Temper::plain ? 0.125 : 0.45) ? OptionValue(other)
+  return choices.sometimes(temper == Temper::plain ? 0.125 : 0.5) ? OptionValue(other)
                                                                    : option.standard;
 }
 
