@@ -36,7 +36,8 @@ const std::vector<Cause>& causes() {
       {"exp of an unshifted logit", "exp is taken of logits as they are.",
        "subtract the row's maximum first, as logsumexp does"},
       {"logarithm of an underflow", "log is taken of a probability that has become 0.",
-       "stay with log-probs: log_softmax, not log(softmax); logsigmoid, not log(sigmoid); logaddexp "
+       "stay with log-probs: log_softmax, not log(softmax); logsigmoid, not log(sigmoid); "
+       "logaddexp "
        "for a mixture"},
       {"zero times infinity",
        "An impossible token's probability 0 meets its infinite logarithm, or a zero advantage an "

@@ -79,13 +79,13 @@ OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
                               : option.standard;
 }
 
-/// The default in half of the cases or a little more, in a plain one mostly: one draw, so that
+/// The default in half of the cases, in a plain one mostly: one draw, so that
 /// cases of a turn deal out what comes of it.
 OptionValue draw_flag(const Option& option, Temper temper, Choices& choices) {
   const double* standard = std::get_if<double>(&option.standard);
   const double other = standard && *standard == option.low ? option.high : option.low;
   return choices.sometimes(temper == Temper::plain ? 0.125 : 0.5) ? OptionValue(other)
-                                                                   : option.standard;
+                                                                  : option.standard;
 }
 
 OptionValue draw_choice(const Option& option, Temper temper, Choices& choices) {
