@@ -79,6 +79,30 @@ TEST(Ranges, OfAnEntropyBonusEndsAtZeroAndAtTheLogarithmOfTheVocabulary) {
   EXPECT_EQ(range->second, 0.0);
 }
 
+TEST(Stores, OfTermsReachTheLossAndEveryGradient) {
+  Arithmetic coarse = plain_arithmetic(Dtype::f64, "");
+  const double u = unit_roundoff(Dtype::bf16);
+  coarse.stage(Stage::per_token) = {u, min_subnormal(Dtype::f64)};
+  std::map<std::string, std::int64_t> charged;
+  for (const Loss& loss : catalog()) {
+    const auto& outputs = loss.signature.outputs;
+    if (outputs.empty() || !outputs.front().name.starts_with("per_")) continue;
+    for_small_cases(loss, 40, [&](const Case&, const Problem& problem) {
+      Kept kept;
+      evaluate(loss, problem, coarse, kept);
+      for (const auto& [at, x] : kept.values) {
+        const double size = std::fabs(static_cast<double>(x.v));
+        if (!(size > 0.0 && size < HUGE_VAL)) continue;
+        const std::string name = loss.signature.id + "." + problem.outputs[at.first].name;
+        EXPECT_GE(x.err, 0.99 * u * size) << name;
+        ++charged[name];
+      }
+    });
+  }
+  EXPECT_GT(charged.size(), 40u);
+  for (const auto& [name, count] : charged) EXPECT_GT(count, 5) << name;
+}
+
 TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
   std::set<std::string> wider;
   for (const Loss& loss : catalog()) {

@@ -73,6 +73,7 @@ class PolicyObjective {
         if (in_.valid(s, t)) g = scaled_sum(upstream, weight, g, common, S(0));
       }
     }
+    for (S& g : gradient) g = stored_within(Stage::per_token, g, scale);
   }
 
  private:
