@@ -181,7 +181,7 @@ own_loss() {
   expect 0 'the same function in f64 stands for a reference' check
   gate 0 'green: 0 red findings' --cases 100
   # A hundred, and one that is long.
-  grep -Eq '^  reinforce +f64 +101 ' stdout || fail "not asked in f64: $(cat stdout)"
+  grep -Eq '^  reinforce +f64 +102 ' stdout || fail "not asked in f64: $(cat stdout)"
   bring_own reinforce_by_micro_batch 'micro_batches = "mean"'
   gate 1 'split_invariance VIOLATED by reinforce_by_micro_batch' --cases 60
   bring_own reinforce_of_sizes 'micro_batches = "sum"'
