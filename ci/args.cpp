@@ -52,7 +52,7 @@ void add_gate(CLI::App& verb, Flags& flags) {
       ->type_name("N");
   verb.add_option(
           "--cases", gate.plan.cases,
-          "Cases drawn for each loss and dtype; from 100 on, a long one along each axis besides")
+          "Cases drawn for each loss and dtype; from 100 on, two long ones along each axis besides")
       ->check(CLI::Range(std::int64_t{0}, kMostCases).description(""))
       ->type_name("N");
   verb.add_option("--jobs", gate.pool.jobs,
@@ -121,9 +121,9 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
        [&] { return run_describe(flags.describe); })
       ->add_option("name", flags.describe, "Such as grpo, finite_backward or B4")
       ->required();
-  CLI::App* identify =
-      verb("identify", "Find out which loss or operation a Python function is, and write lossgate.toml",
-           [&] { return run_identify(flags.identify); });
+  CLI::App* identify = verb(
+      "identify", "Find out which loss or operation a Python function is, and write lossgate.toml",
+      [&] { return run_identify(flags.identify); });
   identify
       ->add_option("function", flags.identify.entry, "FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION")
       ->required();
