@@ -46,6 +46,19 @@ Number drawn_as(Number kind, const Option& option) {
   return low || high ? Number::within : kind;
 }
 
+/// The number as the option takes it.
+OptionValue accepted(const Option& option, double value) {
+  if (option.kind == Option::Kind::integer) value = std::round(value);
+  return std::isfinite(value) ? OptionValue(std::clamp(value, option.low, option.high))
+                              : option.standard;
+}
+
+/// What a flag is by default not.
+double other_flag(const Option& option) {
+  const double* standard = std::get_if<double>(&option.standard);
+  return standard && *standard == option.low ? option.high : option.low;
+}
+
 OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
   const Number kind = drawn_as(
       option.nullable ? pick(kLimits, temper, choices) : pick(kNumbers, temper, choices), option);
@@ -74,18 +87,14 @@ OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
       value = option.high;
       break;
   }
-  if (option.kind == Option::Kind::integer) value = std::round(value);
-  return std::isfinite(value) ? OptionValue(std::clamp(value, option.low, option.high))
-                              : option.standard;
+  return accepted(option, value);
 }
 
-/// The default in half of the cases, in a plain one mostly: one draw, so that
-/// cases of a turn deal out what comes of it.
+/// The default in half of the cases, in a plain one mostly: one draw, so that cases of a turn deal
+/// out what comes of it.
 OptionValue draw_flag(const Option& option, Temper temper, Choices& choices) {
-  const double* standard = std::get_if<double>(&option.standard);
-  const double other = standard && *standard == option.low ? option.high : option.low;
-  return choices.sometimes(temper == Temper::plain ? 0.125 : 0.5) ? OptionValue(other)
-                                                                  : option.standard;
+  const bool turned = choices.sometimes(temper == Temper::plain ? 0.125 : 0.5);
+  return turned ? OptionValue(other_flag(option)) : option.standard;
 }
 
 OptionValue draw_choice(const Option& option, Temper temper, Choices& choices) {
@@ -111,19 +120,15 @@ OptionValue other_choice(const Option& option, Choices& choices) {
 }
 
 OptionValue other_value(const Option& option, Choices& choices) {
-  const double* standard = std::get_if<double>(&option.standard);
   if (option.kind == Option::Kind::choice) return other_choice(option, choices);
-  if (option.kind == Option::Kind::flag) {
-    return standard && *standard == option.low ? option.high : option.low;
-  }
+  if (option.kind == Option::Kind::flag) return other_flag(option);
+  const double* standard = std::get_if<double>(&option.standard);
   if (option.nullable && standard && choices.sometimes(0.25)) return None{};
   constexpr int kWeights[] = {2, 1, 1};
   const double drawn[] = {within(option.low, option.high, choices), option.low, option.high};
   double value = drawn[choices.weighted(kWeights)];
   if (standard && value == *standard) value = drawn[0];
-  if (option.kind == Option::Kind::integer) value = std::round(value);
-  return std::isfinite(value) ? OptionValue(std::clamp(value, option.low, option.high))
-                              : option.standard;
+  return accepted(option, value);
 }
 
 /// The first is the one that is used most, and has most of the faults.
