@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "report/finding_text.h"
 #include "report/value_text.h"
@@ -81,12 +82,11 @@ std::string relaxed(const RunRecord& record) {
   for (const Subject& s : record.subjects) {
     if (s.faulty() || s.relaxed_by_contract == 0) continue;
     text += fmt::format("\n  {}: relaxed by contract: {}", s.name, s.relaxed_by_contract);
-    for (std::size_t i = 0; i < s.never_asked.size(); ++i) {
-      text += (i == 0 ? "; never asked: " : ", ") + s.never_asked[i];
-    }
-    for (std::size_t i = 0; i < s.never_triggered.size(); ++i) {
-      text += (i == 0 ? "; never triggered: " : ", ") + s.never_triggered[i];
-    }
+    const auto list = [&](const char* label, const std::vector<std::string>& properties) {
+      if (!properties.empty()) text += fmt::format("{}{}", label, fmt::join(properties, ", "));
+    };
+    list("; never asked: ", s.never_asked);
+    list("; never triggered: ", s.never_triggered);
   }
   return text.empty() ? "" : text + "\n";
 }
