@@ -55,10 +55,12 @@ pid_t spawn(const std::string& verb, int requests, int replies, int shared) {
   posix_spawn_file_actions_adddup2(&actions, replies, kReplyDescriptor);
   if (shared >= 0) posix_spawn_file_actions_adddup2(&actions, shared, kSharedDescriptor);
   posix_spawn_file_actions_adddup2(&actions, 2, 1);  // what implementations print is no answer
-  // A Ctrl-C reaches the whole group; the worker waits for the gate to end it.
+  // A Ctrl-C, or the end of a job in CI, reaches the whole group; the worker waits for the gate to
+  // end it.
   sigset_t blocked;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGINT);
+  sigaddset(&blocked, SIGTERM);
   posix_spawnattr_setsigmask(&attributes, &blocked);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   std::vector<std::string> words = {"lossgate", verb}, variables = worker_environment();

@@ -193,17 +193,27 @@ containment() {
   expect_no_orphan
 }
 
-interruption() {
+# SIGNAL: to the workers, too, as a terminal and a CI service send it. One that ends by it did not crash.
+interrupted_by() {
+  rm -rf cut
   "$lossgate" gate --corpus empty --cases 1000000 --jobs 2 --impl fake_wrong --out cut >stdout 2>stderr &
   local pid=$! waited=0
   until [[ -d cut ]] || ((waited++ > 100)); do sleep 0.1; done
   sleep 3
-  kill -INT "$pid"
+  awk -v gate="$pid" '$4 == gate { print $1 }' /proc/[0-9]*/stat 2>/dev/null | xargs kill "-$1"
+  sleep 1
+  kill "-$1" "$pid"
   wait "$pid"
   local status=$?
   [[ $status == 130 ]] || fail "exit status $status, not 130: $(cat stderr)"
   grep -q '"interrupted": true' cut/run.json || fail 'the record does not say so'
   grep -q 'interrupted' stdout || fail 'the board does not say so'
+  ! grep -q 'does_not_crash' stdout || fail "a crash, where $1 ended the worker"
+}
+
+interruption() {
+  interrupted_by INT
+  interrupted_by TERM
 }
 
 acceptance() {

@@ -15,6 +15,7 @@ namespace lossgate::ci {
 
 void become_worker() {
   std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_IGN);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // What a subject's process writes on whatever it finds open is no answer of ours.
   ::fcntl(kReplyDescriptor, F_SETFD, FD_CLOEXEC);

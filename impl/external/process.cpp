@@ -78,8 +78,17 @@ int spawn(const Command& command, const std::string& mark, int requests, int rep
   if (!command.folder.empty()) {
     posix_spawn_file_actions_addchdir_np(&actions, command.folder.c_str());
   }
+  // A group of its own, in which signals do what they do everywhere, whatever we leave to others.
+  sigset_t none, ends;
+  sigemptyset(&none);
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGINT);
+  sigaddset(&ends, SIGTERM);
   posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &ends);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   std::vector<std::string> words = limited(command), variables = variables_of(command, mark);
   const int error = posix_spawnp(&pid, words[0].c_str(), &actions, &attributes,
                                  pointers(words).data(), pointers(variables).data());

@@ -76,6 +76,12 @@ TEST(Process, SaysHowItEnded) {
   EXPECT_TRUE(says(error_of<ProcessEnded>("exec 0<&-; exec 1>&-; sleep 60"), "killed by signal 9"));
 }
 
+TEST(Process, IsEndedBySignalsThatWeIgnore) {
+  const auto before = ::signal(SIGTERM, SIG_IGN);
+  EXPECT_TRUE(says(error_of<ProcessEnded>("kill -TERM $$; sleep 60"), "killed by signal 15"));
+  ::signal(SIGTERM, before);
+}
+
 TEST(Process, ThatCannotBeStartedSaysWhy) {
   EXPECT_THROW(Process(Command{{"/no/such/program"}, "", {}}), ProcessEnded);
   EXPECT_THROW(Process(Command{{"sh"}, "/no/such/folder", {}}), ProcessEnded);
