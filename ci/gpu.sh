@@ -14,7 +14,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-losses=(grpo value_clip log_prob jsd sparse_jsd linear_grpo linear_jsd)
+losses=(linear_jsd sparse_jsd jsd linear_grpo log_prob grpo value_clip)  # those that take longest first
 programs=(lossgate kernel_benchmark impl_test fused_test)
 torch=${LOSSGATE_BUILD:-build/default}/bin/liblossgate_torch.so
 
@@ -41,6 +41,7 @@ if [[ ${1:-} == --prepare ]]; then
   folder=${2:?name a folder}
   build build/gpu -DLOSSGATE_STATIC=ON
   mkdir -p "$folder"
+  rm -f "$folder/commit"
   cp "${programs[@]/#/build/gpu/bin/}" build/gpu/bin/liblossgate_fused.so "$folder"
   if [[ -e $torch ]]; then
     cp "$torch" "$folder"
@@ -49,7 +50,9 @@ if [[ ${1:-} == --prepare ]]; then
   fi
   # Distributions have no archive of it.
   ldd build/gpu/bin/kernel_benchmark | awk '/libbenchmark/ {print $3}' | xargs -r cp -t "$folder"
+  strip --strip-unneeded "${programs[@]/#/$folder/}" "$folder"/*.so
   require_little "$folder"
+  git describe --always --dirty >"$folder/commit"
   echo "gpu: prepared $folder; there, run LOSSGATE_GPU_BIN=$folder ci/gpu.sh"
   exit 0
 fi
@@ -71,19 +74,27 @@ bin=${LOSSGATE_GPU_BIN:-build/gpu/bin}
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 
-# gate FOLDER CASES [COMMAND...]: the exit status is the gate's; 2 and above end the script.
+# gate LOSS DTYPE FOLDER CASES: the exit status is the gate's, 1 where something is red.
 gate() {
-  local folder=$1 count=$2 loss dtype status
-  shift 2
+  local status=0
+  "$bin/lossgate" gate --loss "$1" --impl kernel --impl kernel_gpu --dtype "$2" --profile hostile \
+    --cases "$4" --seed 1 --jobs 1 --out "$3/$1-$2" >"$3-$1-$2.log" 2>&1 || status=$?
+  ((status < 2)) || { cat "$3-$1-$2.log" >&2; return "$status"; }
+}
+
+# gates FOLDER CASES: one for each loss and dtype, as many at a time as there are cores. One that came to no
+# verdict ends the script.
+gates() {
+  local loss dtype running=0
   for loss in "${losses[@]}"; do
     for dtype in f32 bf16 f16; do
-      status=0
-      "$@" "$bin/lossgate" gate --loss "$loss" --impl kernel --impl kernel_gpu --dtype "$dtype" \
-        --profile hostile --cases "$count" --seed 1 --jobs 1 --out "$folder/$loss-$dtype" \
-        >"$folder-$loss-$dtype.log" 2>&1 || status=$?
-      ((status < 2)) || { cat "$folder-$loss-$dtype.log" >&2; exit "$status"; }
+      ((running < $(nproc))) || { wait -n || exit 3; running=$((running - 1)); }
+      gate "$loss" "$dtype" "$@" &
+      running=$((running + 1))
     done
   done
+  for ((; running > 0; --running)); do wait -n || exit 3; done
+  echo "gpu: gates done after $SECONDS s"
 }
 
 # What trainers call, by the tests that lie beside it; where one fails its output is shown.
@@ -102,23 +113,35 @@ in_torch() {
   done
 }
 
+# The tools of compute-sanitizer, one process each, side by side.
+sanitize() {
+  local tool
+  command -v compute-sanitizer >/dev/null || { echo "gpu: no compute-sanitizer, not run"; return; }
+  for tool in memcheck racecheck initcheck synccheck; do
+    {
+      status=0
+      LOSSGATE_GPU_ARRAYS_APART=1 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/lossgate" gate \
+        --impl kernel_gpu "${losses[@]/#/--loss=}" --dtype f32 --cases 20 --jobs 0 --out "$results/$tool" \
+        >"$results/$tool.log" 2>&1 || status=$?
+      ((status == 0)) || head -n 60 "$results/$tool.log" >&2
+      echo "$tool $status" >"$results/$tool.status"
+    } &
+  done
+  wait
+  cat "$results"/*.status >"$results/sanitizer"
+}
+
 echo "gpu: $(nvidia-smi -L | head -n 1)"
 "$bin/impl_test" >"$results/impl_test.log" || { cat "$results/impl_test.log" >&2; exit 3; }
 "$bin/fused_test" >"$results/fused_test.log" || { cat "$results/fused_test.log" >&2; exit 3; }
 in_torch
-gate "$results/first" "$cases"
-gate "$results/second" "$cases"
-for tool in memcheck racecheck initcheck synccheck; do
-  command -v compute-sanitizer >/dev/null || { echo "gpu: no compute-sanitizer, not run"; break; }
-  status=0
-  compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/lossgate" gate --impl kernel_gpu --loss \
-    "${losses[@]}" --dtype f32 --cases 50 --jobs 0 --out "$results/$tool" \
-    >"$results/$tool.log" 2>&1 || status=$?
-  echo "$tool $status" >>"$results/sanitizer"
-done
-"$bin/kernel_benchmark" --benchmark_repetitions=5 --benchmark_report_aggregates_only=true \
+gates "$results/first" "$cases"
+gates "$results/second" "$cases"
+sanitize
+echo "gpu: benchmarks, after $SECONDS s"
+"$bin/kernel_benchmark" --benchmark_filter=gpu --benchmark_repetitions=5 --benchmark_report_aggregates_only=true \
   --benchmark_out="$results/bench.json" --benchmark_out_format=json >/dev/null
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem \
   --format=csv,noheader | head -n 1 >"$results/device"
-git describe --always --dirty >"$results/commit"
+cp "$bin/commit" "$results" 2>/dev/null || git describe --always --dirty >"$results/commit"
 python3 ci/gpu_page.py "$results" "${LOSSGATE_GPU_OUT:-ci/gpu}"
