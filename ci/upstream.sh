@@ -10,6 +10,7 @@
 # LOSSGATE_PYTHON    an interpreter with torch and numpy; else that of .venv
 # LOSSGATE_RELEASES  where releases are kept
 # LOSSGATE_OUT       where results go; else run/upstream
+# LOSSGATE_DEVICE    where the losses run, as torch names it; else cpu
 # Exit status: 0 where all gates came to a verdict, whatever it is; else that of the last that did not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,6 +18,7 @@ python=${LOSSGATE_PYTHON:-$PWD/.venv/bin/python}
 releases=${LOSSGATE_RELEASES:-${XDG_CACHE_HOME:-$HOME/.cache}/lossgate/releases}
 out=${LOSSGATE_OUT:-run/upstream}
 adapters=impl/external/upstream
+export LOSSGATE_DEVICE=${LOSSGATE_DEVICE:-cpu}
 export PYTHONDONTWRITEBYTECODE=1
 
 say() { echo "upstream: $*" >&2; }
@@ -86,7 +88,7 @@ for spec in "${specs[@]}"; do
     install_release "$package" "${path[-1]}"
   done
   mkdir -p "$results"
-  "$python" "$adapters/select_release.py" "$file" "$version" "$python" "${path[@]}" >"$results/subjects.toml"
+  "$python" "$adapters/select_release.py" "$file" "$version" "$LOSSGATE_DEVICE" "$python" "${path[@]}" >"$results/subjects.toml"
   say "$spec: files under test"
   PYTHONPATH=$(IFS=: && echo "${path[*]}") "$python" "$adapters/release.py" "$adapter" | tee "$results/files.txt"
   status=0

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Liger Kernel, its Triton kernels on CPU tensors through Triton's interpreter (triton 3.6 with numpy below 2.4)."""
+"""Liger Kernel, its Triton kernels: on CPU tensors through Triton's interpreter (triton 3.6 with numpy below 2.4)."""
 from __future__ import annotations
-
-import os
-
-os.environ["TRITON_INTERPRET"] = "1"  # must be known before a kernel is defined
 
 import torch.nn.functional as F
 from release import Release, file_of

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the subjects that a release has, ready for `lossgate gate --config`.
 
-    select_release.py FILE.toml VERSION INTERPRETER FOLDER...
+    select_release.py FILE.toml VERSION DEVICE INTERPRETER FOLDER...
 
-The release, and what else it needs, is installed in the folders. A formula may change from one release to the next: a clamp comes in,
+The release, and what else it needs, is installed in the folders. Limits of cases stand for a CPU, and go where the device
+is another. A formula may change from one release to the next: a clamp comes in,
 an argument goes. Such a subject stands in the file once for each formula, under one name, and the line
 `# releases RANGE` says which releases compute it: conditions like `>= 0.10.3`, separated by commas, all of
 which must be true.
@@ -44,10 +45,13 @@ def selected(text: str, version: str, added: str = "") -> str:
 
 
 def main() -> int:
-    file, version, interpreter, *path = sys.argv[1:]
-    added = {"folder": str(Path(file).resolve().parent), "interpreter": interpreter, "path": path}
+    file, version, device, interpreter, *path = sys.argv[1:]
+    added = {"folder": str(Path(file).resolve().parent), "interpreter": interpreter, "device": device, "path": path}
     lines = "".join(f"\n{key} = {json.dumps(value)}" for key, value in added.items())
-    print(selected(Path(file).read_text(), version, lines), end="")
+    text = Path(file).read_text()
+    if device != "cpu":
+        text = re.sub(r"(?m)^most_cases = .*\n", "", text)
+    print(selected(text, version, lines), end="")
     return 0
 
 
