@@ -4,7 +4,7 @@
 # twice, the operators in torch, compute-sanitizer where it is installed, and benchmarks beside the
 # device's copy bandwidth. Writes ci/gpu/gpu.json and ci/gpu/GPU.md. Without a GPU it says what was not
 # run and exits with 0.
-#   ci/gpu.sh [CASES]            default: 20000 for each loss and dtype
+#   ci/gpu.sh [CASES]            default: 20000 for each loss and dtype; 300 took a minute on an H100, 16 cores beside it
 #   ci/gpu.sh --prepare FOLDER   builds here what a machine lacks that has a driver and torch alone: no
 #                                compiler, no Debian package, no network. Take the folder there with the
 #                                repository, and set LOSSGATE_GPU_BIN to it
@@ -131,7 +131,10 @@ sanitize() {
   cat "$results"/*.status >"$results/sanitizer"
 }
 
-echo "gpu: $(nvidia-smi -L | head -n 1)"
+nvidia-smi --query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem --format=csv,noheader | head -n 1 |
+  awk -F ', ' '{ print $1 ", driver " $2 ", clocks " $3 " and " $4 " at most" }' >"$results/device"
+cp "$bin/commit" "$results" 2>/dev/null || git describe --always --dirty >"$results/commit"
+echo "gpu: $(cat "$results/device")"
 "$bin/impl_test" >"$results/impl_test.log" || { cat "$results/impl_test.log" >&2; exit 3; }
 "$bin/fused_test" >"$results/fused_test.log" || { cat "$results/fused_test.log" >&2; exit 3; }
 in_torch
@@ -139,9 +142,6 @@ gates "$results/first" "$cases"
 gates "$results/second" "$cases"
 sanitize
 echo "gpu: benchmarks, after $SECONDS s"
-"$bin/kernel_benchmark" --benchmark_filter=gpu --benchmark_repetitions=5 --benchmark_report_aggregates_only=true \
-  --benchmark_out="$results/bench.json" --benchmark_out_format=json >/dev/null
-nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem \
-  --format=csv,noheader | head -n 1 >"$results/device"
-cp "$bin/commit" "$results" 2>/dev/null || git describe --always --dirty >"$results/commit"
+"$bin/kernel_benchmark" --benchmark_filter=gpu --benchmark_min_time=0.1 --benchmark_repetitions=5 \
+  --benchmark_report_aggregates_only=true --benchmark_out="$results/bench.json" --benchmark_out_format=json >/dev/null
 python3 ci/gpu_page.py "$results" "${LOSSGATE_GPU_OUT:-ci/gpu}"

@@ -79,7 +79,7 @@ def page(record: dict[str, Any]) -> str:
     lines = [
         "# Kernels on a GPU",
         "",
-        f"{record['device']} (name, driver, clocks now and at most), commit {record['commit']}. "
+        f"{record['device']}, commit {record['commit']}. "
         "Written by `ci/gpu.sh`; the numbers are in gpu.json.",
         "",
         "| loss | dtype | implementation | cases | " + " | ".join(VERDICTS) + " | worst ratio |",
