@@ -90,9 +90,9 @@ def whiten(advantage: Tensor, mask: Tensor, shift_mean: bool) -> Tensor:
 def group_advantage(reward: Tensor, group: Tensor, scale: str, epsilon: float) -> Tensor:
     one = reward.unsqueeze(-1)
     estimate = losses.compute_grpo_outcome_advantage
-    return estimate(one, torch.ones_like(one), group.numpy(), epsilon, scale == "std")[0].squeeze(-1)
+    return estimate(one, torch.ones_like(one), group.cpu().numpy(), epsilon, scale == "std")[0].squeeze(-1)
 
 
 def leave_one_out(reward: Tensor, group: Tensor) -> Tensor:
     one = reward.unsqueeze(-1)
-    return losses.compute_rloo_outcome_advantage(one, torch.ones_like(one), group.numpy())[0].squeeze(-1)
+    return losses.compute_rloo_outcome_advantage(one, torch.ones_like(one), group.cpu().numpy())[0].squeeze(-1)
