@@ -56,9 +56,9 @@ void expect_all_kinds(std::string_view axis, std::size_t kinds, Draw draw) {
   EXPECT_EQ(from_bytes.size(), kinds);
 }
 
-TEST(Rewards, AreEqualOrNearlyOrAlikeButForOneOrFarFromZeroNowAndThen) {
+TEST(Rewards, AreEqualOrNearlyOrAlikeButForOneOrFarFromZeroOrOfSeveralKindsNowAndThen) {
   const Field field{.name = "reward", .quantity = Quantity::reward, .axes = {Axis::sequences}};
-  int equal = 0, lonely = 0, offset = 0, close = 0;
+  int equal = 0, lonely = 0, offset = 0, close = 0, mixed = 0;
   Choices choices(5);
   for (int i = 0; i < 300; ++i) {
     Tensor tensor = Tensor::zeros(Dtype::f64, {6});
@@ -73,11 +73,13 @@ TEST(Rewards, AreEqualOrNearlyOrAlikeButForOneOrFarFromZeroNowAndThen) {
     lonely += counts.size() == 2 && most - least == 1.0 && least != 0.0;
     offset += std::fabs(least) > 9.0 && most - least < 10.0;
     close += least != most && most - least < 1e-4 * std::fabs(most);
+    mixed += (least == 0.0 || most == 0.0) && most - least > 2.0;
   }
   EXPECT_GT(equal, 15);
   EXPECT_GT(lonely, 5);
-  EXPECT_GT(offset, 40);
+  EXPECT_GT(offset, 30);
   EXPECT_GT(close, 10);
+  EXPECT_GT(mixed, 10);
 }
 
 TEST(Domains, EveryKindOfEveryAxisIsDrawnFromBothSources) {

@@ -18,15 +18,18 @@
 namespace lossgate::fuzz {
 namespace {
 
-TEST(DrawCase, HasAsManyPairsAsItWouldHaveTokens) {
+TEST(DrawCase, HasAsManyPairsOrRewardsAsItWouldHaveTokens) {
   const LossSignature& pairs = *reference::find_signature("dpo");
+  const LossSignature& rewards = *reference::find_signature("group_advantage");
   const LossSignature& prompts = *reference::find_signature("prompt_dedup");
-  int many = 0;
+  int many = 0, rewarded = 0;
   for (std::uint64_t i = 0; i < 100; ++i) {
     many += draw(pairs, Dtype::f32, Profile::hostile, i).shape[Axis::sequences] > 16;
+    rewarded += draw(rewards, Dtype::f32, Profile::hostile, i).shape[Axis::sequences] > 16;
     EXPECT_LE(draw(prompts, Dtype::f32, Profile::hostile, i).shape[Axis::sequences], 16);
   }
   EXPECT_GT(many, 40);
+  EXPECT_GT(rewarded, 40);
 }
 
 TEST(DrawCase, SameSeedGivesTheSameCase) {

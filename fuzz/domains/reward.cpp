@@ -79,12 +79,14 @@ void draw_rewards(const Column& column, Temper temper, Choices& choices) {
   Tensor& tensor = *column.tensor;
   if (tensor.size() == 0) return;
   const std::int64_t row = std::max<std::int64_t>(run_of(Spread::sequences, tensor), 1);
-  const bool mixed = row > 1 && temper != Temper::plain && choices.sometimes(0.25);
-  Deal deal(kForms, temper);
+  const bool mixed = temper != Temper::plain && choices.sometimes(row > 1 ? 0.25 : 0.5);
   const RewardForm form = pick(kForms, temper, choices);
-  const std::int64_t run = mixed ? row : tensor.size();
-  for (std::int64_t first = 0; first < tensor.size(); first += run) {
-    draw_run(mixed ? deal.next(choices) : form, tensor, first, run, choices);
+  if (!mixed) return draw_run(form, tensor, 0, tensor.size(), choices);
+  // Where a sequence has one, a few neighbours are alike, as the answers to one prompt are.
+  Deal deal(kForms, temper);
+  for (std::int64_t first = 0, run = 0; first < tensor.size(); first += run) {
+    run = row > 1 ? row : std::min(choices.integer(1, 4), tensor.size() - first);
+    draw_run(deal.next(choices), tensor, first, run, choices);
   }
 }
 

@@ -41,10 +41,12 @@ bool is_wide(const LossSignature& signature) {
          signature.has_axis(Axis::support);
 }
 
-/// Whether each sequence is a position of a number or two, as a pair of answers is.
+/// Whether each sequence is a position of a number or two, as a pair of answers is, or an answer's
+/// reward.
 bool has_positions_alone(const LossSignature& signature) {
-  return !signature.has_axis(Axis::tokens) &&
-         std::ranges::count(signature.fields, Role::differentiable, &Field::role) > 0;
+  const auto is_number = [](const Field& field) { return field.dtypes.empty(); };
+  return !signature.has_axis(Axis::tokens) && !signature.has_axis(Axis::bytes) &&
+         std::ranges::any_of(signature.fields, is_number);
 }
 
 std::int64_t draw_extent(Axis axis, bool wide, bool alone, Temper temper, Choices& choices) {
