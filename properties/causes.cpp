@@ -116,6 +116,8 @@ const std::vector<Cause>& causes() {
        "name the argument that failed the check"},
       {"legal input refused", "Legal input is refused.",
        "compute it, or declare what is not (of a length that callers never reach: longest)"},
+      {"ordinary input refused", "Plain numbers are refused, too: nothing was compared.",
+       "call it once by hand with such a batch on the device and in the format that are declared"},
 
       // The program around the formula.
       {"a row reads another row", "A sequence's result depends on the others' order.",

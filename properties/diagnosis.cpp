@@ -81,6 +81,7 @@ const Probe kProbes[] = {
     {{}, probe_state},
     {{}, probe_strides},
     {{}, probe_length},
+    {{Symptom::refused}, probe_refusal},
     {{Symptom::split}, probe_split},
     {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
     {{Symptom::miscounted, Symptom::differs}, probe_upstream},

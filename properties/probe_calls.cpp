@@ -79,6 +79,22 @@ Opinion probe_strides(Suspect& suspect) {
   return std::nullopt;
 }
 
+/// Plain cases of several sequences with padding, and without any: what refuses both refuses all
+/// there is with these options.
+Opinion probe_refusal(Suspect& suspect) {
+  const auto refuses = [&](const std::optional<Case>& c) {
+    if (!c) return false;
+    const auto refusal = suspect.implementation().evaluate(suspect.signature(), *c).refusal;
+    return refusal && refusal->argument != impl::kNotComputed;
+  };
+  if (!refuses(suspect.plain_case()) || !refuses(suspect.plain_case({.padding = false}))) {
+    return std::nullopt;
+  }
+  return Diagnosis{
+      "ordinary input refused", 0.95,
+      "plain numbers, without an edge or a split, are refused with these options, too"};
+}
+
 /// The plain case as such, and with its loss multiplied by a half: a gradient that stays what it
 /// is, bit for bit, has not heard of it.
 Opinion probe_upstream(Suspect& suspect) {

@@ -160,5 +160,34 @@ TEST(ProbeUpstream, LeavesGradientsThatAreWrongUnderOneToOthers) {
   EXPECT_EQ(diagnosed(fake_grpo(Flaw::signal_dead), with_upstream(0.25)).cause, "dead signal");
 }
 
+impl::Implementation refusing(std::function<bool(const Case&)> what) {
+  return answering("grpo", nullptr, [what = std::move(what)](const Case& c, LossResult& result) {
+    if (!what(c)) return;
+    result = {};
+    result.refusal = Refusal{"", -1, -1, "all tensors must be on one device"};
+  });
+}
+
+TEST(ProbeRefusal, SeesWhatRefusesPlainNumbersToo) {
+  expect_shown(refusing([](const Case&) { return true; }), ordinary_case("grpo"),
+               "ordinary input refused",
+               "plain numbers, without an edge or a split, are refused with these options, too");
+}
+
+TEST(ProbeRefusal, IsSilentWhereAnEdgeOrPaddingIsRefused) {
+  Case far = ordinary_case("grpo");
+  put(far, "log_prob", 0, 0, -200.0);
+  const auto refuses_far =
+      refusing([](const Case& c) { return get(c, "log_prob", 0, 0) < -100.0; });
+  EXPECT_EQ(diagnosed(refuses_far, far).cause, "legal input refused");
+  const auto refuses_padding = refusing([](const Case& c) {
+    const Tensor& mask = c.batch.at("mask");
+    return std::ranges::count(mask.bytes, std::byte{0}) > 0;
+  });
+  Case padded = ordinary_case("grpo");
+  put(padded, "mask", 0, 0, 0.0);
+  EXPECT_EQ(diagnosed(refuses_padding, padded).cause, "legal input refused");
+}
+
 }  // namespace
 }  // namespace lossgate::properties

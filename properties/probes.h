@@ -38,6 +38,7 @@ Opinion probe_state(Suspect& suspect);
 Opinion probe_strides(Suspect& suspect);
 Opinion probe_upstream(Suspect& suspect);
 Opinion probe_length(Suspect& suspect);
+Opinion probe_refusal(Suspect& suspect);
 
 // What stands behind a mask, and splits.
 Opinion probe_behind_mask(Suspect& suspect);
