@@ -73,7 +73,7 @@ TEST(Rewards, AreEqualOrNearlyOrAlikeButForOneOrFarFromZeroOrOfSeveralKindsNowAn
     lonely += counts.size() == 2 && most - least == 1.0 && least != 0.0;
     offset += std::fabs(least) > 9.0 && most - least < 10.0;
     close += least != most && most - least < 1e-4 * std::fabs(most);
-    mixed += (least == 0.0 || most == 0.0) && most - least > 2.0;
+    mixed += counts.size() < 6 && most - least > 100.0;
   }
   EXPECT_GT(equal, 15);
   EXPECT_GT(lonely, 5);

@@ -7,23 +7,29 @@ namespace lossgate::fuzz {
 namespace {
 
 constexpr Share<RewardForm> kForms[] = {
-    {RewardForm::spread, {6, 3, 1}}, {RewardForm::verdicts, {3, 2, 1}},
-    {RewardForm::equal, {1, 3, 2}},  {RewardForm::lonely, {1, 2, 1}},
-    {RewardForm::offset, {1, 5, 3}}, {RewardForm::close, {0, 3, 2}},
-    {RewardForm::zeros, {0, 1, 1}},  {RewardForm::subnormal, {0, 1, 1}},
-    {RewardForm::large, {0, 1, 2}},  {RewardForm::largest, {0, 0, 2}},
+    {RewardForm::spread, {6, 4, 1}},    {RewardForm::verdicts, {3, 3, 1}},
+    {RewardForm::equal, {1, 3, 2}},     {RewardForm::lonely, {1, 2, 1}},
+    {RewardForm::close, {0, 3, 2}},     {RewardForm::zeros, {0, 1, 1}},
+    {RewardForm::subnormal, {0, 1, 1}}, {RewardForm::large, {0, 1, 2}},
+    {RewardForm::largest, {0, 0, 2}},
 };
 
-/// What all entries of a run have in common. What lies apart by 1 keeps a few of its bits.
-double draw_common(RewardForm form, Dtype dtype, Choices& choices) {
+/// How often all rewards of a hostile case are far from 0, beside what they are.
+constexpr double kFarShare = 0.375;
+
+/// What all rewards have in common then: what lies apart by 1 keeps a few of its bits.
+double draw_offset(Dtype dtype, Choices& choices) {
+  const double most = std::clamp(0.125 / unit_roundoff(dtype), 10.0, 3e4);
+  return choices.either_sign(choices.log_uniform(10.0, most));
+}
+
+/// What all entries of a run have in common.
+double draw_common(RewardForm form, Choices& choices) {
   switch (form) {
     case RewardForm::equal:
     case RewardForm::lonely:
     case RewardForm::close:
       return choices.bell();
-    case RewardForm::offset:
-      return choices.either_sign(
-          choices.log_uniform(10.0, std::clamp(0.125 / unit_roundoff(dtype), 10.0, 3e4)));
     default:
       return 0.0;
   }
@@ -38,7 +44,6 @@ double draw_spread(RewardForm form, Dtype dtype, Choices& choices) {
 double draw_own(RewardForm form, double spread, Dtype dtype, Choices& choices) {
   switch (form) {
     case RewardForm::spread:
-    case RewardForm::offset:
     case RewardForm::close:
       return choices.bell() * spread;
     case RewardForm::verdicts:
@@ -58,9 +63,9 @@ double draw_own(RewardForm form, double spread, Dtype dtype, Choices& choices) {
   }
 }
 
-void draw_run(RewardForm form, Tensor& tensor, std::int64_t first, std::int64_t run,
+void draw_run(RewardForm form, double offset, Tensor& tensor, std::int64_t first, std::int64_t run,
               Choices& choices) {
-  const double common = draw_common(form, tensor.dtype, choices);
+  const double common = draw_common(form, choices) + (form == RewardForm::largest ? 0.0 : offset);
   const double spread = draw_spread(form, tensor.dtype, choices);
   const std::int64_t apart = form == RewardForm::lonely ? choices.integer(0, run - 1) : -1;
   for (std::int64_t i = 0; i < run; ++i) {
@@ -79,14 +84,16 @@ void draw_rewards(const Column& column, Temper temper, Choices& choices) {
   Tensor& tensor = *column.tensor;
   if (tensor.size() == 0) return;
   const std::int64_t row = std::max<std::int64_t>(run_of(Spread::sequences, tensor), 1);
-  const bool mixed = temper != Temper::plain && choices.sometimes(row > 1 ? 0.25 : 0.5);
+  const bool far = temper != Temper::plain && choices.sometimes(kFarShare);
   const RewardForm form = pick(kForms, temper, choices);
-  if (!mixed) return draw_run(form, tensor, 0, tensor.size(), choices);
+  const bool mixed = temper != Temper::plain && choices.sometimes(row > 1 ? 0.25 : 0.5);
+  const double offset = far ? draw_offset(tensor.dtype, choices) : 0.0;
+  if (!mixed) return draw_run(form, offset, tensor, 0, tensor.size(), choices);
   // Where a sequence has one, a few neighbours are alike, as the answers to one prompt are.
   Deal deal(kForms, temper);
   for (std::int64_t first = 0, run = 0; first < tensor.size(); first += run) {
     run = row > 1 ? row : std::min(choices.integer(1, 4), tensor.size() - first);
-    draw_run(deal.next(choices), tensor, first, run, choices);
+    draw_run(deal.next(choices), offset, tensor, first, run, choices);
   }
 }
 

@@ -11,7 +11,6 @@ enum class RewardForm {
   verdicts,  ///< 0 or 1
   equal,     ///< one value everywhere
   lonely,    ///< one apart from all others, which are equal
-  offset,    ///< apart by about 1, far from 0
   close,     ///< apart by some of their last bits, or by more
   zeros,     ///< zeros of both signs
   subnormal,
@@ -20,14 +19,14 @@ enum class RewardForm {
 };
 
 inline constexpr RewardForm kAllRewardForms[] = {
-    RewardForm::spread, RewardForm::verdicts, RewardForm::equal, RewardForm::lonely,
-    RewardForm::offset, RewardForm::close,    RewardForm::zeros, RewardForm::subnormal,
-    RewardForm::large,  RewardForm::largest};
+    RewardForm::spread,    RewardForm::verdicts, RewardForm::equal,
+    RewardForm::lonely,    RewardForm::close,    RewardForm::zeros,
+    RewardForm::subnormal, RewardForm::large,    RewardForm::largest};
 
 RewardForm pick_reward_form(Temper temper, Choices& choices);
 
-/// Rewards on any axes, always finite: of one form, or of one for each sequence where these have
-/// tokens.
+/// Rewards on any axes, always finite: of one form, of one for each sequence, or where these have
+/// one each of one for a few neighbours; now and then all of them far from 0.
 void draw_rewards(const Column& column, Temper temper, Choices& choices);
 
 }  // namespace lossgate::fuzz
