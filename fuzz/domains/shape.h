@@ -19,8 +19,8 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
 /// has, that the signature does not pin, and that callers do not promise to keep as short.
 std::vector<Axis> long_axes(const LossSignature& signature);
 
-/// How long production is along that one of them, or as callers promise at most: a little beyond what
-/// blocks, tiles and grids of threads end at.
+/// How long production is along that one of them, or as callers promise at most: a little beyond
+/// what blocks, tiles and grids of threads end at.
 std::int64_t long_extent(const LossSignature& signature, Axis axis);
 
 /// A shape that is so long along that axis, and short along all others.
