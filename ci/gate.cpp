@@ -62,6 +62,13 @@ void run(const Plan& plan, const GateOptions& options, report::RunRecord& record
   progress.finish();
 }
 
+/// A green must not be taken for more than was asked.
+void tell_what_was_left_out(const Plan& plan) {
+  if (plan.selection().brought.empty() || plan.without_long_cases().empty()) return;
+  fmt::print("no case of {} was as long as production's: some are where {} or more are drawn\n",
+             fmt::join(plan.without_long_cases(), ", "), kWithLongCases);
+}
+
 /// Many findings may have one reason: an arithmetic that is not what a subject declares.
 void advise(const Plan& plan, const report::RunRecord& record) {
   for (const auto& brought : plan.selection().brought) {
@@ -113,6 +120,7 @@ int run_gate(const GateOptions& options) {
   write_out(options.out, record);
 
   fmt::print("{}", report::board(record, {.colour = on_terminal(), .folder = options.out}));
+  tell_what_was_left_out(plan);
   if (!interrupted) advise(plan, record);
   fmt::print("results: {}/run.json, {}\n", options.out, views_in(options.out));
   if (interrupted) return static_cast<int>(Exit::interrupted);

@@ -100,11 +100,17 @@ void Plan::add_streams() {
 /// Whoever asks a handful of cases does not wait for them; nor does a function in the process of
 /// its caller, where nothing can end it.
 void Plan::add_long_streams(const std::vector<Stream>& of_one_loss) {
-  if (of_one_loss.empty() || cases_of(of_one_loss.front()) < kWithLongCases) return;
+  if (of_one_loss.empty() || options_.cases == 0) return;
   std::vector<Dtype> dtypes;
   for (const Stream& stream : of_one_loss) dtypes.push_back(stream.dtype);
   Stream stream = of_one_loss.front();
-  for (const fuzz::Length& length : fuzz::lengths_of(stream.loss->signature, dtypes)) {
+  const LossSignature& signature = stream.loss->signature;
+  const auto lengths = fuzz::lengths_of(signature, dtypes);
+  if (cases_of(stream) < kWithLongCases) {
+    if (!lengths.empty()) without_long_cases_.insert(signature.id);
+    return;
+  }
+  for (const fuzz::Length& length : lengths) {
     stream.length = length;
     stream.dtype = length.dtype;
     streams_.push_back(stream);

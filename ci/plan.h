@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ class Plan {
   const Selection& selection() const { return selection_; }
   std::int64_t size() const;
   std::int64_t long_cases() const;  ///< of them, the last ones
+  /// Losses that have long cases, of which fewer are drawn than go with them.
+  const std::set<std::string>& without_long_cases() const { return without_long_cases_; }
   PlannedCase at(std::int64_t ordinal) const;
 
   /// A case as ordinary unit tests have them, of the same loss and dtype.
@@ -92,6 +95,7 @@ class Plan {
   Selection selection_;
   std::vector<PlannedCase> stored_;
   std::vector<Stream> streams_;  ///< the long ones last
+  std::set<std::string> without_long_cases_;
 };
 
 /// What the case says must be violated, of known properties and implementations; throws FormatError
