@@ -31,6 +31,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_filtered_gradient", probe_filtered_gradient},
     {"probe_gradient", probe_gradient},
     {"probe_length", probe_length},
+    {"probe_refusal", probe_refusal},
     {"probe_logits", probe_logits},
     {"probe_masked_terms", probe_masked_terms},
     {"probe_message", probe_message},
