@@ -119,13 +119,15 @@ void copy(benchmark::State& state) {
   Form::memory().release(to);
 }
 
-/// Batches of `numbers` logits, whatever the vocabulary.
+/// How many tokens a batch with that vocabulary has.
+using TokensOf = std::int64_t (*)(std::int64_t vocab);
+
 template <class Form, class Stored>
-void add(const std::string& form, const std::string& dtype, std::int64_t numbers) {
+void add(const std::string& form, const std::string& dtype, TokensOf tokens_of) {
   for (std::int64_t vocab : {4096, 32768, 131072}) {
     const auto register_one = [&](const std::string& loss, auto&& function) {
       benchmark::RegisterBenchmark((loss + "/" + dtype + "/" + form).c_str(), function)
-          ->Args({numbers / vocab, vocab})
+          ->Args({tokens_of(vocab), vocab})
           ->UseRealTime();
     };
     register_one("logits_grpo",
@@ -136,20 +138,23 @@ void add(const std::string& form, const std::string& dtype, std::int64_t numbers
 }
 
 template <class Form>
-void add_all(const std::string& form, std::int64_t numbers) {
+void add_all(const std::string& form, TokensOf tokens_of) {
   benchmark::RegisterBenchmark(("copy/" + form).c_str(), copy<Form>)
-      ->Args({numbers / 131072, 131072})
+      ->Args({tokens_of(131072), 131072})
       ->UseRealTime();
-  add<Form, float>(form, "f32", numbers);
-  add<Form, Bf16>(form, "bf16", numbers);
+  add<Form, float>(form, "f32", tokens_of);
+  add<Form, Bf16>(form, "bf16", tokens_of);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  add_all<HostForm<LoopBlocks>>("kernel_loop", 1 << 19);
+  add_all<HostForm<LoopBlocks>>("kernel_loop", [](std::int64_t) -> std::int64_t { return 4; });
 #ifdef LOSSGATE_CUDA
-  if (has_gpu()) add_all<DeviceForm>("kernel_gpu", 1 << 26);
+  // As many numbers whatever the vocabulary: fewer would stay in the device's cache.
+  if (has_gpu()) {
+    add_all<DeviceForm>("kernel_gpu", [](std::int64_t vocab) { return (1 << 26) / vocab; });
+  }
 #endif
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
