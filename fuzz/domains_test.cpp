@@ -77,7 +77,7 @@ TEST(Rewards, AreEqualOrNearlyOrAlikeButForOneOrFarFromZeroOrOfSeveralKindsNowAn
   }
   EXPECT_GT(equal, 15);
   EXPECT_GT(lonely, 5);
-  EXPECT_GT(offset, 30);
+  EXPECT_GT(offset, 40);
   EXPECT_GT(close, 10);
   EXPECT_GT(mixed, 10);
 }
