@@ -65,6 +65,7 @@ double draw_own(RewardForm form, double spread, Dtype dtype, Choices& choices) {
 
 void draw_run(RewardForm form, double offset, Tensor& tensor, std::int64_t first, std::int64_t run,
               Choices& choices) {
+  // Beyond the largest number nothing is finite.
   const double common = draw_common(form, choices) + (form == RewardForm::largest ? 0.0 : offset);
   const double spread = draw_spread(form, tensor.dtype, choices);
   const std::int64_t apart = form == RewardForm::lonely ? choices.integer(0, run - 1) : -1;
