@@ -18,8 +18,8 @@ constexpr Share<Number> kNumbers[] = {
 /// Of a limit, which is about as often off as on.
 constexpr Share<Number> kLimits[] = {
     {Number::standard, {16, 3, 4}},     {Number::none, {1, 7, 3}},
-    {Number::near_standard, {2, 1, 1}}, {Number::within, {1, 2, 2}},
-    {Number::low_end, {0, 2, 3}},       {Number::high_end, {0, 2, 3}},
+    {Number::near_standard, {2, 1, 1}}, {Number::within, {1, 3, 2}},
+    {Number::low_end, {0, 2, 3}},       {Number::high_end, {0, 1, 3}},
 };
 
 /// A thousandth of the range, so that a printed case stays readable; by size where the range spans
