@@ -7,7 +7,7 @@ namespace lossgate::fuzz {
 namespace {
 
 constexpr Share<HiddenForm> kForms[] = {
-    {HiddenForm::normal, {8, 3, 2}},     {HiddenForm::zeros, {0, 1, 1}},
+    {HiddenForm::normal, {8, 6, 2}},     {HiddenForm::zeros, {0, 1, 1}},
     {HiddenForm::rows_equal, {1, 1, 1}}, {HiddenForm::peaked, {1, 2, 2}},
     {HiddenForm::offset, {0, 2, 2}},     {HiddenForm::cancelling, {0, 1, 1}},
     {HiddenForm::large, {0, 1, 2}},      {HiddenForm::subnormal, {0, 1, 1}},
