@@ -15,12 +15,14 @@ constexpr Share<RewardForm> kForms[] = {
 };
 
 /// How often all rewards of a hostile case are far from 0, beside what they are.
-constexpr double kFarShare = 0.375;
+constexpr double kFarShare = 0.5;
 
-/// What all rewards have in common then: what lies apart by 1 keeps a few of its bits.
+/// What all rewards have in common then: as many times what they lie apart by as there are of them,
+/// or what a variance loses to it is less than their sum loses; and what lies apart by 1 keeps a
+/// few of its bits.
 double draw_offset(Dtype dtype, Choices& choices) {
-  const double most = std::clamp(0.125 / unit_roundoff(dtype), 10.0, 3e4);
-  return choices.either_sign(choices.log_uniform(10.0, most));
+  const double most = std::min(0.125 / unit_roundoff(dtype), 1e6);
+  return choices.either_sign(choices.log_uniform(std::min(100.0, most / 2), most));
 }
 
 /// What all entries of a run have in common.
@@ -87,7 +89,7 @@ void draw_rewards(const Column& column, Temper temper, Choices& choices) {
   const std::int64_t row = std::max<std::int64_t>(run_of(Spread::sequences, tensor), 1);
   const bool far = temper != Temper::plain && choices.sometimes(kFarShare);
   const RewardForm form = pick(kForms, temper, choices);
-  const bool mixed = temper != Temper::plain && choices.sometimes(row > 1 ? 0.25 : 0.5);
+  const bool mixed = temper != Temper::plain && choices.sometimes(row > 1 ? 0.125 : 0.5);
   const double offset = far ? draw_offset(tensor.dtype, choices) : 0.0;
   if (!mixed) return draw_run(form, offset, tensor, 0, tensor.size(), choices);
   // Where a sequence has one, a few neighbours are alike, as the answers to one prompt are.
