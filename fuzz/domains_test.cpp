@@ -82,6 +82,18 @@ TEST(Rewards, AreEqualOrNearlyOrAlikeButForOneOrFarFromZeroOrOfSeveralKindsNowAn
   EXPECT_GT(mixed, 10);
 }
 
+TEST(Masks, OfABatchThatIsOneStatisticAreASingleTokenMoreOften) {
+  Choices choices(7), other(7);
+  int of_batch = 0, of_rows = 0, plain = 0;
+  for (int i = 0; i < 1000; ++i) {
+    of_batch += pick_mask_form_of_batch(Temper::nasty, choices) == MaskForm::single_token;
+    of_rows += pick_mask_form(Temper::nasty, other) == MaskForm::single_token;
+    plain += pick_mask_form_of_batch(Temper::plain, other) == MaskForm::single_token;
+  }
+  EXPECT_GT(of_batch, of_rows + 80);
+  EXPECT_EQ(plain, 0);
+}
+
 TEST(Domains, EveryKindOfEveryAxisIsDrawnFromBothSources) {
   expect_all_kinds("mask", std::size(kAllMaskForms), pick_mask_form);
   expect_all_kinds("sentinel", std::size(kAllSentinels), pick_sentinel);

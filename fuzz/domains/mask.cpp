@@ -10,9 +10,12 @@ constexpr Share<MaskForm> kForms[] = {
     {MaskForm::ones, {4, 2, 1}},          {MaskForm::right_padding, {8, 4, 2}},
     {MaskForm::left_padding, {1, 1, 2}},  {MaskForm::both_sides, {1, 2, 2}},
     {MaskForm::holes, {1, 4, 2}},         {MaskForm::random, {0, 3, 2}},
-    {MaskForm::single_token, {0, 3, 2}},  {MaskForm::one_per_row, {0, 1, 1}},
+    {MaskForm::single_token, {0, 4, 2}},  {MaskForm::one_per_row, {0, 1, 1}},
     {MaskForm::one_row_empty, {0, 3, 2}}, {MaskForm::zeros, {0, 1, 1}},
 };
+
+/// How often, of a batch that is one statistic, which has no row of a single token beside others.
+constexpr double kSingleToken = 0.15;
 
 void draw_row(MaskForm form, std::span<std::uint8_t> row, Choices& choices) {
   const auto tokens = static_cast<std::int64_t>(row.size());
@@ -55,6 +58,11 @@ void draw_row(MaskForm form, std::span<std::uint8_t> row, Choices& choices) {
 }  // namespace
 
 MaskForm pick_mask_form(Temper temper, Choices& choices) { return pick(kForms, temper, choices); }
+
+MaskForm pick_mask_form_of_batch(Temper temper, Choices& choices) {
+  const MaskForm form = pick_mask_form(temper, choices);
+  return temper != Temper::plain && choices.sometimes(kSingleToken) ? MaskForm::single_token : form;
+}
 
 void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choices& choices,
                std::span<std::uint8_t> valid) {

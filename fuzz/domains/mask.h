@@ -30,6 +30,10 @@ inline constexpr MaskForm kAllMaskForms[] = {
 
 MaskForm pick_mask_form(Temper temper, Choices& choices);
 
+/// The same where the batch is one statistic, as rows are elsewhere: a single token in all is drawn
+/// more often.
+MaskForm pick_mask_form_of_batch(Temper temper, Choices& choices);
+
 /// Writes 1 where a position counts and 0 elsewhere; `valid` has sequences * tokens entries.
 void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choices& choices,
                std::span<std::uint8_t> valid);
