@@ -9,6 +9,7 @@ namespace lossgate::properties {
 namespace {
 
 constexpr const char* kState = "state between calls";
+constexpr const char* kFrozen = "depends on requires_grad";
 
 /// A way to go about the gradients, and what it means where the answer is another one then.
 struct Way {
@@ -18,10 +19,11 @@ struct Way {
 };
 
 constexpr Way kWays[] = {
-    {&kWithoutGradients, "asked for no gradient (torch.no_grad)", "depends on requires_grad"},
-    {&kFirstAlone, "asked for the gradient of its first input alone", "depends on requires_grad"},
-    {&kFirstFrozen, "asked for all gradients but that of its first input",
-     "depends on requires_grad"},
+    {&kWithoutGradients, "asked for no gradient (torch.no_grad)", kFrozen},
+    {&kFirstAlone, "asked for the gradient of its first input alone", kFrozen},
+    {&kFirstFrozen, "asked for all gradients but that of its first input", kFrozen},
+    {&kSecondFrozen, "asked for all gradients but that of its second input", kFrozen},
+    {&kThirdFrozen, "asked for all gradients but that of its third input", kFrozen},
     {&kInterleaved, "with a forward of other data before its backward", kState},
 };
 

@@ -51,6 +51,26 @@ TEST(GradModeInvariance, SeesAGradientThatComesOnlyWithThatOfTheFirstInput) {
             "asked for all gradients but that of its first input it is another one");
 }
 
+TEST(GradModeInvariance, SeesAGradientThatComesOnlyWithAnyOtherOne) {
+  const auto* signature = reference::find_signature("linear_grpo");
+  const std::string gradients[] = {"hidden", "weight", "bias"};
+  for (const std::string& lost : gradients) {
+    for (const std::string& needed : gradients) {
+      if (lost == needed) continue;
+      SCOPED_TRACE(lost + " needs " + needed);
+      const auto fake = differentiated("linear_grpo", [&](const Case& c, LossResult& result) {
+        const bool alone = asks_gradient(*signature, c.grad_mode, lost) &&
+                           !asks_gradient(*signature, c.grad_mode, needed);
+        if (alone) change_each(output(result, "gradient." + lost), [](double) { return 0.0; });
+      });
+      const Outcome outcome = asked(fake, ordinary_case("linear_grpo"));
+      ASSERT_TRUE(outcome.violation);
+      EXPECT_EQ(outcome.violation->place.output, "gradient." + lost);
+      EXPECT_EQ(outcome.violation->cause, "depends on requires_grad");
+    }
+  }
+}
+
 TEST(GradModeInvariance, LooksAtNoGradientThatNobodyAskedFor) {
   const auto* signature = reference::find_signature("linear_grpo");
   const auto fake = differentiated("linear_grpo", [&](const Case& c, LossResult& result) {
@@ -118,6 +138,7 @@ TEST(GradModeInvariance, HasNothingBetweenOfOneSequence) {
   EXPECT_FALSE(study.transformed(kInterleaved));
   EXPECT_FALSE(study.transformed(kFirstAlone)) << "it has one gradient";
   EXPECT_FALSE(study.transformed(kFirstFrozen)) << "it has one gradient";
+  EXPECT_FALSE(study.transformed(kThirdFrozen)) << "it has one gradient";
   EXPECT_TRUE(study.transformed(kWithoutGradients));
 }
 

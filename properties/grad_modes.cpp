@@ -24,9 +24,10 @@ std::optional<Transformed> without_gradients(const LossSignature& signature, con
   return in_mode(whole, GradMode::none);
 }
 
-template <GradMode mode>
+/// Of two inputs, all but the second are the first alone.
+template <GradMode mode, std::ptrdiff_t gradients = 2>
 std::optional<Transformed> frozen(const LossSignature& signature, const Case& whole, const Case&) {
-  if (!has_gradients(signature, 2)) return std::nullopt;
+  if (!has_gradients(signature, gradients)) return std::nullopt;
   return in_mode(whole, mode);
 }
 
@@ -43,6 +44,8 @@ std::optional<Transformed> interleaved(const LossSignature& signature, const Cas
 const Transform kWithoutGradients{"without_gradients", without_gradients};
 const Transform kFirstAlone{"first_alone", frozen<GradMode::first>};
 const Transform kFirstFrozen{"first_frozen", frozen<GradMode::all_but_first>};
+const Transform kSecondFrozen{"second_frozen", frozen<GradMode::all_but_second, 3>};
+const Transform kThirdFrozen{"third_frozen", frozen<GradMode::all_but_third, 3>};
 const Transform kInterleaved{"interleaved", interleaved};
 
 }  // namespace lossgate::properties

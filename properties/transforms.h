@@ -55,6 +55,8 @@ extern const Transform kOnPolicy;
 extern const Transform kWithoutGradients;  ///< the same case, asked for its loss alone
 extern const Transform kFirstAlone;        ///< asked for the gradient of its first field alone
 extern const Transform kFirstFrozen;       ///< asked for those of all others
+extern const Transform kSecondFrozen;      ///< asked for all but that of its second, of three
+extern const Transform kThirdFrozen;       ///< asked for all but that of its third
 extern const Transform kInterleaved;       ///< with other data's forward before the backward
 extern const Transform kStepForward;  ///< differentiable fields moved a little, for differences
 extern const Transform kStepBackward;

@@ -38,11 +38,11 @@ inline Step unbound_in_evaluation(Step step) {
   };
 }
 
-/// The gradient of `input` is made together with those of other inputs.
-inline Step without_gradient_alone(Step step, std::string_view input) {
-  return [step = std::move(step), input](MicroBatch& batch) {
+/// The gradient of `input` is made together with those that nobody asks for in a mode.
+inline Step without_gradient(Step step, std::string_view input, GradMode mode) {
+  return [step = std::move(step), input, mode](MicroBatch& batch) {
     LossResult result = step(batch);
-    if (batch.part.grad_mode == GradMode::first) {
+    if (batch.part.grad_mode == mode) {
       clear(output_of(result, "gradient." + std::string(input)));
     }
     return result;

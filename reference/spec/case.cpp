@@ -108,11 +108,26 @@ std::string_view name(Layout layout) {
 }
 
 bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field) {
-  if (mode == GradMode::none) return false;
-  if (mode != GradMode::first && mode != GradMode::all_but_first) return true;
-  const auto first = std::ranges::find(signature.fields, Role::differentiable, &Field::role);
-  const bool is_first = first != signature.fields.end() && first->name == field;
-  return is_first == (mode == GradMode::first);
+  const auto named = std::ranges::find(signature.fields, field, &Field::name);
+  const auto before = std::count_if(signature.fields.begin(), named, [](const Field& other) {
+    return other.role == Role::differentiable;
+  });
+  switch (mode) {
+    case GradMode::none:
+      return false;
+    case GradMode::first:
+      return before == 0;
+    case GradMode::all_but_first:
+      return before != 0;
+    case GradMode::all_but_second:
+      return before != 1;
+    case GradMode::all_but_third:
+      return before != 2;
+    case GradMode::all:
+    case GradMode::interleaved:
+      break;
+  }
+  return true;
 }
 
 Dtype float_dtype(const LossSignature& signature, const Case& c) {

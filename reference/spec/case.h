@@ -94,11 +94,13 @@ std::string_view name(Layout layout);
 
 /// How a caller goes about the gradients of a step; what it gets is the same for all.
 enum class GradMode {
-  all,            ///< of every differentiable field, behind its own forward
-  none,           ///< of no field, as an evaluation: torch.no_grad
-  first,          ///< of the first differentiable field: the others are frozen
-  all_but_first,  ///< of all others: what comes before the loss is frozen
-  interleaved,    ///< of every field, with a forward of other data between forward and backward
+  all,             ///< of every differentiable field, behind its own forward
+  none,            ///< of no field, as an evaluation: torch.no_grad
+  first,           ///< of the first differentiable field: the others are frozen
+  all_but_first,   ///< of all others: what comes before the loss is frozen
+  all_but_second,  ///< as a layer is trained of which the biases alone are
+  all_but_third,
+  interleaved,  ///< of every field, with a forward of other data between forward and backward
 };
 
 /// Where a case came from; never part of its identity.
