@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "impl/faulty/eager.h"
+#include "impl/faulty/grad_mode.h"
 #include "impl/faulty/linear_cross_entropy_eager.h"
 #include "impl/forms.h"
 
@@ -41,6 +42,21 @@ Implementation weight_gradient_in_bf16() {
   return narrow;
 }
 
+/// A kernel that makes gradients in its forward, and the bias' where it makes the weight's.
+Implementation bias_gradient_with_weight_only() {
+  const Step step = [](MicroBatch& batch) { return eager_linear_cross_entropy(batch, {}); };
+  return with_fault(eager_implementation({.loss = "linear_cross_entropy",
+                                          .source = {"impl/faulty/grad_mode.h", 1},
+                                          .form = kSoftmaxForm},
+                                         "bias_gradient_with_weight_only",
+                                         without_gradient(step, "bias", GradMode::all_but_second)),
+                    {.twin = "eager",
+                     .thread = "https://github.com/fla-org/flash-linear-attention/pull/1253",
+                     .cause = "depends on requires_grad",
+                     .trigger = "a frozen weight beside a bias that is trained",
+                     .killers = {"grad_mode_invariance"}});
+}
+
 }  // namespace
 
 std::vector<Implementation> linear_cross_entropy_implementations() {
@@ -74,6 +90,7 @@ std::vector<Implementation> linear_cross_entropy_implementations() {
                         .trigger = "a step whose labels are all -100",
                         .killers = {"empty_is_zero", "finite_forward"}}));
   all.push_back(weight_gradient_in_bf16());
+  all.push_back(bias_gradient_with_weight_only());
   return all;
 }
 
