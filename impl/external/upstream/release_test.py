@@ -11,7 +11,7 @@ import torch
 from flips import table
 from judged import Judged
 from release import Release, StandIn, file_of, hashes, told
-from select_release import selected
+from select_release import selected, without_limits
 
 FILES = {
     "toy/__init__.py": "raise RuntimeError('the package itself was executed')\n",
@@ -102,6 +102,11 @@ class SelectionTest(unittest.TestCase):
 
     def test_adds_lines_to_each_subject(self):
         self.assertIn('[[subject]]\nfolder = "x"\n# releases', selected(SUBJECTS, "0.9", '\nfolder = "x"'))
+
+    def test_a_limit_of_cases_goes_with_its_line_alone(self):
+        text = '[[subject]]\nname = "a"\nmost_cases = 30\nloss = "grpo"\n'
+        self.assertEqual(without_limits(text), '[[subject]]\nname = "a"\nloss = "grpo"\n')
+        self.assertEqual(without_limits(SUBJECTS), SUBJECTS)
 
 
 def run(held: int, **findings: int) -> dict:

@@ -3,11 +3,10 @@
 
     select_release.py FILE.toml VERSION DEVICE INTERPRETER FOLDER...
 
-The release, and what else it needs, is installed in the folders. Limits of cases stand for a CPU, and go where the device
-is another. A formula may change from one release to the next: a clamp comes in,
-an argument goes. Such a subject stands in the file once for each formula, under one name, and the line
-`# releases RANGE` says which releases compute it: conditions like `>= 0.10.3`, separated by commas, all of
-which must be true.
+The release, and what else it needs, is installed in the folders. Limits of cases go where the device is not the CPU.
+A formula may change from one release to the next: a clamp comes in, an argument goes. Such a subject stands in the file
+once for each formula, under one name, and the line `# releases RANGE` says which releases compute it: conditions like
+`>= 0.10.3`, separated by commas, all of which must be true.
 """
 from __future__ import annotations
 
@@ -44,13 +43,18 @@ def selected(text: str, version: str, added: str = "") -> str:
     return head + "".join(kept)
 
 
+def without_limits(text: str) -> str:
+    """The same without limits of cases, which stand for a CPU."""
+    return re.sub(r"(?m)^most_cases = .*\n", "", text)
+
+
 def main() -> int:
     file, version, device, interpreter, *path = sys.argv[1:]
     added = {"folder": str(Path(file).resolve().parent), "interpreter": interpreter, "device": device, "path": path}
     lines = "".join(f"\n{key} = {json.dumps(value)}" for key, value in added.items())
     text = Path(file).read_text()
     if device != "cpu":
-        text = re.sub(r"(?m)^most_cases = .*\n", "", text)
+        text = without_limits(text)
     print(selected(text, version, lines), end="")
     return 0
 
