@@ -2,6 +2,7 @@
 #include "fuzz/long_case.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "fuzz/case_seed.h"
 #include "fuzz/domains/mask.h"
@@ -94,8 +95,52 @@ void weigh_last_tokens(const Field& field, std::int64_t vocab, Tensor& logits) {
   }
 }
 
+/// The logits of the last hidden state, which counts.
+std::vector<double> last_logits(const Tensor& hidden, const Tensor& weight) {
+  const std::int64_t width = weight.extents.back(), from = hidden.size() - width;
+  std::vector<double> logits(static_cast<std::size_t>(weight.size() / width));
+  for (std::size_t token = 0; token < logits.size(); ++token) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      logits[token] +=
+          hidden.at(from + i) * weight.at(static_cast<std::int64_t>(token) * width + i);
+    }
+  }
+  return logits;
+}
+
+/// The same where an output layer makes the logits: the likeliest token of the last hidden state
+/// changes places with the last, and becomes as likely as all others together.
+void weigh_last_row(const Tensor& hidden, Tensor& weight) {
+  const std::vector<double> logits = last_logits(hidden, weight);
+  const auto likeliest = std::ranges::max_element(logits);
+  if (*likeliest == 0.0) return;
+  double others = 0.0;
+  for (const double logit : logits) others += std::exp(logit - *likeliest);
+  constexpr double kMost = 1024.0;  // or nearly no hidden state would need a weight beyond f16
+  const double scale = std::clamp(1.0 + std::log(others) / *likeliest, -kMost, kMost);
+  const std::int64_t width = weight.extents.back(), last = weight.size() - width;
+  for (std::int64_t i = 0; i < width; ++i) {
+    const std::int64_t at = (likeliest - logits.begin()) * width + i;
+    const double moved = weight.at(last + i);
+    weight.set(last + i, scale * weight.at(at));
+    if (at != last + i) weight.set(at, moved);
+  }
+}
+
+/// Each output layer follows the hidden states that it takes.
+void weigh_last_rows(const LossSignature& signature, Case& c) {
+  const Tensor* hidden = nullptr;
+  for (const Field& field : signature.fields) {
+    Tensor& tensor = c.batch.at(field.name);
+    if (field.quantity == Quantity::hidden_state) hidden = &tensor;
+    const bool layer = hidden && contains(field.axes, Axis::vocab) && field.axes.size() == 2;
+    if (layer && field.quantity == Quantity::weight) weigh_last_row(*hidden, tensor);
+  }
+}
+
 /// The first label of all is that which lies farthest.
 void take_last_tokens(const LossSignature& signature, Case& c) {
+  weigh_last_rows(signature, c);
   for (const Field& field : signature.fields) {
     weigh_last_tokens(field, c.shape[Axis::vocab], c.batch.at(field.name));
     if (field.quantity != Quantity::label || contains(field.axes, Axis::support)) continue;

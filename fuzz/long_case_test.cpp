@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "fuzz/acceptance.h"
@@ -50,6 +51,32 @@ TEST(DrawLongCase, NeedsTheLastTokensOfARowOfLogits) {
         }
       }
     }
+  }
+}
+
+TEST(DrawLongCase, NeedsTheLastRowOfAnOutputLayer) {
+  for (const auto& [loss, hidden, weight] :
+       {std::array{"linear_cross_entropy", "hidden", "weight"},
+        std::array{"linear_jsd", "teacher_hidden", "teacher_weight"}}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    int likely = 0;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Case c = draw_long_case(seed, signature, {Axis::vocab, Dtype::f32});
+      EXPECT_EQ(fault_of(signature, c, Dtype::f32), "");
+      const Tensor &state = c.batch.at(hidden), &layer = c.batch.at(weight);
+      const std::int64_t width = c.shape[Axis::hidden], vocab = c.shape[Axis::vocab];
+      double last = 0.0, all = 0.0;
+      for (std::int64_t token = 0; token < vocab; ++token) {
+        double logit = 0.0;
+        for (std::int64_t i = 0; i < width; ++i) {
+          logit += state.at(state.size() - width + i) * layer.at(token * width + i);
+        }
+        last = std::exp(logit);
+        all += last;
+      }
+      likely += last > 0.3 * all;
+    }
+    EXPECT_EQ(likely, 20) << loss;
   }
 }
 
