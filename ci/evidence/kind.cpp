@@ -18,8 +18,8 @@ const std::vector<Kind>& kinds() {
        "the truth inside the bounds, and how wide are they?",
        bounds},
       {"buckets",
-       "Many failures of each implementation that is wrong on purpose: are those of one cause taken "
-       "for one, and those of two for two?",
+       "Many failures of each implementation that is wrong on purpose: are those of one cause "
+       "taken for one, and those of two for two?",
        buckets},
       {"filter",
        "Verdicts with the filter in double and without it, of sound implementations and of wrong "

@@ -8,11 +8,12 @@
 /// A function of this file has one instruction set, and so have the vectors that it may be handed.
 #define LOSSGATE_BASELINE_LANES
 
-/// Included before everything else in a tree that ci/mutants/plant.py has rewritten: all mutants are
-/// compiled at once, and the variable LOSSGATE_MUTANT chooses the one that lives.
+/// Included before everything else in a tree that ci/mutants/plant.py has rewritten: all mutants
+/// are compiled at once, and the variable LOSSGATE_MUTANT chooses the one that lives.
 namespace lossgate::mutant {
 
-inline const int living = std::getenv("LOSSGATE_MUTANT") ? std::atoi(std::getenv("LOSSGATE_MUTANT")) : 0;
+inline const int living =
+    std::getenv("LOSSGATE_MUTANT") ? std::atoi(std::getenv("LOSSGATE_MUTANT")) : 0;
 
 inline bool lives(int number) { return living == number; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the wheel run on glibc 2.34, the oldest that a build on Debian 12 can reach: the runtime libraries
-// of GCC, linked in statically, ask for two newer functions, which are written here with older ones.
+// Lets the wheel run on glibc 2.34, the oldest that a build on Debian 12 can reach: the runtime
+// libraries of GCC, linked in statically, ask for two newer functions, which are written here with
+// older ones.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/random.h>
