@@ -53,7 +53,6 @@ Dump dump_of(TensorFile file, std::string_view file_name);
 /// The same as a file of a case of that loss: tensors in the dtypes and shapes of its fields,
 /// without what was observed. A field that was not kept is 0, and where it is the mask, 1. Throws
 /// FormatError.
-TensorFile case_file_of(Dump dump, const LossSignature& signature,
-                        std::string_view file_name);
+TensorFile case_file_of(Dump dump, const LossSignature& signature, std::string_view file_name);
 
 }  // namespace lossgate::corpora

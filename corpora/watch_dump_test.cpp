@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "corpora/dump.h"
-
 #include <gtest/gtest.h>
 
 #include <span>
 
+#include "corpora/dump.h"
 #include "corpora/safetensors.h"
 
 namespace lossgate::corpora {
