@@ -22,8 +22,8 @@ using FindSignature = const LossSignature* (*)(std::string_view id);
 /// How a subject is called where it is asked on several devices.
 std::string on_device(const std::string& name, const std::string& device);
 
-/// The subjects of a lossgate.toml, in its order; one with several devices is a subject for each. `file` is how messages call it, relative paths
-/// begin at `folder`. Throws ConfigError.
+/// The subjects of a lossgate.toml, in its order; one with several devices is a subject for each.
+/// `file` is how messages call it, relative paths begin at `folder`. Throws ConfigError.
 ///
 ///   [[subject]]
 ///   name = "mine"                       # how findings call it
