@@ -15,12 +15,17 @@ double SumRule::growth(double n) const {
   if (n <= 1.0) return 0.0;
   const auto depth = [](double count) { return std::ceil(std::log2(std::max(count, 1.0))); };
   switch (order) {
-    case SumOrder::pairwise: return depth(n);
-    case SumOrder::lanes: return std::ceil(n / width) + depth(width);
-    case SumOrder::blocked: return std::ceil(n / width) + depth(std::min(n, width));
-    case SumOrder::online: return 3.0 * std::ceil(n / width) + depth(std::min(n, width));
+    case SumOrder::pairwise:
+      return depth(n);
+    case SumOrder::lanes:
+      return std::ceil(n / width) + depth(width);
+    case SumOrder::blocked:
+      return std::ceil(n / width) + depth(std::min(n, width));
+    case SumOrder::online:
+      return 3.0 * std::ceil(n / width) + depth(std::min(n, width));
     case SumOrder::sequential:
-    case SumOrder::unknown: break;
+    case SumOrder::unknown:
+      break;
   }
   return n - 1.0;
 }

@@ -109,8 +109,8 @@ TEST(MathLibrary, ChargesTwiceTheUlpsThatLibrariesDocument) {
 
 TEST(JoinedForms, DeclareEachOfTheirChoicesAndNoPartOfOne) {
   const auto forms = joined_forms({"a, closed", "a"}, {"b", "c"});
-  EXPECT_EQ(forms,
-            (std::vector<std::string>{"a, closed with b", "a, closed with c", "a with b", "a with c"}));
+  EXPECT_EQ(forms, (std::vector<std::string>{"a, closed with b", "a, closed with c", "a with b",
+                                             "a with c"}));
   EXPECT_TRUE(declares(forms[0], "a, closed"));
   EXPECT_TRUE(declares(forms[0], "b"));
   EXPECT_FALSE(declares(forms[0], "a"));

@@ -78,14 +78,22 @@ std::uint16_t pack16(Dtype dtype, double value) {
 
 std::string_view name(Dtype dtype) {
   switch (dtype) {
-    case Dtype::f64: return "f64";
-    case Dtype::f32: return "f32";
-    case Dtype::f16: return "f16";
-    case Dtype::bf16: return "bf16";
-    case Dtype::i64: return "i64";
-    case Dtype::i32: return "i32";
-    case Dtype::u8: return "u8";
-    case Dtype::boolean: return "bool";
+    case Dtype::f64:
+      return "f64";
+    case Dtype::f32:
+      return "f32";
+    case Dtype::f16:
+      return "f16";
+    case Dtype::bf16:
+      return "bf16";
+    case Dtype::i64:
+      return "i64";
+    case Dtype::i32:
+      return "i32";
+    case Dtype::u8:
+      return "u8";
+    case Dtype::boolean:
+      return "bool";
   }
   return "?";
 }
@@ -99,17 +107,23 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
 
 double decode_other(Dtype dtype, const std::byte* bits) {
   switch (dtype) {
-    case Dtype::f16: return decode_f16(load<std::uint16_t>(bits));
-    case Dtype::bf16: return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(bits)} << 16);
-    default: return static_cast<double>(decode_integer(dtype, bits));
+    case Dtype::f16:
+      return decode_f16(load<std::uint16_t>(bits));
+    case Dtype::bf16:
+      return std::bit_cast<float>(std::uint32_t{load<std::uint16_t>(bits)} << 16);
+    default:
+      return static_cast<double>(decode_integer(dtype, bits));
   }
 }
 
 std::int64_t decode_integer(Dtype dtype, const std::byte* bits) {
   switch (dtype) {
-    case Dtype::i64: return load<std::int64_t>(bits);
-    case Dtype::i32: return load<std::int32_t>(bits);
-    default: return load<std::uint8_t>(bits);
+    case Dtype::i64:
+      return load<std::int64_t>(bits);
+    case Dtype::i32:
+      return load<std::int32_t>(bits);
+    default:
+      return load<std::uint8_t>(bits);
   }
 }
 
@@ -132,13 +146,19 @@ double round_to(Dtype dtype, double value) {
 void encode(Dtype dtype, double value, std::byte* bits) {
   const auto store = [bits](auto element) { std::memcpy(bits, &element, sizeof element); };
   switch (dtype) {
-    case Dtype::f64: return store(value);
-    case Dtype::f32: return store(static_cast<float>(value));
+    case Dtype::f64:
+      return store(value);
+    case Dtype::f32:
+      return store(static_cast<float>(value));
     case Dtype::f16:
-    case Dtype::bf16: return store(pack16(dtype, round_to(dtype, value)));
-    case Dtype::i64: return store(static_cast<std::int64_t>(value));
-    case Dtype::i32: return store(static_cast<std::int32_t>(value));
-    default: return store(static_cast<std::uint8_t>(value));
+    case Dtype::bf16:
+      return store(pack16(dtype, round_to(dtype, value)));
+    case Dtype::i64:
+      return store(static_cast<std::int64_t>(value));
+    case Dtype::i32:
+      return store(static_cast<std::int32_t>(value));
+    default:
+      return store(static_cast<std::uint8_t>(value));
   }
 }
 

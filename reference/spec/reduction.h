@@ -27,12 +27,18 @@ inline constexpr Reduction kAllReductions[] = {Reduction::none,
 
 constexpr std::string_view name(Reduction reduction) {
   switch (reduction) {
-    case Reduction::none: return "none";
-    case Reduction::sum: return "sum";
-    case Reduction::token_mean: return "token_mean";
-    case Reduction::sequence_mean: return "sequence_mean";
-    case Reduction::seq_mean_token_sum_norm: return "seq_mean_token_sum_norm";
-    case Reduction::sum_over_items: return "sum_over_items";
+    case Reduction::none:
+      return "none";
+    case Reduction::sum:
+      return "sum";
+    case Reduction::token_mean:
+      return "token_mean";
+    case Reduction::sequence_mean:
+      return "sequence_mean";
+    case Reduction::seq_mean_token_sum_norm:
+      return "seq_mean_token_sum_norm";
+    case Reduction::sum_over_items:
+      return "sum_over_items";
   }
   return "?";
 }

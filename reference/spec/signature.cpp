@@ -7,40 +7,62 @@ namespace lossgate {
 
 std::string_view name(Role role) {
   switch (role) {
-    case Role::differentiable: return "differentiable";
-    case Role::constant: return "constant";
-    case Role::label: return "label";
-    case Role::mask: return "mask";
-    case Role::weight: return "weight";
-    case Role::group: return "group";
+    case Role::differentiable:
+      return "differentiable";
+    case Role::constant:
+      return "constant";
+    case Role::label:
+      return "label";
+    case Role::mask:
+      return "mask";
+    case Role::weight:
+      return "weight";
+    case Role::group:
+      return "group";
   }
   return "?";
 }
 
 std::string_view name(Quantity quantity) {
   switch (quantity) {
-    case Quantity::log_prob: return "log_prob";
-    case Quantity::advantage: return "advantage";
-    case Quantity::logit: return "logit";
-    case Quantity::hidden_state: return "hidden_state";
-    case Quantity::weight: return "weight";
-    case Quantity::reward: return "reward";
-    case Quantity::value: return "value";
-    case Quantity::upstream: return "upstream";
-    case Quantity::label: return "label";
-    case Quantity::mask: return "mask";
-    case Quantity::group: return "group";
-    case Quantity::payload: return "payload";
+    case Quantity::log_prob:
+      return "log_prob";
+    case Quantity::advantage:
+      return "advantage";
+    case Quantity::logit:
+      return "logit";
+    case Quantity::hidden_state:
+      return "hidden_state";
+    case Quantity::weight:
+      return "weight";
+    case Quantity::reward:
+      return "reward";
+    case Quantity::value:
+      return "value";
+    case Quantity::upstream:
+      return "upstream";
+    case Quantity::label:
+      return "label";
+    case Quantity::mask:
+      return "mask";
+    case Quantity::group:
+      return "group";
+    case Quantity::payload:
+      return "payload";
   }
   return "?";
 }
 
 std::string_view name(Option::Kind kind) {
   switch (kind) {
-    case Option::Kind::real: return "real";
-    case Option::Kind::integer: return "integer";
-    case Option::Kind::flag: return "flag";
-    case Option::Kind::choice: return "choice";
+    case Option::Kind::real:
+      return "real";
+    case Option::Kind::integer:
+      return "integer";
+    case Option::Kind::flag:
+      return "flag";
+    case Option::Kind::choice:
+      return "choice";
   }
   return "?";
 }

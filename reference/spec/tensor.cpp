@@ -33,11 +33,16 @@ Tensor Tensor::zeros(Dtype dtype, Extents extents) {
 
 bool Tensor::all_finite() const {
   switch (dtype) {
-    case Dtype::f64: return none_has<std::uint64_t>(0x7ff0'0000'0000'0000, bytes);
-    case Dtype::f32: return none_has<std::uint32_t>(0x7f80'0000, bytes);
-    case Dtype::f16: return none_has<std::uint16_t>(0x7c00, bytes);
-    case Dtype::bf16: return none_has<std::uint16_t>(0x7f80, bytes);
-    default: return true;
+    case Dtype::f64:
+      return none_has<std::uint64_t>(0x7ff0'0000'0000'0000, bytes);
+    case Dtype::f32:
+      return none_has<std::uint32_t>(0x7f80'0000, bytes);
+    case Dtype::f16:
+      return none_has<std::uint16_t>(0x7c00, bytes);
+    case Dtype::bf16:
+      return none_has<std::uint16_t>(0x7f80, bytes);
+    default:
+      return true;
   }
 }
 
