@@ -70,7 +70,7 @@ void add_gate(CLI::App& verb, Flags& flags) {
   add_names(verb, "--dtype", gate.plan.filters.dtypes, "Only these dtypes: f64, f32, f16, bf16");
   verb.add_flag("--hardening", gate.plan.filters.hardening, "Ask the hardening properties as well");
   add_names(verb, "--corpus", flags.corpora,
-            "Folders of .case files, instead of regressions and corpora/seeds");
+            "Folders of .case files, instead of regressions and corpora/seeds", "FOLDER");
   verb.add_option("--fail-on", flags.fail_on,
                   "The rarest findings that are red: ordinary, rare, adversarial");
   verb.add_option("--waivers", gate.waivers, "File of findings accepted until a day");

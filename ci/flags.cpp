@@ -8,13 +8,13 @@
 
 namespace lossgate::ci {
 
-void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names,
-               const char* text) {
+void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names, const char* text,
+               const char* what) {
   verb.add_option(flag, names, text)
       ->allow_extra_args(false)
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->type_name("NAME");
+      ->option_text(fmt::format("{},...", what));
 }
 
 void add_filters(CLI::App& verb, Filters& filters) {
@@ -23,8 +23,8 @@ void add_filters(CLI::App& verb, Filters& filters) {
 }
 
 void add_configs(CLI::App& verb, std::vector<std::string>& configs) {
-  add_names(verb, "--config", configs, "Ask the losses that these lossgate.toml bring, no others");
-  verb.get_option("--config")->type_name("FILE");
+  add_names(verb, "--config", configs, "Ask the losses that these lossgate.toml bring, no others",
+            "FILE");
 }
 
 std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs) {

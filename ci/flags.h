@@ -27,8 +27,10 @@ T parsed(const std::string& kind, const std::string& text, std::optional<T> valu
   return *value;
 }
 
-/// A flag for several names, given several times or set apart by commas.
-void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names, const char* text);
+/// A flag for several names, given several times or set apart by commas. `what` is what help calls
+/// one of them.
+void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names, const char* text,
+               const char* what = "NAME");
 
 /// --impl and --property.
 void add_filters(CLI::App& verb, Filters& filters);

@@ -24,8 +24,7 @@ void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
   add_names(verb, "--property", fuzz.plan.filters.properties, "Only these properties");
   add_names(verb, "--dtype", fuzz.plan.filters.dtypes, "Only these dtypes: f64, f32, f16, bf16");
   add_configs(verb, flags.configs);
-  add_names(verb, "--corpus", fuzz.corpora, "Folders of .case files to begin with");
-  verb.get_option("--corpus")->type_name("FOLDER");
+  add_names(verb, "--corpus", fuzz.corpora, "Folders of .case files to begin with", "FOLDER");
   verb.add_option("--seed", fuzz.plan.seed, "Where all draws come from")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("N");
