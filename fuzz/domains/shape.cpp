@@ -15,25 +15,37 @@ constexpr Share<int> kSequences[] = {
 };
 
 constexpr Share<int> kTokens[] = {
-    {1, {1, 1, 2}},  {2, {1, 2, 2}},  {3, {2, 2, 2}},   {4, {4, 1, 1}},   {5, {2, 2, 1}},
-    {8, {4, 2, 1}},  {13, {2, 2, 1}}, {16, {3, 1, 1}},  {17, {0, 2, 1}},  {32, {1, 1, 1}},
-    {33, {0, 1, 2}}, {65, {0, 0, 2}}, {127, {0, 0, 1}}, {129, {0, 1, 1}}, {257, {0, 0, 1}},
+    {1, {1, 1, 2}},  {2, {1, 2, 2}},   {3, {2, 2, 2}},   {4, {4, 1, 1}},
+    {5, {2, 2, 1}},  {8, {4, 2, 1}},   {13, {2, 2, 1}},  {16, {3, 1, 1}},
+    {17, {0, 2, 1}}, {32, {1, 1, 1}},  {33, {0, 1, 2}},  {64, {0, 1, 1}},
+    {65, {0, 0, 2}}, {127, {0, 0, 1}}, {129, {0, 1, 1}}, {257, {0, 0, 1}},
 };
 
 /// Where a position is a few numbers, no row of them: a case of many asks more, at no great cost.
 constexpr Share<int> kTokensAlone[] = {
-    {1, {1, 1, 1}},  {2, {1, 0, 1}},  {3, {2, 1, 1}},   {4, {4, 0, 1}},   {5, {2, 0, 1}},
-    {8, {4, 0, 1}},  {13, {2, 1, 1}}, {16, {3, 1, 1}},  {17, {0, 3, 2}},  {32, {1, 2, 2}},
-    {33, {0, 4, 3}}, {65, {0, 2, 3}}, {127, {0, 0, 1}}, {129, {0, 1, 1}}, {257, {0, 0, 1}},
+    {1, {1, 1, 1}},  {2, {1, 0, 1}},   {3, {2, 1, 1}},   {4, {4, 0, 1}},
+    {5, {2, 0, 1}},  {8, {4, 0, 1}},   {13, {2, 1, 1}},  {16, {3, 1, 1}},
+    {17, {0, 3, 2}}, {32, {1, 2, 2}},  {33, {0, 4, 3}},  {64, {0, 1, 1}},
+    {65, {0, 1, 3}}, {127, {0, 0, 1}}, {129, {0, 1, 1}}, {257, {0, 0, 1}},
 };
 
 constexpr Share<int> kVocab[] = {
-    {2, {1, 3, 1}},    {3, {1, 3, 1}},    {5, {2, 1, 1}},     {16, {3, 1, 1}},  {17, {1, 3, 1}},
-    {32, {2, 1, 1}},   {33, {1, 2, 1}},   {100, {1, 1, 1}},   {257, {0, 1, 2}}, {1000, {0, 1, 2}},
-    {1024, {0, 0, 1}}, {4099, {0, 1, 2}}, {32771, {0, 0, 1}},
+    {2, {1, 3, 1}},    {3, {1, 3, 1}},    {5, {2, 1, 1}},    {16, {3, 1, 1}},    {17, {1, 3, 1}},
+    {32, {2, 1, 1}},   {33, {1, 1, 1}},   {64, {0, 1, 1}},   {100, {1, 1, 1}},   {257, {0, 1, 2}},
+    {1000, {0, 1, 2}}, {1024, {0, 0, 1}}, {4099, {0, 1, 2}}, {32771, {0, 0, 1}},
 };
 
-constexpr std::int64_t kMostHidden = 65, kMostSupport = 9;
+/// A row of a matrix is a few numbers mostly, or a block of a kernel and what lies beside it.
+constexpr Share<int> kHidden[] = {
+    {1, {1, 1, 1}},  {2, {1, 1, 1}},  {3, {1, 2, 1}},  {4, {1, 1, 1}},
+    {5, {1, 2, 1}},  {7, {1, 1, 1}},  {8, {1, 1, 1}},  {9, {1, 1, 1}},
+    {16, {0, 1, 1}}, {33, {0, 1, 1}}, {65, {0, 1, 1}}, {128, {0, 0, 1}},
+};
+
+constexpr Share<int> kSupport[] = {
+    {1, {1, 2, 1}}, {2, {1, 2, 1}}, {3, {1, 2, 1}}, {4, {1, 2, 1}},
+    {5, {0, 1, 1}}, {8, {0, 1, 1}}, {9, {0, 1, 1}},
+};
 
 /// Whether the loss has rows of numbers at its positions.
 bool is_wide(const LossSignature& signature) {
@@ -58,9 +70,9 @@ std::int64_t draw_extent(Axis axis, bool wide, bool alone, Temper temper, Choice
     case Axis::vocab:
       return pick(kVocab, temper, choices);
     case Axis::hidden:
-      return choices.integer(1, temper == Temper::extreme ? kMostHidden : 9);
+      return pick(kHidden, temper, choices);
     case Axis::support:
-      return choices.integer(1, temper == Temper::extreme ? kMostSupport : 4);
+      return pick(kSupport, temper, choices);
     case Axis::responses:
       return choices.integer(1, 4);
     case Axis::bytes:
@@ -82,8 +94,8 @@ constexpr Lengths kLong[] = {
     {Axis::sequences, std::end(kSequences)[-1].kind, 4096},
     {Axis::tokens, std::end(kTokens)[-1].kind, 66561},
     {Axis::vocab, std::end(kVocab)[-1].kind, 132097},
-    {Axis::hidden, kMostHidden, 16385},
-    {Axis::support, kMostSupport, 257},
+    {Axis::hidden, std::end(kHidden)[-1].kind, 16385},
+    {Axis::support, std::end(kSupport)[-1].kind, 257},
 };
 
 /// What is longer leaves one of everything else, and two of the vocabulary.
