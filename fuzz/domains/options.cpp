@@ -46,9 +46,16 @@ Number drawn_as(Number kind, const Option& option) {
   return low || high ? Number::within : kind;
 }
 
+/// Beyond what f16 counts to a whole number is odd, as no narrow format holds it.
+double whole(double value) {
+  const double nearest = std::round(value);
+  const bool even = std::fmod(nearest, 2.0) == 0.0;
+  return nearest > 2048.0 && even ? nearest + 1.0 : nearest;
+}
+
 /// The number as the option takes it.
 OptionValue accepted(const Option& option, double value) {
-  if (option.kind == Option::Kind::integer) value = std::round(value);
+  if (option.kind == Option::Kind::integer) value = whole(value);
   return std::isfinite(value) ? OptionValue(std::clamp(value, option.low, option.high))
                               : option.standard;
 }
