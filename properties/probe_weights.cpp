@@ -74,6 +74,8 @@ bool is_mean_of_group_means(const RowFactors& factors, double tokens,
     if (known == kinds.end()) known = kinds.insert(kinds.end(), {factor, 0.0});
     known->second += tokens_of(key);
   }
+  // What a narrow format adds and takes is noise about 1.
+  if (std::ranges::all_of(kinds, [](const auto& kind) { return kind.first.is(1.0); })) return false;
   for (int groups = 2; kinds.size() > 1 && groups <= kMostGroups; ++groups) {
     double counted = 0.0;
     const bool fit = std::ranges::all_of(kinds, [&](const auto& kind) {
