@@ -218,6 +218,18 @@ TEST(RuleC4, NonFiniteMaskedDataOutsideTheContractIsANote) {
   EXPECT_EQ(check("masked_positions_inert", leaks, c).verdict, Verdict::violated);
 }
 
+TEST(RuleC4, WhoseBitsVaryIsAskedForNoneAndForTheSameLossStill) {
+  Case c = grpo_case(2, 3);
+  mask_out(c, 1, 1);
+  impl::Implementation varies = fake_grpo(Flaw::order_varies);
+  EXPECT_EQ(check("masked_positions_inert", varies, c).verdict, Verdict::violated);
+  varies.contract.deterministic = false;
+  EXPECT_EQ(check("masked_positions_inert", varies, c).verdict, Verdict::held);
+  impl::Implementation leaks = fake_grpo(Flaw::mask_multiplied);
+  leaks.contract.deterministic = false;
+  EXPECT_EQ(check("masked_positions_inert", leaks, c).verdict, Verdict::violated);
+}
+
 TEST(RuleC4, WithoutAMaskedPositionNothingIsShown) {
   EXPECT_EQ(check("masked_positions_inert", fake_grpo(), grpo_case(2, 3)).reason, "no trigger");
 }

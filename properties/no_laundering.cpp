@@ -22,6 +22,19 @@ bool poisoned_by_nan(const Case& before, const Case& after) {
   return false;
 }
 
+/// "a NaN in log_prob[3]": the first entry that was poisoned.
+std::string poison_of(const Case& before, const Case& after) {
+  for (const auto& [name, tensor] : before.batch.fields) {
+    const Tensor& other = after.batch.at(name);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (std::isfinite(other.at(i)) || !std::isfinite(tensor.at(i))) continue;
+      const char* what = std::isnan(other.at(i)) ? "a NaN" : "an infinity";
+      return what + (" in " + name) + "[" + std::to_string(i) + "]";
+    }
+  }
+  return "a NaN or infinity";
+}
+
 /// The loss speaks for everything behind it; an operation without one answers entry by entry.
 OutputKind speaker(const std::vector<OutputInfo>& outputs) {
   return outputs.front().kind == OutputKind::loss ? OutputKind::loss : OutputKind::value;
@@ -100,7 +113,10 @@ bool depends(Evaluation& evaluation, const Case& poisoned, const OutputInfo& out
   const double plain = evaluation.actual().find(output.name)->at(index);
   const double accepted = largest_accepted(evaluation.arithmetic(), output, right);
   if (!(std::fabs(static_cast<double>(plain - right.v)) <= accepted)) return false;
-  const Arithmetic exact = reference::real_arithmetic();
+  // What underflows, or is flushed, on the way to the poison is 0 there.
+  Arithmetic exact = reference::real_arithmetic();
+  exact.eta = std::max(exact.eta, evaluation.arithmetic().eta);
+  exact.flush = std::max(exact.flush, evaluation.arithmetic().flush);
   const Tracked own = expected(study, exact);
   constexpr double kNumbers[] = {0.0, -1.0, -4.0, 3.0};
   return std::ranges::any_of(kNumbers, [&](double number) {
@@ -132,7 +148,8 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
                      .actual = value,
                      .expected = std::nanl(""),
                      .error_ratio = HUGE_VAL,
-                     .detail = "a NaN or infinity at a valid position became a plausible number",
+                     .detail = poison_of(evaluation.study().whole(), poisoned->whole()) +
+                               " at a valid position became a plausible number",
                      .cause = "laundering"});
   }
   return lost.empty() ? vacuous("no trigger") : held();

@@ -128,6 +128,31 @@ TEST(RuleC3, AsksOfSequencesAndOfWhatAllShare) {
   EXPECT_GT(noticed("linear_cross_entropy", "bias"), 4);
 }
 
+/// An advantage that underflows once it carries the reduction lets nobody look at the log-prob.
+TEST(RuleC3, WhatUnderflowsOnTheWayToTheNanIsNotLaundered) {
+  const auto guards = answering("grpo", [](Case& c) {
+    const Tensor& advantage = c.batch.at("advantage");
+    for (const char* field : {"log_prob", "old_log_prob", "ref_log_prob"}) {
+      Tensor& tensor = c.batch.at(field);
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        if (std::isnan(tensor.at(i)) && !std::isnan(advantage.at(i))) tensor.set(i, 0.0);
+      }
+    }
+  });
+  int seen = 0;
+  for (int i = 0; i < 20; ++i) {
+    for (const double advantage : {1e-44, 1e-30}) {
+      Case c = grpo_case_of(i);
+      c.spec.set("kl_penalty", 0.0);
+      for (std::int64_t at = 0; at < 6; ++at) c.batch.at("advantage").set(at, advantage);
+      const bool violated = asked(guards, c).violation.has_value();
+      if (advantage < 1e-40) EXPECT_FALSE(violated);
+      seen += violated;
+    }
+  }
+  EXPECT_GT(seen, 10);
+}
+
 /// With nothing discounted the return is (reward - value) + value.
 TEST(RuleC3, WhatTheFormulaDoesNotDependOnIsNotLaundered) {
   const auto rewards = answering("gae", nullptr, [](const Case& c, LossResult& result) {

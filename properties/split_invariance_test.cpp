@@ -125,5 +125,34 @@ TEST(RuleD2, SaysNothingBesideALossThatIsZeroOrNoNumber) {
   EXPECT_EQ(outcome.violation->detail.find("over"), std::string::npos);
 }
 
+TEST(RuleC6, AMicroBatchWithoutAValidPositionMayBeAnErrorByContract) {
+  Case c = grpo_case(3, 3);
+  c.split = {.world = 1, .parts = {{0, {0, 1}}, {0, {2}}}};
+  Case masked = c, without = c;
+  for (std::int64_t t = 0; t < 3; ++t) mask_out(masked, 2, t);
+  without.split.parts.push_back({0, {}});
+  impl::Implementation refuses = fake_grpo();
+  refuses.evaluate = [sound = refuses.evaluate](const LossSignature& signature, const Case& x) {
+    const bool none = std::ranges::any_of(x.split.parts, [&](const Split::Part& part) {
+      return std::ranges::all_of(part.sequences,
+                                 [&](std::int64_t s) { return get(x, "mask", s, 0) == 0.0; });
+    });
+    if (!none) return sound(signature, x);
+    LossResult refused;
+    refused.refusal = Refusal{"mask", -1, -1, "nothing is valid"};
+    return refused;
+  };
+  EXPECT_EQ(check("split_invariance", refuses, c).verdict, Verdict::held);
+  for (const Case& empty : {masked, without}) {
+    EXPECT_EQ(check("split_invariance", refuses, empty).verdict, Verdict::violated);
+    for (const Empty by_contract : {Empty::nan, Empty::error}) {
+      impl::Implementation fake = refuses;
+      fake.contract.empty = by_contract;
+      EXPECT_EQ(check("split_invariance", fake, empty).reason, "contract");
+      EXPECT_EQ(check("split_invariance", fake, c).verdict, Verdict::held);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lossgate::properties
