@@ -83,6 +83,23 @@ bool is_wrong_where_it_counts(const Reading& reading) {
   });
 }
 
+/// What is right where nothing is masked: does a mask count, or rows of other lengths?
+Opinion of_padding(const Suspect& suspect) {
+  const auto ragged = suspect.read(suspect.plain_case());
+  if (!is_wrong(ragged) || !is_wrong_where_it_counts(*ragged)) return std::nullopt;
+  const auto full = suspect.plain_case({.padding = false});
+  if (!is_right(suspect.read(full))) return std::nullopt;
+  Case level = *full;
+  const Index tokens = level.shape.positions(), rows = level.shape[Axis::sequences];
+  for (Index row = 0; row < rows; ++row) {
+    mask_position(suspect.signature(), level, (row + 1) * tokens - 1);
+  }
+  if (tokens > 1 && is_right(suspect.read(level))) {
+    return Diagnosis{"mean of means", 0.9, "right where all sequences are as long as each other"};
+  }
+  return Diagnosis{"padding counted", 0.95, "right where nothing is masked"};
+}
+
 }  // namespace
 
 Opinion probe_statistics(Suspect& suspect) {
@@ -94,11 +111,7 @@ Opinion probe_statistics(Suspect& suspect) {
     return Diagnosis{"empty divisor", 0.95,
                      "right where each sequence stands twice: one number has no deviation"};
   }
-  const auto ragged = suspect.read(suspect.plain_case());
-  if (is_wrong(ragged) && is_wrong_where_it_counts(*ragged) &&
-      is_right(suspect.read(suspect.plain_case({.padding = false})))) {
-    return Diagnosis{"padding counted", 0.95, "right where nothing is masked"};
-  }
+  if (auto opinion = of_padding(suspect)) return opinion;
   const std::optional<Reading>& given = suspect.as_given();
   if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;
   // Zeros show nothing but that they are numbers.

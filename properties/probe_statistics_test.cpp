@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "properties/fake_answer.h"
 #include "properties/probes.h"
@@ -63,6 +64,22 @@ TEST(ProbeStatistics, NamesPaddingWhereOnlyAMaskMakesADifference) {
   });
   expect_shown(counting, ordinary_case("whitening"), "padding counted",
                "right where nothing is masked");
+}
+
+TEST(ProbeStatistics, NamesAMeanOfMeansWhereRowsOfOneLengthAreRight) {
+  const auto by_rows = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
+    std::set<int> lengths;
+    const Tensor& mask = c.batch.at("mask");
+    for (std::int64_t i = 0; i < mask.size(); i += c.shape[Axis::tokens]) {
+      int valid = 0;
+      for (std::int64_t t = 0; t < c.shape[Axis::tokens]; ++t) valid += mask.at(i + t) != 0.0;
+      lengths.insert(valid);
+    }
+    if (lengths.size() < 2) return;
+    change_each(output(result, "whitened"), [](double x) { return x == 0.0 ? x : x + 0.25; });
+  });
+  expect_shown(by_rows, ordinary_case("whitening"), "mean of means",
+               "right where all sequences are as long as each other");
 }
 
 TEST(ProbeStatistics, SaysNothingOfAnotherFormula) {
