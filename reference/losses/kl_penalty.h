@@ -23,7 +23,10 @@ struct KlPenalty {
 
   static LossSignature signature() {
     std::vector<Option> options = kl_options();
-    options.push_back(flag_option("kl_straight_through", "differentiate k2 instead"));
+    options.push_back(
+        flag_option("kl_straight_through",
+                    "the gradient is that of k2, without clamps or weight, whatever the "
+                    "estimator"));
     options.push_back(log_ratio_clamp_option());
     options.push_back(max_length_option());
     OutputField per_token = per_token_output();
