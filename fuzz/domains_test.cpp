@@ -224,7 +224,7 @@ std::int64_t usual_positions(const char* loss) {
 
 TEST(Shape, HasManyPositionsWhereNoneHasARow) {
   EXPECT_GE(usual_positions("grpo"), 64);
-  EXPECT_LE(usual_positions("jsd"), 32);
+  EXPECT_LE(usual_positions("jsd"), usual_positions("grpo") / 2) << "each is a row of numbers";
 }
 
 TEST(Shape, IsLongAlongOneAxisAndShortAlongTheOthers) {
