@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,28 +12,28 @@
 namespace lossgate::properties {
 namespace {
 
-/// Whether the entry that was poisoned became NaN, rather than infinite.
-bool poisoned_by_nan(const Case& before, const Case& after) {
-  for (const auto& [name, tensor] : before.batch.fields) {
-    const Tensor& other = after.batch.at(name);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      if (std::isnan(other.at(i)) && !std::isnan(tensor.at(i))) return true;
-    }
-  }
-  return false;
-}
+/// The entry that was poisoned.
+struct Poison {
+  std::string field;
+  std::int64_t index = 0;
+  bool nan = false;  ///< it became NaN, rather than infinite
 
-/// "a NaN in log_prob[3]": the first entry that was poisoned.
-std::string poison_of(const Case& before, const Case& after) {
+  /// "a NaN in log_prob[3]".
+  std::string text() const {
+    return (nan ? "a NaN in " : "an infinity in ") + field + "[" + std::to_string(index) + "]";
+  }
+};
+
+Poison poison_of(const Case& before, const Case& after) {
   for (const auto& [name, tensor] : before.batch.fields) {
     const Tensor& other = after.batch.at(name);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      if (std::isfinite(other.at(i)) || !std::isfinite(tensor.at(i))) continue;
-      const char* what = std::isnan(other.at(i)) ? "a NaN" : "an infinity";
-      return what + (" in " + name) + "[" + std::to_string(i) + "]";
+      const double now = other.at(i), was = tensor.at(i);
+      if (std::isfinite(now) || now == was || std::isnan(was)) continue;
+      return {.field = name, .index = i, .nan = std::isnan(now)};
     }
   }
-  return "a NaN or infinity";
+  return {};
 }
 
 /// The loss speaks for everything behind it; an operation without one answers entry by entry.
@@ -66,7 +67,7 @@ std::vector<std::pair<const OutputInfo*, std::int64_t>> lost_to(CaseStudy& poiso
       },
       CaseStudy::Wanted::values);
   // Where an infinity leaves a NaN it met a zero or another infinity, and either may decide.
-  const bool nan = poisoned_by_nan(evaluation.study().whole(), poisoned.whole());
+  const bool nan = poison_of(evaluation.study().whole(), poisoned.whole()).nan;
   std::vector<std::pair<const OutputInfo*, std::int64_t>> lost;
   poisoned.for_each_expected(
       evaluation.arithmetic(), false,
@@ -148,7 +149,7 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
                      .actual = value,
                      .expected = std::nanl(""),
                      .error_ratio = HUGE_VAL,
-                     .detail = poison_of(evaluation.study().whole(), poisoned->whole()) +
+                     .detail = poison_of(evaluation.study().whole(), poisoned->whole()).text() +
                                " at a valid position became a plausible number",
                      .cause = "laundering"});
   }
