@@ -108,8 +108,8 @@ std::vector<double> last_logits(const Tensor& hidden, const Tensor& weight) {
   return logits;
 }
 
-/// The same where an output layer makes the logits: the likeliest token of the last hidden state
-/// changes places with the last, and becomes as likely as all others together.
+/// Where an output layer makes the logits: the likeliest token of the last hidden state changes
+/// places with the last, and becomes as likely as all others together.
 void weigh_last_row(const Tensor& hidden, Tensor& weight) {
   const std::vector<double> logits = last_logits(hidden, weight);
   const auto likeliest = std::ranges::max_element(logits);
