@@ -134,7 +134,9 @@ OptionValue other_value(const Option& option, Choices& choices) {
   constexpr int kWeights[] = {2, 1, 1};
   const double drawn[] = {within(option.low, option.high, choices), option.low, option.high};
   double value = drawn[choices.weighted(kWeights)];
-  if (standard && value == *standard) value = drawn[0];
+  for (const double other : drawn) {
+    if (standard && value == *standard) value = other;
+  }
   return accepted(option, value);
 }
 
