@@ -38,7 +38,7 @@ find reference impl corpora properties fuzz regressions report ci \
   \( -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z |
   xargs -0 awk -v table="$table" '
     BEGIN {
-      posix = "unistd.h fcntl.h dlfcn.h poll.h sched.h signal.h spawn.h sys/"
+      posix = "unistd.h fcntl.h dlfcn.h malloc.h poll.h sched.h signal.h spawn.h sys/"
       lines = split(table, line, "\n")
       for (i = 1; i <= lines; i++) {
         split(line[i], part, "|")
