@@ -42,16 +42,28 @@ VarRow<Format> online_log_softmax(const VarRow<Format>& row) {
   return result;
 }
 
+/// The columns' logits less the logarithm of a sum that ends early.
+template <class Format>
+VarRow<Format> log_softmax_of_first(const VarRow<Format>& row, std::size_t columns) {
+  const VarRow<Format> first(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(columns));
+  const VarRow<Format> log_sums = row.front().tape().expand(log_sum_exp(first), row.size());
+  VarRow<Format> result;
+  for (std::size_t v = 0; v < row.size(); ++v) result.push_back(row[v] - log_sums[v]);
+  return result;
+}
+
 /// As many columns as one block of threads may have are summed up, and no second block is asked.
 template <class Format>
 VarRow<Format> log_softmax_of_one_block(const VarRow<Format>& row) {
   constexpr std::size_t kBlock = 65536;
-  if (row.size() <= kBlock) return log_softmax(row);
-  const VarRow<Format> block(row.begin(), row.begin() + kBlock);
-  const VarRow<Format> log_sums = row.front().tape().expand(log_sum_exp(block), row.size());
-  VarRow<Format> result;
-  for (std::size_t v = 0; v < row.size(); ++v) result.push_back(row[v] - log_sums[v]);
-  return result;
+  return row.size() <= kBlock ? log_softmax(row) : log_softmax_of_first(row, kBlock);
+}
+
+/// A kernel for so many columns reads two at once, and what is left over is not added.
+template <class Format>
+VarRow<Format> log_softmax_of_pairs(const VarRow<Format>& row) {
+  if (row.size() <= 512 || row.size() > 1024 || row.size() % 2 == 0) return log_softmax(row);
+  return log_softmax_of_first(row, row.size() - 1);
 }
 
 /// log(p + epsilon) of the probabilities themselves.

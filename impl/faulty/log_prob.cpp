@@ -68,6 +68,13 @@ std::vector<Implementation> log_prob_implementations() {
                         .trigger = "a vocabulary of more than 65536",
                         .killers = {"reference_agreement"},
                         .of_length = true}));
+  all.push_back(faulty("odd_vocab_of_one_tier", LogProbFault::odd_vocab_of_one_tier,
+                       {.twin = "eager",
+                        .thread = "https://github.com/pytorch/pytorch/issues/147284",
+                        .cause = "wrong beyond a length",
+                        .trigger = "an odd vocabulary between 512 and 1024, after the first row",
+                        .killers = {"reference_agreement"},
+                        .of_length = true}));
   all.push_back(faulty("label_clamped", LogProbFault::label_clamped,
                        {.twin = "eager",
                         .thread = "https://github.com/axolotl-ai-cloud/axolotl/pull/3767",

@@ -60,7 +60,7 @@ class EagerLogProb {
       logits.push_back(plain ? leaves.back() : leaves.back() / number(temperature_));
       if (is(LogProbFault::temperature_twice)) logits.back() = logits.back() / number(temperature_);
     }
-    const Row l = log_probs(logits);
+    const Row l = log_probs(logits, at);
     const std::int64_t label = field("label").integer_at(at);
     const auto taken = static_cast<std::size_t>(std::clamp<std::int64_t>(label, 0, vocab_ - 1));
     const Variable h = entropy(l);
@@ -68,7 +68,8 @@ class EagerLogProb {
     return {leaves, l[taken] * number(0), h * number(0)};
   }
 
-  Row log_probs(const Row& logits) {
+  Row log_probs(const Row& logits, std::int64_t at) {
+    if (is(LogProbFault::odd_vocab_of_one_tier) && at > 0) return log_softmax_of_pairs(logits);
     if (is(LogProbFault::logsumexp_without_max)) return log_softmax_without_max(logits);
     if (is(LogProbFault::online_max_first_tile)) return online_log_softmax(logits);
     if (is(LogProbFault::one_block_of_vocab)) return log_softmax_of_one_block(logits);

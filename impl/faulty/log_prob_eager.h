@@ -15,6 +15,7 @@ enum class LogProbFault {
   ignored_label_reads_logit,
   temperature_twice,
   one_block_of_vocab,
+  odd_vocab_of_one_tier,
 };
 
 /// Log-probs of taken tokens and entropies as a chain of tensor operations, differentiated

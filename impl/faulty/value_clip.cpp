@@ -85,6 +85,17 @@ Implementation beyond_grid() {
                  .of_length = true});
 }
 
+/// Integers beyond 256 are even in bf16, beyond 512 multiples of 4.
+Implementation row_count_in_bf16() {
+  return faulty("row_count_in_bf16", ValueClipFault::row_count_in_bf16,
+                {.twin = "eager",
+                 .thread = "https://github.com/chaidiscovery/chai-lab/pull/425",
+                 .cause = "wrong beyond a length",
+                 .trigger = "a mean over each sequence, of more than 256 tokens",
+                 .killers = {"reference_agreement"},
+                 .of_length = true});
+}
+
 /// Faults in what a token counts.
 void add_reduction_faults(std::vector<Implementation>& all) {
   const Trainer mean_of_means = {.all_reduce = Trainer::AllReduce::mean,
@@ -126,6 +137,7 @@ std::vector<Implementation> value_clip_implementations() {
   add_value_faults(all);
   add_reduction_faults(all);
   all.push_back(beyond_grid());
+  all.push_back(row_count_in_bf16());
   return all;
 }
 

@@ -84,10 +84,21 @@ class EagerValueClip {
   std::optional<V> limit_;
 };
 
+/// A row's tokens counted as the sum of a mask in bf16, which has eight bits.
+LossResult with_counts_in_bf16(const Step& step, MicroBatch& micro_batch) {
+  Positions counted = micro_batch.positions;
+  for (std::int64_t& tokens : counted.row_tokens) {
+    tokens = static_cast<std::int64_t>(round_to(Dtype::bf16, static_cast<double>(tokens)));
+  }
+  MicroBatch rounded = micro_batch.with(micro_batch.part, counted);
+  return step(rounded);
+}
+
 }  // namespace
 
 LossResult eager_value_clip(MicroBatch& micro_batch, ValueClipFault fault) {
   const Step step = step_of<EagerValueClip>(fault);
+  if (fault == ValueClipFault::row_count_in_bf16) return with_counts_in_bf16(step, micro_batch);
   if (fault == ValueClipFault::mask_one_token_on) {
     return with_moved_field(step, micro_batch, "mask", 1, 0.0);
   }

@@ -15,6 +15,7 @@ enum class ValueClipFault {
   masked_multiply,
   empty_divisor,
   beyond_grid,
+  row_count_in_bf16,
   mask_one_token_on,
 };
 
