@@ -41,7 +41,10 @@ std::optional<PlannedCase> long_case(const Plan& plan, const Arm& arm, std::int6
   const auto lengths = fuzz::lengths_of(signature, arm.dtypes);
   if (number >= std::ssize(lengths)) return std::nullopt;
   const fuzz::Length& length = lengths.at(static_cast<std::size_t>(number));
-  return planned_for(arm, fuzz::draw_long_case(plan.options().seed, signature, length));
+  PlannedCase planned = planned_for(arm, draw_long_case(plan.options().seed, signature, length));
+  planned.long_axis = length.extents.axis;
+  planned.benign = true;
+  return planned;
 }
 
 std::vector<Arm> arms_of(const Plan& plan) {

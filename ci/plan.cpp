@@ -191,7 +191,7 @@ PlannedCase Plan::drawn(const Stream& stream, fuzz::Profile profile, std::int64_
   planned.only = stream.only;
   planned.benign = stream.length || profile == fuzz::Profile::benign;
   if (stream.length) {
-    planned.long_axis = stream.length->axis;
+    planned.long_axis = stream.length->extents.axis;
     planned.c = fuzz::draw_long_case(options_.seed, signature, *stream.length);
     return planned;
   }

@@ -210,69 +210,6 @@ TEST(Mask, FormsAreWhatTheirNamesSay) {
   }
 }
 
-/// The median of the positions of a hostile case.
-std::int64_t usual_positions(const char* loss) {
-  std::vector<std::int64_t> positions;
-  for (std::uint64_t seed = 0; seed < 501; ++seed) {
-    Choices choices(seed);
-    const Shape shape = draw_shape(*reference::find_signature(loss), Temper::nasty, choices);
-    positions.push_back(shape[Axis::sequences] * shape[Axis::tokens]);
-  }
-  std::ranges::nth_element(positions, positions.begin() + 250);
-  return positions[250];
-}
-
-TEST(Shape, HasManyPositionsWhereNoneHasARow) {
-  EXPECT_GE(usual_positions("grpo"), 64);
-  EXPECT_LE(usual_positions("jsd"), usual_positions("grpo") / 2) << "each is a row of numbers";
-}
-
-TEST(Shape, IsLongAlongOneAxisAndShortAlongTheOthers) {
-  for (const char* loss : {"grpo", "cross_entropy", "sparse_jsd", "linear_grpo", "prompt_dedup"}) {
-    const LossSignature& signature = *reference::find_signature(loss);
-    for (Axis axis : long_axes(signature)) {
-      Choices choices(7);
-      const Shape shape = draw_long_shape(signature, axis, choices);
-      EXPECT_GE(shape[axis], 257) << loss << " " << name(axis);
-      EXPECT_LE(work(shape), 3 << 16) << loss << " " << name(axis);
-      for (Axis other : kAllAxes) {
-        if (other != axis) EXPECT_LE(shape[other], 257) << loss << " " << name(axis);
-      }
-      if (axis == Axis::support && shape[Axis::vocab] > 0) {
-        EXPECT_GE(shape[Axis::vocab], shape[axis]) << "what is listed is listed once";
-      }
-    }
-  }
-}
-
-TEST(Shape, IsNoLongerThanCallersSay) {
-  LossSignature signature = *reference::find_signature("cross_entropy");
-  signature.longest = {{Axis::vocab, 40}, {Axis::tokens, 5000}};
-  signature.pinned = {{Axis::sequences, 3}};
-  EXPECT_EQ(long_axes(signature), (std::vector{Axis::tokens})) << "40 is no length";
-  for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    Choices choices(seed);
-    EXPECT_LE(draw_shape(signature, Temper::nasty, choices)[Axis::vocab], 40);
-    EXPECT_EQ(draw_long_shape(signature, Axis::tokens, choices)[Axis::tokens], 5000);
-  }
-}
-
-TEST(Shape, IsNoLongerThanAxesOfOneExtentLeaveRoomFor) {
-  LossSignature signature = *reference::find_signature("cross_entropy");
-  signature.pinned = {{Axis::vocab, 128}};
-  EXPECT_EQ(long_extent(signature, Axis::tokens), 66561) << "as in production";
-  signature.pinned = {{Axis::vocab, 4096}};
-  Choices choices(7);
-  EXPECT_LE(work(draw_long_shape(signature, Axis::tokens, choices)), 10 << 20);
-  EXPECT_GT(long_extent(signature, Axis::tokens), 2048);
-  signature.pinned = {{Axis::vocab, 1 << 18}};
-  EXPECT_EQ(long_axes(signature), std::vector<Axis>{}) << "40 tokens are no length";
-}
-
-TEST(Shape, HasNoLongMessage) {
-  EXPECT_TRUE(long_axes(*reference::find_signature("teacher_payload")).empty());
-}
-
 TEST(Split, EverySequenceIsDealtToExactlyOnePartOfAnExistingRank) {
   for (SplitForm form : kAllSplitForms) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {

@@ -33,16 +33,26 @@ std::vector<std::uint8_t> draw_valid(const LossSignature& signature, const Case&
   return valid;
 }
 
+/// The next of them at each turn, so that a gate asks each: a count may be wrong in one alone.
+Reduction reduction_of(std::uint64_t root_seed, const LossSignature& signature,
+                       const Length& length) {
+  const auto& reductions = signature.reductions;
+  if (reductions.empty()) return standard_spec(signature).reduction;
+  const auto first = (root_seed ^ hash_of(signature.id)) % reductions.size();
+  return reductions[(first + length.turn) % reductions.size()];
+}
+
 /// A reduction, options, shape, dtypes and what is masked, over zeros.
-Case draw_frame(const LossSignature& signature, const Length& length, Choices& choices) {
+Case draw_frame(std::uint64_t root_seed, const LossSignature& signature, const Length& length,
+                Choices& choices) {
   Case frame;
   choices.enter("options");
   // With another share of the target, say, nothing may hang on the label: the defaults come first.
   frame.spec = standard_spec(signature);
-  frame.spec.reduction = draw_spec(signature, Temper::plain, choices).reduction;
   if (length.other_options) frame.spec = draw_other_spec(signature, choices);
+  frame.spec.reduction = reduction_of(root_seed, signature, length);
   choices.enter("shape");
-  frame.shape = draw_long_shape(signature, length.axis, choices);
+  frame.shape = draw_long_shape(signature, length.extents, choices);
   choices.enter("mask");
   const std::vector<std::uint8_t> valid = draw_valid(signature, frame, choices);
   const auto count = static_cast<std::int64_t>(valid.size());
@@ -153,23 +163,29 @@ void take_last_tokens(const LossSignature& signature, Case& c) {
 std::vector<Length> lengths_of(const LossSignature& signature, std::span<const Dtype> dtypes) {
   std::vector<Length> lengths;
   if (dtypes.empty()) return lengths;
-  for (const bool other_options : {false, true}) {
-    if (other_options && signature.options.empty()) break;
-    for (const Axis axis : long_axes(signature)) {
-      lengths.push_back({axis, dtypes[lengths.size() % dtypes.size()], other_options});
-    }
+  const auto add = [&](const Tier& extents, bool other_options) {
+    const std::size_t count = lengths.size(), rounds = count / dtypes.size();
+    // A round later each dtype has the next reduction.
+    lengths.push_back({extents, dtypes[count % dtypes.size()], other_options, count + rounds});
+  };
+  for (const Tier& longest : longest_tiers(signature)) add(longest, false);
+  for (const Tier& longest : longest_tiers(signature)) {
+    if (!signature.options.empty()) add(longest, true);
   }
+  for (const Tier& tier : tiers(signature)) add(tier, false);
   return lengths;
 }
 
 Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length) {
-  const std::uint64_t of_axis =
-      root_seed ^ hash_of(name(length.axis)) ^ (length.other_options ? kGolden : 0);
-  Choices choices(case_seed(of_axis, signature.id, length.dtype, 0));
-  const Case frame = draw_frame(signature, length, choices);
+  const auto& [axis, first, last, every] = length.extents;
+  const std::uint64_t of_extents = root_seed ^ hash_of(name(axis)) ^
+                                   static_cast<std::uint64_t>(last) * kGolden ^
+                                   (length.other_options ? kGolden : 0);
+  Choices choices(case_seed(of_extents, signature.id, length.dtype, 0));
+  const Case frame = draw_frame(root_seed, signature, length, choices);
   Case c = draw_like(signature, frame, Keep::positions, Profile::benign, choices);
-  if (length.axis == Axis::vocab) take_last_tokens(signature, c);
-  if (length.axis == Axis::hidden) thin_hidden_states(signature, c, choices);
+  if (axis == Axis::vocab) take_last_tokens(signature, c);
+  if (axis == Axis::hidden) thin_hidden_states(signature, c, choices);
   if (c.split.parts.size() > 2) {  // a micro-batch of each sequence would be thousands of calls
     c.split = draw_split(SplitForm::halves, c.shape[Axis::sequences], choices);
   }
@@ -177,8 +193,8 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
 }
 
 std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape) {
-  for (const Axis axis : long_axes(signature)) {
-    if (shape[axis] == long_extent(signature, axis)) return axis;
+  for (const Axis axis : kAllAxes) {
+    if (is_long(signature, axis, shape[axis])) return axis;
   }
   return std::nullopt;
 }

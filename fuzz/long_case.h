@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "fuzz/domains/shape.h"
 #include "reference/spec/case.h"
 #include "reference/spec/signature.h"
 
-/// Cases as long as production's (rule E10).
+/// Cases as long as production's, and of each size on the way there (rule E10).
 namespace lossgate::fuzz {
 
-/// Along which axis, and of which dtype, a case is long, and whether every option has another value
-/// than its default.
+/// How long a case is, of which dtype, and whether every option has another value than its default.
 struct Length {
-  Axis axis;
+  Tier extents;
   Dtype dtype;
   bool other_options = false;
+  std::size_t turn = 0;  ///< of its reduction, of those that the loss has
 };
 
-/// For each axis that is long in production (domains/shape.h: long_axes) one with the defaults and,
-/// where there are options, one without, of the dtypes in turn.
+/// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults and,
+/// where there are options, one without; then one of each tier. Dtypes and reductions take turns.
 std::vector<Length> lengths_of(const LossSignature& signature, std::span<const Dtype> dtypes);
 
 /// A plain case that is so long. A few of many positions are masked, never the last; the last token
@@ -29,7 +31,7 @@ std::vector<Length> lengths_of(const LossSignature& signature, std::span<const D
 /// there shows. The same root seed gives the same case.
 Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length);
 
-/// Along which axis a case is so long, if it is.
+/// Along which axis a case is longer than all that are not drawn to be long, if it is.
 std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape);
 
 }  // namespace lossgate::fuzz

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "fuzz/acceptance.h"
 #include "fuzz/domains/shape.h"
@@ -15,11 +18,17 @@
 namespace lossgate::fuzz {
 namespace {
 
+/// Production's length along that axis.
+Tier longest(const LossSignature& signature, Axis axis) {
+  const auto all = longest_tiers(signature);
+  return *std::ranges::find(all, axis, &Tier::axis);
+}
+
 TEST(DrawLongCase, MasksAFewOfThousandsAndTakesTheLastToken) {
   for (const char* loss : {"cross_entropy", "log_prob", "grpo", "value_clip"}) {
     const LossSignature& signature = *reference::find_signature(loss);
-    for (const Axis axis : long_axes(signature)) {
-      const Case c = draw_long_case(1, signature, {axis, Dtype::f32});
+    for (const Tier& tier : longest_tiers(signature)) {
+      const Case c = draw_long_case(1, signature, {tier, Dtype::f32});
       EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
       const std::vector<bool> valid = valid_positions(signature, c);
       const auto masked = std::ranges::count(valid, false);
@@ -30,8 +39,8 @@ TEST(DrawLongCase, MasksAFewOfThousandsAndTakesTheLastToken) {
         EXPECT_LT(masked, std::ssize(valid) / 64) << loss;
       }
       EXPECT_TRUE(valid.back()) << loss;
-      if (axis == Axis::tokens) EXPECT_GT(std::ranges::count(valid, true), 1 << 16) << loss;
-      if (axis != Axis::vocab) continue;
+      if (tier.axis == Axis::tokens) EXPECT_GT(std::ranges::count(valid, true), 1 << 16) << loss;
+      if (tier.axis != Axis::vocab) continue;
       EXPECT_EQ(c.batch.at("label").integer_at(0), c.shape[Axis::vocab] - 1) << loss;
     }
   }
@@ -41,7 +50,7 @@ TEST(DrawLongCase, NeedsTheLastTokensOfARowOfLogits) {
   for (const char* loss : {"log_prob", "jsd"}) {
     const LossSignature& signature = *reference::find_signature(loss);
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const Case c = draw_long_case(seed, signature, {Axis::vocab, Dtype::f32});
+      const Case c = draw_long_case(seed, signature, {longest(signature, Axis::vocab), Dtype::f32});
       const std::int64_t vocab = c.shape[Axis::vocab];
       for (const Field& field : signature.fields) {
         if (field.quantity != Quantity::logit) continue;
@@ -61,7 +70,7 @@ TEST(DrawLongCase, NeedsTheLastRowOfAnOutputLayer) {
     const LossSignature& signature = *reference::find_signature(loss);
     int likely = 0;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const Case c = draw_long_case(seed, signature, {Axis::vocab, Dtype::f32});
+      const Case c = draw_long_case(seed, signature, {longest(signature, Axis::vocab), Dtype::f32});
       EXPECT_EQ(fault_of(signature, c, Dtype::f32), "");
       const Tensor &state = c.batch.at(hidden), &layer = c.batch.at(weight);
       const std::int64_t width = c.shape[Axis::hidden], vocab = c.shape[Axis::vocab];
@@ -83,22 +92,22 @@ TEST(DrawLongCase, NeedsTheLastRowOfAnOutputLayer) {
 TEST(DrawLongCase, HoldsEveryPlainKindOfLogRatio) {
   const LossSignature& signature = *reference::find_signature("grpo");
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
-    for (const Axis axis : long_axes(signature)) {
-      const Case c = draw_long_case(seed, signature, {axis, Dtype::f32});
+    for (const Tier& tier : longest_tiers(signature)) {
+      const Case c = draw_long_case(seed, signature, {tier, Dtype::f32});
       const Tensor &now = c.batch.at("log_prob"), &old = c.batch.at("old_log_prob");
       int equal = 0, within = 0, beyond = 0;
       for (std::int64_t i = 0; i < now.size(); ++i) {
         const double log_ratio = std::fabs(now.at(i) - old.at(i));
         (log_ratio == 0.0 ? equal : log_ratio < 0.18 ? within : beyond) += 1;
       }
-      EXPECT_GT(std::min({equal, within, beyond}), 100) << name(axis);
+      EXPECT_GT(std::min({equal, within, beyond}), 100) << name(tier.axis);
     }
   }
 }
 
 TEST(DrawLongCase, LeavesAFewCoordinatesOfAHiddenState) {
   const LossSignature& signature = *reference::find_signature("linear_jsd");
-  const Case c = draw_long_case(1, signature, {Axis::hidden, Dtype::f32});
+  const Case c = draw_long_case(1, signature, {longest(signature, Axis::hidden), Dtype::f32});
   const std::int64_t width = c.shape[Axis::hidden];
   for (const char* field : {"student_hidden", "teacher_hidden"}) {
     const Tensor& hidden = c.batch.at(field);
@@ -117,9 +126,9 @@ TEST(DrawLongCase, HasEveryOptionAtAnotherValueNext) {
   for (const char* loss : {"grpo", "gae", "cross_entropy", "jsd"}) {
     const LossSignature& signature = *reference::find_signature(loss);
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const Axis axis = long_axes(signature).front();
-      const Case plain = draw_long_case(seed, signature, {axis, Dtype::f32});
-      const Case other = draw_long_case(seed, signature, {axis, Dtype::f32, true});
+      const Tier tier = longest_tiers(signature).front();
+      const Case plain = draw_long_case(seed, signature, {tier, Dtype::f32});
+      const Case other = draw_long_case(seed, signature, {tier, Dtype::f32, true});
       EXPECT_EQ(fault_of(signature, other, Dtype::f32), "") << loss;
       for (const Option& option : signature.options) {
         EXPECT_EQ(*plain.spec.find(option.name), option.standard) << loss << " " << option.name;
@@ -133,7 +142,8 @@ TEST(DrawLongCase, IsDividedInTwoAtMost) {
   const LossSignature& signature = *reference::find_signature("value_clip");
   std::size_t most = 0;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    const Case c = draw_long_case(seed, signature, {Axis::sequences, Dtype::f32});
+    const Case c =
+        draw_long_case(seed, signature, {longest(signature, Axis::sequences), Dtype::f32});
     most = std::max(most, c.split.parts.size());
   }
   EXPECT_EQ(most, 2u);
@@ -142,7 +152,7 @@ TEST(DrawLongCase, IsDividedInTwoAtMost) {
 TEST(DrawLongCase, SameSeedGivesTheSameCase) {
   const LossSignature& signature = *reference::find_signature("value_clip");
   const auto drawn = [&](std::uint64_t seed, Axis axis) {
-    return draw_long_case(seed, signature, {axis, Dtype::f32});
+    return draw_long_case(seed, signature, {longest(signature, axis), Dtype::f32});
   };
   EXPECT_TRUE(is_same(drawn(1, Axis::tokens), drawn(1, Axis::tokens)));
   EXPECT_FALSE(is_same(drawn(1, Axis::tokens), drawn(2, Axis::tokens)));
@@ -151,29 +161,58 @@ TEST(DrawLongCase, SameSeedGivesTheSameCase) {
 
 TEST(LongAxisOf, KnowsItsOwn) {
   const LossSignature& signature = *reference::find_signature("linear_grpo");
-  for (const Axis axis : long_axes(signature)) {
-    const Case c = draw_long_case(1, signature, {axis, Dtype::f32});
-    EXPECT_EQ(long_axis_of(signature, c.shape), axis);
+  for (const Tier& tier : longest_tiers(signature)) {
+    const Case c = draw_long_case(1, signature, {tier, Dtype::f32});
+    EXPECT_EQ(long_axis_of(signature, c.shape), tier.axis);
   }
-  Choices choices(1);
-  EXPECT_FALSE(long_axis_of(signature, draw_shape(signature, Temper::nasty, choices)));
+  for (const char* loss : {"linear_grpo", "whitening"}) {
+    for (std::uint64_t seed = 0; seed < 500; ++seed) {
+      Choices choices(seed);
+      const LossSignature& drawn = *reference::find_signature(loss);
+      EXPECT_FALSE(long_axis_of(drawn, draw_shape(drawn, Temper::extreme, choices))) << loss;
+    }
+  }
 }
 
 TEST(LengthsOf, DtypesTakeTurns) {
   const LossSignature& signature = *reference::find_signature("cross_entropy");
   constexpr Dtype kTwo[] = {Dtype::f32, Dtype::bf16};
-  std::vector<std::pair<Axis, Dtype>> said;
-  int others = 0;
-  for (const Length& length : lengths_of(signature, kTwo)) {
-    said.emplace_back(length.axis, length.dtype);
-    others += length.other_options;
-  }
-  const std::vector<std::pair<Axis, Dtype>> expected = {
-      {Axis::sequences, Dtype::f32},  {Axis::tokens, Dtype::bf16}, {Axis::vocab, Dtype::f32},
-      {Axis::sequences, Dtype::bf16}, {Axis::tokens, Dtype::f32},  {Axis::vocab, Dtype::bf16}};
-  EXPECT_EQ(others, 3);
-  EXPECT_EQ(said, expected);
+  const std::vector<Length> lengths = lengths_of(signature, kTwo);
+  for (std::size_t i = 0; i < lengths.size(); ++i) EXPECT_EQ(lengths[i].dtype, kTwo[i % 2]);
   EXPECT_TRUE(lengths_of(signature, {}).empty());
+}
+
+TEST(LengthsOf, AreProductionsTwiceAndEachTierOnce) {
+  const LossSignature& signature = *reference::find_signature("cross_entropy");
+  const auto longest = longest_tiers(signature);
+  std::size_t others = 0, production = 0;
+  const std::vector<Length> lengths = lengths_of(signature, kFloats);
+  for (const Length& length : lengths) {
+    others += length.other_options;
+    const auto is_it = [&](const Tier& tier) {
+      return tier.axis == length.extents.axis && tier.first == length.extents.first;
+    };
+    production += static_cast<std::size_t>(std::ranges::count_if(longest, is_it));
+  }
+  EXPECT_EQ(others, longest.size());
+  EXPECT_EQ(production, 2 * longest.size());
+  EXPECT_EQ(lengths.size(), production + tiers(signature).size());
+}
+
+TEST(LengthsOf, AskEachReductionAlongEachAxisOfEachDtype) {
+  const LossSignature& signature = *reference::find_signature("grpo");
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    std::set<std::pair<Axis, Reduction>> along;
+    std::set<std::pair<Dtype, Reduction>> of;
+    for (const Length& length : lengths_of(signature, kFloats)) {
+      const Reduction reduction = draw_long_case(seed, signature, length).spec.reduction;
+      along.emplace(length.extents.axis, reduction);
+      of.emplace(length.dtype, reduction);
+    }
+    const std::size_t reductions = signature.reductions.size();
+    EXPECT_EQ(along.size(), 2 * reductions) << seed;
+    EXPECT_EQ(of.size(), 4 * reductions) << seed;
+  }
 }
 
 }  // namespace

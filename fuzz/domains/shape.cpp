@@ -81,25 +81,31 @@ std::int64_t draw_extent(Axis axis, bool wide, bool alone, Temper temper, Choice
   return 1;
 }
 
-/// How long an axis is drawn at most, and how long it is in production.
+/// How long an axis is drawn often and at most, and how long it is in production.
 struct Lengths {
   Axis axis;
-  std::int64_t drawn, production;
+  std::int64_t often, drawn, production;
 };
 
 /// Blocks of threads end at 1,024, tiles of a vocabulary at 65,536 or 131,072, the second axis of a
 /// grid at 65,535, exact counts of a half at 2,048. What is dealt to blocks leaves one over, which
 /// is lost most easily, or nothing, which is taken for all.
 constexpr Lengths kLong[] = {
-    {Axis::sequences, std::end(kSequences)[-1].kind, 4096},
-    {Axis::tokens, std::end(kTokens)[-1].kind, 66561},
-    {Axis::vocab, std::end(kVocab)[-1].kind, 132097},
-    {Axis::hidden, std::end(kHidden)[-1].kind, 16385},
-    {Axis::support, std::end(kSupport)[-1].kind, 257},
+    {Axis::sequences, 32, std::end(kSequences)[-1].kind, 4096},
+    {Axis::tokens, 128, std::end(kTokens)[-1].kind, 66561},
+    {Axis::vocab, 256, std::end(kVocab)[-1].kind, 132097},
+    {Axis::hidden, 32, std::end(kHidden)[-1].kind, 16385},
+    {Axis::support, 8, std::end(kSupport)[-1].kind, 257},
 };
 
+/// A vocabulary or a hidden state of that many more fills all that threads take at once.
+constexpr std::int64_t kBlock = 128;
+
+/// From there on a case takes a second and more.
+constexpr std::int64_t kThousands = 8192;
+
 /// What is longer leaves one of everything else, and two of the vocabulary.
-constexpr std::int64_t kLongBudget = 1 << 15;
+constexpr std::int64_t kLongBudget = 1 << 13;
 
 /// What axes of one extent leave of a length: 80 MB of f64 for each field.
 constexpr std::int64_t kLongWork = std::int64_t{10} << 20;
@@ -108,6 +114,34 @@ std::int64_t pinned_work(const LossSignature& signature) {
   std::int64_t product = 1;
   for (const auto& [axis, extent] : signature.pinned) product *= std::max<std::int64_t>(extent, 1);
   return product;
+}
+
+/// Of the axes along which it may be long.
+std::vector<Lengths> lengths_of(const LossSignature& signature) {
+  std::vector<Lengths> all;
+  // A message is decoded, not added up, and is as long as what it says.
+  if (signature.has_axis(Axis::bytes)) return all;
+  for (Lengths lengths : kLong) {
+    if (!signature.has_axis(lengths.axis) || signature.pinned_extent(lengths.axis)) continue;
+    const bool alone = lengths.axis == Axis::sequences && has_positions_alone(signature);
+    if (alone) lengths.drawn = std::end(kTokensAlone)[-1].kind;
+    all.push_back(lengths);
+  }
+  return all;
+}
+
+/// As in production, or as callers promise at most.
+std::int64_t longest(const LossSignature& signature, const Lengths& lengths) {
+  std::int64_t most = lengths.production;
+  if (const auto promised = signature.longest_extent(lengths.axis)) {
+    most = std::min(most, *promised);
+  }
+  most = std::min(most, kLongWork / pinned_work(signature));
+  if (lengths.axis != Axis::support) return most;
+  // What is listed is listed once.
+  const auto vocab = signature.pinned_extent(Axis::vocab);
+  const auto room = vocab ? vocab : signature.longest_extent(Axis::vocab);
+  return room ? std::min(most, *room) : most;
 }
 
 /// Calls `extend` with the axes of every field and output.
@@ -162,31 +196,43 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
   return shape;
 }
 
-std::vector<Axis> long_axes(const LossSignature& signature) {
-  std::vector<Axis> axes;
-  // A message is decoded, not added up, and is as long as what it says.
-  if (signature.has_axis(Axis::bytes)) return axes;
-  for (const auto& [axis, drawn, production] : kLong) {
-    const bool may = signature.has_axis(axis) && !signature.pinned_extent(axis);
-    if (may && long_extent(signature, axis) > drawn) axes.push_back(axis);
+std::vector<Tier> tiers(const LossSignature& signature) {
+  std::vector<Tier> tiers;
+  for (const Lengths& lengths : lengths_of(signature)) {
+    const std::int64_t most = longest(signature, lengths);
+    for (std::int64_t below = lengths.often; below < most; below *= 2) {
+      if (2 * below > most && most > lengths.drawn) break;  // the longest is asked by itself
+      const std::int64_t last = std::min(2 * below, most), block = std::min(below / 2, kBlock);
+      const Tier odd = {lengths.axis, below + 1, last - 1 + last % 2, 2};
+      const Tier full = {lengths.axis, below + block, last - last % block, block};
+      if (below < kThousands) tiers.push_back(odd);
+      if (full.first <= full.last) tiers.push_back(full);
+    }
   }
-  return axes;
+  return tiers;
 }
 
-std::int64_t long_extent(const LossSignature& signature, Axis axis) {
-  std::int64_t most = std::ranges::find(kLong, axis, &Lengths::axis)->production;
-  if (const auto longest = signature.longest_extent(axis)) most = std::min(most, *longest);
-  most = std::min(most, kLongWork / pinned_work(signature));
-  if (axis != Axis::support) return most;
-  // What is listed is listed once.
-  const auto vocab = signature.pinned_extent(Axis::vocab);
-  const auto room = vocab ? vocab : signature.longest_extent(Axis::vocab);
-  return room ? std::min(most, *room) : most;
+std::vector<Tier> longest_tiers(const LossSignature& signature) {
+  std::vector<Tier> tiers;
+  for (const Lengths& lengths : lengths_of(signature)) {
+    const std::int64_t most = longest(signature, lengths);
+    if (most > lengths.drawn) tiers.push_back({lengths.axis, most, most});
+  }
+  return tiers;
 }
 
-Shape draw_long_shape(const LossSignature& signature, Axis axis, Choices& choices) {
+bool is_long(const LossSignature& signature, Axis axis, std::int64_t extent) {
+  return std::ranges::any_of(lengths_of(signature), [&](const Lengths& lengths) {
+    return lengths.axis == axis && extent > lengths.drawn;
+  });
+}
+
+Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices) {
+  const Axis axis = tier.axis;
   Shape shape = draw_extents(signature, Temper::plain, choices);
-  shape[axis] = long_extent(signature, axis);
+  const std::int64_t steps = choices.integer(0, (tier.last - tier.first) / tier.every);
+  const std::int64_t extents[] = {tier.first, tier.first + steps * tier.every, tier.last};
+  shape[axis] = choices.one_of(extents);
   if (axis == Axis::support && shape[Axis::vocab] > 0) {
     shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[axis]);
   }

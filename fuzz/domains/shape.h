@@ -15,16 +15,29 @@ namespace lossgate::fuzz {
 /// extent of 0.
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices);
 
-/// The axes along which production is far longer than what draw_shape draws: those that a field
-/// has, that the signature does not pin, and that callers do not promise to keep as short.
-std::vector<Axis> long_axes(const LossSignature& signature);
+/// Extents of one axis that a kernel may have code of its own for: the first and every so many up
+/// to the last.
+struct Tier {
+  Axis axis;
+  std::int64_t first, last, every = 1;
+};
 
-/// How long production is along that one of them, or as callers promise at most: a little beyond
-/// what blocks, tiles and grids of threads end at.
-std::int64_t long_extent(const LossSignature& signature, Axis axis);
+/// What lies between the extents that draw_shape draws often and production's, from each power of
+/// two to the next, or to what callers promise at most: the odd ones, which leave something over
+/// whatever they are dealt to, and those that fill vectors, warps and blocks. Of thousands the
+/// latter alone: the longest are odd. None of an axis that the signature pins.
+std::vector<Tier> tiers(const LossSignature& signature);
 
-/// A shape that is so long along that axis, and short along all others.
-Shape draw_long_shape(const LossSignature& signature, Axis axis, Choices& choices);
+/// Production's lengths, each the one extent of its tier: a little beyond what blocks, tiles and
+/// grids of threads end at, or what callers promise at most. None along an axis that draw_shape
+/// draws as long.
+std::vector<Tier> longest_tiers(const LossSignature& signature);
+
+/// A shape with an extent of the tier, and short along all other axes.
+Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices);
+
+/// Whether no shape of draw_shape's is as long along that axis.
+bool is_long(const LossSignature& signature, Axis axis, std::int64_t extent);
 
 /// What a loss has to go through: every combination of places on its axes.
 std::int64_t work(const Shape& shape);

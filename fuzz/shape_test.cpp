@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/domains/shape.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "reference/reference.h"
+
+namespace lossgate::fuzz {
+namespace {
+
+/// The median of the positions of a hostile case.
+std::int64_t usual_positions(const char* loss) {
+  std::vector<std::int64_t> positions;
+  for (std::uint64_t seed = 0; seed < 501; ++seed) {
+    Choices choices(seed);
+    const Shape shape = draw_shape(*reference::find_signature(loss), Temper::nasty, choices);
+    positions.push_back(shape[Axis::sequences] * shape[Axis::tokens]);
+  }
+  std::ranges::nth_element(positions, positions.begin() + 250);
+  return positions[250];
+}
+
+TEST(Shape, HasManyPositionsWhereNoneHasARow) {
+  EXPECT_GE(usual_positions("grpo"), 64);
+  EXPECT_LE(usual_positions("jsd"), usual_positions("grpo") / 2) << "each is a row of numbers";
+}
+
+TEST(Shape, IsLongAlongOneAxisAndShortAlongTheOthers) {
+  for (const char* loss : {"grpo", "cross_entropy", "sparse_jsd", "linear_grpo", "prompt_dedup"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    for (const Tier& tier : longest_tiers(signature)) {
+      const Axis axis = tier.axis;
+      Choices choices(7);
+      const Shape shape = draw_long_shape(signature, tier, choices);
+      EXPECT_GE(shape[axis], 257) << loss << " " << name(axis);
+      EXPECT_LE(work(shape), 3 << 16) << loss << " " << name(axis);
+      for (Axis other : kAllAxes) {
+        if (other != axis) EXPECT_LE(shape[other], 257) << loss << " " << name(axis);
+      }
+      if (axis == Axis::support && shape[Axis::vocab] > 0) {
+        EXPECT_GE(shape[Axis::vocab], shape[axis]) << "what is listed is listed once";
+      }
+    }
+  }
+}
+
+TEST(Shape, BeginsATierFillsItOrLiesWithin) {
+  const LossSignature& signature = *reference::find_signature("linear_jsd");
+  for (const Tier& tier : tiers(signature)) {
+    int first = 0, last = 0, within = 0;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      Choices choices(seed);
+      const std::int64_t extent = draw_long_shape(signature, tier, choices)[tier.axis];
+      ASSERT_TRUE(extent >= tier.first && extent <= tier.last);
+      ASSERT_EQ((extent - tier.first) % tier.every, 0);
+      (extent == tier.first ? first : extent == tier.last ? last : within) += 1;
+    }
+    EXPECT_GT(std::min(first, last), 10) << name(tier.axis) << " " << tier.last;
+    if (tier.last - tier.first > 8 * tier.every) EXPECT_GT(within, 10) << tier.last;
+  }
+}
+
+/// From the first to the last of all odd extents along that axis, or of all that fill blocks.
+std::pair<std::int64_t, std::int64_t> reach(const LossSignature& signature, Axis axis, bool odd) {
+  std::int64_t first = 0, last = 0;
+  for (const Tier& tier : tiers(signature)) {
+    if (tier.axis != axis || (tier.first % 2 != 0) != odd) continue;
+    if (first == 0) first = tier.first;
+    if (last > 0) EXPECT_EQ(tier.first, last + tier.every) << "nothing lies between two";
+    last = tier.last;
+  }
+  return {first, last};
+}
+
+std::vector<Axis> long_axes(const LossSignature& signature) {
+  std::vector<Axis> axes;
+  for (const Tier& tier : longest_tiers(signature)) axes.push_back(tier.axis);
+  return axes;
+}
+
+using Reach = std::pair<std::int64_t, std::int64_t>;
+
+TEST(Shape, HasATierForEachSizeUpToProductions) {
+  const LossSignature& signature = *reference::find_signature("sparse_jsd");
+  EXPECT_EQ(reach(signature, Axis::tokens, true), Reach(129, 8191));
+  EXPECT_EQ(reach(signature, Axis::tokens, false), Reach(192, 65536));
+  EXPECT_EQ(reach(signature, Axis::vocab, true), Reach(257, 8191));
+  EXPECT_EQ(reach(signature, Axis::vocab, false), Reach(384, 131072));
+  EXPECT_EQ(reach(signature, Axis::support, true), Reach(9, 255));
+  EXPECT_EQ(reach(signature, Axis::support, false), Reach(12, 256));
+  const LossSignature& linear = *reference::find_signature("linear_grpo");
+  EXPECT_EQ(reach(linear, Axis::hidden, false), Reach(48, 16384));
+}
+
+TEST(Shape, IsNoLongerThanCallersSay) {
+  LossSignature signature = *reference::find_signature("cross_entropy");
+  signature.longest = {{Axis::vocab, 1000}, {Axis::tokens, 5000}};
+  signature.pinned = {{Axis::sequences, 3}};
+  EXPECT_EQ(long_axes(signature), (std::vector{Axis::tokens})) << "1000 are drawn besides";
+  EXPECT_EQ(reach(signature, Axis::vocab, true), Reach(257, 999));
+  EXPECT_EQ(reach(signature, Axis::vocab, false), Reach(384, 896));
+  EXPECT_EQ(reach(signature, Axis::tokens, true), Reach(129, 4095));
+  EXPECT_EQ(reach(signature, Axis::sequences, true), Reach(0, 0));
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Choices choices(seed);
+    EXPECT_LE(draw_shape(signature, Temper::nasty, choices)[Axis::vocab], 1000);
+    const Tier longest = longest_tiers(signature).front();
+    EXPECT_EQ(draw_long_shape(signature, longest, choices)[Axis::tokens], 5000);
+  }
+}
+
+TEST(Shape, IsNoLongerThanAxesOfOneExtentLeaveRoomFor) {
+  const auto tokens = [](const LossSignature& signature) {
+    const auto all = longest_tiers(signature);
+    return *std::ranges::find(all, Axis::tokens, &Tier::axis);
+  };
+  LossSignature signature = *reference::find_signature("cross_entropy");
+  signature.pinned = {{Axis::vocab, 128}};
+  EXPECT_EQ(tokens(signature).last, 66561) << "as in production";
+  signature.pinned = {{Axis::vocab, 4096}};
+  Choices choices(7);
+  EXPECT_LE(work(draw_long_shape(signature, tokens(signature), choices)), 10 << 20);
+  EXPECT_GT(tokens(signature).last, 2048);
+  signature.pinned = {{Axis::vocab, 1 << 18}};
+  EXPECT_EQ(long_axes(signature), std::vector<Axis>{}) << "40 tokens are no length";
+}
+
+TEST(Shape, HasNoLongMessage) {
+  const LossSignature& signature = *reference::find_signature("teacher_payload");
+  EXPECT_TRUE(longest_tiers(signature).empty());
+  EXPECT_TRUE(tiers(signature).empty());
+}
+
+}  // namespace
+}  // namespace lossgate::fuzz
