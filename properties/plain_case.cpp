@@ -48,6 +48,12 @@ Shape long_shape(const LossSignature& signature, const Case& like, Axis axis, st
     if (shape[each] < 0 || signature.pinned_extent(each)) continue;
     shape[each] = each == axis ? extent : each == Axis::vocab ? 2 : 1;
   }
+  // A row of so many numbers may be wrong after the first.
+  const bool is_of_rows = axis != Axis::sequences && axis != Axis::tokens;
+  const std::int64_t rows = signature.longest_extent(Axis::sequences).value_or(2);
+  if (is_of_rows && shape[Axis::sequences] == 1 && !signature.pinned_extent(Axis::sequences)) {
+    shape[Axis::sequences] = std::min<std::int64_t>(rows, 2);
+  }
   return shape;
 }
 

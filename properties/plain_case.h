@@ -16,8 +16,8 @@ struct Plain {
   bool empty_row = false;                     ///< one of them without a position that counts
   double spread = 2.0;        ///< largest distance of a log-prob, or a value, from its twin
   double logit_spread = 2.0;  ///< half the distance of the largest logit apart
-  /// One axis of that length, one of everything else (two of the vocabulary), the last tokens
-  /// taken.
+  /// One axis of that length, one of everything else (two of the vocabulary, and of the sequences
+  /// where that axis is not one of positions), the last tokens taken.
   std::optional<std::pair<Axis, std::int64_t>> length = std::nullopt;
 };
 

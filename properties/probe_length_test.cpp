@@ -14,6 +14,16 @@ impl::Implementation off_beyond(std::int64_t tokens, bool always = false) {
   });
 }
 
+/// An ordinary case of that vocabulary.
+Case long_row(std::int64_t vocab) {
+  Case c = ordinary_case("cross_entropy");
+  c.shape[Axis::vocab] = vocab;
+  Tensor& logits = c.batch.at("logits");
+  logits = Tensor::zeros(logits.dtype, {c.shape[Axis::sequences], c.shape[Axis::tokens], vocab});
+  for (std::int64_t i = 0; i < logits.size(); ++i) logits.set(i, static_cast<double>(i % 7));
+  return c;
+}
+
 TEST(ProbeLength, FindsWhereALengthEnds) {
   expect_shown(off_beyond(1000), grpo_case(2, 1800, Dtype::f64), "wrong beyond a length",
                "plain numbers are right where tokens is 1000, and wrong where it is 1001");
@@ -23,12 +33,26 @@ TEST(ProbeLength, FindsTheEndOfARow) {
   const auto one_block = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
     if (c.shape[Axis::vocab] > 512) add_to_loss(result, 1.0);
   });
-  Case c = ordinary_case("cross_entropy");
-  c.shape[Axis::vocab] = 600;
-  Tensor& logits = c.batch.at("logits");
-  logits = Tensor::zeros(logits.dtype, {c.shape[Axis::sequences], c.shape[Axis::tokens], 600});
-  for (std::int64_t i = 0; i < logits.size(); ++i) logits.set(i, static_cast<double>(i % 7));
-  expect_shown(one_block, c, "wrong beyond a length",
+  expect_shown(one_block, long_row(600), "wrong beyond a length",
+               "plain numbers are right where vocab is 512, and wrong where it is 513");
+}
+
+TEST(ProbeLength, FindsWhatOneLengthInTwoShows) {
+  const auto odd = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    if (tokens > 700 && (tokens % 2 != 0 || !c.split.whole())) add_to_loss(result, 1.0);
+  });
+  Case c = grpo_case(2, 1800, Dtype::f64);
+  c.split = {.world = 1, .parts = {{0, {0}}, {0, {1}}}};
+  EXPECT_EQ(diagnosed(odd, c).cause, "wrong beyond a length");
+}
+
+TEST(ProbeLength, FindsWhatIsWrongAfterTheFirstRow) {
+  const auto second = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
+    const bool is_one = c.shape[Axis::sequences] * c.shape[Axis::tokens] == 1;
+    if (c.shape[Axis::vocab] > 512 && !is_one) add_to_loss(result, 1.0);
+  });
+  expect_shown(second, long_row(600), "wrong beyond a length",
                "plain numbers are right where vocab is 512, and wrong where it is 513");
 }
 
@@ -40,14 +64,14 @@ TEST(ProbeLength, LeavesWhatIsWrongAtAnyLengthAlone) {
 TEST(ProbeLength, SaysNothingOfLengthsThatAreRefused) {
   auto refuses = off_beyond(0, true);
   refuses.unsupported = [](const Case& c) -> std::optional<std::string> {
-    if (c.shape[Axis::tokens] > 256) return std::nullopt;
+    if (c.shape[Axis::tokens] > 32) return std::nullopt;
     return "tiles of 512 tokens";
   };
   EXPECT_NE(diagnosed(refuses, grpo_case(2, 1800, Dtype::f64)).cause, "wrong beyond a length");
 }
 
 TEST(ProbeLength, LeavesShortCasesAlone) {
-  EXPECT_NE(diagnosed(off_beyond(100), grpo_case(2, 200, Dtype::f64)).cause,
+  EXPECT_NE(diagnosed(off_beyond(20), grpo_case(2, 32, Dtype::f64)).cause,
             "wrong beyond a length");
 }
 
