@@ -71,8 +71,7 @@ TEST(ProbeLength, SaysNothingOfLengthsThatAreRefused) {
 }
 
 TEST(ProbeLength, LeavesShortCasesAlone) {
-  EXPECT_NE(diagnosed(off_beyond(20), grpo_case(2, 32, Dtype::f64)).cause,
-            "wrong beyond a length");
+  EXPECT_NE(diagnosed(off_beyond(20), grpo_case(2, 32, Dtype::f64)).cause, "wrong beyond a length");
 }
 
 }  // namespace
