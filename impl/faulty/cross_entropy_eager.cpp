@@ -63,8 +63,9 @@ class EagerCrossEntropy {
         std::clamp<std::int64_t>(label, 0, static_cast<std::int64_t>(vocab_) - 1));
     const Row l = log_probs(x);
     if (!valid(at)) return term_of_masked(x, l, taken);
-    Variable term = z_loss(x, is(Fault::difference) ? difference(x, taken) : cost(l, taken));
+    Variable term = is(Fault::difference) ? difference(x, taken) : cost(l, taken);
     if (is(Fault::probability_in_bf16)) term = with_rounded_probabilities(term, x, l, taken);
+    term = z_loss(x, term);
     if (is(Fault::terms_in_bf16)) {
       const auto stored = static_cast<V>(round_to(Dtype::bf16, static_cast<double>(term.value())));
       if (std::isfinite(stored)) term = term + number(term, stored - term.value());
