@@ -48,6 +48,18 @@ std::optional<Case> in_equal_blocks(const LossSignature& signature, const Case& 
   return same ? std::nullopt : std::optional(batch_of(signature, c, rows));
 }
 
+/// Two groups of two, side by side or one within the other.
+std::optional<Case> in_pairs(const Suspect& suspect, bool side_by_side) {
+  const Field* field = group_of(suspect.signature());
+  std::optional<Case> c = suspect.plain_case({.padding = false});
+  if (!field || !c) return std::nullopt;
+  Tensor& group = c->batch.at(field->name);
+  for (Index s = 0; s < group.size(); ++s) {
+    group.set(s, static_cast<double>(side_by_side ? s / 2 : s % 2));
+  }
+  return c;
+}
+
 /// Every number of the operation less the mean of those that it is compared with: of its group, or
 /// of all.
 Case centred(const LossSignature& signature, const Case& c) {
@@ -75,6 +87,10 @@ Case centred(const LossSignature& signature, const Case& c) {
   }
   return result;
 }
+
+const Diagnosis kByPosition = {
+    "pairing by position", 0.95,
+    "right where groups stand side by side and are as large as each other"};
 
 bool is_wrong_where_it_counts(const Reading& reading) {
   return std::ranges::any_of(reading.entries(), [&](const ReadEntry& entry) {
@@ -112,6 +128,10 @@ Opinion probe_statistics(Suspect& suspect) {
                      "right where each sequence stands twice: one number has no deviation"};
   }
   if (auto opinion = of_padding(suspect)) return opinion;
+  if (is_wrong(suspect.read(in_pairs(suspect, false))) &&
+      is_right(suspect.read(in_pairs(suspect, true)))) {
+    return kByPosition;
+  }
   const std::optional<Reading>& given = suspect.as_given();
   if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;
   // Zeros show nothing but that they are numbers.
@@ -120,8 +140,7 @@ Opinion probe_statistics(Suspect& suspect) {
     return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
   }
   if (is_right(suspect.read(in_equal_blocks(signature, given->given())))) {
-    return Diagnosis{"pairing by position", 0.95,
-                     "right where groups stand side by side and are as large as each other"};
+    return kByPosition;
   }
   return std::nullopt;
 }

@@ -56,6 +56,17 @@ TEST(ProbeStatistics, NamesAPairingByPositionWhereGroupsSideBySideAreRight) {
                "right where groups stand side by side and are as large as each other");
 }
 
+TEST(ProbeStatistics, AsksPairsOfTheirOwnWhereTheGivenGroupsAreSingle) {
+  const auto blocks = answering("group_advantage", [](Case& c) {
+    Tensor& group = c.batch.at("group");
+    for (std::int64_t s = 0; s < group.size(); ++s) group.set(s, static_cast<double>(s / 2));
+  });
+  Case c = ordinary_case("group_advantage");
+  Tensor& group = c.batch.at("group");
+  for (std::int64_t s = 0; s < group.size(); ++s) group.set(s, static_cast<double>(s));
+  EXPECT_EQ(diagnosed(blocks, c).cause, "pairing by position");
+}
+
 TEST(ProbeStatistics, NamesPaddingWhereOnlyAMaskMakesADifference) {
   const auto counting = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
     bool masked = false;
