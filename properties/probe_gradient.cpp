@@ -94,20 +94,32 @@ struct Kept {
   double lost = 0.0, least = HUGE_VAL, most = 0.0;  ///< largest lost, smallest and largest kept
 };
 
-/// Of each gradient.
-std::vector<Kept> kept_of(const Reading& reading) {
-  std::map<std::size_t, Kept> outputs;
+/// Of each gradient, by its entries; by its rows where those are a logit's slope times a state.
+std::vector<Kept> kept_of(const Suspect& suspect, const Reading& reading) {
+  struct Part {
+    double size = 0.0;
+    bool wrong = false, is_zero = true;
+  };
+  std::map<std::size_t, std::map<std::int64_t, Part>> outputs;
   for (const ReadEntry& e : reading.entries()) {
     if (reading.kind(e) != OutputKind::gradient) continue;
-    Kept& kept = outputs[e.output];
-    const double size = std::fabs(e.expected);
-    if (e.wrong()) kept.lost = std::max(kept.lost, size);
-    if (e.actual == 0.0) continue;
-    kept.least = std::min(kept.least, size);
-    kept.most = std::max(kept.most, size);
+    const OutputInfo& output = reading.outputs()[e.output];
+    const Field* field = suspect.signature().find_field(output.field);
+    const bool of_layer = field && field->axes == std::vector{Axis::vocab, Axis::hidden};
+    Part& part = outputs[e.output][of_layer ? e.index / output.extents.back() : e.index];
+    part.size = std::max(part.size, std::fabs(e.expected));
+    part.wrong = part.wrong || e.wrong();
+    part.is_zero = part.is_zero && e.actual == 0.0;
   }
   std::vector<Kept> all;
-  for (const auto& [output, kept] : outputs) {
+  for (const auto& [output, parts] : outputs) {
+    Kept kept;
+    for (const auto& [at, part] : parts) {
+      if (part.wrong) kept.lost = std::max(kept.lost, part.size);
+      if (part.is_zero) continue;
+      kept.least = std::min(kept.least, part.size);
+      kept.most = std::max(kept.most, part.size);
+    }
     if (kept.lost > 0.0) all.push_back(kept);
   }
   return all;
@@ -116,6 +128,13 @@ std::vector<Kept> kept_of(const Reading& reading) {
 bool lacks_below_a_size(const Kept& kept) {
   const auto& [lost, least, most] = kept;
   return lost < least && lost * kFilter <= most;
+}
+
+const Diagnosis kFiltered = {"gradient filtered", 0.8,
+                             "entries are 0 below a size, and right above it"};
+
+bool lacks_what_is_wrong(const Reading& reading) {
+  return all_wrong(reading, [](const ReadEntry& e) { return e.actual == 0.0; });
 }
 
 /// So many positions are asked alone.
@@ -129,16 +148,48 @@ Case with_one_position(const LossSignature& signature, Case c, std::size_t posit
   return c;
 }
 
+/// Whether entries below some size alone lack. The gradient of a weight is a sum over positions, of
+/// which some lack, so that one position is asked alone.
+bool is_filtered(const Suspect& suspect, const Reading& reading) {
+  if (lacks_what_is_wrong(reading)) {
+    return std::ranges::all_of(kept_of(suspect, reading), lacks_below_a_size);
+  }
+  const std::vector<bool> valid = valid_positions(suspect.signature(), reading.given());
+  int tried = 0;
+  for (std::size_t at = 0; at < valid.size() && tried < kLonelyPositions; ++at) {
+    if (!valid[at]) continue;
+    ++tried;
+    const auto alone = suspect.read(with_one_position(suspect.signature(), reading.given(), at));
+    if (!alone || !is_wrong_in_gradients_alone(alone)) continue;
+    if (std::ranges::any_of(kept_of(suspect, *alone), lacks_below_a_size)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-/// The forward is right, and what is wrong of the gradient is 0.
+/// The forward is right, and what is wrong of the gradient is 0; or is as soon as a flag is off,
+/// which adds another way for the gradient to come.
 Opinion probe_dead_gradient(Suspect& suspect) {
   const auto& plain = suspect.plain();
-  if (!is_wrong_in_gradients_alone(plain) ||
-      !all_wrong(*plain, [](const ReadEntry& e) { return e.actual == 0.0; })) {
-    return std::nullopt;
+  if (!is_wrong_in_gradients_alone(plain)) return std::nullopt;
+  if (lacks_what_is_wrong(*plain)) {
+    if (is_filtered(suspect, *plain)) return kFiltered;
+    return Diagnosis{"dead signal", 0.95,
+                     "the forward is right, what is wrong of the gradient is 0"};
   }
-  return Diagnosis{"dead signal", 0.95, "the forward is right, what is wrong of the gradient is 0"};
+  for (const Option& option : suspect.signature().options) {
+    if (option.kind != Option::Kind::flag || plain->given().spec.number(option.name) == 0.0)
+      continue;
+    Case off = plain->given();
+    off.spec.set(option.name, 0.0);
+    const auto reading = suspect.read(off);
+    if (!is_wrong_in_gradients_alone(reading) || !lacks_what_is_wrong(*reading)) continue;
+    return Diagnosis{
+        "dead signal", 0.9,
+        "without " + option.name + " the forward is right, and what is wrong of the gradient is 0"};
+  }
+  return std::nullopt;
 }
 
 /// The forward is right and the gradient is not.
@@ -164,28 +215,11 @@ Opinion probe_gradient(Suspect& suspect) {
   return Diagnosis{"backward is not the derivative", 0.6, "the forward is right"};
 }
 
-/// Where all is right on plain cases: do entries below some size alone lack? The gradient of a
-/// weight is a sum over positions, of which some lack, so that one position is asked alone.
+/// Where all is right on plain cases: do entries below some size alone lack?
 Opinion probe_filtered_gradient(Suspect& suspect) {
   const auto& given = suspect.as_given();
-  if (!is_wrong_in_gradients_alone(given)) return std::nullopt;
-  const Diagnosis filtered{"gradient filtered", 0.8,
-                           "entries are 0 below a size, and right above it"};
-  if (all_wrong(*given, [](const ReadEntry& e) { return e.actual == 0.0; })) {
-    return std::ranges::all_of(kept_of(*given), lacks_below_a_size) ? std::optional(filtered)
-                                                                    : std::nullopt;
-  }
-  const std::vector<bool> valid = valid_positions(suspect.signature(), suspect.given());
-  int tried = 0;
-  for (std::size_t at = 0; at < valid.size() && tried < kLonelyPositions; ++at) {
-    if (!valid[at]) continue;
-    ++tried;
-    const auto alone = suspect.read(with_one_position(suspect.signature(), suspect.given(), at));
-    if (!alone || !is_wrong_in_gradients_alone(alone)) continue;
-    const auto kept = kept_of(*alone);
-    if (std::ranges::any_of(kept, lacks_below_a_size)) return filtered;
-  }
-  return std::nullopt;
+  if (!is_wrong_in_gradients_alone(given) || !is_filtered(suspect, *given)) return std::nullopt;
+  return kFiltered;
 }
 
 }  // namespace lossgate::properties

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "properties/fake_answer.h"
 
@@ -78,6 +79,45 @@ TEST(ProbeGradient, TakesNoLossThatOverflowsAStepAwayForASlope) {
     }
   });
   EXPECT_EQ(diagnosed(fake, plain).cause, "backward is not the derivative");
+}
+
+TEST(ProbeFilteredGradient, TakesARowOfAnOutputLayerForOneNumber) {
+  const auto fake = answering("linear_cross_entropy", nullptr, [](const Case& c, LossResult& r) {
+    if (c.upstream == 1.0) return;
+    Tensor& gradient = output(r, "gradient.weight");
+    const std::int64_t width = gradient.extents.back(), rows = gradient.size() / width;
+    std::vector<double> sizes(static_cast<std::size_t>(rows), 0.0);
+    for (std::int64_t i = 0; i < gradient.size(); ++i) {
+      double& size = sizes[static_cast<std::size_t>(i / width)];
+      size = std::max(size, std::fabs(gradient.at(i)));
+    }
+    const double least = std::ranges::max(sizes) / 1024;
+    for (std::int64_t i = 0; i < gradient.size(); ++i) {
+      if (sizes[static_cast<std::size_t>(i / width)] < least) gradient.set(i, 0.0);
+    }
+  });
+  Case c = ordinary_case("linear_cross_entropy");
+  c.upstream = 0x1p-12;
+  Tensor &hidden = c.batch.at("hidden"), &weight = c.batch.at("weight");
+  change_each(c.batch.at("label"), [](double label) { return label > 0.0 ? 0.0 : label; });
+  const std::int64_t width = weight.extents.back();
+  // Entries of one row are far from each other: small ones are kept beside larger ones that lack.
+  for (std::int64_t i = 0; i < hidden.size(); ++i) hidden.set(i, i % width == 0 ? 1.0 : 0x1p-12);
+  for (std::int64_t i = 0; i < weight.size(); ++i) {
+    weight.set(i, i % width == 0 ? -7.5 * static_cast<double>(i / width) : 0.0);
+  }
+  EXPECT_EQ(diagnosed(fake, c).cause, "gradient filtered");
+}
+
+TEST(ProbeDeadGradient, TurnsAFlagOffThatLetsAGradientComeAnotherWay) {
+  const auto detached = answering("kl_penalty", nullptr, [](const Case& c, LossResult& result) {
+    const double left = c.spec.number("kl_weighted") != 0.0 ? 0.5 : 0.0;
+    change_each(output(result, "gradient.log_prob"), [=](double g) { return left * g; });
+  });
+  Case c = ordinary_case("kl_penalty");
+  c.spec.set("kl_weighted", 1.0);
+  expect_shown(detached, c, "dead signal",
+               "without kl_weighted the forward is right, and what is wrong of the gradient is 0");
 }
 
 TEST(ProbeFilteredGradient, SaysNothingWhereTheGivenCaseIsRight) {
