@@ -104,11 +104,17 @@ Opinion probe_options(Suspect& suspect) {
   return std::nullopt;
 }
 
-/// What is wrong is right once one option, or all numbers among them, stand elsewhere.
+/// What is wrong is right once one option, or all numbers among them, stand elsewhere. A forward
+/// that is right reads them as it should.
 Opinion probe_needed_options(Suspect& suspect) {
   const auto& plain = suspect.plain();
   if (!is_wrong(plain) || !plain->finite()) return std::nullopt;
   const LossSignature& signature = suspect.signature();
+  const bool forward = !is_wrong_in_gradients_alone(plain);
+  const auto says = [&](const std::string& because) {
+    return Diagnosis{forward ? kMisread : "backward is not the derivative", 0.7,
+                     forward ? because : "the forward is right, and the gradient " + because};
+  };
   // An option that makes everything 0 says nothing.
   const auto right = [&](const Case& c) {
     const auto reading = suspect.read(c);
@@ -131,11 +137,11 @@ Opinion probe_needed_options(Suspect& suspect) {
       other.spec.set(option.name, value);
       follow(signature, other.spec);
       if (other.spec == plain->given().spec || !right(other)) continue;
-      return Diagnosis{kMisread, 0.7, "right where " + option.name + " stands elsewhere"};
+      return says("right where " + option.name + " stands elsewhere");
     }
   }
   if (!right(ones)) return std::nullopt;
-  return Diagnosis{kMisread, 0.7, "right where numbers among the options are 1"};
+  return says("right where numbers among the options are 1");
 }
 
 }  // namespace lossgate::properties
