@@ -43,9 +43,8 @@ LossResult completed(Evaluation& evaluation, GradMode mode, LossResult answer) {
 Outcome judge(Evaluation& evaluation, GradMode mode, const LossResult& answer) {
   if (auto violation = malformed(evaluation.study(), answer)) return violated(*violation);
   const LossResult actual = completed(evaluation, mode, answer);
-  if (!first_difference(evaluation.study(), evaluation.actual(), actual)) {
-    return compare_whole(evaluation);
-  }
+  // The same answer, whatever it is worth.
+  if (!first_difference(evaluation.study(), evaluation.actual(), actual)) return held();
   return compare(
       {.study = evaluation.study(), .arithmetic = evaluation.arithmetic(), .actual = actual});
 }

@@ -114,6 +114,12 @@ TEST(GradModeInvariance, SeesAnInputThatOnlyAnEvaluationOverwrites) {
   EXPECT_EQ(outcome.violation->cause, "input overwritten");
 }
 
+TEST(GradModeInvariance, HasNothingAgainstAWrongAnswerThatIsTheSameInAllModes) {
+  const auto fake =
+      differentiated("grpo", [](const Case&, LossResult& result) { add_to_loss(result, 0.1); });
+  EXPECT_EQ(asked(fake, ordinary_case("grpo")).verdict, Verdict::held);
+}
+
 TEST(GradModeInvariance, BlamesNoModeWhereEveryCallIsAnotherOne) {
   const auto fake =
       differentiated("grpo", [calls = std::make_shared<int>(0)](const Case&, LossResult& result) {
