@@ -90,8 +90,15 @@ void thin_hidden_states(const LossSignature& signature, Case& c, Choices& choice
   }
 }
 
-/// The likeliest token of each row changes places with the last, so that a normaliser which stops
-/// early loses what weighs most.
+/// What the exponentials of all but the last add up to, as a logarithm.
+double log_sum_of_others(const Tensor& logits, std::int64_t row, std::int64_t vocab, double most) {
+  double sum = 0.0;
+  for (std::int64_t i = row; i + 1 < row + vocab; ++i) sum += std::exp(logits.at(i) - most);
+  return most + std::log(sum);
+}
+
+/// The likeliest token of each row changes places with the last, and becomes as likely as all
+/// others together, so that a normaliser loses half where it stops early, and where it begins late.
 void weigh_last_tokens(const Field& field, std::int64_t vocab, Tensor& logits) {
   if (field.quantity != Quantity::logit) return;
   for (std::int64_t row = 0; row < logits.size(); row += vocab) {
@@ -101,7 +108,7 @@ void weigh_last_tokens(const Field& field, std::int64_t vocab, Tensor& logits) {
     }
     const double likeliest = logits.at(largest);
     logits.set(largest, logits.at(row + vocab - 1));
-    logits.set(row + vocab - 1, likeliest + 1.0);  // all of them may be equal
+    logits.set(row + vocab - 1, log_sum_of_others(logits, row, vocab, likeliest));
   }
 }
 
