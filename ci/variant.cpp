@@ -59,6 +59,7 @@ void try_draw(const PlannedCase& planned, const impl::Implementation& variant,
     row.kill.trouble.clear();
     row.kill.dtype = name(planned.dtype);
     row.kill.case_id = corpora::case_id(planned.c);
+    if (planned.long_axis) row.kill.long_axis = name(*planned.long_axis);
   }
 }
 

@@ -114,28 +114,33 @@ std::string shares(const RunRecord& record) {
 
 std::string kill_matrix(const RunRecord& record, const Painter& paint) {
   if (record.kills.empty()) return "";
-  std::size_t width = 14, properties = 8, killed = 0, early = 0;
+  std::size_t width = 14, properties = 8, killed = 0, early = 0, of_length = 0;
   for (const Kill& k : record.kills) {
     width = std::max(width, k.implementation.size());
     properties = std::max(properties, k.property.size());
     killed += k.killed;
-    early += k.killed && k.hostile_cases <= 8;
+    early += k.within_first_eight();
+    of_length += !k.long_axis.empty();
   }
   std::string text = fmt::format("\n  {:<{}}  {:<{}}  {}\n", "faulty variant", width, "property",
                                  properties, "violated by hostile case");
   std::string loss;
   for (const Kill& k : record.kills) {
     if (k.loss != loss) text += (loss = k.loss) + "\n";
-    const std::string fate = k.killed
-                                 ? fmt::format("{} ({})", k.hostile_cases, k.dtype)
-                                 : paint.red(fmt::format("SURVIVED {} cases{}{}", k.hostile_cases,
-                                                         k.trouble.empty() ? "" : ": ", k.trouble));
+    const std::string fate =
+        !k.long_axis.empty() ? fmt::format("long {} ({})", k.long_axis, k.dtype)
+        : k.killed           ? fmt::format("{} ({})", k.hostile_cases, k.dtype)
+                             : paint.red(fmt::format("SURVIVED {} cases{}{}", k.hostile_cases,
+                                           k.trouble.empty() ? "" : ": ", k.trouble));
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", k.implementation, width, k.property, properties,
                         fate);
   }
-  const auto all = static_cast<double>(record.kills.size());
-  text += fmt::format("\n  killed {} of {}, {} ({:.1f} %) within the first 8 hostile cases\n",
-                      killed, record.kills.size(), early, 100.0 * static_cast<double>(early) / all);
+  const std::size_t of_short = record.kills.size() - of_length;
+  text +=
+      fmt::format("\n  killed {} of {}, {} ({:.1f} %) within the first 8 hostile cases{}\n", killed,
+                  record.kills.size(), early,
+                  100.0 * static_cast<double>(early) / std::max(1.0, static_cast<double>(of_short)),
+                  of_length > 0 ? fmt::format(", {} by long cases alone", of_length) : "");
   return text;
 }
 

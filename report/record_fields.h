@@ -102,6 +102,7 @@ void fields(Kill& k, Visit&& visit) {
   visit("hostile_cases", k.hostile_cases);
   visit("dtype", k.dtype);
   visit("case", k.case_id);
+  visit(Later{"long_axis"}, k.long_axis);
   visit("trouble", k.trouble);
 }
 

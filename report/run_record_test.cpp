@@ -267,6 +267,31 @@ TEST(Board, SaysWhatAContractLeavesOut) {
             std::string::npos);
 }
 
+TEST(Board, CountsWhatLongCasesAloneShowByItself) {
+  RunRecord record = record_of();
+  record.kills.push_back({.loss = "grpo",
+                          .implementation = "dead_clamp",
+                          .property = "reference_agreement",
+                          .killed = true,
+                          .hostile_cases = 2,
+                          .dtype = "f32",
+                          .case_id = "1",
+                          .long_axis = "",
+                          .trouble = ""});
+  const std::string all = "killed 1 of 1, 1 (100.0 %) within the first 8 hostile cases";
+  EXPECT_NE(board(record, {}).find(all + "\n"), std::string::npos) << board(record, {});
+  record.kills.push_back(record.kills.back());
+  record.kills.back().hostile_cases = 302;
+  record.kills.back().long_axis = "tokens";
+  const std::string text = board(record, {});
+  EXPECT_NE(
+      text.find("killed 2 of 2, 1 (100.0 %) within the first 8 hostile cases, 1 by long cases "
+                "alone\n"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("long tokens (f32)\n"), std::string::npos) << text;
+}
+
 TEST(Board, IsPlainWithoutColour) {
   const std::string plain = board(record_of(), {});
   EXPECT_TRUE(std::ranges::all_of(plain, [](char c) { return c == '\n' || (c >= 32 && c < 127); }));

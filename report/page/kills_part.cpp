@@ -36,18 +36,20 @@ std::string square(const Kill* kill) {
   }
   const char* pace = kill->hostile_cases <= 1 ? "k1" : kill->hostile_cases <= 8 ? "k2" : "k3";
   return fmt::format("<td class=\"{}\" title=\"case {}\">{}", pace, html(kill->case_id),
-                     grouped(kill->hostile_cases));
+                     kill->long_axis.empty() ? grouped(kill->hostile_cases) : "long");
 }
 
 std::string totals(const RunRecord& record) {
   const auto killed = std::ranges::count_if(record.kills, &Kill::killed);
-  const auto early = std::ranges::count_if(
-      record.kills, [](const Kill& k) { return k.killed && k.hostile_cases <= 8; });
+  const auto early = std::ranges::count_if(record.kills, &Kill::within_first_eight);
+  const auto of_length =
+      std::ranges::count_if(record.kills, [](const Kill& k) { return !k.long_axis.empty(); });
   return fmt::format(
       "<p>{} of {} pairs of a variant and a property that must notice it were caught, {} of them "
-      "within the first 8 hostile cases. A number is the case that did it.</p>\n"
+      "within the first 8 hostile cases, {} by long cases alone. A number is the case that did "
+      "it.</p>\n"
       "<figure class=\"chart\" id=\"chart-kills\" hidden></figure>\n",
-      grouped(killed), grouped(std::ssize(record.kills)), grouped(early));
+      grouped(killed), grouped(std::ssize(record.kills)), grouped(early), grouped(of_length));
 }
 
 }  // namespace
