@@ -137,9 +137,9 @@ const std::vector<Cause>& causes() {
        "backward starts at this loss"},
       {"strides ignored", "A tensor that is a view is read as if it lay in one piece.",
        "address by the tensor's own strides, or make it contiguous first"},
-      {"wrong beyond a length",
-       "What is right for a short axis is wrong for one as long as production's.",
-       "loop over blocks, ask whether the launch failed, and count and index in 64 bits"},
+      {"wrong beyond a length", "What is right for a short axis is wrong for a longer one.",
+       "loop over blocks and what is left over of them, ask whether the launch failed, and count "
+       "and index in 64 bits"},
       {"input overwritten", "An input changes during the call.",
        "scale a copy: an in-place normalisation runs twice"},
       {"malformed result", "An output is missing, or has another shape or dtype.",

@@ -98,9 +98,9 @@ enum class GradMode {
   none,            ///< of no field, as an evaluation: torch.no_grad
   first,           ///< of the first differentiable field: the others are frozen
   all_but_first,   ///< of all others: what comes before the loss is frozen
-  all_but_second,  ///< as a layer is trained of which the biases alone are
-  all_but_third,
-  interleaved,  ///< of every field, with a forward of other data between forward and backward
+  all_but_second,  ///< as where the biases alone of a layer are trained
+  all_but_third,   ///< as a layer is trained of which the biases alone are frozen
+  interleaved,     ///< of every field, with a forward of other data between forward and backward
 };
 
 /// Where a case came from; never part of its identity.
