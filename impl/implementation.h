@@ -52,7 +52,7 @@ struct Fault {
   std::string cause;                 ///< root-cause class
   std::string trigger;               ///< what a case must hold for the fault to show
   std::vector<std::string> killers;  ///< every property that must be violated
-  bool of_length = false;            ///< shows where a case is as long as production's, only there
+  bool of_length = false;            ///< only cases that are drawn to be long show it
 };
 
 /// Anything that computes a loss and its gradient.
