@@ -38,7 +38,7 @@ PlannedCase planned_for(const Arm& arm, Case c) {
 
 std::optional<PlannedCase> long_case(const Plan& plan, const Arm& arm, std::int64_t number) {
   const LossSignature& signature = arm.loss->signature;
-  const auto lengths = fuzz::lengths_of(signature, arm.dtypes);
+  const auto lengths = fuzz::lengths_of(plan.options().seed, signature, arm.dtypes);
   if (number >= std::ssize(lengths)) return std::nullopt;
   const fuzz::Length& length = lengths.at(static_cast<std::size_t>(number));
   PlannedCase planned = planned_for(arm, draw_long_case(plan.options().seed, signature, length));

@@ -105,7 +105,7 @@ void Plan::add_long_streams(const std::vector<Stream>& of_one_loss) {
   for (const Stream& stream : of_one_loss) dtypes.push_back(stream.dtype);
   Stream stream = of_one_loss.front();
   const LossSignature& signature = stream.loss->signature;
-  const auto lengths = fuzz::lengths_of(signature, dtypes);
+  const auto lengths = fuzz::lengths_of(options_.seed, signature, dtypes);
   if (cases_of(stream) < kWithLongCases) {
     if (!lengths.empty()) without_long_cases_.insert(signature.id);
     return;

@@ -167,13 +167,15 @@ void take_last_tokens(const LossSignature& signature, Case& c) {
 
 }  // namespace
 
-std::vector<Length> lengths_of(const LossSignature& signature, std::span<const Dtype> dtypes) {
+std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
+                               std::span<const Dtype> dtypes) {
   std::vector<Length> lengths;
   if (dtypes.empty()) return lengths;
   const auto add = [&](const Tier& extents, bool other_options) {
-    const std::size_t count = lengths.size(), rounds = count / dtypes.size();
-    // A round later each dtype has the next reduction.
-    lengths.push_back({extents, dtypes[count % dtypes.size()], other_options, count + rounds});
+    const std::size_t turn = lengths.size(), rounds = turn / dtypes.size();
+    // A round begins with the next dtype, or odd tiers would have every second one alone.
+    const Dtype dtype = dtypes[(root_seed + turn + rounds) % dtypes.size()];
+    lengths.push_back({extents, dtype, other_options, turn});
   };
   for (const Tier& longest : longest_tiers(signature)) add(longest, false);
   for (const Tier& longest : longest_tiers(signature)) {

@@ -23,8 +23,10 @@ struct Length {
 };
 
 /// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults and,
-/// where there are options, one without; then one of each tier. Dtypes and reductions take turns.
-std::vector<Length> lengths_of(const LossSignature& signature, std::span<const Dtype> dtypes);
+/// where there are options, one without; then one of each tier. Dtypes and reductions take turns,
+/// which the root seed begins elsewhere.
+std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
+                               std::span<const Dtype> dtypes);
 
 /// A plain case that is so long. A few of many positions are masked, never the last; the last token
 /// is taken; a hidden state is 0 but for a few of its coordinates, the last one too: what is lost

@@ -176,19 +176,28 @@ TEST(LongAxisOf, KnowsItsOwn) {
   }
 }
 
-TEST(LengthsOf, DtypesTakeTurns) {
+TEST(LengthsOf, DtypesTakeTurnsAlongOddTiersAsAlongFullOnes) {
   const LossSignature& signature = *reference::find_signature("cross_entropy");
-  constexpr Dtype kTwo[] = {Dtype::f32, Dtype::bf16};
-  const std::vector<Length> lengths = lengths_of(signature, kTwo);
-  for (std::size_t i = 0; i < lengths.size(); ++i) EXPECT_EQ(lengths[i].dtype, kTwo[i % 2]);
-  EXPECT_TRUE(lengths_of(signature, {}).empty());
+  std::set<Dtype> odd, full, first;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    odd.clear(), full.clear();
+    const std::vector<Length> lengths = lengths_of(seed, signature, kFloats);
+    for (const Length& length : lengths) {
+      (length.extents.first % 2 != 0 ? odd : full).insert(length.dtype);
+    }
+    first.insert(lengths.front().dtype);
+    EXPECT_EQ(odd.size(), 4u) << seed;
+    EXPECT_EQ(full.size(), 4u) << seed;
+  }
+  EXPECT_EQ(first.size(), 4u) << "of four seeds";
+  EXPECT_TRUE(lengths_of(1, signature, {}).empty());
 }
 
 TEST(LengthsOf, AreProductionsTwiceAndEachTierOnce) {
   const LossSignature& signature = *reference::find_signature("cross_entropy");
   const auto longest = longest_tiers(signature);
   std::size_t others = 0, production = 0;
-  const std::vector<Length> lengths = lengths_of(signature, kFloats);
+  const std::vector<Length> lengths = lengths_of(1, signature, kFloats);
   for (const Length& length : lengths) {
     others += length.other_options;
     const auto is_it = [&](const Tier& tier) {
@@ -206,7 +215,7 @@ TEST(LengthsOf, AskEachReductionAlongEachAxisOfEachDtype) {
   for (std::uint64_t seed = 0; seed < 3; ++seed) {
     std::set<std::pair<Axis, Reduction>> along;
     std::set<std::pair<Dtype, Reduction>> of;
-    for (const Length& length : lengths_of(signature, kFloats)) {
+    for (const Length& length : lengths_of(seed, signature, kFloats)) {
       const Reduction reduction = draw_long_case(seed, signature, length).spec.reduction;
       along.emplace(length.extents.axis, reduction);
       of.emplace(length.dtype, reduction);

@@ -112,7 +112,7 @@ class Hunt {
     const double start = thread_seconds();
     const LossSignature& signature = loss_.signature;
     std::int64_t asked = 0;
-    for (const fuzz::Length& length : fuzz::lengths_of(signature, dtypes_)) {
+    for (const fuzz::Length& length : fuzz::lengths_of(seed, signature, dtypes_)) {
       const Case c = fuzz::draw_long_case(seed, signature, length);
       if (variant_.unsupported(c)) continue;
       ++asked;
