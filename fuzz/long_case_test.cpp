@@ -186,6 +186,11 @@ TEST(LengthsOf, DtypesTakeTurnsAlongOddTiersAsAlongFullOnes) {
       (length.extents.first % 2 != 0 ? odd : full).insert(length.dtype);
     }
     first.insert(lengths.front().dtype);
+    for (std::size_t round = 0; round + 4 <= lengths.size(); round += 4) {
+      std::set<Dtype> once;
+      for (std::size_t i = round; i < round + 4; ++i) once.insert(lengths[i].dtype);
+      EXPECT_EQ(once.size(), 4u) << seed << " " << round;
+    }
     EXPECT_EQ(odd.size(), 4u) << seed;
     EXPECT_EQ(full.size(), 4u) << seed;
   }
