@@ -34,23 +34,22 @@ std::vector<std::uint8_t> draw_valid(const LossSignature& signature, const Case&
 }
 
 /// The next of them at each turn, so that a gate asks each: a count may be wrong in one alone.
-Reduction reduction_of(std::uint64_t root_seed, const LossSignature& signature,
-                       const Length& length) {
+std::optional<Reduction> reduction_of(std::uint64_t root_seed, const LossSignature& signature,
+                                      std::size_t turn) {
   const auto& reductions = signature.reductions;
-  if (reductions.empty()) return standard_spec(signature).reduction;
+  if (reductions.empty()) return std::nullopt;
   const auto first = (root_seed ^ hash_of(signature.id)) % reductions.size();
-  return reductions[(first + length.turn) % reductions.size()];
+  return reductions[(first + turn) % reductions.size()];
 }
 
 /// A reduction, options, shape, dtypes and what is masked, over zeros.
-Case draw_frame(std::uint64_t root_seed, const LossSignature& signature, const Length& length,
-                Choices& choices) {
+Case draw_frame(const LossSignature& signature, const Length& length, Choices& choices) {
   Case frame;
   choices.enter("options");
   // With another share of the target, say, nothing may hang on the label: the defaults come first.
   frame.spec = standard_spec(signature);
   if (length.other_options) frame.spec = draw_other_spec(signature, choices);
-  frame.spec.reduction = reduction_of(root_seed, signature, length);
+  if (length.reduction) frame.spec.reduction = *length.reduction;
   choices.enter("shape");
   frame.shape = draw_long_shape(signature, length.extents, choices);
   choices.enter("mask");
@@ -90,25 +89,26 @@ void thin_hidden_states(const LossSignature& signature, Case& c, Choices& choice
   }
 }
 
-/// What the exponentials of all but the last add up to, as a logarithm.
-double log_sum_of_others(const Tensor& logits, std::int64_t row, std::int64_t vocab, double most) {
+/// How far the logarithm of the sum of exponentials lies above the largest of the logits.
+double log_sum_above(double largest, std::span<const double> logits) {
   double sum = 0.0;
-  for (std::int64_t i = row; i + 1 < row + vocab; ++i) sum += std::exp(logits.at(i) - most);
-  return most + std::log(sum);
+  for (const double logit : logits) sum += std::exp(logit - largest);
+  return std::log(sum);
 }
 
 /// The likeliest token of each row changes places with the last, and becomes as likely as all
 /// others together, so that a normaliser loses half where it stops early, and where it begins late.
 void weigh_last_tokens(const Field& field, std::int64_t vocab, Tensor& logits) {
   if (field.quantity != Quantity::logit) return;
-  for (std::int64_t row = 0; row < logits.size(); row += vocab) {
-    std::int64_t largest = row;
-    for (std::int64_t i = row; i < row + vocab; ++i) {
-      if (logits.at(i) > logits.at(largest)) largest = i;
-    }
-    const double likeliest = logits.at(largest);
-    logits.set(largest, logits.at(row + vocab - 1));
-    logits.set(row + vocab - 1, log_sum_of_others(logits, row, vocab, likeliest));
+  for (std::int64_t begin = 0; begin < logits.size(); begin += vocab) {
+    std::vector<double> row;
+    for (std::int64_t i = begin; i < begin + vocab; ++i) row.push_back(logits.at(i));
+    const auto largest = std::ranges::max_element(row);
+    const double likeliest = *largest;
+    std::iter_swap(largest, row.end() - 1);
+    logits.set(begin + (largest - row.begin()), *largest);
+    row.pop_back();
+    logits.set(begin + vocab - 1, likeliest + log_sum_above(likeliest, row));
   }
 }
 
@@ -131,10 +131,9 @@ void weigh_last_row(const Tensor& hidden, Tensor& weight) {
   const std::vector<double> logits = last_logits(hidden, weight);
   const auto likeliest = std::ranges::max_element(logits);
   if (*likeliest == 0.0) return;
-  double others = 0.0;
-  for (const double logit : logits) others += std::exp(logit - *likeliest);
   constexpr double kMost = 1024.0;  // or nearly no hidden state would need a weight beyond f16
-  const double scale = std::clamp(1.0 + std::log(others) / *likeliest, -kMost, kMost);
+  const double scale =
+      std::clamp(1.0 + log_sum_above(*likeliest, logits) / *likeliest, -kMost, kMost);
   const std::int64_t width = weight.extents.back(), last = weight.size() - width;
   for (std::int64_t i = 0; i < width; ++i) {
     const std::int64_t at = (likeliest - logits.begin()) * width + i;
@@ -175,7 +174,7 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
     const std::size_t turn = lengths.size(), rounds = turn / dtypes.size();
     // A round begins with the next dtype, or odd tiers would have every second one alone.
     const Dtype dtype = dtypes[(root_seed + turn + rounds) % dtypes.size()];
-    lengths.push_back({extents, dtype, other_options, turn});
+    lengths.push_back({extents, dtype, other_options, reduction_of(root_seed, signature, turn)});
   };
   for (const Tier& longest : longest_tiers(signature)) add(longest, false);
   for (const Tier& longest : longest_tiers(signature)) {
@@ -191,7 +190,7 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
                                    static_cast<std::uint64_t>(last) * kGolden ^
                                    (length.other_options ? kGolden : 0);
   Choices choices(case_seed(of_extents, signature.id, length.dtype, 0));
-  const Case frame = draw_frame(root_seed, signature, length, choices);
+  const Case frame = draw_frame(signature, length, choices);
   Case c = draw_like(signature, frame, Keep::positions, Profile::benign, choices);
   if (axis == Axis::vocab) take_last_tokens(signature, c);
   if (axis == Axis::hidden) thin_hidden_states(signature, c, choices);
@@ -199,13 +198,6 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
     c.split = draw_split(SplitForm::halves, c.shape[Axis::sequences], choices);
   }
   return c;
-}
-
-std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape) {
-  for (const Axis axis : kAllAxes) {
-    if (is_long(signature, axis, shape[axis])) return axis;
-  }
-  return std::nullopt;
 }
 
 }  // namespace lossgate::fuzz

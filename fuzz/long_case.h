@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,7 +18,7 @@ struct Length {
   Tier extents;
   Dtype dtype;
   bool other_options = false;
-  std::size_t turn = 0;  ///< of its reduction, of those that the loss has
+  std::optional<Reduction> reduction = std::nullopt;  ///< as the options are drawn, if none
 };
 
 /// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults and,
@@ -32,8 +31,5 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
 /// is taken; a hidden state is 0 but for a few of its coordinates, the last one too: what is lost
 /// there shows. The same root seed gives the same case.
 Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length);
-
-/// Along which axis a case is longer than all that are not drawn to be long, if it is.
-std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape);
 
 }  // namespace lossgate::fuzz

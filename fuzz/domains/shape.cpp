@@ -117,7 +117,7 @@ std::int64_t pinned_work(const LossSignature& signature) {
 }
 
 /// Of the axes along which it may be long.
-std::vector<Lengths> lengths_of(const LossSignature& signature) {
+std::vector<Lengths> axis_lengths(const LossSignature& signature) {
   std::vector<Lengths> all;
   // A message is decoded, not added up, and is as long as what it says.
   if (signature.has_axis(Axis::bytes)) return all;
@@ -198,7 +198,7 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
 
 std::vector<Tier> tiers(const LossSignature& signature) {
   std::vector<Tier> tiers;
-  for (const Lengths& lengths : lengths_of(signature)) {
+  for (const Lengths& lengths : axis_lengths(signature)) {
     const std::int64_t most = longest(signature, lengths);
     for (std::int64_t below = lengths.often; below < most; below *= 2) {
       if (2 * below > most && most > lengths.drawn) break;  // the longest is asked by itself
@@ -214,17 +214,18 @@ std::vector<Tier> tiers(const LossSignature& signature) {
 
 std::vector<Tier> longest_tiers(const LossSignature& signature) {
   std::vector<Tier> tiers;
-  for (const Lengths& lengths : lengths_of(signature)) {
+  for (const Lengths& lengths : axis_lengths(signature)) {
     const std::int64_t most = longest(signature, lengths);
     if (most > lengths.drawn) tiers.push_back({lengths.axis, most, most});
   }
   return tiers;
 }
 
-bool is_long(const LossSignature& signature, Axis axis, std::int64_t extent) {
-  return std::ranges::any_of(lengths_of(signature), [&](const Lengths& lengths) {
-    return lengths.axis == axis && extent > lengths.drawn;
-  });
+std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape) {
+  for (const Lengths& lengths : axis_lengths(signature)) {
+    if (shape[lengths.axis] > lengths.drawn) return lengths.axis;
+  }
+  return std::nullopt;
 }
 
 Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices) {

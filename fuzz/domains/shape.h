@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "fuzz/profile.h"
@@ -36,8 +37,8 @@ std::vector<Tier> longest_tiers(const LossSignature& signature);
 /// A shape with an extent of the tier, and short along all other axes.
 Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices);
 
-/// Whether no shape of draw_shape's is as long along that axis.
-bool is_long(const LossSignature& signature, Axis axis, std::int64_t extent);
+/// Along which axis a shape is longer than all of draw_shape's, if it is.
+std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape);
 
 /// What a loss has to go through: every combination of places on its axes.
 std::int64_t work(const Shape& shape);
