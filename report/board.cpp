@@ -120,18 +120,18 @@ std::string kill_matrix(const RunRecord& record, const Painter& paint) {
     properties = std::max(properties, k.property.size());
     killed += k.killed;
     early += k.within_first_eight();
-    of_length += !k.long_axis.empty();
+    of_length += k.by_long_case();
   }
   std::string text = fmt::format("\n  {:<{}}  {:<{}}  {}\n", "faulty variant", width, "property",
                                  properties, "violated by hostile case");
   std::string loss;
   for (const Kill& k : record.kills) {
     if (k.loss != loss) text += (loss = k.loss) + "\n";
-    const std::string fate =
-        !k.long_axis.empty() ? fmt::format("long {} ({})", k.long_axis, k.dtype)
-        : k.killed           ? fmt::format("{} ({})", k.hostile_cases, k.dtype)
-                             : paint.red(fmt::format("SURVIVED {} cases{}{}", k.hostile_cases,
-                                           k.trouble.empty() ? "" : ": ", k.trouble));
+    const std::string fate = k.by_long_case() ? fmt::format("long {} ({})", k.long_axis, k.dtype)
+                             : k.killed
+                                 ? fmt::format("{} ({})", k.hostile_cases, k.dtype)
+                                 : paint.red(fmt::format("SURVIVED {} cases{}{}", k.hostile_cases,
+                                                         k.trouble.empty() ? "" : ": ", k.trouble));
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", k.implementation, width, k.property, properties,
                         fate);
   }

@@ -87,11 +87,11 @@ struct Kill {
   bool killed = false;
   std::int64_t hostile_cases = 0;  ///< within its dtype until the kill, or in vain
   std::string dtype, case_id;
-  std::string
-      long_axis;        ///< along which the case is as long as no short one, empty where it is not
-  std::string trouble;  ///< crashed, hung
+  std::string long_axis;  ///< along which the case is long, empty where it is not
+  std::string trouble;    ///< crashed, hung
 
   bool within_first_eight() const { return killed && hostile_cases <= 8; }
+  bool by_long_case() const { return !long_axis.empty(); }
 };
 
 /// A regression's word that an implementation violates a property on its case.

@@ -34,16 +34,15 @@ std::string square(const Kill* kill) {
     return fmt::format("<td class=\"v\" title=\"{}\">{}<span class=\"sr\"> cases survived</span>",
                        html(kill->trouble), grouped(kill->hostile_cases));
   }
-  const char* pace = kill->hostile_cases <= 1 ? "k1" : kill->hostile_cases <= 8 ? "k2" : "k3";
+  const char* pace = kill->hostile_cases <= 1 ? "k1" : kill->within_first_eight() ? "k2" : "k3";
   return fmt::format("<td class=\"{}\" title=\"case {}\">{}", pace, html(kill->case_id),
-                     kill->long_axis.empty() ? grouped(kill->hostile_cases) : "long");
+                     kill->by_long_case() ? "long" : grouped(kill->hostile_cases));
 }
 
 std::string totals(const RunRecord& record) {
   const auto killed = std::ranges::count_if(record.kills, &Kill::killed);
   const auto early = std::ranges::count_if(record.kills, &Kill::within_first_eight);
-  const auto of_length =
-      std::ranges::count_if(record.kills, [](const Kill& k) { return !k.long_axis.empty(); });
+  const auto of_length = std::ranges::count_if(record.kills, &Kill::by_long_case);
   return fmt::format(
       "<p>{} of {} pairs of a variant and a property that must notice it were caught, {} of them "
       "within the first 8 hostile cases, {} by long cases alone. A number is the case that did "

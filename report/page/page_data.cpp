@@ -36,7 +36,7 @@ Json findings(const PageSource& source) {
 Json kills(const RunRecord& record) {
   std::map<std::int64_t, std::int64_t> counts;
   for (const Kill& k : record.kills) {
-    if (k.killed && k.long_axis.empty()) counts[k.hostile_cases] += 1;
+    if (k.killed && !k.by_long_case()) counts[k.hostile_cases] += 1;
   }
   Json rows = Json::array();
   for (const auto& [cases, count] : counts) rows.push_back({cases, count});
