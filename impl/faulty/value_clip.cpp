@@ -74,26 +74,23 @@ void add_value_faults(std::vector<Implementation>& all) {
               .killers = {"finite_forward", "finite_backward", "masked_positions_inert"}}));
 }
 
-/// A launch of more blocks than there may be fails, and nobody asks whether it did.
-Implementation beyond_grid() {
-  return faulty("beyond_grid", ValueClipFault::beyond_grid,
-                {.twin = "eager",
-                 .thread = "https://github.com/linkedin/Liger-Kernel/pull/1294",
-                 .cause = "wrong beyond a length",
-                 .trigger = "more than 65535 tokens",
-                 .killers = {"reference_agreement"},
-                 .of_length = true});
-}
-
-/// Integers beyond 256 are even in bf16, beyond 512 multiples of 4.
-Implementation row_count_in_bf16() {
-  return faulty("row_count_in_bf16", ValueClipFault::row_count_in_bf16,
-                {.twin = "eager",
-                 .thread = "https://github.com/chaidiscovery/chai-lab/pull/425",
-                 .cause = "wrong beyond a length",
-                 .trigger = "a mean over each sequence, of more than 256 tokens",
-                 .killers = {"reference_agreement"},
-                 .of_length = true});
+/// Faults that a length shows: a launch of more blocks than there may be fails, and nobody asks
+/// whether it did; integers beyond 256 are even in bf16, beyond 512 multiples of 4.
+void add_length_faults(std::vector<Implementation>& all) {
+  all.push_back(faulty("beyond_grid", ValueClipFault::beyond_grid,
+                       {.twin = "eager",
+                        .thread = "https://github.com/linkedin/Liger-Kernel/pull/1294",
+                        .cause = "wrong beyond a length",
+                        .trigger = "more than 65535 tokens",
+                        .killers = {"reference_agreement"},
+                        .of_length = true}));
+  all.push_back(faulty("row_count_in_bf16", ValueClipFault::row_count_in_bf16,
+                       {.twin = "eager",
+                        .thread = "https://github.com/chaidiscovery/chai-lab/pull/425",
+                        .cause = "wrong beyond a length",
+                        .trigger = "a mean over each sequence, of more than 256 tokens",
+                        .killers = {"reference_agreement"},
+                        .of_length = true}));
 }
 
 /// Faults in what a token counts.
@@ -136,8 +133,7 @@ std::vector<Implementation> value_clip_implementations() {
   all.push_back(in_the_fields_format(implementation("eager_native"), ValueClipFault::none));
   add_value_faults(all);
   add_reduction_faults(all);
-  all.push_back(beyond_grid());
-  all.push_back(row_count_in_bf16());
+  add_length_faults(all);
   return all;
 }
 
