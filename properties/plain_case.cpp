@@ -44,15 +44,15 @@ Shape plain_shape(const LossSignature& signature, const Case& like) {
 
 Shape long_shape(const LossSignature& signature, const Case& like, Axis axis, std::int64_t extent) {
   Shape shape = like.shape;
+  // A row of so many numbers may be wrong after the first.
+  const std::int64_t most = signature.longest_extent(Axis::sequences).value_or(2);
+  const std::int64_t rows = axis == Axis::tokens ? 1 : std::min<std::int64_t>(most, 2);
   for (Axis each : kAllAxes) {
     if (shape[each] < 0 || signature.pinned_extent(each)) continue;
-    shape[each] = each == axis ? extent : each == Axis::vocab ? 2 : 1;
-  }
-  // A row of so many numbers may be wrong after the first.
-  const bool is_of_rows = axis != Axis::sequences && axis != Axis::tokens;
-  const std::int64_t rows = signature.longest_extent(Axis::sequences).value_or(2);
-  if (is_of_rows && shape[Axis::sequences] == 1 && !signature.pinned_extent(Axis::sequences)) {
-    shape[Axis::sequences] = std::min<std::int64_t>(rows, 2);
+    shape[each] = each == axis              ? extent
+                  : each == Axis::sequences ? rows
+                  : each == Axis::vocab     ? 2
+                                            : 1;
   }
   return shape;
 }

@@ -130,8 +130,9 @@ bool lacks_below_a_size(const Kept& kept) {
   return lost < least && lost * kFilter <= most;
 }
 
-const Diagnosis kFiltered = {"gradient filtered", 0.8,
-                             "entries are 0 below a size, and right above it"};
+Diagnosis filtered() {
+  return {"gradient filtered", 0.8, "entries are 0 below a size, and right above it"};
+}
 
 bool lacks_what_is_wrong(const Reading& reading) {
   return all_wrong(reading, [](const ReadEntry& e) { return e.actual == 0.0; });
@@ -174,7 +175,7 @@ Opinion probe_dead_gradient(Suspect& suspect) {
   const auto& plain = suspect.plain();
   if (!is_wrong_in_gradients_alone(plain)) return std::nullopt;
   if (lacks_what_is_wrong(*plain)) {
-    if (is_filtered(suspect, *plain)) return kFiltered;
+    if (is_filtered(suspect, *plain)) return filtered();
     return Diagnosis{"dead signal", 0.95,
                      "the forward is right, what is wrong of the gradient is 0"};
   }
@@ -219,7 +220,7 @@ Opinion probe_gradient(Suspect& suspect) {
 Opinion probe_filtered_gradient(Suspect& suspect) {
   const auto& given = suspect.as_given();
   if (!is_wrong_in_gradients_alone(given) || !is_filtered(suspect, *given)) return std::nullopt;
-  return kFiltered;
+  return filtered();
 }
 
 }  // namespace lossgate::properties

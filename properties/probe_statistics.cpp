@@ -88,9 +88,10 @@ Case centred(const LossSignature& signature, const Case& c) {
   return result;
 }
 
-const Diagnosis kByPosition = {
-    "pairing by position", 0.95,
-    "right where groups stand side by side and are as large as each other"};
+Diagnosis by_position() {
+  return {"pairing by position", 0.95,
+          "right where groups stand side by side and are as large as each other"};
+}
 
 bool is_wrong_where_it_counts(const Reading& reading) {
   return std::ranges::any_of(reading.entries(), [&](const ReadEntry& entry) {
@@ -130,7 +131,7 @@ Opinion probe_statistics(Suspect& suspect) {
   if (auto opinion = of_padding(suspect)) return opinion;
   if (is_wrong(suspect.read(in_pairs(suspect, false))) &&
       is_right(suspect.read(in_pairs(suspect, true)))) {
-    return kByPosition;
+    return by_position();
   }
   const std::optional<Reading>& given = suspect.as_given();
   if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;
@@ -140,7 +141,7 @@ Opinion probe_statistics(Suspect& suspect) {
     return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
   }
   if (is_right(suspect.read(in_equal_blocks(signature, given->given())))) {
-    return kByPosition;
+    return by_position();
   }
   return std::nullopt;
 }
