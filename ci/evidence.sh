@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Measures what verdicts are worth, and writes ci/EVIDENCE.md:
-#   ci/evidence.sh [--quick | --full] [--seed N] [KIND...]
+#   ci/evidence.sh [--quick | --full] [--seed N] [--loss ID] [--cases N] [KIND...]
 # KIND is one of alarms, bias, bounds, buckets, filter, null_answers, recall, sensitivity, baselines, gates, witnesses, mutation; without it
 # all, the last two in --full alone. --quick, the default, takes a few minutes on two cores; --full takes a night, and goes on
 # where it was when it is stopped. What is not measured stays on the page as it was measured last, with its commit.
+# --loss and --cases say of which losses, and of each loss and dtype how many, `alarms` asks: 10^6 of a cheap loss take minutes.
 # Runs of `--full alarms` and `--full gates` are kept in ci/evidence/{alarms,gates}.json, one for each seed, and count together.
 # LOSSGATE_BUILD     a build folder to use as it is; else that of the preset is set up and built
 # LOSSGATE_EVIDENCE  where records are kept; else run/evidence
@@ -74,11 +75,13 @@ all=("${counts[@]}" "${short[@]}" "${long[@]}")
 effort=--quick
 kinds=()
 seed=()
+asked=()
 while (($#)); do
   case $1 in
     --quick | --full) effort=$1 ;;
     --seed) seed=(--seed "${2:?--seed takes a number}"); shift ;;
-    -*) stop "unknown flag $1; there are --quick, --full and --seed N" ;;
+    --loss | --cases) asked+=("$1" "${2:?$1 takes a value}"); shift ;;
+    -*) stop "unknown flag $1; there are --quick, --full, --seed N, --loss ID and --cases N" ;;
     *) kinds+=("$1") ;;
   esac
   shift
@@ -105,7 +108,7 @@ if [[ ! $build && ${kinds[*]} != mutation ]]; then
 fi
 [[ -x $python ]] || python=python3
 
-((${#counted[@]})) && "$build/bin/lossgate_evidence" "$effort" "${seed[@]}" --out "$records" "${counted[@]}"
+((${#counted[@]})) && "$build/bin/lossgate_evidence" "$effort" "${seed[@]}" "${asked[@]}" --out "$records" "${counted[@]}"
 for kind in "${short[@]}" "${long[@]}"; do
   [[ " ${kinds[*]} " == *" $kind "* ]] && "$kind"
 done

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from figure import Figure, table
 from proportion import few
@@ -35,6 +36,11 @@ def shown_nearest(nearest: tuple[float, str] | None) -> tuple[str, str]:
     return ("", "") if nearest is None else (f"{nearest[0]:.3g}", nearest[1] if nearest[0] > 0 else "")
 
 
+def span(counts: Collection[int]) -> str:
+    least, most = min(counts), max(counts)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
+
+
 def section(runs: list[dict]) -> tuple[list[Figure], list[str]]:
     cases, asked, verdicts = Counter(), Counter(), Counter()
     for run in runs:
@@ -58,8 +64,9 @@ def section(runs: list[dict]) -> tuple[list[Figure], list[str]]:
     ]
     body = ["Of each seed the last run; an alarm of an earlier one goes when its case is asked again. A case asks one sound "
             "implementation, in turn, everything that a gate asks, beside the answer of another.", "",
-            *table(("seed", "commit", "cases of each", "seconds of work", "accused"),
-                   [(run["seed"], run["commit"], f"{min(run['cases'].values()):,}", f"{run['seconds']:,.0f}", len(run["alarms"]))
+            *table(("seed", "commit", "losses and dtypes", "cases of each", "seconds of work", "accused"),
+                   [(run["seed"], run["commit"], len(run["cases"]), span(run["cases"].values()), f"{run['seconds']:,.0f}",
+                     len(run["alarms"]))
                     for run in runs]), "",
             "Answers: " + ", ".join(f"{count:,} {verdict}" for verdict, count in sorted(verdicts.items())) + ".", "",
             *table(("loss and dtype", "cases", "accused", "largest error", "of"),

@@ -32,7 +32,12 @@ class Alarms(unittest.TestCase):
     def test_runs_of_other_seeds_count_together(self) -> None:
         figures, body = alarms.section([run(2, 300, commit="def5678"), run(5, 100)])
         self.assertEqual(figures[2].measured, "400")
-        self.assertTrue(any("| 2 | def5678 | 300 |" in line for line in body))
+        self.assertTrue(any("| 2 | def5678 | 2 | 300 |" in line for line in body))
+
+    def test_a_run_may_ask_one_loss_more_often_than_another(self) -> None:
+        uneven = run(2, 300)
+        uneven["cases"]["jsd/f32"] = 1200
+        self.assertTrue(any("| 2 | abc1234 | 2 | 300 to 1,200 |" in line for line in alarms.section([uneven])[1]))
 
     def test_the_largest_error_of_all_runs_is_shown_with_its_case(self) -> None:
         old = {key: value for key, value in run(1, 500).items() if key != "nearest"}

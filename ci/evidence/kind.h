@@ -14,6 +14,8 @@ struct Effort {
   std::uint64_t seed = 1;
   bool quick = true;
   std::string config = {};  ///< a lossgate.toml, for the kind that asks what is brought
+  std::vector<std::string> losses = {};  ///< of `alarms`; all where it is empty
+  std::int64_t cases = 0;  ///< of `alarms`, of each loss and dtype, at least; 0: as ever
 
   std::int64_t of(std::int64_t few, std::int64_t many) const { return quick ? few : many; }
 };

@@ -8,7 +8,9 @@
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/evidence/record.h"
+#include "ci/selection.h"
 #include "ci/suggestion.h"
+#include "reference/reference.h"
 
 /// Measures what verdicts are worth: one record for each kind of evidence that is named, or for
 /// all. ci/evidence.sh makes a page of them.
@@ -48,6 +50,10 @@ int main(int argc, char** argv) {
   app.add_option("--jobs", jobs, "threads")->check(CLI::Range(1, 256));
   app.add_option("--out", out, "folder of the records");
   app.add_option("--config", effort.config, "a lossgate.toml, for the kind `gated`");
+  app.add_option("--loss", effort.losses,
+                 "ID of the kind `alarms`, more than once; all without it");
+  app.add_option("--cases", effort.cases, "of each loss and dtype, at least, of the kind `alarms`")
+      ->check(CLI::PositiveNumber);
   app.add_option("KIND", names, "of evidence; all without it");
   CLI11_PARSE(app, argc, argv);
   effort.quick = !full;
@@ -55,6 +61,11 @@ int main(int argc, char** argv) {
   try {
     check_environment();
     for (const std::string& name : names) find_kind(name);
+    for (const std::string& loss : effort.losses) {
+      if (!lossgate::reference::find_loss(loss)) {
+        throw InputError(unknown_name("loss", loss, loss_names()));
+      }
+    }
     for (const std::string& name : names) {
       const evidence::Kind& kind = find_kind(name);
       evidence::Record record(out, kind, effort, command_of(name, effort));
