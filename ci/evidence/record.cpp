@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/evidence/record.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <fstream>
@@ -55,11 +56,13 @@ Record::Record(const fs::path& folder, const Kind& kind, const Effort& effort,
 void Record::add(const std::string& unit, json counted, double seconds) {
   content_["units"][unit] = std::move(counted);
   content_["seconds"] = content_["seconds"].get<double>() + seconds;
-  if (Clock::now() - kept_ > std::chrono::seconds(5)) keep();
+  const Clock::duration pause = std::max<Clock::duration>(std::chrono::seconds(5), 100 * keeping_);
+  if (Clock::now() - kept_ > pause) keep();
 }
 
 /// A file is whole or not there.
 void Record::keep() {
+  const Clock::time_point begun = Clock::now();
   const fs::path fresh = file_.string() + ".new";
   std::ofstream out(fresh);
   out << content_.dump(1) << '\n';
@@ -67,6 +70,7 @@ void Record::keep() {
   if (!out) throw MachineError("cannot write " + fresh.string());
   fs::rename(fresh, file_);
   kept_ = Clock::now();
+  keeping_ = kept_ - begun;
 }
 
 void run_kind(const Kind& kind, const Effort& effort, int jobs, Record& record) {

@@ -28,6 +28,7 @@ class Record {
 
   std::filesystem::path file_;
   Clock::time_point kept_ = Clock::now();
+  Clock::duration keeping_ = {};  ///< how long that took
   nlohmann::json content_;
 };
 
