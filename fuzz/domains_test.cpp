@@ -124,6 +124,48 @@ TEST(Deal, GivesEveryKindBeforeItGivesOneAgain) {
   EXPECT_EQ(orders.size(), 6u);
 }
 
+TEST(Deal, GivesFirstWhatWeighsMost) {
+  constexpr Share<int> kTable[] = {{0, {1, 1, 1}}, {1, {1, 8, 1}}, {2, {1, 1, 1}}};
+  Choices choices(4);
+  int heavy = 0;
+  for (int i = 0; i < 1000; ++i) heavy += Deal(kTable, Temper::nasty).next(choices) == 1;
+  EXPECT_NEAR(heavy, 800, 60);
+}
+
+TEST(Deal, GivesToWhatCountsAllKindsWhateverIsMaskedBetween) {
+  constexpr Share<int> kTable[] = {{0, {1, 1, 1}}, {1, {1, 1, 1}}, {2, {1, 1, 1}}};
+  Choices choices(4);
+  Deal deal(kTable, Temper::nasty);
+  for (int round = 0; round < 50; ++round) {
+    std::set<int> given;
+    for (int i = 0; i < 3; ++i) {
+      given.insert(deal.next(choices, true));
+      for (int masked = 0; masked < round % 5; ++masked) deal.next(choices, false);
+    }
+    EXPECT_EQ(given.size(), 3u);
+  }
+}
+
+TEST(Column, CountsWhereOneOfItsPositionsDoes) {
+  const Field field{.name = "x", .axes = {}};
+  const std::vector<std::uint8_t> valid = {0, 0, 1, 0, 0, 0};  // two sequences of three tokens
+  Tensor logits = Tensor::zeros(Dtype::f32, {2, 3, 5}), token = Tensor::zeros(Dtype::f32, {2, 3}),
+         reward = Tensor::zeros(Dtype::f32, {2});
+  const auto counts = [&](Tensor& tensor, std::int64_t first, std::int64_t run) {
+    return Column{&field, &tensor, false, valid}.counts(first, run);
+  };
+  EXPECT_TRUE(counts(token, 2, 1));
+  EXPECT_FALSE(counts(token, 1, 1));
+  EXPECT_TRUE(counts(token, 0, 3));
+  EXPECT_FALSE(counts(token, 3, 3));
+  EXPECT_TRUE(counts(logits, 10, 5));
+  EXPECT_FALSE(counts(logits, 5, 5));
+  EXPECT_FALSE(counts(logits, 15, 15));
+  EXPECT_TRUE(counts(reward, 0, 1));
+  EXPECT_FALSE(counts(reward, 1, 1));
+  EXPECT_TRUE((Column{&field, &token}.counts(0, 1))) << "nothing is said of a mask";
+}
+
 TEST(Domains, NastyRowsOfOneCaseAreOfSeveralKinds) {
   const Field field{.name = "x", .axes = {Axis::sequences, Axis::tokens}};
   EdgeList edges;

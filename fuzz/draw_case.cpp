@@ -132,7 +132,7 @@ class Drawing {
         if (field.quantity != like.quantity || field.axes != like.axes) continue;
         if (tensor(i).dtype != tensor(leader).dtype) continue;
         drawn[i] = true;
-        columns[count++] = {&field, &tensor(i), false};
+        columns[count++] = {&field, &tensor(i), false, valid_};
       }
     }
     for (std::size_t k = 1; k < count; ++k) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -76,27 +77,37 @@ inline Spread pick_spread(Temper temper, std::int64_t positions, Choices& choice
 }
 
 /// The kinds of a table that have a weight, dealt to the parts of one case: none comes again before
-/// all were there, so that few parts hold many kinds.
+/// all were there, so that few parts hold many kinds, and of those first that weigh most. Parts
+/// that are masked are dealt to apart, or what they got would be lost.
 template <class Kind>
 class Deal {
  public:
   template <std::size_t n>
   Deal(const Share<Kind> (&table)[n], Temper temper) {
+    Deck& deck = decks_[0];
     for (const auto& [kind, weights] : table) {
-      if (weights[static_cast<std::size_t>(temper)] > 0) kinds_.push_back(kind);
+      const int weight = weights[static_cast<std::size_t>(temper)];
+      if (weight > 0) deck.kinds.push_back(kind), deck.weights.push_back(weight);
     }
+    decks_[1] = deck;
   }
 
-  Kind next(Choices& choices) {
-    if (left_ == 0) left_ = kinds_.size();
-    const auto at = choices.integer(0, static_cast<std::int64_t>(left_) - 1);
-    std::swap(kinds_[static_cast<std::size_t>(at)], kinds_[--left_]);
-    return kinds_[left_];
+  Kind next(Choices& choices, bool counts = true) {
+    Deck& deck = decks_[counts];
+    if (deck.left == 0) deck.left = deck.kinds.size();
+    const std::size_t at = choices.weighted(std::span(deck.weights).first(deck.left--));
+    std::swap(deck.kinds[at], deck.kinds[deck.left]);
+    std::swap(deck.weights[at], deck.weights[deck.left]);
+    return deck.kinds[deck.left];
   }
 
  private:
-  std::vector<Kind> kinds_;
-  std::size_t left_ = 0;  ///< that this round has not dealt yet
+  struct Deck {
+    std::vector<Kind> kinds;
+    std::vector<int> weights;
+    std::size_t left = 0;  ///< that this round has not dealt yet
+  };
+  std::array<Deck, 2> decks_;  ///< of what is masked, of what counts
 };
 
 /// The tempers of a case's axes. A hostile case is nasty on most of them or on all. What is extreme

@@ -81,7 +81,8 @@ void draw_advantages(const Column& column, Temper temper, Choices& choices) {
   const std::int64_t row = std::max<std::int64_t>(run_of(Spread::sequences, tensor), 1);
   const std::int64_t run = mixed ? row : tensor.size();
   for (std::int64_t first = 0; first < tensor.size(); first += run) {
-    draw_run(mixed ? deal.next(choices) : common, tensor, first, run, row, choices);
+    draw_run(mixed ? deal.next(choices, column.counts(first, run)) : common, tensor, first, run,
+             row, choices);
   }
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 
 #include "fuzz/profile.h"
@@ -14,7 +16,17 @@ namespace lossgate::fuzz {
 struct Column {
   const Field* field;
   Tensor* tensor;
-  bool twin = false;  ///< its on-policy partner is the first column
+  bool twin = false;                         ///< its on-policy partner is the first column
+  std::span<const std::uint8_t> valid = {};  ///< 1 for each position that counts; all where empty
+
+  /// Whether one of those entries belongs to a position that counts.
+  bool counts(std::int64_t first, std::int64_t run) const {
+    const auto positions = static_cast<std::int64_t>(valid.size()), size = tensor->size();
+    if (positions == 0 || size == 0) return true;
+    const auto begin = valid.begin() + first * positions / size;
+    const auto end = valid.begin() + ((first + run) * positions + size - 1) / size;
+    return std::find(begin, end, std::uint8_t{1}) != end;
+  }
 };
 
 using Columns = std::span<Column>;

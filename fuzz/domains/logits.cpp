@@ -128,7 +128,8 @@ void draw_logits(Columns columns, Temper temper, Choices& choices) {
   const bool copyable = !equal_columns || std::ranges::all_of(columns, allows_infinity);
   for (std::int64_t begin = 0; begin < first.size(); begin += vocab) {
     const LogitForm form =
-        mixed ? (temper == Temper::plain ? pick(kForms, temper, choices) : deal.next(choices))
+        mixed ? (temper == Temper::plain ? pick(kForms, temper, choices)
+                                         : deal.next(choices, columns[0].counts(begin, vocab)))
               : common;
     const RowPlan plan = plan_row(form, vocab, first.dtype, choices);
     for (std::size_t k = 0; k < columns.size(); ++k) {

@@ -96,7 +96,7 @@ void draw_rewards(const Column& column, Temper temper, Choices& choices) {
   Deal deal(kForms, temper);
   for (std::int64_t first = 0, run = 0; first < tensor.size(); first += run) {
     run = row > 1 ? row : std::min(choices.integer(1, 4), tensor.size() - first);
-    draw_run(deal.next(choices), offset, tensor, first, run, choices);
+    draw_run(deal.next(choices, column.counts(first, run)), offset, tensor, first, run, choices);
   }
 }
 

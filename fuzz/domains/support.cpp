@@ -95,16 +95,17 @@ void draw_support(Columns columns, Temper temper, Choices& choices) {
   const bool infinity_legal = std::ranges::all_of(
       columns, [](const Column& column) { return column.field->infinity == Infinity::legal; });
   for (std::int64_t begin = 0; begin < first.size(); begin += count) {
+    const bool counts = columns[0].counts(begin, count);
     for (std::size_t k = 0; k < columns.size(); ++k) {
       Row row{*columns[k].tensor, begin, count, 0};
       if (k > 0 && relation == Relation::close) {
         draw_close_row(first, row, choices);
       } else {
         row.turn = choices.integer(0, count - 1);
-        draw_row(
-            mixed ? (temper == Temper::plain ? pick(kForms, temper, choices) : deal.next(choices))
-                  : common,
-            infinity_legal, row, choices);
+        draw_row(mixed ? (temper == Temper::plain ? pick(kForms, temper, choices)
+                                                  : deal.next(choices, counts))
+                       : common,
+                 infinity_legal, row, choices);
       }
     }
   }

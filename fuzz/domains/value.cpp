@@ -77,11 +77,13 @@ void draw_values(Columns columns, const EdgeList& edges, Temper temper, Choices&
   std::array<std::int64_t, kMostColumns> spikes;
   std::vector<Deal<ValueGap>> deals(columns.size(), Deal(kGaps, temper));
   for (std::int64_t i = 0; i < positions; ++i) {
+    const bool counts = i % run == 0 && columns[0].counts(i, run);
     for (std::size_t k = 0; i % run == 0 && k < columns.size(); ++k) {
       const bool on_policy = all_on_policy && columns[k].twin;
-      gaps[k] = on_policy                 ? ValueGap::equal
-                : spread == Spread::whole ? pick(kGaps, temper, choices)
-                                          : deals[k].next(choices);
+      gaps[k] = on_policy ? ValueGap::equal
+                : spread == Spread::whole || temper == Temper::plain
+                    ? pick(kGaps, temper, choices)
+                    : deals[k].next(choices, counts);
       spikes[k] = gaps[k] == ValueGap::spike ? choices.integer(i, i + run - 1) : -1;
     }
     columns[0].tensor->set(i, draw_base(base, choices));
