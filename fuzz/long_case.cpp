@@ -19,16 +19,34 @@ namespace {
 /// 16 bits.
 constexpr double kMasked = 1.0 / 128;
 
+/// The first, the last, where blocks begin and, as far from the end, where what they leave over
+/// does, and some others: what is lost there is no small part.
+std::vector<std::uint8_t> draw_few(std::int64_t count, int others, Choices& choices) {
+  std::vector<std::uint8_t> kept(static_cast<std::size_t>(count), 0);
+  kept.front() = kept.back() = 1;
+  for (std::int64_t at = 1; at < count; at *= 2) {
+    kept[static_cast<std::size_t>(at)] = kept[static_cast<std::size_t>(count - 1 - at)] = 1;
+  }
+  for (int i = 0; i < others; ++i) {
+    kept[static_cast<std::size_t>(choices.integer(0, count - 1))] = 1;
+  }
+  return kept;
+}
+
 /// Which positions count: where there are thousands, not all, and always the last.
 std::vector<std::uint8_t> draw_valid(const LossSignature& signature, const Case& frame,
-                                     Choices& choices) {
+                                     LongForm form, Choices& choices) {
   const std::int64_t sequences = std::max<std::int64_t>(frame.shape[Axis::sequences], 1);
   const std::int64_t tokens = frame.shape.positions();
-  std::vector<std::uint8_t> valid(static_cast<std::size_t>(sequences * tokens), 1);
-  if (sequences * tokens < kMany) return valid;
-  const std::vector<std::uint8_t> all = valid;
-  for (std::uint8_t& position : valid) position = !choices.sometimes(kMasked);
-  valid.back() = 1;
+  const std::vector<std::uint8_t> all(static_cast<std::size_t>(sequences * tokens), 1);
+  if (sequences * tokens < kMany) return all;
+  std::vector<std::uint8_t> valid = all;
+  if (form == LongForm::thin) {
+    valid = draw_few(sequences * tokens, 8, choices);
+  } else {
+    for (std::uint8_t& position : valid) position = !choices.sometimes(kMasked);
+    valid.back() = 1;
+  }
   if (!allows_empty_rows(signature, frame.spec)) revive_rows(valid, all, tokens, choices);
   return valid;
 }
@@ -48,12 +66,12 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   choices.enter("options");
   // With another share of the target, say, nothing may hang on the label: the defaults come first.
   frame.spec = standard_spec(signature);
-  if (length.other_options) frame.spec = draw_other_spec(signature, choices);
+  if (length.form == LongForm::other_options) frame.spec = draw_other_spec(signature, choices);
   if (length.reduction) frame.spec.reduction = *length.reduction;
   choices.enter("shape");
   frame.shape = draw_long_shape(signature, length.extents, choices);
   choices.enter("mask");
-  const std::vector<std::uint8_t> valid = draw_valid(signature, frame, choices);
+  const std::vector<std::uint8_t> valid = draw_valid(signature, frame, length.form, choices);
   const auto count = static_cast<std::int64_t>(valid.size());
   for (const Field& field : signature.fields) {
     const Dtype dtype = field.dtypes.empty() ? length.dtype : field.dtypes.front();
@@ -70,21 +88,16 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   return frame;
 }
 
-/// Zeros in a hidden state but at a few coordinates: the first, the last, where blocks begin, and
-/// some more. They add nothing to a bound, and what is left keeps logits apart by little.
+/// Zeros in a hidden state but at a few coordinates. They add nothing to a bound, and what is left
+/// keeps logits apart by little.
 void thin_hidden_states(const LossSignature& signature, Case& c, Choices& choices) {
   const std::int64_t width = c.shape[Axis::hidden];
-  std::vector<bool> kept(static_cast<std::size_t>(width), false);
-  kept.front() = kept.back() = true;
-  for (std::int64_t at = 1; at < width; at *= 2) kept[static_cast<std::size_t>(at)] = true;
-  for (int i = 0; i < 32; ++i) {
-    kept[static_cast<std::size_t>(choices.integer(0, width - 1))] = true;
-  }
+  const std::vector<std::uint8_t> kept = draw_few(width, 16, choices);
   for (const Field& field : signature.fields) {
     if (field.quantity != Quantity::hidden_state) continue;
     Tensor& hidden = c.batch.at(field.name);
     for (std::int64_t i = 0; i < hidden.size(); ++i) {
-      hidden.set(i, kept[static_cast<std::size_t>(i % width)] ? hidden.at(i) / 8 : 0.0);
+      hidden.set(i, kept[static_cast<std::size_t>(i % width)] != 0 ? hidden.at(i) / 8 : 0.0);
     }
   }
 }
@@ -164,23 +177,36 @@ void take_last_tokens(const LossSignature& signature, Case& c) {
   }
 }
 
+/// Along sequences and tokens, where something masks them.
+bool can_be_thin(const LossSignature& signature, const Tier& tier) {
+  if (signature.mask.empty() && signature.ignore_label.empty()) return false;
+  return tier.axis == Axis::sequences || tier.axis == Axis::tokens;
+}
+
 }  // namespace
 
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes) {
   std::vector<Length> lengths;
   if (dtypes.empty()) return lengths;
-  const auto add = [&](const Tier& extents, bool other_options) {
+  const auto add = [&](const Tier& extents, LongForm form) {
     const std::size_t turn = lengths.size(), rounds = turn / dtypes.size();
-    // A round begins with the next dtype, or odd tiers would have every second one alone.
-    const Dtype dtype = dtypes[(root_seed + turn + rounds) % dtypes.size()];
-    lengths.push_back({extents, dtype, other_options, reduction_of(root_seed, signature, turn)});
+    // A round begins with the next dtype, or odd tiers would have every second one alone. What few
+    // lose shows best in the finest.
+    const Dtype dtype = form == LongForm::thin
+                            ? *std::ranges::min_element(dtypes, {}, unit_roundoff)
+                            : dtypes[(root_seed + turn + rounds) % dtypes.size()];
+    lengths.push_back({extents, dtype, form, reduction_of(root_seed, signature, turn)});
   };
-  for (const Tier& longest : longest_tiers(signature)) add(longest, false);
-  for (const Tier& longest : longest_tiers(signature)) {
-    if (!signature.options.empty()) add(longest, true);
+  const auto longest = longest_tiers(signature);
+  for (const Tier& each : longest) add(each, LongForm::plain);
+  for (const Tier& each : longest) {
+    if (!signature.options.empty()) add(each, LongForm::other_options);
   }
-  for (const Tier& tier : tiers(signature)) add(tier, false);
+  for (const Tier& tier : tiers(signature)) add(tier, LongForm::plain);
+  for (const Tier& each : longest) {
+    if (can_be_thin(signature, each)) add(each, LongForm::thin);
+  }
   return lengths;
 }
 
@@ -188,7 +214,7 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   const auto& [axis, first, last, every] = length.extents;
   const std::uint64_t of_extents = root_seed ^ hash_of(name(axis)) ^
                                    static_cast<std::uint64_t>(last) * kGolden ^
-                                   (length.other_options ? kGolden : 0);
+                                   static_cast<std::uint64_t>(length.form) * kGolden;
   Choices choices(case_seed(of_extents, signature.id, length.dtype, 0));
   const Case frame = draw_frame(signature, length, choices);
   Case c = draw_like(signature, frame, Keep::positions, Profile::benign, choices);

@@ -13,17 +13,25 @@
 /// Cases as long as production's, and of each size on the way there (rule E10).
 namespace lossgate::fuzz {
 
-/// How long a case is, of which dtype, and whether every option has another value than its default.
+/// What a long case is besides plain.
+enum class LongForm {
+  plain,
+  other_options,  ///< every option has another value than its default
+  thin,           ///< a few positions count, the first, the last, and where blocks begin
+};
+
+/// How long a case is, of which dtype and form.
 struct Length {
   Tier extents;
   Dtype dtype;
-  bool other_options = false;
+  LongForm form = LongForm::plain;
   std::optional<Reduction> reduction = std::nullopt;  ///< as the options are drawn, if none
 };
 
 /// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults and,
 /// where there are options, one without; then one of each tier. Dtypes and reductions take turns,
-/// which the root seed begins elsewhere.
+/// which the root seed begins elsewhere. Last, in the finest dtype, a thin one of production's
+/// lengths along positions that can be masked.
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes);
 

@@ -124,13 +124,31 @@ TEST(DrawLongCase, LeavesAFewCoordinatesOfAHiddenState) {
   }
 }
 
+TEST(DrawLongCase, LeavesAFewPositionsWhereItIsThin) {
+  for (const char* loss : {"cross_entropy", "grpo", "whitening"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    for (const Tier& tier : longest_tiers(signature)) {
+      const Case c = draw_long_case(1, signature, {tier, Dtype::f32, LongForm::thin});
+      EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
+      const std::vector<bool> valid = valid_positions(signature, c);
+      if (valid.size() < kMany) continue;
+      EXPECT_TRUE(valid.front() && valid.back() && valid[1024]) << loss;
+      EXPECT_TRUE(valid[valid.size() - 1 - 128]) << loss;
+      const auto count = std::ranges::count(valid, true);
+      EXPECT_GT(count, 20) << loss;
+      if (allows_empty_rows(signature, c.spec)) EXPECT_LT(count, 50) << loss;
+    }
+  }
+}
+
 TEST(DrawLongCase, HasEveryOptionAtAnotherValueNext) {
   for (const char* loss : {"grpo", "gae", "cross_entropy", "jsd"}) {
     const LossSignature& signature = *reference::find_signature(loss);
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const Tier tier = longest_tiers(signature).front();
       const Case plain = draw_long_case(seed, signature, {tier, Dtype::f32});
-      const Case other = draw_long_case(seed, signature, {tier, Dtype::f32, true});
+      const Case other =
+          draw_long_case(seed, signature, {tier, Dtype::f32, LongForm::other_options});
       EXPECT_EQ(fault_of(signature, other, Dtype::f32), "") << loss;
       for (const Option& option : signature.options) {
         EXPECT_EQ(*plain.spec.find(option.name), option.standard) << loss << " " << option.name;
@@ -198,20 +216,24 @@ TEST(LengthsOf, DtypesTakeTurnsAlongOddTiersAsAlongFullOnes) {
   EXPECT_TRUE(lengths_of(1, signature, {}).empty());
 }
 
-TEST(LengthsOf, AreProductionsTwiceAndEachTierOnce) {
+TEST(LengthsOf, AreProductionsInEachFormAndEachTierOnce) {
   const LossSignature& signature = *reference::find_signature("cross_entropy");
   const auto longest = longest_tiers(signature);
-  std::size_t others = 0, production = 0;
+  std::size_t others = 0, thin = 0, production = 0;
   const std::vector<Length> lengths = lengths_of(1, signature, kFloats);
   for (const Length& length : lengths) {
-    others += length.other_options;
+    others += length.form == LongForm::other_options;
+    thin += length.form == LongForm::thin;
     const auto is_it = [&](const Tier& tier) {
       return tier.axis == length.extents.axis && tier.first == length.extents.first;
     };
     production += static_cast<std::size_t>(std::ranges::count_if(longest, is_it));
   }
   EXPECT_EQ(others, longest.size());
-  EXPECT_EQ(production, 2 * longest.size());
+  EXPECT_EQ(thin, 2u) << "along sequences and along tokens";
+  EXPECT_EQ(lengths.back().form, LongForm::thin);
+  EXPECT_EQ(lengths.back().dtype, Dtype::f64);
+  EXPECT_EQ(production, 2 * longest.size() + thin);
   EXPECT_EQ(lengths.size(), production + tiers(signature).size());
 }
 
