@@ -26,6 +26,7 @@ struct PositionRules {
   bool divides_by_zero = false;   ///< where a mean counts nothing
   bool ignores_upstream = false;  ///< hands on the gradient of the loss, whatever comes from above
   bool gradient_of_sum = false;   ///< a mean's gradient is the sum's
+  std::int64_t group = 1;         ///< the loss, not its gradient, lacks what such groups leave over
 };
 
 /// What such a program reads of its micro-batch.
@@ -101,8 +102,9 @@ LossResult run_by_row(MicroBatch& batch, const PositionRules& rules, TermOf&& te
   const Var<Format> differentiated = rules.gradient_of_sum ? tape.sum(terms) : loss;
   tape.backward(differentiated,
                 rules.ignores_upstream ? V(1) : static_cast<V>(batch.part.upstream));
-  return result_by_row(tape, loss, terms, rows, field.extents,
-                       "gradient." + std::string(rules.leaf));
+  weighted.resize(weighted.size() - weighted.size() % static_cast<std::size_t>(rules.group));
+  return result_by_row(tape, rules.group > 1 ? tape.sum(weighted) : loss, terms, rows,
+                       field.extents, "gradient." + std::string(rules.leaf));
 }
 
 /// The same with one leaf a position: `term_of(leaf, position)`.

@@ -75,7 +75,8 @@ void add_value_faults(std::vector<Implementation>& all) {
 }
 
 /// Faults that a length shows: a launch of more blocks than there may be fails, and nobody asks
-/// whether it did; integers beyond 256 are even in bf16, beyond 512 multiples of 4.
+/// whether it did; integers beyond 256 are even in bf16, beyond 512 multiples of 4; a sum in two
+/// launches has no place for what groups leave over, while each gradient is right.
 void add_length_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("beyond_grid", ValueClipFault::beyond_grid,
                        {.twin = "eager",
@@ -89,6 +90,13 @@ void add_length_faults(std::vector<Implementation>& all) {
                         .thread = "https://github.com/chaidiscovery/chai-lab/pull/425",
                         .cause = "wrong beyond a length",
                         .trigger = "a mean over each sequence, of more than 256 tokens",
+                        .killers = {"reference_agreement"},
+                        .of_length = true}));
+  all.push_back(faulty("loss_of_full_groups", ValueClipFault::loss_of_full_groups,
+                       {.twin = "eager",
+                        .thread = "https://github.com/IST-DASLab/llmq/pull/63",
+                        .cause = "wrong beyond a length",
+                        .trigger = "more than 65536 tokens, and some that groups of 96 leave over",
                         .killers = {"reference_agreement"},
                         .of_length = true}));
 }

@@ -12,6 +12,9 @@ namespace {
 /// The blocks that a launch may have along its second axis.
 constexpr std::int64_t kGrid = 65535;
 
+/// How many terms a thread block of three warps adds up, and how many terms one launch does.
+constexpr std::int64_t kGroup = 96, kOneLaunch = 65536;
+
 template <class Format>
 class EagerValueClip {
  public:
@@ -26,10 +29,13 @@ class EagerValueClip {
         limit_(in_.limit("value_clip")) {}
 
   LossResult run() {
+    const bool two_launches = std::ssize(batch_.positions.valid) > kOneLaunch;
+    const bool full = is(ValueClipFault::loss_of_full_groups) && two_launches;
     const PositionRules rules = {.leaf = "value",
                                  .multiplies_mask = is(ValueClipFault::masked_multiply),
                                  .local_means = is(ValueClipFault::mean_of_micro_batch_means),
-                                 .divides_by_zero = is(ValueClipFault::empty_divisor)};
+                                 .divides_by_zero = is(ValueClipFault::empty_divisor),
+                                 .group = full ? kGroup : 1};
     return run_by_position<Format>(batch_, rules, [this](Variable value, std::int64_t at) {
       if (is(ValueClipFault::beyond_grid) && at >= kGrid) return value.tape().constant(0);
       const auto constant = [&](std::string_view field) {

@@ -16,6 +16,7 @@ enum class ValueClipFault {
   empty_divisor,
   beyond_grid,
   row_count_in_bf16,
+  loss_of_full_groups,
   mask_one_token_on,
 };
 
