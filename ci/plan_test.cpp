@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
 #include "ci/tasks.h"
 #include "fuzz/domains/shape.h"
+#include "fuzz/long_case.h"
 
 namespace lossgate::ci {
 namespace {
@@ -34,7 +36,7 @@ TEST(Plan, AsksLongCasesAlongEachAxisAfterAllOthers) {
   const Plan plan = plan_of("cross_entropy", kWithLongCases);
   const auto found = long_cases(plan);
   const LossSignature& signature = found.front().loss->signature;
-  const auto longest = std::ssize(fuzz::longest_tiers(signature));
+  const auto lengths = fuzz::lengths_of(1, signature, std::array{Dtype::f64, Dtype::f32});
   std::map<Axis, std::int64_t> most;
   std::set<Dtype> turns;
   std::ptrdiff_t others = 0;
@@ -48,8 +50,11 @@ TEST(Plan, AsksLongCasesAlongEachAxisAfterAllOthers) {
   EXPECT_EQ(most, (std::map<Axis, std::int64_t>{
                       {Axis::sequences, 4096}, {Axis::tokens, 66561}, {Axis::vocab, 132097}}));
   EXPECT_EQ(turns.size(), 4u) << "the dtypes take turns";
-  EXPECT_EQ(others, longest);
-  EXPECT_EQ(std::ssize(found), 2 * longest + std::ssize(fuzz::tiers(signature)));
+  EXPECT_EQ(others, std::ranges::count_if(lengths, [](const fuzz::Length& length) {
+              return length.form == fuzz::LongForm::other_option ||
+                     length.form == fuzz::LongForm::other_options;
+            }));
+  EXPECT_EQ(found.size(), lengths.size());
   EXPECT_EQ(plan.size(), 4 * kWithLongCases + std::ssize(found));
   EXPECT_TRUE(plan.at(4 * kWithLongCases).long_axis);
 }
@@ -67,7 +72,7 @@ TEST(Plan, TriesAFaultOnLongCasesLast) {
   const impl::Implementation& variant =
       *plan.selection().find_implementation("value_clip", "beyond_grid");
   const std::int64_t draws = plan.hostile_draws(variant);
-  EXPECT_EQ(draws, kWithLongCases + 33);
+  EXPECT_EQ(draws, kWithLongCases + 37);
   EXPECT_FALSE(plan.hostile_at(variant, kWithLongCases - 1).long_axis);
   std::set<Axis> axes;
   for (std::int64_t draw = kWithLongCases; draw < draws; ++draw) {
@@ -86,7 +91,7 @@ TEST(Tasks, AreOneForEachLongCase) {
   std::vector<std::pair<std::int64_t, std::int64_t>> expected = {
       {0, 32}, {32, 64}, {64, 96}, {96, 100}};
   for (std::int64_t at = 100; at < plan.size(); ++at) expected.emplace_back(at, at + 1);
-  EXPECT_EQ(plan.size(), 133);
+  EXPECT_EQ(plan.size(), 137);
   EXPECT_EQ(parts, expected);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "fuzz/case_seed.h"
 #include "fuzz/domains/mask.h"
@@ -39,7 +40,7 @@ std::vector<std::uint8_t> draw_valid(const LossSignature& signature, const Case&
   const std::int64_t sequences = std::max<std::int64_t>(frame.shape[Axis::sequences], 1);
   const std::int64_t tokens = frame.shape.positions();
   const std::vector<std::uint8_t> all(static_cast<std::size_t>(sequences * tokens), 1);
-  if (sequences * tokens < kMany) return all;
+  if (sequences * tokens < kMany || form == LongForm::whole) return all;
   std::vector<std::uint8_t> valid = all;
   if (form == LongForm::thin) {
     valid = draw_few(sequences * tokens, 8, choices);
@@ -67,6 +68,7 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   // With another share of the target, say, nothing may hang on the label: the defaults come first.
   frame.spec = standard_spec(signature);
   if (length.form == LongForm::other_options) frame.spec = draw_other_spec(signature, choices);
+  if (length.form == LongForm::other_option) frame.spec = draw_spec_of_one(signature, choices);
   if (length.reduction) frame.spec.reduction = *length.reduction;
   choices.enter("shape");
   frame.shape = draw_long_shape(signature, length.extents, choices);
@@ -203,7 +205,11 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
   for (const Tier& each : longest) {
     if (!signature.options.empty()) add(each, LongForm::other_options);
   }
-  for (const Tier& tier : tiers(signature)) add(tier, LongForm::plain);
+  constexpr LongForm kForms[] = {LongForm::plain, LongForm::whole, LongForm::other_option};
+  std::uint64_t turn = root_seed;
+  for (const Tier& tier : tiers(signature)) {
+    add(tier, tier.every == 2 ? LongForm::plain : kForms[turn++ % std::size(kForms)]);
+  }
   for (const Tier& each : longest) {
     if (can_be_thin(signature, each)) add(each, LongForm::thin);
   }

@@ -16,7 +16,9 @@ namespace lossgate::fuzz {
 /// What a long case is besides plain.
 enum class LongForm {
   plain,
-  other_options,  ///< every option has another value than its default
+  whole,          ///< nothing is masked
+  other_option,   ///< one option has another value than its default
+  other_options,  ///< each has
   thin,           ///< a few positions count, the first, the last, and where blocks begin
 };
 
@@ -30,7 +32,8 @@ struct Length {
 
 /// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults and,
 /// where there are options, one without; then one of each tier. Dtypes and reductions take turns,
-/// which the root seed begins elsewhere. Last, in the finest dtype, a thin one of production's
+/// and of tiers that fill blocks the forms up to one other option, which the root seed begins
+/// elsewhere. Last, in the finest dtype, a thin one of production's
 /// lengths along positions that can be masked.
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes);

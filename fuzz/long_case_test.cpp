@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -138,6 +139,45 @@ TEST(DrawLongCase, LeavesAFewPositionsWhereItIsThin) {
       EXPECT_GT(count, 20) << loss;
       if (allows_empty_rows(signature, c.spec)) EXPECT_LT(count, 50) << loss;
     }
+  }
+}
+
+TEST(DrawLongCase, MasksNothingWhereItIsWhole) {
+  const LossSignature& signature = *reference::find_signature("gae");
+  const Tier tier = longest(signature, Axis::tokens);
+  const Case c = draw_long_case(1, signature, {tier, Dtype::f32, LongForm::whole});
+  EXPECT_EQ(std::ranges::count(valid_positions(signature, c), false), 0);
+}
+
+TEST(DrawLongCase, TurnsEachOptionAloneUnderSomeSeed) {
+  const LossSignature& signature = *reference::find_signature("grpo");
+  const LossSpec standard = standard_spec(signature);
+  std::set<std::string> turned;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Tier tier = longest(signature, Axis::sequences);
+    const Case c = draw_long_case(seed, signature, {tier, Dtype::f32, LongForm::other_option});
+    EXPECT_EQ(fault_of(signature, c, Dtype::f32), "");
+    std::set<std::string> now;
+    for (const Option& option : signature.options) {
+      if (*c.spec.find(option.name) != *standard.find(option.name)) now.insert(option.name);
+    }
+    EXPECT_EQ(now.size(), 1u) << seed;
+    turned.merge(now);
+  }
+  EXPECT_EQ(turned.size(), signature.options.size());
+}
+
+TEST(LengthsOf, FormsTakeTurnsAlongTiersThatFillBlocks) {
+  const LossSignature& signature = *reference::find_signature("grpo");
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    std::set<LongForm> forms;
+    for (const Length& length : lengths_of(seed, signature, kFloats)) {
+      if (length.extents.axis == Axis::tokens && length.extents.first >= 8192 &&
+          length.extents.first != length.extents.last) {
+        forms.insert(length.form);
+      }
+    }
+    EXPECT_EQ(forms, (std::set{LongForm::plain, LongForm::whole, LongForm::other_option})) << seed;
   }
 }
 

@@ -88,12 +88,12 @@ TEST(Shape, HasATierForEachSizeUpToProductions) {
   const LossSignature& signature = *reference::find_signature("sparse_jsd");
   EXPECT_EQ(reach(signature, Axis::tokens, true), Reach(129, 8191));
   EXPECT_EQ(reach(signature, Axis::tokens, false), Reach(192, 65536));
-  EXPECT_EQ(reach(signature, Axis::vocab, true), Reach(257, 8191));
-  EXPECT_EQ(reach(signature, Axis::vocab, false), Reach(384, 131072));
+  EXPECT_EQ(reach(signature, Axis::vocab, true), Reach(129, 8191));
+  EXPECT_EQ(reach(signature, Axis::vocab, false), Reach(192, 131072));
   EXPECT_EQ(reach(signature, Axis::support, true), Reach(9, 255));
   EXPECT_EQ(reach(signature, Axis::support, false), Reach(12, 256));
   const LossSignature& linear = *reference::find_signature("linear_grpo");
-  EXPECT_EQ(reach(linear, Axis::hidden, false), Reach(48, 16384));
+  EXPECT_EQ(reach(linear, Axis::hidden, false), Reach(24, 16384));
 }
 
 TEST(Shape, IsNoLongerThanCallersSay) {
@@ -101,8 +101,8 @@ TEST(Shape, IsNoLongerThanCallersSay) {
   signature.longest = {{Axis::vocab, 1000}, {Axis::tokens, 5000}};
   signature.pinned = {{Axis::sequences, 3}};
   EXPECT_EQ(long_axes(signature), (std::vector{Axis::tokens})) << "1000 are drawn besides";
-  EXPECT_EQ(reach(signature, Axis::vocab, true), Reach(257, 999));
-  EXPECT_EQ(reach(signature, Axis::vocab, false), Reach(384, 896));
+  EXPECT_EQ(reach(signature, Axis::vocab, true), Reach(129, 999));
+  EXPECT_EQ(reach(signature, Axis::vocab, false), Reach(192, 896));
   EXPECT_EQ(reach(signature, Axis::tokens, true), Reach(129, 4095));
   EXPECT_EQ(reach(signature, Axis::sequences, true), Reach(0, 0));
   for (std::uint64_t seed = 0; seed < 100; ++seed) {

@@ -185,4 +185,17 @@ LossSpec draw_other_spec(const LossSignature& signature, Choices& choices) {
   return spec;
 }
 
+LossSpec draw_spec_of_one(const LossSignature& signature, Choices& choices) {
+  LossSpec spec = standard_spec(signature);
+  std::vector<std::size_t> free;
+  for (std::size_t i = 0; i < signature.options.size(); ++i) {
+    if (signature.options[i].follows.empty()) free.push_back(i);
+  }
+  if (free.empty()) return spec;
+  const std::size_t turned = choices.one_of(std::span<const std::size_t>(free));
+  spec.options[turned].second = other_value(signature.options[turned], choices);
+  follow(signature, spec);
+  return spec;
+}
+
 }  // namespace lossgate::fuzz

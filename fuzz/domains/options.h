@@ -15,6 +15,9 @@ LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choic
 /// choice, a number within its range or an end of it, now and then none where that is allowed.
 LossSpec draw_other_spec(const LossSignature& signature, Choices& choices);
 
+/// The defaults but for one option, of those that have another value.
+LossSpec draw_spec_of_one(const LossSignature& signature, Choices& choices);
+
 OptionValue draw_option(const Option& option, Temper temper, Choices& choices);
 
 }  // namespace lossgate::fuzz

@@ -91,10 +91,10 @@ struct Lengths {
 /// grid at 65,535, exact counts of a half at 2,048. What is dealt to blocks leaves one over, which
 /// is lost most easily, or nothing, which is taken for all.
 constexpr Lengths kLong[] = {
-    {Axis::sequences, 32, std::end(kSequences)[-1].kind, 4096},
+    {Axis::sequences, 16, std::end(kSequences)[-1].kind, 4096},
     {Axis::tokens, 128, std::end(kTokens)[-1].kind, 66561},
-    {Axis::vocab, 256, std::end(kVocab)[-1].kind, 132097},
-    {Axis::hidden, 32, std::end(kHidden)[-1].kind, 16385},
+    {Axis::vocab, 128, std::end(kVocab)[-1].kind, 132097},
+    {Axis::hidden, 16, std::end(kHidden)[-1].kind, 16385},
     {Axis::support, 8, std::end(kSupport)[-1].kind, 257},
 };
 
