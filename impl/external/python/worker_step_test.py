@@ -113,6 +113,18 @@ class Results(unittest.TestCase):
         for function, fragment in cases:
             self.raised(function, fragment)
 
+    def test_a_backward_that_changes_what_it_is_handed(self) -> None:
+        class Scaled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, log_prob):
+                return log_prob.sum()
+
+            @staticmethod
+            def backward(ctx, gradient):
+                return gradient.mul_(2.0).expand(2, 3)
+
+        self.raised(lambda log_prob, mask: Scaled.apply(log_prob), "handed, in place")
+
     def test_numpy(self) -> None:
         try:
             import numpy
