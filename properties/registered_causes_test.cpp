@@ -32,7 +32,7 @@ TEST(RegisteredFaults, AreCalledByTheirCauseWhereverAnExperimentSpeaks) {
   std::set<std::string> silent, other;
   int right = 0, all = 0;
   for (const impl::Implementation& variant : impl::catalog(false)) {
-    if (!variant.fault) continue;
+    if (!variant.fault || variant.fault->of_length) continue;  // no kept case is long
     const std::map<std::string, int> named = opinions(variant);
     int spoken = 0;
     for (const auto& [cause, count] : named) spoken += count;
@@ -45,7 +45,7 @@ TEST(RegisteredFaults, AreCalledByTheirCauseWhereverAnExperimentSpeaks) {
   EXPECT_EQ(other, (std::set<std::string>{"grpo.token_clamp_not_sequence"}));
   EXPECT_GE(right, 0.95 * all);
   // Faults of edges that no kept case has.
-  EXPECT_LE(silent.size(), 20U) << testing::PrintToString(silent);
+  EXPECT_LE(silent.size(), 16U) << testing::PrintToString(silent);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ Index entry_at(const Field& field, const Tensor& tensor, const Case& c, Index po
 
 /// Poisons one entry of one field that counts: any field, any position, as the case's own bits
 /// decide; with `further`, so many fields and positions behind those, where there are as many
-/// fields. Where a sequence has one value of the field, that is all its entries.
+/// fields. Where a sequence has one value of the field, that is all its entries, and where a
+/// position has a row of them that is often the row, as a model that broke gives it.
 std::optional<Transformed> poisoned(const LossSignature& signature, const Case& whole,
                                     std::size_t further) {
   std::vector<const Field*> fields;
@@ -64,10 +65,11 @@ std::optional<Transformed> poisoned(const LossSignature& signature, const Case& 
   const double poison = !infinite               ? std::numeric_limits<double>::quiet_NaN()
                         : (pick >> 44) % 2 == 0 ? kInfinity
                                                 : -kInfinity;
-  tensor.set(at, poison);
-  if (!field.one_per_sequence) return result;
-  const Index row = tensor.size() / whole.shape[Axis::sequences];
-  for (Index i = at / row * row; i < (at / row + 1) * row; ++i) tensor.set(i, poison);
+  const Index run = field.one_per_sequence ? tensor.size() / whole.shape[Axis::sequences]
+                    : is_positional(field) && (pick >> 48) % 2 == 0
+                        ? tensor.size() / std::ssize(valid_positions(signature, whole))
+                        : 1;
+  for (Index i = at / run * run; i < (at / run + 1) * run; ++i) tensor.set(i, poison);
   return result;
 }
 
