@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -12,11 +11,13 @@
 
 namespace lossgate::impl {
 
-/// What `forward` makes of the micro-batch with its sequences in reverse order.
+/// What `forward` makes of another batch of the same shape: all sequences as the last of those in
+/// which most counts.
 template <class F>
 auto on_other_data(const MicroBatch& batch, F&& forward) {
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(batch.part.shape[Axis::sequences]));
-  std::iota(rows.rbegin(), rows.rend(), std::int64_t{0});
+  const std::vector<std::int64_t>& counts = batch.positions.row_tokens;
+  const auto fullest = std::max_element(counts.rbegin(), counts.rend());
+  const std::vector<std::int64_t> rows(counts.size(), counts.rend() - fullest - 1);
   Case part = take_part(batch.signature, batch.part, rows);
   const Positions positions = find_positions(batch.signature, part);
   MicroBatch other = batch.with(part, positions);

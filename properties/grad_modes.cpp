@@ -31,7 +31,7 @@ std::optional<Transformed> frozen(const LossSignature& signature, const Case& wh
   return in_mode(whole, mode);
 }
 
-/// The other data are the sequences in reverse order, so there must be another order.
+/// The other data are one of the sequences everywhere, so there must be another one.
 std::optional<Transformed> interleaved(const LossSignature& signature, const Case& whole,
                                        const Case&) {
   const bool turns = signature.rows_permutable && whole.shape[Axis::sequences] >= 2;

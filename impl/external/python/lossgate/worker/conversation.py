@@ -156,7 +156,7 @@ class Worker:
             result = inputs.call()
             loss, holder = loss_of(result, subject, bound.loss.outputs, plan.differentiable, bool(plan.asked))
             # What it returned is kept for as long as a caller may want its backward.
-            other = Inputs(plan, data, bound.device, turned_round=True).call() if plan.interleaved else None
+            other = Inputs(plan, data, bound.device, inputs.fullest_row()).call() if plan.interleaved else None
             gradients = ()
             if inputs.leaves:
                 gradients = gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream)

@@ -21,10 +21,10 @@ def _in_layout(tensor: torch.Tensor, place: Optional[Place]) -> torch.Tensor:
 
 
 class Inputs:
-    """The fields of one step: leaves that receive gradients, and what the subject is given. Turned round, the
-    sequences come in reverse order."""
+    """The fields of one step: leaves that receive gradients, and what the subject is given. With a row, all sequences
+    are as that one is: another batch of the same shape, which counts as much only where all count alike."""
 
-    def __init__(self, plan: StepPlan, data: memoryview, device: Any, turned_round: bool = False) -> None:
+    def __init__(self, plan: StepPlan, data: memoryview, device: Any, row: Optional[int] = None) -> None:
         self.plan = plan
         self.device = device
         if plan.packed:
@@ -48,8 +48,8 @@ class Inputs:
                 torch.empty(shape, dtype=dtype)
             if device is not None:
                 tensor = tensor.to(device)
-            if turned_round and by_sequence:
-                tensor = tensor.flip(0)
+            if row is not None and by_sequence:
+                tensor = tensor[row:row + 1].repeat(shape[0], *(1 for _ in shape[1:]))
             if name in plan.asked:
                 tensor.requires_grad_()
                 self.leaves[name] = tensor
@@ -76,6 +76,14 @@ class Inputs:
             first = next(iter(self.given.values()))
             return torch.ones(first.shape, dtype=torch.bool, device=first.device)
         return is_valid(self.given[self.plan.valid_field])
+
+    def fullest_row(self) -> Optional[int]:
+        """The last of the sequences in which most counts; none where there is no sequence."""
+        valid = self._valid()
+        if valid.dim() == 0 or valid.shape[0] == 0:
+            return None
+        counts = valid.reshape(valid.shape[0], -1).sum(1).tolist()
+        return max(range(len(counts)), key=lambda row: (counts[row], row))
 
     def _argument(self, argument: Any) -> Any:
         if type(argument) is not Tensorial:
