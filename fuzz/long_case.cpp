@@ -205,10 +205,11 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
   for (const Tier& each : longest) {
     if (!signature.options.empty()) add(each, LongForm::other_options);
   }
-  constexpr LongForm kForms[] = {LongForm::plain, LongForm::whole, LongForm::other_option};
-  std::uint64_t turn = root_seed;
+  constexpr LongForm kOdd[] = {LongForm::plain, LongForm::other_option};
+  constexpr LongForm kFull[] = {LongForm::plain, LongForm::whole, LongForm::other_option};
+  std::uint64_t odd = root_seed, full = root_seed;
   for (const Tier& tier : tiers(signature)) {
-    add(tier, tier.every == 2 ? LongForm::plain : kForms[turn++ % std::size(kForms)]);
+    add(tier, tier.every == 2 ? kOdd[odd++ % std::size(kOdd)] : kFull[full++ % std::size(kFull)]);
   }
   for (const Tier& each : longest) {
     if (can_be_thin(signature, each)) add(each, LongForm::thin);

@@ -32,8 +32,8 @@ struct Length {
 
 /// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults and,
 /// where there are options, one without; then one of each tier. Dtypes and reductions take turns,
-/// and of tiers that fill blocks the forms up to one other option, which the root seed begins
-/// elsewhere. Last, in the finest dtype, a thin one of production's
+/// and of tiers plain cases, those of one other option and, where blocks are full, whole ones,
+/// which the root seed begins elsewhere. Last, in the finest dtype, a thin one of production's
 /// lengths along positions that can be masked.
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes);
