@@ -16,6 +16,11 @@ void become_sibling(Evaluation& evaluation) {
                                                   .result = evaluation.actual()};
 }
 
+/// What the store of an answer may lose: on either side of a kink one may be 0 and the other not.
+double stored(const OutputInfo& output, const Tracked& expected) {
+  return storage_error(output, static_cast<double>(std::fabs(expected.v)) + expected.half);
+}
+
 }  // namespace
 
 void give_sibling(CaseStudy& study, const impl::Implementation& sound) {
@@ -40,8 +45,7 @@ Outcome path_parity(Evaluation& evaluation) {
     const OutputInfo& output = study.outputs()[o];
     if (!must_be_finite(evaluation.arithmetic(), output, own)) return;
     if (!must_be_finite(sibling.arithmetic, output, other)) return;
-    const double magnitude = static_cast<double>(std::fabs(own.v)) + own.half;
-    const double allowed = own.err + other.err + 2.0 * storage_error(output, magnitude);
+    const double allowed = own.err + other.err + stored(output, own) + stored(output, other);
     if (!std::isfinite(allowed)) return;
     const double a = evaluation.actual().find(output.name)->at(i);
     const double b = sibling.result.find(output.name)->at(i);

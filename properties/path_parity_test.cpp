@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 
+#include "corpora/text_codec.h"
+#include "impl/catalog.h"
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 #include "properties/sibling.h"
@@ -87,6 +91,44 @@ TEST(PathParity, AllowsEachPathItsOwnErrorAndItsOwnSideOfAKink) {
   EXPECT_EQ(verdict(-0.6, -0.3).worst_ratio, 0.0);
   EXPECT_EQ(verdict(-1.2, 0.1).verdict, Verdict::violated);
   EXPECT_EQ(verdict(-1.2, std::nan("")).verdict, Verdict::violated);
+}
+
+TEST(PathParity, AllowsEachPathTheStoreOfItsOwnSideOfAKink) {
+  // By the answers the margin is 100.5, beyond the hinge; by the policies it is lost, and 0.1 of
+  // the other side is 0.10009765625 in bf16.
+  constexpr const char* kPair = R"(lossgate-case: 1
+loss: dpo
+reduction: sum
+option.loss_type: hinge
+option.beta: 0.1
+option.label_smoothing: 0
+shape: sequences 1
+split: whole
+layout: contiguous
+upstream: 1
+
+field chosen_log_prob bf16
+  0
+
+field rejected_log_prob bf16
+  -2.07e34
+
+field ref_chosen_log_prob bf16
+  -100.5
+
+field ref_rejected_log_prob bf16
+  -2.07e34
+)";
+  const reference::Loss& loss = *reference::find_loss("dpo");
+  const Case c = corpora::decode(kPair, "pair.case", reference::find_signature);
+  const auto sound = [](std::string_view name) -> const impl::Implementation& {
+    return *std::ranges::find_if(impl::catalog(false), [&](const impl::Implementation& one) {
+      return one.loss == "dpo" && one.name == name;
+    });
+  };
+  const Outcome outcome = beside(loss, c, sound("eager"), sound("eager_by_answer"));
+  EXPECT_EQ(outcome.verdict, Verdict::held) << outcome.worst_ratio;
+  EXPECT_EQ(beside(loss, c, sound("eager_by_answer"), sound("eager")).verdict, Verdict::held);
 }
 
 /// GRPO, of whose every entry 1 is expected, within the error that goes with the compute format.
