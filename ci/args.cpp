@@ -52,7 +52,7 @@ void add_gate(CLI::App& verb, Flags& flags) {
       ->type_name("N");
   verb.add_option(
           "--cases", gate.plan.cases,
-          "Cases drawn for each loss and dtype; from 100 on, some as long as in production besides")
+          "Cases drawn for each loss and dtype, 200 unless said; from 100 on, long ones besides")
       ->check(CLI::Range(std::int64_t{0}, kMostCases).description(""))
       ->type_name("N");
   verb.add_option("--jobs", gate.pool.jobs,
