@@ -191,12 +191,8 @@ void add_kernel_faults(std::vector<Implementation>& all) {
        .trigger = "logits that need no gradient, and a loss that is not 0",
        .killers = {"grad_mode_invariance"}}));
   all.push_back(faulty("labels_in_16_bits", CrossEntropyFault::labels_in_16_bits,
-                       {.twin = "eager",
-                        .thread = "https://github.com/huggingface/transformers/issues/2825",
-                        .cause = "wrong beyond a length",
-                        .trigger = "a label above 65535",
-                        .killers = {"reference_agreement"},
-                        .of_length = true}));
+                       fault_of_length("https://github.com/huggingface/transformers/issues/2825",
+                                       "a label above 65535")));
 }
 
 }  // namespace

@@ -39,6 +39,15 @@ Implementation eager_implementation(const EagerProgram& program, std::string nam
   return i;
 }
 
+Fault fault_of_length(std::string thread, std::string trigger) {
+  return {.twin = "eager",
+          .thread = std::move(thread),
+          .cause = "wrong beyond a length",
+          .trigger = std::move(trigger),
+          .killers = {"reference_agreement"},
+          .of_length = true};
+}
+
 Implementation with_fault(Implementation implementation, Fault fault) {
   implementation.fault = std::move(fault);
   return implementation;

@@ -22,6 +22,9 @@ struct EagerProgram {
 Implementation eager_implementation(const EagerProgram& program, std::string name, Step step,
                                     const Trainer& trainer = {});
 
+/// A fault of the variant `eager` that only long cases show (rule E10).
+Fault fault_of_length(std::string thread, std::string trigger);
+
 /// The same, wrong on purpose.
 Implementation with_fault(Implementation implementation, Fault fault);
 

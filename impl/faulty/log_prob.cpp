@@ -62,19 +62,12 @@ std::vector<Implementation> log_prob_implementations() {
                         .trigger = "a temperature other than 1",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("one_block_of_vocab", LogProbFault::one_block_of_vocab,
-                       {.twin = "eager",
-                        .thread = "https://github.com/unslothai/unsloth/issues/19",
-                        .cause = "wrong beyond a length",
-                        .trigger = "a vocabulary of more than 65536",
-                        .killers = {"reference_agreement"},
-                        .of_length = true}));
-  all.push_back(faulty("odd_vocab_of_one_tier", LogProbFault::odd_vocab_of_one_tier,
-                       {.twin = "eager",
-                        .thread = "https://github.com/pytorch/pytorch/issues/147284",
-                        .cause = "wrong beyond a length",
-                        .trigger = "an odd vocabulary between 512 and 1024, after the first row",
-                        .killers = {"reference_agreement"},
-                        .of_length = true}));
+                       fault_of_length("https://github.com/unslothai/unsloth/issues/19",
+                                       "a vocabulary of more than 65536")));
+  all.push_back(
+      faulty("odd_vocab_of_one_tier", LogProbFault::odd_vocab_of_one_tier,
+             fault_of_length("https://github.com/pytorch/pytorch/issues/147284",
+                             "an odd vocabulary between 512 and 1024, after the first row")));
   all.push_back(faulty("label_clamped", LogProbFault::label_clamped,
                        {.twin = "eager",
                         .thread = "https://github.com/axolotl-ai-cloud/axolotl/pull/3767",

@@ -79,26 +79,15 @@ void add_value_faults(std::vector<Implementation>& all) {
 /// launches has no place for what groups leave over, while each gradient is right.
 void add_length_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("beyond_grid", ValueClipFault::beyond_grid,
-                       {.twin = "eager",
-                        .thread = "https://github.com/linkedin/Liger-Kernel/pull/1294",
-                        .cause = "wrong beyond a length",
-                        .trigger = "more than 65535 tokens",
-                        .killers = {"reference_agreement"},
-                        .of_length = true}));
+                       fault_of_length("https://github.com/linkedin/Liger-Kernel/pull/1294",
+                                       "more than 65535 tokens")));
   all.push_back(faulty("row_count_in_bf16", ValueClipFault::row_count_in_bf16,
-                       {.twin = "eager",
-                        .thread = "https://github.com/chaidiscovery/chai-lab/pull/425",
-                        .cause = "wrong beyond a length",
-                        .trigger = "a mean over each sequence, of more than 256 tokens",
-                        .killers = {"reference_agreement"},
-                        .of_length = true}));
-  all.push_back(faulty("loss_of_full_groups", ValueClipFault::loss_of_full_groups,
-                       {.twin = "eager",
-                        .thread = "https://github.com/IST-DASLab/llmq/pull/63",
-                        .cause = "wrong beyond a length",
-                        .trigger = "more than 65536 tokens, and some that groups of 96 leave over",
-                        .killers = {"reference_agreement"},
-                        .of_length = true}));
+                       fault_of_length("https://github.com/chaidiscovery/chai-lab/pull/425",
+                                       "a mean over each sequence, of more than 256 tokens")));
+  all.push_back(
+      faulty("loss_of_full_groups", ValueClipFault::loss_of_full_groups,
+             fault_of_length("https://github.com/IST-DASLab/llmq/pull/63",
+                             "more than 65536 tokens, and some that groups of 96 leave over")));
 }
 
 /// Faults in what a token counts.
