@@ -132,6 +132,15 @@ TEST(Deal, GivesFirstWhatWeighsMost) {
   EXPECT_NEAR(heavy, 800, 60);
 }
 
+TEST(Deal, GivesInAPlainCaseWhatThePlainWeightsSay) {
+  constexpr Share<int> kTable[] = {{0, {8, 1, 1}}, {1, {2, 1, 1}}, {2, {0, 1, 1}}};
+  Choices dealt(4), picked(4);
+  Deal deal(kTable, Temper::plain);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(deal.next(dealt, i % 3 != 0), pick(kTable, Temper::plain, picked));
+  }
+}
+
 TEST(Deal, GivesToWhatCountsAllKindsWhateverIsMaskedBetween) {
   constexpr Share<int> kTable[] = {{0, {1, 1, 1}}, {1, {1, 1, 1}}, {2, {1, 1, 1}}};
   Choices choices(4);

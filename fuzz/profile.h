@@ -78,12 +78,13 @@ inline Spread pick_spread(Temper temper, std::int64_t positions, Choices& choice
 
 /// The kinds of a table that have a weight, dealt to the parts of one case: none comes again before
 /// all were there, so that few parts hold many kinds, and of those first that weigh most. Parts
-/// that are masked are dealt to apart, or what they got would be lost.
+/// that are masked are dealt to apart, or what they got would be lost. A plain case deals out
+/// nothing: there each kind comes as often as it weighs.
 template <class Kind>
 class Deal {
  public:
   template <std::size_t n>
-  Deal(const Share<Kind> (&table)[n], Temper temper) {
+  Deal(const Share<Kind> (&table)[n], Temper temper) : plain_(temper == Temper::plain) {
     Deck& deck = decks_[0];
     for (const auto& [kind, weights] : table) {
       const int weight = weights[static_cast<std::size_t>(temper)];
@@ -94,6 +95,7 @@ class Deal {
 
   Kind next(Choices& choices, bool counts = true) {
     Deck& deck = decks_[counts];
+    if (plain_) return deck.kinds[choices.weighted(deck.weights)];
     if (deck.left == 0) deck.left = deck.kinds.size();
     const std::size_t at = choices.weighted(std::span(deck.weights).first(deck.left--));
     std::swap(deck.kinds[at], deck.kinds[deck.left]);
@@ -107,6 +109,7 @@ class Deal {
     std::vector<int> weights;
     std::size_t left = 0;  ///< that this round has not dealt yet
   };
+  bool plain_;
   std::array<Deck, 2> decks_;  ///< of what is masked, of what counts
 };
 

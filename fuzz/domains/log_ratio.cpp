@@ -136,10 +136,9 @@ void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choic
     const bool counts = i % run == 0 && columns[0].counts(i, run);
     for (std::size_t k = 1; i % run == 0 && k < columns.size(); ++k) {
       const bool on_policy = all_on_policy && columns[k].twin;
-      const LogRatio ratio = on_policy ? LogRatio::equal
-                             : spread == Spread::whole || temper == Temper::plain
-                                 ? pick(kRatios, temper, choices)
-                                 : deals[k].next(choices, counts);
+      const LogRatio ratio = on_policy                 ? LogRatio::equal
+                             : spread == Spread::whole ? pick(kRatios, temper, choices)
+                                                       : deals[k].next(choices, counts);
       policies[k] = draw_policy(ratio, i, run, choices);
     }
     draw_position(columns, policies, i, base, edges, scaled ? unit : 1.0, choices);

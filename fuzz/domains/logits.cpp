@@ -127,10 +127,7 @@ void draw_logits(Columns columns, Temper temper, Choices& choices) {
   const bool equal_columns = choices.sometimes(temper == Temper::plain ? 0.1 : 0.2);
   const bool copyable = !equal_columns || std::ranges::all_of(columns, allows_infinity);
   for (std::int64_t begin = 0; begin < first.size(); begin += vocab) {
-    const LogitForm form =
-        mixed ? (temper == Temper::plain ? pick(kForms, temper, choices)
-                                         : deal.next(choices, columns[0].counts(begin, vocab)))
-              : common;
+    const LogitForm form = mixed ? deal.next(choices, columns[0].counts(begin, vocab)) : common;
     const RowPlan plan = plan_row(form, vocab, first.dtype, choices);
     for (std::size_t k = 0; k < columns.size(); ++k) {
       const std::int64_t step = form == LogitForm::disjoint ? static_cast<std::int64_t>(k) : 0;

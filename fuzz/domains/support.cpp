@@ -102,10 +102,7 @@ void draw_support(Columns columns, Temper temper, Choices& choices) {
         draw_close_row(first, row, choices);
       } else {
         row.turn = choices.integer(0, count - 1);
-        draw_row(mixed ? (temper == Temper::plain ? pick(kForms, temper, choices)
-                                                  : deal.next(choices, counts))
-                       : common,
-                 infinity_legal, row, choices);
+        draw_row(mixed ? deal.next(choices, counts) : common, infinity_legal, row, choices);
       }
     }
   }

@@ -80,10 +80,9 @@ void draw_values(Columns columns, const EdgeList& edges, Temper temper, Choices&
     const bool counts = i % run == 0 && columns[0].counts(i, run);
     for (std::size_t k = 0; i % run == 0 && k < columns.size(); ++k) {
       const bool on_policy = all_on_policy && columns[k].twin;
-      gaps[k] = on_policy ? ValueGap::equal
-                : spread == Spread::whole || temper == Temper::plain
-                    ? pick(kGaps, temper, choices)
-                    : deals[k].next(choices, counts);
+      gaps[k] = on_policy                 ? ValueGap::equal
+                : spread == Spread::whole ? pick(kGaps, temper, choices)
+                                          : deals[k].next(choices, counts);
       spikes[k] = gaps[k] == ValueGap::spike ? choices.integer(i, i + run - 1) : -1;
     }
     columns[0].tensor->set(i, draw_base(base, choices));
