@@ -27,15 +27,21 @@ std::vector<Index> live_positions(const LossSignature& signature, const Case& c)
   return positions;
 }
 
+/// Of how many parts the field consists that count or do not: positions, sequences, or one.
+Index parts_of(const Field& field, const Case& c) {
+  const Index sequences = c.shape[Axis::sequences];
+  return is_positional(field)   ? sequences * c.shape.positions()
+         : has_rows(field.axes) ? sequences
+                                : 1;
+}
+
 /// An entry that counts where the position does: one of the position's own, of its sequence's where
 /// the field has no tokens, of all where every sequence shares them.
 Index entry_at(const Field& field, const Tensor& tensor, const Case& c, Index position,
                std::uint64_t pick) {
-  const Index sequences = c.shape[Axis::sequences], tokens = c.shape.positions();
-  const Index parts = is_positional(field)   ? sequences * tokens
-                      : has_rows(field.axes) ? sequences
-                                             : 1;
-  const Index part = parts == 1 ? 0 : is_positional(field) ? position : position / tokens;
+  const Index parts = parts_of(field, c);
+  const Index row = position / c.shape.positions();
+  const Index part = parts == 1 ? 0 : is_positional(field) ? position : row;
   const Index each = tensor.size() / parts;
   return part * each +
          static_cast<Index>(pick % static_cast<std::uint64_t>(std::max<Index>(each, 1)));
@@ -65,10 +71,11 @@ std::optional<Transformed> poisoned(const LossSignature& signature, const Case& 
   const double poison = !infinite               ? std::numeric_limits<double>::quiet_NaN()
                         : (pick >> 44) % 2 == 0 ? kInfinity
                                                 : -kInfinity;
-  const Index run = field.one_per_sequence ? tensor.size() / whole.shape[Axis::sequences]
-                    : is_positional(field) && (pick >> 48) % 2 == 0
-                        ? tensor.size() / std::ssize(valid_positions(signature, whole))
-                        : 1;
+  const bool row = is_positional(field) && (pick >> 48) % 2 == 0;
+  const Index parts = field.one_per_sequence ? whole.shape[Axis::sequences]
+                      : row                  ? parts_of(field, whole)
+                                             : tensor.size();
+  const Index run = tensor.size() / parts;
   for (Index i = at / run * run; i < (at / run + 1) * run; ++i) tensor.set(i, poison);
   return result;
 }
