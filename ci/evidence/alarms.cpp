@@ -78,26 +78,23 @@ json ask(const reference::Loss& loss, Dtype dtype, std::uint64_t seed, std::int6
           {"nearest", counted.nearest},   {"nearest_of", counted.nearest_of}};
 }
 
-bool is_asked(const reference::Loss& loss, const Effort& effort) {
-  return effort.losses.empty() ||
-         std::ranges::find(effort.losses, loss.signature.id) != effort.losses.end();
-}
-
 }  // namespace
 
 std::vector<Unit> alarms(const Effort& effort) {
   const std::int64_t each = effort.of(100, 500);
   const std::int64_t cases = effort.cases > 0 ? effort.cases : effort.of(200, 20'000);
+  Filters filters;
+  filters.losses = effort.losses;
+  const Selection selection = select(filters);
   std::vector<Unit> units;
   // Of a run that is stopped every class has as many.
   for (std::int64_t begin = 0; begin < cases; begin += each) {
-    for (const reference::Loss& loss : reference::catalog()) {
-      if (!is_asked(loss, effort)) continue;
-      for (const Dtype dtype : dtypes_of(loss.signature)) {
+    for (const reference::Loss* loss : selection.losses) {
+      for (const Dtype dtype : dtypes_of(loss->signature)) {
         units.push_back(
-            {loss.signature.id + "/" + std::string(name(dtype)) + "/" + std::to_string(begin),
-             [&loss, dtype, seed = effort.seed, begin, end = begin + each] {
-               return ask(loss, dtype, seed, begin, end);
+            {loss->signature.id + "/" + std::string(name(dtype)) + "/" + std::to_string(begin),
+             [loss, dtype, seed = effort.seed, begin, end = begin + each] {
+               return ask(*loss, dtype, seed, begin, end);
              }});
       }
     }

@@ -8,9 +8,7 @@
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/evidence/record.h"
-#include "ci/selection.h"
 #include "ci/suggestion.h"
-#include "reference/reference.h"
 
 /// Measures what verdicts are worth: one record for each kind of evidence that is named, or for
 /// all. ci/evidence.sh makes a page of them.
@@ -61,11 +59,6 @@ int main(int argc, char** argv) {
   try {
     check_environment();
     for (const std::string& name : names) find_kind(name);
-    for (const std::string& loss : effort.losses) {
-      if (!lossgate::reference::find_loss(loss)) {
-        throw InputError(unknown_name("loss", loss, loss_names()));
-      }
-    }
     for (const std::string& name : names) {
       const evidence::Kind& kind = find_kind(name);
       evidence::Record record(out, kind, effort, command_of(name, effort));
