@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "reference/scalar.h"
@@ -187,6 +190,27 @@ inline Tracked divided_last(Tracked mean, const Sum<Tracked>& terms, double divi
   const double sum = tracking::product(terms.largest_partial(), divisor);
   if (sum > tracking::largest) mean.peak = std::max(mean.peak, sum);
   return mean;
+}
+
+/// The sum of a few terms, charged as the order of its additions that costs the most: a formula
+/// fixes none (rule B2).
+template <class S, std::size_t kTerms>
+S sum_in_any_order(const std::array<S, kTerms>& terms) {
+  std::array<S, std::size_t{1} << kTerms> of_set;  // by the terms that are in it, one bit each
+  for (std::size_t set = 1; set < of_set.size(); ++set) {
+    const std::size_t last = std::bit_floor(set);
+    if (set == last) {
+      of_set[set] = terms[static_cast<std::size_t>(std::countr_zero(set))];
+      continue;
+    }
+    // Every way to add it up from two parts, of which one has the last term.
+    const std::size_t others = set ^ last;
+    of_set[set] = of_set[others] + of_set[last];
+    for (std::size_t part = (others - 1) & others; part > 0; part = (part - 1) & others) {
+      of_set[set] = wider(of_set[set], S(of_set[part] + of_set[set ^ part]));
+    }
+  }
+  return of_set.back();
 }
 
 }  // namespace lossgate::reference

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -290,6 +292,36 @@ TEST(StoredParts, ErrByTheirSizesAndThoseOfTheirSums) {
     EXPECT_EQ(sum.in_stored_parts(sum.value(), Stage::logits, 9).err, sum.value().err);
   }
   EXPECT_GT(worst, 1.0) << "a store of the sum alone is too little";
+}
+
+TEST(SumInAnyOrder, IsAsWrongAsItsWorstOrder) {
+  const Arithmetic single = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(single);
+  const auto stored = [](double x) { return Entry<Tracked>::stored(x, -1); };
+  const std::array terms{stored(1000.0), stored(-1000.5), stored(-10.0), stored(10.25)};
+  const Tracked sum = sum_in_any_order(terms);
+  EXPECT_EQ(sum.v, -0.25L);
+  double worst = 0.0, peak = 0.0;
+  std::array<std::size_t, 4> order{0, 1, 2, 3};
+  do {
+    const Tracked &a = terms[order[0]], &b = terms[order[1]], &c = terms[order[2]],
+                  &d = terms[order[3]];
+    for (const Tracked& one : {((a + b) + c) + d, (a + b) + (c + d)}) {
+      worst = std::max(worst, one.err);
+      peak = std::max(peak, one.peak);
+    }
+  } while (std::ranges::next_permutation(order).found);
+  EXPECT_EQ(sum.err, worst);
+  EXPECT_EQ(sum.peak, peak);
+  EXPECT_GT(sum.err, 1000.0 * ((terms[0] + terms[1]) + (terms[2] + terms[3])).err);
+}
+
+TEST(SumInAnyOrder, OfOneTermIsTheTerm) {
+  const Arithmetic single = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(single);
+  const Tracked alone = sum_in_any_order(std::array{Entry<Tracked>::stored(3.0, -1)});
+  EXPECT_EQ(alone.v, 3.0L);
+  EXPECT_EQ(alone.err, 0.0);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+
 #include "reference/losses/options.h"
 #include "reference/problem.h"
 #include "reference/products.h"
@@ -101,7 +103,7 @@ struct Dpo {
   static S margin(const Inputs<S>& in, const S& c, const S& r, const S& ref_c, const S& ref_r) {
     const auto by_policy = [&] { return S((c - r) - (ref_c - ref_r)); };
     const auto by_answer = [&] { return S((c - ref_c) - (r - ref_r)); };
-    if (in.undeclared()) return wider(by_policy(), by_answer());
+    if (in.undeclared()) return sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r});
     return in.form(kByPolicy) ? by_policy() : by_answer();
   }
 

@@ -63,6 +63,14 @@ TEST(Dpo, IsAsExactAsTheDifferencesThatItIsMadeOf) {
   for (const Case& c : {apart, together}) EXPECT_GT(answer_to(c, "").value.err, 500.0 * u);
 }
 
+TEST(Dpo, MayTakeItsReferencesOneByOneWhereNoFormIsDeclared) {
+  // Neither form makes more than 1/4 of these log-probs; ((c - r) - ref_c) + ref_r makes 1000.
+  const Case near = pair_of(-1000.25, -1000.0, -1000.0, -999.75);
+  const double u = unit_roundoff(Dtype::f32);
+  for (const char* form : {kApart, kByAnswer}) EXPECT_LT(answer_to(near, form).value.err, 10.0 * u);
+  EXPECT_GT(answer_to(near, "").value.err, 500.0 * u);
+}
+
 TEST(Dpo, LosesADerivativeThatIsADifferenceOfOnes) {
   const Case far = pair_of(-10.0, -30.0, -10.0, -10.0);
   const double size = std::exp(-20.0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -76,10 +77,7 @@ struct Gae {
         }
         const S now = reward(s, t), own = value(s, t), ahead = gamma * next_value,
                 later = decay * next_advantage;
-        // No order of the additions is the formula's.
-        next_advantage =
-            wider(wider(S(((now + ahead) - own) + later), S(((now - own) + ahead) + later)),
-                  S((now + (ahead + later)) - own));
+        next_advantage = sum_in_any_order(std::array{now, ahead, S(-own), later});
         next_value = own;
         write_return(store(Stage::per_token, S(next_advantage + next_value)), s, t);
         advantages.push_back(next_advantage);
