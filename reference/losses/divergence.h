@@ -8,8 +8,9 @@
 
 namespace lossgate::reference {
 
-/// Probabilities are made of the very log-probs that they stand beside. What takes them from a
-/// softmax of their own, which has an error of its own, declares no form.
+/// Probabilities are made of the very log-probs that they stand beside, and a mixture of their
+/// logarithms. What takes them from a softmax of their own, which has an error of its own, or a
+/// mixture from an expm1 declares no form.
 inline constexpr const char* kOnceForm = "p = exp(log p)";
 
 /// A divergence between two discrete distributions and its derivative with respect to the student's
@@ -40,6 +41,39 @@ S log_add(const S& a, const S& b) {
   return large + wider(S(log1p(e)), S(log(constant<S>(1.0L) + e)));
 }
 
+/// Where the mixture of two distributions is made, and by what its derivative is.
+enum class Mixture {
+  by_logarithms,  ///< logaddexp or logsumexp of both
+  in_any_way,     ///< or log1p of an expm1, from either side
+};
+
+/// The share that the student has of a mixture m, w being what each side weighs. Where m is log p +
+/// log1p(w expm1(log q - log p)), or the same from q, a backward has exp as expm1 + 1, and of the
+/// side that it starts from what the other leaves of 1.
+template <class S>
+struct ShareOfMixture {
+  const S &student, &teacher, &log_of_student, &log_of_teacher, &log_m;  ///< log w, log m
+
+  S operator()(Mixture form) const {
+    const S share = share_of_joined(of(student, log_of_student));
+    const bool possible = value_of(student) != -INFINITY && value_of(teacher) != -INFINITY;
+    if (form == Mixture::by_logarithms || !possible) return share;
+    const S one = selected<S>(1.0);
+    const auto from_student = [&] { return S(one - by_expm1(teacher, student, log_of_teacher)); };
+    const auto from_either = [&] {
+      return wider(by_expm1(student, teacher, log_of_student),
+                   S(one - of(teacher, log_of_teacher)));
+    };
+    return wider(share, choose(value_of(student) >= value_of(teacher), from_student, from_either));
+  }
+
+ private:
+  S of(const S& side, const S& log_weight) const { return exp((side + log_weight) - log_m); }
+  S by_expm1(const S& small, const S& large, const S& log_weight) const {
+    return of(large, log_weight) * (expm1(small - large) + selected<S>(1.0));
+  }
+};
+
 /// The generalised Jensen-Shannon divergence of teacher q and student p, from log-probs:
 ///   beta = 0: sum q (log q - log p)                             (forward KL)
 ///   beta = 1: sum p (log p - log q)                             (reverse KL)
@@ -52,7 +86,8 @@ S log_add(const S& a, const S& b) {
 /// The slope is charged as differentiation term by term forms it: (1 - beta) p (log p - log m),
 /// plus terms that cancel in exact arithmetic and leave their rounding.
 template <class S>
-Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real beta) {
+Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real beta,
+                             Mixture form = Mixture::in_any_way) {
   const Eigen::Index n = student.size();
   Divergence<S> result{S(0), Row<S>(n), zero_row<S>(n)};
   Sum<S> from_teacher(n), from_student(n);
@@ -73,7 +108,8 @@ Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real 
       from_teacher.add(weighed(q, teacher[v] - mixture));
       result.gap[v] = student[v] - mixture;
       from_student.add(weighed(p, result.gap[v]));
-      const S through_mixture = share_of_joined(S(exp((student[v] + log_rest) - mixture)));
+      const ShareOfMixture<S> share_of{student[v], teacher[v], log_rest, log_share, mixture};
+      const S through_mixture = share_of(form);
       result.slope[v] = weighed_by(rest, p, result.gap[v]) +
                         (rest * p - weighed(share * q + rest * p, through_mixture));
     }
@@ -102,10 +138,11 @@ inline MixtureDerivatives mixture_derivatives(Real student, Real teacher, Real b
 /// beside it and in the mixture, and most of what its error does to these cancels.
 template <class S>
 Divergence<S> jensen_shannon_once(const Row<S>& student, const Row<S>& teacher, Real beta) {
-  Divergence<S> apart = jensen_shannon(student, teacher, beta);
+  Divergence<S> apart = jensen_shannon(student, teacher, beta, Mixture::by_logarithms);
   if constexpr (std::is_same_v<S, Tracked>) {
     if (beta == 0 || beta == 1) return apart;  // nothing cancels between p and log p - log q
-    const Divergence<S> together = jensen_shannon(as_computed(student), as_computed(teacher), beta);
+    const Divergence<S> together =
+        jensen_shannon(as_computed(student), as_computed(teacher), beta, Mixture::by_logarithms);
     ErrorsOfOnce of_value(student.size());
     for (Eigen::Index v = 0; v < student.size(); ++v) {
       const auto by = mixture_derivatives(student[v].v, teacher[v].v, beta);

@@ -54,7 +54,7 @@ TEST(Divergence, MayWeightATinyProbabilityBeforeItsLogarithm) {
   double worst = 0.0;
   for (int i = 0; i < 200; ++i) {
     student[0] = stored(static_cast<float>(-100.0 - 0.01 * i));
-    const Tracked slope = jensen_shannon(student, teacher, 0.75L).slope[0];
+    const Tracked slope = jensen_shannon(student, teacher, 0.75L, Mixture::by_logarithms).slope[0];
     const auto l = static_cast<float>(student[0].v);
     const float mixture = std::log(0.25f * std::exp(l) + 0.75f * std::exp(-1.0f));
     const float p = std::exp(l), actual = 0.25f * p * (l - mixture);  // a quarter of p comes first
@@ -89,6 +89,59 @@ TEST(Divergence, MayRoundTheShareOfTheStudentBeforeItsLogarithm) {
   const double error = jensen_shannon(alike, alike, 1e-6L).value.err;
   EXPECT_GT(error, 1.9 * single.roundoff);
   EXPECT_LT(error, 4.0 * single.roundoff);
+}
+
+/// In f32, of one class: the slope of (1 - beta) p (s - m) + beta q (t - m) by s, as a backward has
+/// it whose m is log1p of an expm1 from the one side or the other.
+float slope_by_expm1(float s, float t, float beta, bool from_student) {
+  const float rest = 1.0f - beta, weight = from_student ? beta : rest;
+  const float less = std::expm1(from_student ? t - s : s - t), inner = 1.0f + weight * less;
+  const float m = (from_student ? s : t) + std::log1p(weight * less);
+  const float by_gap = weight * (less + 1.0f) / inner;
+  const float through = from_student ? 1.0f - by_gap : by_gap;
+  const float p = std::exp(s), q = std::exp(t);
+  return rest * p * (s - m) + (rest * p - (rest * p + beta * q) * through);
+}
+
+TEST(Divergence, MayMakeItsMixtureOfAnExpm1FromEitherSide) {
+  const Arithmetic single = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(single);
+  double worst = 0.0, worst_of_logarithms = 0.0;
+  for (const float beta : {0.0625f, 0.5f, 0.9375f}) {
+    for (int i = -300; i <= 300; ++i) {
+      const auto gap = static_cast<float>(0.1 * i);
+      const float s = std::min(-0.1f, -0.1f - gap), t = std::min(-0.1f, -0.1f + gap);
+      Row<Tracked> student(1), teacher(1);
+      student[0] = Entry<Tracked>::stored(s, -1), teacher[0] = Entry<Tracked>::stored(t, -1);
+      const auto ratio = [&](Mixture form) {
+        const Tracked slope = jensen_shannon(student, teacher, beta, form).slope[0];
+        double most = 0.0;
+        for (const bool from_student : {true, false}) {
+          const double actual = slope_by_expm1(s, t, beta, from_student);
+          most = std::max(most, std::fabs(actual - static_cast<double>(slope.v)) / slope.err);
+        }
+        return most;
+      };
+      worst = std::max(worst, ratio(Mixture::in_any_way));
+      worst_of_logarithms = std::max(worst_of_logarithms, ratio(Mixture::by_logarithms));
+    }
+  }
+  EXPECT_LT(worst, kThreshold);
+  EXPECT_GT(worst, 0.1);
+  EXPECT_GT(worst_of_logarithms, 100.0);
+}
+
+TEST(Divergence, HasNothingToMakeAnExpm1OfWhereASideIsImpossible) {
+  const Arithmetic single = plain_arithmetic(Dtype::f32, "");
+  const ArithmeticScope scope(single);
+  const auto slope = [](double s, double t) {
+    Row<Tracked> student(1), teacher(1);
+    student[0] = Entry<Tracked>::stored(s, -1), teacher[0] = Entry<Tracked>::stored(t, -1);
+    return jensen_shannon(student, teacher, 0.5L).slope[0];
+  };
+  EXPECT_TRUE(slope(-HUGE_VAL, -1.0).is_exact_zero());
+  EXPECT_TRUE(slope(-HUGE_VAL, -HUGE_VAL).is_exact_zero());
+  EXPECT_LT(slope(-1.0, -HUGE_VAL).err, 1.0);
 }
 
 TEST(MixtureDerivatives, OfWhatIsImpossibleAreZero) {

@@ -105,9 +105,9 @@ struct SparseJsd {
         }
         Entries<S> student_entries(in, p);
         if (undeclared) student_entries.may_add_up(unlisted(l, tokens));
-        const auto divergence = once ? &jensen_shannon_once<S> : &jensen_shannon<S>;
-        const Divergence<S> d =
-            divergence(student_entries.entries, Entries<S>(in, q).entries, beta);
+        const Row<S>&of_student = student_entries.entries, of_teacher = Entries<S>(in, q).entries;
+        const Divergence<S> d = once ? jensen_shannon_once(of_student, of_teacher, beta)
+                                     : jensen_shannon(of_student, of_teacher, beta);
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
         per_token(store(Stage::per_token, d.value), s, t);
         loss.add(stored_within(Stage::per_token, weight * d.value, d.value));
