@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "ci/candidates.h"
 #include "ci/telling_cases.h"
@@ -152,24 +154,40 @@ int settle_by_edges(Function& function, Interview& interview) {
   const std::vector<Reduction> whole = interview.best().whole;
   std::erase_if(likenesses, [&](const Likeness& likeness) { return likeness.whole != whole; });
   std::vector<Probe> probes;
-  for (Case& c : hostile_cases(interview.formula)) {
-    c.spec.reduction = likenesses.front().candidate.reduction;
-    auto probe = ask(function, interview, std::move(c));
-    if (probe && probe->answer) probes.push_back(std::move(*probe));
-  }
+  const auto put = [&](std::vector<Case> cases) {
+    for (Case& c : cases) {
+      c.spec.reduction = likenesses.front().candidate.reduction;
+      auto probe = ask(function, interview, std::move(c));
+      if (probe && probe->answer) probes.push_back(std::move(*probe));
+    }
+  };
   const auto unlike = [&](const Candidate& candidate) {
     return std::ranges::count_if(
         probes, [&](const Probe& probe) { return !interview.formula(probe, candidate).equal; });
   };
-  std::vector<std::pair<std::ptrdiff_t, int>> counted;  // with the place in the list
-  for (std::size_t i = 0; i < likenesses.size(); ++i) {
-    counted.emplace_back(unlike(likenesses[i].candidate), static_cast<int>(i));
+  // Those that explain the most, in the order of the list, and how many cases they do not.
+  const auto best = [&] {
+    std::vector<std::ptrdiff_t> counted;
+    for (const Likeness& likeness : likenesses) counted.push_back(unlike(likeness.candidate));
+    const std::ptrdiff_t least = *std::ranges::min_element(counted);
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      if (counted[i] == least) places.push_back(i);
+    }
+    return std::pair(std::move(places), least);
+  };
+  put(hostile_cases(interview.formula));
+  auto [places, least] = best();
+  for (std::size_t before = SIZE_MAX; places.size() > 1 && places.size() < before;) {
+    before = places.size();
+    std::vector<Candidate> equals;
+    for (const std::size_t place : places) equals.push_back(likenesses[place].candidate);
+    put(hostile_cases_that_tell(interview.formula, equals));
+    std::tie(places, least) = best();
   }
-  std::ranges::sort(counted);
-  std::swap(likenesses.front(), likenesses[static_cast<std::size_t>(counted.front().second)]);
-  move_bounds(interview, probes, counted.front().first, unlike);
-  const auto same = [&](const auto& one) { return one.first == counted.front().first; };
-  return static_cast<int>(std::ranges::count_if(counted, same)) - 1;
+  std::swap(likenesses.front(), likenesses[places.front()]);
+  move_bounds(interview, probes, least, unlike);
+  return static_cast<int>(places.size()) - 1;
 }
 
 void free_told_options(Function& function, Interview& interview) {

@@ -11,13 +11,14 @@ namespace {
 
 constexpr std::uint64_t kSeed = 20;
 constexpr int kDrawn = 48, kHostile = 32;
+constexpr int kFurther = 512;  ///< hostile ones in which to look for what tells candidates apart
 constexpr std::size_t kLeast = 6;  ///< cases that are asked in any case
 constexpr int kEnough = 2;         ///< cases that show a difference
 
 /// Whole, contiguous and with the plain upstream gradient; none where no position counts.
-std::vector<Case> draw(const Formula& formula, fuzz::Profile profile, int count) {
+std::vector<Case> draw(const Formula& formula, fuzz::Profile profile, int first, int last) {
   std::vector<Case> cases;
-  for (int i = 0; i < count; ++i) {
+  for (int i = first; i < last; ++i) {
     fuzz::Choices choices = fuzz::case_choices(kSeed, formula.signature().id, formula.dtype(),
                                                profile, static_cast<std::uint64_t>(i));
     Case c = fuzz::draw_case(formula.signature(), formula.dtype(), profile, choices);
@@ -61,7 +62,7 @@ std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& form
                                 const OptionValues& values) {
   std::vector<Case> kept;
   std::vector<int> shown;
-  for (Case& c : draw(formula, fuzz::Profile::benign, kDrawn)) {
+  for (Case& c : draw(formula, fuzz::Profile::benign, 0, kDrawn)) {
     for (const Option& option : loss.signature.options) {
       const OptionValue* value = find_value(values, option.name);
       c.spec.set(option.name, value ? *value : option.standard);
@@ -82,7 +83,30 @@ std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& form
 }
 
 std::vector<Case> hostile_cases(const Formula& formula) {
-  return draw(formula, fuzz::Profile::hostile, kHostile);
+  return draw(formula, fuzz::Profile::hostile, 0, kHostile);
+}
+
+std::vector<Case> hostile_cases_that_tell(const Formula& formula,
+                                          const std::vector<Candidate>& candidates) {
+  std::vector<Case> kept;
+  std::vector<int> shown(candidates.size(), 0);
+  for (int i = kHostile; i < kHostile + kFurther; ++i) {
+    if (std::ranges::all_of(shown.begin() + 1, shown.end(), [](int n) { return n >= kEnough; })) {
+      break;
+    }
+    for (Case& c : draw(formula, fuzz::Profile::hostile, i, i + 1)) {
+      const Values first = formula.values(c, candidates.front());
+      bool tells = false;
+      for (std::size_t k = 1; k < candidates.size(); ++k) {
+        if (shown[k] >= kEnough) continue;
+        if (!Formula::differ(first, formula.values(c, candidates[k]))) continue;
+        ++shown[k];
+        tells = true;
+      }
+      if (tells) kept.push_back(std::move(c));
+    }
+  }
+  return kept;
 }
 
 }  // namespace lossgate::ci

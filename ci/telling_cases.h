@@ -21,4 +21,8 @@ std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& form
 /// Cases on edges, which clamps and bounds are made for.
 std::vector<Case> hostile_cases(const Formula& formula);
 
+/// More of them, on which the first of the candidates is another function than others are.
+std::vector<Case> hostile_cases_that_tell(const Formula& formula,
+                                          const std::vector<Candidate>& candidates);
+
 }  // namespace lossgate::ci
