@@ -24,13 +24,14 @@ constexpr std::uint64_t kSeed = 40;
 /// A declaration that is wider by less is left as it is.
 constexpr double kMuchNarrower = 8.0;
 
-/// log2 of a bound that is none: the widest.
+/// log2 of a bound that is none: wider than any.
 constexpr double kNoBound = 1024.0;
 
 /// What a declaration makes of the values seen.
 struct Fit {
   double ratio = 0.0;      ///< worst error, in units of the bound
   double log_bound = 0.0;  ///< mean of log2(bound) over all entries that are not exact
+  double unbounded = 0.0;  ///< the share of these whose bound is none
 
   bool holds() const { return ratio <= reference::kThreshold; }
 };
@@ -69,11 +70,14 @@ class Observations {
           arithmetic, false, [&](std::size_t, std::int64_t, const reference::Tracked& e) {
             if (!(e.err > 0.0)) return;
             fit.log_bound += std::isinf(e.err) ? kNoBound : std::log2(e.err);
+            fit.unbounded += std::isinf(e.err);
             ++bounded;
           });
     }
     if (hides(arithmetic)) fit.ratio = HUGE_VAL;
-    if (bounded > 0) fit.log_bound /= static_cast<double>(bounded);
+    if (bounded == 0) return fit;
+    fit.log_bound /= static_cast<double>(bounded);
+    fit.unbounded /= static_cast<double>(bounded);
     return fit;
   }
 
@@ -207,6 +211,14 @@ std::optional<DeclaredArithmetic> narrowest(Observations& observations,
   return found;
 }
 
+/// What becomes of the bounds of one fit under another.
+std::string narrowing(const Fit& from, const Fit& to) {
+  const double bounded = from.unbounded - to.unbounded;
+  if (bounded > 0.0) return fmt::format("{:.2g} % more of the values have a bound", 100 * bounded);
+  const double narrower = std::exp2(from.log_bound - to.log_bound);
+  return fmt::format("the bounds are {:.2g} times as narrow", narrower);
+}
+
 ArithmeticTrial try_format(const Brought& brought, Dtype dtype) {
   Observations observations(brought, dtype);
   const DeclaredArithmetic& declared = brought.subject.arithmetic;
@@ -226,15 +238,14 @@ ArithmeticTrial try_format(const Brought& brought, Dtype dtype) {
   Fit fit;
   const auto found = narrowest(observations, declared, dtype, fit);
   if (!found) return trial;
-  const double narrower = std::exp2(as_declared.log_bound - fit.log_bound);
-  if (trial.fits() && narrower < kMuchNarrower) return trial;
+  const double narrower = as_declared.log_bound - fit.log_bound;
+  if (trial.fits() && narrower < std::log2(kMuchNarrower)) return trial;
   const auto lines = impl::toml_lines(*found);
   trial.proposal = {
       fmt::format("[subject.arithmetic] {}",
                   lines.empty() ? "without a line" : fmt::format("{}", fmt::join(lines, "; "))),
-      trial.fits()
-          ? fmt::format("it computes so; then the bounds are {:.2g} times as narrow", narrower)
-          : fmt::format("it computes so; then the worst error is {:.3g}", fit.ratio),
+      trial.fits() ? fmt::format("it computes so; then {}", narrowing(as_declared, fit))
+                   : fmt::format("it computes so; then the worst error is {:.3g}", fit.ratio),
       "",
       {}};
   return trial;
