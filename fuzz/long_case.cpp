@@ -69,6 +69,7 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   frame.spec = standard_spec(signature);
   if (length.form == LongForm::other_options) frame.spec = draw_other_spec(signature, choices);
   if (length.form == LongForm::other_option) frame.spec = draw_spec_of_one(signature, choices);
+  if (length.form == LongForm::hostile) frame.spec = draw_spec(signature, Temper::nasty, choices);
   if (length.reduction) frame.spec.reduction = *length.reduction;
   choices.enter("shape");
   frame.shape = draw_long_shape(signature, length.extents, choices);
@@ -179,6 +180,32 @@ void take_last_tokens(const LossSignature& signature, Case& c) {
   }
 }
 
+bool is_filtered(const Field& field) {
+  return field.quantity == Quantity::logit && field.infinity == Infinity::legal;
+}
+
+/// As a filter leaves a row: half of its tokens or all but the last ones are impossible, and with
+/// them whole tiles of it. Every label is the last token.
+void rule_out_first_tokens(const LossSignature& signature, Case& c, Choices& choices) {
+  const std::int64_t vocab = c.shape[Axis::vocab];
+  const std::int64_t left = choices.sometimes(0.5) ? vocab / 2 : choices.integer(1, 1024);
+  for (const Field& field : signature.fields) {
+    Tensor& tensor = c.batch.at(field.name);
+    for (std::int64_t i = 0; is_filtered(field) && i < tensor.size(); ++i) {
+      if (i % vocab < vocab - left) tensor.set(i, -HUGE_VAL);
+    }
+    for (std::int64_t i = 0; field.quantity == Quantity::label && i < tensor.size(); ++i) {
+      if (tensor.at(i) >= 0.0) tensor.set(i, static_cast<double>(vocab - 1));
+    }
+  }
+}
+
+/// Where logits may be ruled out, and no list names tokens.
+bool can_be_ruled_out(const LossSignature& signature, const Tier& tier) {
+  if (tier.axis != Axis::vocab || signature.has_axis(Axis::support)) return false;
+  return std::ranges::any_of(signature.fields, is_filtered);
+}
+
 /// Along sequences and tokens, where something masks them.
 bool can_be_thin(const LossSignature& signature, const Tier& tier) {
   if (signature.mask.empty() && signature.ignore_label.empty()) return false;
@@ -209,10 +236,16 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
   constexpr LongForm kFull[] = {LongForm::plain, LongForm::whole, LongForm::other_option};
   std::uint64_t odd = root_seed, full = root_seed;
   for (const Tier& tier : tiers(signature)) {
-    add(tier, tier.every == 2 ? kOdd[odd++ % std::size(kOdd)] : kFull[full++ % std::size(kFull)]);
+    if (tier.every > 2) {
+      add(tier, kFull[full++ % std::size(kFull)]);
+      continue;
+    }
+    add(tier, kOdd[odd++ % std::size(kOdd)]);
+    add(tier, LongForm::hostile);
   }
   for (const Tier& each : longest) {
     if (can_be_thin(signature, each)) add(each, LongForm::thin);
+    if (can_be_ruled_out(signature, each)) add(each, LongForm::ruled_out);
   }
   return lengths;
 }
@@ -224,8 +257,11 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
                                    static_cast<std::uint64_t>(length.form) * kGolden;
   Choices choices(case_seed(of_extents, signature.id, length.dtype, 0));
   const Case frame = draw_frame(signature, length, choices);
-  Case c = draw_like(signature, frame, Keep::positions, Profile::benign, choices);
-  if (axis == Axis::vocab) take_last_tokens(signature, c);
+  const bool hostile = length.form == LongForm::hostile;
+  Case c = hostile ? draw_like(signature, frame, Keep::frame, Profile::hostile, choices)
+                   : draw_like(signature, frame, Keep::positions, Profile::benign, choices);
+  if (axis == Axis::vocab && !hostile) take_last_tokens(signature, c);
+  if (length.form == LongForm::ruled_out) rule_out_first_tokens(signature, c, choices);
   if (axis == Axis::hidden) thin_hidden_states(signature, c, choices);
   if (c.split.parts.size() > 2) {  // a micro-batch of each sequence would be thousands of calls
     c.split = draw_split(SplitForm::halves, c.shape[Axis::sequences], choices);

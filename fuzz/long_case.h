@@ -13,14 +13,21 @@
 /// Cases as long as production's, and of each size on the way there (rule E10).
 namespace lossgate::fuzz {
 
-/// What a long case is besides plain.
+/// What a long case is.
 enum class LongForm {
-  plain,
+  plain,          ///< every option at its default, each position of a plain kind
   whole,          ///< nothing is masked
   other_option,   ///< one option has another value than its default
   other_options,  ///< each has
   thin,           ///< a few positions count, the first, the last, and where blocks begin
+  hostile,        ///< all but its length is drawn as short cases are
+  ruled_out,      ///< plain, but of each row of logits the first tokens are impossible
 };
+
+/// Whether an ordinary unit test might hold such a case, if it were shorter.
+inline bool is_plain(LongForm form) {
+  return form != LongForm::hostile && form != LongForm::ruled_out;
+}
 
 /// How long a case is, of which dtype and form.
 struct Length {
@@ -33,14 +40,15 @@ struct Length {
 /// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults and,
 /// where there are options, one without; then one of each tier. Dtypes and reductions take turns,
 /// and of tiers plain cases, those of one other option and, where blocks are full, whole ones,
-/// which the root seed begins elsewhere. Last, in the finest dtype, a thin one of production's
-/// lengths along positions that can be masked.
+/// which the root seed begins elsewhere; where something is left over, a hostile one besides. Last,
+/// in the finest dtype, a thin one of production's lengths along positions that can be masked, and
+/// one along a vocabulary of which tokens can be ruled out.
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes);
 
-/// A plain case that is so long. A few of many positions are masked, never the last; the last token
-/// is taken; a hidden state is 0 but for a few of its coordinates, the last one too: what is lost
-/// there shows. The same root seed gives the same case.
+/// A case that is so long. Where it is not hostile a few of many positions are masked, never the
+/// last, and the last token is taken; a hidden state is 0 but for a few of its coordinates, the
+/// last one too: what is lost there shows. The same root seed gives the same case.
 Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length);
 
 }  // namespace lossgate::fuzz

@@ -181,6 +181,58 @@ TEST(LengthsOf, FormsTakeTurnsAlongTiersThatFillBlocks) {
   }
 }
 
+TEST(DrawLongCase, IsHostileInAllButItsLength) {
+  const LossSignature& signature = *reference::find_signature("cross_entropy");
+  int impossible = 0, poisoned = 0;
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    for (const Length& length : lengths_of(seed, signature, kFloats)) {
+      if (length.form != LongForm::hostile) continue;
+      const Case c = draw_long_case(seed, signature, length);
+      const auto& [axis, first, last, every] = length.extents;
+      ASSERT_EQ(fault_of(signature, c, length.dtype), "") << seed;
+      EXPECT_TRUE(c.shape[axis] >= first && c.shape[axis] <= last) << name(axis);
+      const std::vector<bool> valid = valid_positions(signature, c);
+      const Tensor& logits = c.batch.at("logits");
+      bool in_valid = false, in_masked = false;
+      for (std::int64_t i = 0; i < logits.size(); ++i) {
+        if (std::isfinite(logits.at(i))) continue;
+        (valid[static_cast<std::size_t>(i / c.shape[Axis::vocab])] ? in_valid : in_masked) = true;
+      }
+      impossible += in_valid, poisoned += in_masked;
+    }
+  }
+  EXPECT_GT(impossible, 100);
+  EXPECT_GT(poisoned, 100);
+}
+
+TEST(DrawLongCase, LeavesTheLastTokensOfARowWhereOthersAreRuledOut) {
+  for (const char* loss : {"cross_entropy", "log_prob", "jsd"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    std::set<std::int64_t> left;
+    for (std::uint64_t seed = 0; seed < 30; ++seed) {
+      const Case c = draw_long_case(
+          seed, signature, {longest(signature, Axis::vocab), Dtype::f32, LongForm::ruled_out});
+      EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
+      const std::int64_t vocab = c.shape[Axis::vocab];
+      EXPECT_EQ(c.batch.at("label").integer_at(0), vocab - 1) << loss;
+      for (const Field& field : signature.fields) {
+        if (field.quantity != Quantity::logit) continue;
+        const Tensor& logits = c.batch.at(field.name);
+        std::int64_t first = 0;
+        while (std::isinf(logits.at(first))) ++first;
+        EXPECT_GE(first, vocab / 2) << loss;
+        for (std::int64_t i = first; i < vocab; ++i) ASSERT_TRUE(std::isfinite(logits.at(i)));
+        left.insert(vocab - first);
+      }
+    }
+    EXPECT_GT(left.size(), 3u) << "half of them, and a few";
+  }
+  EXPECT_TRUE(
+      std::ranges::none_of(lengths_of(1, *reference::find_signature("sparse_jsd"), kFloats),
+                           [](const Length& length) { return length.form == LongForm::ruled_out; }))
+      << "a list would name what is impossible";
+}
+
 TEST(DrawLongCase, HasEveryOptionAtAnotherValueNext) {
   for (const char* loss : {"grpo", "gae", "cross_entropy", "jsd"}) {
     const LossSignature& signature = *reference::find_signature(loss);
@@ -239,7 +291,8 @@ TEST(LengthsOf, DtypesTakeTurnsAlongOddTiersAsAlongFullOnes) {
   std::set<Dtype> odd, full, first;
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     odd.clear(), full.clear();
-    const std::vector<Length> lengths = lengths_of(seed, signature, kFloats);
+    std::vector<Length> lengths = lengths_of(seed, signature, kFloats);
+    std::erase_if(lengths, [](const Length& length) { return length.form == LongForm::thin; });
     for (const Length& length : lengths) {
       (length.extents.first % 2 != 0 ? odd : full).insert(length.dtype);
     }
@@ -259,11 +312,13 @@ TEST(LengthsOf, DtypesTakeTurnsAlongOddTiersAsAlongFullOnes) {
 TEST(LengthsOf, AreProductionsInEachFormAndEachTierOnce) {
   const LossSignature& signature = *reference::find_signature("cross_entropy");
   const auto longest = longest_tiers(signature);
-  std::size_t others = 0, thin = 0, production = 0;
+  std::size_t others = 0, thin = 0, ruled_out = 0, production = 0;
   const std::vector<Length> lengths = lengths_of(1, signature, kFloats);
   for (const Length& length : lengths) {
     others += length.form == LongForm::other_options;
     thin += length.form == LongForm::thin;
+    if (length.form == LongForm::thin) EXPECT_EQ(length.dtype, Dtype::f64);
+    ruled_out += length.form == LongForm::ruled_out;
     const auto is_it = [&](const Tier& tier) {
       return tier.axis == length.extents.axis && tier.first == length.extents.first;
     };
@@ -271,10 +326,13 @@ TEST(LengthsOf, AreProductionsInEachFormAndEachTierOnce) {
   }
   EXPECT_EQ(others, longest.size());
   EXPECT_EQ(thin, 2u) << "along sequences and along tokens";
-  EXPECT_EQ(lengths.back().form, LongForm::thin);
-  EXPECT_EQ(lengths.back().dtype, Dtype::f64);
-  EXPECT_EQ(production, 2 * longest.size() + thin);
-  EXPECT_EQ(lengths.size(), production + tiers(signature).size());
+  EXPECT_EQ(ruled_out, 1u) << "along the vocabulary";
+  EXPECT_EQ(lengths.back().form, LongForm::ruled_out);
+  EXPECT_EQ(production, 2 * longest.size() + thin + ruled_out);
+  const auto all = tiers(signature);
+  const auto odd = std::ranges::count(all, 2, &Tier::every);
+  EXPECT_EQ(std::ranges::count(lengths, LongForm::hostile, &Length::form), odd);
+  EXPECT_EQ(lengths.size(), production + all.size() + static_cast<std::size_t>(odd));
 }
 
 TEST(LengthsOf, AskEachReductionAlongEachAxisOfEachDtype) {

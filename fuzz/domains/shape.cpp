@@ -105,7 +105,7 @@ constexpr std::int64_t kBlock = 128;
 constexpr std::int64_t kThousands = 8192;
 
 /// What is longer leaves one of everything else, and two of the vocabulary.
-constexpr std::int64_t kLongBudget = 1 << 13;
+constexpr std::int64_t kLongBudget = 1 << 15;
 
 /// What axes of one extent leave of a length: 80 MB of f64 for each field.
 constexpr std::int64_t kLongWork = std::int64_t{10} << 20;

@@ -89,7 +89,7 @@ class EagerCrossEntropy {
       case Fault::exp_without_max:
         return log_softmax_without_max(x);
       case Fault::online_max_first_tile:
-        return online_log_softmax(x);
+        return online_log_softmax(x, 2);
       case Fault::log_of_probability:
         return log_of_softmax(x, V(0));
       case Fault::log_of_probability_plus_epsilon:

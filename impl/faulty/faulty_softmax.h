@@ -24,12 +24,11 @@ VarRow<Format> log_softmax_without_max(const VarRow<Format>& row) {
 /// One tile after the other, the sum (SumOrder::online) rescaled whenever the maximum grows. The
 /// first maximum is -infinity, which minus itself is no number.
 template <class Format>
-VarRow<Format> online_log_softmax(const VarRow<Format>& row) {
-  constexpr std::size_t kTile = 2;
+VarRow<Format> online_log_softmax(const VarRow<Format>& row, std::size_t tile) {
   Tape<Format>& tape = row.front().tape();
   Var<Format> largest = tape.constant(-HUGE_VAL), sum = tape.constant(0);
-  for (std::size_t begin = 0; begin < row.size(); begin += kTile) {
-    const std::size_t end = std::min(begin + kTile, row.size());
+  for (std::size_t begin = 0; begin < row.size(); begin += tile) {
+    const std::size_t end = std::min(begin + tile, row.size());
     Var<Format> grown = largest;
     for (std::size_t v = begin; v < end; ++v) grown = maximum(grown, detach(row[v]));
     sum = sum * exp(largest - grown);

@@ -15,7 +15,9 @@ Implementation implementation(std::string name, LogProbFault fault, const Traine
   EagerProgram program{
       .loss = "log_prob", .source = {"impl/faulty/log_prob_eager.cpp", 1}, .form = kSoftmaxForm};
   if (fault == LogProbFault::logsumexp_without_max) program.form = "";
-  if (fault == LogProbFault::online_max_first_tile) program.sums = SumOrder::online;
+  const bool online =
+      fault == LogProbFault::online_max_first_tile || fault == LogProbFault::online_max_first_block;
+  if (online) program.sums = SumOrder::online;
   return eager_implementation(program, std::move(name), step, trainer);
 }
 
@@ -43,6 +45,11 @@ std::vector<Implementation> log_prob_implementations() {
                         .cause = "infinity minus infinity",
                         .trigger = "a first tile of logits that are all -infinity",
                         .killers = {"finite_forward", "finite_backward"}}));
+  Fault of_block = fault_of_length("https://github.com/Dao-AILab/flash-attention/issues/1930",
+                                   "a first tile of 16384 logits that are all -infinity");
+  of_block.killers = {"finite_forward", "finite_backward"};
+  all.push_back(
+      faulty("online_max_first_block", LogProbFault::online_max_first_block, std::move(of_block)));
   all.push_back(faulty("entropy_p_log_p_nan", LogProbFault::entropy_p_log_p,
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/issues/7221",

@@ -71,7 +71,8 @@ class EagerLogProb {
   Row log_probs(const Row& logits, std::int64_t at) {
     if (is(LogProbFault::odd_vocab_of_one_tier) && at > 0) return log_softmax_of_pairs(logits);
     if (is(LogProbFault::logsumexp_without_max)) return log_softmax_without_max(logits);
-    if (is(LogProbFault::online_max_first_tile)) return online_log_softmax(logits);
+    if (is(LogProbFault::online_max_first_tile)) return online_log_softmax(logits, 2);
+    if (is(LogProbFault::online_max_first_block)) return online_log_softmax(logits, 16384);
     if (is(LogProbFault::one_block_of_vocab)) return log_softmax_of_one_block(logits);
     return log_softmax(logits);
   }

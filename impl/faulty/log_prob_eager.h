@@ -9,6 +9,7 @@ namespace lossgate::impl {
 enum class LogProbFault {
   none,
   online_max_first_tile,
+  online_max_first_block,
   entropy_p_log_p,
   label_clamped,
   logsumexp_without_max,
