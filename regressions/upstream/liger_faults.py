@@ -82,3 +82,19 @@ def kernel_mixture() -> Seen:
     teacher = F.log_softmax(torch.tensor([[0.5, 0.0, -120.0]]), dim=-1)
     loss = kernels.LigerJSDFunction.apply(F.log_softmax(logits, dim=-1), teacher, torch.zeros(1, dtype=torch.long), 0.5, -100)
     return not_finite(loss, logits, "loss 0.0303, gradient 0 at the third")
+
+
+CROSS_ENTROPY = "liger_kernel.ops.cross_entropy"
+
+
+@fault("liger.cross_entropy.block", "a first block of impossible tokens: the running maximum is -inf, less itself", NEWEST)
+def first_block() -> Seen:
+    release = Release("liger-kernel", (CROSS_ENTROPY, *KERNELS[2:]), also=("packaging",))
+    logits = torch.zeros(1, 2 * 32768 + 1)
+    logits[0, :32768] = float("-inf")
+    rows = logits.requires_grad_()
+    label = torch.tensor([65536])
+    loss = release.load(CROSS_ENTROPY).LigerCrossEntropyFunction.apply(
+        rows.clone(), label, None, -100, 0.0, 0.0, "mean", None, False)[0]
+    found = slope(loss, rows)[0, -1]
+    return Seen(not loss.isfinite(), f"loss {shown(loss)}, gradient of the label {shown(found)}; by the formula 10.3972 and -0.99997")
