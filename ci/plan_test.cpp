@@ -66,6 +66,19 @@ TEST(Plan, AsksLongCasesAlongEachAxisAfterAllOthers) {
   EXPECT_TRUE(plan.at(4 * kWithLongCases).long_axis);
 }
 
+TEST(IsAsked, OfALongCaseIsWhatALengthMayChange) {
+  PlannedCase planned;
+  planned.long_axis = Axis::tokens;
+  std::set<std::string> asked;
+  for (const properties::Property& property : properties::catalog()) {
+    if (is_asked(property, planned)) asked.insert(property.name);
+  }
+  EXPECT_EQ(asked,
+            (std::set<std::string>{"bounds_hold", "determinism", "finite_backward",
+                                   "finite_forward", "grad_mode_invariance", "inputs_not_mutated",
+                                   "reference_agreement", "split_invariance"}));
+}
+
 TEST(Plan, AsksNoLongCaseOfWhoAsksFew) {
   EXPECT_TRUE(long_cases(plan_of("grpo", kWithLongCases - 1)).empty());
   EXPECT_EQ(plan_of("grpo", kWithLongCases - 1).without_long_cases(),
