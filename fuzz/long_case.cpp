@@ -230,6 +230,9 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
   const auto longest = longest_tiers(signature);
   for (const Tier& each : longest) add(each, LongForm::plain);
   for (const Tier& each : longest) {
+    if (can_be_ruled_out(signature, each)) add(each, LongForm::ruled_out);
+  }
+  for (const Tier& each : longest) {
     if (!signature.options.empty()) add(each, LongForm::other_options);
   }
   constexpr LongForm kOdd[] = {LongForm::plain, LongForm::other_option};
@@ -245,7 +248,6 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
   }
   for (const Tier& each : longest) {
     if (can_be_thin(signature, each)) add(each, LongForm::thin);
-    if (can_be_ruled_out(signature, each)) add(each, LongForm::ruled_out);
   }
   return lengths;
 }

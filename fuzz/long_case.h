@@ -37,12 +37,12 @@ struct Length {
   std::optional<Reduction> reduction = std::nullopt;  ///< as the options are drawn, if none
 };
 
-/// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults and,
-/// where there are options, one without; then one of each tier. Dtypes and reductions take turns,
-/// and of tiers plain cases, those of one other option and, where blocks are full, whole ones,
-/// which the root seed begins elsewhere; where something is left over, a hostile one besides. Last,
-/// in the finest dtype, a thin one of production's lengths along positions that can be masked, and
-/// one along a vocabulary of which tokens can be ruled out.
+/// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults, along a
+/// vocabulary of which tokens can be ruled out one more, and, where there are options, one without
+/// the defaults; then one of each tier. Dtypes and reductions take turns, and of tiers plain cases,
+/// those of one other option and, where blocks are full, whole ones, which the root seed begins
+/// elsewhere; where something is left over, a hostile one besides. Last, in the finest dtype, a
+/// thin one of production's lengths along positions that can be masked.
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes);
 

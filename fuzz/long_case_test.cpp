@@ -327,7 +327,7 @@ TEST(LengthsOf, AreProductionsInEachFormAndEachTierOnce) {
   EXPECT_EQ(others, longest.size());
   EXPECT_EQ(thin, 2u) << "along sequences and along tokens";
   EXPECT_EQ(ruled_out, 1u) << "along the vocabulary";
-  EXPECT_EQ(lengths.back().form, LongForm::ruled_out);
+  EXPECT_EQ(lengths.back().form, LongForm::thin);
   EXPECT_EQ(production, 2 * longest.size() + thin + ruled_out);
   const auto all = tiers(signature);
   const auto odd = std::ranges::count(all, 2, &Tier::every);

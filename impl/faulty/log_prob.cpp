@@ -47,6 +47,7 @@ std::vector<Implementation> log_prob_implementations() {
                         .killers = {"finite_forward", "finite_backward"}}));
   Fault of_block = fault_of_length("https://github.com/Dao-AILab/flash-attention/issues/1930",
                                    "a first tile of 16384 logits that are all -infinity");
+  of_block.cause = "infinity minus infinity";
   of_block.killers = {"finite_forward", "finite_backward"};
   all.push_back(
       faulty("online_max_first_block", LogProbFault::online_max_first_block, std::move(of_block)));
