@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,28 +13,29 @@
 namespace lossgate::properties {
 namespace {
 
-/// The entry that was poisoned.
+/// What was poisoned.
 struct Poison {
-  std::string field;
-  std::int64_t index = 0;
-  bool nan = false;  ///< it became NaN, rather than infinite
+  std::string places;  ///< the first entry of each field: "log_prob[3]"
+  bool nan = false;    ///< it became NaN, rather than infinite
 
   /// "a NaN in log_prob[3]".
-  std::string text() const {
-    return (nan ? "a NaN in " : "an infinity in ") + field + "[" + std::to_string(index) + "]";
-  }
+  std::string text() const { return (nan ? "a NaN in " : "an infinity in ") + places; }
 };
 
 Poison poison_of(const Case& before, const Case& after) {
+  Poison poison;
   for (const auto& [name, tensor] : before.batch.fields) {
     const Tensor& other = after.batch.at(name);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       const double now = other.at(i), was = tensor.at(i);
       if (std::isfinite(now) || now == was || std::isnan(was)) continue;
-      return {.field = name, .index = i, .nan = std::isnan(now)};
+      poison.places +=
+          (poison.places.empty() ? "" : " and ") + name + "[" + std::to_string(i) + "]";
+      poison.nan = std::isnan(now);
+      break;
     }
   }
-  return {};
+  return poison;
 }
 
 /// The loss speaks for everything behind it; an operation without one answers entry by entry.
@@ -158,14 +160,18 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
 
 }  // namespace
 
-/// Rule C3. A field that is laundered hides from a poison in another, so two are asked.
+/// Rule C3. A field that is laundered hides from a poison in another, so two are asked; and who
+/// leaves out what has no number at all hides from either.
 Outcome no_laundering(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return *outcome;
-  const Outcome first = with_poison(evaluation, kNanAtValid);
-  if (first.violation) return first;
-  evaluation.forget_derived();
-  const Outcome second = with_poison(evaluation, kNanInAnotherField);
-  return second.violation || first.verdict == Verdict::vacuous ? second : first;
+  std::optional<Outcome> all;
+  for (const Transform* poison : {&kNanAtValid, &kNanInAnotherField, &kNanOfModel}) {
+    if (all) evaluation.forget_derived();
+    Outcome outcome = with_poison(evaluation, *poison);
+    if (outcome.violation) return outcome;
+    if (!all || all->verdict == Verdict::vacuous) all = std::move(outcome);
+  }
+  return *all;
 }
 
 }  // namespace lossgate::properties

@@ -128,6 +128,22 @@ TEST(RuleC3, AsksOfSequencesAndOfWhatAllShare) {
   EXPECT_GT(noticed("linear_cross_entropy", "bias"), 4);
 }
 
+TEST(RuleC3, AsksWhatBecomesOfAPairWhoseAnswersAreBothNan) {
+  const auto filter = answering("dpo", [](Case& c) {
+    Tensor &chosen = c.batch.at("chosen_log_prob"), &rejected = c.batch.at("rejected_log_prob");
+    for (std::int64_t i = 0; i < chosen.size(); ++i) {
+      if (!std::isnan(chosen.at(i)) || !std::isnan(rejected.at(i))) continue;
+      chosen.set(i, 0.0);
+      rejected.set(i, 0.0);
+    }
+  });
+  const Outcome outcome = asked(filter, ordinary_case("dpo"));
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_NE(outcome.violation->detail.find(" and rejected_log_prob["), std::string::npos)
+      << outcome.violation->detail;
+  EXPECT_FALSE(asked(answering("dpo", nullptr), ordinary_case("dpo")).violation);
+}
+
 /// An advantage that underflows once it carries the reduction lets nobody look at the log-prob.
 TEST(RuleC3, WhatUnderflowsOnTheWayToTheNanIsNotLaundered) {
   const auto guards = answering("grpo", [](Case& c) {

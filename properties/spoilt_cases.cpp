@@ -90,6 +90,28 @@ std::optional<Transformed> nan_in_another_field(const LossSignature& signature, 
   return poisoned(signature, whole, 1);
 }
 
+/// All that is differentiated at one position that counts, where that is more than one field: a
+/// model that broke gives none of it.
+std::optional<Transformed> nan_of_model(const LossSignature& signature, const Case& whole,
+                                        const Case&) {
+  std::vector<const Field*> given;
+  for (const Field& field : signature.fields) {
+    const bool differentiable = !field.absent && field.role == Role::differentiable;
+    if (differentiable && has_rows(field.axes)) given.push_back(&field);
+  }
+  const std::vector<Index> positions = live_positions(signature, whole);
+  if (given.size() < 2 || positions.empty()) return std::nullopt;
+  const Index position = any_of(positions, fingerprint_of(whole) >> 16);
+  Transformed result{.c = whole};
+  for (const Field* field : given) {
+    Tensor& tensor = result.c.batch.at(field->name);
+    const Index each = tensor.size() / parts_of(*field, whole);
+    const Index first = entry_at(*field, tensor, whole, position, 0);
+    for (Index i = first; i < first + each; ++i) tensor.set(i, std::nan(""));
+  }
+  return result;
+}
+
 /// Makes the case invalid in one way; false where it does not apply. `pick` decides what is free to
 /// choose.
 using Spoil = bool (*)(const LossSignature&, Case&, std::uint64_t pick);
@@ -182,6 +204,7 @@ constexpr Transform kInvalidWays[] = {
 
 const Transform kNanAtValid{"nan_at_valid", nan_at_valid};
 const Transform kNanInAnotherField{"nan_in_another_field", nan_in_another_field};
+const Transform kNanOfModel{"nan_of_model", nan_of_model};
 const std::span<const Transform> kInvalid = kInvalidWays;
 
 }  // namespace lossgate::properties

@@ -17,11 +17,11 @@ namespace lossgate::properties {
 namespace {
 
 std::vector<const Transform*> all_transforms() {
-  std::vector<const Transform*> all = {&kRepeated,    &kMaskedFinite,      &kMaskedNonFinite,
-                                       &kPadded,      &kRowsPermuted,      &kSplit,
-                                       &kAllMasked,   &kRowMasked,         &kZeroAdvantage,
-                                       &kNanAtValid,  &kNanInAnotherField, &kOnPolicy,
-                                       &kStepForward, &kStepBackward};
+  std::vector<const Transform*> all = {&kRepeated,   &kMaskedFinite,      &kMaskedNonFinite,
+                                       &kPadded,     &kRowsPermuted,      &kSplit,
+                                       &kAllMasked,  &kRowMasked,         &kZeroAdvantage,
+                                       &kNanAtValid, &kNanInAnotherField, &kNanOfModel,
+                                       &kOnPolicy,   &kStepForward,       &kStepBackward};
   for (const Transform& way : kInvalid) all.push_back(&way);
   return all;
 }
