@@ -2,6 +2,7 @@
 #include "ci/telling_cases.h"
 
 #include <algorithm>
+#include <span>
 
 #include "ci/candidates.h"
 #include "fuzz/draw_case.h"
@@ -45,6 +46,19 @@ std::vector<Candidate> differences(const reference::Loss& loss, const Case& c) {
   return others;
 }
 
+/// Whether the case tells one of the others, which was not shown often enough, from what comes out
+/// plainly; counts those that it shows.
+bool shows(const Formula& formula, const Case& c, const Values& plain,
+           std::span<const Candidate> others, std::vector<int>& shown) {
+  bool any = false;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (shown[i] >= kEnough || !Formula::differ(plain, formula.values(c, others[i]))) continue;
+    ++shown[i];
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 LossSignature plain_signature(const reference::Loss& loss, const impl::Subject& subject,
@@ -71,13 +85,8 @@ std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& form
     const auto others = differences(loss, c);
     shown.resize(others.size(), 0);
     const Values plain = formula.values(c, {.reduction = c.spec.reduction, .options = {}});
-    bool tells = kept.size() < kLeast;
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      if (shown[i] >= kEnough || !Formula::differ(plain, formula.values(c, others[i]))) continue;
-      ++shown[i];
-      tells = true;
-    }
-    if (tells) kept.push_back(std::move(c));
+    const bool tells = shows(formula, c, plain, others, shown);
+    if (tells || kept.size() < kLeast) kept.push_back(std::move(c));
   }
   return kept;
 }
@@ -89,21 +98,13 @@ std::vector<Case> hostile_cases(const Formula& formula) {
 std::vector<Case> hostile_cases_that_tell(const Formula& formula,
                                           const std::vector<Candidate>& candidates) {
   std::vector<Case> kept;
-  std::vector<int> shown(candidates.size(), 0);
+  const std::span others(candidates.begin() + 1, candidates.end());
+  std::vector<int> shown(others.size(), 0);
   for (int i = kHostile; i < kHostile + kFurther; ++i) {
-    if (std::ranges::all_of(shown.begin() + 1, shown.end(), [](int n) { return n >= kEnough; })) {
-      break;
-    }
+    if (std::ranges::all_of(shown, [](int n) { return n >= kEnough; })) break;
     for (Case& c : draw(formula, fuzz::Profile::hostile, i, i + 1)) {
       const Values first = formula.values(c, candidates.front());
-      bool tells = false;
-      for (std::size_t k = 1; k < candidates.size(); ++k) {
-        if (shown[k] >= kEnough) continue;
-        if (!Formula::differ(first, formula.values(c, candidates[k]))) continue;
-        ++shown[k];
-        tells = true;
-      }
-      if (tells) kept.push_back(std::move(c));
+      if (shows(formula, c, first, others, shown)) kept.push_back(std::move(c));
     }
   }
   return kept;
