@@ -4,7 +4,7 @@
 # twice, the operators in torch, compute-sanitizer where it is installed, and benchmarks beside the
 # device's copy bandwidth. Writes ci/gpu/gpu.json and ci/gpu/GPU.md. Without a GPU it says what was not
 # run and exits with 0.
-#   ci/gpu.sh [CASES]            default: 20000 for each loss and dtype; 300 and the long ones took five minutes on an H200, 16 cores beside it
+#   ci/gpu.sh [CASES]            default: 20000 for each loss and dtype; 300 took five minutes on an H200, 16 cores beside it
 #   ci/gpu.sh --prepare FOLDER   builds here what a machine lacks that has a driver and torch alone: no
 #                                compiler, no Debian package, no network. Take the folder there with the
 #                                repository, and set LOSSGATE_GPU_BIN to it

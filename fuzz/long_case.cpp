@@ -239,12 +239,9 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
   constexpr LongForm kFull[] = {LongForm::plain, LongForm::whole, LongForm::other_option};
   std::uint64_t odd = root_seed, full = root_seed;
   for (const Tier& tier : tiers(signature)) {
-    if (tier.every > 2) {
-      add(tier, kFull[full++ % std::size(kFull)]);
-      continue;
-    }
-    add(tier, kOdd[odd++ % std::size(kOdd)]);
-    add(tier, LongForm::hostile);
+    const bool is_odd = tier.every == 2;
+    add(tier, is_odd ? kOdd[odd++ % std::size(kOdd)] : kFull[full++ % std::size(kFull)]);
+    if (is_odd) add(tier, LongForm::hostile);
   }
   for (const Tier& each : longest) {
     if (can_be_thin(signature, each)) add(each, LongForm::thin);

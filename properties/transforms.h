@@ -51,8 +51,7 @@ extern const Transform kRowMasked;  ///< one live row masked, the others as they
 extern const Transform kZeroAdvantage;  ///< and the coefficient of all other terms 0
 extern const Transform kNanAtValid;  ///< NaN, or an infinity that must surface, at one valid entry
 extern const Transform kNanInAnotherField;  ///< the same in the field after that one, elsewhere
-extern const Transform
-    kNanOfModel;  ///< NaN in all differentiable fields, two at least, of a position
+extern const Transform kNanOfModel;         ///< NaN in all differentiable fields of one position
 extern const Transform kOnPolicy;
 extern const Transform kWithoutGradients;  ///< the same case, asked for its loss alone
 extern const Transform kFirstAlone;        ///< asked for the gradient of its first field alone

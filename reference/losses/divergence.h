@@ -41,7 +41,7 @@ S log_add(const S& a, const S& b) {
   return large + wider(S(log1p(e)), S(log(constant<S>(1.0L) + e)));
 }
 
-/// Where the mixture of two distributions is made, and by what its derivative is.
+/// What the logarithm of a mixture may come of, and its derivative with it.
 enum class Mixture {
   by_logarithms,  ///< logaddexp or logsumexp of both
   in_any_way,     ///< or log1p of an expm1, from either side

@@ -101,10 +101,8 @@ struct Dpo {
 
   template <class S>
   static S margin(const Inputs<S>& in, const S& c, const S& r, const S& ref_c, const S& ref_r) {
-    const auto by_policy = [&] { return S((c - r) - (ref_c - ref_r)); };
-    const auto by_answer = [&] { return S((c - ref_c) - (r - ref_r)); };
     if (in.undeclared()) return sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r});
-    return in.form(kByPolicy) ? by_policy() : by_answer();
+    return in.form(kByPolicy) ? S((c - r) - (ref_c - ref_r)) : S((c - ref_c) - (r - ref_r));
   }
 
   /// The terms of pairs, by their margin D.
