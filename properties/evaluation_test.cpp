@@ -38,7 +38,7 @@ Case log_prob_case(std::int64_t vocab) {
   return c;
 }
 
-constexpr std::int64_t kSmall = 8, kStreamed = 40'000;
+constexpr std::int64_t kSmall = 8, kStreamed = 80'000;
 
 Arithmetic arithmetic(Dtype dtype = Dtype::f32) {
   return plain_arithmetic(dtype, reference::find_signature("log_prob")->forms.front());
