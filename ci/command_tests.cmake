@@ -20,14 +20,14 @@ add_test(NAME fuzz.founding COMMAND ${PROJECT_SOURCE_DIR}/ci/fuzz_test.sh foundi
   $<TARGET_FILE:lossgate> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/fuzz_test)
 set_tests_properties(fuzz.founding PROPERTIES TIMEOUT 900)
 
-# Losses that a user brings, with the Python that ci/setup.sh gives torch.
+# Losses that a user brings (their cost: the longest tests begin first), with the Python that ci/setup.sh gives torch.
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   foreach(test IN ITEMS verdicts contract proposals arithmetic own_loss difference_of_equals
       containment length optional_field operations mistakes)
     add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/brought_test.sh ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/brought_test)
-    set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600)
+    set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600 COST 100)
   endforeach()
   foreach(test IN ITEMS found terms one_parameter near_misses)
     add_test(NAME identify.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/identify_test.sh ${test}
@@ -49,7 +49,7 @@ endif()
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   add_test(NAME brought.faults COMMAND ${interpreter} ${PROJECT_SOURCE_DIR}/ci/containment.py
     $<TARGET_FILE:lossgate> ${interpreter} 2)
-  set_tests_properties(brought.faults PROPERTIES TIMEOUT 600)
+  set_tests_properties(brought.faults PROPERTIES TIMEOUT 600 COST 200)
 endif()
 
 # What is installed besides the command: the pytest plugin, the watch, `lossgate demo`, annotations; and
@@ -111,4 +111,4 @@ target_link_libraries(library_recall PRIVATE
   lossgate_external lossgate_impl lossgate_reference lossgate_report ${fmt})
 add_test(NAME library.recall COMMAND library_recall $<TARGET_FILE:lossgate>
   $<TARGET_FILE:given_implementations> ${PROJECT_BINARY_DIR}/library_recall 60)
-set_tests_properties(library.recall PROPERTIES TIMEOUT 1200)
+set_tests_properties(library.recall PROPERTIES TIMEOUT 1200 COST 300)
