@@ -196,7 +196,7 @@ Case random_case(const LossSignature& signature, Random& random) {
     c.batch.fields.emplace_back(field.name, random_tensor(dtype, c.shape.of(field.axes), random));
   }
   c.split = random_split(c.shape[Axis::sequences], random);
-  c.layout = kAllLayouts[below(4, random)];
+  c.layout = kAllLayouts[below(std::size(kAllLayouts), random)];
   c.upstream = random_tensor(Dtype::f64, {}, random).at(0);
   c.provenance = {.title = random_prose(random),
                   .found_by = random_prose(random),

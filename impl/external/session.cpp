@@ -29,6 +29,16 @@ std::vector<std::string> asked_gradients(const LossSignature& loss, GradMode mod
   return asked;
 }
 
+/// Of all tensors, or, where each lies its own way, of each in their order.
+std::string layouts_text(const Case& part) {
+  if (part.layout != Layout::mixed) return std::string(name(part.layout));
+  std::string text;
+  for (std::int64_t i = 0; i < std::ssize(part.batch.fields); ++i) {
+    text += (i == 0 ? "" : ",") + std::string(name(layout_of(part, i)));
+  }
+  return text;
+}
+
 TensorFile request(const Subject& subject, const MicroBatch& batch, double share, bool explain) {
   const Case& part = batch.part;
   TensorFile frame;
@@ -52,7 +62,7 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
   count("world", batch.world);
   count("micro_batch", batch.index);
   count("micro_batches", batch.count);
-  say("layout", std::string(name(part.layout)));
+  say("layout", layouts_text(part));
   say("upstream", corpora::number_text(part.upstream * share));
   say("explain", explain ? "1" : "0");
   if (part.grad_mode != GradMode::all) {

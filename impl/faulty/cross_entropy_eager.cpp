@@ -167,10 +167,7 @@ LossResult eager_cross_entropy(MicroBatch& micro_batch, CrossEntropyFault fault)
   }
   Tensor& logits = micro_batch.part.batch.at("logits");
   if (fault == CrossEntropyFault::strides_ignored) {
-    const Tensor kept = std::exchange(logits, read_as_contiguous(logits, micro_batch.part.layout));
-    LossResult result = step(micro_batch);
-    logits = kept;
-    return result;
+    return with_field_by_strides_of(step, micro_batch, "logits", "");
   }
   LossResult result = step(micro_batch);
   if (fault == CrossEntropyFault::gradient_over_logits) {

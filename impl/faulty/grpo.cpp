@@ -7,6 +7,7 @@
 #include "impl/faulty/eager.h"
 #include "impl/faulty/grad_mode.h"
 #include "impl/faulty/grpo_eager.h"
+#include "impl/faulty/strided.h"
 #include "impl/forms.h"
 
 namespace lossgate::impl {
@@ -146,8 +147,17 @@ void add_signal_faults(std::vector<Implementation>& all) {
                             .killers = {"reference_agreement"}}));
 }
 
-/// Faults in where the backward finds what it needs.
-void add_state_faults(std::vector<Implementation>& all) {
+/// Faults in where what is needed is looked for.
+void add_place_faults(std::vector<Implementation>& all) {
+  const Step misread = [](MicroBatch& micro_batch) {
+    return with_field_by_strides_of(eager(), micro_batch, "mask", "log_prob");
+  };
+  all.push_back(with_fault(implementation("mask_by_other_strides", misread),
+                           {.twin = "eager",
+                            .thread = "https://github.com/linkedin/Liger-Kernel/pull/1461",
+                            .cause = "strides ignored",
+                            .trigger = "a mask that lies otherwise than the log-probs",
+                            .killers = {"reference_agreement"}}));
   Implementation saves =
       implementation("saved_on_its_class", with_one_place_for_all(eager(), "log_prob"));
   all.push_back(with_fault(std::move(saves),
@@ -262,7 +272,7 @@ std::vector<Implementation> faulty_grpo_implementations() {
   std::vector<Implementation> all;
   add_overflow_faults(all);
   add_signal_faults(all);
-  add_state_faults(all);
+  add_place_faults(all);
   add_reduction_faults(all);
   add_rank_faults(all);
   return all;

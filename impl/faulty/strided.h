@@ -2,35 +2,66 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
-#include "reference/spec/case.h"
+#include "impl/trainer.h"
 
 namespace lossgate::impl {
 
-/// What a kernel finds in a tensor that lies in memory as the layout says and is read from its
-/// first element on without strides.
-inline Tensor read_as_contiguous(const Tensor& tensor, Layout layout) {
-  // What lies beside the rows, how much of it, and a number that would show.
-  constexpr std::int64_t kBeside = 3;
+/// Where the elements of an array lie that is laid out in memory.
+class Strides {
+ public:
+  Strides(const Extents& extents, Layout layout)
+      : width_(extents.back()), row_(width_ + (layout == Layout::padded_rows ? kBeside : 0)) {
+    if (layout == Layout::transposed && extents.size() > 1) {
+      outer_ = extents[0];
+      inner_ = extents[1];
+      each_ = outer_ * inner_ == 0 ? 1 : element_count(extents) / (outer_ * inner_);
+    }
+  }
+
+  std::int64_t operator()(std::int64_t at) const {
+    const std::int64_t place = at / each_;
+    if (inner_ > 0) return (place % inner_ * outer_ + place / inner_) * each_ + at % each_;
+    return at / width_ * row_ + at % width_;
+  }
+
+ private:
+  static constexpr std::int64_t kBeside = 3;  ///< elements behind each row
+  std::int64_t width_, row_;
+  std::int64_t outer_ = 0, inner_ = 0, each_ = 1;  ///< where the first two axes are swapped
+};
+
+/// What a kernel finds in a tensor that lies in memory as one layout says and is read as another
+/// one does; beside the elements, a number that would show.
+inline Tensor read_by_strides_of(const Tensor& tensor, Layout lies, Layout read) {
   constexpr double kNumberBeside = 77.0;
-  Tensor read = tensor;
-  if (layout == Layout::padded_rows) {
-    const std::int64_t width = tensor.extents.back();
-    for (std::int64_t at = 0; at < read.size(); ++at) {
-      const std::int64_t row = at / (width + kBeside), column = at % (width + kBeside);
-      read.set(at, column < width ? tensor.at(row * width + column) : kNumberBeside);
-    }
+  Tensor found = tensor;
+  if (tensor.size() == 0) return found;
+  const Strides place(tensor.extents, lies), taken(tensor.extents, read);
+  std::vector<double> memory(static_cast<std::size_t>(place(tensor.size() - 1) + 1), kNumberBeside);
+  for (std::int64_t at = 0; at < tensor.size(); ++at) {
+    memory[static_cast<std::size_t>(place(at))] = tensor.at(at);
   }
-  if (layout == Layout::transposed) {
-    const std::int64_t outer = tensor.extents[0], inner = tensor.extents[1];
-    const std::int64_t width = read.size() == 0 ? 1 : read.size() / (outer * inner);
-    for (std::int64_t at = 0; at < read.size(); ++at) {
-      const std::int64_t place = at / width;  // the second axis is the slow one
-      const std::int64_t second = place / outer, first = place % outer;
-      read.set(at, tensor.at((first * inner + second) * width + at % width));
-    }
+  for (std::int64_t at = 0; at < tensor.size(); ++at) {
+    const auto i = static_cast<std::size_t>(taken(at));
+    found.set(at, i < memory.size() ? memory[i] : kNumberBeside);
   }
-  return read;
+  return found;
+}
+
+/// What the step answers where one field is read with the strides of another of the same shape, or,
+/// where none is named, with those of a contiguous one.
+inline LossResult with_field_by_strides_of(const Step& step, const MicroBatch& batch,
+                                           const std::string& field, const std::string& other) {
+  Case part = batch.part;
+  Tensor& tensor = part.batch.at(field);
+  tensor = read_by_strides_of(tensor, layout_of(part, field),
+                              other.empty() ? Layout::contiguous : layout_of(part, other));
+  const Positions positions = find_positions(batch.signature, part);
+  MicroBatch misread = batch.with(part, positions);
+  return step(misread);
 }
 
 }  // namespace lossgate::impl

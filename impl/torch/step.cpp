@@ -74,7 +74,8 @@ LossResult run(Forward forward, MicroBatch& micro_batch) {
 
 StepInputs::StepInputs(MicroBatch& micro_batch) : micro_batch_(micro_batch) {
   for (const Field& field : micro_batch.signature.fields) {
-    at::Tensor tensor = as_torch(micro_batch.part.batch.at(field.name), micro_batch.part.layout);
+    at::Tensor tensor =
+        as_torch(micro_batch.part.batch.at(field.name), layout_of(micro_batch.part, field.name));
     if (field.role == Role::differentiable) {
       if (!has_rows(field.axes)) tensor = tensor.to(compute_type(tensor.scalar_type()));
       if (asks_gradient(micro_batch.signature, micro_batch.part.grad_mode, field.name)) {

@@ -103,8 +103,26 @@ std::string_view name(Layout layout) {
       return "padded_rows";
     case Layout::transposed:
       return "transposed";
+    case Layout::mixed:
+      return "mixed";
   }
   return "?";
+}
+
+Layout layout_of(const Case& c, std::int64_t number) {
+  constexpr Layout kTurns[] = {Layout::contiguous, Layout::padded_rows, Layout::transposed};
+  constexpr std::int64_t kRound = std::ssize(kTurns);
+  if (c.layout != Layout::mixed) return c.layout;
+  const std::int64_t positions = c.shape.positions();
+  // In every other length each round begins one turn later: no two arrays lie alike in all cases.
+  const std::int64_t late = positions % 2 * (number / kRound);
+  return kTurns[(number + late + positions) % kRound];
+}
+
+Layout layout_of(const Case& c, std::string_view field) {
+  const auto named =
+      std::ranges::find(c.batch.fields, field, &std::pair<std::string, Tensor>::first);
+  return layout_of(c, named - c.batch.fields.begin());
 }
 
 bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field) {

@@ -86,10 +86,11 @@ enum class Layout {
   offset,       ///< one element into a larger buffer
   padded_rows,  ///< last-axis stride 1, row stride larger than the row
   transposed,   ///< the first two axes are swapped in memory
+  mixed,        ///< no two neighbouring fields lie alike: contiguous, padded and transposed in turn
 };
 
 inline constexpr Layout kAllLayouts[] = {Layout::contiguous, Layout::offset, Layout::padded_rows,
-                                         Layout::transposed};
+                                         Layout::transposed, Layout::mixed};
 std::string_view name(Layout layout);
 
 /// How a caller goes about the gradients of a step; what it gets is the same for all.
@@ -125,6 +126,12 @@ struct Case {
 
 /// The floating-point dtype shared by the fields of the case, f32 where it has none.
 Dtype float_dtype(const LossSignature& signature, const Case& c);
+
+/// How the array with this number lies, of those that an implementation gets: as all of them do,
+/// or, where the layout is mixed, as it is that number's turn, which begins elsewhere in cases of
+/// other lengths.
+Layout layout_of(const Case& c, std::int64_t number);
+Layout layout_of(const Case& c, std::string_view field);
 
 /// Whether the caller asks for the gradient of a differentiable field.
 bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field);

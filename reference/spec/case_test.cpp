@@ -116,6 +116,47 @@ TEST(Layout, NamesAreDistinct) {
   EXPECT_EQ(names.size(), std::size(kAllLayouts));
 }
 
+TEST(Layout, IsOneForAllFieldsUnlessItIsMixed) {
+  Case c;
+  for (Layout layout : kAllLayouts) {
+    c.layout = layout;
+    if (layout == Layout::mixed) continue;
+    for (std::int64_t i = 0; i < 9; ++i) EXPECT_EQ(layout_of(c, i), layout);
+  }
+}
+
+TEST(Layout, LaysNoTwoNeighboursAlikeWhereItIsMixed) {
+  Case c;
+  c.layout = Layout::mixed;
+  for (std::int64_t tokens : {1, 2, 3, 4, 5, 6}) {
+    c.shape[Axis::tokens] = tokens;
+    for (std::int64_t i = 0; i < 9; ++i) EXPECT_NE(layout_of(c, i), layout_of(c, i + 1));
+  }
+}
+
+TEST(Layout, LaysAnyTwoArraysOtherwiseInSomeMixedCase) {
+  for (std::int64_t one = 0; one < 9; ++one) {
+    for (std::int64_t other = 0; other < one; ++other) {
+      const auto differs = [&](std::int64_t tokens) {
+        Case c;
+        c.layout = Layout::mixed;
+        c.shape[Axis::tokens] = tokens;
+        return layout_of(c, one) != layout_of(c, other);
+      };
+      EXPECT_TRUE(differs(4) || differs(5)) << one << " and " << other;
+    }
+  }
+}
+
+TEST(Layout, IsFoundByTheNameOfAField) {
+  Case c;
+  c.layout = Layout::mixed;
+  c.shape[Axis::tokens] = 3;
+  c.batch.fields = {{"one", {}}, {"other", {}}};
+  EXPECT_EQ(layout_of(c, "one"), Layout::contiguous);
+  EXPECT_EQ(layout_of(c, "other"), Layout::padded_rows);
+}
+
 TEST(ValidPositions, AreThoseThatMaskAndLabelBothAllow) {
   LossSignature signature = masked_signature();
   const Case c = masked_case();

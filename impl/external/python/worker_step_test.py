@@ -77,6 +77,37 @@ class Arguments(unittest.TestCase):
             replies.append(tensors["gradient.log_prob"].tolist())
         self.assertEqual(replies, [replies[0]] * 4)
 
+    def test_a_layout_of_each_field(self) -> None:
+        strides: list = []
+        def subject(log_prob, old_log_prob, ref_log_prob, advantage, mask):
+            strides.extend(tensor.stride() for tensor in (log_prob, old_log_prob, ref_log_prob, advantage, mask))
+            return (log_prob * advantage * mask).sum()
+        _, tensors = stepped(subject, layout="transposed,contiguous,padded_rows,transposed,contiguous")
+        self.assertEqual(strides, [(1, 2), (3, 1), (6, 1), (1, 2), (3, 1)])
+        self.assertEqual(tensors["gradient.log_prob"].tolist(), stepped(sum_loss)[1]["gradient.log_prob"].tolist())
+
+    def test_the_gradient_of_the_terms_lies_as_a_trainer_hands_it_on(self) -> None:
+        seen: list = []
+        class Doubled(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x):
+                return 2 * x
+            @staticmethod
+            def backward(context, gradient):
+                seen.append(gradient.stride())
+                return 2 * gradient
+        def terms(log_prob):
+            return Doubled.apply(log_prob)
+        masked, whole = batch(), {**batch(), "mask": torch.ones(2, 3, dtype=torch.uint8)}
+        answering, _ = asked(terms, returns="per_token")
+        for layout, tensors, wanted in [("contiguous", whole, (0, 0)), ("contiguous", masked, (3, 1)),
+                                        ("transposed", whole, (1, 2)), ("padded_rows", masked, (6, 1)),
+                                        ("transposed," * 4 + "padded_rows", whole, (6, 1))]:
+            frame = talk.write_frame(talk.step("grpo", layout=layout), tensors)
+            _, reply = talk.read_document(answering.answer(frame[8:])[8:])
+            self.assertEqual(seen.pop(), wanted)
+            self.assertTrue(torch.equal(reply["gradient.log_prob"], tensors["mask"] / 2.5))
+
     def test_upstream(self) -> None:
         for text in ("-0.5", "0x1p-1", "inf"):
             _, tensors = stepped(sum_loss, upstream=text)

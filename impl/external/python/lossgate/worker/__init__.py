@@ -8,7 +8,8 @@ which boot.py or `python -m lossgate.worker` starts, or inside a test process as
 Nothing is imported here: torch must wait until the process has moved its descriptors out of the subject's way.
 From the bottom up:
 
-    trouble, pytorch, remembering      what everything else needs
+    trouble, pytorch, remembering,
+    layout                             what everything else needs
     frames                             bytes to tensors and back
     aliases, conversion, matching      where a parameter gets its argument from
     subject, loading, binding          the callable, and how it is called

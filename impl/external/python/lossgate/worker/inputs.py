@@ -7,17 +7,9 @@ from typing import Any, Optional
 
 from lossgate.worker.conversion import Surroundings, is_valid
 from lossgate.worker.frames import bits
-from lossgate.worker.plan import Place, StepPlan, Tensorial
+from lossgate.worker.layout import in_place
+from lossgate.worker.plan import StepPlan, Tensorial
 from lossgate.worker.pytorch import torch
-
-
-def _in_layout(tensor: torch.Tensor, place: Optional[Place]) -> torch.Tensor:
-    """The same values where the layout wants them; beside them lies a number that would show."""
-    if place is None:
-        return tensor.clone()
-    # as_strided_ makes no view: what is copied into a view costs the backward a copy of all of it.
-    around = torch.full((place.size,), 77, dtype=tensor.dtype, device=tensor.device)
-    return around.as_strided_(tensor.shape, place.strides, place.offset).copy_(tensor)
 
 
 class Inputs:
@@ -54,9 +46,9 @@ class Inputs:
                 tensor.requires_grad_()
                 self.leaves[name] = tensor
                 # A trainer's log-probs are no leaves: writing into them works there, so it does here.
-                tensor = _in_layout(tensor, place) if laid_out else tensor.clone()
+                tensor = in_place(tensor, place) if laid_out else tensor.clone()
             elif laid_out:
-                tensor = _in_layout(tensor, place)
+                tensor = in_place(tensor, place)
             self.given[name] = tensor
 
     def mutated(self) -> list[str]:

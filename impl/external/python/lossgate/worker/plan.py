@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from typing import Any, NamedTuple, Optional
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple, Optional
 from lossgate.worker.binding import Binding
 from lossgate.worker.conversion import number_of, option_value
 from lossgate.worker.frames import DTYPES, ITEM_SIZES, Entry
+from lossgate.worker.layout import place_of
 from lossgate.worker.matching import Loss
 from lossgate.worker.pytorch import torch
 from lossgate.worker.reduction import Reduction
@@ -58,35 +58,6 @@ class FieldsPlan:
         self.compute = floats[0] if floats else torch.float32
 
 
-class Place(NamedTuple):
-    """Where the elements of a field lie in memory that holds more."""
-
-    size: int  # elements of all
-    strides: tuple
-    offset: int
-
-
-@functools.lru_cache(maxsize=1024)
-def _place(shape: tuple, layout: str) -> Optional[Place]:
-    if not shape or layout == "contiguous":
-        return None
-    if layout == "padded_rows":
-        return Place(math.prod(shape[:-1]) * (shape[-1] + 3), _strides((*shape[:-1], shape[-1] + 3)), 0)
-    if layout == "transposed" and len(shape) >= 2:
-        rows, columns, *rest = _strides((shape[1], shape[0], *shape[2:]))
-        return Place(math.prod(shape), (columns, rows, *rest), 0)
-    return Place(math.prod(shape) + 1, _strides(shape), 1)
-
-
-def _strides(shape: tuple) -> tuple:
-    """Those of a contiguous tensor."""
-    strides, step = [], 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= max(extent, 1)
-    return tuple(reversed(strides))
-
-
 class StepPlan:
     """Everything of a step request that its header decides; made once for equal headers."""
 
@@ -96,7 +67,10 @@ class StepPlan:
         self.packed = fields.packed
         self.compute = fields.compute
         self.layout = metadata.get("layout", "contiguous")
-        self.places = [_place(field.shape, self.layout) for field in self.fields]
+        layouts = self.layout.split(",")  # of each field, or one of all
+        if len(layouts) == 1:
+            layouts *= len(self.fields)
+        self.places = [place_of(field.shape, layout) for field, layout in zip(self.fields, layouts)]
         self.explain = metadata.get("explain") == "1"
         self.interleaved = metadata.get("interleaved") == "1"
         self.differentiable = any(field.differentiable for field in self.fields)
@@ -105,7 +79,8 @@ class StepPlan:
         self.valid_field = binding.valid_field
         per_token = binding.loss.returns == "per_token"
         outputs = binding.loss.outputs
-        self.reduction = Reduction(metadata, binding.subject.name, outputs[0] if outputs else None) if per_token else None
+        self.reduction = Reduction(metadata, binding.subject.name, outputs[0] if outputs else None,
+                                   layouts[-1]) if per_token else None
         constants = {}
         for source, key, kind in binding.constants:
             if key not in metadata:

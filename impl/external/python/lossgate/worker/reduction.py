@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from lossgate.worker.conversion import number_of
+from lossgate.worker.layout import in_place, place_of
 from lossgate.worker.pytorch import torch
 from lossgate.worker.trouble import BadResult, Trouble
 
@@ -13,10 +14,11 @@ from lossgate.worker.trouble import BadResult, Trouble
 class Reduction:
     """The reduction of a step, by the counts of the whole step: summed over micro-batches it is the loss."""
 
-    def __init__(self, metadata: dict, subject: str, output: Optional[str]) -> None:
+    def __init__(self, metadata: dict, subject: str, output: Optional[str], layout: str) -> None:
         self.name = metadata.get("reduction", "")
         self.subject = subject
         self.output = output  # under which the terms are an output, too
+        self.layout = layout  # of the gradient that comes into the terms
         count = {"token_mean": "total_tokens", "sequence_mean": "total_sequences",
                  "seq_mean_token_sum_norm": "total_sequences", "sum_over_items": "option.num_items"}.get(self.name)
         if count is None and self.name != "sum":
@@ -30,7 +32,12 @@ class Reduction:
         if terms.shape != counts.shape:
             raise BadResult(f"{self.subject} returned a tensor of shape {list(terms.shape)}, where `returns = "
                             f"\"per_token\"` has one number for each position, {list(counts.shape)}")
-        terms = torch.where(counts, terms, torch.zeros_like(terms))
+        if terms.requires_grad and self.layout != "contiguous":
+            place = place_of(terms.shape, self.layout)
+            terms.register_hook(lambda gradient: in_place(gradient, place))
+        # Where all count a trainer has no mask, and autograd expands one number to all terms.
+        if not counts.all():
+            terms = torch.where(counts, terms, torch.zeros_like(terms))
         wide = terms if terms.dtype == torch.float64 else terms.to(torch.float32)
         if self.name == "sequence_mean" and wide.dim() == 2:
             wide = wide.sum(1) / counts.sum(1).clamp(min=1)
