@@ -167,7 +167,7 @@ LossResult eager_cross_entropy(MicroBatch& micro_batch, CrossEntropyFault fault)
   }
   Tensor& logits = micro_batch.part.batch.at("logits");
   if (fault == CrossEntropyFault::strides_ignored) {
-    return with_field_by_strides_of(step, micro_batch, "logits", "");
+    return with_field_by_strides_of(step, "logits")(micro_batch);
   }
   LossResult result = step(micro_batch);
   if (fault == CrossEntropyFault::gradient_over_logits) {

@@ -149,10 +149,8 @@ void add_signal_faults(std::vector<Implementation>& all) {
 
 /// Faults in where what is needed is looked for.
 void add_place_faults(std::vector<Implementation>& all) {
-  const Step misread = [](MicroBatch& micro_batch) {
-    return with_field_by_strides_of(eager(), micro_batch, "mask", "log_prob");
-  };
-  all.push_back(with_fault(implementation("mask_by_other_strides", misread),
+  all.push_back(with_fault(implementation("mask_by_other_strides",
+                                          with_field_by_strides_of(eager(), "mask", "log_prob")),
                            {.twin = "eager",
                             .thread = "https://github.com/linkedin/Liger-Kernel/pull/1461",
                             .cause = "strides ignored",

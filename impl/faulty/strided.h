@@ -51,17 +51,18 @@ inline Tensor read_by_strides_of(const Tensor& tensor, Layout lies, Layout read)
   return found;
 }
 
-/// What the step answers where one field is read with the strides of another of the same shape, or,
-/// where none is named, with those of a contiguous one.
-inline LossResult with_field_by_strides_of(const Step& step, const MicroBatch& batch,
-                                           const std::string& field, const std::string& other) {
-  Case part = batch.part;
-  Tensor& tensor = part.batch.at(field);
-  tensor = read_by_strides_of(tensor, layout_of(part, field),
-                              other.empty() ? Layout::contiguous : layout_of(part, other));
-  const Positions positions = find_positions(batch.signature, part);
-  MicroBatch misread = batch.with(part, positions);
-  return step(misread);
+/// The step that reads one field with the strides of another of the same shape, or, where none is
+/// named, with those of a contiguous one.
+inline Step with_field_by_strides_of(Step step, std::string field, std::string other = "") {
+  return [=](MicroBatch& batch) {
+    Case part = batch.part;
+    Tensor& tensor = part.batch.at(field);
+    tensor = read_by_strides_of(tensor, layout_of(part, field),
+                                other.empty() ? Layout::contiguous : layout_of(part, other));
+    const Positions positions = find_positions(batch.signature, part);
+    MicroBatch misread = batch.with(part, positions);
+    return step(misread);
+  };
 }
 
 }  // namespace lossgate::impl
