@@ -92,6 +92,14 @@ TEST(ProbeStrides, SeesWhatIsWrongOfAnotherCaseThanTheGivenOne) {
   EXPECT_EQ(diagnosed(off_by_layout, c).cause, "strides ignored");
 }
 
+TEST(ProbeStrides, SeesWhatIsWrongOfAnExpandedGradientAlone) {
+  const auto off_in_one_piece = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    if (c.layout == Layout::contiguous) add_to_loss(result, 1.0);
+  });
+  expect_shown(off_in_one_piece, ordinary_case("grpo"), "strides ignored",
+               "the same numbers are right where nothing that comes in is expanded");
+}
+
 TEST(ProbeStrides, SaysNothingOfChance) {
   const auto once = counting([](int calls, const Case&, LossResult& result) {
     if (calls == 0) add_to_loss(result, 1.0);
