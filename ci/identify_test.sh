@@ -52,6 +52,11 @@ terms() {
   case=$(find run/findings -name '*.case' | head -1)
   expect 2 'is written for functions that return their loss; terms returns per_token' \
     replay "$case" --config one.toml --emit-test test_it.py
+  for misread in terms_unstrided advantage_by_other_strides; do
+    sed "s/near.py:terms/near.py:$misread/" terms.toml > strides.toml
+    expect 1 'reference_agreement VIOLATED by terms' gate --config strides.toml --corpus empty --cases 48 --jobs 1
+    grep -q 'cause  *strides ignored' stdout || fail "$misread: $(grep cause stdout)"
+  done
 }
 
 # One parameter stands for both clip distances: they are asked together, in every process, and never apart.
