@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from lossgate.worker.conversion import Surroundings, is_valid
 from lossgate.worker.frames import bits
-from lossgate.worker.layout import in_place
+from lossgate.worker.layout import laid_out
 from lossgate.worker.plan import StepPlan, Tensorial
 from lossgate.worker.pytorch import torch
 
@@ -30,7 +30,7 @@ class Inputs:
         self._elsewhere = device is not None or plan.layout != "contiguous"
         self.leaves: dict[str, torch.Tensor] = {}
         self.given: dict[str, torch.Tensor] = {}
-        laid_out = plan.layout != "contiguous"
+        moved = plan.layout != "contiguous"
         for field, place in zip(plan.fields, plan.places):
             name, dtype, shape, count, _, size, at, _, mask_bits, by_sequence = field
             if mask_bits and not bytes(pristine[at:at + size]).strip(b"\0\1"):
@@ -46,9 +46,9 @@ class Inputs:
                 tensor.requires_grad_()
                 self.leaves[name] = tensor
                 # A trainer's log-probs are no leaves: writing into them works there, so it does here.
-                tensor = in_place(tensor, place) if laid_out else tensor.clone()
-            elif laid_out:
-                tensor = in_place(tensor, place)
+                tensor = laid_out(tensor, place) if moved else tensor.clone()
+            elif moved:
+                tensor = laid_out(tensor, place)
             self.given[name] = tensor
 
     def mutated(self) -> list[str]:

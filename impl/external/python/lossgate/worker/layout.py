@@ -39,7 +39,7 @@ def _strides(shape: tuple) -> tuple:
     return tuple(reversed(strides))
 
 
-def in_place(tensor: torch.Tensor, place: Optional[Place]) -> torch.Tensor:
+def laid_out(tensor: torch.Tensor, place: Optional[Place]) -> torch.Tensor:
     """The same values where they shall lie; beside them lies a number that would show."""
     if place is None:
         return tensor.clone()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional
 
 from lossgate.worker.conversion import number_of
-from lossgate.worker.layout import in_place, place_of
+from lossgate.worker.layout import laid_out, place_of
 from lossgate.worker.pytorch import torch
 from lossgate.worker.trouble import BadResult, Trouble
 
@@ -34,7 +34,7 @@ class Reduction:
                             f"\"per_token\"` has one number for each position, {list(counts.shape)}")
         if terms.requires_grad and self.layout != "contiguous":
             place = place_of(terms.shape, self.layout)
-            terms.register_hook(lambda gradient: in_place(gradient, place))
+            terms.register_hook(lambda gradient: laid_out(gradient, place))
         # Where all count a trainer has no mask, and autograd expands one number to all terms.
         if not counts.all():
             terms = torch.where(counts, terms, torch.zeros_like(terms))
