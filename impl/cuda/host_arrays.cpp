@@ -89,18 +89,19 @@ HostArrays::HostArrays(MicroBatch& micro_batch, const KernelMemory& memory)
     : batch_(micro_batch), memory_(memory) {}
 
 LaidOut& HostArrays::laid_out(std::string_view name) {
-  return arrays_.emplace_back(batch_.part.batch.at(name), layout_of_field(name), memory_);
+  return arrays_.emplace_back(batch_.part.batch.at(name), layout_of(batch_.part, name), memory_);
 }
 
 LaidOut& HostArrays::created(Dtype dtype, Extents extents) {
-  return arrays_.emplace_back(dtype, std::move(extents), next_layout(), memory_);
+  const Layout layout = layout_of(batch_.part, std::ssize(arrays_));
+  return arrays_.emplace_back(dtype, std::move(extents), layout, memory_);
 }
 
 Strided<const float> HostArrays::widened_field(std::string_view name) {
   const Tensor& stored = batch_.part.batch.at(name);
   Tensor wide = Tensor::zeros(Dtype::f32, stored.extents);
   for (std::int64_t i = 0; i < wide.size(); ++i) wide.set(i, stored.at(i));
-  return arrays_.emplace_back(wide, layout_of_field(name), memory_).as<const float>();
+  return arrays_.emplace_back(wide, layout_of(batch_.part, name), memory_).as<const float>();
 }
 
 Labels HostArrays::labels(std::string_view name) {

@@ -56,9 +56,6 @@ class HostArrays {
 
   const LossSpec& spec() const { return batch_.part.spec; }
   std::int64_t extent(Axis axis) const { return batch_.part.shape[axis]; }
-  /// Of a field; of an array that is no field.
-  Layout layout_of_field(std::string_view name) const { return layout_of(batch_.part, name); }
-  Layout next_layout() const { return layout_of(batch_.part, std::ssize(arrays_)); }
 
   template <class T>
   Strided<const T> field(std::string_view name) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 #include "impl/faulty/faulty_softmax.h"
 #include "impl/faulty/moved_field.h"
@@ -165,12 +164,12 @@ LossResult eager_cross_entropy(MicroBatch& micro_batch, CrossEntropyFault fault)
   if (fault == CrossEntropyFault::labels_shifted_twice) {
     return with_moved_field(step, micro_batch, "label", -1, static_cast<double>(kIgnoreLabel));
   }
-  Tensor& logits = micro_batch.part.batch.at("logits");
   if (fault == CrossEntropyFault::strides_ignored) {
     return with_field_by_strides_of(step, "logits")(micro_batch);
   }
   LossResult result = step(micro_batch);
   if (fault == CrossEntropyFault::gradient_over_logits) {
+    Tensor& logits = micro_batch.part.batch.at("logits");
     const Tensor& gradient = *result.find("gradient.logits");
     for (std::int64_t i = 0; i < logits.size(); ++i) logits.set(i, gradient.at(i));
   }

@@ -3,27 +3,24 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
-#include "impl/trainer.h"
+#include "impl/faulty/other_field.h"
 
 namespace lossgate::impl {
 
 /// What the step answers where one field [sequences, tokens] is a token beside its place: what
 /// belongs to a token stands one token on (+1) or back (-1), and `filler` at the end that is left.
-/// The step's counts are those of before.
 inline LossResult with_moved_field(const Step& step, const MicroBatch& batch,
                                    const std::string& field, std::int64_t by, double filler) {
-  Case part = batch.part;
-  Tensor& tensor = part.batch.at(field);
   const Tensor& given = batch.part.batch.at(field);
+  Tensor tensor = given;
   const std::int64_t tokens = given.extents.at(1);
   for (std::int64_t i = 0; i < given.size(); ++i) {
     const std::int64_t from = i % tokens - by;
     tensor.set(i, from >= 0 && from < tokens ? given.at(i - by) : filler);
   }
-  const Positions positions = find_positions(batch.signature, part);
-  MicroBatch moved = batch.with(part, positions);
-  return step(moved);
+  return with_other_field(step, batch, field, std::move(tensor));
 }
 
 }  // namespace lossgate::impl

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "impl/trainer.h"
+#include "impl/faulty/other_field.h"
 
 namespace lossgate::impl {
 
@@ -55,13 +55,10 @@ inline Tensor read_by_strides_of(const Tensor& tensor, Layout lies, Layout read)
 /// named, with those of a contiguous one.
 inline Step with_field_by_strides_of(Step step, std::string field, std::string other = "") {
   return [=](MicroBatch& batch) {
-    Case part = batch.part;
-    Tensor& tensor = part.batch.at(field);
-    tensor = read_by_strides_of(tensor, layout_of(part, field),
-                                other.empty() ? Layout::contiguous : layout_of(part, other));
-    const Positions positions = find_positions(batch.signature, part);
-    MicroBatch misread = batch.with(part, positions);
-    return step(misread);
+    const Case& part = batch.part;
+    const Layout read = other.empty() ? Layout::contiguous : layout_of(part, other);
+    return with_other_field(step, batch, field,
+                            read_by_strides_of(part.batch.at(field), layout_of(part, field), read));
   };
 }
 

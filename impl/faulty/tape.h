@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "impl/faulty/formats.h"
+#include "impl/faulty/recycled.h"
 #include "impl/pairwise_sum.h"
 
 /// Reverse-mode differentiation with PyTorch's derivative rules (its derivatives.yaml), zeros
@@ -64,19 +64,6 @@ class Tape {
   using Value = typename Format::Value;
   using Variable = Var<Format>;
 
-  Tape() {
-    if (!shelf().empty()) {
-      memory_ = std::move(shelf().back());
-      shelf().pop_back();
-    }
-  }
-  ~Tape() {
-    memory_.clear();
-    shelf().push_back(std::move(memory_));
-  }
-  Tape(const Tape&) = delete;
-  Tape& operator=(const Tape&) = delete;
-
   /// A number whose gradient is asked for.
   Variable variable(Value x) { return push({TapeOp::leaf, true, -1, -1, Format::rounded(x)}); }
   Variable constant(Value x) { return push({TapeOp::leaf, false, -1, -1, Format::rounded(x)}); }
@@ -94,16 +81,16 @@ class Tape {
 
   /// Neighbours first, in Value, rounded once: 16-bit sums accumulate in f32.
   Variable sum(const std::vector<Variable>& terms) {
-    memory_.scratch.clear();
+    scratch_.clear();
     bool tracked = false;
-    const auto first = static_cast<std::int32_t>(memory_.operands.size());
+    const auto first = static_cast<std::int32_t>(operands_.size());
     for (const Variable& term : terms) {
-      memory_.scratch.push_back(value(term));
-      memory_.operands.push_back(term.node());
+      scratch_.push_back(value(term));
+      operands_.push_back(term.node());
       tracked = tracked || node(term).tracked;
     }
-    const Value total = overflow_free_sum(memory_.scratch.data(), memory_.scratch.size());
-    return push({TapeOp::sum, tracked, first, static_cast<std::int32_t>(memory_.operands.size()),
+    const Value total = overflow_free_sum(scratch_.data(), scratch_.size());
+    return push({TapeOp::sum, tracked, first, static_cast<std::int32_t>(operands_.size()),
                  Format::rounded(total)});
   }
 
@@ -119,57 +106,54 @@ class Tape {
 
   /// Propagates `upstream` from the root to everything that it was made of.
   void backward(Variable root, Value upstream) {
-    memory_.adjoints.assign(memory_.nodes.size(), Value(0));
-    memory_.reached.assign(memory_.nodes.size(), 0);
+    adjoints_.assign(nodes_.size(), Value(0));
+    reached_.assign(nodes_.size(), 0);
     give(root.node(), Format::rounded(upstream));
     for (std::int32_t i = root.node(); i >= 0; --i) {
-      const Node& n = memory_.nodes[static_cast<std::size_t>(i)];
+      const Node& n = nodes_[static_cast<std::size_t>(i)];
       if (n.op == TapeOp::expand) {
         if (n.b > 0) collapse(i, n);
-      } else if (n.tracked && memory_.reached[static_cast<std::size_t>(i)]) {
-        propagate(n, memory_.adjoints[static_cast<std::size_t>(i)]);
+      } else if (n.tracked && reached_[static_cast<std::size_t>(i)]) {
+        propagate(n, adjoints_[static_cast<std::size_t>(i)]);
       }
     }
   }
 
   /// 0 where the root does not depend on the variable.
-  Value gradient(Variable x) const { return memory_.adjoints[static_cast<std::size_t>(x.node())]; }
+  Value gradient(Variable x) const { return adjoints_[static_cast<std::size_t>(x.node())]; }
 
  private:
   struct Node {
     TapeOp op;
     bool tracked;
-    std::int32_t a,
-        b;  ///< operands; of a sum: a range of memory_.operands; b of the first copy: how many
+    std::int32_t a, b;  ///< operands; of a sum: a range of operands_; b of the first copy: how many
     Value value;
     Value low = 0, high = 0;  ///< of clamp; low of `where`: whether the first operand was taken
   };
 
-  const Node& node(Variable x) const { return memory_.nodes[static_cast<std::size_t>(x.node())]; }
-  Value value_of(std::int32_t i) const { return memory_.nodes[static_cast<std::size_t>(i)].value; }
+  const Node& node(Variable x) const { return nodes_[static_cast<std::size_t>(x.node())]; }
+  Value value_of(std::int32_t i) const { return nodes_[static_cast<std::size_t>(i)].value; }
 
   Variable push(const Node& n) {
-    memory_.nodes.push_back(n);
-    return {this, static_cast<std::int32_t>(memory_.nodes.size() - 1)};
+    nodes_.push_back(n);
+    return {this, static_cast<std::int32_t>(nodes_.size() - 1)};
   }
 
   void give(std::int32_t to, Value gradient) {
     const auto i = static_cast<std::size_t>(to);
-    if (!memory_.nodes[i].tracked) return;
-    memory_.adjoints[i] =
-        memory_.reached[i] ? Format::rounded(memory_.adjoints[i] + gradient) : gradient;
-    memory_.reached[i] = 1;
+    if (!nodes_[i].tracked) return;
+    adjoints_[i] = reached_[i] ? Format::rounded(adjoints_[i] + gradient) : gradient;
+    reached_[i] = 1;
   }
 
   /// The first of a group of copies is met last, when all of them have their gradients.
   void collapse(std::int32_t first, const Node& n) {
     const auto begin = static_cast<std::size_t>(first), count = static_cast<std::size_t>(n.b);
     bool any = false;
-    for (std::size_t i = begin; i < begin + count; ++i) any = any || memory_.reached[i];
+    for (std::size_t i = begin; i < begin + count; ++i) any = any || reached_[i];
     if (!any || !n.tracked) return;
-    memory_.scratch.assign(memory_.adjoints.begin() + first,
-                           memory_.adjoints.begin() + first + n.b);
-    give(n.a, Format::rounded(pairwise_sum(memory_.scratch.data(), count)));
+    scratch_.assign(adjoints_.begin() + first, adjoints_.begin() + first + n.b);
+    give(n.a, Format::rounded(pairwise_sum(scratch_.data(), count)));
   }
 
   static Value r(Value x) { return Format::rounded(x); }
@@ -236,8 +220,7 @@ class Tape {
         give(n.a, r(g * Value(std::isfinite(a()) ? 1 : 0)));
         break;
       case TapeOp::sum:
-        for (std::int32_t i = n.a; i < n.b; ++i)
-          give(memory_.operands[static_cast<std::size_t>(i)], g);
+        for (std::int32_t i = n.a; i < n.b; ++i) give(operands_[static_cast<std::size_t>(i)], g);
         break;
     }
   }
@@ -249,25 +232,10 @@ class Tape {
     give(n.b, not_b ? Value(0) : share);
   }
 
-  struct Memory {
-    void clear() {
-      nodes.clear();
-      operands.clear();
-    }
-    std::vector<Node> nodes;
-    std::vector<std::int32_t> operands;
-    std::vector<Value> adjoints, scratch;
-    std::vector<std::uint8_t> reached;
-  };
-
-  /// What earlier tapes of this thread were written on: a long case would ask for it again each
-  /// time.
-  static std::vector<Memory>& shelf() {
-    static thread_local std::vector<Memory> memories;
-    return memories;
-  }
-
-  Memory memory_;
+  Recycled<Node> nodes_;
+  Recycled<std::int32_t> operands_;
+  Recycled<Value> adjoints_, scratch_;
+  Recycled<std::uint8_t> reached_;
 };
 
 }  // namespace lossgate::impl

@@ -86,6 +86,11 @@ def terms_of_one(log_prob, old_log_prob, advantage, clip_low=0.2, clip_high=0.2)
     return OneForAll.apply(terms(log_prob, old_log_prob, advantage, clip_low, clip_high))
 
 
+def behind(tensor):
+    """How many elements there are from its first one to the end of its memory."""
+    return tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
+
+
 class Unstrided(torch.autograd.Function):
     """A kernel whose backward reads on from the first position's upstream gradient, whatever its strides."""
 
@@ -95,9 +100,8 @@ class Unstrided(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, upstream):
-        there = upstream.untyped_storage().nbytes() // upstream.element_size() - upstream.storage_offset()
         read = torch.full((upstream.numel(),), 77.0, dtype=upstream.dtype)
-        count = min(there, upstream.numel())
+        count = min(behind(upstream), upstream.numel())
         read[:count] = upstream.as_strided((count,), (1,))
         return read.view(upstream.shape)
 
@@ -109,7 +113,6 @@ def terms_unstrided(log_prob, old_log_prob, advantage, clip_low=0.2, clip_high=0
 def advantage_by_other_strides(log_prob, old_log_prob, advantage, clip_low=0.2, clip_high=0.2):
     """A kernel that gets one tensor's strides for all."""
     end = sum((extent - 1) * stride for extent, stride in zip(log_prob.shape, log_prob.stride())) + 1
-    there = advantage.untyped_storage().nbytes() // advantage.element_size() - advantage.storage_offset()
-    if advantage.numel() and end <= there:
+    if advantage.numel() and end <= behind(advantage):
         advantage = advantage.as_strided(log_prob.shape, log_prob.stride())
     return terms(log_prob, old_log_prob, advantage, clip_low, clip_high)

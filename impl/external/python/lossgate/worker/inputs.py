@@ -27,10 +27,10 @@ class Inputs:
                 work[field.at:field.at + field.size] = data[field.start:field.start + field.size]
             pristine = bytes(work)
         self._work, self._pristine = work, pristine
-        self._elsewhere = device is not None or plan.layout != "contiguous"
+        moved = plan.layout != "contiguous"
+        self._elsewhere = device is not None or moved
         self.leaves: dict[str, torch.Tensor] = {}
         self.given: dict[str, torch.Tensor] = {}
-        moved = plan.layout != "contiguous"
         for field, place in zip(plan.fields, plan.places):
             name, dtype, shape, count, _, size, at, _, mask_bits, by_sequence = field
             if mask_bits and not bytes(pristine[at:at + size]).strip(b"\0\1"):
@@ -46,7 +46,7 @@ class Inputs:
                 tensor.requires_grad_()
                 self.leaves[name] = tensor
                 # A trainer's log-probs are no leaves: writing into them works there, so it does here.
-                tensor = laid_out(tensor, place) if moved else tensor.clone()
+                tensor = laid_out(tensor, place)
             elif moved:
                 tensor = laid_out(tensor, place)
             self.given[name] = tensor
