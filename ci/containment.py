@@ -9,6 +9,7 @@ and leaves no process behind. Prints one line a fault; exit status 1 if one is n
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BROUGHT = os.path.join(HERE, "testdata", "brought")
+TOGETHER = 3  # faults: they mostly wait, for a start or for a limit of time
 AT_ONCE = 25  # cases of a run in which each ends the subject, or leaves processes; it is given up after 50 starts
 MARK = b"LOSSGATE_SUBJECT="
 
@@ -80,27 +82,32 @@ def count(record: dict, wanted: str, folder: str) -> int:
     return violated.get(wanted, 0)
 
 
+def contained_cases(program: str, python: str, fault: str, times: int) -> tuple[str, int]:
+    """What is to be printed of a fault, and how many of its cases were not contained."""
+    start, asked, contained, left, said = time.monotonic(), 0, 0, 0, ""
+    with tempfile.TemporaryDirectory() as folder:
+        for file in ("faults.py", "losses.py"):
+            shutil.copy(os.path.join(BROUGHT, file), folder)
+        os.mkdir(os.path.join(folder, "empty"))
+        while asked < times:
+            cases = min(AT_ONCE if fault in HEAVY else times, times - asked)
+            record = gate(program, python, fault, folder, cases, seed=1 + asked)
+            asked += cases
+            contained += count(record, FAULTS[fault], folder)
+            left += len(orphans(os.path.realpath(folder)))
+            said = "; ".join(record["troubles"]) or said
+    line = f"{fault:<26}{asked:>6}{contained:>11}{left:>9}{time.monotonic() - start:>9.1f}"
+    return line + (f"  {said}" if said else ""), asked - contained + left
+
+
 def main(program: str, python: str, times: int, faults: list[str]) -> int:
     program, python = os.path.abspath(program), os.path.abspath(python)
     print(f"{'fault':<26}{'cases':>6}{'contained':>11}{'orphans':>9}{'seconds':>9}", flush=True)
     missed = 0
-    for fault in faults or FAULTS:
-        start, asked, contained, left = time.monotonic(), 0, 0, 0
-        with tempfile.TemporaryDirectory() as folder:
-            for file in ("faults.py", "losses.py"):
-                shutil.copy(os.path.join(BROUGHT, file), folder)
-            os.mkdir(os.path.join(folder, "empty"))
-            said = ""
-            while asked < times:
-                cases = min(AT_ONCE if fault in HEAVY else times, times - asked)
-                record = gate(program, python, fault, folder, cases, seed=1 + asked)
-                asked += cases
-                contained += count(record, FAULTS[fault], folder)
-                left += len(orphans(os.path.realpath(folder)))
-                said = "; ".join(record["troubles"]) or said
-        missed += asked - contained + left
-        print(f"{fault:<26}{asked:>6}{contained:>11}{left:>9}{time.monotonic() - start:>9.1f}"
-              + (f"  {said}" if said else ""), flush=True)
+    with concurrent.futures.ThreadPoolExecutor(TOGETHER) as pool:
+        for line, cases in pool.map(lambda fault: contained_cases(program, python, fault, times), faults or FAULTS):
+            missed += cases
+            print(line, flush=True)
     return int(missed > 0)
 
 
