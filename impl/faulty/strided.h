@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "impl/faulty/other_field.h"
@@ -12,25 +13,31 @@ namespace lossgate::impl {
 /// Where the elements of an array lie that is laid out in memory.
 class Strides {
  public:
-  Strides(const Extents& extents, Layout layout)
-      : width_(extents.back()), row_(width_ + (layout == Layout::padded_rows ? kBeside : 0)) {
-    if (layout == Layout::transposed && extents.size() > 1) {
-      outer_ = extents[0];
-      inner_ = extents[1];
-      each_ = outer_ * inner_ == 0 ? 1 : element_count(extents) / (outer_ * inner_);
+  Strides(const Extents& extents, Layout layout) : extents_(extents), strides_(extents.size()) {
+    const bool swaps = layout == Layout::transposed && extents.size() > 1;
+    Extents in_memory = extents;
+    if (swaps) std::swap(in_memory[0], in_memory[1]);
+    std::int64_t stride = 1;
+    for (std::size_t axis = in_memory.size(); axis-- > 0;) {
+      strides_[axis] = stride;
+      stride *= in_memory[axis];
+      if (axis + 1 == in_memory.size() && layout == Layout::padded_rows) stride += kBeside;
     }
+    if (swaps) std::swap(strides_[0], strides_[1]);
   }
 
   std::int64_t operator()(std::int64_t at) const {
-    const std::int64_t place = at / each_;
-    if (inner_ > 0) return (place % inner_ * outer_ + place / inner_) * each_ + at % each_;
-    return at / width_ * row_ + at % width_;
+    std::int64_t place = 0;
+    for (std::size_t axis = extents_.size(); axis-- > 0; at /= extents_[axis]) {
+      place += at % extents_[axis] * strides_[axis];
+    }
+    return place;
   }
 
  private:
   static constexpr std::int64_t kBeside = 3;  ///< elements behind each row
-  std::int64_t width_, row_;
-  std::int64_t outer_ = 0, inner_ = 0, each_ = 1;  ///< where the first two axes are swapped
+  Extents extents_;
+  std::vector<std::int64_t> strides_;  ///< of each axis
 };
 
 /// What a kernel finds in a tensor that lies in memory as one layout says and is read as another
