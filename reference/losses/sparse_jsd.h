@@ -105,7 +105,8 @@ struct SparseJsd {
         }
         Entries<S> student_entries(in, p);
         if (undeclared) student_entries.may_add_up(unlisted(l, tokens));
-        const Row<S>&of_student = student_entries.entries, of_teacher = Entries<S>(in, q).entries;
+        const Row<S>& of_student = student_entries.entries;
+        const Row<S> of_teacher = Entries<S>(in, q).entries;
         const Divergence<S> d = once ? jensen_shannon_once(of_student, of_teacher, beta)
                                      : jensen_shannon(of_student, of_teacher, beta);
         const S weight = in.token_weight(s), scale = in.upstream() * weight;
@@ -139,8 +140,7 @@ struct SparseJsd {
     std::vector<std::int64_t> tokens;
     for (std::int64_t k = 0; k < support; ++k) {
       const std::int64_t candidate = token.integer(s, t, k);
-      const bool known = std::find(tokens.begin(), tokens.end(), candidate) != tokens.end();
-      tokens.push_back(known ? -1 : candidate);
+      tokens.push_back(listed(tokens, candidate) ? -1 : candidate);
     }
     return tokens;
   }
