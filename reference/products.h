@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "reference/scalar.h"
+#include "reference/stores.h"
 
 /// Products of which more is known than their factors: any order, part of a matrix product, a zero
 /// or a probability.
@@ -87,10 +88,12 @@ S made_for_one(const S& gradient, const S& upstream) {
 }
 
 /// A gradient by logits that were divided by the temperature, before the upstream gradient comes or
-/// after it. A temperature of 1 rounds nothing.
+/// after it: where the quotients were stored, it has their format before it is divided. A
+/// temperature of 1 rounds nothing.
 template <class S>
 S through_temperature(const S& gradient, const S& temperature, const S& upstream) {
-  return value_of(temperature) == 1 ? gradient : made_for_one(gradient, upstream) / temperature;
+  if (value_of(temperature) == 1) return gradient;
+  return store(Stage::logits, made_for_one(gradient, upstream)) / temperature;
 }
 
 /// x, as the slope of x^2 / 2: an implementation that squares (x / 2) x hands on x / 2 from either

@@ -317,6 +317,19 @@ TEST_F(Products, AGradientThatIsMadeForOneHasLostWhatTheUpstreamMakesLarger) {
   EXPECT_EQ(made_for_one(stored(kInfinity), above).err, 0.0);
 }
 
+TEST_F(Products, AGradientHasTheFormatInWhichTheQuotientsByTheTemperatureWereStored) {
+  const Tracked slope = stored(1.0F / 3.0F), above = stored(1.0), temperature = stored(0.7F);
+  const double found = round_to(Dtype::bf16, static_cast<double>(slope.v)) / 0.7F;
+  const auto within = [&] {
+    const Tracked g = through_temperature(slope, temperature, above);
+    return std::fabs(found - static_cast<double>(g.v)) <= kThreshold * g.err;
+  };
+  EXPECT_FALSE(within());
+  arithmetic_.stage(Stage::logits) = {unit_roundoff(Dtype::bf16), min_subnormal(Dtype::bf16)};
+  const ArithmeticScope stores(arithmetic_);
+  EXPECT_TRUE(within());
+}
+
 TEST_F(Products, TheSlopeOfAHalfSquareMayLoseTheHalfThatWasFormed) {
   const float smallest = std::numeric_limits<float>::denorm_min(), scale = 65536.0F;
   const float half = 0.5F * smallest;
