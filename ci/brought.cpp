@@ -170,6 +170,8 @@ bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
   for (const Field& field : narrowed.fields) {
     const Tensor& tensor = c.batch.at(field.name);
     if (field.absent && !is_zero(tensor)) return false;
+    const bool any_float = field.dtypes.empty();
+    if (!any_float && std::ranges::count(field.dtypes, tensor.dtype) == 0) return false;
     if (!is_float(tensor.dtype) || !is_positional(field) || valid.empty()) continue;
     const std::int64_t each = tensor.size() / static_cast<std::int64_t>(valid.size());
     if (field.one_per_sequence && each == 1 &&

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "impl/given_toy_loss.h"
@@ -66,6 +67,15 @@ TEST(KeepsToContract, WantsZerosWhereTheCallerHasNoneOfAField) {
   EXPECT_FALSE(keeps_to_contract(signature, c));
   for (std::int64_t i = 0; i < 6; ++i) c.batch.at("x").set(i, 0.0);
   EXPECT_TRUE(keeps_to_contract(signature, c));
+}
+
+TEST(KeepsToContract, LooksAtTheDtypeOfAFieldThatHasItsOwn) {
+  LossSignature signature = signature_of(Masked::zero);
+  EXPECT_TRUE(keeps_to_contract(signature, stored_case()));
+  Field& mask = *std::ranges::find(signature.fields, "mask", &Field::name);
+  std::erase(mask.dtypes, stored_case().batch.at("mask").dtype);
+  mask.dtypes.push_back(Dtype::i64);
+  EXPECT_FALSE(keeps_to_contract(signature, stored_case()));
 }
 
 TEST(KeepsToContract, LooksAtPinnedAxes) {
