@@ -37,7 +37,8 @@ TEST(Shape, IsLongAlongOneAxisAndShortAlongTheOthers) {
       Choices choices(7);
       const Shape shape = draw_long_shape(signature, tier, choices);
       EXPECT_GE(shape[axis], 257) << loss << " " << name(axis);
-      EXPECT_LE(work(shape), 3 << 16) << loss << " " << name(axis);
+      EXPECT_LE(work(shape), 3 << 17) << loss << " " << name(axis);
+      EXPECT_GE(shape[Axis::sequences], 2) << "what is carried along shows in the second row";
       for (Axis other : kAllAxes) {
         if (other != axis) EXPECT_LE(shape[other], 257) << loss << " " << name(axis);
       }
@@ -110,6 +111,11 @@ TEST(Shape, IsNoLongerThanCallersSay) {
     EXPECT_LE(draw_shape(signature, Temper::nasty, choices)[Axis::vocab], 1000);
     const Tier longest = longest_tiers(signature).front();
     EXPECT_EQ(draw_long_shape(signature, longest, choices)[Axis::tokens], 5000);
+    signature.pinned = {};
+    signature.longest.emplace_back(Axis::sequences, 1);
+    EXPECT_EQ(draw_long_shape(signature, longest, choices)[Axis::sequences], 1);
+    signature.longest.pop_back();
+    signature.pinned = {{Axis::sequences, 3}};
   }
 }
 
@@ -123,7 +129,9 @@ TEST(Shape, IsNoLongerThanAxesOfOneExtentLeaveRoomFor) {
   EXPECT_EQ(tokens(signature).last, 66561) << "as in production";
   signature.pinned = {{Axis::vocab, 4096}};
   Choices choices(7);
-  EXPECT_LE(work(draw_long_shape(signature, tokens(signature), choices)), 10 << 20);
+  const Shape shape = draw_long_shape(signature, tokens(signature), choices);
+  EXPECT_LE(work(shape), 10 << 20);
+  EXPECT_EQ(shape[Axis::sequences], 1);
   EXPECT_GT(tokens(signature).last, 2048);
   signature.pinned = {{Axis::vocab, 1 << 18}};
   EXPECT_EQ(long_axes(signature), std::vector<Axis>{}) << "40 tokens are no length";

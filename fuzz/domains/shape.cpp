@@ -104,7 +104,8 @@ constexpr std::int64_t kBlock = 128;
 /// From there on a case takes a second and more.
 constexpr std::int64_t kThousands = 8192;
 
-/// What is longer leaves one of everything else, and two of the vocabulary.
+/// What is longer leaves one of everything else, two of the vocabulary, and of production's lengths
+/// two sequences.
 constexpr std::int64_t kLongBudget = 1 << 15;
 
 /// What axes of one extent leave of a length: 80 MB of f64 for each field.
@@ -165,14 +166,22 @@ Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choic
 
 /// In that order.
 void give_way(const LossSignature& signature, std::int64_t budget, std::span<const Axis> order,
-              Shape& shape) {
+              Shape& shape, std::int64_t least_sequences = 1) {
   for (Axis axis : order) {
     if (signature.pinned_extent(axis)) continue;
-    const std::int64_t least = axis == Axis::vocab ? 2 : 1;
+    const std::int64_t least = axis == Axis::vocab       ? 2
+                               : axis == Axis::sequences ? least_sequences
+                                                         : 1;
     while (shape[axis] > least && work(shape) > budget) {
       shape[axis] = std::max(least, shape[axis] / 2);
     }
   }
+}
+
+/// Whether a case may have two.
+bool has_two_sequences(const LossSignature& signature, const Shape& shape) {
+  if (shape[Axis::sequences] < 0 || signature.pinned_extent(Axis::sequences)) return false;
+  return signature.longest_extent(Axis::sequences).value_or(2) >= 2;
 }
 
 }  // namespace
@@ -241,7 +250,12 @@ Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices&
                              Axis::vocab};
   std::erase(order, axis);
   if (axis == Axis::support) std::erase(order, Axis::vocab);
-  give_way(signature, kLongBudget, order, shape);
+  // What is carried from one row into the next shows in the next alone.
+  const bool two = tier.first == tier.last && has_two_sequences(signature, shape) &&
+                   2 * shape[axis] * pinned_work(signature) <= kLongWork;
+  const std::int64_t least = two ? 2 : 1;
+  if (two) shape[Axis::sequences] = std::max(shape[Axis::sequences], least);
+  give_way(signature, kLongBudget, order, shape, least);
   return shape;
 }
 

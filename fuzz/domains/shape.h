@@ -34,7 +34,8 @@ std::vector<Tier> tiers(const LossSignature& signature);
 /// draws as long.
 std::vector<Tier> longest_tiers(const LossSignature& signature);
 
-/// A shape with an extent of the tier, and short along all other axes.
+/// A shape with an extent of the tier, and short along all other axes: of production's lengths two
+/// sequences at least, if callers have two.
 Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices);
 
 /// Along which axis a shape is longer than all of draw_shape's, if it is.
