@@ -39,8 +39,8 @@ struct GroupAdvantage {
                                   "unscaled: none"),
                     real_option("epsilon", 1e-6, 1e-9, 0.01, "added to the deviation"),
                     choice_option("singleton", {"zero", "reward"},
-                                  "the advantage of a group's only member, before the scale; "
-                                  "zero: 0, reward: its reward")},
+                                  "the advantage of a group's only member, before the scale, "
+                                  "whose deviation counts as 1; zero: 0, reward: its reward")},
         .fields = {{.name = "reward",
                     .role = Role::constant,
                     .quantity = Quantity::reward,

@@ -148,7 +148,7 @@ inline std::vector<Option> kl_options() {
                         "estimator of the KL divergence, x = ref_log_prob - log_prob; "
                         "k3: exp(x) - x - 1, k1: -x, k2: x^2 / 2"),
           limit_option("kl_input_clamp", 20.0, 1.0, 80.0, "bound of |ref_log_prob - log_prob|"),
-          limit_option("kl_output_clamp", 10.0, 1.0, 1000.0, "bound of |KL|"),
+          limit_option("kl_output_clamp", 10.0, 1.0, 1000.0, "bound of |KL|, once it is weighted"),
           flag_option("kl_weighted", "multiply the estimate by the importance weight")};
 }
 

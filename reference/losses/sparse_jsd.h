@@ -35,7 +35,7 @@ struct SparseJsd {
     return {
         .id = "sparse_jsd",
         .title = "divergence on a sparse support with a tail bucket",
-        .formula = "jensen_shannon of {support, log(-expm1(logsumexp(support)))}",
+        .formula = "jensen_shannon of {support, log(-expm1(min(logsumexp(support), -tail_floor)))}",
         .source = "huggingface/trl#5594",
         .forms = joined_forms({kShiftedForm, kLogSumExpForm}, {kOnceForm}),
         .options = std::move(options),
@@ -45,7 +45,7 @@ struct SparseJsd {
                     .quantity = Quantity::label,
                     .axes = {Axis::sequences, Axis::tokens, Axis::support},
                     .dtypes = {Dtype::i64},
-                    .doc = "tokens that the teacher answered for"},
+                    .doc = "tokens that the teacher answered for; a slot that repeats one is off"},
                    {.name = "teacher_log_prob",
                     .role = Role::constant,
                     .quantity = Quantity::log_prob,
