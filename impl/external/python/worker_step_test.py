@@ -16,6 +16,7 @@ import torch
 import given_conversation as talk
 import given_faulty_losses as faulty
 from given_worker import asked, batch, stepped, sum_loss
+from lossgate.worker.layout import place_of
 
 
 class Arguments(unittest.TestCase):
@@ -85,6 +86,29 @@ class Arguments(unittest.TestCase):
         _, tensors = stepped(subject, layout="transposed,contiguous,padded_rows,transposed,contiguous")
         self.assertEqual(strides, [(1, 2), (3, 1), (6, 1), (1, 2), (3, 1)])
         self.assertEqual(tensors["gradient.log_prob"].tolist(), stepped(sum_loss)[1]["gradient.log_prob"].tolist())
+
+    def test_in_a_mixed_layout_equal_fields_share_memory_and_rows_of_one_number_are_expanded(self) -> None:
+        seen: list = []
+        def subject(log_prob, old_log_prob, advantage, mask):
+            seen.append((old_log_prob.data_ptr() == log_prob.data_ptr(), old_log_prob.requires_grad, advantage.stride()))
+            return (log_prob * advantage * mask).sum()
+        tensors = batch()
+        tensors["old_log_prob"] = tensors["log_prob"].clone()
+        tensors["advantage"] = torch.tensor([[-2.0] * 3, [0.0] * 3])
+        for layout, wanted in [("contiguous", (False, False, (3, 1))),
+                               ("transposed", (False, False, (1, 2))),
+                               ("transposed,contiguous,padded_rows,transposed,contiguous", (True, False, (1, 0)))]:
+            metadata, reply = stepped(subject, tensors, layout=layout)
+            self.assertEqual(seen.pop(), wanted)
+            self.assertEqual(metadata["mutated"], "[]")
+            self.assertEqual(reply["gradient.log_prob"].tolist(), (tensors["advantage"] * tensors["mask"]).tolist())
+        tensors["advantage"][1, 2] = -0.0  # equal, and another number
+        stepped(subject, tensors, layout="transposed,contiguous,padded_rows,transposed,contiguous")
+        self.assertEqual(seen.pop()[2], (1, 2))
+
+    def test_of_three_axes_the_last_two_are_swapped_where_the_last_is_odd(self) -> None:
+        self.assertEqual(place_of((2, 3, 5), "transposed").strides, (15, 1, 3))
+        self.assertEqual(place_of((2, 3, 4), "transposed").strides, (4, 8, 1))
 
     def test_the_gradient_of_the_terms_lies_as_a_trainer_hands_it_on(self) -> None:
         seen: list = []

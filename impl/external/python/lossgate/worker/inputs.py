@@ -7,8 +7,8 @@ from typing import Any, Optional
 
 from lossgate.worker.conversion import Surroundings, is_valid
 from lossgate.worker.frames import bits
-from lossgate.worker.layout import laid_out
-from lossgate.worker.plan import StepPlan, Tensorial
+from lossgate.worker.layout import expanded, laid_out
+from lossgate.worker.plan import FieldPlan, StepPlan, Tensorial
 from lossgate.worker.pytorch import torch
 
 
@@ -48,8 +48,21 @@ class Inputs:
                 # A trainer's log-probs are no leaves: writing into them works there, so it does here.
                 tensor = laid_out(tensor, place)
             elif moved:
-                tensor = laid_out(tensor, place)
+                shared = self._shared(field, tensor) if plan.mixed else None
+                tensor = laid_out(tensor, place) if shared is None else shared
             self.given[name] = tensor
+
+    def _shared(self, field: FieldPlan, tensor: torch.Tensor) -> Optional[torch.Tensor]:
+        """A field on memory of which there is less, as callers make it: of log-probs that were detached for old ones,
+        and of one number for each row."""
+        for like in self.plan.fields:
+            if like.name in self.leaves and (like.dtype, like.shape) == (field.dtype, field.shape) \
+                    and self._data(like) == self._data(field):
+                return self.given[like.name].detach()
+        return expanded(tensor)
+
+    def _data(self, field: FieldPlan) -> bytes:
+        return self._pristine[field.at:field.at + field.size]
 
     def mutated(self) -> list[str]:
         """The fields whose bits are no longer those of the request."""

@@ -70,6 +70,7 @@ class StepPlan:
         layouts = self.layout.split(",")  # of each field, or one of all
         if len(layouts) == 1:
             layouts *= len(self.fields)
+        self.mixed = "," in self.layout
         self.places = [place_of(field.shape, layout) for field, layout in zip(self.fields, layouts)]
         self.explain = metadata.get("explain") == "1"
         self.interleaved = metadata.get("interleaved") == "1"
