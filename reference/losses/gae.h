@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "reference/decayed_sum.h"
 #include "reference/losses/moments.h"
 #include "reference/losses/options.h"
 #include "reference/problem.h"
@@ -70,6 +71,7 @@ struct Gae {
     std::vector<S> advantages;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       S next_value = S(0), next_advantage = S(0);
+      DecayedSum<S> sums(decay, in.tokens());
       for (std::int64_t t = in.tokens() - 1; t >= 0; --t) {
         if (!in.valid(s, t)) {
           write_return(S(0), s, t);
@@ -79,8 +81,9 @@ struct Gae {
                 later = decay * next_advantage;
         next_advantage = sum_in_any_order(std::array{now, ahead, S(-own), later});
         next_value = own;
-        write_return(store(Stage::per_token, S(next_advantage + next_value)), s, t);
-        advantages.push_back(next_advantage);
+        advantages.push_back(
+            sums.before(sum_in_any_order(std::array{now, ahead, S(-own)}), next_advantage));
+        write_return(store(Stage::per_token, S(advantages.back() + own)), s, t);
       }
     }
     if (in.spec().number("whiten") != 0.0) whiten(in, advantages);
