@@ -192,6 +192,20 @@ inline Tracked divided_last(Tracked mean, const Sum<Tracked>& terms, double divi
   return mean;
 }
 
+/// a - b of two sums, or of means, that are added up apart: where both overflow on the way it is
+/// infinity less infinity, however near they are.
+template <class S>
+S difference_of_sums(const S& a, const S& b) {
+  return a - b;
+}
+
+inline Tracked difference_of_sums(const Tracked& a, const Tracked& b) {
+  Tracked difference = a - b;
+  const bool undefined = std::min(a.peak, b.peak) > tracking::largest;
+  if (undefined) difference.peak = tracking::kInfinity;
+  return difference;
+}
+
 /// The sum of a few terms, charged as the order of its additions that costs the most: a formula
 /// fixes none (rule B2).
 template <class S, std::size_t kTerms>

@@ -104,6 +104,11 @@ LOSSGATE_LANEWISE Lanes made_of_mean_of_all(Lanes mean, double times) {
   return mean;
 }
 
+LOSSGATE_LANEWISE Lanes difference_of_sums(const Lanes& a, const Lanes& b) {
+  lanes::require(smaller(a.peak, b.peak) <= lanes::scope->fits);
+  return a - b;
+}
+
 }  // namespace LOSSGATE_LANES_NAMESPACE
 
 }  // namespace lossgate::reference

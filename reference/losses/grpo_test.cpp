@@ -55,5 +55,31 @@ TEST(Grpo, MayTakeASequencesWeightFromTheDifferenceOfItsMeansWhereNoFormIsDeclar
   EXPECT_GT(error, kThreshold * OneToken(c, plain_arithmetic(Dtype::f32, kK3Forms[0])).term.err);
 }
 
+TEST(Grpo, MayMakeNaNOfAZeroAdvantageWhereBothOfASequencesSumsOverflow) {
+  constexpr std::int64_t kTokens = 5;
+  for (const double size : {1e37, 1e38}) {
+    Case c = zero_case(*find_signature("grpo"), 1, kTokens);
+    c.spec.reduction = Reduction::sum;
+    c.spec.set("level", std::string("sequence"));
+    c.spec.set("kl_penalty", 0.0);
+    for (std::int64_t t = 0; t < kTokens; ++t) {
+      c.batch.at("mask").set(t, 1.0);
+      c.batch.at("log_prob").set(t, -size);
+      c.batch.at("old_log_prob").set(t, -size);
+    }
+    const OneToken any(c, plain_arithmetic(Dtype::f32, ""));
+    const bool overflows = static_cast<double>(kTokens) * size > max_finite(Dtype::f32);
+    EXPECT_EQ(any.term.peak == HUGE_VAL, overflows) << size;
+    EXPECT_EQ(any.gradient.peak == HUGE_VAL, overflows) << size;
+    // One sum of differences has nothing that overflows.
+    const OneToken declared(c, plain_arithmetic(Dtype::f32, kK3Forms[0]));
+    EXPECT_TRUE(declared.term.is_exact_zero()) << size;
+    EXPECT_TRUE(declared.gradient.is_exact_zero()) << size;
+    // Beside a sum that fits an infinity is a weight without a number, or of 0.
+    for (std::int64_t t = 0; t < kTokens; ++t) c.batch.at("old_log_prob").set(t, 0.0);
+    EXPECT_TRUE(OneToken(c, plain_arithmetic(Dtype::f32, "")).term.is_exact_zero()) << size;
+  }
+}
+
 }  // namespace
 }  // namespace lossgate::reference

@@ -116,7 +116,7 @@ class PolicyObjective {
     if (!in_.undeclared()) return importance_(of_ratios);
     const S current = mean([](std::int64_t, const S&own) { return own; }),
             old = mean([&](std::int64_t t, const S&) { return old_log_prob_(s, t); });
-    return importance_(wider(of_ratios, S(current - old)));
+    return importance_(wider(of_ratios, difference_of_sums(current, old)));
   }
 
   const Inputs<S>& in_;
