@@ -19,7 +19,7 @@ struct Contract {
   bool refuses_invalid = true;    ///< invalid input is refused (rule C7)
   bool deterministic = true;      ///< same input, same bits
   bool infinite_valid = true;     ///< infinities at valid positions, as each field declares
-  bool grad_modes = true;         ///< no gradient, some, or another forward before the backward
+  bool grad_modes = true;         ///< no gradient, some, or among calls of other data (rule E11)
   bool int32_labels = true;       ///< labels may have 32 bits, where their field may
   bool splits = true;             ///< what micro-batches and ranks give adds up to the whole
   Empty empty = Empty::zero;

@@ -124,9 +124,9 @@ const std::vector<Cause>& causes() {
        "index rows by their own data, never by their place in the batch"},
       {"order of operations varies", "The same input gives other bits.",
        "no atomics or uninitialised memory in the reduction"},
-      {"state between calls", "What was asked before changes the answer.",
+      {"state between calls", "What else was asked, before or in between, changes the answer.",
        "keep nothing from call to call, and draw nothing: clear accumulators, key caches by all "
-       "that they hold"},
+       "that they hold; leave what a forward kept as it is for as long as its graph lives"},
       {"depends on requires_grad",
        "Which gradients the caller asks for changes the loss, or a gradient that it asks for.",
        "let requires_grad, is_grad_enabled() and ctx.needs_input_grad decide what is kept for the "

@@ -14,18 +14,37 @@ constexpr const char* kFrozen = "depends on requires_grad";
 /// A way to go about the gradients, and what it means where the answer is another one then.
 struct Way {
   const Transform* transform;
-  const char* detail;
+  const char* detail;  ///< of a way with a history, what history_detail says of it
   const char* cause;
 };
 
 constexpr Way kWays[] = {
     {&kWithoutGradients, "asked for no gradient (torch.no_grad)", kFrozen},
     {&kFirstAlone, "asked for the gradient of its first input alone", kFrozen},
+    {&kSecondAlone, "asked for the gradient of its second input alone", kFrozen},
+    {&kThirdAlone, "asked for the gradient of its third input alone", kFrozen},
     {&kFirstFrozen, "asked for all gradients but that of its first input", kFrozen},
     {&kSecondFrozen, "asked for all gradients but that of its second input", kFrozen},
     {&kThirdFrozen, "asked for all gradients but that of its third input", kFrozen},
-    {&kInterleaved, "with a forward of other data before its backward", kState},
+    {&kInterleaved, "", kState},
+    {&kSeveralBackwards, "", kState},
 };
+
+std::string history_detail(History history) {
+  switch (history) {
+    case History::alone:
+      break;
+    case History::evaluation:
+      return "with an evaluation of other data before its backward";
+    case History::two_forwards:
+      return "with two forwards of other data before its backward";
+    case History::summed_losses:
+      return "with the loss of other data added before its backward";
+    case History::backward_twice:
+      return "in a second backward of the same graph (retain_graph)";
+  }
+  return "";
+}
 
 /// The answer, with the gradients that nobody asked for as they were when somebody did.
 LossResult completed(Evaluation& evaluation, GradMode mode, LossResult answer) {
@@ -50,19 +69,20 @@ Outcome judge(Evaluation& evaluation, GradMode mode, const LossResult& answer) {
 }
 
 Outcome ask(Evaluation& evaluation, const Way& way) {
-  const GradMode mode = evaluation.study().transformed(*way.transform)->c.grad_mode;
+  const Case& asked = evaluation.study().transformed(*way.transform)->c;
+  const std::string how = way.detail + history_detail(history_of(asked));
   const LossResult& answer = evaluation.actual(*way.transform);
   if (!answer.mutated.empty() && evaluation.actual().mutated.empty()) {
     return violated({.place = {.output = answer.mutated.front()},
                      .error_ratio = HUGE_VAL,
-                     .detail = way.detail + (": it changed its input " + answer.mutated.front()),
+                     .detail = how + (": it changed its input " + answer.mutated.front()),
                      .cause = "input overwritten"});
   }
-  Outcome outcome = judge(evaluation, mode, answer);
+  Outcome outcome = judge(evaluation, asked.grad_mode, answer);
   auto& violation = outcome.violation;
   if (!violation || violation->place.output == impl::kNotComputed) return outcome;
-  violation->detail = way.detail + (violation->detail.empty() ? std::string(" it is another one")
-                                                              : ": " + violation->detail);
+  violation->detail = how + (violation->detail.empty() ? std::string(" it is another one")
+                                                       : ": " + violation->detail);
   // Whose answers change from call to call needs no other mode for it.
   const bool changes = judge(evaluation, GradMode::all, evaluation.call(evaluation.study().whole()))
                            .violation.has_value();

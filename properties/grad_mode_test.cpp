@@ -83,15 +83,46 @@ TEST(GradModeInvariance, LooksAtNoGradientThatNobodyAskedFor) {
   EXPECT_EQ(asked(fake, ordinary_case("linear_grpo")).verdict, Verdict::held);
 }
 
-TEST(GradModeInvariance, SeesAGradientOfWhatRanInBetween) {
-  const auto fake = differentiated("grpo", [](const Case& c, LossResult& result) {
-    if (c.grad_mode != GradMode::interleaved) return;
-    change_each(output(result, "gradient.log_prob"), [](double x) { return x * 1.01; });
-  });
-  const Outcome outcome = asked(fake, ordinary_case("grpo"));
-  ASSERT_TRUE(outcome.violation);
-  EXPECT_EQ(outcome.violation->cause, "state between calls");
-  EXPECT_EQ(outcome.violation->place.output, "gradient.log_prob");
+TEST(GradModeInvariance, SeesAGradientThatComesOnlyWithAnother) {
+  const auto* signature = reference::find_signature("linear_grpo");
+  for (const std::string lost : {"hidden", "weight", "bias"}) {
+    const auto fake = differentiated("linear_grpo", [&](const Case& c, LossResult& result) {
+      std::int64_t asked_for = 0;
+      for (const char* each : {"hidden", "weight", "bias"}) {
+        asked_for += asks_gradient(*signature, c.grad_mode, each);
+      }
+      if (asked_for > 1) return;
+      change_each(output(result, "gradient." + lost), [](double) { return 0.0; });
+    });
+    const Outcome outcome = asked(fake, ordinary_case("linear_grpo"));
+    ASSERT_TRUE(outcome.violation) << lost;
+    EXPECT_EQ(outcome.violation->place.output, "gradient." + lost);
+    EXPECT_EQ(outcome.violation->cause, "depends on requires_grad");
+  }
+}
+
+TEST(GradModeInvariance, NamesTheHistoryInWhichAGradientIsAnotherOne) {
+  const std::pair<History, const char*> histories[] = {
+      {History::evaluation, "with an evaluation of other data before its backward"},
+      {History::two_forwards, "with two forwards of other data before its backward"},
+      {History::summed_losses, "with the loss of other data added before its backward"},
+      {History::backward_twice, "in a second backward of the same graph (retain_graph)"}};
+  for (const auto& [history, detail] : histories) {
+    const auto fake = differentiated("grpo", [&](const Case& c, LossResult& result) {
+      if (history_of(c) != history) return;
+      change_each(output(result, "gradient.log_prob"), [](double x) { return x * 1.01; });
+    });
+    int seen = 0;
+    for (std::int64_t tokens : {3, 4}) {
+      const Outcome outcome = asked(fake, grpo_case(2, tokens));
+      if (!outcome.violation) continue;
+      ++seen;
+      EXPECT_EQ(outcome.violation->cause, "state between calls");
+      EXPECT_EQ(outcome.violation->place.output, "gradient.log_prob");
+      EXPECT_TRUE(outcome.violation->detail.starts_with(detail)) << outcome.violation->detail;
+    }
+    EXPECT_EQ(seen, 1) << detail;
+  }
 }
 
 TEST(GradModeInvariance, NamesWhatIsRaisedAndInWhichMode) {
@@ -142,6 +173,8 @@ TEST(GradModeInvariance, IsNotAskedOfWhoReturnsGradientsOrPromisesNothing) {
 TEST(GradModeInvariance, HasNothingBetweenOfOneSequence) {
   CaseStudy study(grpo(), grpo_case(1, 3));
   EXPECT_FALSE(study.transformed(kInterleaved));
+  EXPECT_FALSE(study.transformed(kSeveralBackwards));
+  EXPECT_FALSE(study.transformed(kSecondAlone)) << "it has one gradient";
   EXPECT_FALSE(study.transformed(kFirstAlone)) << "it has one gradient";
   EXPECT_FALSE(study.transformed(kFirstFrozen)) << "it has one gradient";
   EXPECT_FALSE(study.transformed(kThirdFrozen)) << "it has one gradient";

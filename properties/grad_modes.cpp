@@ -24,7 +24,8 @@ std::optional<Transformed> without_gradients(const LossSignature& signature, con
   return in_mode(whole, GradMode::none);
 }
 
-/// Of two inputs, all but the second are the first alone.
+/// Of two inputs, all but the second are the first alone, and the second alone is all but the
+/// first.
 template <GradMode mode, std::ptrdiff_t gradients = 2>
 std::optional<Transformed> frozen(const LossSignature& signature, const Case& whole, const Case&) {
   if (!has_gradients(signature, gradients)) return std::nullopt;
@@ -32,20 +33,24 @@ std::optional<Transformed> frozen(const LossSignature& signature, const Case& wh
 }
 
 /// The other data are one of the sequences everywhere, so there must be another one.
-std::optional<Transformed> interleaved(const LossSignature& signature, const Case& whole,
+template <GradMode mode>
+std::optional<Transformed> among_calls(const LossSignature& signature, const Case& whole,
                                        const Case&) {
   const bool turns = signature.rows_permutable && whole.shape[Axis::sequences] >= 2;
   if (!turns || !has_gradients(signature, 1)) return std::nullopt;
-  return in_mode(whole, GradMode::interleaved);
+  return in_mode(whole, mode);
 }
 
 }  // namespace
 
 const Transform kWithoutGradients{"without_gradients", without_gradients};
 const Transform kFirstAlone{"first_alone", frozen<GradMode::first>};
+const Transform kSecondAlone{"second_alone", frozen<GradMode::second, 3>};
+const Transform kThirdAlone{"third_alone", frozen<GradMode::third, 3>};
 const Transform kFirstFrozen{"first_frozen", frozen<GradMode::all_but_first>};
 const Transform kSecondFrozen{"second_frozen", frozen<GradMode::all_but_second, 3>};
 const Transform kThirdFrozen{"third_frozen", frozen<GradMode::all_but_third, 3>};
-const Transform kInterleaved{"interleaved", interleaved};
+const Transform kInterleaved{"interleaved", among_calls<GradMode::interleaved>};
+const Transform kSeveralBackwards{"several_backwards", among_calls<GradMode::several_backwards>};
 
 }  // namespace lossgate::properties

@@ -55,10 +55,13 @@ extern const Transform kNanOfModel;         ///< NaN in all differentiable field
 extern const Transform kOnPolicy;
 extern const Transform kWithoutGradients;  ///< the same case, asked for its loss alone
 extern const Transform kFirstAlone;        ///< asked for the gradient of its first field alone
+extern const Transform kSecondAlone;       ///< asked for that of its second alone, of three
+extern const Transform kThirdAlone;        ///< asked for that of its third alone
 extern const Transform kFirstFrozen;       ///< asked for those of all others
 extern const Transform kSecondFrozen;      ///< asked for all but that of its second, of three
 extern const Transform kThirdFrozen;       ///< asked for all but that of its third
-extern const Transform kInterleaved;       ///< with other data's forward before the backward
+extern const Transform kInterleaved;       ///< with calls of other data before its backward
+extern const Transform kSeveralBackwards;  ///< one backward with other data's, or its own twice
 extern const Transform kStepForward;  ///< differentiable fields moved a little, for differences
 extern const Transform kStepBackward;
 extern const std::span<const Transform> kInvalid;  ///< each with one thing that must be refused

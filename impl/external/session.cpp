@@ -67,7 +67,7 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
   say("explain", explain ? "1" : "0");
   if (part.grad_mode != GradMode::all) {
     say("gradients", Json(asked_gradients(batch.signature, part.grad_mode)).dump());
-    say("interleaved", part.grad_mode == GradMode::interleaved ? "1" : "0");
+    say("history", std::string(name(history_of(part))));
   }
   frame.tensors = part.batch.fields;
   return frame;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "impl/other_data.h"
 
@@ -49,14 +50,28 @@ inline Step without_gradient(Step step, std::string_view input, GradMode mode) {
   };
 }
 
-/// What the backward needs lies where the next forward writes its own.
-inline Step with_one_place_for_all(Step step, std::string_view input) {
-  return [step = std::move(step), input](MicroBatch& batch) {
+/// What the backward needs, or what it returned, lies where calls of these histories write theirs.
+inline Step with_one_place_for_all(Step step, std::string_view input,
+                                   std::vector<History> histories) {
+  return [step = std::move(step), input, histories = std::move(histories)](MicroBatch& batch) {
     LossResult result = step(batch);
-    if (batch.part.grad_mode != GradMode::interleaved) return result;
+    if (std::ranges::find(histories, history_of(batch.part)) == histories.end()) return result;
     LossResult kept = on_other_data(batch, step);
     const std::string gradient = "gradient." + std::string(input);
     output_of(result, gradient) = output_of(kept, gradient);
+    return result;
+  };
+}
+
+/// A backward that multiplies what the forward kept in place.
+inline Step scaled_at_each_backward(Step step, std::string_view input) {
+  return [step = std::move(step), input](MicroBatch& batch) {
+    LossResult result = step(batch);
+    if (history_of(batch.part) != History::backward_twice) return result;
+    Tensor& gradient = output_of(result, "gradient." + std::string(input));
+    for (std::int64_t i = 0; i < gradient.size(); ++i) {
+      gradient.set(i, gradient.at(i) * batch.part.upstream);
+    }
     return result;
   };
 }

@@ -156,8 +156,9 @@ void add_place_faults(std::vector<Implementation>& all) {
                             .cause = "strides ignored",
                             .trigger = "a mask that lies otherwise than the log-probs",
                             .killers = {"reference_agreement"}}));
-  Implementation saves =
-      implementation("saved_on_its_class", with_one_place_for_all(eager(), "log_prob"));
+  Implementation saves = implementation(
+      "saved_on_its_class",
+      with_one_place_for_all(eager(), "log_prob", {History::evaluation, History::two_forwards}));
   all.push_back(with_fault(std::move(saves),
                            {.twin = "eager",
                             .thread = "https://docs.pytorch.org/docs/stable/notes/extending.html",

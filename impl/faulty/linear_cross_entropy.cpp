@@ -42,18 +42,18 @@ Implementation weight_gradient_in_bf16() {
   return narrow;
 }
 
-/// A kernel that makes gradients in its forward, and the bias' where it makes the weight's.
-Implementation bias_gradient_with_weight_only() {
+/// A kernel that makes gradients in its forward, and that of `input` where it makes another one.
+Implementation without_gradient_in(GradMode mode, std::string_view input, std::string name,
+                                   std::string thread, std::string trigger) {
   const Step step = [](MicroBatch& batch) { return eager_linear_cross_entropy(batch, {}); };
   return with_fault(eager_implementation({.loss = "linear_cross_entropy",
                                           .source = {"impl/faulty/grad_mode.h", 1},
                                           .form = kSoftmaxForm},
-                                         "bias_gradient_with_weight_only",
-                                         without_gradient(step, "bias", GradMode::all_but_second)),
+                                         std::move(name), without_gradient(step, input, mode)),
                     {.twin = "eager",
-                     .thread = "https://github.com/fla-org/flash-linear-attention/pull/1253",
+                     .thread = std::move(thread),
                      .cause = "depends on requires_grad",
-                     .trigger = "a frozen weight beside a bias that is trained",
+                     .trigger = std::move(trigger),
                      .killers = {"grad_mode_invariance"}});
 }
 
@@ -90,7 +90,13 @@ std::vector<Implementation> linear_cross_entropy_implementations() {
                         .trigger = "a step whose labels are all -100",
                         .killers = {"empty_is_zero", "finite_forward"}}));
   all.push_back(weight_gradient_in_bf16());
-  all.push_back(bias_gradient_with_weight_only());
+  all.push_back(without_gradient_in(GradMode::all_but_second, "bias",
+                                    "bias_gradient_with_weight_only",
+                                    "https://github.com/fla-org/flash-linear-attention/pull/1253",
+                                    "a frozen weight beside a bias that is trained"));
+  all.push_back(without_gradient_in(GradMode::second, "weight", "weight_gradient_never_alone",
+                                    "https://github.com/fla-org/flash-linear-attention/pull/1253",
+                                    "a weight that is trained beside frozen inputs and a bias"));
   return all;
 }
 

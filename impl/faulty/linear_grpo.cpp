@@ -138,6 +138,27 @@ void add_grad_mode_faults(std::vector<Implementation>& all) {
                             .killers = {"grad_mode_invariance"}}));
 }
 
+/// Faults of a kernel that keeps what it made for the next call, or makes it once for two.
+void add_state_faults(std::vector<Implementation>& all) {
+  const auto add = [&](std::string name, Step step, std::string thread, std::string trigger) {
+    all.push_back(with_fault(implementation(std::move(name), std::move(step)),
+                             {.twin = "eager",
+                              .thread = std::move(thread),
+                              .cause = "state between calls",
+                              .trigger = std::move(trigger),
+                              .killers = {"grad_mode_invariance"}}));
+  };
+  add("evaluated_where_it_is_kept",
+      with_one_place_for_all(eager(), "hidden", {History::evaluation}),
+      "https://github.com/unslothai/unsloth-zoo/pull/805",
+      "an evaluation between a forward and its backward");
+  add("one_gradient_buffer", with_one_place_for_all(eager(), "weight", {History::summed_losses}),
+      "https://github.com/pytorch/pytorch/issues/181723", "one backward through two calls");
+  add("scaled_at_each_backward", scaled_at_each_backward(eager(), "hidden"),
+      "https://github.com/k2-fsa/k2/pull/1106",
+      "two backwards of one graph, and an upstream gradient other than 1");
+}
+
 }  // namespace
 
 std::vector<Implementation> linear_grpo_implementations() {
@@ -146,6 +167,7 @@ std::vector<Implementation> linear_grpo_implementations() {
   add_objective_faults(all);
   add_layer_faults(all);
   add_grad_mode_faults(all);
+  add_state_faults(all);
   return all;
 }
 

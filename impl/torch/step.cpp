@@ -19,28 +19,101 @@ const at::Tensor* find(const std::vector<std::pair<std::string, at::Tensor>>& te
   return nullptr;
 }
 
-std::vector<at::Tensor> gradients(const MicroBatch& micro_batch, const StepInputs& in,
-                                  const StepOutputs& out) {
+std::vector<at::Tensor> leaves_of(const MicroBatch& micro_batch, const StepInputs& in) {
   std::vector<at::Tensor> leaves;
   for (const Field& field : micro_batch.signature.fields) {
     if (in[field.name].requires_grad()) leaves.push_back(in[field.name]);
   }
+  return leaves;
+}
+
+std::vector<at::Tensor> gradients(const at::Tensor& loss, const std::vector<at::Tensor>& leaves,
+                                  double upstream, bool keep_graph = false) {
   if (leaves.empty()) return {};
-  const at::Tensor upstream = at::full({}, micro_batch.part.upstream, out.loss.options());
-  return torch::autograd::grad({out.loss}, leaves, {upstream});
+  return torch::autograd::grad({loss}, leaves, {at::full({}, upstream, loss.options())},
+                               keep_graph);
+}
+
+/// What a function returned, and the gradients that were asked for, in the order of their fields.
+struct Stepped {
+  StepOutputs out;
+  std::vector<at::Tensor> slopes;
+};
+
+Stepped alone(Forward forward, MicroBatch& micro_batch) {
+  const StepInputs in(micro_batch);
+  StepOutputs out = forward(in);
+  auto slopes = gradients(out.loss, leaves_of(micro_batch, in), micro_batch.part.upstream);
+  return {std::move(out), std::move(slopes)};
+}
+
+Stepped with_calls_between(Forward forward, MicroBatch& micro_batch, History history) {
+  const StepInputs in(micro_batch);
+  StepOutputs out = forward(in);
+  std::vector<StepOutputs> others;  // kept for as long as a caller may want their backward
+  const bool trained = history == History::two_forwards;
+  for (int calls = trained ? 2 : 1; calls > 0; --calls) {
+    const at::AutoGradMode enabled(trained);
+    others.push_back(on_other_data(micro_batch, [&](MicroBatch& other) {
+      if (!trained) other.part.grad_mode = GradMode::none;
+      return forward(StepInputs(other));
+    }));
+  }
+  auto slopes = gradients(out.loss, leaves_of(micro_batch, in), micro_batch.part.upstream);
+  return {std::move(out), std::move(slopes)};
+}
+
+/// Of two forwards the later one goes back first: what its backward returned is there while the
+/// backward of the other data runs.
+Stepped summed(Forward forward, MicroBatch& micro_batch) {
+  return on_other_data(micro_batch, [&](MicroBatch& other) {
+    const StepInputs other_in(other), in(micro_batch);
+    const StepOutputs other_out = forward(other_in);
+    StepOutputs out = forward(in);
+    std::vector<at::Tensor> leaves = leaves_of(micro_batch, in);
+    const std::size_t asked = leaves.size();
+    for (at::Tensor& leaf : leaves_of(other, other_in)) leaves.push_back(std::move(leaf));
+    auto slopes = gradients(out.loss + other_out.loss, leaves, micro_batch.part.upstream);
+    slopes.resize(asked);
+    return Stepped{std::move(out), std::move(slopes)};
+  });
+}
+
+/// A graph that goes back once only, and says so, answers by a step alone.
+Stepped with_backward_twice(Forward forward, MicroBatch& micro_batch) {
+  const StepInputs in(micro_batch);
+  StepOutputs out = forward(in);
+  const std::vector<at::Tensor> leaves = leaves_of(micro_batch, in);
+  const double upstream = micro_batch.part.upstream;
+  try {
+    const auto first = gradients(out.loss, leaves, upstream, true);
+    auto second = gradients(out.loss, leaves, upstream);
+    return {std::move(out), std::move(second)};
+  } catch (const c10::Error&) {
+    return alone(forward, micro_batch);
+  }
+}
+
+Stepped stepped(Forward forward, MicroBatch& micro_batch) {
+  const History history = history_of(micro_batch.part);
+  switch (history) {
+    case History::alone:
+      break;
+    case History::evaluation:
+    case History::two_forwards:
+      return with_calls_between(forward, micro_batch, history);
+    case History::summed_losses:
+      return summed(forward, micro_batch);
+    case History::backward_twice:
+      return with_backward_twice(forward, micro_batch);
+  }
+  return alone(forward, micro_batch);
 }
 
 LossResult run(Forward forward, MicroBatch& micro_batch) {
   const GradMode mode = micro_batch.part.grad_mode;
   const at::AutoGradMode enabled(mode != GradMode::none);
-  const StepInputs in(micro_batch);
-  const StepOutputs out = forward(in);
-  StepOutputs other;  // kept for as long as a caller may want its backward
-  if (mode == GradMode::interleaved) {
-    other =
-        on_other_data(micro_batch, [&](MicroBatch& batch) { return forward(StepInputs(batch)); });
-  }
-  const std::vector<at::Tensor> slopes = gradients(micro_batch, in, out);
+  const auto [out, slopes] = stepped(forward, micro_batch);
   LossResult result;
   result.counts = out.counts;
   std::size_t next = 0;

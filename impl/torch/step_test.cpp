@@ -3,6 +3,7 @@
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "impl/torch/catalog.h"
 #include "impl/torch/tensors.h"
@@ -115,9 +116,81 @@ TEST(Step, MakesTheGraphThatItsCallerAsksFor) {
   EXPECT_EQ(seen, (std::vector<Seen>{{false, false, false, 3.0}}));
   EXPECT_EQ(asked(GradMode::first), std::pair(80.0, 0.0));
   EXPECT_EQ(seen, (std::vector<Seen>{{true, true, false, 3.0}}));
-  EXPECT_EQ(asked(GradMode::interleaved), std::pair(80.0, 10.0));
-  EXPECT_EQ(seen, (std::vector<Seen>{{true, true, true, 3.0}, {true, true, true, 4.0}}));
   EXPECT_EQ(asked(GradMode::all), std::pair(80.0, 10.0));
+}
+
+/// In a history: with one token of each of two sequences, or with two, every x of theirs alike.
+LossResult in_history(Forward forward, GradMode mode, std::int64_t tokens) {
+  Case c = square_case();
+  c.grad_mode = mode;
+  c.shape[Axis::tokens] = tokens;
+  Tensor x = Tensor::zeros(Dtype::f32, {2, tokens});
+  for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, i < tokens ? 3.0 : 4.0);
+  c.batch.at("x") = x;
+  seen.clear();
+  return torch_implementation("square", {}, forward, "").evaluate(kSquare, c);
+}
+
+TEST(Step, CallsTheFunctionOnOtherDataAsTheHistorySays) {
+  const Seen own{true, true, true, 3.0}, other{true, true, true, 4.0};
+  const Seen evaluated{false, false, false, 4.0};
+  const auto calls = [&](GradMode mode, std::int64_t tokens) {
+    const LossResult result = in_history(watched_square, mode, tokens);
+    EXPECT_EQ(result.find("gradient.x")->at(0), 60.0);
+    EXPECT_EQ(result.find("gradient.y")->at(1), 10.0 * static_cast<double>(tokens));
+    return seen;
+  };
+  EXPECT_EQ(calls(GradMode::interleaved, 1), (std::vector<Seen>{own, evaluated}));
+  EXPECT_EQ(calls(GradMode::interleaved, 2), (std::vector<Seen>{own, other, other}));
+  EXPECT_EQ(calls(GradMode::several_backwards, 1), (std::vector<Seen>{own}));
+  EXPECT_EQ(calls(GradMode::several_backwards, 2), (std::vector<Seen>{other, own}));
+}
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// The sum of x, whose gradient is kept, and in one of three ways used up by a backward.
+template <int way>
+struct UsedUp : torch::autograd::Function<UsedUp<way>> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
+    context->saved_data["kept"] = x.detach().clone();
+    return x.square().sum() / 2;
+  }
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    at::Tensor kept = context->saved_data["kept"].toTensor();
+    if constexpr (way == 0) return {kept.mul_(gradients[0])};  // scaled in place
+    if constexpr (way == 1) {                                  // in one buffer for all
+      static at::Tensor buffer;
+      if (!buffer.defined()) buffer = at::zeros_like(kept);
+      return {at::mul_out(buffer, kept, gradients[0])};
+    }
+    TORCH_CHECK(context->saved_data.count("spent") == 0, "through the graph a second time");
+    context->saved_data["spent"] = true;
+    return {kept * gradients[0]};
+  }
+};
+
+template <int way>
+double slope_of_used_up(GradMode mode, std::int64_t tokens) {
+  const Forward forward = [](const StepInputs& in) {
+    return StepOutputs{.loss = UsedUp<way>::apply(in["x"]) + in["y"].sum(),
+                       .values = {{"per_token", in["x"]}}};
+  };
+  return in_history(forward, mode, tokens).find("gradient.x")->at(0);
+}
+
+TEST(Step, ShowsWhatASecondBackwardFindsUsedUp) {
+  EXPECT_EQ(slope_of_used_up<0>(GradMode::all, 1), 30.0);
+  EXPECT_EQ(slope_of_used_up<0>(GradMode::several_backwards, 1), 300.0);
+}
+
+TEST(Step, ShowsOneBufferForTheGradientsOfTwoCalls) {
+  EXPECT_EQ(slope_of_used_up<1>(GradMode::all, 2), 30.0);
+  EXPECT_EQ(slope_of_used_up<1>(GradMode::several_backwards, 2), 40.0);
+}
+
+TEST(Step, TakesAnExceptionOfASecondBackwardForASoundRefusal) {
+  EXPECT_EQ(slope_of_used_up<2>(GradMode::several_backwards, 1), 30.0);
 }
 
 TEST(Catalog, RegistersOnOneThread) {

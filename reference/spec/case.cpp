@@ -125,6 +125,34 @@ Layout layout_of(const Case& c, std::string_view field) {
   return layout_of(c, named - c.batch.fields.begin());
 }
 
+std::string_view name(History history) {
+  switch (history) {
+    case History::alone:
+      return "alone";
+    case History::evaluation:
+      return "evaluation";
+    case History::two_forwards:
+      return "two_forwards";
+    case History::summed_losses:
+      return "summed_losses";
+    case History::backward_twice:
+      return "backward_twice";
+  }
+  return "?";
+}
+
+History history_of(const Case& c) {
+  const bool first_turn = (c.shape[Axis::sequences] + c.shape.positions()) % 2 == 0;
+  if (c.grad_mode == GradMode::interleaved) {
+    // One forward would show nothing that two of them do not.
+    return first_turn ? History::two_forwards : History::evaluation;
+  }
+  if (c.grad_mode == GradMode::several_backwards) {
+    return first_turn ? History::summed_losses : History::backward_twice;
+  }
+  return History::alone;
+}
+
 bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field) {
   const auto named = std::ranges::find(signature.fields, field, &Field::name);
   const auto before = std::count_if(signature.fields.begin(), named, [](const Field& other) {
@@ -135,6 +163,10 @@ bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_vi
       return false;
     case GradMode::first:
       return before == 0;
+    case GradMode::second:
+      return before == 1;
+    case GradMode::third:
+      return before == 2;
     case GradMode::all_but_first:
       return before != 0;
     case GradMode::all_but_second:
@@ -143,6 +175,7 @@ bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_vi
       return before != 2;
     case GradMode::all:
     case GradMode::interleaved:
+    case GradMode::several_backwards:
       break;
   }
   return true;

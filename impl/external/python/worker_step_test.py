@@ -323,31 +323,6 @@ class Results(unittest.TestCase):
             frame = talk.write_frame(talk.step("grpo", gradients=listed), batch())
             self.assertEqual(list(talk.read_document(answering.answer(frame[8:])[8:])[1]), results)
 
-    def test_another_forward_before_the_backward_has_the_fullest_sequence_everywhere(self) -> None:
-        seen = []
-        class Kept(torch.autograd.Function):
-            @staticmethod
-            def forward(ctx, x, factor):
-                seen.append(factor.clone())
-                Kept.factor = factor
-                return (x * factor).sum()
-
-            @staticmethod
-            def backward(ctx, gradient):
-                return gradient * Kept.factor, None
-        advantage, mask = batch()["advantage"], batch()["mask"]
-        tokens = mask.sum(1).tolist()
-        row = max(range(len(tokens)), key=lambda at: (tokens[at], at))
-        other = [advantage[row].tolist()] * len(tokens)
-        self.assertNotEqual(other, advantage.tolist())
-        subject = lambda log_prob, advantage, mask: Kept.apply(log_prob, advantage)
-        _, alone = stepped(subject)
-        _, between = stepped(subject, interleaved="1")
-        self.assertEqual([tensor.tolist() for tensor in seen], [*[advantage.tolist()] * 2, other])
-        self.assertEqual(alone["gradient.log_prob"].tolist(), advantage.tolist())
-        self.assertEqual(between["gradient.log_prob"].tolist(), other)
-        self.assertEqual(between["loss"].item(), alone["loss"].item())
-
     def test_exceptions_of_any_class_are_answers(self) -> None:
         class Rude(BaseException):
             def __str__(self): raise ValueError("no words")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Optional
 from lossgate.worker.binding import Binding
 from lossgate.worker.frames import Encoder, header_end, parse_header, read_json
 from lossgate.worker.guilty import find_guilt
+from lossgate.worker.history import answer
 from lossgate.worker.inputs import Inputs
 from lossgate.worker.loading import load
 from lossgate.worker.matching import Loss
@@ -22,7 +23,7 @@ from lossgate.worker.place import foreign, own
 from lossgate.worker.plan import FieldsPlan, StepPlan
 from lossgate.worker.pytorch import check_torch, torch, usable_device, works
 from lossgate.worker.remembering import remember
-from lossgate.worker.result import finite, gradients_of, loss_of, returned, sendable
+from lossgate.worker.result import finite, loss_of, returned, sendable
 from lossgate.worker.subject import Subject, source_line
 from lossgate.worker.trouble import BadResult, Trouble, one_line
 
@@ -149,17 +150,10 @@ class Worker:
 
     def _step(self, bound: Bound, plan: StepPlan, identity: Optional[str], data: memoryview) -> bytes:
         torch.set_grad_enabled(bool(plan.asked) or not plan.differentiable)
-        inputs = None
         try:
-            inputs = Inputs(plan, data, bound.device)
             subject = bound.binding.subject.name
-            result = inputs.call()
-            loss, holder = loss_of(result, subject, bound.loss.outputs, plan.differentiable, bool(plan.asked))
-            # What it returned is kept for as long as a caller may want its backward.
-            other = Inputs(plan, data, bound.device, inputs.fullest_row()).call() if plan.interleaved else None
-            gradients = ()
-            if inputs.leaves:
-                gradients = gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream)
+            inputs, loss, holder, gradients = answer(plan, data, bound.device, lambda result: loss_of(
+                result, subject, bound.loss.outputs, plan.differentiable, bool(plan.asked)))
             tensors = [] if loss is None else [("loss", sendable(loss))]
             if holder is not loss:
                 for name in bound.loss.outputs:

@@ -16,6 +16,8 @@ from lossgate.worker.pytorch import torch
 from lossgate.worker.reduction import Reduction
 from lossgate.worker.trouble import Trouble
 
+HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice")
+
 
 class FieldPlan(NamedTuple):
     name: str
@@ -73,7 +75,9 @@ class StepPlan:
         self.mixed = "," in self.layout
         self.places = [place_of(field.shape, layout) for field, layout in zip(self.fields, layouts)]
         self.explain = metadata.get("explain") == "1"
-        self.interleaved = metadata.get("interleaved") == "1"
+        self.history = metadata.get("history", "alone")
+        if self.history not in HISTORIES:
+            raise Trouble(f"unknown history {self.history!r}; a step has one of {', '.join(HISTORIES)}")
         self.differentiable = any(field.differentiable for field in self.fields)
         self.asked = self._asked(metadata.get("gradients"))
         self.upstream = float(number_of(metadata.get("upstream", "1")))

@@ -86,15 +86,17 @@ def loss_of(result: Any, subject: str, outputs: list[str], has_loss: bool, wants
     return loss, result
 
 
-def gradients_of(loss: Any, leaves: tuple, upstream: float) -> tuple:
+def gradients_of(loss: Any, leaves: tuple, upstream: float, keep_graph: bool = False) -> tuple:
     """torch.autograd.grad with what it does before it comes to the engine left away for a plain scalar."""
+    if not leaves:
+        return ()
     gradient = torch.full_like(loss, upstream)
     handed = gradient.item()
     engine = getattr(torch.autograd.Variable, "_execution_engine", None)
     if engine is None or type(loss) is not torch.Tensor:
-        gradients = torch.autograd.grad(loss, leaves, gradient, allow_unused=True)
+        gradients = torch.autograd.grad(loss, leaves, gradient, keep_graph, allow_unused=True)
     else:
-        gradients = engine.run_backward((loss,), (gradient,), False, False, leaves, True, accumulate_grad=False)
+        gradients = engine.run_backward((loss,), (gradient,), keep_graph, False, leaves, True, accumulate_grad=False)
     if gradient.item() != handed:
         raise BadResult(f"backward changed the gradient of the loss that it was handed, in place, from {handed:.9g} to "
                         f"{gradient.item():.9g}: whatever else was added to the loss gets that; make a new tensor")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a caller does around the forward and the backward of a step, on the same function; PROTOCOL.md names it."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+from lossgate.worker.inputs import Inputs
+from lossgate.worker.plan import StepPlan
+from lossgate.worker.pytorch import torch
+from lossgate.worker.result import gradients_of
+
+
+class Answer(NamedTuple):
+    inputs: Inputs
+    loss: Any
+    holder: Any  # what may hold the outputs
+    gradients: tuple  # of the leaves, in their order
+
+
+# The loss in what the subject returned, and what may hold its outputs.
+LossIn = Callable[[Any], tuple]
+
+
+def answer(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+    return _ANSWERS[plan.history](plan, data, device, loss_in)
+
+
+def _alone(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+    inputs = Inputs(plan, data, device)
+    loss, holder = loss_in(inputs.call())
+    return Answer(inputs, loss, holder, gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream))
+
+
+def _evaluation(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+    inputs = Inputs(plan, data, device)
+    row = inputs.fullest_row()
+    loss, holder = loss_in(inputs.call())
+    with torch.no_grad():
+        Inputs(plan, data, device, row).call()  # whose fields need no gradient here
+    return Answer(inputs, loss, holder, gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream))
+
+
+def _two_forwards(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+    inputs = Inputs(plan, data, device)
+    row = inputs.fullest_row()
+    loss, holder = loss_in(inputs.call())
+    # What they returned is kept for as long as a caller may want their backward.
+    others = [Inputs(plan, data, device, row).call() for _ in range(2)]
+    gradients = gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream)
+    del others
+    return Answer(inputs, loss, holder, gradients)
+
+
+def _summed_losses(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+    inputs = Inputs(plan, data, device)
+    other = Inputs(plan, data, device, inputs.fullest_row())
+    # Of two forwards the later one goes back first: what its backward returned is there while the other one's runs.
+    added, _ = loss_in(other.call())
+    loss, holder = loss_in(inputs.call())
+    # A backward is run for the leaves that it is asked for, so those of the other data must be among them.
+    leaves = (*inputs.leaves.values(), *other.leaves.values())
+    gradients = gradients_of(loss + added, leaves, plan.upstream)
+    return Answer(inputs, loss, holder, gradients[:len(inputs.leaves)])
+
+
+def _backward_twice(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+    inputs = Inputs(plan, data, device)
+    loss, holder = loss_in(inputs.call())
+    leaves = tuple(inputs.leaves.values())
+    try:
+        gradients_of(loss, leaves, plan.upstream, keep_graph=True)
+        return Answer(inputs, loss, holder, gradients_of(loss, leaves, plan.upstream))
+    except Exception:  # a graph that goes back once only, and says so, is sound
+        return _alone(plan, data, device, loss_in)
+
+
+_ANSWERS = {"alone": _alone, "evaluation": _evaluation, "two_forwards": _two_forwards,
+            "summed_losses": _summed_losses, "backward_twice": _backward_twice}

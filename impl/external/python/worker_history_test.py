@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker does around the forward and the backward of a step, and which state between calls that shows."""
+
+from __future__ import annotations
+
+import unittest
+from typing import Any, Callable
+
+import torch
+
+from given_worker import batch, stepped
+
+HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice")
+
+
+class Weighted(torch.autograd.Function):
+    """The sum of x times a factor, whose backward is `make(factor as kept, gradient)`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, factor: torch.Tensor, keep: Callable, make: Callable) -> torch.Tensor:
+        ctx.kept, ctx.make = keep(factor), make
+        return (x * factor).sum()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple:
+        return ctx.make(ctx.kept, gradient), None, None, None
+
+
+def scaled(kept: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+    return kept * gradient
+
+
+def weighted(keep: Callable = torch.clone, make: Callable = scaled) -> Callable:
+    return lambda log_prob, advantage, mask: Weighted.apply(log_prob, advantage, keep, make)
+
+
+def of_other_data() -> torch.Tensor:
+    """The advantage of the last of the sequences in which most counts, everywhere."""
+    advantage, tokens = batch()["advantage"], batch()["mask"].sum(1).tolist()
+    return advantage[max(range(len(tokens)), key=lambda at: (tokens[at], at))].expand_as(advantage)
+
+
+class Histories(unittest.TestCase):
+    def answers(self, make_subject: Callable, **more: Any) -> dict:
+        """The gradient in each history; every answer has the loss that the step alone has."""
+        found = {}
+        for history in HISTORIES:
+            metadata, tensors = stepped(make_subject(), upstream="2", history=history, **more)
+            self.assertEqual(metadata["op"], "result", metadata)
+            found[history] = tensors["gradient.log_prob"].tolist()
+            self.assertAlmostEqual(tensors["loss"].item(), (batch()["log_prob"] * batch()["advantage"]).sum().item(), 5)
+        return found
+
+    def expect_other(self, make_subject: Callable, wrong: dict) -> None:
+        sound = (2 * batch()["advantage"]).tolist()
+        self.assertEqual(self.answers(make_subject), {**dict.fromkeys(HISTORIES, sound),
+                                                      **{history: value.tolist() for history, value in wrong.items()}})
+
+    def test_the_function_is_called_on_other_data_as_the_history_says(self) -> None:
+        own, other = batch()["advantage"].tolist(), of_other_data().tolist()
+        self.assertNotEqual(own, other)
+        calls = {"alone": [(True, own)], "evaluation": [(True, own), (False, other)],
+                 "two_forwards": [(True, own), (True, other), (True, other)],
+                 "summed_losses": [(True, other), (True, own)], "backward_twice": [(True, own)]}
+        for history, wanted in calls.items():
+            seen: list = []
+            def subject(log_prob, advantage, mask):
+                self.assertEqual(log_prob.requires_grad, torch.is_grad_enabled())
+                seen.append((torch.is_grad_enabled(), advantage.tolist()))
+                return (log_prob * advantage).sum()
+            stepped(subject, history=history)
+            self.assertEqual(seen, wanted, history)
+
+    def test_what_keeps_nothing_answers_alike_in_all_of_them(self) -> None:
+        self.expect_other(weighted, {})
+
+    def test_a_place_that_every_forward_writes(self) -> None:
+        def one_place() -> Callable:
+            place = torch.zeros(2, 3)
+            return weighted(place.copy_)
+        self.expect_other(one_place, {"evaluation": 2 * of_other_data(), "two_forwards": 2 * of_other_data()})
+
+    def test_two_places_that_are_used_in_turn(self) -> None:
+        def two_places() -> Callable:
+            places, calls = [torch.zeros(2, 3), torch.zeros(2, 3)], []
+            def keep(factor):
+                calls.append(1)
+                return places[len(calls) % 2].copy_(factor)
+            return weighted(keep)
+        self.expect_other(two_places, {"two_forwards": 2 * of_other_data()})
+
+    def test_a_place_that_only_an_evaluation_writes(self) -> None:
+        def evaluated_where_it_is_kept() -> Callable:
+            latest: list = []
+            def keep(factor):
+                latest[:] = [factor.clone()]
+                return latest[0]
+            trained = weighted(keep)
+            def subject(log_prob, advantage, mask):
+                if torch.is_grad_enabled():
+                    return trained(log_prob, advantage, mask)
+                return (log_prob * latest[0].copy_(advantage)).sum()
+            return subject
+        self.expect_other(evaluated_where_it_is_kept, {"evaluation": 2 * of_other_data()})
+
+    def test_one_buffer_for_what_backwards_return(self) -> None:
+        def one_buffer() -> Callable:
+            buffer = torch.zeros(2, 3)
+            return weighted(make=lambda kept, gradient: torch.mul(kept, gradient, out=buffer))
+        self.expect_other(one_buffer, {"summed_losses": 2 * of_other_data()})
+
+    def test_a_backward_that_scales_what_it_kept(self) -> None:
+        self.expect_other(lambda: weighted(make=lambda kept, gradient: kept.mul_(gradient)),
+                          {"backward_twice": 4 * batch()["advantage"]})
+
+    def test_to_refuse_a_second_backward_is_sound(self) -> None:
+        def once() -> Callable:
+            def make(kept, gradient):
+                self.assertFalse(getattr(kept, "spent", False), "Trying to backward through the graph a second time")
+                kept.spent = True
+                return kept * gradient
+            return weighted(make=make)
+        self.expect_other(once, {})
+
+    def test_a_step_in_another_layout_has_histories_too(self) -> None:
+        answers = self.answers(weighted, layout="transposed")
+        self.assertEqual(answers, dict.fromkeys(HISTORIES, (2 * batch()["advantage"]).tolist()))
+
+    def test_a_history_that_nobody_knows_is_trouble(self) -> None:
+        metadata, _ = stepped(weighted(), history="thrice")
+        self.assertEqual(metadata["op"], "trouble")
+        self.assertIn("unknown history 'thrice'", metadata["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()
