@@ -72,7 +72,9 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   if (length.form == LongForm::hostile) frame.spec = draw_spec(signature, Temper::nasty, choices);
   if (length.reduction) frame.spec.reduction = *length.reduction;
   choices.enter("shape");
-  frame.shape = draw_long_shape(signature, length.extents, choices);
+  // What is carried from one row into the next shows in the next alone.
+  const std::int64_t rows = length.form == LongForm::plain ? 2 : 1;
+  frame.shape = draw_long_shape(signature, length.extents, choices, rows);
   choices.enter("mask");
   const std::vector<std::uint8_t> valid = draw_valid(signature, frame, length.form, choices);
   const auto count = static_cast<std::int64_t>(valid.size());

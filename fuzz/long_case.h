@@ -15,7 +15,7 @@ namespace lossgate::fuzz {
 
 /// What a long case is.
 enum class LongForm {
-  plain,          ///< every option at its default, each position of a plain kind
+  plain,          ///< every option at its default, each position of a plain kind, two sequences
   whole,          ///< nothing is masked
   other_option,   ///< one option has another value than its default
   other_options,  ///< each has

@@ -35,7 +35,7 @@ TEST(Shape, IsLongAlongOneAxisAndShortAlongTheOthers) {
     for (const Tier& tier : longest_tiers(signature)) {
       const Axis axis = tier.axis;
       Choices choices(7);
-      const Shape shape = draw_long_shape(signature, tier, choices);
+      const Shape shape = draw_long_shape(signature, tier, choices, 2);
       EXPECT_GE(shape[axis], 257) << loss << " " << name(axis);
       EXPECT_LE(work(shape), 3 << 17) << loss << " " << name(axis);
       EXPECT_GE(shape[Axis::sequences], 2) << "what is carried along shows in the second row";
@@ -113,7 +113,7 @@ TEST(Shape, IsNoLongerThanCallersSay) {
     EXPECT_EQ(draw_long_shape(signature, longest, choices)[Axis::tokens], 5000);
     signature.pinned = {};
     signature.longest.emplace_back(Axis::sequences, 1);
-    EXPECT_EQ(draw_long_shape(signature, longest, choices)[Axis::sequences], 1);
+    EXPECT_EQ(draw_long_shape(signature, longest, choices, 2)[Axis::sequences], 1);
     signature.longest.pop_back();
     signature.pinned = {{Axis::sequences, 3}};
   }
@@ -129,7 +129,7 @@ TEST(Shape, IsNoLongerThanAxesOfOneExtentLeaveRoomFor) {
   EXPECT_EQ(tokens(signature).last, 66561) << "as in production";
   signature.pinned = {{Axis::vocab, 4096}};
   Choices choices(7);
-  const Shape shape = draw_long_shape(signature, tokens(signature), choices);
+  const Shape shape = draw_long_shape(signature, tokens(signature), choices, 2);
   EXPECT_LE(work(shape), 10 << 20);
   EXPECT_EQ(shape[Axis::sequences], 1);
   EXPECT_GT(tokens(signature).last, 2048);

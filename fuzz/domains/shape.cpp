@@ -104,8 +104,8 @@ constexpr std::int64_t kBlock = 128;
 /// From there on a case takes a second and more.
 constexpr std::int64_t kThousands = 8192;
 
-/// What is longer leaves one of everything else, two of the vocabulary, and of production's lengths
-/// two sequences.
+/// What is longer leaves one of everything else, two of the vocabulary, and as many sequences as
+/// are asked for.
 constexpr std::int64_t kLongBudget = 1 << 15;
 
 /// What axes of one extent leave of a length: 80 MB of f64 for each field.
@@ -178,10 +178,10 @@ void give_way(const LossSignature& signature, std::int64_t budget, std::span<con
   }
 }
 
-/// Whether a case may have two.
-bool has_two_sequences(const LossSignature& signature, const Shape& shape) {
+/// Whether a case may have so many.
+bool has_sequences(const LossSignature& signature, const Shape& shape, std::int64_t count) {
   if (shape[Axis::sequences] < 0 || signature.pinned_extent(Axis::sequences)) return false;
-  return signature.longest_extent(Axis::sequences).value_or(2) >= 2;
+  return signature.longest_extent(Axis::sequences).value_or(count) >= count;
 }
 
 }  // namespace
@@ -237,7 +237,8 @@ std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& sh
   return std::nullopt;
 }
 
-Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices) {
+Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices,
+                      std::int64_t least_sequences) {
   const Axis axis = tier.axis;
   Shape shape = draw_extents(signature, Temper::plain, choices);
   const std::int64_t steps = choices.integer(0, (tier.last - tier.first) / tier.every);
@@ -250,11 +251,10 @@ Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices&
                              Axis::vocab};
   std::erase(order, axis);
   if (axis == Axis::support) std::erase(order, Axis::vocab);
-  // What is carried from one row into the next shows in the next alone.
-  const bool two = tier.first == tier.last && has_two_sequences(signature, shape) &&
-                   2 * shape[axis] * pinned_work(signature) <= kLongWork;
-  const std::int64_t least = two ? 2 : 1;
-  if (two) shape[Axis::sequences] = std::max(shape[Axis::sequences], least);
+  const bool has_room = has_sequences(signature, shape, least_sequences) &&
+                        least_sequences * shape[axis] * pinned_work(signature) <= kLongWork;
+  const std::int64_t least = has_room ? least_sequences : 1;
+  if (has_room) shape[Axis::sequences] = std::max(shape[Axis::sequences], least);
   give_way(signature, kLongBudget, order, shape, least);
   return shape;
 }

@@ -34,9 +34,10 @@ std::vector<Tier> tiers(const LossSignature& signature);
 /// draws as long.
 std::vector<Tier> longest_tiers(const LossSignature& signature);
 
-/// A shape with an extent of the tier, and short along all other axes: of production's lengths two
-/// sequences at least, if callers have two.
-Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices);
+/// A shape with an extent of the tier, and short along all other axes; so many sequences at least,
+/// where callers have them and they leave room.
+Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices,
+                      std::int64_t least_sequences = 1);
 
 /// Along which axis a shape is longer than all of draw_shape's, if it is.
 std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape);
