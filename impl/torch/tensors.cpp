@@ -17,11 +17,9 @@ at::Tensor empty_in(Layout layout, at::IntArrayRef extents, const at::TensorOpti
     return buffer(wider).narrow(-1, 0, extents.back());
   }
   if (layout == Layout::transposed && extents.size() >= 2) {
-    // The first two axes or, of three, where the last has an odd extent, the last two.
-    const std::int64_t first = extents.size() == 3 && extents[2] % 2 == 1 ? 1 : 0;
     std::vector<std::int64_t> swapped = extents.vec();
-    std::swap(swapped[first], swapped[first + 1]);
-    return buffer(swapped).transpose(first, first + 1);
+    std::swap(swapped[0], swapped[1]);
+    return buffer(swapped).transpose(0, 1);
   }
   return buffer({count + 1}).narrow(0, 1, count).view(extents);
 }

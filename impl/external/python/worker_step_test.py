@@ -16,7 +16,7 @@ import torch
 import given_conversation as talk
 import given_faulty_losses as faulty
 from given_worker import asked, batch, stepped, sum_loss
-from lossgate.worker.layout import place_of
+from lossgate.worker.layout import expanded
 
 
 class Arguments(unittest.TestCase):
@@ -106,9 +106,9 @@ class Arguments(unittest.TestCase):
         stepped(subject, tensors, layout="transposed,contiguous,padded_rows,transposed,contiguous")
         self.assertEqual(seen.pop()[2], (1, 2))
 
-    def test_of_three_axes_the_last_two_are_swapped_where_the_last_is_odd(self) -> None:
-        self.assertEqual(place_of((2, 3, 5), "transposed").strides, (15, 1, 3))
-        self.assertEqual(place_of((2, 3, 4), "transposed").strides, (4, 8, 1))
+    def test_a_row_of_logits_is_never_expanded(self) -> None:
+        self.assertIsNone(expanded(torch.zeros(2, 3, 4)))
+        self.assertEqual(expanded(torch.zeros(2, 3)).stride(), (1, 0))
 
     def test_the_gradient_of_the_terms_lies_as_a_trainer_hands_it_on(self) -> None:
         seen: list = []

@@ -25,11 +25,8 @@ def place_of(shape: tuple, layout: str) -> Optional[Place]:
     if layout == "padded_rows":
         return Place(math.prod(shape[:-1]) * (shape[-1] + 3), _strides((*shape[:-1], shape[-1] + 3)), 0)
     if layout == "transposed" and len(shape) >= 2:
-        # The first two axes are swapped or, of three, where the last has an odd extent, the last two.
-        last = len(shape) == 3 and shape[2] % 2 == 1
-        axes = [0, 2, 1] if last else [1, 0, *range(2, len(shape))]
-        strides = _strides(tuple(shape[axis] for axis in axes))
-        return Place(math.prod(shape), tuple(strides[axes.index(axis)] for axis in range(len(shape))), 0)
+        rows, columns, *rest = _strides((shape[1], shape[0], *shape[2:]))
+        return Place(math.prod(shape), (columns, rows, *rest), 0)
     return Place(math.prod(shape) + 1, _strides(shape), 1)
 
 
@@ -52,9 +49,9 @@ def laid_out(tensor: torch.Tensor, place: Optional[Place]) -> torch.Tensor:
 
 
 def expanded(tensor: torch.Tensor) -> Optional[torch.Tensor]:
-    """The same values, the first of each row along it (stride 0), where a row has the same bits throughout; behind
-    them lies a number that would show."""
-    if tensor.dim() < 2 or tensor.shape[-1] < 2 or tensor.numel() == 0:
+    """The same values, the first of each sequence along it (stride 0), where it has the same bits throughout; behind
+    them lies a number that would show. Not of rows of logits: who reads those may want them dense."""
+    if tensor.dim() != 2 or tensor.shape[-1] < 2 or tensor.numel() == 0:
         return None
     raw = tensor.unsqueeze(-1).view(torch.uint8)
     if not bool((raw == raw[..., :1, :]).all()):
