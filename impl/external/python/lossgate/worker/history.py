@@ -32,21 +32,14 @@ def _alone(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> An
     return Answer(inputs, loss, holder, gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream))
 
 
-def _evaluation(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+def _with_calls_between(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
     inputs = Inputs(plan, data, device)
     row = inputs.fullest_row()
     loss, holder = loss_in(inputs.call())
-    with torch.no_grad():
-        Inputs(plan, data, device, row).call()  # whose fields need no gradient here
-    return Answer(inputs, loss, holder, gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream))
-
-
-def _two_forwards(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
-    inputs = Inputs(plan, data, device)
-    row = inputs.fullest_row()
-    loss, holder = loss_in(inputs.call())
-    # What they returned is kept for as long as a caller may want their backward.
-    others = [Inputs(plan, data, device, row).call() for _ in range(2)]
+    evaluates = plan.history == "evaluation"
+    with torch.set_grad_enabled(not evaluates):
+        # What they returned is kept for as long as a caller may want their backward.
+        others = [Inputs(plan, data, device, row).call() for _ in range(1 if evaluates else 2)]
     gradients = gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream)
     del others
     return Answer(inputs, loss, holder, gradients)
@@ -75,5 +68,5 @@ def _backward_twice(plan: StepPlan, data: memoryview, device: Any, loss_in: Loss
         return _alone(plan, data, device, loss_in)
 
 
-_ANSWERS = {"alone": _alone, "evaluation": _evaluation, "two_forwards": _two_forwards,
+_ANSWERS = {"alone": _alone, "evaluation": _with_calls_between, "two_forwards": _with_calls_between,
             "summed_losses": _summed_losses, "backward_twice": _backward_twice}
