@@ -70,12 +70,16 @@ def terms(log_prob, old_log_prob, advantage, clip_low=0.2, clip_high=0.2):
     return -torch.min(ratio * advantage, ratio.clamp(1 - clip_low, 1 + clip_high) * advantage)
 
 
-class OneForAll(torch.autograd.Function):
-    """A kernel whose backward takes the first position's upstream gradient for everybody's."""
+class Kernel(torch.autograd.Function):
+    """Hands its terms on."""
 
     @staticmethod
     def forward(ctx, terms):
         return terms.clone()
+
+
+class OneForAll(Kernel):
+    """Its backward takes the first position's upstream gradient for everybody's."""
 
     @staticmethod
     def backward(ctx, upstream):
@@ -91,12 +95,8 @@ def behind(tensor):
     return tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()
 
 
-class Unstrided(torch.autograd.Function):
-    """A kernel whose backward reads on from the first position's upstream gradient, whatever its strides."""
-
-    @staticmethod
-    def forward(ctx, terms):
-        return terms.clone()
+class Unstrided(Kernel):
+    """Its backward reads on from the first position's upstream gradient, whatever its strides."""
 
     @staticmethod
     def backward(ctx, upstream):
