@@ -49,6 +49,7 @@ Case take_part(const LossSignature& signature, const Case& c,
             .layout = c.layout,
             .upstream = c.upstream,
             .grad_mode = c.grad_mode,
+            .history = c.history,
             .provenance = {}};
   part.shape[Axis::sequences] = static_cast<std::int64_t>(rows.size());
   part.batch.fields.reserve(c.batch.fields.size());
@@ -68,6 +69,7 @@ WholePart::WholePart(const Case& c) : part_(std::exchange(last, {})) {
   part_.layout = c.layout;
   part_.upstream = c.upstream;
   part_.grad_mode = c.grad_mode;
+  part_.history = c.history;
   part_.provenance = {};
 }
 

@@ -14,7 +14,7 @@ constexpr const char* kFrozen = "depends on requires_grad";
 /// A way to go about the gradients, and what it means where the answer is another one then.
 struct Way {
   const Transform* transform;
-  const char* detail;  ///< of a way with a history, what history_detail says of it
+  const char* detail;
   const char* cause;
 };
 
@@ -26,25 +26,11 @@ constexpr Way kWays[] = {
     {&kFirstFrozen, "asked for all gradients but that of its first input", kFrozen},
     {&kSecondFrozen, "asked for all gradients but that of its second input", kFrozen},
     {&kThirdFrozen, "asked for all gradients but that of its third input", kFrozen},
-    {&kInterleaved, "", kState},
-    {&kSeveralBackwards, "", kState},
+    {&kEvaluatedBetween, "with an evaluation of other data before its backward", kState},
+    {&kForwardsBetween, "with two forwards of other data before its backward", kState},
+    {&kSummedLosses, "with the loss of other data added before its backward", kState},
+    {&kBackwardTwice, "in a second backward of the same graph (retain_graph)", kState},
 };
-
-std::string history_detail(History history) {
-  switch (history) {
-    case History::alone:
-      break;
-    case History::evaluation:
-      return "with an evaluation of other data before its backward";
-    case History::two_forwards:
-      return "with two forwards of other data before its backward";
-    case History::summed_losses:
-      return "with the loss of other data added before its backward";
-    case History::backward_twice:
-      return "in a second backward of the same graph (retain_graph)";
-  }
-  return "";
-}
 
 /// The answer, with the gradients that nobody asked for as they were when somebody did.
 LossResult completed(Evaluation& evaluation, GradMode mode, LossResult answer) {
@@ -70,7 +56,7 @@ Outcome judge(Evaluation& evaluation, GradMode mode, const LossResult& answer) {
 
 Outcome ask(Evaluation& evaluation, const Way& way) {
   const Case& asked = evaluation.study().transformed(*way.transform)->c;
-  const std::string how = way.detail + history_detail(history_of(asked));
+  const std::string how = way.detail;
   const LossResult& answer = evaluation.actual(*way.transform);
   if (!answer.mutated.empty() && evaluation.actual().mutated.empty()) {
     return violated({.place = {.output = answer.mutated.front()},

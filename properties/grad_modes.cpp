@@ -33,12 +33,14 @@ std::optional<Transformed> frozen(const LossSignature& signature, const Case& wh
 }
 
 /// The other data are one of the sequences everywhere, so there must be another one.
-template <GradMode mode>
+template <History history>
 std::optional<Transformed> among_calls(const LossSignature& signature, const Case& whole,
                                        const Case&) {
   const bool turns = signature.rows_permutable && whole.shape[Axis::sequences] >= 2;
   if (!turns || !has_gradients(signature, 1)) return std::nullopt;
-  return in_mode(whole, mode);
+  Transformed result{.c = whole};
+  result.c.history = history;
+  return result;
 }
 
 }  // namespace
@@ -50,7 +52,9 @@ const Transform kThirdAlone{"third_alone", frozen<GradMode::third, 3>};
 const Transform kFirstFrozen{"first_frozen", frozen<GradMode::all_but_first>};
 const Transform kSecondFrozen{"second_frozen", frozen<GradMode::all_but_second, 3>};
 const Transform kThirdFrozen{"third_frozen", frozen<GradMode::all_but_third, 3>};
-const Transform kInterleaved{"interleaved", among_calls<GradMode::interleaved>};
-const Transform kSeveralBackwards{"several_backwards", among_calls<GradMode::several_backwards>};
+const Transform kEvaluatedBetween{"evaluated_between", among_calls<History::evaluation>};
+const Transform kForwardsBetween{"forwards_between", among_calls<History::two_forwards>};
+const Transform kSummedLosses{"summed_losses", among_calls<History::summed_losses>};
+const Transform kBackwardTwice{"backward_twice", among_calls<History::backward_twice>};
 
 }  // namespace lossgate::properties

@@ -60,8 +60,10 @@ extern const Transform kThirdAlone;        ///< asked for that of its third alon
 extern const Transform kFirstFrozen;       ///< asked for those of all others
 extern const Transform kSecondFrozen;      ///< asked for all but that of its second, of three
 extern const Transform kThirdFrozen;       ///< asked for all but that of its third
-extern const Transform kInterleaved;       ///< with calls of other data before its backward
-extern const Transform kSeveralBackwards;  ///< one backward with other data's, or its own twice
+extern const Transform kEvaluatedBetween;  ///< with other data evaluated before its backward
+extern const Transform kForwardsBetween;   ///< with two forwards of other data before its backward
+extern const Transform kSummedLosses;      ///< with the loss of other data added to its own
+extern const Transform kBackwardTwice;     ///< in a second backward of its graph
 extern const Transform kStepForward;  ///< differentiable fields moved a little, for differences
 extern const Transform kStepBackward;
 extern const std::span<const Transform> kInvalid;  ///< each with one thing that must be refused

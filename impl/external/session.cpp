@@ -67,8 +67,8 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
   say("explain", explain ? "1" : "0");
   if (part.grad_mode != GradMode::all) {
     say("gradients", Json(asked_gradients(batch.signature, part.grad_mode)).dump());
-    say("history", std::string(name(history_of(part))));
   }
+  if (part.history != History::alone) say("history", std::string(name(part.history)));
   frame.tensors = part.batch.fields;
   return frame;
 }

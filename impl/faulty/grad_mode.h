@@ -55,7 +55,7 @@ inline Step with_one_place_for_all(Step step, std::string_view input,
                                    std::vector<History> histories) {
   return [step = std::move(step), input, histories = std::move(histories)](MicroBatch& batch) {
     LossResult result = step(batch);
-    if (std::ranges::find(histories, history_of(batch.part)) == histories.end()) return result;
+    if (std::ranges::find(histories, batch.part.history) == histories.end()) return result;
     LossResult kept = on_other_data(batch, step);
     const std::string gradient = "gradient." + std::string(input);
     output_of(result, gradient) = output_of(kept, gradient);
@@ -67,7 +67,7 @@ inline Step with_one_place_for_all(Step step, std::string_view input,
 inline Step scaled_at_each_backward(Step step, std::string_view input) {
   return [step = std::move(step), input](MicroBatch& batch) {
     LossResult result = step(batch);
-    if (history_of(batch.part) != History::backward_twice) return result;
+    if (batch.part.history != History::backward_twice) return result;
     Tensor& gradient = output_of(result, "gradient." + std::string(input));
     for (std::int64_t i = 0; i < gradient.size(); ++i) {
       gradient.set(i, gradient.at(i) * batch.part.upstream);

@@ -95,7 +95,7 @@ Stepped with_backward_twice(Forward forward, MicroBatch& micro_batch) {
 }
 
 Stepped stepped(Forward forward, MicroBatch& micro_batch) {
-  const History history = history_of(micro_batch.part);
+  const History history = micro_batch.part.history;
   switch (history) {
     case History::alone:
       break;

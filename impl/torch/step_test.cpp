@@ -113,14 +113,9 @@ TEST(Step, MakesTheGraphThatItsCallerAsksFor) {
   EXPECT_EQ(asked(GradMode::all), std::pair(80.0, 10.0));
 }
 
-/// In a history: with one token of each of two sequences, or with two, every x of theirs alike.
-LossResult in_history(Forward forward, GradMode mode, std::int64_t tokens) {
+LossResult in_history(Forward forward, History history) {
   Case c = square_case();
-  c.grad_mode = mode;
-  c.shape[Axis::tokens] = tokens;
-  Tensor x = Tensor::zeros(Dtype::f32, {2, tokens});
-  for (std::int64_t i = 0; i < x.size(); ++i) x.set(i, i < tokens ? 3.0 : 4.0);
-  c.batch.at("x") = x;
+  c.history = history;
   seen.clear();
   return torch_implementation("square", {}, forward, "").evaluate(kSquare, c);
 }
@@ -128,16 +123,17 @@ LossResult in_history(Forward forward, GradMode mode, std::int64_t tokens) {
 TEST(Step, CallsTheFunctionOnOtherDataAsTheHistorySays) {
   const Seen own{true, true, true, 3.0}, other{true, true, true, 4.0};
   const Seen evaluated{false, false, false, 4.0};
-  const auto calls = [&](GradMode mode, std::int64_t tokens) {
-    const LossResult result = in_history(watched_square, mode, tokens);
+  const auto calls = [&](History history) {
+    const LossResult result = in_history(watched_square, history);
     EXPECT_EQ(result.find("gradient.x")->at(0), 60.0);
-    EXPECT_EQ(result.find("gradient.y")->at(1), 10.0 * static_cast<double>(tokens));
+    EXPECT_EQ(result.find("gradient.y")->at(1), 10.0);
     return seen;
   };
-  EXPECT_EQ(calls(GradMode::interleaved, 1), (std::vector<Seen>{own, evaluated}));
-  EXPECT_EQ(calls(GradMode::interleaved, 2), (std::vector<Seen>{own, other, other}));
-  EXPECT_EQ(calls(GradMode::several_backwards, 1), (std::vector<Seen>{own}));
-  EXPECT_EQ(calls(GradMode::several_backwards, 2), (std::vector<Seen>{other, own}));
+  EXPECT_EQ(calls(History::alone), (std::vector<Seen>{own}));
+  EXPECT_EQ(calls(History::evaluation), (std::vector<Seen>{own, evaluated}));
+  EXPECT_EQ(calls(History::two_forwards), (std::vector<Seen>{own, other, other}));
+  EXPECT_EQ(calls(History::summed_losses), (std::vector<Seen>{other, own}));
+  EXPECT_EQ(calls(History::backward_twice), (std::vector<Seen>{own}));
 }
 
 using torch::autograd::AutogradContext;
@@ -165,26 +161,26 @@ struct UsedUp : torch::autograd::Function<UsedUp<way>> {
 };
 
 template <int way>
-double slope_of_used_up(GradMode mode, std::int64_t tokens) {
+double slope_of_used_up(History history) {
   const Forward forward = [](const StepInputs& in) {
     return StepOutputs{.loss = UsedUp<way>::apply(in["x"]) + in["y"].sum(),
                        .values = {{"per_token", in["x"]}}};
   };
-  return in_history(forward, mode, tokens).find("gradient.x")->at(0);
+  return in_history(forward, history).find("gradient.x")->at(0);
 }
 
 TEST(Step, ShowsWhatASecondBackwardFindsUsedUp) {
-  EXPECT_EQ(slope_of_used_up<0>(GradMode::all, 1), 30.0);
-  EXPECT_EQ(slope_of_used_up<0>(GradMode::several_backwards, 1), 300.0);
+  EXPECT_EQ(slope_of_used_up<0>(History::alone), 30.0);
+  EXPECT_EQ(slope_of_used_up<0>(History::backward_twice), 300.0);
 }
 
 TEST(Step, ShowsOneBufferForTheGradientsOfTwoCalls) {
-  EXPECT_EQ(slope_of_used_up<1>(GradMode::all, 2), 30.0);
-  EXPECT_EQ(slope_of_used_up<1>(GradMode::several_backwards, 2), 40.0);
+  EXPECT_EQ(slope_of_used_up<1>(History::alone), 30.0);
+  EXPECT_EQ(slope_of_used_up<1>(History::summed_losses), 40.0);
 }
 
 TEST(Step, TakesAnExceptionOfASecondBackwardForASoundRefusal) {
-  EXPECT_EQ(slope_of_used_up<2>(GradMode::several_backwards, 1), 30.0);
+  EXPECT_EQ(slope_of_used_up<2>(History::backward_twice), 30.0);
 }
 
 TEST(Catalog, RegistersOnOneThread) {

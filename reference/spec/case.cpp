@@ -141,18 +141,6 @@ std::string_view name(History history) {
   return "?";
 }
 
-History history_of(const Case& c) {
-  const bool first_turn = (c.shape[Axis::sequences] + c.shape.positions()) % 2 == 0;
-  if (c.grad_mode == GradMode::interleaved) {
-    // One forward would show nothing that two of them do not.
-    return first_turn ? History::two_forwards : History::evaluation;
-  }
-  if (c.grad_mode == GradMode::several_backwards) {
-    return first_turn ? History::summed_losses : History::backward_twice;
-  }
-  return History::alone;
-}
-
 bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field) {
   const auto named = std::ranges::find(signature.fields, field, &Field::name);
   const auto before = std::count_if(signature.fields.begin(), named, [](const Field& other) {
@@ -174,8 +162,6 @@ bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_vi
     case GradMode::all_but_third:
       return before != 2;
     case GradMode::all:
-    case GradMode::interleaved:
-    case GradMode::several_backwards:
       break;
   }
   return true;

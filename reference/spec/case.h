@@ -93,18 +93,16 @@ inline constexpr Layout kAllLayouts[] = {Layout::contiguous, Layout::offset, Lay
                                          Layout::transposed, Layout::mixed};
 std::string_view name(Layout layout);
 
-/// How a caller goes about the gradients of a step; what it gets is the same for all.
+/// Of which fields a caller wants gradients; what it gets is the same for all.
 enum class GradMode {
-  all,                ///< of every differentiable field, behind its own forward
-  none,               ///< of no field, as an evaluation: torch.no_grad
-  first,              ///< of the first differentiable field: the others are frozen
-  second,             ///< of the second alone: what comes before the loss is frozen, and biases are
-  third,              ///< of the third alone, as where nothing but biases is trained
-  all_but_first,      ///< of all others: what comes before the loss is frozen
-  all_but_second,     ///< as where the biases alone of a layer are trained
-  all_but_third,      ///< as a layer is trained of which the biases alone are frozen
-  interleaved,        ///< of every field, with calls of other data between forward and backward
-  several_backwards,  ///< of every field, where one backward is not all
+  all,             ///< of every differentiable field
+  none,            ///< of no field, as an evaluation: torch.no_grad
+  first,           ///< of the first differentiable field: the others are frozen
+  second,          ///< of the second alone: what comes before the loss is frozen, and biases are
+  third,           ///< of the third alone, as where nothing but biases is trained
+  all_but_first,   ///< of all others: what comes before the loss is frozen
+  all_but_second,  ///< as where the biases alone of a layer are trained
+  all_but_third,   ///< as a layer is trained of which the biases alone are frozen
 };
 
 /// What else a caller does around the forward and the backward of a step, on the same function.
@@ -134,7 +132,9 @@ struct Case {
   Split split;
   Layout layout = Layout::contiguous;
   double upstream = 1.0;  ///< gradient of the training objective with respect to this loss
-  GradMode grad_mode = GradMode::all;  ///< of a property's own question: no file says it
+  // Of a property's own question: no file says them.
+  GradMode grad_mode = GradMode::all;
+  History history = History::alone;
   Provenance provenance;
 };
 
@@ -146,10 +146,6 @@ Dtype float_dtype(const LossSignature& signature, const Case& c);
 /// other lengths.
 Layout layout_of(const Case& c, std::int64_t number);
 Layout layout_of(const Case& c, std::string_view field);
-
-/// What a caller does around a step of the case: of the histories of its mode that one whose turn
-/// it is among cases of these lengths.
-History history_of(const Case& c);
 
 /// Whether the caller asks for the gradient of a differentiable field.
 bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_view field);

@@ -157,22 +157,6 @@ TEST(Layout, IsFoundByTheNameOfAField) {
   EXPECT_EQ(layout_of(c, "other"), Layout::padded_rows);
 }
 
-TEST(History, TakesTurnsWithTheLengths) {
-  Case c;
-  c.shape[Axis::sequences] = 2;
-  const auto history = [&](GradMode mode, std::int64_t tokens) {
-    c.grad_mode = mode;
-    c.shape[Axis::tokens] = tokens;
-    return history_of(c);
-  };
-  EXPECT_EQ(history(GradMode::interleaved, 3), History::evaluation);
-  EXPECT_EQ(history(GradMode::interleaved, 4), History::two_forwards);
-  EXPECT_EQ(history(GradMode::several_backwards, 3), History::backward_twice);
-  EXPECT_EQ(history(GradMode::several_backwards, 4), History::summed_losses);
-  EXPECT_EQ(history(GradMode::all, 3), History::alone);
-  EXPECT_EQ(history(GradMode::none, 4), History::alone);
-}
-
 TEST(ValidPositions, AreThoseThatMaskAndLabelBothAllow) {
   LossSignature signature = masked_signature();
   const Case c = masked_case();
