@@ -238,8 +238,11 @@ void observe_mixed(const Case& c, Traits& traits) {
     traits.add(gap < root && gap > root / 2.1, "square nearly overflows");
   });
   const std::int64_t support = c.shape[Axis::support];
+  double mass = 0.0;
   for_each_valid(signature, c, signature.fields[3], [&](std::int64_t i) {
     const double p = c.batch.at("student").at(i);
+    mass = std::exp(p) + (i % support == 0 ? 0.0 : mass);
+    traits.add(i % support == support - 1 && mass > 1.0, "mass above 1");
     const Tensor& ids = c.batch.at("support_ids");
     traits.add(p < 0.0 && p > -1e-4, "nearly certain");
     traits.add(p < -60.0, "nearly impossible");
@@ -262,11 +265,13 @@ void observe_mixed(const Case& c, Traits& traits) {
 }
 
 TEST(Census, OtherHostileCasesHoldTheirEdgesToo) {
-  expect_all(census(fake_mixed_loss(), Dtype::f32, Profile::hostile, 3000, observe_mixed),
-             {"V", "-1", "2^31", "-100 masked", "-100 alone", "value met", "square overflows",
-              "square nearly overflows", "target alone 0", "nearly certain", "nearly impossible",
-              "repeated token", "repeats a later token", "tokens apart", "one group",
-              "scattered group", "group beyond 16 bits", "groups fall", "hidden offset"});
+  const auto seen = census(fake_mixed_loss(), Dtype::f32, Profile::hostile, 3000, observe_mixed);
+  expect_all(seen, {"V", "-1", "2^31", "-100 masked", "-100 alone", "value met"});
+  expect_all(seen, {"square overflows", "square nearly overflows", "target alone 0"});
+  expect_all(seen, {"nearly certain", "nearly impossible", "mass above 1"});
+  expect_all(seen, {"repeated token", "repeats a later token", "tokens apart"});
+  expect_all(seen, {"one group", "scattered group", "group beyond 16 bits", "groups fall"});
+  expect_all(seen, {"hidden offset"});
 }
 
 }  // namespace

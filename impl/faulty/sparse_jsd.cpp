@@ -64,6 +64,13 @@ std::vector<Implementation> sparse_jsd_implementations() {
                         .cause = "sentinel compared",
                         .trigger = "padding that is not -infinity",
                         .killers = {"reference_agreement", "masked_positions_inert"}}));
+  all.push_back(
+      faulty("teacher_tail_floored_after_logarithm", SparseJsdFault::tail_floored_after_logarithm,
+             {.twin = "eager",
+              .thread = "https://github.com/verl-project/verl/pull/7855",
+              .cause = "clamp after exp",
+              .trigger = "listed teacher log-probs that are rounded to more than 1 together",
+              .killers = {"finite_forward", "finite_backward"}}));
   return all;
 }
 

@@ -44,6 +44,8 @@ class EagerSparseJsd {
   }
 
  private:
+  static constexpr V kInfinity = std::numeric_limits<V>::infinity();
+
   static DivergenceFault divergence_fault(SparseJsdFault fault) {
     if (fault == SparseJsdFault::sentinel_unmasked) return DivergenceFault::entries_repaired;
     if (fault == SparseJsdFault::mask_multiplied_after_divergence) {
@@ -80,12 +82,13 @@ class EagerSparseJsd {
       const double answer = field("teacher_log_prob").at(at * support_ + slot);
       q.push_back(tape_.constant(cleared ? V(0) : static_cast<V>(answer)));
     }
-    Row student = entries(p);
+    Row student = entries(p, false);
     if (tail_ && is(SparseJsdFault::unlisted)) {
       const Row rest = unlisted(at, l);
       if (!rest.empty()) student.back() = sum_of_tail(rest);
     }
-    return kept(at, divergence_(student, entries(q)));
+    const Row teacher = entries(q, is(SparseJsdFault::tail_floored_after_logarithm));
+    return kept(at, divergence_(student, teacher));
   }
 
   /// What is left of a position's term.
@@ -141,18 +144,18 @@ class EagerSparseJsd {
   /// Their mass, no less than the floor.
   Variable sum_of_tail(const Row& rest) const {
     const auto floor = static_cast<V>(-spec_.number("tail_floor"));
-    return clamp(log_sum_exp(rest), std::log(-std::expm1(floor)),
-                 std::numeric_limits<V>::infinity());
+    return clamp(log_sum_exp(rest), std::log(-std::expm1(floor)), kInfinity);
   }
 
   /// The support and the rest of the vocabulary, or the support alone as a whole.
-  Row entries(const Row& log_probs) {
+  Row entries(const Row& log_probs, bool floored_late) {
     const Variable mass = log_sum_exp(log_probs);
     if (tail_) {
       Row result = log_probs;
       const auto floor = static_cast<V>(-spec_.number("tail_floor"));
-      const V least = -std::numeric_limits<V>::infinity();
-      result.push_back(log(-expm1(clamp(mass, least, floor))));
+      result.push_back(floored_late
+                           ? clamp(log(-expm1(mass)), std::log(-std::expm1(floor)), kInfinity)
+                           : log(-expm1(clamp(mass, -kInfinity, floor))));
       return result;
     }
     Row result;

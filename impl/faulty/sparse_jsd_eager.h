@@ -14,6 +14,7 @@ enum class SparseJsdFault {
   padding_replaced_by_zero_and_counted,
   nan_to_num_at_valid,
   sentinel_compared_in_bf16,
+  tail_floored_after_logarithm,
 };
 
 /// Distillation from a teacher that is known on a few tokens, as a chain of tensor operations,

@@ -134,6 +134,16 @@ TEST(SparseJsd, AMixtureWithATailWouldNotHaveShownIt) {
   EXPECT_EQ(spoilt(false), 3 * kVocab);
 }
 
+TEST(SparseJsd, AFloorBehindTheLogarithmOfATailComesTooLateForRoundedMass) {
+  Case c = padded_case(0.5, true);
+  const auto spoilt = [&](SparseJsdFault fault) { return not_finite(run(fault, c), "loss"); };
+  EXPECT_EQ(spoilt(SparseJsdFault::tail_floored_after_logarithm), 0);
+  Tensor& teacher = c.batch.at("teacher_log_prob");
+  for (std::int64_t i = 0; i < teacher.size(); ++i) teacher.set(i, i % 2 == 0 ? 0.0 : -16.0);
+  EXPECT_EQ(spoilt(SparseJsdFault::tail_floored_after_logarithm), 1);
+  EXPECT_EQ(spoilt(SparseJsdFault::none), 0);
+}
+
 TEST(SparseJsd, RefusesAMissingAnswerThatItNeeds) {
   Case c = padded_case(1.0, true);
   c.batch.at("teacher_log_prob").set(4 * 1 + 1, -kInfinity);
