@@ -97,3 +97,13 @@ def first_block() -> Seen:
         logits.clone(), torch.tensor([65536]), None, -100, 0.0, 0.0, "mean", None, False)[0]
     found = slope(loss, logits)[0, -1]
     return Seen(not loss.isfinite(), f"loss {shown(loss)}, gradient of the label {shown(found)}; by the formula 10.3972 and -0.99997")
+
+
+@fault("liger.cross_entropy.twice", "a second backward of a kept graph finds the gradient scaled in place", NEWEST)
+def second_backward() -> Seen:
+    release = Release("liger-kernel", (CROSS_ENTROPY, *KERNELS[2:]), also=("packaging",))
+    logits = leaf([0.0, 0.0])
+    loss = 3 * release.load(CROSS_ENTROPY).LigerCrossEntropyFunction.apply(
+        logits.clone(), torch.tensor([0]), None, -100, 0.0, 0.0, "mean", None, False)[0]
+    once, twice = (torch.autograd.grad(loss, logits, retain_graph=True)[0].clone() for _ in range(2))
+    return Seen(not torch.equal(once, twice), f"gradient {shown(once)}, then {shown(twice)}; by the formula [-1.5, 1.5]")
