@@ -218,6 +218,8 @@ containment() {
   expect_no_orphan
   bring raises
   gate 1 'ValueError: odd counts are beyond me at losses.py'
+  bring seeds_anew
+  gate 1 'torch.initial_seed\(\) is 7 afterwards' --cases 6
   bring prints
   gate 0 'green: 0 red findings'
   bring closes

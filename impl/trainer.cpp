@@ -130,6 +130,12 @@ void add_counts(LossResult& result, const LossResult& part) {
   }
 }
 
+void add_new(const std::vector<std::string>& names, std::vector<std::string>& known) {
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) == known.end()) known.push_back(name);
+  }
+}
+
 Totals totals_of(const Positions& positions) {
   return {positions.tokens, positions.sequences,
           static_cast<std::int64_t>(positions.row_tokens.size())};
@@ -205,6 +211,8 @@ LossResult train_split(const LossSignature& signature, const Case& c, const Step
         const LossResult part = step(micro_batch);
         note_mutations(signature, c, parts[i], &rows, result.mutated);
         add_counts(result, part);
+        add_new(part.mutated, result.mutated);
+        add_new(part.changed_settings, result.changed_settings);
         for (std::size_t o = 0; o < infos.size(); ++o) {
           assemblies[o].add(output_of(part, infos[o].name), rows, count);
         }

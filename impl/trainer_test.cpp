@@ -135,6 +135,20 @@ TEST(Trainer, NamesInputsThatAStepChanges) {
   EXPECT_TRUE(train(kToy, split_case(), sum_of_x).mutated.empty());
 }
 
+TEST(Trainer, NamesWhatStepsThemselvesSayThatTheyChanged) {
+  const auto careless = [](MicroBatch& m) {
+    LossResult result = sum_of_x(m);
+    if (m.index > 0 || m.count == 1) result.mutated = {"y"};
+    result.changed_settings = {"precision is low"};
+    return result;
+  };
+  for (const Case& c : {toy_case(kToy, 4, 2), split_case()}) {
+    const LossResult result = train(kToy, c, careless);
+    EXPECT_EQ(result.mutated, std::vector<std::string>{"y"});
+    EXPECT_EQ(result.changed_settings, std::vector<std::string>{"precision is low"});
+  }
+}
+
 TEST(Trainer, GivesAStepTheWholeCaseWhateverAnEarlierOneDidToItsOwn) {
   const auto spoil = [](MicroBatch& m) {
     LossResult result = sum_of_x(m);

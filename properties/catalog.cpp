@@ -103,7 +103,7 @@ const std::vector<Property>& catalog() {
        {&kRowsPermuted}},
       {"inputs_not_mutated",
        Tier::core,
-       "No input changes during the call.",
+       "No input changes during the call, and no setting that other code computes by.",
        "E4",
        inputs_not_mutated,
        Precedence::always,

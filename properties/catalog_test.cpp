@@ -94,6 +94,7 @@ const std::vector<Trial>& trials() {
       {"padding_invariance", Flaw::padding_counted, 0, nullptr, "padding counted"},
       {"permutation_invariance", Flaw::row_reads_neighbour, 0, nullptr, "a row reads another row"},
       {"inputs_not_mutated", Flaw::input_overwritten, 0, nullptr, "input overwritten"},
+      {"inputs_not_mutated", Flaw::setting_changed, 0, nullptr, "setting left changed"},
       {"determinism", Flaw::order_varies, 0, nullptr, "order of operations varies"},
       {"grad_mode_invariance", Flaw::grad_mode_read, 0, nullptr, "depends on requires_grad"},
       {"on_policy_identity", Flaw::kl_biased, 1e-3, nullptr, "disagrees with the formula"},

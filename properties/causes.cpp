@@ -142,6 +142,8 @@ const std::vector<Cause>& causes() {
        "and index in 64 bits"},
       {"input overwritten", "An input changes during the call.",
        "scale a copy: an in-place normalisation runs twice"},
+      {"setting left changed", "The call leaves something changed that all code computes by.",
+       "restore it in a finally, or use the context manager that does"},
       {"malformed result", "An output is missing, or has another shape or dtype.",
        "return every output that the loss has, in the fields' dtype"},
       {"another formula", "Ordinary data in a wide format show another loss.",

@@ -32,6 +32,7 @@ enum class Flaw {
   signal_dead,          ///< the gradient is 0 everywhere
   upstream_ignored,     ///< the gradient of the loss, whatever comes from above
   input_overwritten,    ///< says that it changed an input
+  setting_changed,      ///< says that it left a setting changed
   order_varies,         ///< every second call is off by a rounding
   invalid_accepted,     ///< no checks
   argument_misnamed,    ///< refuses, but names another argument

@@ -33,6 +33,7 @@ LossResult evaluate(const LossSignature& signature, const Case& c, Flaw flaw, do
   if (flaw == Flaw::order_varies && call % 2 == 1) loss.set(0, loss.at(0) * (1.0 + 2e-7));
   if (flaw == Flaw::grad_mode_read && c.grad_mode == GradMode::none) loss.set(0, 0.0);
   if (flaw == Flaw::input_overwritten) result.mutated = {"advantage"};
+  if (flaw == Flaw::setting_changed) result.changed_settings = {"torch.initial_seed() is 0"};
   if (flaw == Flaw::output_missing) result.outputs.erase(result.outputs.begin() + 1);
   if (flaw == Flaw::dtype_changed) {
     result.outputs.back().tensor = Tensor::zeros(Dtype::i64, c.shape.of(signature.fields[0].axes));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 #include <string>
 
 #include "properties/agreement.h"
 #include "properties/checks.h"
+#include "properties/side_effects.h"
 
 namespace lossgate::properties {
 namespace {
@@ -58,11 +58,9 @@ Outcome ask(Evaluation& evaluation, const Way& way) {
   const Case& asked = evaluation.study().transformed(*way.transform)->c;
   const std::string how = way.detail;
   const LossResult& answer = evaluation.actual(*way.transform);
-  if (!answer.mutated.empty() && evaluation.actual().mutated.empty()) {
-    return violated({.place = {.output = answer.mutated.front()},
-                     .error_ratio = HUGE_VAL,
-                     .detail = how + (": it changed its input " + answer.mutated.front()),
-                     .cause = "input overwritten"});
+  if (auto violation = side_effect(answer); violation && !side_effect(evaluation.actual())) {
+    violation->detail = how + ": " + violation->detail;
+    return violated(*violation);
   }
   Outcome outcome = judge(evaluation, asked.grad_mode, answer);
   auto& violation = outcome.violation;

@@ -140,6 +140,19 @@ TEST(GradModeInvariance, SeesAnInputThatOnlyAnEvaluationOverwrites) {
   EXPECT_EQ(outcome.violation->cause, "input overwritten");
 }
 
+TEST(GradModeInvariance, SeesASettingThatOnlyAHistoryLeavesChanged) {
+  const auto fake = differentiated("grpo", [](const Case& c, LossResult& result) {
+    const bool evaluates = c.history == History::evaluation;
+    if (evaluates) result.changed_settings = {"torch.is_grad_enabled() is False"};
+  });
+  const Outcome outcome = asked(fake, ordinary_case("grpo"));
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "setting left changed");
+  EXPECT_EQ(outcome.violation->detail,
+            "with an evaluation of other data before its backward: torch.is_grad_enabled() is "
+            "False afterwards, and was not before");
+}
+
 TEST(GradModeInvariance, HasNothingAgainstAWrongAnswerThatIsTheSameInAllModes) {
   const auto fake =
       differentiated("grpo", [](const Case&, LossResult& result) { add_to_loss(result, 0.1); });

@@ -120,6 +120,9 @@ LossResult result_of(const TensorFile& answer, const MicroBatch& batch, double s
     result.outputs.push_back({info.name, std::move(tensor)});
   }
   result.mutated = Json::parse(text_of(answer, "mutated")).get<std::vector<std::string>>();
+  if (const std::string changed = text_of(answer, "changed_settings"); !changed.empty()) {
+    result.changed_settings = Json::parse(changed).get<std::vector<std::string>>();
+  }
   return result;
 }
 

@@ -46,6 +46,8 @@ struct LossResult {
   std::vector<Output> outputs;
   std::optional<Refusal> refusal;
   std::vector<std::string> mutated;  ///< inputs whose bits changed during the call
+  /// What its library computes by, as the call left it, where that is not as it was before.
+  std::vector<std::string> changed_settings;
   /// An own optional count of work done (rows scored, say), by name.
   std::vector<std::pair<std::string, std::int64_t>> counts;
 

@@ -93,6 +93,11 @@ def raises(log_probs, old_log_probs, advantages, mask):
     return sound(log_probs, old_log_probs, advantages, mask)
 
 
+def seeds_anew(log_probs, old_log_probs, advantages, mask):
+    torch.manual_seed(7)
+    return sound(log_probs, old_log_probs, advantages, mask)
+
+
 def prints(log_probs, old_log_probs, advantages, mask):
     print("to standard output")
     os.write(1, b"and past Python\n")

@@ -246,6 +246,28 @@ class Results(unittest.TestCase):
         self.assertEqual(json.loads(stepped(same_value_other_bits, zeros)[0]["mutated"]), ["old_log_prob"])
         self.assertEqual(stepped(sum_loss)[0]["mutated"], "[]")
 
+    def test_settings_that_are_left_changed(self) -> None:
+        def careless(log_prob):
+            torch.set_default_dtype(torch.float64)
+            torch.manual_seed(0)
+            torch.set_grad_enabled(False)
+            with torch.enable_grad():
+                return log_prob.sum()
+        def raising(log_prob):
+            torch.use_deterministic_algorithms(True)
+            raise ValueError("no")
+        def careful(log_prob):
+            torch.rand(())
+            with torch.no_grad(), torch.random.fork_rng():
+                torch.manual_seed(0)
+            return log_prob.sum()
+        for _ in range(2):  # they are restored
+            changed = json.loads(stepped(careless)[0]["changed_settings"])
+            self.assertEqual(changed, ["torch.get_default_dtype() is torch.float64", "torch.is_grad_enabled() is False",
+                                       "torch.initial_seed() is 0"])
+            self.assertEqual(stepped(raising)[0]["op"], "raised")
+            self.assertNotIn("changed_settings", stepped(careful)[0])
+
     def test_a_field_without_gradient(self) -> None:
         tensors = {"hidden": torch.ones(1, 2, 4), "weight": torch.ones(3, 4), "bias": torch.zeros(3),
                    "label": torch.zeros(1, 2, dtype=torch.int64), "old_log_prob": torch.zeros(1, 2),

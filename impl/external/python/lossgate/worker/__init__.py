@@ -13,7 +13,7 @@ From the bottom up:
     frames                             bytes to tensors and back
     aliases, conversion, matching      where a parameter gets its argument from
     subject, loading, binding          the callable, and how it is called
-    plan, inputs, result               one step
+    plan, inputs, result, settings     one step
     place, elements, operation,
     forward, backward, guilty          where a non-finite number begins
     conversation, serving, __main__    requests and answers

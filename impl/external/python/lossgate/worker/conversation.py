@@ -24,6 +24,7 @@ from lossgate.worker.plan import FieldsPlan, StepPlan
 from lossgate.worker.pytorch import check_torch, torch, usable_device, works
 from lossgate.worker.remembering import remember
 from lossgate.worker.result import finite, loss_of, returned, sendable
+from lossgate.worker.settings import Settings
 from lossgate.worker.subject import Subject, source_line
 from lossgate.worker.trouble import BadResult, Trouble, one_line
 
@@ -150,6 +151,7 @@ class Worker:
 
     def _step(self, bound: Bound, plan: StepPlan, identity: Optional[str], data: memoryview) -> bytes:
         torch.set_grad_enabled(bool(plan.asked) or not plan.differentiable)
+        settings = Settings()
         try:
             subject = bound.binding.subject.name
             inputs, loss, holder, gradients = answer(plan, data, bound.device, lambda result: loss_of(
@@ -167,6 +169,9 @@ class Worker:
                 else:
                     tensors.append((f"gradient.{name}", gradient))
             metadata = [("mutated", _names(inputs.mutated())), ("without_gradient", _names(without))]
+            changed = settings.restore()
+            if changed:
+                metadata.append(("changed_settings", _names(changed)))
             if plan.explain and not all(finite(tensor) for _, tensor in tensors):
                 guilt = self._guilt(bound, plan, data)
                 if guilt is not None:
@@ -176,6 +181,7 @@ class Worker:
             self._same_process()
             if isinstance(error, KeyboardInterrupt) and not self._contained:
                 raise
+            settings.restore()
             return self._raised(bound, identity, error)
         self._same_process()
         return reply

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of torch other code computes by, which a call leaves as it was."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, NamedTuple
+
+from lossgate.worker.pytorch import torch
+
+
+class Setting(NamedTuple):
+    shown: str  # the call that reads it
+    read: Callable[[], Any]
+    write: Callable[[Any], Any]
+
+
+def _settings() -> tuple[Setting, ...]:
+    # Reading the generator's whole state takes longer than a small step; a seed says who has begun anew, drawing is legal.
+    pristine = torch.get_rng_state()
+    return (
+        Setting("torch.get_default_dtype()", torch.get_default_dtype, torch.set_default_dtype),
+        Setting("torch.is_grad_enabled()", torch.is_grad_enabled, torch.set_grad_enabled),
+        Setting("torch.initial_seed()", torch.initial_seed, lambda _: torch.set_rng_state(pristine)),
+        Setting("torch.get_float32_matmul_precision()", torch.get_float32_matmul_precision,
+                torch.set_float32_matmul_precision),
+        Setting("torch.are_deterministic_algorithms_enabled()", torch.are_deterministic_algorithms_enabled,
+                torch.use_deterministic_algorithms),
+        Setting("torch.is_anomaly_enabled()", torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    )
+
+
+class Settings:
+    """As they are now, until they are restored."""
+
+    _all: tuple[Setting, ...] = ()
+
+    def __init__(self) -> None:
+        if not Settings._all:
+            Settings._all = _settings()
+        self._values = [setting.read() for setting in Settings._all]
+
+    def restore(self) -> list[str]:
+        """What had been changed, and how: `torch.get_default_dtype() is torch.float64`."""
+        changed = []
+        for setting, value in zip(Settings._all, self._values):
+            now = setting.read()
+            if now != value:
+                changed.append(f"{setting.shown} is {now}")
+                setting.write(value)
+        return changed
