@@ -45,8 +45,8 @@ inline Tracked as_shift(const Tracked& a) {
   return {a.v, 0.0, tracking::most(a), 0.0};
 }
 
-/// The shift of a row, from which infinity is taken where some entry overflows upwards in the
-/// compute format: infinity less infinity, for every entry (rule B2).
+/// The shift of a row, from which infinity is taken where in the compute format some entry
+/// overflows upwards, or all downwards: infinity less infinity (rule B2).
 template <class S>
 S shift_of(const Row<S>& /*x*/, const S& largest) {
   return as_shift(largest);
@@ -54,7 +54,8 @@ S shift_of(const Row<S>& /*x*/, const S& largest) {
 
 inline Tracked shift_of(const Row<Tracked>& x, const Tracked& largest) {
   Tracked shift = as_shift(largest);
-  const bool meet = std::ranges::any_of(x, [](const Tracked& a) { return may_spill(a, true); });
+  const bool meet = may_spill(largest, false) ||
+                    std::ranges::any_of(x, [](const Tracked& a) { return may_spill(a, true); });
   if (meet && !tracking::is_stored_infinity(shift)) shift.peak = tracking::kInfinity;
   return shift;
 }

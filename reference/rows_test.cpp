@@ -81,7 +81,7 @@ TEST_F(LogSoftmax, SpoilsImpossibleTokensWhereTheRowOverflows) {
   EXPECT_EQ(gradient(1e39).v, 0.0L);
 }
 
-TEST_F(LogSoftmax, OfARowThatOverflowsUpwardsIsUndefined) {
+TEST_F(LogSoftmax, OfARowThatOverflowsIsUndefined) {
   const auto undefined = [&](std::vector<double> logits) {
     const auto l = log_softmax(stored_row<Tracked>(logits), SoftmaxForm::shifted);
     return tracking::undefined(exp(l[0])) && silenced(Tracked{}, exp(l[0])).peak > 0.0;
@@ -89,7 +89,9 @@ TEST_F(LogSoftmax, OfARowThatOverflowsUpwardsIsUndefined) {
   EXPECT_TRUE(undefined({4e38}));
   EXPECT_TRUE(undefined({0.0, 4e38}));
   EXPECT_FALSE(undefined({3e38, 3e38}));
-  // Downwards it is an impossible token.
+  EXPECT_TRUE(undefined({-4e38}));
+  EXPECT_TRUE(undefined({-5e38, -4e38}));
+  // Downwards one alone is an impossible token.
   EXPECT_FALSE(undefined({0.0, -4e38}));
   EXPECT_FALSE(undefined({-4e38, 0.0}));
   EXPECT_FALSE(undefined({0.0, -tracking::kInfinity}));
