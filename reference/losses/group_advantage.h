@@ -105,9 +105,11 @@ struct GroupAdvantage {
     });
     const S deviation = root_of_squares(all.variance) + guard;
     for (const std::int64_t s : members) {
-      const S distance = in.spec().choice("baseline") == "mean"
-                             ? reward(s) - all.mean
-                             : beyond_others(in, reward, members, s, all.mean);
+      const bool of_all = in.spec().choice("baseline") == "mean";
+      const S rest = constant<S>(static_cast<Real>(of_all ? count : count - 1));
+      const S less_mean =
+          of_all ? reward(s) - all.mean : beyond_others(in, reward, members, s, all.mean);
+      const S distance = wider(less_mean, sum_of_differences(in, reward, members, s) / rest);
       const S advantage =
           scale == "unscaled" ? distance : over_at_least(distance, deviation, guard);
       write(store(Stage::per_token, advantage), s);
@@ -133,6 +135,17 @@ struct GroupAdvantage {
     const S count = constant<S>(static_cast<Real>(members.size())),
             rest = constant<S>(static_cast<Real>(members.size() - 1)), times = count / rest;
     return wider(reward(s) - others.value() / rest, reward(s) * times - mean * times);
+  }
+
+  /// What the reward is beyond each member's, added up.
+  template <class S>
+  static S sum_of_differences(const Inputs<S>& in, const FieldReader<S>& reward,
+                              const std::vector<std::int64_t>& members, std::int64_t s) {
+    Sum<S> differences(in.sequences());
+    for (const std::int64_t other : members) {
+      if (other != s) differences.add(reward(s) - reward(other));
+    }
+    return differences.value();
   }
 };
 

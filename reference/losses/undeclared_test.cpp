@@ -82,5 +82,39 @@ TEST(RuleB7, LosesAShareOfAJoinedNormaliserWhereNoFormIsDeclared) {
   EXPECT_LT(error(signature.forms.front()), 1e-3 * lost);
 }
 
+TEST(RuleB7, TakesTheBoundOfAWeightForTheExponentialOfItsLogarithm) {
+  Case c = zero_case(*find_signature("cispo"), 1, 1);
+  c.spec.set("weight_low", 1e-7);
+  c.batch.at("mask").set(0, 1.0);
+  c.batch.at("advantage").set(0, 1.0);
+  c.batch.at("log_prob").set(0, -20.0);
+  const Tracked gradient = OneToken(c, plain_arithmetic(Dtype::f32, "")).gradient;
+  EXPECT_NEAR(static_cast<double>(gradient.v), -1e-7, 1e-12);
+  EXPECT_GT(gradient.err, -std::log(1e-7) * unit_roundoff(Dtype::f32) * 1e-7);
+}
+
+/// The error of the first advantage.
+struct FirstAdvantage final : Sink<Tracked> {
+  void entry(std::size_t /*output*/, std::int64_t index, const Tracked& x) override {
+    if (index == 0) err = x.err;
+  }
+  double err = 0.0;
+};
+
+TEST(RuleB7, TakesARewardLessAMeanForAMeanOfDifferences) {
+  const Loss& loss = *find_loss("group_advantage");
+  Case c = zero_case(loss.signature, 4, -1);
+  c.spec.set("scale", "unscaled");
+  Tensor reward = Tensor::zeros(Dtype::bf16, {4});
+  constexpr double kRewards[] = {1.0078125, 13.0625, -4.96875, -5.03125};  // the first is the mean
+  for (std::int64_t s = 0; s < 4; ++s) reward.set(s, kRewards[s]);
+  c.batch.at("reward") = reward;
+  Arithmetic arithmetic = plain_arithmetic(Dtype::bf16, "");
+  arithmetic.sum.roundoff = unit_roundoff(Dtype::f32);
+  FirstAdvantage first;
+  evaluate(loss, Problem(loss.signature, c), arithmetic, first);
+  EXPECT_GT(first.err, 6.0 * unit_roundoff(Dtype::bf16)) << "of the mean distance";
+}
+
 }  // namespace
 }  // namespace lossgate::reference
