@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import json
 import unittest
 from typing import Any, Callable
 
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from given_worker import batch, stepped
 
@@ -55,6 +57,15 @@ class Histories(unittest.TestCase):
         sound = (2 * batch()["advantage"]).tolist()
         self.assertEqual(self.answers(make_subject), {**dict.fromkeys(HISTORIES, sound),
                                                       **{history: value.tolist() for history, value in wrong.items()}})
+
+    def test_a_reentrant_checkpoint_goes_back_as_trainers_do_it(self) -> None:
+        def checkpointed(log_prob, advantage, mask):
+            return checkpoint(lambda x: (x * advantage).sum(), log_prob, use_reentrant=True)
+        self.expect_other(lambda: checkpointed, {})
+        def dead(log_prob, mask):
+            return checkpoint(lambda x: torch.log(x.sum() * 0), log_prob, use_reentrant=True)
+        guilty = json.loads(stepped(dead, explain="1")[0]["guilty"])
+        self.assertEqual(guilty["operation"], "log")
 
     def test_the_function_is_called_on_other_data_as_the_history_says(self) -> None:
         own, other = batch()["advantage"].tolist(), of_other_data().tolist()

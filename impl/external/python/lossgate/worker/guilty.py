@@ -12,7 +12,7 @@ from lossgate.worker.inputs import Inputs
 from lossgate.worker.operation import Birth
 from lossgate.worker.place import Place, place_of_node
 from lossgate.worker.pytorch import torch
-from lossgate.worker.result import loss_of, returned
+from lossgate.worker.result import gradients_of, loss_of, returned
 
 
 class Guilt(NamedTuple):
@@ -77,8 +77,7 @@ def find_guilt(inputs: Inputs, outputs: list[str], subject: str, upstream: float
 def _backward_guilt(inputs: Inputs, loss: Any, starts: dict, tracer: Tracer, upstream: float) -> Optional[Guilt]:
     trace = BackwardTrace(loss.grad_fn)
     try:
-        gradients = torch.autograd.grad(loss, list(inputs.leaves.values()), torch.full_like(loss, upstream),
-                                        retain_graph=True, allow_unused=True)
+        gradients = gradients_of(loss, tuple(inputs.leaves.values()), upstream, inputs.plan.accumulates, keep_graph=True)
     finally:
         trace.close()
     found: list = []

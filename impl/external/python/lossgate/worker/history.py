@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple
 
 from lossgate.worker.inputs import Inputs
 from lossgate.worker.plan import StepPlan
 from lossgate.worker.pytorch import torch
-from lossgate.worker.result import gradients_of
+from lossgate.worker.result import gradients_of, must_accumulate
 
 
 class Answer(NamedTuple):
@@ -23,13 +23,23 @@ LossIn = Callable[[Any], tuple]
 
 
 def answer(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+    try:
+        return _ANSWERS[plan.history](plan, data, device, loss_in)
+    except Exception as error:
+        if plan.accumulates or not must_accumulate(error):
+            raise
+    plan.accumulates = True
     return _ANSWERS[plan.history](plan, data, device, loss_in)
+
+
+def _gradients(plan: StepPlan, loss: Any, leaves: Iterable, keep_graph: bool = False) -> tuple:
+    return gradients_of(loss, tuple(leaves), plan.upstream, plan.accumulates, keep_graph)
 
 
 def _alone(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
     inputs = Inputs(plan, data, device)
     loss, holder = loss_in(inputs.call())
-    return Answer(inputs, loss, holder, gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream))
+    return Answer(inputs, loss, holder, _gradients(plan, loss, inputs.leaves.values()))
 
 
 def _with_calls_between(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
@@ -40,7 +50,7 @@ def _with_calls_between(plan: StepPlan, data: memoryview, device: Any, loss_in: 
     with torch.set_grad_enabled(not evaluates):
         # What they returned is kept for as long as a caller may want their backward.
         others = [Inputs(plan, data, device, row).call() for _ in range(1 if evaluates else 2)]
-    gradients = gradients_of(loss, tuple(inputs.leaves.values()), plan.upstream)
+    gradients = _gradients(plan, loss, inputs.leaves.values())
     del others
     return Answer(inputs, loss, holder, gradients)
 
@@ -53,7 +63,7 @@ def _summed_losses(plan: StepPlan, data: memoryview, device: Any, loss_in: LossI
     loss, holder = loss_in(inputs.call())
     # A backward is run for the leaves that it is asked for, so those of the other data must be among them.
     leaves = (*inputs.leaves.values(), *other.leaves.values())
-    gradients = gradients_of(loss + added, leaves, plan.upstream)
+    gradients = _gradients(plan, loss + added, leaves)
     return Answer(inputs, loss, holder, gradients[:len(inputs.leaves)])
 
 
@@ -62,8 +72,8 @@ def _backward_twice(plan: StepPlan, data: memoryview, device: Any, loss_in: Loss
     loss, holder = loss_in(inputs.call())
     leaves = tuple(inputs.leaves.values())
     try:
-        gradients_of(loss, leaves, plan.upstream, keep_graph=True)
-        return Answer(inputs, loss, holder, gradients_of(loss, leaves, plan.upstream))
+        _gradients(plan, loss, leaves, keep_graph=True)
+        return Answer(inputs, loss, holder, _gradients(plan, loss, leaves))
     except Exception:  # a graph that goes back once only, and says so, is sound
         return _alone(plan, data, device, loss_in)
 

@@ -81,6 +81,7 @@ class StepPlan:
         self.differentiable = any(field.differentiable for field in self.fields)
         self.asked = self._asked(metadata.get("gradients"))
         self.upstream = float(number_of(metadata.get("upstream", "1")))
+        self.accumulates = False  # whether gradients must be read where a backward adds them up, as was seen
         self.valid_field = binding.valid_field
         per_token = binding.loss.returns == "per_token"
         outputs = binding.loss.outputs

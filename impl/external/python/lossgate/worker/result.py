@@ -86,17 +86,33 @@ def loss_of(result: Any, subject: str, outputs: list[str], has_loss: bool, wants
     return loss, result
 
 
-def gradients_of(loss: Any, leaves: tuple, upstream: float, keep_graph: bool = False) -> tuple:
+def must_accumulate(error: Exception) -> bool:
+    """Whether a graph goes back for all of its leaves at once alone, as a reentrant checkpoint does."""
+    return isinstance(error, RuntimeError) and "heckpoint" in str(error) and ".grad()" in str(error)
+
+
+def _captured(loss: Any, leaves: tuple, gradient: Any, keep_graph: bool) -> tuple:
     """torch.autograd.grad with what it does before it comes to the engine left away for a plain scalar."""
+    engine = getattr(torch.autograd.Variable, "_execution_engine", None)
+    if engine is None or type(loss) is not torch.Tensor:
+        return torch.autograd.grad(loss, leaves, gradient, keep_graph, allow_unused=True)
+    return engine.run_backward((loss,), (gradient,), keep_graph, False, leaves, True, accumulate_grad=False)
+
+
+def _accumulated(loss: Any, leaves: tuple, gradient: Any, keep_graph: bool) -> tuple:
+    for leaf in leaves:
+        leaf.grad = None
+    loss.backward(gradient, retain_graph=keep_graph)
+    return tuple(leaf.grad for leaf in leaves)
+
+
+def gradients_of(loss: Any, leaves: tuple, upstream: float, accumulates: bool, keep_graph: bool = False) -> tuple:
+    """Those of a backward with this incoming gradient: as it returns them, or from where it adds them up."""
     if not leaves:
         return ()
     gradient = torch.full_like(loss, upstream)
     handed = gradient.item()
-    engine = getattr(torch.autograd.Variable, "_execution_engine", None)
-    if engine is None or type(loss) is not torch.Tensor:
-        gradients = torch.autograd.grad(loss, leaves, gradient, keep_graph, allow_unused=True)
-    else:
-        gradients = engine.run_backward((loss,), (gradient,), keep_graph, False, leaves, True, accumulate_grad=False)
+    gradients = (_accumulated if accumulates else _captured)(loss, leaves, gradient, keep_graph)
     if gradient.item() != handed:
         raise BadResult(f"backward changed the gradient of the loss that it was handed, in place, from {handed:.9g} to "
                         f"{gradient.item():.9g}: whatever else was added to the loss gets that; make a new tensor")
