@@ -87,7 +87,7 @@ inline std::string fault_of_support(const Case& c, const LossSignature& signatur
   for_each_valid(signature, c, field,
                  [&](std::int64_t i) { sums[i / row] += std::exp((long double)tensor.at(i)); });
   for (const auto& [at, sum] : sums) {
-    if (sum > 1.0L + 0x1p-21L) return "probabilities above 1";
+    if (sum > 1.0L + 0x1p-17L) return "probabilities above 1";
   }
   return "";
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr Share<SupportForm> kForms[] = {
     {SupportForm::spread, {6, 3, 1}},    {SupportForm::small, {1, 2, 1}},
     {SupportForm::tiny_tail, {0, 3, 2}}, {SupportForm::no_tail, {0, 1, 1}},
-    {SupportForm::saturated, {0, 1, 1}}, {SupportForm::impossible, {0, 1, 1}},
+    {SupportForm::saturated, {0, 2, 1}}, {SupportForm::impossible, {0, 1, 1}},
 };
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -56,8 +56,8 @@ void draw_row(SupportForm form, bool infinity_legal, Row row, Choices& choices) 
         if (r != 0) row.set(r, infinity_legal ? -kInfinity : -1e4);
         break;
       case SupportForm::saturated:
-        // What log_softmax in f32 returns of logits that are far apart.
-        row.set(r, r == 0 ? 0.0 : -choices.real(15.0, 40.0) - rank(r - 1));
+        // What log_softmax in f32 returns of a logit of 100 far above the others.
+        row.set(r, r == 0 ? 0.0 : -choices.real(12.5, 14.0) - rank(r - 2));
         break;
       case SupportForm::impossible:
         row.set(r, r == 0           ? -kHalf - choices.log_uniform(0x1p-6, 4.0)
