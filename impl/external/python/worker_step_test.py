@@ -268,6 +268,14 @@ class Results(unittest.TestCase):
             self.assertEqual(stepped(raising)[0]["op"], "raised")
             self.assertNotIn("changed_settings", stepped(careful)[0])
 
+    def test_what_looks_for_a_guilty_line_leaves_no_setting_changed(self) -> None:
+        def careless(log_prob):
+            torch.set_default_dtype(torch.float64)
+            return (log_prob * float("nan")).sum()
+        metadata, _ = stepped(careless, explain="1")
+        self.assertIn("guilty", metadata)
+        self.assertEqual(torch.get_default_dtype(), torch.float32)
+
     def test_a_field_without_gradient(self) -> None:
         tensors = {"hidden": torch.ones(1, 2, 4), "weight": torch.ones(3, 4), "bias": torch.zeros(3),
                    "label": torch.zeros(1, 2, dtype=torch.int64), "old_log_prob": torch.zeros(1, 2),

@@ -181,8 +181,9 @@ class Worker:
             self._same_process()
             if isinstance(error, KeyboardInterrupt) and not self._contained:
                 raise
-            settings.restore()
             return self._raised(bound, identity, error)
+        finally:
+            settings.restore()
         self._same_process()
         return reply
 

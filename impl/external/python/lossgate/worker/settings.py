@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, NamedTuple
 
 from lossgate.worker.pytorch import torch
@@ -14,6 +15,7 @@ class Setting(NamedTuple):
     write: Callable[[Any], Any]
 
 
+@functools.lru_cache(maxsize=None)  # of the process; torch may be absent where this is imported
 def _settings() -> tuple[Setting, ...]:
     # Reading the generator's whole state takes longer than a small step; a seed says who has begun anew, drawing is legal.
     pristine = torch.get_rng_state()
@@ -32,17 +34,13 @@ def _settings() -> tuple[Setting, ...]:
 class Settings:
     """As they are now, until they are restored."""
 
-    _all: tuple[Setting, ...] = ()
-
     def __init__(self) -> None:
-        if not Settings._all:
-            Settings._all = _settings()
-        self._values = [setting.read() for setting in Settings._all]
+        self._values = [setting.read() for setting in _settings()]
 
     def restore(self) -> list[str]:
         """What had been changed, and how: `torch.get_default_dtype() is torch.float64`."""
         changed = []
-        for setting, value in zip(Settings._all, self._values):
+        for setting, value in zip(_settings(), self._values):
             now = setting.read()
             if now != value:
                 changed.append(f"{setting.shown} is {now}")
