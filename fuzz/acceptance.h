@@ -76,8 +76,8 @@ inline std::string fault_of_contract(const LossSignature& signature, const Case&
   return "";
 }
 
-/// The stored probabilities of a row on the support axis, summed: 1 at most, and what f32 rounds
-/// away beside it.
+/// The stored probabilities of a row on the support axis, summed: 1 at most, and what log_softmax
+/// in f32 leaves beside a log-prob that it rounds to 0 at the size of a logit.
 inline std::string fault_of_support(const Case& c, const LossSignature& signature,
                                     const Field& field) {
   if (field.quantity != Quantity::log_prob || field.axes.back() != Axis::support) return "";

@@ -23,8 +23,8 @@ inline constexpr SupportForm kAllSupportForms[] = {SupportForm::spread,    Suppo
 SupportForm pick_support_form(Temper temper, Choices& choices);
 
 /// Log-probs over the last axis of several policies' rows. Each row's stored probabilities sum to
-/// at most 1, but for what f32 rounds away beside 1. Rows of two policies are equal, close or
-/// unrelated.
+/// at most 1, but for what a saturated one has beside its certain entry. Rows of two policies are
+/// equal, close or unrelated.
 void draw_support(Columns columns, Temper temper, Choices& choices);
 
 }  // namespace lossgate::fuzz
