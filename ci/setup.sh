@@ -73,7 +73,8 @@ install_torch() {
     --progress-bar off -r ci/requirements.txt
   site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
   quietly stand_in_for_cuda "$site"
-  quietly .venv/bin/python -c 'import torch; torch.ones(1)'
+  # Written down compiled: whoever forbids Python to write would compile torch at every import.
+  quietly env -u PYTHONDONTWRITEBYTECODE .venv/bin/python -c 'import pytest, torch; torch.ones(1)'
   cp ci/requirements.txt .venv/installed.txt
 }
 
