@@ -38,14 +38,20 @@ struct Failure {
 };
 
 struct Failures {
-  int cases = 0;  ///< that were asked
+  int cases = 0;     ///< that were asked
+  int answered = 0;  ///< of those, with numbers
   std::vector<Failure> all;
 };
 
 inline constexpr std::uint64_t kTrialSeed = 30;
 
-/// What fails on 64 hostile cases and 8 benign ones; every property but the hardening ones is
-/// asked. Throws ImplementationThrew, SubjectError.
-Failures failures(const AskedUnder& asked, Dtype dtype, std::uint64_t seed = kTrialSeed);
+/// Which properties are asked: every one but the hardening ones, or of those the ones that look at
+/// what the function makes of a case. Comparisons with other calls (rows permuted, a history, a
+/// difference quotient) are most of the work and see rare numbers no sooner.
+enum class Breadth { all, of_the_case };
+
+/// What fails on 64 hostile cases and 8 benign ones. Throws ImplementationThrew, SubjectError.
+Failures failures(const AskedUnder& asked, Dtype dtype, std::uint64_t seed = kTrialSeed,
+                  Breadth breadth = Breadth::all);
 
 }  // namespace lossgate::ci

@@ -8,7 +8,7 @@ rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
 cp "$source"/ci/testdata/brought/{losses,near}.py .
 source "$source/ci/expect.sh"
 
-# FUNCTION LINES...: a lossgate.toml for a function of losses.py.
+# FUNCTION LINES...: a lossgate.toml for a function of losses.py; `splits` is a line of all of them.
 bring() {
   cat >lossgate.toml <<END
 [[subject]]
@@ -17,6 +17,7 @@ entry = "py:losses.py:$1"
 interpreter = "$python"
 reductions = ["token_mean"]
 options = { kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }
+${splits:-}
 END
   shift
   printf '%s\n' "$@" >>lossgate.toml
@@ -88,17 +89,22 @@ proposals() {
   grep -FA1 'does not keep [[subject]] micro_batches = "mean"' stdout | grep -q 'fails split_invariance' ||
     fail "not what it would fail: $(cat stdout)"
   gate 0 'sound: relaxed by contract: 48; never asked: error_on_invalid, split_invariance; never triggered: bounds_hold, path_parity$'
+  local splits='micro_batches = "token_weighted"'  # so that no check tries them
   proposes refuses_empty '\[subject.contract\] empty = "error"$'
   grep -q 'it said: IndexError: no token counts' stdout || fail "not what it said: $(cat stdout)"
   grep -q 'no line' stdout && fail "half explained: $(cat stdout)"
   gate 1 'empty_is_zero VIOLATED'
   bring refuses_empty '[subject.contract]' 'empty = "error"'
-  gate 0 'refuses_empty: relaxed by contract: [0-9]+; never asked: error_on_invalid, empty_is_zero, split_invariance; '
+  gate 0 'refuses_empty: relaxed by contract: [0-9]+; never asked: error_on_invalid, empty_is_zero; '
   grep -q '"relaxed_by_contract": [1-9]' run/run.json || fail "run.json does not count it"
   proposes divides_by_none '\[subject.contract\] empty = "nan"$'
   proposes other_order_each_time '\[subject.contract\] deterministic = false$'
   proposes trusts_padding '\[subject.contract\] masked = \{ default = "any", old_log_prob = "finite" \}$' '[subject.contract]' 'masked = "any"'
-  proposes sound '\[\[subject\]\] micro_batches = "token_weighted"$' 'micro_batches = "mean"'
+  splits='' proposes sound '\[\[subject\]\] micro_batches = "token_weighted"$' 'micro_batches = "mean"'
+  # Who refuses everything keeps nothing, and nothing is said of it.
+  bring refuses_everything
+  expect 0 'no line of the contract explains' check
+  grep -q 'keeps more' stdout && fail "kept by none: $(cat stdout)"
   bring unbounded
   expect 0 'no line of the contract explains finite_forward .*overflow on a live path' check
   bring exits
@@ -107,6 +113,7 @@ proposals() {
 
 # Python multiplies in the fields' format unless a function says otherwise.
 arithmetic() {
+  local splits='micro_batches = "token_weighted"'  # so that no check tries them
   bring sound 'dtypes = ["f32", "f64"]'
   expect 0 'arithmetic with f64 fields: worst error [0-9.]+ of its bound on [0-9]+ benign cases$' check
   grep -q 'proposal' stdout && fail "a proposal without need: $(cat stdout)"
@@ -280,7 +287,7 @@ mistakes() {
   bring nothing
   gate 2 'losses.py'
   bring sound 'colour = 1'
-  gate 2 "lossgate.toml:7:1: .*no key 'colour'"
+  gate 2 "lossgate.toml:8:1: .*no key 'colour'"
   bring sound
   sed -i "s|$python|/no/such/python|" lossgate.toml
   gate 2 '/no/such/python'

@@ -142,15 +142,20 @@ class Trials {
     const Dtype dtype = subject.dtypes.front();
     try {
       const AskedUnder asked(brought_, subject);
+      int answered = 0;
       for (std::uint64_t more = 0; more < kTimes && promise.failing.empty(); ++more) {
-        const Failures found = failures(asked, dtype, kTrialSeed + more);
+        const Failures found = failures(asked, dtype, kTrialSeed + more,
+                                        more == 0 ? Breadth::all : Breadth::of_the_case);
         promise.cases += found.cases;
+        answered += found.answered;
         for (Failure failure : found.all) {
           if (fails_already(failure, tame)) continue;
           failure.cause = diagnosed(asked, failure);
           promise.failing.push_back(failure.text());
         }
       }
+      // Who refuses everything keeps nothing.
+      if (answered == 0 && promise.failing.empty()) promise.cases = 0;
     } catch (const ImplementationThrew& error) {
       promise.cases = 1;
       promise.failing = {error.what()};

@@ -115,6 +115,10 @@ def not_a_tensor(log_probs, old_log_probs, advantages, mask):
     return float(sound(log_probs, old_log_probs, advantages, mask))
 
 
+def refuses_everything(log_prob, old_log_prob, advantage, mask, clip_low, clip_high):
+    raise RuntimeError("expected scalar type Double")
+
+
 def refuses_empty(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
     if not mask.any():
         raise IndexError("no token counts")
