@@ -124,10 +124,6 @@ std::vector<impl::Subject> subjects_of(const SubjectFile& file) {
   }
 }
 
-bool can_be_brought(const LossSignature& loss) {
-  return std::ranges::find(loss.fields, Quantity::payload, &Field::quantity) == loss.fields.end();
-}
-
 const LossSignature& whole_signature(const impl::Subject& subject) {
   return subject.own ? *subject.own : *reference::find_signature(subject.loss);
 }

@@ -32,9 +32,6 @@ struct Brought {
   std::vector<std::string> fixed;  ///< options that do not reach the function, nor are declared
 };
 
-/// Whether a function in Python can be brought as it: one that reads the bytes of a message cannot.
-bool can_be_brought(const LossSignature& loss);
-
 /// The signature of the subject's loss, its own or the catalog's, whatever it narrows.
 const LossSignature& whole_signature(const impl::Subject& subject);
 

@@ -66,23 +66,39 @@ std::string valid_text(const LossSignature& loss) {
   return loss.ignore_label.empty() ? "" : loss.ignore_label + " != -100";
 }
 
+/// What is returned in a tuple, by name: all that an operation returns, or a loss and a dict.
+std::string by_name(const Emission& e, bool with_loss) {
+  std::vector<std::string> names;
+  for (const OutputField& output : e.brought->loss.signature.outputs) {
+    names.push_back('"' + output.name + '"');
+  }
+  const std::string dictionary =
+      with_loss ? "{\"loss\": result[0], **result[1]}"
+                : fmt::format("dict(zip([{}], result if isinstance(result, tuple) else [result]))",
+                              fmt::join(names, ", "));
+  return "result = result if isinstance(result, dict) else " + dictionary;
+}
+
 /// The call of the whole case, or of its micro-batches one after the other.
 Lines calls(const Emission& e, bool with_loss) {
-  const std::string result = with_loss ? "loss" : "result";
   const std::string results = with_loss ? "losses" : "results";
   const bool split = e.property->name == "split_invariance" && !e.c.split.whole();
-  if (!split) return {result + " = " + python_call(*e.brought, e.c, false)};
+  const std::string call = python_call(*e.brought, e.c, split);
+  if (!split && with_loss && e.brought->subject.outputs.empty()) return {"loss = " + call};
+  if (!split && with_loss) return {"result = " + call, by_name(e, true), "loss = result[\"loss\"]"};
+  if (!split) return {"result = " + call, by_name(e, false)};
   std::vector<std::string> parts;
   for (const Split::Part& part : e.c.split.parts) {
     parts.push_back(fmt::format("[{}]", fmt::join(part.sequences, ", ")));
   }
   Lines lines = {fmt::format("parts = [{}]  # micro-batches of one step", fmt::join(parts, ", ")),
-                 results + " = [" + python_call(*e.brought, e.c, true) + " for rows in parts]"};
+                 results + " = [" + call + " for rows in parts]"};
   if (with_loss) {
     lines.push_back("loss = " + combined(e.brought->subject.micro_batches, "losses",
                                          valid_text(e.brought->loss.signature)));
   } else {
     lines.push_back("result = torch.cat(results)[torch.tensor(sum(parts, [])).argsort()]");
+    lines.push_back(by_name(e, false));
   }
   return lines;
 }
@@ -97,8 +113,7 @@ std::string place_of(const Emission& e) {
     return (field == "return" ? "return_" : field) + ".grad" + at;
   }
   if (place.output == "loss") return "loss";
-  const bool dictionary = e.brought->subject.outputs.size() != 1;
-  return (dictionary ? "result[\"" + place.output + "\"]" : "result") + at;
+  return "result[\"" + place.output + "\"]" + at;
 }
 
 bool wants_finite(const Emission& e) {
@@ -127,8 +142,9 @@ std::string bound_text(const Emission& e) {
 
 std::string condition(const Emission& e) {
   if (wants_finite(e)) return "torch.isfinite(actual)";
-  return fmt::format("abs(float(actual) - {}) <= {}",
-                     python_number(static_cast<double>(e.violation.expected)), bound_text(e));
+  const double expected = static_cast<double>(e.violation.expected);
+  if (!std::isfinite(expected)) return "float(actual) == " + python_number(expected);
+  return fmt::format("abs(float(actual) - {}) <= {}", python_number(expected), bound_text(e));
 }
 
 std::string shown_place(const Emission& e) { return report::place_text(e.violation.place); }

@@ -112,3 +112,62 @@ def test_a_test_in_another_folder_finds_the_function(folder):
              "tests/show.py", folder=folder, status=1)
     shown = python("tests/show.py", folder=folder)
     assert shown.returncode == 1 and "loss: nan" in shown.stdout
+
+
+PADDED = """[[subject]]
+loss = "teacher_payload"
+entry = "py:padded.py:FUNCTION"
+interpreter = "PYTHON"
+"""
+
+
+def test_an_operation_is_told_how_long_its_outputs_are_and_returns_a_tuple(tmp_path):
+    for name in ("teacher_answers.py", "padded.py"):
+        shutil.copy(os.path.join(FOUNDING, name), tmp_path)
+    toml = PADDED.replace("PYTHON", sys.executable)
+    (tmp_path / "sound.toml").write_text(toml.replace("FUNCTION", "padded"))
+    (tmp_path / "lossgate.toml").write_text(toml.replace("FUNCTION", "padded_with_zeros"))
+    (tmp_path / "sitecustomize.py").write_text("")
+    seeds = os.path.join(HERE, os.pardir, "corpora", "seeds", "teacher_payload")
+    lossgate("gate", "--config", "sound.toml", "--corpus", seeds, "--cases", "24", "--jobs", "1", folder=tmp_path,
+             status=0)
+    lossgate("replay", os.path.join(seeds, "without-sampled-tokens.case"), "--config", "lossgate.toml", "--emit-test",
+             "test_it.py", folder=tmp_path, status=1)
+    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
+    failing = python(*run, folder=tmp_path)
+    assert "assert 0.0 == -inf" in failing.stdout, failing.stdout
+    (tmp_path / "padded.py").write_text((tmp_path / "padded.py").read_text().replace("payload, 0.0", "payload, filler"))
+    assert "1 passed" in python(*run, folder=tmp_path).stdout
+
+
+def test_an_output_besides_the_loss_is_read_by_its_name(folder):
+    (folder / "two.py").write_text(TWO)
+    (folder / "empty").mkdir()
+    (folder / "two.toml").write_text(TWO_TOML.replace("PYTHON", sys.executable))
+    lossgate("gate", "--config", "two.toml", "--corpus", "empty", "--profile", "benign", "--cases", "24", "--jobs", "1",
+             "--property", "reference_agreement", folder=folder, status=1)
+    found = glob.glob(str(folder / "run" / "findings" / "*.case"))[0]
+    lossgate("replay", found, "--config", "two.toml", "--emit-test", "test_two.py", folder=folder, status=1)
+    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_two.py")
+    assert "1 failed" in python(*run, folder=folder).stdout
+    (folder / "two.py").write_text(TWO.replace(" * 1.01", ""))
+    assert "1 passed" in python(*run, folder=folder).stdout
+    (folder / "two.py").write_text(TWO.replace(" * 1.01", "").replace("return {", "return loss, {"))
+    assert "1 passed" in python(*run, folder=folder).stdout
+
+
+TWO = """def two(value, old_value, return_, mask):
+    per_token = 0.5 * (value - return_) ** 2 * mask
+    loss = per_token.sum()
+    return {"loss": loss, "per_token": per_token * 1.01}
+"""
+TWO_TOML = """[[subject]]
+loss = "value_clip"
+entry = "py:two.py:two"
+interpreter = "PYTHON"
+reductions = ["sum"]
+options = { value_clip = "none" }
+outputs = ["per_token"]
+[subject.contract]
+masked = 0
+"""

@@ -88,7 +88,6 @@ class Search {
  private:
   bool wanted(const reference::Loss& loss) const {
     const auto& only = options_.losses;
-    if (!can_be_brought(loss.signature)) return false;
     return only.empty() || std::ranges::find(only, loss.signature.id) != only.end();
   }
 

@@ -47,6 +47,9 @@ class Formula {
   const LossSignature& signature() const { return loss_.signature; }
   Dtype dtype() const { return dtype_; }
 
+  /// Whether the case is one of which there is no result, as of a message that cannot be read.
+  bool refuses(const Case& c) const { return reference::expected_refusal(loss_, c).has_value(); }
+
   /// The formula on a case that asks for the candidate.
   Values values(const Case& c, const Candidate& candidate) const;
 

@@ -103,6 +103,9 @@ std::string fact_text(const Brought& brought, const Case& c, const std::string& 
     if (fact == std::string("total_") + kind) return std::to_string(number);
     if (fact == std::string("rank_") + kind && one_rank) return std::to_string(number);
   }
+  for (const Axis axis : impl::axes_of_outputs_alone(brought.loss.signature)) {
+    if (fact == impl::extent_fact(axis)) return std::to_string(c.shape[axis]);
+  }
   if (fact == "world") return std::to_string(c.split.world);
   if (fact == "rank" && one_rank) return "0";
   if (fact == "micro_batches" && one_rank) {

@@ -156,11 +156,13 @@ std::string parameter_name(const std::string& name) {
   return name + (kKeywords.contains(name) ? "_" : "");
 }
 
-/// The parameters that a function needs for every field of the loss.
+/// The parameters that a function needs for every field of the loss, and for the lengths of what it
+/// returns where no field tells them.
 std::string parameters_of(const LossSignature& loss) {
   std::string text;
   for (const Field& field : loss.fields)
     text += (text.empty() ? "" : ", ") + parameter_name(field.name);
+  for (const Axis axis : impl::axes_of_outputs_alone(loss)) text += ", " + impl::extent_fact(axis);
   return text;
 }
 
@@ -173,6 +175,10 @@ std::string python_text(const LossSignature& loss) {
     for (const Axis axis : field.axes) axes += (axes.empty() ? "" : ", ") + std::string(name(axis));
     text += fmt::format("    # {} [{}]: {}\n", parameter_name(field.name), axes,
                         field.doc.empty() ? std::string(name(field.role)) : field.doc);
+  }
+  for (const Axis axis : impl::axes_of_outputs_alone(loss)) {
+    text += fmt::format("    # {}: how many {} the outputs have\n", impl::extent_fact(axis),
+                        name(axis));
   }
   text += "    # Take options by these names, too, if the function has them:";
   for (const Option& option : loss.options) text += " " + parameter_name(option.name);
@@ -243,10 +249,6 @@ int run_check(const std::vector<std::string>& configs) {
 int run_init(const InitOptions& options) {
   const LossSignature* loss = reference::find_signature(options.loss);
   if (!loss) throw InputError(unknown_name("loss", options.loss, loss_names()));
-  if (!can_be_brought(*loss)) {
-    throw InputError(options.loss +
-                     " reads the bytes of a message; a function in Python cannot be brought as it");
-  }
   const fs::path folder = options.folder;
   const fs::path python = folder / (loss->id + "_loss.py"), toml = folder / "lossgate.toml";
   for (const fs::path& path : {toml, python}) {

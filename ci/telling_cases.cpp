@@ -16,7 +16,8 @@ constexpr int kFurther = 512;  ///< hostile ones in which to look for what tells
 constexpr std::size_t kLeast = 6;  ///< cases that are asked in any case
 constexpr int kEnough = 2;         ///< cases that show a difference
 
-/// Whole, contiguous and with the plain upstream gradient; none where no position counts.
+/// Whole, contiguous and with the plain upstream gradient; none where no position counts, or of
+/// which there is no result.
 std::vector<Case> draw(const Formula& formula, fuzz::Profile profile, int first, int last) {
   std::vector<Case> cases;
   for (int i = first; i < last; ++i) {
@@ -27,7 +28,8 @@ std::vector<Case> draw(const Formula& formula, fuzz::Profile profile, int first,
     c.layout = Layout::contiguous;
     c.upstream = 1.0;
     const auto valid = valid_positions(formula.signature(), c);
-    if (std::ranges::find(valid, true) != valid.end()) cases.push_back(std::move(c));
+    if (std::ranges::find(valid, true) == valid.end() || formula.refuses(c)) continue;
+    cases.push_back(std::move(c));
   }
   return cases;
 }

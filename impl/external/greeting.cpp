@@ -76,6 +76,16 @@ std::vector<std::pair<std::string, std::string>> tied_options(const Greeting& gr
   return tied;
 }
 
+std::vector<Axis> axes_of_outputs_alone(const LossSignature& loss) {
+  std::vector<Axis> axes;
+  for (const Axis axis : kAllAxes) {
+    const bool of_output = std::ranges::any_of(
+        loss.outputs, [&](const OutputField& output) { return contains(output.axes, axis); });
+    if (of_output && !loss.has_axis(axis)) axes.push_back(axis);
+  }
+  return axes;
+}
+
 TensorFile hello(const Subject& subject, const LossSignature& loss) {
   Json fields = Json::array(), outputs = Json::array(), options = Json::array();
   Json reductions = Json::array();

@@ -45,7 +45,9 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
   const auto say = [&](std::string key, std::string text) {
     frame.metadata.emplace_back(std::move(key), std::move(text));
   };
-  const auto count = [&](const char* key, std::int64_t value) { say(key, std::to_string(value)); };
+  const auto count = [&](std::string key, std::int64_t value) {
+    say(std::move(key), std::to_string(value));
+  };
   say("op", "step");
   say("subject", subject.name);
   say("reduction", std::string(name(part.spec.reduction)));
@@ -62,6 +64,9 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
   count("world", batch.world);
   count("micro_batch", batch.index);
   count("micro_batches", batch.count);
+  for (const Axis axis : axes_of_outputs_alone(batch.signature)) {
+    count(extent_fact(axis), part.shape[axis]);
+  }
   say("layout", layouts_text(part));
   say("upstream", corpora::number_text(part.upstream * share));
   say("explain", explain ? "1" : "0");

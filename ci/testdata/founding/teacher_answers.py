@@ -19,14 +19,13 @@ def _binary(message: dict, name: str, letter: str, entries: int) -> list:
             for row, length in enumerate(message["completion_lengths"])]
 
 
-def _lists(message: dict) -> tuple:
+def lists_of(message: dict) -> tuple:
     """Log-probs and ids of the most probable tokens, and those of the sampled ones or None."""
     if "shape" in message:
         most = message["shape"][2]
-        sampled = "actual_logprobs_b64" in message
         return (_binary(message, "logprobs_b64", "f", most), _binary(message, "token_ids_b64", "i", most),
-                _binary(message, "actual_logprobs_b64", "f", 1) if sampled else None,
-                _binary(message, "actual_token_ids_b64", "i", 1) if sampled else None)
+                _binary(message, "actual_logprobs_b64", "f", 1) if "actual_logprobs_b64" in message else None,
+                _binary(message, "actual_token_ids_b64", "i", 1) if "actual_token_ids_b64" in message else None)
     return (message["logprobs"], message["logprob_token_ids"], message.get("actual_logprobs"),
             message.get("actual_token_ids"))
 
@@ -40,7 +39,7 @@ def answers(payload: torch.Tensor, merges_what_is_there: bool = False, trusts_pr
         for prompt, whole in zip(message["prompt_lengths"], message["sequence_lengths"]):
             if not trusts_prompts and not 0 < prompt < whole:
                 raise ValueError(f"payload: prompt length {prompt} of a sequence of {whole}")
-        lists = _lists(message)
+        lists = lists_of(message)
         if leaves_out_json and "shape" not in message:
             lists = (*lists[:2], None, None)
         carried.append(lists[2] is not None)

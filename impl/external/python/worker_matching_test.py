@@ -249,6 +249,14 @@ class Matching(unittest.TestCase):
         self.assertTrue(metadata["code"].startswith("def sum_loss("))
         self.assertTrue(metadata["file"].endswith("given_worker.py"))
 
+    def test_how_long_outputs_are_is_a_fact_where_no_field_has_their_axes(self) -> None:
+        def merged(reward, extent_tokens): ...
+        outputs = json.dumps([{"name": "advantage", "axes": ["sequences", "tokens"]}])
+        metadata = asked(merged, "group_advantage", outputs=outputs)[1]
+        self.assertEqual(metadata["facts"], '["extent_tokens"]')  # the sequences are those of a field
+        self.assertIn("micro_batches, extent_tokens)", asked(lambda x, y: 0, "group_advantage", outputs=outputs)[1]["message"])
+        self.assertNotIn("extent_tokens", asked(lambda x, y: 0)[1]["message"])  # a field tells
+
     def test_what_stands_for_an_option_by_itself(self) -> None:
         def loss(log_prob, mask, eps=0.1, beta=None, kl_estimator="k1", dual_clip=float("inf"), level=(1,), kl_weighted=False): ...
         defaults = json.loads(asked(loss)[1]["defaults"])

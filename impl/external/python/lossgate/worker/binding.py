@@ -10,7 +10,7 @@ from typing import Any, Callable
 
 from lossgate.worker.aliases import SYMMETRIC_CLIP, plain_name
 from lossgate.worker.conversion import CONVERSIONS
-from lossgate.worker.matching import FACTS, Loss
+from lossgate.worker.matching import Loss
 from lossgate.worker.remembering import remember
 from lossgate.worker.subject import Subject
 from lossgate.worker.trouble import Trouble
@@ -123,7 +123,7 @@ class Binding:
         return Trouble(f"{self.subject.name} wants {name!r}, which is no field, option or fact of {loss.id}: give it a "
                        f"default, or write arguments.{name} = \"field:...\" ({', '.join(loss.fields)}), "
                        f"\"option:...\" ({', '.join(loss.options)}), \"reduction\", \"fact:...\" "
-                       f"({', '.join(FACTS)}) or \"json:...\"")
+                       f"({', '.join(loss.facts)}) or \"json:...\"")
 
     def sources(self) -> dict[str, str]:
         pairs = self.construction + self.positional + self.keywords

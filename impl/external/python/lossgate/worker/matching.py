@@ -21,7 +21,11 @@ class Loss:
         self.id = metadata.get("loss", "")
         self.fields = {field["name"]: field for field in json.loads(metadata.get("fields", "[]"))}
         self.options = {option["name"]: option for option in json.loads(metadata.get("options", "[]"))}
-        self.outputs = [output["name"] for output in json.loads(metadata.get("outputs", "[]"))]
+        outputs = json.loads(metadata.get("outputs", "[]"))
+        self.outputs = [output["name"] for output in outputs]
+        of_fields = {axis for field in self.fields.values() for axis in field["axes"]}
+        of_outputs = dict.fromkeys(axis for output in outputs for axis in output["axes"])
+        self.facts = (*FACTS, *(f"extent_{axis}" for axis in of_outputs if axis not in of_fields))
         self.reductions = json.loads(metadata.get("reductions", "null"))
         self.returns = metadata.get("returns", "loss")
         if self.returns not in ("loss", "per_token"):
@@ -34,7 +38,7 @@ class Loss:
         yield from ((name, f"option:{name}") for name in self.options)
         if self.reductions != []:
             yield "reduction", "reduction"
-        yield from ((name, f"fact:{name}") for name in FACTS)
+        yield from ((name, f"fact:{name}") for name in self.facts)
 
     def source_of(self, name: str, others: set[str], required: bool) -> Optional[str]:
         """Where the parameter `name` gets its argument from; `others` are the plain names beside it."""
@@ -60,7 +64,7 @@ class Loss:
 
     def check(self, parameter: str, source: str) -> None:
         kind, _, name = source.split(" as ")[0].partition(":")
-        known = {"field": self.fields, "option": self.options, "fact": FACTS}
+        known = {"field": self.fields, "option": self.options, "fact": self.facts}
         if kind in known and name not in known[kind]:
             raise Trouble(f"arguments: {parameter}: {self.id} has no {kind} {name!r}; it has "
                           f"{', '.join(known[kind]) or 'none'}")
