@@ -99,6 +99,15 @@ LossResult blank(const MicroBatch& batch) {
   return result;
 }
 
+/// A trainer makes no call for a micro-batch without a sequence (rule D1).
+template <class Call>
+Step called_with_sequences(Call call) {
+  return [call](MicroBatch& batch) {
+    const bool none = batch.totals.rows > 0 && batch.part.shape[Axis::sequences] == 0;
+    return none ? blank(batch) : call(batch);
+  };
+}
+
 void foresee(const Subject& subject, Session& session, const LossSignature& signature,
              const std::vector<const Case*>& cases) {
   bool room = session.begin_foreseeing();
@@ -107,7 +116,7 @@ void foresee(const Subject& subject, Session& session, const LossSignature& sign
       room = room && session.foresee(batch, share_of(subject, batch));
       return blank(batch);
     };
-    train(signature, **c, send, trainer());
+    train(signature, **c, called_with_sequences(send), trainer());
   }
 }
 
@@ -125,20 +134,20 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.unsupported = [subject, loss](const Case& c) { return unsupported(subject, loss, c); };
   row.arithmetic = [subject, loss](Dtype stored) { return arithmetic_of(subject, loss, stored); };
   row.evaluate = [subject, session](const LossSignature& signature, const Case& c) {
-    return train(
-        signature, c,
-        [&](MicroBatch& batch) { return session->step(batch, share_of(subject, batch)); },
-        trainer());
+    const auto step = [&](MicroBatch& batch) {
+      return session->step(batch, share_of(subject, batch));
+    };
+    return train(signature, c, called_with_sequences(step), trainer());
   };
   row.foresee = [subject, session](const LossSignature& signature, const auto& cases) {
     foresee(subject, *session, signature, cases);
   };
   row.origin = [subject, session](const LossSignature& signature, const Case& c) {
     std::optional<Origin> origin;
-    train(
-        signature, c,
-        [&](MicroBatch& batch) { return session->step(batch, share_of(subject, batch), origin); },
-        trainer());
+    const auto step = [&](MicroBatch& batch) {
+      return session->step(batch, share_of(subject, batch), origin);
+    };
+    train(signature, c, called_with_sequences(step), trainer());
     return origin;
   };
   return row;

@@ -115,6 +115,12 @@ def not_a_tensor(log_probs, old_log_probs, advantages, mask):
     return float(sound(log_probs, old_log_probs, advantages, mask))
 
 
+def row_by_row(log_probs, old_log_probs, advantages, mask, clip_low, clip_high):
+    tokens = mask.sum(1)
+    rows = [sound(*row, clip_low, clip_high) for row in zip(log_probs, old_log_probs, advantages, mask)]
+    return (torch.stack(rows) * tokens).sum() / tokens.sum().clamp(min=1)
+
+
 def refuses_everything(log_prob, old_log_prob, advantage, mask, clip_low, clip_high):
     raise RuntimeError("expected scalar type Double")
 
