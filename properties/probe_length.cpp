@@ -32,6 +32,12 @@ Opinion probe_length(Suspect& suspect) {
       if (!reading) return std::nullopt;
       (is_wrong(reading) ? wrong : right) = middle;
     }
+    const auto first_wrong = at(wrong);
+    if (first_wrong && is_erratic(suspect, *first_wrong)) {
+      return Diagnosis{"narrow arithmetic", 0.9,
+                       "roundings add up: from " + std::to_string(wrong) + " " +
+                           std::string(name(axis)) + " on they are beyond the bound"};
+    }
     return Diagnosis{"wrong beyond a length", 0.95,
                      "plain numbers are right where " + std::string(name(axis)) + " is " +
                          std::to_string(right) + ", and wrong where it is " +

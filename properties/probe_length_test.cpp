@@ -56,6 +56,21 @@ TEST(ProbeLength, FindsWhatIsWrongAfterTheFirstRow) {
                "plain numbers are right where vocab is 512, and wrong where it is 513");
 }
 
+TEST(ProbeLength, TellsASumThatRoundsFromALengthThatEnds) {
+  const auto half = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor& terms = *result.find("per_token");
+    double exact = 0.0, rounded = 0.0;
+    for (std::int64_t i = 0; i < terms.size(); ++i) {
+      exact += terms.at(i);
+      rounded = round_to(Dtype::f16, rounded + terms.at(i));
+    }
+    if (c.shape[Axis::tokens] > 32) add_to_loss(result, (rounded - exact) / 2048);
+  });
+  const auto found = diagnosed(half, grpo_case(2, 1800, Dtype::f64));
+  EXPECT_EQ(found.cause, "narrow arithmetic") << found.because;
+  EXPECT_EQ(found.because, "roundings add up: from 33 tokens on they are beyond the bound");
+}
+
 TEST(ProbeLength, LeavesWhatIsWrongAtAnyLengthAlone) {
   EXPECT_NE(diagnosed(off_beyond(0, true), grpo_case(2, 1800, Dtype::f64)).cause,
             "wrong beyond a length");

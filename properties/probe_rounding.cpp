@@ -19,8 +19,6 @@ constexpr double kSpreads[] = {2.0, 1.0 / 16};
 constexpr double kErratic = 0.25;
 /// Any three serve that are near 1 and not 1, and exact in every format.
 constexpr double kNudges[] = {1.0 + 1.0 / 64, 1.0 - 3.0 / 128, 1.0 + 5.0 / 128};
-/// Rounding takes no more of a loss, in any format.
-constexpr double kLargestRounding = 1.0 / 64;
 /// So many numbers that are all erratic are no chance.
 constexpr int kFewest = 3;
 /// How much a constant beside a probability gains where the probability vanishes.
@@ -47,8 +45,32 @@ std::map<std::pair<std::size_t, std::int64_t>, ReadEntry> wrong_entries(const Re
   return wrong;
 }
 
-/// Whether errors are other ones as soon as all inputs move a little. What a wrong formula gives
-/// moves as little as they do.
+/// Answers to plain cases that are wrong: in the widest format and in that of the given case, of
+/// numbers near each other and of others.
+std::vector<Reading> wrong_readings(const Suspect& suspect) {
+  std::vector<Reading> wrong;
+  for (const double spread : kSpreads) {
+    for (const auto& c : {suspect.plain_case({.spread = spread}),
+                          plain_case(suspect.signature(), suspect.given(), {.spread = spread})}) {
+      auto reading = suspect.read(c);
+      if (is_wrong(reading) && reading->finite()) wrong.push_back(std::move(*reading));
+    }
+  }
+  return wrong;
+}
+
+Opinion opinion_of(const Reading& reading) {
+  Arithmetic widest = reading.arithmetic();
+  widest.form.clear();
+  if (reading.answers_under(widest)) {
+    return Diagnosis{"cancellation", 0.9, "a worse form than the declared one gives such numbers"};
+  }
+  return Diagnosis{"narrow arithmetic", 0.9,
+                   "errors are other ones as soon as inputs move by a hundredth"};
+}
+
+}  // namespace
+
 bool is_erratic(const Suspect& suspect, const Reading& reading) {
   const auto wrong = wrong_entries(reading);
   struct Count {
@@ -81,32 +103,6 @@ bool is_erratic(const Suspect& suspect, const Reading& reading) {
                           deviation(reading) < kLargestRounding;
   return throughout || 2 * (values.erratic + gradients.erratic) > values.asked + gradients.asked;
 }
-
-/// Answers to plain cases that are wrong: in the widest format and in that of the given case, of
-/// numbers near each other and of others.
-std::vector<Reading> wrong_readings(const Suspect& suspect) {
-  std::vector<Reading> wrong;
-  for (const double spread : kSpreads) {
-    for (const auto& c : {suspect.plain_case({.spread = spread}),
-                          plain_case(suspect.signature(), suspect.given(), {.spread = spread})}) {
-      auto reading = suspect.read(c);
-      if (is_wrong(reading) && reading->finite()) wrong.push_back(std::move(*reading));
-    }
-  }
-  return wrong;
-}
-
-Opinion opinion_of(const Reading& reading) {
-  Arithmetic widest = reading.arithmetic();
-  widest.form.clear();
-  if (reading.answers_under(widest)) {
-    return Diagnosis{"cancellation", 0.9, "a worse form than the declared one gives such numbers"};
-  }
-  return Diagnosis{"narrow arithmetic", 0.9,
-                   "errors are other ones as soon as inputs move by a hundredth"};
-}
-
-}  // namespace
 
 /// Errors that no function of the inputs has.
 Opinion probe_rounding(Suspect& suspect) {

@@ -25,6 +25,13 @@ bool has_number_of(const ReadEntry& here, const ReadEntry& there) {
   return std::fabs(here.actual - there.expected) <= slack(here, there);
 }
 
+/// Whether a number of the other entry can be no rounded one of this entry, nor 0.
+bool is_told_apart(const ReadEntry& here, const ReadEntry& there) {
+  const double apart = std::fabs(here.expected - there.expected);
+  return std::fabs(there.expected) > kClear * slack(here, there) &&
+         apart > kLargestRounding * std::fabs(there.expected);
+}
+
 /// Whether the sequence's entries of one output are those that another one should have.
 Likeness has_entries_of_another(const Reading& reading, std::size_t output, std::int64_t sequence) {
   const Extents& extents = reading.outputs()[output].extents;
@@ -41,8 +48,7 @@ Likeness has_entries_of_another(const Reading& reading, std::size_t output, std:
       const ReadEntry* here = at[static_cast<std::size_t>(sequence * each + i)];
       const ReadEntry* there = at[static_cast<std::size_t>(other * each + i)];
       same = here && there && has_number_of(*here, *there);
-      if (same)
-        tells |= here->wrong() && std::fabs(there->expected) > kClear * slack(*here, *there);
+      if (same) tells |= here->wrong() && is_told_apart(*here, *there);
     }
     if (!same) continue;
     if (tells) return Likeness::of_numbers;

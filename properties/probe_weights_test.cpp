@@ -252,6 +252,29 @@ TEST(ProbeRows, SeesAFieldWhoseSequencesAreMovedOnOrTurnedRound) {
   }
 }
 
+TEST(ProbeRows, TakesNoRoundedNumberForThatOfAnotherSequence) {
+  // The advantages of the second sequence are those of the first but for a thousandth, which a
+  // rounding to eight bits takes.
+  Case c = grpo_case(2, 4, Dtype::f64);
+  c.spec.reduction = Reduction::sum;
+  c.spec.set("kl_penalty", 0.0);
+  for (std::int64_t t = 0; t < 4; ++t) {
+    for (const std::int64_t row : {0, 1}) {
+      for (const char* field : {"log_prob", "old_log_prob"}) put(c, field, row, t, -1.0);
+      put(c, "advantage", row, t, (1.0 + static_cast<double>(t)) * (row == 1 ? 1.001 : 1.0));
+      put(c, "mask", row, t, 1.0);
+    }
+  }
+  const auto rounded = answering("grpo", nullptr, [](const Case&, LossResult& result) {
+    change_each(output(result, "gradient.log_prob"),
+                [](double x) { return round_to(Dtype::bf16, x); });
+  });
+  const auto reading = Reading::of(grpo(), rounded, c);
+  ASSERT_TRUE(reading);
+  EXPECT_TRUE(is_wrong(reading));
+  EXPECT_FALSE(other_row(*reading));
+}
+
 TEST(ProbeRows, TakesNoZerosForTheNumbersOfAnotherSequence) {
   Case c = ordinary_case("grpo");
   c.spec.set("kl_penalty", 0.0);

@@ -12,6 +12,13 @@ using Opinion = std::optional<Diagnosis>;
 /// Of an answer, whatever the case: sequences have each other's numbers.
 Opinion other_row(const Reading& reading);
 
+/// Whether errors are other ones as soon as all inputs move a little. What a wrong formula gives
+/// moves as little as they do.
+bool is_erratic(const Suspect& suspect, const Reading& reading);
+
+/// Rounding takes no more of a loss, in any format.
+inline constexpr double kLargestRounding = 1.0 / 64;
+
 // An answer that differs from the formula on plain cases.
 Opinion probe_rounding(Suspect& suspect);
 Opinion probe_constant_in_logarithm(Suspect& suspect);
