@@ -31,13 +31,6 @@ bool has_shares(const Subject& subject, const Case& c) {
   return !c.split.whole() && !(sums(subject.micro_batches) && sums(subject.ranks));
 }
 
-/// Adds up what the shares leave; what is refused is for the subject to say.
-Trainer trainer() {
-  Trainer trainer;
-  trainer.check = nullptr;
-  return trainer;
-}
-
 std::optional<std::string> unsupported(const Subject& subject, const LossSignature& loss,
                                        const Case& c) {
   if (!subject.reductions.empty() &&
@@ -99,13 +92,16 @@ LossResult blank(const MicroBatch& batch) {
   return result;
 }
 
-/// A trainer makes no call for a micro-batch without a sequence (rule D1).
-template <class Call>
-Step called_with_sequences(Call call) {
-  return [call](MicroBatch& batch) {
+/// Adds up what the shares leave; what is refused is for the subject to say. No trainer makes a
+/// call for a micro-batch without a sequence (rule D1).
+LossResult train_with(const LossSignature& signature, const Case& c, const Step& call) {
+  const auto step = [&](MicroBatch& batch) {
     const bool none = batch.totals.rows > 0 && batch.part.shape[Axis::sequences] == 0;
     return none ? blank(batch) : call(batch);
   };
+  Trainer trainer;
+  trainer.check = nullptr;
+  return train(signature, c, step, trainer);
 }
 
 void foresee(const Subject& subject, Session& session, const LossSignature& signature,
@@ -116,7 +112,7 @@ void foresee(const Subject& subject, Session& session, const LossSignature& sign
       room = room && session.foresee(batch, share_of(subject, batch));
       return blank(batch);
     };
-    train(signature, **c, called_with_sequences(send), trainer());
+    train_with(signature, **c, send);
   }
 }
 
@@ -134,20 +130,18 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.unsupported = [subject, loss](const Case& c) { return unsupported(subject, loss, c); };
   row.arithmetic = [subject, loss](Dtype stored) { return arithmetic_of(subject, loss, stored); };
   row.evaluate = [subject, session](const LossSignature& signature, const Case& c) {
-    const auto step = [&](MicroBatch& batch) {
+    return train_with(signature, c, [&](MicroBatch& batch) {
       return session->step(batch, share_of(subject, batch));
-    };
-    return train(signature, c, called_with_sequences(step), trainer());
+    });
   };
   row.foresee = [subject, session](const LossSignature& signature, const auto& cases) {
     foresee(subject, *session, signature, cases);
   };
   row.origin = [subject, session](const LossSignature& signature, const Case& c) {
     std::optional<Origin> origin;
-    const auto step = [&](MicroBatch& batch) {
+    train_with(signature, c, [&](MicroBatch& batch) {
       return session->step(batch, share_of(subject, batch), origin);
-    };
-    train(signature, c, called_with_sequences(step), trainer());
+    });
     return origin;
   };
   return row;
