@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a case must be: what ends at a block, a grid of blocks or a format of indices.
 #include <string>
+#include <utility>
 
 #include "properties/probes.h"
 
@@ -25,15 +26,17 @@ Opinion probe_length(Suspect& suspect) {
     if (!is_right(at(right))) continue;
     // Blocks that are full, and counts that a narrow format holds, are right now and then.
     if (is_right(at(wrong))) wrong -= 1;
-    if (wrong == right || !is_wrong(at(wrong))) continue;
+    auto shortest = at(wrong);  // of the answers that are wrong
+    if (wrong == right || !is_wrong(shortest)) continue;
     while (wrong - right > 1) {
       const std::int64_t middle = right + (wrong - right) / 2;
-      const auto reading = at(middle);
+      auto reading = at(middle);
       if (!reading) return std::nullopt;
-      (is_wrong(reading) ? wrong : right) = middle;
+      const bool is_one = is_wrong(reading);
+      (is_one ? wrong : right) = middle;
+      if (is_one) shortest.emplace(std::move(*reading));
     }
-    const auto first_wrong = at(wrong);
-    if (first_wrong && is_erratic(suspect, *first_wrong)) {
+    if (is_erratic(suspect, *shortest)) {
       return Diagnosis{"narrow arithmetic", 0.9,
                        "roundings add up: from " + std::to_string(wrong) + " " +
                            std::string(name(axis)) + " on they are beyond the bound"};
