@@ -17,8 +17,8 @@ entry = "py:losses.py:$1"
 interpreter = "$python"
 reductions = ["token_mean"]
 options = { kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }
-${splits:-}
 END
+  [[ -z ${splits:-} ]] || echo "$splits" >>lossgate.toml
   shift
   printf '%s\n' "$@" >>lossgate.toml
 }
@@ -290,7 +290,7 @@ mistakes() {
   bring nothing
   gate 2 'losses.py'
   bring sound 'colour = 1'
-  gate 2 "lossgate.toml:8:1: .*no key 'colour'"
+  gate 2 "lossgate.toml:7:1: .*no key 'colour'"
   bring sound
   sed -i "s|$python|/no/such/python|" lossgate.toml
   gate 2 '/no/such/python'

@@ -127,7 +127,6 @@ def test_an_operation_is_told_how_long_its_outputs_are_and_returns_a_tuple(tmp_p
     toml = PADDED.replace("PYTHON", sys.executable)
     (tmp_path / "sound.toml").write_text(toml.replace("FUNCTION", "padded"))
     (tmp_path / "lossgate.toml").write_text(toml.replace("FUNCTION", "padded_with_zeros"))
-    (tmp_path / "sitecustomize.py").write_text("")
     seeds = os.path.join(HERE, os.pardir, "corpora", "seeds", "teacher_payload")
     lossgate("gate", "--config", "sound.toml", "--corpus", seeds, "--cases", "24", "--jobs", "1", folder=tmp_path,
              status=0)
