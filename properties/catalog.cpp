@@ -61,7 +61,7 @@ const std::vector<Property>& catalog() {
        "C6",
        empty_is_zero,
        Precedence::always,
-       {&kAllMasked, &kRowMasked}},
+       {&kAllMasked, &kRowMasked, &kOneLeft}},
       {"zero_advantage_zero_gradient",
        Tier::core,
        "Advantage 0, with all other terms' coefficient 0, gives exactly 0 gradient for any "

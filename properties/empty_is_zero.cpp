@@ -39,47 +39,71 @@ std::optional<Violation> something_of_empty(Evaluation& evaluation, CaseStudy& e
   return violation;
 }
 
-/// Whether it was no number before the row was empty either, and rightly so: what overflows in a
-/// term of another row is not for this property to say.
+/// Whether it was no number before that was masked either, and rightly so: what overflows in a
+/// term that is left is not for this property to say.
 bool was_there_before(Evaluation& evaluation, const Violation& violation) {
   if (std::isfinite(violation.actual)) return false;
   const Tensor& before = *evaluation.actual().find(violation.place.output);
   return !std::isfinite(before.at(violation.place.index));
 }
 
-}  // namespace
-
-/// Whether zeros behind the mask, once the row is empty, make everything right.
-bool comes_from_data(Evaluation& evaluation, CaseStudy& row) {
-  const auto plain = zeroed_behind_mask(row, row.whole());
+/// Whether zeros behind the mask make everything right.
+bool comes_from_data(Evaluation& evaluation, CaseStudy& study) {
+  const auto plain = zeroed_behind_mask(study, study.whole());
   if (!plain) return false;
   const LossResult actual = evaluation.call(*plain);
-  if (malformed(row, actual)) return false;
-  return !compare({.study = row, .arithmetic = evaluation.arithmetic(), .actual = actual})
+  if (malformed(study, actual)) return false;
+  return !compare({.study = study, .arithmetic = evaluation.arithmetic(), .actual = actual})
               .violation;
 }
 
-/// Rule C6: the whole batch empty, then one row empty and the others as the reference has them.
+/// What is left once that much is masked, where it is not as the reference has it; without a place
+/// where there is no answer.
+std::optional<Violation> wrong_remainder(Evaluation& evaluation, const Transform& masked) {
+  CaseStudy* study = evaluation.study().derived(masked);
+  if (!study) return std::nullopt;
+  const LossResult& actual = evaluation.actual(masked);
+  if (auto violation = malformed(*study, actual)) return violation;
+  auto violation =
+      compare({.study = *study, .arithmetic = evaluation.arithmetic(), .actual = actual}).violation;
+  if (!violation || was_there_before(evaluation, *violation)) return std::nullopt;
+  violation->cause = comes_from_data(evaluation, *study) ? cause_of_data(*violation) : "";
+  return violation;
+}
+
+std::optional<Violation> wrong_beside_empty_row(Evaluation& evaluation) {
+  auto violation = wrong_remainder(evaluation, kRowMasked);
+  if (!violation || violation->place.index < 0) return violation;
+  violation->detail = "an empty row changes what the others contribute";
+  if (violation->cause.empty()) violation->cause = "empty row counted";
+  return violation;
+}
+
+/// A number that is another one there is what masked positions add, for other properties to say.
+std::optional<Violation> no_number_of_one_position(Evaluation& evaluation) {
+  auto violation = wrong_remainder(evaluation, kOneLeft);
+  if (!violation || violation->place.index < 0) return violation;
+  if (std::isfinite(violation->actual)) return std::nullopt;
+  violation->detail = "one position alone has a number, as the formula has it";
+  if (violation->cause.empty()) violation->cause = kEmptyDivisor;
+  return violation;
+}
+
+}  // namespace
+
+/// Rule C6: the whole batch empty; then one row, and all positions but one.
 Outcome empty_is_zero(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return *outcome;
   if (evaluation.implementation().contract.empty != Empty::zero) return skipped("contract");
   CaseStudy* empty = evaluation.study().derived(kAllMasked);
   if (!empty || empty->refusal()) return vacuous("no trigger");
   if (auto violation = something_of_empty(evaluation, *empty)) return violated(*violation);
+  // What is not the formula on the whole batch is not blamed on what is empty.
+  if (incomparable(evaluation) || reference_agreement(evaluation).violation) return held();
   evaluation.forget_derived();
-  CaseStudy* row = evaluation.study().derived(kRowMasked);
-  // What is not the formula on the whole batch is not blamed on the empty row.
-  if (!row || incomparable(evaluation) || reference_agreement(evaluation).violation) return held();
-  const LossResult& actual = evaluation.actual(kRowMasked);
-  if (auto violation = malformed(*row, actual)) return violated(*violation);
-  Outcome outcome =
-      compare({.study = *row, .arithmetic = evaluation.arithmetic(), .actual = actual});
-  if (outcome.violation && !was_there_before(evaluation, *outcome.violation)) {
-    outcome.violation->detail = "an empty row changes what the others contribute";
-    outcome.violation->cause =
-        comes_from_data(evaluation, *row) ? cause_of_data(*outcome.violation) : "empty row counted";
-    return outcome;
-  }
+  if (auto violation = wrong_beside_empty_row(evaluation)) return violated(*violation);
+  evaluation.forget_derived();
+  if (auto violation = no_number_of_one_position(evaluation)) return violated(*violation);
   return held();
 }
 

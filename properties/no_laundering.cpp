@@ -160,12 +160,13 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
 
 }  // namespace
 
-/// Rule C3. A field that is laundered hides from a poison in another, so two are asked; and who
-/// leaves out what has no number at all hides from either.
+/// Rule C3. A field that is laundered hides from a poison in another, so three are asked; and
+/// who leaves out what has no number at all hides from each.
 Outcome no_laundering(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return *outcome;
   std::optional<Outcome> all;
-  for (const Transform* poison : {&kNanAtValid, &kNanInAnotherField, &kNanOfModel}) {
+  for (const Transform* poison :
+       {&kNanAtValid, &kNanInAnotherField, &kNanInAThirdField, &kNanOfModel}) {
     if (all) evaluation.forget_derived();
     Outcome outcome = with_poison(evaluation, *poison);
     if (outcome.violation) return outcome;

@@ -35,6 +35,23 @@ TEST(ProbeStatistics, NamesAnEmptyDivisorWhereOneNumberAloneHasNone) {
                "right where each sequence stands twice: one number has no deviation");
 }
 
+/// One that is right wherever two positions count, or more.
+TEST(RuleC6, ACaseIsAskedWithOnePositionLeft) {
+  const auto alone = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
+    std::int64_t valid = 0, last = -1;
+    at_positions(c, true, [&](std::int64_t p) { ++valid, last = p; });
+    if (valid == 1) {
+      output(result, "whitened").set(last, std::numeric_limits<double>::quiet_NaN());
+    }
+  });
+  const Case c = ordinary_case("whitening");
+  CaseStudy study(*reference::find_loss("whitening"), c);
+  Evaluation evaluation(study, alone);
+  const Outcome outcome = find_property("empty_is_zero")->check(evaluation);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "empty divisor");
+}
+
 TEST(ProbeStatistics, NamesACancellationWhereNumbersAroundZeroAreRight) {
   const auto cancelling = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
     double sum = 0.0;

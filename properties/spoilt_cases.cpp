@@ -90,6 +90,11 @@ std::optional<Transformed> nan_in_another_field(const LossSignature& signature, 
   return poisoned(signature, whole, 1);
 }
 
+std::optional<Transformed> nan_in_a_third_field(const LossSignature& signature, const Case& whole,
+                                                const Case&) {
+  return poisoned(signature, whole, 2);
+}
+
 /// All that is differentiated at one position that counts, where that is more than one field: a
 /// model that broke gives none of it.
 std::optional<Transformed> nan_of_model(const LossSignature& signature, const Case& whole,
@@ -204,6 +209,7 @@ constexpr Transform kInvalidWays[] = {
 
 const Transform kNanAtValid{"nan_at_valid", nan_at_valid};
 const Transform kNanInAnotherField{"nan_in_another_field", nan_in_another_field};
+const Transform kNanInAThirdField{"nan_in_a_third_field", nan_in_a_third_field};
 const Transform kNanOfModel{"nan_of_model", nan_of_model};
 const std::span<const Transform> kInvalid = kInvalidWays;
 

@@ -160,6 +160,20 @@ std::optional<Transformed> row_masked(const LossSignature& signature, const Case
   return result;
 }
 
+/// The first position that counts alone, where there are more.
+std::optional<Transformed> one_left(const LossSignature& signature, const Case& whole,
+                                    const Case&) {
+  if (!has_positions(signature) || !allows_empty_rows(signature, whole.spec)) return std::nullopt;
+  const std::vector<bool> valid = valid_positions(signature, whole);
+  if (std::ranges::count(valid, true) < 2) return std::nullopt;
+  Transformed result{.c = whole};
+  const auto first = std::ranges::find(valid, true) - valid.begin();
+  for (Index position = first + 1; position < std::ssize(valid); ++position) {
+    if (valid[static_cast<std::size_t>(position)]) mask_position(signature, result.c, position);
+  }
+  return result;
+}
+
 std::optional<Transformed> zero_advantage(const LossSignature& signature, const Case& whole,
                                           const Case&) {
   if (signature.advantage.empty()) return std::nullopt;
@@ -277,6 +291,7 @@ const Transform kRowsPermuted{"rows_permuted", rows_permuted};
 const Transform kSplit{"split", split_as_given};
 const Transform kAllMasked{"all_masked", all_masked};
 const Transform kRowMasked{"row_masked", row_masked};
+const Transform kOneLeft{"one_left", one_left};
 const Transform kZeroAdvantage{"zero_advantage", zero_advantage};
 const Transform kOnPolicy{"on_policy", on_policy};
 const Transform kStepForward{"step_forward", step_forward};

@@ -48,9 +48,11 @@ extern const Transform kRowsPermuted;
 extern const Transform kSplit;  ///< the case's own split
 extern const Transform kAllMasked;
 extern const Transform kRowMasked;  ///< one live row masked, the others as they were, where asked
+extern const Transform kOneLeft;    ///< all live positions masked but one
 extern const Transform kZeroAdvantage;  ///< and the coefficient of all other terms 0
 extern const Transform kNanAtValid;  ///< NaN, or an infinity that must surface, at one valid entry
 extern const Transform kNanInAnotherField;  ///< the same in the field after that one, elsewhere
+extern const Transform kNanInAThirdField;   ///< and in the field after both
 extern const Transform kNanOfModel;         ///< NaN in all differentiable fields of one position
 extern const Transform kOnPolicy;
 extern const Transform kWithoutGradients;  ///< the same case, asked for its loss alone

@@ -17,11 +17,11 @@ namespace lossgate::properties {
 namespace {
 
 std::vector<const Transform*> all_transforms() {
-  std::vector<const Transform*> all = {&kRepeated,   &kMaskedFinite,      &kMaskedNonFinite,
-                                       &kPadded,     &kRowsPermuted,      &kSplit,
-                                       &kAllMasked,  &kRowMasked,         &kZeroAdvantage,
-                                       &kNanAtValid, &kNanInAnotherField, &kNanOfModel,
-                                       &kOnPolicy,   &kStepForward,       &kStepBackward};
+  std::vector<const Transform*> all = {
+      &kRepeated,    &kMaskedFinite,      &kMaskedNonFinite,  &kPadded,     &kRowsPermuted,
+      &kSplit,       &kAllMasked,         &kRowMasked,        &kOneLeft,    &kZeroAdvantage,
+      &kNanAtValid,  &kNanInAnotherField, &kNanInAThirdField, &kNanOfModel, &kOnPolicy,
+      &kStepForward, &kStepBackward};
   for (const Transform& way : kInvalid) all.push_back(&way);
   return all;
 }
@@ -267,6 +267,16 @@ TEST(RowMasked, EmptiesOneLiveRowAndNeedsAnother) {
   EXPECT_FALSE(apply(kRowMasked, grpo_case(1, 4)));
 }
 
+TEST(OneLeft, LeavesTheFirstLivePositionAndNeedsMore) {
+  Case c = ragged_case();
+  mask_out(c, 0, 0);
+  const Case alone = apply(kOneLeft, c)->c;
+  const std::vector<bool> valid = valid_positions(grpo().signature, alone);
+  EXPECT_EQ(std::ranges::count(valid, true), 1);
+  EXPECT_EQ(get(alone, "mask", 0, 1), 1.0) << "the first that was live";
+  EXPECT_FALSE(apply(kOneLeft, alone));
+}
+
 TEST(EmptyRows, AreNotMadeForAMeanThatCountsThem) {
   LossSignature signature = grpo().signature;
   signature.empty_rows = EmptyRows::counted;
@@ -280,6 +290,7 @@ TEST(EmptyRows, AreNotMadeForAMeanThatCountsThem) {
     EXPECT_EQ(padded->c.shape[Axis::tokens], 7);
     expect_map_is_right(c, *padded);
     EXPECT_EQ(kRowMasked.apply(signature, c, c).has_value(), made) << name(reduction);
+    EXPECT_EQ(kOneLeft.apply(signature, c, c).has_value(), made) << name(reduction);
     EXPECT_TRUE(kAllMasked.apply(signature, c, c));  // that is 0 whatever is counted
   }
 }
@@ -396,7 +407,7 @@ TEST(Transforms, DoNotApplyToALossWithoutPositions) {
   c.split = {.world = 1, .parts = {{0, {0}}, {0, {1}}}};
   for (const Transform* transform :
        {&kMaskedFinite, &kMaskedNonFinite, &kPadded, &kRowsPermuted, &kSplit, &kAllMasked,
-        &kRowMasked, &kZeroAdvantage, &kOnPolicy}) {
+        &kRowMasked, &kOneLeft, &kZeroAdvantage, &kOnPolicy}) {
     EXPECT_FALSE(transform->apply(signature, c, c)) << transform->name;
   }
 }
