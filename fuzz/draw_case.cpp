@@ -88,8 +88,7 @@ class Drawing {
     if (signature_.mask.empty() && signature_.ignore_label.empty()) return;
     if (keeps_positions_) return take_valid();
     const Temper temper = enter("mask");
-    const auto pick_form = signature_.splittable ? pick_mask_form : pick_mask_form_of_batch;
-    draw_mask(pick_form(temper, choices_), sequences(), tokens(), choices_, valid_);
+    draw_mask(pick_mask_form(temper, choices_), sequences(), tokens(), choices_, valid_);
     if (!allows_empty_rows(signature_, case_.spec)) {
       const std::vector<std::uint8_t> all(valid_.size(), 1);
       revive_rows(valid_, all, tokens(), choices_);

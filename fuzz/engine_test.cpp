@@ -62,7 +62,7 @@ class Lengths final : public Target {
 bool reaches_beyond_all_draws(bool guided) {
   constexpr std::int64_t kBeyond = 1000;
   const auto run = [guided] {
-    Lengths lengths(8'000);
+    Lengths lengths(16'000);
     lengths.judge = [](const Case& c) { return Lengths::tokens(c) > kBeyond ? kYes : 0; };
     EngineOptions options;
     options.guided = guided;

@@ -39,9 +39,9 @@ double draw_base(Base base, Choices& choices) {
 }
 
 double draw_edge(const EdgeList& edges, Dtype dtype, Choices& choices) {
-  const double edge = choices.one_of(choices.sometimes(0.5) ? edges.own() : edges.all());
+  const double edge = choices.one_of(choices.sometimes(0.35) ? edges.all() : edges.own());
   const double stepped = step_ulps(dtype, edge, static_cast<int>(choices.integer(-1, 1)));
-  return choices.sometimes(0.4) ? -stepped : stepped;
+  return choices.either_sign(stepped);
 }
 
 /// log_prob of the first column minus that of another.

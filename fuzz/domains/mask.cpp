@@ -7,15 +7,13 @@ namespace lossgate::fuzz {
 namespace {
 
 constexpr Share<MaskForm> kForms[] = {
-    {MaskForm::ones, {4, 2, 1}},          {MaskForm::right_padding, {8, 4, 2}},
-    {MaskForm::left_padding, {1, 1, 2}},  {MaskForm::both_sides, {1, 2, 2}},
-    {MaskForm::holes, {1, 4, 2}},         {MaskForm::random, {0, 3, 2}},
-    {MaskForm::single_token, {0, 4, 2}},  {MaskForm::one_per_row, {0, 1, 1}},
-    {MaskForm::one_row_empty, {0, 3, 2}}, {MaskForm::zeros, {0, 1, 1}},
+    {MaskForm::ones, {4, 2, 1}},         {MaskForm::right_padding, {8, 4, 2}},
+    {MaskForm::left_padding, {1, 1, 2}}, {MaskForm::both_sides, {1, 2, 2}},
+    {MaskForm::holes, {1, 4, 2}},        {MaskForm::random, {0, 3, 2}},
+    {MaskForm::one_row, {0, 2, 1}},      {MaskForm::single_token, {0, 1, 1}},
+    {MaskForm::one_per_row, {0, 1, 1}},  {MaskForm::one_row_empty, {0, 3, 2}},
+    {MaskForm::zeros, {0, 1, 1}},
 };
-
-/// How often, of a batch that is one statistic, which has no row of a single token beside others.
-constexpr double kSingleToken = 0.15;
 
 void draw_row(MaskForm form, std::span<std::uint8_t> row, Choices& choices) {
   const auto tokens = static_cast<std::int64_t>(row.size());
@@ -25,6 +23,7 @@ void draw_row(MaskForm form, std::span<std::uint8_t> row, Choices& choices) {
   switch (form) {
     case MaskForm::ones:
       return keep(0, tokens);
+    case MaskForm::one_row:
     case MaskForm::one_row_empty:
     case MaskForm::right_padding:
       return keep(0, tokens - choices.integer(0, tokens - 1));
@@ -59,11 +58,6 @@ void draw_row(MaskForm form, std::span<std::uint8_t> row, Choices& choices) {
 
 MaskForm pick_mask_form(Temper temper, Choices& choices) { return pick(kForms, temper, choices); }
 
-MaskForm pick_mask_form_of_batch(Temper temper, Choices& choices) {
-  const MaskForm form = pick_mask_form(temper, choices);
-  return temper != Temper::plain && choices.sometimes(kSingleToken) ? MaskForm::single_token : form;
-}
-
 void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choices& choices,
                std::span<std::uint8_t> valid) {
   std::ranges::fill(valid, std::uint8_t{0});
@@ -71,8 +65,13 @@ void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choic
     return valid.subspan(static_cast<std::size_t>(s * tokens), static_cast<std::size_t>(tokens));
   };
   for (std::int64_t s = 0; s < sequences; ++s) draw_row(form, row(s), choices);
-  if (form == MaskForm::one_row_empty) {
-    std::ranges::fill(row(choices.integer(0, sequences - 1)), std::uint8_t{0});
+  if (form == MaskForm::one_row_empty || form == MaskForm::one_row) {
+    const std::int64_t chosen = choices.integer(0, sequences - 1);
+    for (std::int64_t s = 0; s < sequences; ++s) {
+      if ((s == chosen) == (form == MaskForm::one_row_empty)) {
+        std::ranges::fill(row(s), std::uint8_t{0});
+      }
+    }
   }
   if (form == MaskForm::single_token) {
     valid[static_cast<std::size_t>(choices.integer(0, sequences * tokens - 1))] = 1;

@@ -20,19 +20,16 @@ enum class MaskForm {
   single_token,  ///< one valid position in the whole batch
   one_per_row,
   one_row_empty,  ///< ragged, and one sequence wholly masked
+  one_row,        ///< ragged, and all other sequences wholly masked
   zeros,
 };
 
 inline constexpr MaskForm kAllMaskForms[] = {
     MaskForm::ones,          MaskForm::right_padding, MaskForm::left_padding, MaskForm::both_sides,
     MaskForm::holes,         MaskForm::random,        MaskForm::single_token, MaskForm::one_per_row,
-    MaskForm::one_row_empty, MaskForm::zeros};
+    MaskForm::one_row_empty, MaskForm::one_row,       MaskForm::zeros};
 
 MaskForm pick_mask_form(Temper temper, Choices& choices);
-
-/// The same where the batch is one statistic, as rows are elsewhere: a single token in all is drawn
-/// more often.
-MaskForm pick_mask_form_of_batch(Temper temper, Choices& choices);
 
 /// Writes 1 where a position counts and 0 elsewhere; `valid` has sequences * tokens entries.
 void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choices& choices,

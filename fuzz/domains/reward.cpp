@@ -8,14 +8,14 @@ namespace {
 
 constexpr Share<RewardForm> kForms[] = {
     {RewardForm::spread, {6, 4, 1}},    {RewardForm::verdicts, {3, 3, 1}},
-    {RewardForm::equal, {1, 3, 2}},     {RewardForm::lonely, {1, 2, 1}},
+    {RewardForm::equal, {1, 4, 2}},     {RewardForm::lonely, {1, 2, 1}},
     {RewardForm::close, {0, 3, 2}},     {RewardForm::zeros, {0, 1, 1}},
     {RewardForm::subnormal, {0, 1, 1}}, {RewardForm::large, {0, 1, 2}},
     {RewardForm::largest, {0, 0, 2}},
 };
 
 /// How often all rewards of a hostile case are far from 0, beside what they are.
-constexpr double kFarShare = 0.5;
+constexpr double kFarShare = 0.625;
 
 /// What all rewards have in common then: as many times what they lie apart by as there are of them,
 /// or what a variance loses to it is less than their sum loses; and what lies apart by 1 keeps a

@@ -43,7 +43,7 @@ constexpr Share<int> kHidden[] = {
 };
 
 constexpr Share<int> kSupport[] = {
-    {1, {1, 2, 1}}, {2, {1, 2, 1}}, {3, {1, 2, 1}}, {4, {1, 2, 1}},
+    {1, {1, 1, 1}}, {2, {1, 2, 1}}, {3, {1, 2, 1}}, {4, {1, 2, 1}},
     {5, {0, 1, 1}}, {8, {0, 1, 1}}, {9, {0, 1, 1}},
 };
 
@@ -103,6 +103,9 @@ constexpr std::int64_t kBlock = 128;
 
 /// From there on a case takes a second and more.
 constexpr std::int64_t kThousands = 8192;
+
+/// Numbers of a field: two rows of the widest vocabulary of a nasty case; of a large case.
+constexpr std::int64_t kBudget = std::int64_t{2} * 4099, kLargeBudget = 1 << 16;
 
 /// What is longer leaves one of everything else, two of the vocabulary, and as many sequences as
 /// are asked for.
@@ -166,11 +169,12 @@ Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choic
 
 /// In that order.
 void give_way(const LossSignature& signature, std::int64_t budget, std::span<const Axis> order,
-              Shape& shape, std::int64_t least_sequences = 1) {
+              Shape& shape, std::int64_t least_sequences = 1, std::int64_t least_tokens = 1) {
   for (Axis axis : order) {
     if (signature.pinned_extent(axis)) continue;
     const std::int64_t least = axis == Axis::vocab       ? 2
                                : axis == Axis::sequences ? least_sequences
+                               : axis == Axis::tokens    ? least_tokens
                                                          : 1;
     while (shape[axis] > least && work(shape) > budget) {
       shape[axis] = std::max(least, shape[axis] / 2);
@@ -196,12 +200,14 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
   Shape shape = draw_extents(signature, temper, choices);
   // One large case takes the time of a hundred small ones, and few faults need it.
   const bool large = temper == Temper::extreme && choices.integer(0, 15) == 0;
-  std::int64_t budget = large ? 1 << 16 : 1 << 13;
   // What cannot give way leaves room for a few tokens of a few sequences.
-  const std::int64_t pinned = 8 * pinned_work(signature);
-  // The vocabulary gives way last: its odd sizes are the interesting ones.
-  constexpr Axis kOrder[] = {Axis::tokens, Axis::sequences, Axis::hidden, Axis::vocab};
-  give_way(signature, std::max(budget, pinned), kOrder, shape);
+  const std::int64_t budget = std::max(large ? kLargeBudget : kBudget, 8 * pinned_work(signature));
+  // The vocabulary gives way last: its odd sizes are the interesting ones. A single position shows
+  // little beside, so two sequences of two tokens stay as long as anything else gives way.
+  constexpr Axis kFirst[] = {Axis::tokens, Axis::sequences, Axis::hidden};
+  constexpr Axis kThen[] = {Axis::tokens, Axis::sequences, Axis::vocab};
+  give_way(signature, budget, kFirst, shape, 2, 2);
+  give_way(signature, budget, kThen, shape);
   return shape;
 }
 

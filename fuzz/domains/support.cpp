@@ -11,7 +11,7 @@ namespace {
 constexpr Share<SupportForm> kForms[] = {
     {SupportForm::spread, {6, 3, 1}},    {SupportForm::small, {1, 2, 1}},
     {SupportForm::tiny_tail, {0, 3, 2}}, {SupportForm::no_tail, {0, 1, 1}},
-    {SupportForm::saturated, {0, 2, 1}}, {SupportForm::impossible, {0, 1, 1}},
+    {SupportForm::saturated, {0, 3, 1}}, {SupportForm::impossible, {0, 1, 1}},
 };
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -94,7 +94,7 @@ void draw_support(Columns columns, Temper temper, Choices& choices) {
   if (count == 0) return;
   const Relation relation = pick(kRelations, temper, choices);
   const SupportForm common = pick(kForms, temper, choices);
-  const bool mixed = choices.sometimes(temper == Temper::plain ? 0.3 : 0.6);
+  const bool mixed = choices.sometimes(temper == Temper::plain ? 0.3 : 0.8);
   Deal deal(kForms, temper);
   const bool infinity_legal = std::ranges::all_of(
       columns, [](const Column& column) { return column.field->infinity == Infinity::legal; });
