@@ -26,9 +26,10 @@ case_titled() {
 minimise() {
   gate 1 'red: ' --impl fake_wrong --dtype f32 --out wrong
   local file
-  file=$(find wrong/findings -name '*.case' | sort | head -n 1)
-  # What the gate leaves is minimal already, and says where it comes from.
-  grep -q '^shape: sequences 1, tokens 1' "$file" || fail "$file is not minimal"
+  # What the gate leaves is minimal already, and says where it comes from: one token, but for a term
+  # that is wrong beside an infinite one, where the loss says nothing.
+  file=$(grep -l '^shape: sequences 1, tokens 1' wrong/findings/*.case | head -n 1)
+  [[ -n "$file" ]] || fail 'no finding is minimal'
   expect 0 'unusual numbers [0-3]$' minimise "$file" --impl fake_wrong --out small.case
   expect 0 'wrote +small.case' minimise "$file" --impl fake_wrong --out small.case --overwrite
   expect 1 'still fails' replay small.case --impl fake_wrong
