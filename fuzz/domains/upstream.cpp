@@ -10,8 +10,8 @@ namespace {
 enum class Kind { one, nearly_one, zero, minus_one, power_of_two, loss_scale, small, free };
 
 constexpr Share<Kind> kKinds[] = {
-    {Kind::one, {8, 6, 3}},       {Kind::nearly_one, {0, 1, 1}},   {Kind::zero, {0, 1, 2}},
-    {Kind::minus_one, {0, 2, 2}}, {Kind::power_of_two, {1, 2, 2}}, {Kind::loss_scale, {0, 2, 2}},
+    {Kind::one, {8, 4, 3}},       {Kind::nearly_one, {0, 1, 1}},   {Kind::zero, {0, 1, 2}},
+    {Kind::minus_one, {0, 3, 2}}, {Kind::power_of_two, {1, 2, 2}}, {Kind::loss_scale, {0, 2, 2}},
     {Kind::small, {0, 1, 2}},     {Kind::free, {1, 2, 2}},
 };
 
