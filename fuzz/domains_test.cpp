@@ -217,7 +217,9 @@ TEST(Domains, UpstreamGradientsHoldTheNastyOnes) {
   for (double wanted : {0.0, 1.0, -1.0, 65536.0, 0.5, 4096.0}) EXPECT_TRUE(seen.contains(wanted));
   EXPECT_TRUE(negative_zero);
   EXPECT_LT(*seen.upper_bound(0.0), 1e-20);  // as tiny as an advantage over a long batch
-  EXPECT_EQ(draw_upstream(Temper::plain, Dtype::f16, choices), 1.0);
+  int ones = 0;
+  for (int i = 0; i < 100; ++i) ones += draw_upstream(Temper::plain, Dtype::f16, choices) == 1.0;
+  EXPECT_GT(ones, 65) << "as a trainer has it";
 }
 
 std::vector<std::uint8_t> mask_of(MaskForm form, std::int64_t sequences, std::int64_t tokens,
