@@ -19,34 +19,31 @@ Case interleaved() {
   return c;
 }
 
-TEST(ProbeStatistics, NamesAnEmptyDivisorWhereOneNumberAloneHasNone) {
-  const auto alone = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
+/// Right wherever two positions count, or more.
+impl::Implementation without_number_of_one() {
+  return answering("whitening", nullptr, [](const Case& c, LossResult& result) {
     std::int64_t valid = 0, last = -1;
     at_positions(c, true, [&](std::int64_t p) { ++valid, last = p; });
     if (valid == 1) {
       output(result, "whitened").set(last, std::numeric_limits<double>::quiet_NaN());
     }
   });
+}
+
+TEST(ProbeStatistics, NamesAnEmptyDivisorWhereOneNumberAloneHasNone) {
   Case c = ordinary_case("whitening");
   Tensor& mask = c.batch.at("mask");
   for (std::int64_t p = 1; p < mask.size(); ++p) mask.set(p, 0.0);
   mask.set(0, 1.0);
-  expect_shown(alone, c, "empty divisor",
+  expect_shown(without_number_of_one(), c, "empty divisor",
                "right where each sequence stands twice: one number has no deviation");
 }
 
-/// One that is right wherever two positions count, or more.
 TEST(RuleC6, ACaseIsAskedWithOnePositionLeft) {
-  const auto alone = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
-    std::int64_t valid = 0, last = -1;
-    at_positions(c, true, [&](std::int64_t p) { ++valid, last = p; });
-    if (valid == 1) {
-      output(result, "whitened").set(last, std::numeric_limits<double>::quiet_NaN());
-    }
-  });
   const Case c = ordinary_case("whitening");
   CaseStudy study(*reference::find_loss("whitening"), c);
-  Evaluation evaluation(study, alone);
+  const impl::Implementation subject = without_number_of_one();
+  Evaluation evaluation(study, subject);
   const Outcome outcome = find_property("empty_is_zero")->check(evaluation);
   ASSERT_TRUE(outcome.violation);
   EXPECT_EQ(outcome.violation->cause, "empty divisor");
