@@ -33,10 +33,11 @@ class DecayedSum<Tracked> {
     // A power of 1 rounds nothing, nor does what it multiplies.
     if (is_unit(decay)) return;
     per_power_ = decay.err / q_ + arithmetic.roundoff;
-    // Behind this power none is a normal number. What repeated products lose there adds up as long
-    // as it decays, and goes on at what their rounding no longer makes smaller.
+    // Behind this power none is a normal number; none at all where 1 is not, under an eta that is
+    // larger than the roundoff. What repeated products lose there adds up as long as it decays, and
+    // goes on at what their rounding no longer makes smaller.
     const double normal = arithmetic.eta / arithmetic.roundoff;
-    first_underflow_ = std::ceil(std::log(normal) / log_q_);
+    if (log_q_ < 0.0) first_underflow_ = std::max(0.0, std::ceil(std::log(normal) / log_q_));
     lost_of_power_ = std::min(1.0L / (1.0L - q_), static_cast<Real>(extent)) * arithmetic.eta;
   }
 

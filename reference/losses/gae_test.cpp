@@ -72,6 +72,19 @@ TEST(Gae, MayBeASumOfPowers) {
   EXPECT_GT(worst, 0.2);
 }
 
+TEST(Gae, HasABoundWhereOneIsNoNormalNumber) {
+  Arithmetic coarse = plain_arithmetic(Dtype::f64, "");
+  coarse.eta = 0x1p-25;  // f16's, beside a much finer roundoff
+  const std::vector<float> rewards = {1.0F, -2.0F, 0.5F};
+  for (const float q : {0.9F, 0.99999F}) {
+    const Advantages expected(rewarded(rewards, q), coarse);
+    for (const auto& [t, a] : expected.of) {
+      EXPECT_GE(a.err, coarse.eta) << t;
+      EXPECT_LE(a.err, 100 * coarse.eta) << t;
+    }
+  }
+}
+
 TEST(Gae, LosesWhatAPowerBelowTheSmallestNumberMultiplies) {
   std::vector<float> rewards(40);
   rewards.back() = 3e38F;
