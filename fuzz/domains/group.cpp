@@ -12,17 +12,24 @@ constexpr Share<GroupForm> kForms[] = {
     {GroupForm::scattered, {0, 2, 2}},
 };
 
+/// How far apart numbers of groups are at most.
+constexpr std::int64_t kWidest = 1 << 23;
+
 /// Numbers as trainers give them: counted from 0, or anything that tells groups apart, upwards or
 /// downwards, as an f32 still holds it and 16 bits do not.
 struct Numbering {
   std::int64_t first = 0, step = 1;
   bool falls = false;
 
-  static Numbering draw(Temper temper, Choices& choices) {
+  static Numbering draw(std::int64_t count, Temper temper, Choices& choices) {
     Numbering numbers;
     if (temper == Temper::plain || !choices.sometimes(0.4)) return numbers;
     numbers.first = choices.integer(0, 1 << 20);
     numbers.step = choices.integer(1, 64);
+    // Half of the time all that tells groups apart are bits that a narrower integer has not.
+    constexpr std::int64_t kWraps[] = {1 << 8, 1 << 15, 1 << 16};
+    const std::int64_t wraps = choices.one_of(kWraps);
+    if (choices.sometimes(0.5) && count <= kWidest / wraps) numbers.step = wraps;
     numbers.falls = choices.sometimes(0.5);
     return numbers;
   }
@@ -44,7 +51,7 @@ void draw_groups(const Column& column, Temper temper, Choices& choices) {
   const std::int64_t members = choices.integer(2, many                      ? 64
                                                   : choices.sometimes(0.25) ? largest
                                                                             : 4);
-  const Numbering numbers = Numbering::draw(temper, choices);
+  const Numbering numbers = Numbering::draw(tensor.size(), temper, choices);
   std::int64_t group = 0;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     switch (form) {

@@ -2,6 +2,7 @@
 #include "fuzz/domains/payload.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -81,9 +82,13 @@ class MessageDraw {
   }
 
   std::int32_t draw_id() {
-    const bool largest = !plain() && choices_.sometimes(0.05);
-    return largest ? std::numeric_limits<std::int32_t>::max()
-                   : static_cast<std::int32_t>(choices_.integer(0, 32000));
+    constexpr std::int32_t kLargest = std::numeric_limits<std::int32_t>::max();
+    if (plain() || !choices_.sometimes(0.2)) {
+      return static_cast<std::int32_t>(choices_.integer(0, 32000));
+    }
+    // Of every size: narrower integers, and floats, have lost something of them.
+    const double id = std::exp2(choices_.real(14.0, 31.5));
+    return id < kLargest ? static_cast<std::int32_t>(id) : kLargest;
   }
 
   /// With lists of differing lengths, which only the JSON form has, if asked for.

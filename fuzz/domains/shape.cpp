@@ -74,7 +74,9 @@ std::int64_t draw_extent(Axis axis, bool wide, bool alone, Temper temper, Choice
     case Axis::support:
       return pick(kSupport, temper, choices);
     case Axis::responses:
-      return choices.integer(1, 4);
+      // From ten on the order of numbers is not that of their names.
+      return temper != Temper::plain && choices.sometimes(0.1) ? choices.integer(10, 12)
+                                                               : choices.integer(1, 4);
     case Axis::bytes:
       return 1;  // a message is as long as what it says
   }
