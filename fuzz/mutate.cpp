@@ -187,7 +187,7 @@ class Mutating {
     for (const Field& field : signature_.fields) {
       Tensor& tensor = case_.batch.at(field.name);
       if (!has_rows(field.axes)) continue;
-      if (field.quantity == Quantity::group) continue;  // their numbers have no gap
+      if (field.quantity == Quantity::group) continue;  // whose members are not copied
       const std::size_t row = tensor.bytes.size() / static_cast<std::size_t>(sequences);
       std::copy_n(tensor.bytes.begin() + static_cast<std::ptrdiff_t>(row) * from, row,
                   tensor.bytes.begin() + static_cast<std::ptrdiff_t>(row) * to);

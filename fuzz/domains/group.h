@@ -20,7 +20,7 @@ inline constexpr GroupForm kAllGroupForms[] = {GroupForm::one, GroupForm::blocks
 
 GroupForm pick_group_form(Temper temper, Choices& choices);
 
-/// Group numbers from 0, without a gap.
+/// Group numbers, from 0 or from anywhere, in steps of any size, as `Numbering` draws them.
 void draw_groups(const Column& column, Temper temper, Choices& choices);
 
 }  // namespace lossgate::fuzz

@@ -11,7 +11,7 @@ enum class LogitForm {
   equal,           ///< a uniform distribution
   peaked,          ///< one token, the same in every column
   nearly_equal,    ///< neighbours in the format
-  offset,          ///< normal, plus a constant of 1000 or 10000 of either sign
+  offset,          ///< normal, plus a constant, of either sign, far from 0
   disjoint,        ///< every column sure of another token
   underflowing,    ///< all but one token beyond the reach of exp
   masked_columns,  ///< -inf at some tokens, the same in every column

@@ -16,8 +16,8 @@ namespace lossgate::impl {
 ///   [[field]]
 ///   name = "log_prob"
 ///   role = "differentiable"          # constant, label, mask
-///   quantity = "log_prob"            # what is drawn: advantage, logit, hidden_state, weight,
-///   value axes = ["sequences", "tokens"]
+///   quantity = "log_prob"            # what is drawn: advantage, logit, hidden_state, ...
+///   axes = ["sequences", "tokens"]
 ///
 /// impl/external/README.md lists the other keys.
 LossSignature parse_signature(std::string_view text, const std::string& file, FindSignature find);
