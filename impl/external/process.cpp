@@ -29,6 +29,10 @@ namespace {
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;
 constexpr std::size_t kLastWords = 2000;
 
+/// Of what it writes to standard error, no more is kept: a night of it is gigabytes of memory.
+constexpr off_t kMostComplaints = off_t{1} << 20;
+constexpr double kTrimEvery = 1.0;  // in seconds, while it is waited for
+
 [[noreturn]] void fail(const std::string& what, int error) {
   throw ProcessEnded(what + ": " + std::generic_category().message(error));
 }
@@ -110,6 +114,8 @@ Process::Process(const Command& command) : mark_(new_mark()) {
   ::signal(SIGPIPE, SIG_IGN);
   std::array<int, 2> requests{-1, -1}, replies{-1, -1};
   complaints_ = ::memfd_create("complaints", MFD_CLOEXEC);
+  // Whoever writes goes on at the end, wherever that is by then.
+  if (complaints_ >= 0) ::fcntl(complaints_, F_SETFL, O_APPEND);
   int error = complaints_ < 0 || ::pipe2(requests.data(), O_CLOEXEC) != 0 ||
                       ::pipe2(replies.data(), O_CLOEXEC) != 0
                   ? errno
@@ -119,7 +125,7 @@ Process::Process(const Command& command) : mark_(new_mark()) {
   if (error != 0) {
     close_all({requests[1], replies[0], complaints_});
     pid_ = -1;
-    fail(command.words[0] + " cannot be started", error);
+    fail("cannot be started", error);
   }
   // Whoever runs out of memory is to be the subject, not somebody else.
   std::ofstream("/proc/" + std::to_string(pid_) + "/oom_score_adj") << 1000;
@@ -213,7 +219,9 @@ void Process::wait(int descriptor, short events, const Deadline& until) {
     const double left = until.left();
     if (left <= 0.0) hung();
     pollfd one{descriptor, events, 0};
-    const int ready = ::poll(&one, 1, static_cast<int>(std::min(left * 1000.0 + 1.0, 1e9)));
+    const double patience = std::min(left, kTrimEvery);
+    const int ready = ::poll(&one, 1, static_cast<int>(patience * 1000.0 + 1.0));
+    trim_complaints();
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) fail("poll", errno);
   }
@@ -247,6 +255,12 @@ std::string Process::end(int patience_ms) {
   if (WIFEXITED(status)) return "exited with status " + std::to_string(WEXITSTATUS(status));
   const int signal = WTERMSIG(status);
   return "killed by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
+}
+
+void Process::trim_complaints() {
+  struct stat info {};
+  if (complaints_ < 0 || ::fstat(complaints_, &info) != 0) return;
+  if (info.st_size > kMostComplaints) static_cast<void>(::ftruncate(complaints_, 0));
 }
 
 /// The end of what it wrote to standard error, in one line.

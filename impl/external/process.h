@@ -68,6 +68,7 @@ class Process {
   [[noreturn]] void ended();
   [[noreturn]] void hung();
   std::string end(int patience_ms);
+  void trim_complaints();
   std::string last_words() const;
 
   std::string mark_;  ///< in the environment of the process and of all that it starts

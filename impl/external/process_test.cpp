@@ -76,6 +76,18 @@ TEST(Process, SaysHowItEnded) {
   EXPECT_TRUE(says(error_of<ProcessEnded>("exec 0<&-; exec 1>&-; sleep 60"), "killed by signal 9"));
 }
 
+TEST(Process, KeepsLittleOfWhatItWritesToStandardError) {
+  const std::string answer = "printf '\\010\\0\\0\\0\\0\\0\\0\\0%08d' ",
+                    hear = "head -c 13 >/dev/null; ";
+  Process process(Command{{"sh", "-c",
+                           hear + "yes | head -c 8000000 >&2; " + answer + "0; " + hear + answer +
+                               "$(stat -Lc %s /proc/$$/fd/2)"},
+                          "/",
+                          {}});
+  EXPECT_EQ(process.ask(bytes_of("frame"), 10.0), bytes_of("00000000"));
+  EXPECT_EQ(process.ask(bytes_of("frame"), 10.0), bytes_of("00000000"));
+}
+
 TEST(Process, IsEndedBySignalsThatWeIgnore) {
   const auto before = ::signal(SIGTERM, SIG_IGN);
   EXPECT_TRUE(says(error_of<ProcessEnded>("kill -TERM $$; sleep 60"), "killed by signal 15"));

@@ -100,7 +100,10 @@ Rerun Rerunner::run(const Dump& dump, bool explain) {
   greeting();
   const auto frame = corpora::write_tensors(request(subject_, dump, explain));
   TensorFile answer = corpora::read_tensors(host_.ask(frame, subject_.seconds), "answer");
-  if (text_of(answer, "op") == "trouble") {
+  const std::string op = text_of(answer, "op");
+  if (op == "trouble") throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
+  if (op == "damaged") {
+    host_.end();
     throw SubjectError(subject_.name + ": " + text_of(answer, "message"));
   }
   return rerun_of(std::move(answer));
