@@ -2,11 +2,13 @@
 #include "impl/external/config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "corpora/files.h"
 #include "impl/external/config_arithmetic.h"
 #include "impl/external/config_axes.h"
+#include "impl/external/config_options.h"
 #include "impl/external/config_reader.h"
 #include "impl/external/own_signature.h"
 
@@ -73,45 +75,6 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
     } else {
       reader.fail(key.source(), loss.id + " has no field " + in_quotes(key.str()));
     }
-  }
-}
-
-/// The value that pins an option, if it is one that the option may have.
-OptionValue option_value(const Reader& reader, const Option& option, const toml::node& node) {
-  const auto text = node.value_exact<std::string>();
-  if (text && *text == "none") {
-    if (!option.nullable) reader.fail(node.source(), in_quotes(option.name) + " cannot be none");
-    return None{};
-  }
-  if (option.kind == Option::Kind::choice) {
-    if (!text || std::ranges::find(option.choices, *text) == option.choices.end()) {
-      reader.fail(node.source(),
-                  in_quotes(option.name) + " must be one of " + listed(option.choices));
-    }
-    return *text;
-  }
-  const auto truth = node.value_exact<bool>();
-  const auto number = truth ? std::optional(*truth ? 1.0 : 0.0) : node.value<double>();
-  if (!number || !(*number >= option.low && *number <= option.high)) {
-    reader.fail(node.source(), in_quotes(option.name) + " must be a number from " +
-                                   std::to_string(option.low) + " to " +
-                                   std::to_string(option.high));
-  }
-  return *number;
-}
-
-void read_options(const Reader& reader, const LossSignature& loss, Subject& subject) {
-  const toml::table* table = reader.table("options");
-  if (!table) return;
-  for (const auto& [key, value] : *table) {
-    const Option* option = loss.find_option(key.str());
-    if (!option) {
-      std::vector<std::string> known;
-      for (const Option& each : loss.options) known.push_back(each.name);
-      reader.fail(key.source(),
-                  loss.id + " has no option " + in_quotes(key.str()) + "; it has " + listed(known));
-    }
-    subject.options.emplace_back(option->name, option_value(reader, *option, value));
   }
 }
 
@@ -218,6 +181,27 @@ std::int64_t limit(const Reader& reader, std::string_view key) {
   return most;
 }
 
+/// Beyond it is a slip of the pen.
+constexpr std::int64_t kMostThreads = 4096;
+
+/// What a call has, which cannot do without any.
+double seconds(const Reader& reader, double standard) {
+  const auto time = reader.value<double>("seconds", standard, "a number of seconds");
+  if (!(time > 0.0 && std::isfinite(time))) {
+    reader.fail(reader.find("seconds")->source(), "'seconds' must be more than 0, and a number");
+  }
+  return time;
+}
+
+int threads(const Reader& reader) {
+  const auto count = reader.value<std::int64_t>("threads", 1, "a whole number");
+  if (count < 1 || count > kMostThreads) {
+    reader.fail(reader.find("threads")->source(),
+                "'threads' must be from 1 to " + std::to_string(kMostThreads));
+  }
+  return static_cast<int>(count);
+}
+
 std::vector<Subject> read_subject(const toml::table& table, const std::string& file,
                                   const fs::path& folder, FindSignature find) {
   const Reader reader(table, file, "[[subject]]");
@@ -243,11 +227,11 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
   subject.folder = folder / reader.text("folder");
   subject.path = reader.texts("path");
   subject.environment = pairs(reader, "environment");
-  subject.threads = static_cast<int>(reader.value<std::int64_t>("threads", 1, "a number"));
+  subject.threads = threads(reader);
   subject.arguments = pairs(reader, "arguments");
   subject.micro_batches = combination(reader, "micro_batches");
   subject.ranks = combination(reader, "ranks");
-  subject.seconds = reader.value<double>("seconds", subject.seconds, "a number of seconds");
+  subject.seconds = seconds(reader, subject.seconds);
   subject.megabytes = limit(reader, "megabytes");
   subject.most_cases = limit(reader, "most_cases");
   read_names(reader, *loss, subject);

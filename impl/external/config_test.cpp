@@ -60,6 +60,17 @@ TEST(Config, NeedsNoMoreThanALossAndAnEntry) {
   EXPECT_FALSE(subject.contract.refuses_invalid);
 }
 
+TEST(Config, NeedsTimeAndAThread) {
+  for (const char* line : {"seconds = 0", "seconds = -1.5", "seconds = nan", "seconds = inf"}) {
+    EXPECT_NE(complaint(kHead + line).find("'seconds' must be more than 0"), std::string::npos)
+        << line;
+  }
+  for (const char* line : {"threads = 0", "threads = -1", "threads = 5000000000"}) {
+    EXPECT_NE(complaint(kHead + line).find("'threads' must be from 1 to"), std::string::npos)
+        << line;
+  }
+}
+
 TEST(Config, TakesAFunctionOfASharedLibrary) {
   const Subject subject =
       parse("[[subject]]\nloss = 'toy'\nentry = 'so:build/libours.so:toy_loss'\n").at(0);
