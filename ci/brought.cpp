@@ -9,8 +9,10 @@
 #include "ci/errors.h"
 #include "ci/own_loss.h"
 #include "corpora/files.h"
+#include "corpora/utf8.h"
 #include "impl/external/config.h"
 #include "reference/spec/masked.h"
+#include "report/shell_word.h"
 
 namespace lossgate::ci {
 namespace {
@@ -73,8 +75,8 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   brought->implementation.source = brought->greeting.source;
   // No absolute path is written down.
   const fs::path path(file.name);
-  brought->implementation.source.flags =
-      "--config " + (path.is_absolute() ? fs::proximate(path) : path.lexically_normal()).string();
+  const fs::path near = path.is_absolute() ? fs::proximate(path) : path.lexically_normal();
+  brought->implementation.source.flags = "--config " + report::shell_word(near.string());
   brought->dtypes = subject.dtypes;
   brought->session = session;
   brought->subject = std::move(subject);
@@ -147,7 +149,11 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
 }
 
 SubjectFile read_subject_file(const std::string& path) {
-  return {corpora::read_text(path), path, fs::absolute(path).parent_path().string()};
+  const std::string folder = fs::absolute(path).parent_path().string();
+  // Records and workers are told of it in JSON.
+  if (!corpora::is_utf8(path) || !corpora::is_utf8(folder))
+    throw InputError(path + ": its name is not UTF-8");
+  return {corpora::read_text(path), path, folder};
 }
 
 bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {

@@ -8,6 +8,7 @@
 
 #include "properties/causes.h"
 #include "properties/property.h"
+#include "report/shell_word.h"
 #include "report/value_text.h"
 
 namespace lossgate::report {
@@ -82,9 +83,10 @@ std::string repro_line(const RecordedFinding& finding, std::string_view folder) 
       folder.empty() ? finding.case_file : fmt::format("{}/{}", folder, finding.case_file);
   // A replay asks no property of the run, such as does_not_crash: it shows what the call does.
   const bool asked = properties::find_property(finding.property) != nullptr;
-  return fmt::format("lossgate replay {}{}{} --impl {}{}", path,
+  return fmt::format("lossgate replay {}{}{} --impl {}{}", shell_word(path),
                      finding.source_flags.empty() ? "" : " ", finding.source_flags,
-                     finding.implementation, asked ? " --property " + finding.property : "");
+                     shell_word(finding.implementation),
+                     asked ? " --property " + finding.property : "");
 }
 
 std::string finding_text(const RecordedFinding& f, std::string_view statement,
@@ -109,7 +111,7 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
   text += line("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));
   if (!f.cause.empty()) text += line("cause", f.cause);
   text += line("usual fix", std::string(usual_fix(f.property, f.cause)));
-  text += line("replay", repro_line(f, folder));
+  text += line("replay", folder.empty() ? f.repro : repro_line(f, folder));
   if (!f.state_reason.empty()) text += line(f.red() ? "expired" : f.state, f.state_reason);
   if (f.red()) {
     text += line("to accept", f.fingerprint + " | reason | issue | expires YYYY-MM-DD");

@@ -136,7 +136,7 @@ struct RecordedFinding {
   std::string source_file;
   std::int64_t source_line = 0;
   std::string source_text;   ///< what that line does, with the line, where somebody could look
-  std::string source_flags;  ///< by which a replay finds the code
+  std::string source_flags;  ///< by which a replay finds the code, words of a shell
   std::string place;         ///< "gradient.log_prob[1, 3]", with its sequence and token
   std::vector<std::string> inputs;  ///< at that place, in decimal and bits
   std::string actual, expected;

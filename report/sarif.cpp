@@ -11,6 +11,7 @@
 #include "report/board.h"
 #include "report/finding_text.h"
 #include "report/plain_text.h"
+#include "report/shell_word.h"
 
 namespace lossgate::report {
 namespace {
@@ -55,8 +56,7 @@ std::string path_of(const RecordedFinding& f) {
   constexpr std::string_view kFlag = "--config ";
   const std::size_t at = f.source_flags.find(kFlag);
   if (at == std::string::npos) return f.source_file;
-  const std::size_t begin = at + kFlag.size();
-  const std::string config = f.source_flags.substr(begin, f.source_flags.find(' ', begin) - begin);
+  const std::string config = first_shell_word(f.source_flags.substr(at + kFlag.size()));
   const fs::path below = (fs::path(config).parent_path() / f.source_file).lexically_normal();
   const bool outside = below.is_absolute() || (!below.empty() && *below.begin() == "..");
   return outside ? f.source_file : below.generic_string();
@@ -76,7 +76,7 @@ std::string message(const RecordedFinding& f) {
     words += fmt::format("; actual {}, expected {}", plain(f.actual), plain(f.expected));
   }
   if (!f.source_text.empty()) words += "; " + plain(f.source_text);
-  return words + ". Replay: " + plain(repro_line(f, ""));
+  return words + ". Replay: " + plain(f.repro);
 }
 
 Json result(const RecordedFinding& f, const std::vector<PropertyEntry>& properties) {

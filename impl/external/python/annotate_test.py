@@ -58,6 +58,11 @@ class Annotations(unittest.TestCase):
         self.assertIn("100 %25 of it", message)
         self.assertNotIn("\n", command)
 
+    def test_a_config_is_found_in_a_folder_with_a_blank(self) -> None:
+        self.write("my code/losses/a,b.py")
+        finding = {**FINDING, "source_flags": "--config 'my code/lossgate.toml'"}
+        self.assertIn("file=my code/losses/a%2Cb.py", annotate.annotations(record(findings=[finding]))[0])
+
     def test_a_file_outside_of_the_workspace_is_not_named(self) -> None:
         self.assertNotIn("file=", annotate.annotations(record())[0])
 

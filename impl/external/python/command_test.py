@@ -71,11 +71,19 @@ class Demo(unittest.TestCase):
         self.assertIn("torch cannot be imported", done.stderr)
 
 
+class Loud(float):
+    """As NumPy's numbers, which tell their type."""
+
+    def __repr__(self) -> str:
+        return f"Loud({float(self)})"
+
+
 class Config(unittest.TestCase):
     def test_values_are_written_as_toml(self) -> None:
         for value, text in ((None, '"none"'), (True, "true"), (2, "2"), (1e-7, "1e-07"), (float("inf"), "inf"),
                             ('a"\\\n', r'"a\"\\\n"'), (["f32"], '["f32"]'), ({"a b": {"c": 0}}, '{"a b" = {"c" = 0}}')):
             self.assertEqual(toml_value(value), text)
+        self.assertEqual(toml_value(Loud(0.2)), "0.2")
         with self.assertRaises(MistakeInCall):
             toml_value(object())
 

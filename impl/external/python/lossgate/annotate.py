@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
+import shlex
 import sys
 from typing import Any, Optional, Sequence
 
@@ -31,8 +31,9 @@ def file_of(finding: dict) -> Optional[str]:
     named = finding["source_file"]
     if not named:
         return None
-    config = re.search(r"--config (\S+)", finding["source_flags"])
-    below = os.path.join(os.path.dirname(config.group(1)), named) if config else named
+    flags = shlex.split(finding["source_flags"])
+    config = flags[flags.index("--config") + 1] if "--config" in flags else ""
+    below = os.path.join(os.path.dirname(config), named)
     for path in (below, named):
         if os.path.isfile(path):
             return os.path.normpath(path)
