@@ -11,6 +11,7 @@
 #include "ci/errors.h"
 #include "corpora/files.h"
 #include "reference/reference.h"
+#include "report/finding_text.h"
 #include "report/junit.h"
 #include "report/record_file.h"
 #include "report/sarif.h"
@@ -77,6 +78,15 @@ void prepare_out(const fs::path& folder) {
   }
 }
 
+void say_folder(const fs::path& folder, report::RunRecord& record) {
+  const fs::path near = folder.is_absolute() ? folder.lexically_proximate(fs::current_path())
+                                             : folder.lexically_normal();
+  const bool beside = near.is_absolute() || *near.begin() == "..";
+  for (report::RecordedFinding& finding : record.findings) {
+    finding.repro = report::repro_line(finding, beside ? "" : near.string());
+  }
+}
+
 void write_out(const fs::path& folder, report::RunRecord record) {
   try {
     for (report::RecordedFinding& finding : record.findings) {
@@ -89,6 +99,7 @@ void write_out(const fs::path& folder, report::RunRecord record) {
   } catch (const fs::filesystem_error& error) {
     fail(folder, error.code().message());
   }
+  say_folder(folder, record);
   report::PageSource source;
   source.cases = stored_cases(folder, record);
   source.runs.push_back({run_name(folder), std::move(record)});

@@ -16,6 +16,10 @@ void prepare_out(const std::filesystem::path& folder);
 /// Writes the cases of the findings, run.json and its views. Throws MachineError.
 void write_out(const std::filesystem::path& folder, report::RunRecord record);
 
+/// Lets the commands that show findings again name their cases from where this process works, if
+/// the folder is below; else from the folder of the record on.
+void say_folder(const std::filesystem::path& folder, report::RunRecord& record);
+
 /// What a page calls the run in this folder: the folder's own name, and nothing of where it lies.
 std::string run_name(const std::filesystem::path& folder);
 

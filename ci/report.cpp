@@ -22,6 +22,7 @@ fs::path record_file(const std::string& run) {
 report::Run read_run(const std::string& run) {
   const fs::path file = record_file(run);
   report::Run read = {run_name(file.parent_path()), report::read_record(file)};
+  say_folder(file.parent_path(), read.record);
   const fs::path benchmarks = file.parent_path() / "benchmarks.json";
   if (fs::exists(benchmarks)) read.benchmarks = report::read_benchmarks(benchmarks);
   return read;

@@ -33,6 +33,7 @@ inline RecordedFinding finding_of(const std::string& fingerprint, const std::str
   finding.cause = "unbounded exponent";
   finding.reach = "fails from log-ratio 88.73 in f32";
   finding.case_file = "findings/0123456789abcdef.case";
+  finding.repro = "lossgate replay findings/0123456789abcdef.case --impl one";
   return finding;
 }
 

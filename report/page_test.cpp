@@ -109,6 +109,8 @@ TEST(Page, SaysTheVerdictWithoutAScript) {
   EXPECT_FALSE(has(red, "torch.allclose"));
   record.findings[0].allclose = true;
   EXPECT_TRUE(has(page(source_of(record)), "passes the value of 1 finding of these"));
+  record.findings[0].state = "tolerated";
+  EXPECT_TRUE(has(page(source_of(record)), "3 cases: 1 finding, none of which is red."));
   record.findings.clear();
   EXPECT_TRUE(has(page(source_of(record)), "<header class=\"verdict green\">"));
   record.cases_run = 2;

@@ -123,7 +123,7 @@ std::string entry(const RunRecord& record, const RecordedFinding& f, bool fresh)
                                brief(f.error_ratio)));
   }
   item("cause", f.cause);
-  text += "- replay: <code>" + words(repro_line(f, "")) + "</code>\n";
+  text += "- replay: <code>" + words(f.repro) + "</code>\n";
   if (f.red()) {
     text += "- to accept: <code>" + words(f.fingerprint) +
             " &#124; reason &#124; issue &#124; expires YYYY-MM-DD</code>\n";

@@ -97,7 +97,7 @@ std::string facts_of(const RecordedFinding& f, std::string_view statement) {
 }
 
 std::string commands_of(const RecordedFinding& f) {
-  std::string text = "<p class=\"repro\"><code>" + html(repro_line(f, "")) + "</code></p>";
+  std::string text = "<p class=\"repro\"><code>" + html(f.repro) + "</code></p>";
   if (f.red()) {
     text += fmt::format(
         "<p class=\"accept quiet\">to accept: <code>{} | reason | issue | expires "

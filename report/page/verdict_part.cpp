@@ -44,8 +44,12 @@ std::string lead(const RunRecord& record) {
                   losses.size() == 1 ? "one loss" : grouped(std::ssize(losses)) + " losses");
   const std::string properties = grouped(std::ssize(record.properties)) + " properties";
   const std::string cases = counted(record.cases_run, "case");
-  if (wrong.empty()) {
+  if (wrong.empty() && record.findings.empty()) {
     return fmt::format("None of {} violates any of {} on {}.", all, properties, cases);
+  }
+  if (wrong.empty()) {
+    return fmt::format("{}, {}, {}: {}, none of which is red.", all, properties, cases,
+                       counted(std::ssize(record.findings), "finding"));
   }
   return fmt::format("{} of {} violate{} at least one of {}, on {}.", grouped(std::ssize(wrong)),
                      all, wrong.size() == 1 ? "s" : "", properties, cases);
@@ -79,7 +83,7 @@ std::string news(const PageSource& source) {
   }
   const auto known = std::ranges::count(record.findings, "known", &RecordedFinding::state);
   if (known == 0 && record.vanished.empty()) {
-    return "<p class=\"news\">No baseline was given: nothing is accepted as it is.</p>";
+    return "<p class=\"news\">Nothing is accepted as it is, by a baseline or otherwise.</p>";
   }
   const auto fresh = std::ranges::count_if(record.findings, &RecordedFinding::red);
   std::string text = fmt::format(
