@@ -8,8 +8,8 @@
 
 /// What a gate and its workers say to each other: one line of JSON each. A worker reads the plan
 /// and then tasks from its standard input, and answers each on descriptor kReplyDescriptor with
-/// lines `at <case number> <implementation>` before every call and, at the end, one line: `done
-/// <record>` or `failed <reason>`.
+/// lines `at <case number> <implementation>` before a call, at least one a second, and, at the end,
+/// one line: `done <record>` or `failed <reason>`.
 namespace lossgate::ci {
 
 inline constexpr int kReplyDescriptor = 3;

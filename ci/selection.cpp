@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "ci/brought.h"
+#include "ci/child.h"
 #include "ci/errors.h"
 #include "ci/suggestion.h"
 #include "impl/catalog.h"
@@ -91,6 +93,14 @@ const impl::Implementation* Selection::find_implementation(std::string_view loss
     if (implementation->loss == loss && implementation->name == name) return implementation;
   }
   return nullptr;
+}
+
+double patience_with(const Selection& selection, double timeout) {
+  double patience = timeout;
+  for (const auto& brought : selection.brought) {
+    patience = std::max(patience, kSecondsToLoad + brought->subject.seconds);
+  }
+  return patience;
 }
 
 Selection select(const Filters& filters) {

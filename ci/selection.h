@@ -40,6 +40,10 @@ struct Selection {
                                                   std::string_view name) const;
 };
 
+/// In seconds, how long a process that asks these may be silent: a call has `timeout`, but how long
+/// a brought subject may take for one is the subject's own limit, besides what it takes to load.
+double patience_with(const Selection& selection, double timeout);
+
 /// Throws InputError for a name that does not exist.
 Selection select(const Filters& filters);
 

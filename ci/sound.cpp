@@ -24,12 +24,14 @@ class SoundTask {
   SoundTask(const Plan& plan, const Task& task, Shown& shown, const Announce& announce)
       : plan_(plan), task_(task), announce_(announce), inquiry_(plan, shown, announce) {
     for (const impl::Implementation* implementation : plan.selection().implementations) {
-      subjects_.push_back(guarded(*implementation));
+      const auto before = [this, name = implementation->name] { announce_(ordinal_, name); };
+      subjects_.push_back(guarded(*implementation, before));
     }
   }
 
   report::RunRecord run() {
     for (std::int64_t ordinal = task_.begin; ordinal < task_.end; ++ordinal) {
+      ordinal_ = ordinal;
       const PlannedCase planned = plan_.at(ordinal);
       CaseStudy study(*planned.loss, planned.c);
       for (const impl::Implementation& subject : subjects_) {
@@ -63,7 +65,6 @@ class SoundTask {
         row.verdict = "crashed or hung";
         continue;
       }
-      announce_(ordinal, subject.name);
       try {
         if (!evaluation) evaluation.emplace(study, subject);
         const Outcome outcome = properties::find_property(property)->check(*evaluation);
@@ -78,6 +79,7 @@ class SoundTask {
   const Plan& plan_;
   const Task& task_;
   const Announce& announce_;
+  std::int64_t ordinal_ = 0;
   std::vector<impl::Implementation> subjects_;
   Inquiry inquiry_;
 };

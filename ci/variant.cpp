@@ -65,9 +65,12 @@ void try_draw(const PlannedCase& planned, const impl::Implementation& variant,
 
 }  // namespace
 
-impl::Implementation guarded(const impl::Implementation& implementation) {
+impl::Implementation guarded(const impl::Implementation& implementation,
+                             std::function<void()> before) {
   impl::Implementation copy = implementation;
-  copy.evaluate = [inner = implementation.evaluate](const LossSignature& signature, const Case& c) {
+  copy.evaluate = [inner = implementation.evaluate, before = std::move(before)](
+                      const LossSignature& signature, const Case& c) {
+    if (before) before();
     try {
       return inner(signature, c);
     } catch (const impl::SubjectWornOut& error) {
@@ -90,17 +93,17 @@ impl::Implementation guarded(const impl::Implementation& implementation) {
 report::RunRecord run_variant(const Plan& plan, const Task& task, const Announce& announce) {
   const impl::Implementation& declared =
       *plan.selection().find_implementation(task.loss, task.variant);
-  const impl::Implementation variant = guarded(declared);
+  std::int64_t draw = task.begin;
+  const impl::Implementation variant = guarded(declared, [&] { announce(draw, declared.name); });
   std::vector<Open> rows = rows_of(plan, variant);
   const auto open = [](const Open& row) { return !row.kill.killed; };
-  for (std::int64_t draw = task.begin; draw < task.end && std::ranges::any_of(rows, open); ++draw) {
+  for (; draw < task.end && std::ranges::any_of(rows, open); ++draw) {
     const PlannedCase planned = plan.hostile_at(variant, draw);
     const std::int64_t hostile_cases = plan.hostile_index(variant, draw) + 1;
     std::string trouble;
     if (std::ranges::find(task.skips, Skip{draw, variant.name}) != task.skips.end()) {
       trouble = "crashed or hung";
     } else if (!variant.unsupported(planned.c)) {
-      announce(draw, variant.name);
       try {
         try_draw(planned, variant, hostile_cases, rows);
       } catch (const ImplementationThrew& error) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <stdexcept>
 
 #include "ci/tasks.h"
@@ -12,8 +13,10 @@ namespace lossgate::ci {
 /// property.
 report::RunRecord run_variant(const Plan& plan, const Task& task, const Announce& announce);
 
-/// The same implementation, except that what it throws is told apart from what the harness throws.
-impl::Implementation guarded(const impl::Implementation& implementation);
+/// The same implementation, except that what it throws is told apart from what the harness throws,
+/// and that `before` hears of each call.
+impl::Implementation guarded(const impl::Implementation& implementation,
+                             std::function<void()> before = {});
 
 /// What came out of the implementation under test.
 struct ImplementationThrew : std::runtime_error {

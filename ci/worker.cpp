@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/worker.h"
 
+#include <chrono>
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "ci/environment.h"
 #include "ci/errors.h"
@@ -11,6 +13,12 @@
 #include "report/record_file.h"
 
 namespace lossgate::ci {
+namespace {
+
+/// While the same implementation is asked about the same case.
+constexpr auto kSignOfLifeEvery = std::chrono::seconds(1);
+
+}  // namespace
 
 int run_worker() {
   become_worker();
@@ -21,8 +29,15 @@ int run_worker() {
   while (std::getline(std::cin, line)) {
     try {
       check_environment();
-      const auto at = [](std::int64_t ordinal, const std::string& implementation) {
-        reply("at " + std::to_string(ordinal) + " " + implementation + "\n");
+      std::string said;
+      auto when = std::chrono::steady_clock::now();
+      const auto at = [&](std::int64_t ordinal, const std::string& implementation) {
+        std::string text = "at " + std::to_string(ordinal) + " " + implementation + "\n";
+        const auto now = std::chrono::steady_clock::now();
+        if (text == said && now - when < kSignOfLifeEvery) return;
+        reply(text);
+        said = std::move(text);
+        when = now;
       };
       const auto record = run_task(plan, decode_task(line), shown, at);
       reply("done " + report::to_json(record, -1));

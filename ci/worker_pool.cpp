@@ -66,11 +66,7 @@ class Pool {
   }
 
  private:
-  /// In seconds. How long a brought subject may take for a call is the subject's own limit.
-  double patience() const {
-    const bool loads = !plan_.selection().brought.empty();
-    return loads ? std::max(options_.timeout_s, kSecondsToLoad) : options_.timeout_s;
-  }
+  double patience() const { return patience_with(plan_.selection(), options_.timeout_s); }
 
   /// False when everything is done.
   bool give_work() {
