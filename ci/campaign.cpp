@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ci/campaign_worker.h"
 #include "ci/errors.h"
 #include "ci/protocol.h"
 #include "ci/resident.h"
@@ -14,11 +15,14 @@
 namespace lossgate::ci {
 namespace {
 
-constexpr auto kSaveEvery = std::chrono::seconds(1);
+/// In seconds, and as a share of the campaign: what a kill costs. A journal that is told at the
+/// same rate for days is gigabytes, which nothing reads any more.
+constexpr double kSaveEvery = 1.0, kShareBetweenSaves = 1.0 / 3600;
+
 constexpr auto kTick = std::chrono::milliseconds(100);
 
 /// A stretch of time is long beside what it takes to start a process.
-constexpr double kLeastStretch = 1.0, kStretchPerStart = 5.0;
+constexpr double kStretchPerStart = 5.0;
 
 /// What a finding is worth beside a case that shows something new.
 constexpr double kWorthOfFinding = 20.0;
@@ -28,20 +32,6 @@ double since(std::chrono::steady_clock::time_point start) {
 }
 
 }  // namespace
-
-struct Campaign::Worker {
-  std::unique_ptr<Child> child;
-  UnderWay under_way;
-  std::size_t arm = 0;
-  bool ready = false;
-  std::optional<std::int64_t> long_case;  ///< it is not called away from one
-  Clock::time_point started, stretch_began;
-  double seconds_to_start = 0.0, stretch = kLeastStretch;
-  double cases = 0.0, found = 0.0;  ///< in this stretch
-  std::int64_t cases_left = 0;      ///< of its share, where the budget is one of cases
-  std::int64_t unsaved_cases = 0;   ///< since the journal was told
-  Clock::time_point unsaved_since;
-};
 
 Campaign::Campaign(const Plan& plan, const CampaignOptions& options, CampaignFolder& folder,
                    report::RunRecord& record)
@@ -53,6 +43,7 @@ Campaign::Campaign(const Plan& plan, const CampaignOptions& options, CampaignFol
       seen_(arms_.size()),
       asked_(arms_.size()),
       long_from_(arms_.size()),
+      retired_(arms_.size(), false),
       schedule_(arms_.size()) {
   const History& history = folder.history();
   seconds_before_ = history.seconds;
@@ -85,10 +76,11 @@ void Campaign::run(const std::atomic<bool>& interrupted) {
 }
 
 void Campaign::search(const std::atomic<bool>& interrupted) {
-  while (!interrupted && !(options_.first && found_) && !options_.budget.spent(seconds(), cases_)) {
+  while (!interrupted && any_left() && !(options_.first && found_) &&
+         !options_.budget.spent(seconds(), cases_)) {
     for (auto& worker : workers_) look_after(*worker);
     wait();
-    if (Clock::now() - saved_ >= kSaveEvery) save();
+    if (since(saved_) >= std::max(kSaveEvery, kShareBetweenSaves * seconds())) save();
     if (on_tick) on_tick(*this);
   }
 }
@@ -105,12 +97,15 @@ std::string Campaign::busy_with() const {
 
 /// The search that comes next for this worker: its own one counts as free.
 std::size_t Campaign::next(const Worker& worker) const {
-  std::vector<bool> taken(arms_.size(), false);
+  std::vector<bool> taken = retired_;
   for (const auto& other : workers_) {
     if (other.get() != &worker && other->child) taken[other->arm] = true;
   }
-  return schedule_.next(taken);
+  const bool all = std::ranges::find(taken, false) == taken.end();
+  return schedule_.next(all ? retired_ : taken);
 }
+
+bool Campaign::any_left() const { return std::ranges::find(retired_, false) != retired_.end(); }
 
 void Campaign::start(Worker& worker, std::size_t arm) {
   const std::string& loss = arms_[arm].loss->signature.id;
@@ -150,11 +145,11 @@ std::int64_t Campaign::share_of_cases() const {
 /// Starts a worker that has none, ends a stretch of time that is over and what hangs.
 void Campaign::look_after(Worker& worker) {
   if (!worker.child) {
-    const bool left = options_.budget.cases == 0 || share_of_cases() > 0;
+    const bool left = any_left() && (options_.budget.cases == 0 || share_of_cases() > 0);
     return left ? start(worker, next(worker)) : void();
   }
-  const double patience =
-      worker.ready ? options_.timeout_s : std::max(options_.timeout_s, kSecondsToLoad);
+  const double call = patience_with(plan_.selection(), options_.timeout_s);
+  const double patience = worker.ready ? call : std::max(call, kSecondsToLoad);
   const double silent =
       worker.ready ? worker.under_way.since_sign_of_life().count() : since(worker.started);
   if (silent > patience) {
@@ -214,8 +209,17 @@ void Campaign::hear(Worker& worker, const std::string& line) {
     // One that ends the process is not asked again.
     long_from_[worker.arm] = worker.long_case ? *worker.long_case + 1 : -1;
   } else {
-    throw MachineError(fmt::format("{}: {}", arms_[worker.arm].name(), text));
+    retire(worker, text);
   }
+}
+
+/// The implementation cannot be asked, by no fault of its own; the others go on.
+void Campaign::retire(Worker& worker, std::string_view why) {
+  const std::string name = arms_[worker.arm].name();
+  if (!retired_[worker.arm]) record_.troubles.push_back(fmt::format("{}: {}", name, why));
+  retired_[worker.arm] = true;
+  settle(worker);
+  worker.child.reset();
 }
 
 void Campaign::take_part(Worker& worker, report::RunRecord part) {

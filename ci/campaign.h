@@ -22,7 +22,7 @@ namespace lossgate::ci {
 struct CampaignOptions {
   Budget budget = {.seconds = 600.0, .cases = 0};
   int workers = 1;
-  double timeout_s = 60.0;         ///< for one case, findings included
+  double timeout_s = 60.0;         ///< for one call
   std::int64_t memory_mib = 4096;  ///< for one worker; 0: any
   Shard shard;
   bool guided = true;
@@ -72,6 +72,8 @@ class Campaign {
   std::size_t next(const Worker& worker) const;
   std::int64_t share_of_cases() const;
   bool is_news(const report::RecordedFinding& finding);
+  void retire(Worker& worker, std::string_view why);
+  bool any_left() const;
 
   const Plan& plan_;
   CampaignOptions options_;
@@ -81,6 +83,7 @@ class Campaign {
   std::vector<std::set<fuzz::Feature>> seen_;  ///< by arm
   std::vector<std::int64_t> asked_;            ///< cases by arm
   std::vector<std::int64_t> long_from_;        ///< by arm: Stint::long_from
+  std::vector<bool> retired_;                  ///< by arm: those that cannot be asked
   Shown shown_;
   fuzz::Schedule schedule_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -87,11 +87,14 @@ void CampaignFolder::found(const report::RunRecord& findings) {
 
 void CampaignFolder::spent(const std::string& arm, std::int64_t cases, double seconds) {
   if (cases == 0) return;
-  write({{}, {}, Json{{"spent", {{"arm", arm}, {"cases", cases}, {"seconds", seconds}}}}.dump()});
+  owed_.spent[arm].cases += cases;
+  owed_.spent[arm].seconds += seconds;
 }
 
 void CampaignFolder::elapsed(double seconds, std::int64_t memory_mib) {
-  write({{}, {}, Json{{"elapsed", seconds}, {"memory_mib", memory_mib}}.dump()});
+  owed_.seconds += seconds;
+  owed_.memory_mib = memory_mib;
+  flush();
 }
 
 void CampaignFolder::take_over(const fs::path& folder, const History& history,
@@ -108,7 +111,10 @@ void CampaignFolder::take_over(const fs::path& folder, const History& history,
 }
 
 void CampaignFolder::write(Waiting waiting) {
-  if (waiting_.size() >= kMostWaiting) return;
+  if (waiting_.size() >= kMostWaiting) {
+    ++lost_;
+    return;
+  }
   waiting_.push_back(std::move(waiting));
   flush();
 }
@@ -126,8 +132,20 @@ bool CampaignFolder::flush() {
     waiting_.pop_front();
   }
   const bool done = journal_->flush();
+  if (done) settle();
   trouble_ = journal_->trouble();
-  return done;
+  return journal_->waiting() == 0;
+}
+
+/// Once for all the time in which nothing could be written.
+void CampaignFolder::settle() {
+  const Owed owed = std::exchange(owed_, {});
+  for (const auto& [arm, own] : owed.spent) {
+    journal_->append(
+        Json{{"spent", {{"arm", arm}, {"cases", own.cases}, {"seconds", own.seconds}}}}.dump());
+  }
+  if (owed.seconds == 0.0) return;
+  journal_->append(Json{{"elapsed", owed.seconds}, {"memory_mib", owed.memory_mib}}.dump());
 }
 
 }  // namespace lossgate::ci

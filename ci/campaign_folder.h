@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,7 @@ class CampaignFolder {
   /// Writes what waits; false where the disk takes no more, say.
   bool flush();
   std::size_t waiting() const { return waiting_.size() + journal_->waiting(); }
+  std::int64_t lost() const { return lost_; }  ///< findings and kept cases that cannot wait, too
   const std::string& trouble() const { return trouble_; }
 
  private:
@@ -51,12 +53,21 @@ class CampaignFolder {
     std::filesystem::path file;  ///< empty: none
     std::string text, line;
   };
+  /// Counts since the journal was last told; they add up, so they take no room while they wait.
+  struct Owed {
+    std::map<std::string, Spent> spent;  ///< by arm
+    double seconds = 0.0;
+    std::int64_t memory_mib = 0;
+  };
   void write(Waiting waiting);
+  void settle();
 
   std::filesystem::path path_;
   History history_;
   std::unique_ptr<Journal> journal_;
   std::deque<Waiting> waiting_;
+  Owed owed_;
+  std::int64_t lost_ = 0;
   std::string trouble_;
 };
 

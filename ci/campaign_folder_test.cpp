@@ -2,6 +2,8 @@
 #include "ci/campaign_folder.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <fstream>
@@ -55,6 +57,57 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
   EXPECT_EQ(history.findings.findings[0].fingerprint, "a|b");
   EXPECT_EQ(folder.corpus_of("grpo", 1).size(), 1u);
   EXPECT_TRUE(fs::exists(scratch.path() / "findings/0123456789abcdef.case"));
+}
+
+/// The disk is full as long as this lives: no file may grow.
+class FullDisk {
+ public:
+  FullDisk() {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+  sighandler_t handler_ = nullptr;
+};
+
+TEST(CampaignFolder, AddsUpTheTimeInWhichTheDiskWasFull) {
+  const GivenFolder scratch;
+  {
+    CampaignFolder folder(scratch.path());
+    {
+      const FullDisk full;
+      for (int i = 0; i < 20'000; ++i) {
+        folder.spent("grpo/host", 2, 0.5);
+        folder.elapsed(0.25, 300);
+      }
+      EXPECT_LE(folder.waiting(), 2u);
+      folder.found(a_finding("a|b"));
+    }
+    EXPECT_TRUE(folder.flush());
+    EXPECT_EQ(folder.lost(), 0);
+  }
+  const CampaignFolder folder(scratch.path());
+  EXPECT_EQ(folder.history().spent.at("grpo/host").cases, 40'000);
+  EXPECT_EQ(folder.history().seconds, 5'000.0);
+  EXPECT_EQ(folder.history().findings.findings.size(), 1u);
+}
+
+TEST(CampaignFolder, CountsWhatItCouldNotKeep) {
+  const GivenFolder scratch;
+  CampaignFolder folder(scratch.path());
+  const FullDisk full;
+  for (int i = 0; i < 10'050; ++i) folder.found(a_finding("a|b"));
+  EXPECT_EQ(folder.lost(), 50);
 }
 
 TEST(CampaignFolder, TellsHowFarItWasWheneverTheClockWasRead) {

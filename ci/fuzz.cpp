@@ -16,7 +16,9 @@
 #include "ci/out_folder.h"
 #include "ci/progress.h"
 #include "ci/waivers.h"
+#include "corpora/case_id.h"
 #include "corpora/files.h"
+#include "corpora/text_codec.h"
 #include "report/board.h"
 #include "report/faults.h"
 #include "report/record_file.h"
@@ -55,10 +57,10 @@ void add_corpora(const FuzzOptions& options, const Plan& plan, const CampaignFol
   const auto lookup = [&](std::string_view loss) { return plan.selection().find_signature(loss); };
   for (const std::string& corpus : options.corpora) {
     for (const fs::path& file : corpora::list_case_files(corpus)) {
+      // Dumps become cases, and files of one name in two folders stay two.
       const Case c = corpora::read_case_file(file, lookup);
-      const fs::path to = folder.path() / "corpus" / c.spec.loss / file.filename();
-      if (!fs::exists(to)) fs::create_directories(to.parent_path());
-      fs::copy_file(file, to, fs::copy_options::skip_existing);
+      const fs::path to = folder.path() / "corpus" / c.spec.loss / (corpora::case_id(c) + ".case");
+      if (!fs::exists(to)) corpora::write_file(to, corpora::encode(c, *lookup(c.spec.loss)));
     }
   }
 }
@@ -151,7 +153,12 @@ int finish(const FuzzOptions& options, const Campaign& campaign, CampaignFolder&
   record = ended(std::move(record), campaign, options);
   if (!folder.flush()) {
     throw MachineError(fmt::format("{}: {}; {} findings and kept cases are not written",
-                                   options.out, folder.trouble(), folder.waiting()));
+                                   options.out, folder.trouble(),
+                                   static_cast<std::int64_t>(folder.waiting()) + folder.lost()));
+  }
+  if (folder.lost() > 0) {
+    record.troubles.push_back(fmt::format(
+        "{} findings and kept cases are lost: the disk took none for too long", folder.lost()));
   }
   record.campaign = thinned(read_history(folder.path() / "journal").points);
   write_out(options.out, record);

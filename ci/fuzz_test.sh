@@ -28,6 +28,14 @@ verdicts() {
     <(cd wrong && find findings -name '*.case' | sort) || fail 'findings without their cases'
   expect 0 'results: page/report.html' report wrong --out page
   expect 1 'VIOLATED by fake_doubled' fuzz --impl fake_doubled --budget '100 cases' --out doubled
+  # Files of one name are two cases.
+  local one other
+  one=$(find wrong/findings -name '*.case' | sort | head -n 1) other=$(find wrong/findings -name '*.case' | sort | tail -n 1)
+  mkdir a b && cp "$one" a/same.case && cp "$other" b/same.case
+  expect 0 'green' fuzz --impl fake_exact --corpus a --corpus b --budget '10 cases' --out both
+  for file in "$one" "$other"; do
+    [[ -f both/corpus/grpo/$(basename "$file") ]] || fail "not in the corpus: $file"
+  done
 }
 
 usage() {
@@ -128,6 +136,10 @@ containment() {
 troubles() {
   expect 3 'trouble: grpo/fake_exact: failed std::bad_alloc' \
     fuzz --impl fake_exact --budget '100 cases' --memory 1 --workers 1 --out early
+  # One that cannot be asked is left, the others go on.
+  expect 3 'trouble: grpo/fake_wrong: failed std::bad_alloc' \
+    fuzz --impl fake_exact --impl fake_wrong --budget '100 cases' --memory 1 --workers 1 --out left
+  grep -q 'trouble: grpo/fake_exact: failed std::bad_alloc' stdout || fail "the other was not begun: $(cat stdout)"
   expect 1 'VIOLATED' fuzz --impl fake_wrong --budget '100 cases' --workers 1 --out cut
   expect 1 'trouble: grpo/fake_wrong: failed std::bad_alloc' \
     fuzz --impl fake_wrong --budget '200 cases' --memory 1 --workers 1 --out cut
@@ -140,6 +152,10 @@ troubles() {
 shards() {
   expect 1 'VIOLATED by fake_wrong' fuzz --impl fake_exact --impl fake_wrong --dtype f32 --shard 2/2 --budget '100 cases' --out two
   expect 0 'green' fuzz --impl fake_exact --impl fake_wrong --dtype f32 --shard 1/2 --budget '100 cases' --out one
+  # What cannot be read leaves nothing behind that stands in the way of the next try.
+  mv two/run.json kept.json && echo '{' >two/run.json
+  expect 2 'run.json' merge one two --out both
+  mv kept.json two/run.json
   expect 1 '2 campaigns, 200 cases, red' merge one two --out both
   grep -q '"campaign": \[\]' both/run.json || fail 'one of two curves is taken for that of both'
   diff <(find two/findings -name '*.case' | sort | xargs -n 1 basename) \

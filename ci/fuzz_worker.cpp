@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "ci/arm.h"
+#include "ci/brought.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/inquiry.h"
@@ -49,7 +50,7 @@ class Search final : public fuzz::Target {
   Search(const Plan& plan, const Stint& stint, UnderWay& under_way)
       : plan_(plan),
         arm_(arm_of(plan, stint)),
-        subject_(guarded(*arm_.declared)),
+        subject_(guarded(*arm_.declared, [this] { under_way_.progress(); })),
         shown_(stint.shown),
         most_(stint.cases),
         asked_before_(stint.asked),
@@ -60,6 +61,11 @@ class Search final : public fuzz::Target {
   bool is_brought() const { return arm_.only != nullptr; }
   const LossSignature& signature() const override { return arm_.loss->signature; }
   fuzz::Profile profile() const override { return plan_.options().profile; }
+
+  /// Campaigns have one corpus for each loss, whatever the contracts of the subjects.
+  bool takes(const Case& c) const override {
+    return !is_brought() || keeps_to_contract(signature(), c);
+  }
 
   Case fresh(std::uint64_t seed) override {
     // Between two cases of the engine's, which asks for the edges of each.

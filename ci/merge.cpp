@@ -49,10 +49,13 @@ int run_merge(const MergeOptions& options) {
   if (fs::exists(out / "journal")) {
     throw InputError(options.out + " holds a campaign already; say another --out");
   }
+  // All is read before anything is written: what cannot be read leaves no half of a campaign.
   std::vector<History> histories;
+  std::vector<report::RunRecord> parts;
   for (const std::string& folder : options.folders) {
     histories.push_back(read_history(fs::path(folder) / "journal"));
     if (!histories.back().begun) throw InputError(folder + " holds no campaign");
+    parts.push_back(report::read_record(fs::path(folder) / "run.json"));
   }
   CampaignFolder merged(out);
   report::RunRecord record;
@@ -63,7 +66,7 @@ int run_merge(const MergeOptions& options) {
       fmt::print("{}/journal: {} damaged lines skipped\n", folder.string(), history.damaged);
     }
     merged.take_over(folder, history, whole_findings(folder, history));
-    report::RunRecord part = report::read_record(folder / "run.json");
+    const report::RunRecord& part = parts[i];
     if (i == 0) {
       record = part;
       continue;

@@ -103,10 +103,12 @@ class Engine {
     }
   }
 
-  /// What cannot be read, or is a case of another loss, is nothing to begin with.
+  /// What cannot be read, is a case of another loss, or may not be asked, is nothing to begin with.
   std::optional<Case> read_file(const std::string& file) {
     try {
-      return corpora::read_case_file(file, lookup_);
+      std::optional<Case> c = corpora::read_case_file(file, lookup_);
+      if (!target_.takes(*c)) c.reset();
+      return c;
     } catch (const corpora::FormatError&) {
       return std::nullopt;
     }

@@ -19,6 +19,8 @@ class Target {
   virtual ~Target() = default;
   virtual const LossSignature& signature() const = 0;
   virtual Profile profile() const = 0;
+  /// Whether it may be asked about a stored case, which was drawn for somebody else.
+  virtual bool takes(const Case& c) const = 0;
   /// A case that owes nothing to any other.
   virtual Case fresh(std::uint64_t seed) = 0;
   /// What the case shows; `text` is the case as a file.

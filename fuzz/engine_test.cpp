@@ -29,6 +29,7 @@ class Lengths final : public Target {
 
   const LossSignature& signature() const override { return signature_; }
   Profile profile() const override { return Profile::hostile; }
+  bool takes(const Case& c) const override { return may_be_asked(c); }
   Case fresh(std::uint64_t seed) override { return draw(signature_, Dtype::f32, profile(), seed); }
 
   std::vector<Feature> ask(const Case& c, std::string_view /*text*/) override {
@@ -47,6 +48,7 @@ class Lengths final : public Target {
 
   /// Ends the process with what it returns, unless that is 0.
   std::function<int(const Case&)> judge = [](const Case&) { return 0; };
+  std::function<bool(const Case&)> may_be_asked = [](const Case&) { return true; };
 
   int asked() const { return asked_; }
   std::size_t kept() const { return kept_.size(); }
@@ -84,9 +86,8 @@ TEST(Engine, IsGuidedBeyondWhatDrawsCanReach) {
   EXPECT_FALSE(reaches_beyond_all_draws(false));
 }
 
-TEST(Engine, AsksTheCasesOfTheCorpusFirstAndAsTheyAre) {
-  const GivenFolder folder;
-  EngineOptions options;
+/// A few cases that are drawn, and written as the corpus.
+std::vector<Case> drawn_corpus(const GivenFolder& folder, EngineOptions& options) {
   std::vector<Case> corpus;
   const LossSignature signature = fake_policy_loss();
   for (std::uint64_t i = 0; i < 5; ++i) {
@@ -94,11 +95,35 @@ TEST(Engine, AsksTheCasesOfTheCorpusFirstAndAsTheyAre) {
     options.corpus.push_back((folder / (std::to_string(i) + ".case")).string());
     corpora::write_file(options.corpus.back(), corpora::encode(corpus.back(), signature));
   }
+  return corpus;
+}
+
+TEST(Engine, AsksTheCasesOfTheCorpusFirstAndAsTheyAre) {
+  const GivenFolder folder;
+  EngineOptions options;
+  const std::vector<Case> corpus = drawn_corpus(folder, options);
   options.corpus.insert(options.corpus.begin() + 2, (folder / "nothere.case").string());
   const auto run = [&] {
     Lengths lengths(100);
     lengths.judge = [&](const Case& c) {
       const auto at = static_cast<std::size_t>(lengths.asked());
+      if (at == corpus.size()) return kYes;
+      return is_same(c, corpus[at]) ? 0 : kNo;
+    };
+    drive(lengths, options);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(kYes), "");
+}
+
+TEST(Engine, LeavesOutThoseThatMayNotBeAsked) {
+  const GivenFolder folder;
+  EngineOptions options;
+  const std::vector<Case> corpus = drawn_corpus(folder, options);
+  const auto run = [&] {
+    Lengths lengths(100);
+    lengths.may_be_asked = [&](const Case& c) { return !is_same(c, corpus[0]); };
+    lengths.judge = [&](const Case& c) {
+      const auto at = static_cast<std::size_t>(lengths.asked()) + 1;
       if (at == corpus.size()) return kYes;
       return is_same(c, corpus[at]) ? 0 : kNo;
     };
@@ -138,6 +163,7 @@ class Kernel final : public Target {
  public:
   const LossSignature& signature() const override { return *reference::find_signature("grpo"); }
   Profile profile() const override { return Profile::hostile; }
+  bool takes(const Case& /*c*/) const override { return true; }
   Case fresh(std::uint64_t seed) override { return draw(signature(), Dtype::f32, profile(), seed); }
 
   std::vector<Feature> ask(const Case& c, std::string_view /*text*/) override {

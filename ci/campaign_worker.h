@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "ci/campaign.h"
+#include "ci/child.h"
+#include "ci/under_way.h"
+
+namespace lossgate::ci {
+
+/// In seconds, for which a process searches before another may have its turn.
+inline constexpr double kLeastStretch = 1.0;
+
+/// One of a campaign's processes.
+struct Campaign::Worker {
+  std::unique_ptr<Child> child;
+  UnderWay under_way;
+  std::size_t arm = 0;
+  bool ready = false;
+  std::optional<std::int64_t> long_case;  ///< it is not called away from one
+  Clock::time_point started, stretch_began;
+  double seconds_to_start = 0.0, stretch = kLeastStretch;
+  double cases = 0.0, found = 0.0;  ///< in this stretch
+  std::int64_t cases_left = 0;      ///< of its share, where the budget is one of cases
+  std::int64_t unsaved_cases = 0;   ///< since the journal was told
+  Clock::time_point unsaved_since;
+};
+
+}  // namespace lossgate::ci
