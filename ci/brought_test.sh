@@ -36,6 +36,8 @@ verdicts() {
   bring unbounded
   gate 1 'finite_backward VIOLATED by unbounded'
   grep -Eq 'code +.*exp.* at losses.py:21: ratio = torch.exp' stdout || fail "not the guilty line: $(grep code stdout)"
+  grep -Eq 'replay: .*replay run/findings/[0-9a-f]+.case --config lossgate.toml' run/summary.md ||
+    fail "a summary's command works nowhere: $(grep replay run/summary.md)"
   local repro
   repro=$(sed -nE 's/^ +replay +lossgate (replay .*--property finite_backward)$/\1/p' stdout | head -n 1)
   # shellcheck disable=SC2086
@@ -221,6 +223,10 @@ containment() {
   bring exits
   gate 1 'does_not_crash VIOLATED by exits' --cases 6
   grep -q 'exited with status 7' stdout || fail "how it ended is not said"
+  # However hostile the case, it is nothing to tolerate, and nothing to make smaller.
+  gate 1 'does_not_crash VIOLATED by exits' --cases 6 --fail-on ordinary
+  expect 2 'exits does not return from it .*lossgate replay' \
+    minimise "$(find run/findings -name '*.case' | head -n 1)" --config lossgate.toml
   bring segfaults
   gate 1 'killed by signal 11' --cases 6
   bring hangs 'seconds = 1'
@@ -301,11 +307,13 @@ mistakes() {
   expect 2 'lossgate.toml is there already' init grpo
   expect 0 'wrote new/deeper/lossgate.toml' init grpo --folder new/deeper
   sed -i "s|python3|$python|" new/deeper/lossgate.toml
-  expect 0 'computes grpo' check --config new/deeper/lossgate.toml
+  expect 1 'it answers none of them' check --config new/deeper/lossgate.toml
+  expect 3 'trouble: grpo/grpo answered no case: .*call your loss here' \
+    gate --config new/deeper/lossgate.toml --corpus empty --cases 6 --jobs 1
   expect 2 'known' init grop
   expect 0 'wrote new/lossgate.toml' init value_clip --folder new  # a field of it is called return
   sed -i "s|python3|$python|" new/lossgate.toml
-  expect 0 'computes value_clip' check --config new/lossgate.toml
+  expect 1 'computes value_clip' check --config new/lossgate.toml
 }
 
 "$test"

@@ -5,12 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/python_text.h"
 #include "properties/causes.h"
+#include "report/plain_text.h"
 #include "report/value_text.h"
 
 namespace lossgate::ci {
@@ -155,6 +157,14 @@ std::string subject_text(const Emission& e) {
                      e.brought->subject.entry.substr(e.brought->subject.entry.rfind(':') + 1));
 }
 
+/// As an identifier: names of subjects are free text.
+std::string identifier(std::string name) {
+  for (char& letter : name) {
+    if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
+  }
+  return name;
+}
+
 std::string indented(const Lines& lines) {
   std::string text;
   for (const std::string& line : lines) text += "    " + line + "\n";
@@ -205,7 +215,7 @@ std::string cannot_emit(const Emission& e) {
 }
 
 std::string test_text(const Emission& e, const std::string& folder) {
-  const std::string name = e.brought->subject.name + "_" + e.property->name;
+  const std::string name = identifier(e.brought->subject.name + "_" + e.property->name);
   std::string text = fmt::format("\"\"\"{} of {}: {}.\"\"\"\n", e.property->name, subject_text(e),
                                  e.diagnosis.cause);
   text += header(e, folder) + "\ndef test_" + name + "():\n";
@@ -240,7 +250,7 @@ std::string issue_text(const Emission& e, const std::string& folder) {
   std::string text = fmt::format("# {}: {}\n\n", subject_text(e), e.diagnosis.cause);
   text += e.property->statement + " Here it does not hold.\n\n| | |\n|---|---|\n";
   const auto row = [&](const char* key, const std::string& value) {
-    if (!value.empty()) text += fmt::format("| {} | {} |\n", key, value);
+    if (!value.empty()) text += fmt::format("| {} | {} |\n", key, report::markdown_text(value));
   };
   row("place", shown_place(e));
   if (!e.violation.place.output.empty()) {
@@ -249,7 +259,7 @@ std::string issue_text(const Emission& e, const std::string& folder) {
     row("allowed difference", report::brief(e.violation.allowed + e.violation.half_width));
   }
   row("seen", e.violation.detail);
-  row("line", e.code.empty() ? "" : "`" + e.code + "`");
+  row("line", e.code);
   if (cause) row("cause", std::string(cause->statement));
   if (cause) row("usual repair", std::string(cause->repair));
   for (const auto& [name, version] : e.brought->greeting.versions) row(name.c_str(), version);

@@ -139,7 +139,7 @@ def test_an_operation_is_told_how_long_its_outputs_are_and_returns_a_tuple(tmp_p
     assert "1 passed" in python(*run, folder=tmp_path).stdout
 
 
-def test_an_output_besides_the_loss_is_read_by_its_name(folder):
+def test_an_output_besides_the_loss_is_read_by_its_name(folder):  # and a subject's name is free text
     (folder / "two.py").write_text(TWO)
     (folder / "empty").mkdir()
     (folder / "two.toml").write_text(TWO_TOML.replace("PYTHON", sys.executable))
@@ -162,6 +162,7 @@ TWO = """def two(value, old_value, return_, mask):
 """
 TWO_TOML = """[[subject]]
 loss = "value_clip"
+name = "two's 1.01@cpu"
 entry = "py:two.py:two"
 interpreter = "PYTHON"
 reductions = ["sum"]

@@ -139,7 +139,8 @@ report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_
   recorded.source_flags = implementation.source.flags;
   recorded.property = property;
   recorded.dtype = name(planned.dtype);
-  recorded.grade = name(planned.benign ? properties::Grade::ordinary : properties::Grade::rare);
+  // It takes everything with it that runs in its process, and whoever waits for that.
+  recorded.grade = name(properties::Grade::ordinary);
   recorded.ordinal = ordinal;
   recorded.place = "the call";
   recorded.detail = cause;

@@ -1,7 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/first_failure.h"
 
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "ci/errors.h"
+#include "impl/external/process.h"
+
 namespace lossgate::ci {
+namespace {
+
+std::string no_return(const impl::Implementation& implementation, const std::exception& error) {
+  return fmt::format(
+      "{} does not return from it ({}): `lossgate replay` shows that, there is no failure of a "
+      "property to go on from",
+      implementation.name, error.what());
+}
+
+}  // namespace
 
 const Brought* brought_as(const Selection& selection, const impl::Implementation& implementation) {
   for (const auto& brought : selection.brought) {
@@ -19,7 +36,13 @@ std::optional<fuzz::Failure> first_failure(
     const reference::Loss* loss = brought ? &brought->loss : reference::find_loss(c.spec.loss);
     for (const properties::Property* property : selection.properties) {
       if (wanted && !wanted(*implementation, *property)) continue;
-      if (auto failure = fuzz::Failure::on(*loss, *implementation, *property, c)) return failure;
+      try {
+        if (auto failure = fuzz::Failure::on(*loss, *implementation, *property, c)) return failure;
+      } catch (const impl::ProcessEnded& error) {
+        throw InputError(no_return(*implementation, error));
+      } catch (const impl::ProcessHung& error) {
+        throw InputError(no_return(*implementation, error));
+      }
     }
   }
   return std::nullopt;

@@ -17,6 +17,7 @@
 #include "ci/errors.h"
 #include "ci/out_folder.h"
 #include "ci/progress.h"
+#include "ci/unanswered.h"
 #include "ci/variant.h"
 #include "ci/waivers.h"
 #include "corpora/files.h"
@@ -60,6 +61,7 @@ void run(const Plan& plan, const GateOptions& options, report::RunRecord& record
     record.troubles.emplace_back(error.what());
   }
   progress.finish();
+  if (!interrupted) add_unanswered(plan, record);
 }
 
 /// A green must not be taken for more than was asked.

@@ -189,11 +189,13 @@ class Suspect {
 
 }  // namespace
 
-bool observed_finite(const Dump& dump) { return finite(dump.observed, dump.gradients); }
+bool observed_finite(const Dump& dump) {
+  const bool any = dump.observed || !dump.gradients.empty();
+  return any && finite(dump.observed, dump.gradients);
+}
 
 Judgement judge(const Dump& dump, const RunAgain& run) {
-  const bool seen = dump.observed || !dump.gradients.empty();
-  if (seen && observed_finite(dump)) {
+  if (observed_finite(dump)) {
     return {.word = Word::innocent, .why = "its input gradients are finite: look below"};
   }
   Rerun shown = run(dump, true);

@@ -72,6 +72,14 @@ TEST(Judgement, CallsALossWithFiniteGradientsInnocentWithoutACall) {
   EXPECT_EQ(judgement.why, "its input gradients are finite: look below");
 }
 
+TEST(Judgement, AsksTheFunctionWhereNothingWasObserved) {
+  Dump dump = given();
+  dump.observed.reset();
+  EXPECT_FALSE(observed_finite(dump));
+  const auto sound = [](const Dump&, bool) { return answer(1.0); };
+  EXPECT_EQ(judge(dump, sound).word, Word::not_reproduced);
+}
+
 TEST(Judgement, SaysWhereNothingIsSeenHere) {
   const auto sound = [](const Dump&, bool) { return answer(1.0); };
   EXPECT_EQ(judge(given(), sound).word, Word::not_reproduced);

@@ -199,6 +199,7 @@ ContractTrial try_contract(const Brought& brought) {
     const AskedUnder asked(brought, brought.subject);
     const Failures found = failures(asked, brought.dtypes.front());
     trial.cases = found.cases;
+    trial.answered = found.answered;
     for (const Failure& kind : found.all) {
       trial.failing[kind.property->name] += static_cast<int>(kind.cases.size());
     }

@@ -127,7 +127,8 @@ std::string one_per_row(const Brought& brought, const Case& c, const Tensor& ten
     if (tokens > 0)
       texts.push_back(element_text(tensor, row * tokens + (first < tokens ? first : 0)));
   }
-  return fmt::format("torch.tensor([{}])", fmt::join(texts, ", "));
+  return fmt::format("torch.tensor([{}], dtype={})", fmt::join(texts, ", "),
+                     torch_name(tensor.dtype));
 }
 
 std::string converted(std::string text, const std::string& word, const Field* field,

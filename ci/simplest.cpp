@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/simplest.h"
 
+#include "corpora/case_id.h"
 #include "fuzz/minimise.h"
 #include "properties/diagnosis.h"
 #include "properties/symptoms.h"
@@ -20,6 +21,11 @@ std::optional<Simplest> simplest(properties::Finding& finding, const reference::
   const auto failure = fuzz::Failure::on(loss, subject, property, c);
   if (!failure) return std::nullopt;  // it takes a sibling, or is not the same again
   Simplest simple{.c = fuzz::minimise(*failure, c, kEffort).c, .shows = {}};
+  // What was said of the case is not so of what is left of it.
+  if (const std::string id = corpora::case_id(c); corpora::case_id(simple.c) != id) {
+    simple.c.provenance = {};
+    simple.c.provenance.story = "made simple from case " + id;
+  }
   properties::CaseStudy study(loss, simple.c);
   properties::Evaluation evaluation(study, subject);
   const properties::Outcome outcome = property.check(evaluation);

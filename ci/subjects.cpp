@@ -15,6 +15,7 @@
 #include "ci/promises.h"
 #include "ci/selection.h"
 #include "ci/suggestion.h"
+#include "report/shell_word.h"
 #include "report/value_text.h"
 
 namespace lossgate::ci {
@@ -111,8 +112,9 @@ void print_trial(const ContractTrial& trial, const std::string& config) {
   }
   fmt::print("  asked on {} cases: {}\n", trial.cases,
              !trial.trouble.empty() ? trial.trouble
-             : failing.empty()      ? "nothing fails"
-                                    : "fails " + failing);
+             : !failing.empty()     ? "fails " + failing
+             : trial.answered > 0   ? "nothing fails"
+                                    : "it answers none of them");
   for (const Proposal& proposal : trial.proposals) print_proposal(proposal);
   for (const std::string& kind : trial.unexplained) {
     fmt::print("  no line of the contract explains {}\n", kind);
@@ -233,17 +235,20 @@ void write(const fs::path& path, const std::string& text) {
 }  // namespace
 
 int run_check(const std::vector<std::string>& configs) {
+  bool all_answer = true;
   for (const std::string& path : configs) {
     for (const auto& brought : bring(read_subject_file(path), {})) {
       print_subject(*brought);
       const ContractTrial contract = try_contract(*brought);
       print_trial(contract, path);
+      const bool failing = !contract.failing.empty();
+      all_answer = all_answer && contract.trouble.empty() && (failing || contract.answered > 0);
       if (!contract.trouble.empty()) continue;
       print_promises(try_promises(*brought));
       for (const ArithmeticTrial& trial : try_arithmetic(*brought)) print_trial(trial);
     }
   }
-  return static_cast<int>(Exit::green);
+  return static_cast<int>(all_answer ? Exit::green : Exit::red);
 }
 
 int run_init(const InitOptions& options) {
@@ -259,7 +264,9 @@ int run_init(const InitOptions& options) {
   fs::create_directories(folder, trouble);  // what is in the way is said of the first file
   write(python, python_text(*loss));
   write(toml, toml_text(*loss));
-  fmt::print("fill in the function, then: lossgate check; lossgate gate --config lossgate.toml\n");
+  const std::string config = report::shell_word(toml.lexically_normal().string());
+  fmt::print("fill in the function, then: lossgate check {0}; lossgate gate --config {0}\n",
+             config);
   return static_cast<int>(Exit::green);
 }
 

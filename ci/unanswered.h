@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ci/plan.h"
+#include "report/run_record.h"
+
+namespace lossgate::ci {
+
+/// Makes a trouble of each brought subject that answered no case, such as a function that is not
+/// written yet: nothing was shown of it, and nobody should take that for a green.
+void add_unanswered(const Plan& plan, report::RunRecord& record);
+
+}  // namespace lossgate::ci
