@@ -265,6 +265,7 @@ void Campaign::failed(Worker& worker, const std::string& property, const std::st
     return failed_starts_.failed(cause);
   }
   const Arm& arm = arms_[worker.arm];
+  if (arm.only) return retire(worker, kOwnProcess + cause);
   const PlannedCase planned = worker.long_case
                                   ? long_case(plan_, arm, *worker.long_case).value()
                                   : planned_for(arm, decode_case(arm, worker.under_way.text()));

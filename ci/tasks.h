@@ -46,6 +46,10 @@ void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int
                  const impl::Implementation& implementation, const std::string& property,
                  const std::string& cause);
 
+/// A brought subject runs in a process of its own, whose end is a finding. Where one of
+/// ours ends instead, nothing is said of the subject.
+inline const std::string kOwnProcess = "lossgate's own process failed, please report it: ";
+
 /// Properties of the run rather than the value: does_not_crash, does_not_hang.
 const std::vector<report::PropertyEntry>& run_properties();
 

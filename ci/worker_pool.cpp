@@ -141,7 +141,10 @@ class Pool {
       failed_starts_.failed(cause);
     } else {
       task.skips.emplace_back(worker.ordinal, worker.implementation);
-      if (task.variant.empty()) {
+      if (!plan_.selection().brought.empty()) {
+        collect_(trouble(fmt::format("case {}, {}: {}{}", worker.ordinal, worker.implementation,
+                                     kOwnProcess, cause)));
+      } else if (task.variant.empty()) {
         report::RunRecord record;
         const PlannedCase planned = case_of(plan_, task, worker.ordinal);
         const auto* implementation =
