@@ -74,7 +74,9 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   choices.enter("shape");
   // What is carried from one row into the next shows in the next alone.
   const std::int64_t rows = length.form == LongForm::plain ? 2 : 1;
-  frame.shape = draw_long_shape(signature, length.extents, choices, rows);
+  frame.shape = length.form == LongForm::crossed
+                    ? draw_crossed_shape(signature, length.extents, choices)
+                    : draw_long_shape(signature, length.extents, choices, rows);
   choices.enter("mask");
   const std::vector<std::uint8_t> valid = draw_valid(signature, frame, length.form, choices);
   const auto count = static_cast<std::int64_t>(valid.size());
@@ -245,6 +247,7 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
     add(tier, is_odd ? kOdd[odd++ % std::size(kOdd)] : kFull[full++ % std::size(kFull)]);
     if (is_odd) add(tier, LongForm::hostile);
   }
+  for (const Tier& each : crossed_tiers(signature)) add(each, LongForm::crossed);
   for (const Tier& each : longest) {
     if (can_be_thin(signature, each)) add(each, LongForm::thin);
   }

@@ -21,6 +21,7 @@ enum class LongForm {
   other_options,  ///< each has
   thin,           ///< a few positions count, the first, the last, and where blocks begin
   hostile,        ///< all but its length is drawn as short cases are
+  crossed,        ///< plain, and long along a vocabulary or a list besides
   ruled_out,      ///< plain, but of each row of logits the first tokens are impossible
 };
 
@@ -41,8 +42,9 @@ struct Length {
 /// vocabulary of which tokens can be ruled out one more, and, where there are options, one without
 /// the defaults; then one of each tier. Dtypes and reductions take turns, and of tiers plain cases,
 /// those of one other option and, where blocks are full, whole ones, which the root seed begins
-/// elsewhere; where something is left over, a hostile one besides. Last, in the finest dtype, a
-/// thin one of production's lengths along positions that can be masked.
+/// elsewhere; where something is left over, a hostile one besides; then those of two long axes.
+/// Last, in the finest dtype, a thin one of production's lengths along positions that can be
+/// masked.
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes);
 

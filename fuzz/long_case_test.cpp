@@ -149,6 +149,26 @@ TEST(DrawLongCase, MasksNothingWhereItIsWhole) {
   EXPECT_EQ(std::ranges::count(valid_positions(signature, c), false), 0);
 }
 
+TEST(DrawLongCase, IsLongAlongTwoAxesWhereItIsCrossed) {
+  for (const char* loss : {"cross_entropy", "linear_grpo", "sparse_jsd"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    const auto pairs = crossed_tiers(signature);
+    ASSERT_EQ(pairs.size(), 2U) << loss;
+    for (const Tier& tier : pairs) {
+      const Case c = draw_long_case(1, signature, {tier, Dtype::f32, LongForm::crossed});
+      EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
+      const bool many = c.shape[Axis::tokens] > 512;
+      EXPECT_GT(c.shape[Axis::tokens], 128) << loss;
+      EXPECT_GT(c.shape[Axis::vocab], many ? 8 : 512) << loss;
+      if (many && signature.has_axis(Axis::support)) EXPECT_GT(c.shape[Axis::support], 8);
+    }
+  }
+  LossSignature narrowed = *reference::find_signature("cross_entropy");
+  narrowed.longest = {{Axis::tokens, 100}};
+  EXPECT_TRUE(crossed_tiers(narrowed).empty());
+  EXPECT_TRUE(crossed_tiers(*reference::find_signature("grpo")).empty());
+}
+
 TEST(DrawLongCase, TurnsEachOptionAloneUnderSomeSeed) {
   const LossSignature& signature = *reference::find_signature("grpo");
   const LossSpec standard = standard_spec(signature);
@@ -332,7 +352,9 @@ TEST(LengthsOf, AreProductionsInEachFormAndEachTierOnce) {
   const auto all = tiers(signature);
   const auto odd = std::ranges::count(all, 2, &Tier::every);
   EXPECT_EQ(std::ranges::count(lengths, LongForm::hostile, &Length::form), odd);
-  EXPECT_EQ(lengths.size(), production + all.size() + static_cast<std::size_t>(odd));
+  const auto crossed = std::ranges::count(lengths, LongForm::crossed, &Length::form);
+  EXPECT_EQ(crossed, 2);
+  EXPECT_EQ(lengths.size(), production + all.size() + static_cast<std::size_t>(odd + crossed));
 }
 
 TEST(LengthsOf, AskEachReductionAlongEachAxisOfEachDtype) {

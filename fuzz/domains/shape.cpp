@@ -103,6 +103,9 @@ constexpr Lengths kLong[] = {
 /// A vocabulary or a hidden state of that many more fills all that threads take at once.
 constexpr std::int64_t kBlock = 128;
 
+/// Blocks of a few sizes, and what they leave over; a list that is wider than most.
+constexpr std::int64_t kSeveralBlocks = 515, kFew = 9;
+
 /// From there on a case takes a second and more.
 constexpr std::int64_t kThousands = 8192;
 
@@ -236,6 +239,32 @@ std::vector<Tier> longest_tiers(const LossSignature& signature) {
     if (most > lengths.drawn) tiers.push_back({lengths.axis, most, most});
   }
   return tiers;
+}
+
+std::vector<Tier> crossed_tiers(const LossSignature& signature) {
+  const auto may_be_long = [&](Axis axis) {
+    return signature.has_axis(axis) && !signature.pinned_extent(axis) &&
+           signature.longest_extent(axis).value_or(kSeveralBlocks) >= kSeveralBlocks;
+  };
+  if (!may_be_long(Axis::tokens) || !may_be_long(Axis::vocab)) return {};
+  return {{Axis::tokens, kBlock + 1, kBlock + 3, 2},
+          {Axis::tokens, kSeveralBlocks - 2, kSeveralBlocks, 2}};
+}
+
+Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choices& choices) {
+  Shape shape = draw_extents(signature, Temper::plain, choices);
+  shape[tier.axis] = choices.sometimes(0.5) ? tier.first : tier.last;
+  if (!signature.pinned_extent(Axis::sequences)) shape[Axis::sequences] = 1;
+  const bool has_list = signature.has_axis(Axis::support);
+  if (tier.last < kSeveralBlocks) {
+    shape[Axis::vocab] = kSeveralBlocks;
+  } else if (has_list && !signature.pinned_extent(Axis::support)) {
+    shape[Axis::support] = std::min(kFew, signature.longest_extent(Axis::support).value_or(kFew));
+    shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[Axis::support]);
+  } else if (!has_list) {
+    shape[Axis::vocab] = kFew;
+  }
+  return shape;
 }
 
 std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape) {

@@ -34,6 +34,14 @@ std::vector<Tier> tiers(const LossSignature& signature);
 /// draws as long.
 std::vector<Tier> longest_tiers(const LossSignature& signature);
 
+/// Lengths of a sequence for which a vocabulary, or a list of its tokens, is long, too: what goes
+/// wrong for a block of both shows along neither alone. None where either axis is pinned or
+/// shorter.
+std::vector<Tier> crossed_tiers(const LossSignature& signature);
+
+/// A shape with an extent of such a tier.
+Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choices& choices);
+
 /// A shape with an extent of the tier, and short along all other axes; so many sequences at least,
 /// where callers have them and they leave room.
 Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices,
