@@ -113,7 +113,7 @@ proposals() {
   bring unbounded
   expect 0 'no line of the contract explains finite_forward .*overflow on a live path' check
   bring exits
-  expect 0 'asked on [0-9]+ cases: exited with status 7' check
+  expect 1 'asked on [0-9]+ cases: exited with status 7' check
 }
 
 # Python multiplies in the fields' format unless a function says otherwise.
