@@ -59,7 +59,9 @@ class MessageDraw {
   std::vector<std::string> draw(Index sequences, Index responses) {
     std::vector<Index> counts, worth_spoiling;
     for (Index r = 0; r < responses; ++r) {
-      counts.push_back(r + 1 < responses ? choices_.integer(0, sequences) : sequences);
+      // Of a few responses each may have everything; of many, most have something.
+      const Index left = responses - r, most = left > 4 ? 2 * sequences / left : sequences;
+      counts.push_back(left > 1 ? choices_.integer(0, std::min(most, sequences)) : sequences);
       sequences -= counts.back();
       if (counts.back() > 0) worth_spoiling.push_back(r);
     }
