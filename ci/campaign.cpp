@@ -21,9 +21,6 @@ constexpr double kSaveEvery = 1.0, kShareBetweenSaves = 1.0 / 3600;
 
 constexpr auto kTick = std::chrono::milliseconds(100);
 
-/// A stretch of time is long beside what it takes to start a process.
-constexpr double kStretchPerStart = 5.0;
-
 /// What a finding is worth beside a case that shows something new.
 constexpr double kWorthOfFinding = 20.0;
 
@@ -109,10 +106,11 @@ bool Campaign::any_left() const { return std::ranges::find(retired_, false) != r
 
 void Campaign::start(Worker& worker, std::size_t arm) {
   const std::string& loss = arms_[arm].loss->signature.id;
+  tell_spent(worker);
   worker.arm = arm;
   worker.ready = false;
   worker.long_case.reset();
-  worker.started = worker.stretch_began = worker.unsaved_since = Clock::now();
+  worker.started = worker.stretch_began = Clock::now();
   worker.under_way.end();
   worker.cases_left = options_.budget.cases == 0 ? 0 : share_of_cases();
   worker.child = std::make_unique<Child>("fuzz-worker", worker.under_way.descriptor());
@@ -284,13 +282,16 @@ std::int64_t Campaign::resident_mib() const {
   return bytes >> 20;
 }
 
+/// What the worker has spent on its search since the last time.
+void Campaign::tell_spent(Worker& worker) {
+  folder_.spent(arms_[worker.arm].name(), std::exchange(worker.unsaved_cases, 0),
+                since(worker.unsaved_since));
+  worker.unsaved_since = Clock::now();
+}
+
 /// Tells the journal what was spent, and leaves a record that shows the campaign so far.
 void Campaign::save() {
-  for (auto& worker : workers_) {
-    folder_.spent(arms_[worker->arm].name(), std::exchange(worker->unsaved_cases, 0),
-                  since(worker->unsaved_since));
-    worker->unsaved_since = Clock::now();
-  }
+  for (auto& worker : workers_) tell_spent(*worker);
   folder_.elapsed(since(saved_), resident_mib());
   saved_ = Clock::now();
 }

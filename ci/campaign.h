@@ -67,6 +67,7 @@ class Campaign {
   void look_after(Worker& worker);
   void settle(Worker& worker);
   void wait();
+  void tell_spent(Worker& worker);
   void save();
   std::int64_t resident_mib() const;
   std::size_t next(const Worker& worker) const;

@@ -11,8 +11,8 @@
 
 namespace lossgate::ci {
 
-/// In seconds, for which a process searches before another may have its turn.
-inline constexpr double kLeastStretch = 1.0;
+/// A stretch of time, in seconds, is long beside what it takes to start a process.
+inline constexpr double kLeastStretch = 1.0, kStretchPerStart = 5.0;
 
 /// One of a campaign's processes.
 struct Campaign::Worker {
