@@ -170,7 +170,6 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
   const bool another = another_formula(subject, planned, property, outcome);
   if (another) name_another_formula(finding, planned.c.spec.reduction);
   if (!first_of_its_kind(finding)) return counted(finding, ordinal);
-  announce_(ordinal, subject.name);
   PlannedCase shown = planned;
   std::optional<Simplest> simple;
   if (slow_) {  // dozens of calls would look like a hang

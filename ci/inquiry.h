@@ -15,7 +15,7 @@ namespace lossgate::ci {
 /// finding, named, weighed and with the simplest case that shows it.
 class Inquiry {
  public:
-  /// A finding like one in `shown` is only counted. `announce` hears of every long step.
+  /// A finding like one in `shown` is only counted. `announce` hears whenever one is asked.
   Inquiry(const Plan& plan, Shown& shown, const Announce& announce)
       : plan_(plan), shown_(shown), announce_(announce) {}
 

@@ -29,14 +29,14 @@ int run_worker() {
   while (std::getline(std::cin, line)) {
     try {
       check_environment();
-      std::string said;
+      std::pair<std::int64_t, std::string> said = {-1, ""};
       auto when = std::chrono::steady_clock::now();
       const auto at = [&](std::int64_t ordinal, const std::string& implementation) {
-        std::string text = "at " + std::to_string(ordinal) + " " + implementation + "\n";
         const auto now = std::chrono::steady_clock::now();
-        if (text == said && now - when < kSignOfLifeEvery) return;
-        reply(text);
-        said = std::move(text);
+        const bool same = ordinal == said.first && implementation == said.second;
+        if (same && now - when < kSignOfLifeEvery) return;
+        reply("at " + std::to_string(ordinal) + " " + implementation + "\n");
+        said = {ordinal, implementation};
         when = now;
       };
       const auto record = run_task(plan, decode_task(line), shown, at);
