@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "ci/errors.h"
+#include "ci/from_here.h"
 #include "ci/own_loss.h"
 #include "corpora/files.h"
 #include "corpora/utf8.h"
@@ -73,10 +74,8 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   // What nobody splits leaves no question out.
   if (!signature.splittable) brought->implementation.contract.splits = true;
   brought->implementation.source = brought->greeting.source;
-  // No absolute path is written down.
-  const fs::path path(file.name);
-  const fs::path near = path.is_absolute() ? fs::proximate(path) : path.lexically_normal();
-  brought->implementation.source.flags = "--config " + report::shell_word(near.string());
+  brought->implementation.source.flags =
+      "--config " + report::shell_word(from_here(file.name).string());
   brought->dtypes = subject.dtypes;
   brought->session = session;
   brought->subject = std::move(subject);

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "ci/errors.h"
+#include "ci/from_here.h"
 #include "corpora/files.h"
 #include "reference/reference.h"
 #include "report/finding_text.h"
@@ -79,11 +80,10 @@ void prepare_out(const fs::path& folder) {
 }
 
 void say_folder(const fs::path& folder, report::RunRecord& record) {
-  const fs::path near = folder.is_absolute() ? folder.lexically_proximate(fs::current_path())
-                                             : folder.lexically_normal();
-  const bool beside = near.is_absolute() || *near.begin() == "..";
+  const fs::path near = from_here(folder);
+  const bool below = !near.is_absolute() && *near.begin() != "..";
   for (report::RecordedFinding& finding : record.findings) {
-    finding.repro = report::repro_line(finding, beside ? "" : near.string());
+    finding.repro = report::repro_line(finding, below ? near.string() : "");
   }
 }
 
