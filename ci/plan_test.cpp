@@ -84,7 +84,6 @@ TEST(Plan, AsksNoLongCaseOfWhoAsksFew) {
   EXPECT_EQ(plan_of("grpo", kWithLongCases - 1).without_long_cases(),
             std::set<std::string>{"grpo"});
   EXPECT_TRUE(plan_of("grpo", kWithLongCases).without_long_cases().empty());
-  EXPECT_TRUE(plan_of("teacher_payload", 8).without_long_cases().empty());
 }
 
 TEST(Plan, TriesAFaultOnLongCasesLast) {

@@ -9,12 +9,14 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "fuzz/acceptance.h"
 #include "fuzz/domains/shape.h"
 #include "reference/reference.h"
 #include "reference/spec/masked.h"
+#include "reference/teacher_message.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -266,6 +268,24 @@ TEST(DrawLongCase, HasEveryOptionAtAnotherValueNext) {
         EXPECT_EQ(*plain.spec.find(option.name), option.standard) << loss << " " << option.name;
         EXPECT_NE(*other.spec.find(option.name), option.standard) << loss << " " << option.name;
       }
+    }
+  }
+}
+
+TEST(DrawLongCase, HasAMessageThatSaysAsMuch) {
+  const LossSignature& signature = *reference::find_signature("teacher_payload");
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    const auto lengths = lengths_of(seed, signature, std::array{Dtype::f32});
+    EXPECT_GT(lengths.size(), 20U);
+    for (const Length& length : lengths) {
+      if (!is_plain(length.form)) continue;
+      const Case c = draw_long_case(seed, signature, length);
+      const auto payload = reference::read_teacher_payload(c);
+      const auto* rows = std::get_if<reference::TeacherRows>(&payload);
+      ASSERT_TRUE(rows) << std::get<Refusal>(payload).message;
+      EXPECT_EQ(std::ssize(*rows), c.shape[Axis::sequences]);
+      EXPECT_EQ(std::ssize(rows->back()), c.shape[Axis::tokens]);
+      EXPECT_EQ(std::ssize(rows->back().back().log_probs), c.shape[Axis::support]);
     }
   }
 }

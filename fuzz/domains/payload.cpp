@@ -57,6 +57,7 @@ class MessageDraw {
         actual_ids_(!choices.sometimes(0.25)) {}
 
   std::vector<std::string> draw(Index sequences, Index responses) {
+    left_ = sequences;
     std::vector<Index> counts, worth_spoiling;
     for (Index r = 0; r < responses; ++r) {
       // Of a few responses each may have everything; of many, most have something.
@@ -93,10 +94,13 @@ class MessageDraw {
     return id < kLargest ? static_cast<std::int32_t>(id) : kLargest;
   }
 
-  /// With lists of differing lengths, which only the JSON form has, if asked for.
+  /// With lists of differing lengths, which only the JSON form has, if asked for. The last of all
+  /// is as long as the case, mostly.
   MessageSequence draw_sequence(Index entries, bool ragged) {
     MessageSequence sequence;
-    sequence.tokens.resize(static_cast<std::size_t>(choices_.integer(1, tokens_)));
+    const bool full = --left_ == 0 && (plain() || choices_.sometimes(0.7));
+    const Index tokens = full ? tokens_ : choices_.integer(1, tokens_);
+    sequence.tokens.resize(static_cast<std::size_t>(tokens));
     sequence.prompt = choices_.integer(1, 9);
     sequence.length = sequence.prompt + static_cast<Index>(sequence.tokens.size());
     for (MessageToken& token : sequence.tokens) {
@@ -114,7 +118,7 @@ class MessageDraw {
 
   std::string draw_response(Index sequences, Deviation deviation) {
     const bool binary = choices_.sometimes(binary_share(deviation));
-    const bool fewer = choices_.sometimes(0.2);
+    const bool fewer = !(plain() && left_ == sequences) && choices_.sometimes(0.2);
     const Index entries = fewer ? choices_.integer(1, support_) : support_;
     Message message{.sequences = {},
                     .with_actual_log_probs = actual_log_probs_,
@@ -255,6 +259,7 @@ class MessageDraw {
   }
 
   Index tokens_, support_;
+  Index left_ = 0;  ///< sequences that are not drawn yet
   Temper temper_;
   Choices& choices_;
   Deviation deviation_;

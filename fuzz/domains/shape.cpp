@@ -125,13 +125,19 @@ std::int64_t pinned_work(const LossSignature& signature) {
   return product;
 }
 
-/// Of the axes along which it may be long.
+/// Calls `extend` with the axes of every field and output.
+void for_each_axis(const LossSignature& signature, const std::function<void(Axis)>& extend) {
+  for (const Field& field : signature.fields) std::ranges::for_each(field.axes, extend);
+  for (const OutputField& output : signature.outputs) std::ranges::for_each(output.axes, extend);
+}
+
+/// Of the axes along which it may be long: a message has those of what it says.
 std::vector<Lengths> axis_lengths(const LossSignature& signature) {
+  std::vector<Axis> axes;
+  for_each_axis(signature, [&](Axis axis) { axes.push_back(axis); });
   std::vector<Lengths> all;
-  // A message is decoded, not added up, and is as long as what it says.
-  if (signature.has_axis(Axis::bytes)) return all;
   for (Lengths lengths : kLong) {
-    if (!signature.has_axis(lengths.axis) || signature.pinned_extent(lengths.axis)) continue;
+    if (!contains(axes, lengths.axis) || signature.pinned_extent(lengths.axis)) continue;
     const bool alone = lengths.axis == Axis::sequences && has_positions_alone(signature);
     if (alone) lengths.drawn = std::end(kTokensAlone)[-1].kind;
     all.push_back(lengths);
@@ -151,12 +157,6 @@ std::int64_t longest(const LossSignature& signature, const Lengths& lengths) {
   const auto vocab = signature.pinned_extent(Axis::vocab);
   const auto room = vocab ? vocab : signature.longest_extent(Axis::vocab);
   return room ? std::min(most, *room) : most;
-}
-
-/// Calls `extend` with the axes of every field and output.
-void for_each_axis(const LossSignature& signature, const std::function<void(Axis)>& extend) {
-  for (const Field& field : signature.fields) std::ranges::for_each(field.axes, extend);
-  for (const OutputField& output : signature.outputs) std::ranges::for_each(output.axes, extend);
 }
 
 Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choices) {

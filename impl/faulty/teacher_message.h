@@ -22,6 +22,7 @@ enum class PayloadFault {
   message_padding_read,       ///< the binary form's own padding is taken for completion
   lengths_unchecked,          ///< of two lists the shorter one counts
   padding_is_zero,            ///< probability 1 where the teacher said nothing
+  twenty_entries,             ///< what a list has beyond a server's default is not read
 };
 
 /// A ragged array, as nested lists: [sequence][token][entry].

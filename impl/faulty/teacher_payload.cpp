@@ -31,6 +31,16 @@ void check_rectangle(const LossSignature& signature, const Case& c) {
   }
 }
 
+/// How many of the most probable tokens vLLM gives unless it is told otherwise.
+constexpr std::size_t kServersMost = 20;
+
+template <class T>
+void cut_lists(Ragged<T>& lists) {
+  for (auto& sequence : lists) {
+    for (auto& list : sequence) list.resize(std::min(list.size(), kServersMost));
+  }
+}
+
 template <class T>
 void append(std::vector<T>& merged, std::vector<T> more) {
   std::ranges::move(more, std::back_inserter(merged));
@@ -67,6 +77,10 @@ TeacherAnswer merge(const Case& c, PayloadFault fault) {
     const auto count = static_cast<Index>(answer.log_probs.size());
     expected.first += count;
     expected.sequences -= count;
+    if (fault == PayloadFault::twenty_entries) {
+      cut_lists(answer.log_probs);
+      cut_lists(answer.token_ids);
+    }
     append(merged.log_probs, std::move(answer.log_probs));
     append(merged.token_ids, std::move(answer.token_ids));
     append_optional(merged.actual_log_probs, std::move(answer.actual_log_probs), expected.response,
@@ -157,6 +171,9 @@ std::vector<Implementation> teacher_payload_implementations() {
              "a token with fewer ids than log-probs", "error_on_invalid"),
       faulty("padding_is_zero", padding_is_zero, "option misread",
              "a ragged batch, padded with minus infinity", "reference_agreement"),
+      with_fault(implementation("twenty_entries", twenty_entries),
+                 fault_of_length("https://github.com/vllm-project/vllm/issues/16546",
+                                 "lists of more than 20 entries")),
   };
 }
 
