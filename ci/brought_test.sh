@@ -42,6 +42,7 @@ verdicts() {
   repro=$(sed -nE 's/^ +replay +lossgate (replay .*--property finite_backward)$/\1/p' stdout | head -n 1)
   # shellcheck disable=SC2086
   expect 1 'still fails' $repro
+  expect 0 'those of lossgate.toml with --config lossgate.toml' replay "$(find run/findings -name '*.case' | head -n 1)"
   bring sound 'micro_batches = "mean"'
   gate 1 'split_invariance VIOLATED' --cases 100
   # A micro-batch without a sequence, of which a stack of rows is made, is no call of a trainer.
@@ -241,7 +242,7 @@ containment() {
   bring closes
   gate 1 'does_not_crash VIOLATED by closes' --cases 6
   bring not_a_tensor
-  gate 1 'BadResult'
+  gate 1 'cause +malformed result'
 }
 
 # What only a case as long as production's shows, and what it does not (rule E10).

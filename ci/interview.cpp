@@ -121,7 +121,8 @@ std::optional<Probe> ask(Function& function, const Interview& interview, Case c)
   const LossResult result = function.answer(interview.subject, signature, probe.c);
   if (result.refusal && result.refusal->argument == impl::kNotComputed) return std::nullopt;
   if (result.refusal) {
-    probe.refusal = result.refusal->message;
+    const bool no_result = result.refusal->argument == impl::kNoResult;
+    probe.refusal = (no_result ? "" : "it raised ") + result.refusal->message;
     return probe;
   }
   Values& values = probe.answer.emplace();

@@ -70,9 +70,9 @@ verdicts() {
   bring writes_inputs
   gate 1 'inputs_not_mutated VIOLATED by writes_inputs'
   bring leaves_gradient
-  gate 1 "BadResult: 'gradient.value' is not written at"
+  gate 1 "'gradient.value' is not written at"
   bring returns_garbage
-  gate 1 'BadResult: returns_garbage returned 700'
+  gate 1 'returns_garbage returned 700'
   bring refuses
   gate 1 'Refused: [0-9]+ is odd'
   bring does_not_compute

@@ -143,7 +143,7 @@ std::vector<std::string> missing_fields(const Interview& interview) {
 }
 
 void say_what_differs(const Interview& interview, Recognition& result) {
-  if (!interview.refusal.empty()) result.remarks.push_back("it raised " + interview.refusal);
+  if (!interview.refusal.empty()) result.remarks.push_back(interview.refusal);
   const auto explanation = explain(interview);
   if (!explanation) return;
   result.remarks.push_back(explanation->text);

@@ -45,6 +45,9 @@ struct Origin {
 /// that something is wrong with it.
 inline constexpr const char* kNotComputed = "not computed";
 
+/// The argument of one which says that what came back is no result of the loss.
+inline constexpr const char* kNoResult = "no result";
+
 /// Why an implementation is wrong on purpose, and what must notice.
 struct Fault {
   std::string twin;                  ///< the sound implementation from which it deviates

@@ -235,6 +235,11 @@ std::optional<Violation> first_difference(const CaseStudy& study, const LossResu
 }
 
 std::optional<Violation> malformed(const CaseStudy& study, const LossResult& actual) {
+  if (actual.refusal && actual.refusal->argument == impl::kNoResult) {
+    return Violation{.place = {.output = study.outputs().front().name},
+                     .detail = actual.refusal->message,
+                     .cause = "malformed result"};
+  }
   if (actual.refusal) {
     const bool beyond = actual.refusal->argument == impl::kNotComputed;
     return Violation{.place = {.output = actual.refusal->argument},

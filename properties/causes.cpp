@@ -145,7 +145,7 @@ const std::vector<Cause>& causes() {
       {"setting left changed", "The call leaves something changed that all code computes by.",
        "restore it in a finally, or use the context manager that does"},
       {"malformed result", "An output is missing, or has another shape or dtype.",
-       "return every output that the loss has, in the fields' dtype"},
+       "return every output that the loss has, each a tensor in the fields' dtype"},
       {"another formula", "Ordinary data in a wide format show another loss.",
        "declare the loss, options and reduction that it has (lossgate identify names them), or "
        "mend "

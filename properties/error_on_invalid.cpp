@@ -8,13 +8,16 @@ namespace lossgate::properties {
 namespace {
 
 std::optional<Outcome> judge(const Refusal& expected, const LossResult& actual) {
-  if (!actual.refusal) {
-    return violated({.place = {.output = expected.argument,
-                               .sequence = expected.sequence,
-                               .token = expected.token},
-                     .error_ratio = HUGE_VAL,
-                     .detail = "accepted: " + expected.argument + ": " + expected.message,
-                     .cause = "invalid input accepted"});
+  const bool no_result = actual.refusal && actual.refusal->argument == impl::kNoResult;
+  if (!actual.refusal || no_result) {
+    const std::string returned = no_result ? "; " + actual.refusal->message : "";
+    return violated(
+        {.place = {.output = expected.argument,
+                   .sequence = expected.sequence,
+                   .token = expected.token},
+         .error_ratio = HUGE_VAL,
+         .detail = "accepted: " + expected.argument + ": " + expected.message + returned,
+         .cause = "invalid input accepted"});
   }
   if (actual.refusal->argument == expected.argument) return std::nullopt;
   return violated({.place = {.output = expected.argument},

@@ -331,6 +331,14 @@ TEST(RuleC7, EveryKindOfInvalidInputIsRefusedByItsName) {
     ASSERT_EQ(broken.verdict, Verdict::violated) << argument;
     EXPECT_EQ(broken.violation->place.output, argument);
     EXPECT_EQ(check("reference_agreement", fake_grpo(), c).verdict, Verdict::skipped);
+    impl::Implementation returns_nothing = fake_grpo();
+    returns_nothing.evaluate = [](const LossSignature&, const Case&) {
+      LossResult result;
+      result.refusal = Refusal{impl::kNoResult, -1, -1, "loss returned nothing"};
+      return result;
+    };
+    const Outcome accepted = check("error_on_invalid", returns_nothing, c);
+    EXPECT_EQ(accepted.violation->cause, "invalid input accepted") << argument;
   }
 }
 

@@ -89,7 +89,8 @@ Opinion probe_refusal(Suspect& suspect) {
   const auto refuses = [&](const std::optional<Case>& c) {
     if (!c) return false;
     const auto refusal = suspect.implementation().evaluate(suspect.signature(), *c).refusal;
-    return refusal && refusal->argument != impl::kNotComputed;
+    return refusal && refusal->argument != impl::kNotComputed &&
+           refusal->argument != impl::kNoResult;
   };
   if (!refuses(suspect.plain_case()) || !refuses(suspect.plain_case({.padding = false}))) {
     return std::nullopt;

@@ -197,5 +197,13 @@ TEST(ProbeRefusal, IsSilentWhereAnEdgeOrPaddingIsRefused) {
   EXPECT_EQ(diagnosed(refuses_padding, padded).cause, "legal input refused");
 }
 
+TEST(ProbeRefusal, IsNotAskedOfWhatReturnsNoResult) {
+  const auto nothing = answering("grpo", nullptr, [](const Case&, LossResult& result) {
+    result = {};
+    result.refusal = Refusal{impl::kNoResult, -1, -1, "loss returned nothing"};
+  });
+  EXPECT_EQ(diagnosed(nothing, ordinary_case("grpo")).cause, "malformed result");
+}
+
 }  // namespace
 }  // namespace lossgate::properties

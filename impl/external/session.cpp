@@ -82,9 +82,9 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
 Tensor output_of(const TensorFile& answer, const OutputInfo& info) {
   const Tensor* tensor = answer.find_tensor(info.name);
   if (!tensor && info.kind == OutputKind::gradient) return Tensor::zeros(info.dtype, info.extents);
-  if (!tensor) throw Refusal{info.name, -1, -1, "BadResult: '" + info.name + "' was not returned"};
+  if (!tensor) throw Refusal{kNoResult, -1, -1, "'" + info.name + "' was not returned"};
   if (tensor->extents != info.extents) {
-    throw Refusal{info.name, -1, -1, "BadResult: '" + info.name + "' has another shape"};
+    throw Refusal{kNoResult, -1, -1, "'" + info.name + "' has another shape"};
   }
   return *tensor;
 }
@@ -95,16 +95,16 @@ void scale(Tensor& tensor, double factor) {
 
 [[noreturn]] void refuse(const TensorFile& answer, const LossSignature& loss,
                          const Greeting& greeting) {
-  std::string message = text_of(answer, "type") + ": " + text_of(answer, "message");
+  const std::string type = text_of(answer, "type");
+  if (type == "BadResult") throw Refusal{kNoResult, -1, -1, text_of(answer, "message")};
+  std::string message = type + ": " + text_of(answer, "message");
   const std::string file = text_of(answer, "file");
   if (!file.empty()) {
     message += " at " + file + ":" + text_of(answer, "line") + ": " + text_of(answer, "code");
   }
-  const std::string type = text_of(answer, "type");
   const bool beyond = type == "NotImplementedError" || type == "NotComputed";
-  std::string argument = beyond ? kNotComputed : "";
-  const bool refused = !beyond && type != "BadResult";
-  if (refused) argument = named_argument(text_of(answer, "message"), loss, greeting);
+  const std::string argument =
+      beyond ? kNotComputed : named_argument(text_of(answer, "message"), loss, greeting);
   throw Refusal{argument, -1, -1, message};
 }
 
