@@ -253,7 +253,7 @@ std::string issue_text(const Emission& e, const std::string& folder) {
     if (!value.empty()) text += fmt::format("| {} | {} |\n", key, report::markdown_text(value));
   };
   row("place", shown_place(e));
-  if (!e.violation.place.output.empty()) {
+  if (e.violation.has_numbers()) {
     row("actual", report::decimal(e.violation.actual));
     row("expected", report::decimal(e.violation.expected));
     row("allowed difference", report::brief(e.violation.allowed + e.violation.half_width));

@@ -112,12 +112,13 @@ report::RecordedFinding recorded(const properties::Finding& finding,
   recorded.place = report::place_text(violation.place);
   recorded.inputs = report::inputs_at(planned.loss->signature, planned.c, violation.place);
   if (!violation.place.output.empty()) {
-    recorded.actual =
-        report::with_bits(output_dtype(planned, violation.place.output), violation.actual);
-    recorded.expected = report::decimal(violation.expected);
-    const Dtype dtype = output_dtype(planned, violation.place.output);
-    recorded.ulp_error = regressions::ulp_error(dtype, violation.actual, violation.expected);
-    recorded.allclose = regressions::allclose(violation.actual, violation.expected);
+    if (violation.has_numbers()) {
+      const Dtype dtype = output_dtype(planned, violation.place.output);
+      recorded.actual = report::with_bits(dtype, violation.actual);
+      recorded.expected = report::decimal(violation.expected);
+      recorded.ulp_error = regressions::ulp_error(dtype, violation.actual, violation.expected);
+      recorded.allclose = regressions::allclose(violation.actual, violation.expected);
+    }
     look_inside(recorded, implementation, planned, violation.actual);
     keep_outputs(recorded, implementation, planned);
   }

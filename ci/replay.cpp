@@ -50,7 +50,7 @@ void print_violation(const LossSignature& signature, const Case& c, const Answer
   line("", violation.detail);
   line("inputs",
        fmt::format("{}", fmt::join(report::inputs_at(signature, c, violation.place), ", ")));
-  if (!violation.place.output.empty()) {
+  if (violation.has_numbers()) {
     const auto outputs = outputs_of(signature, c);
     const auto output = std::ranges::find(outputs, violation.place.output, &OutputInfo::name);
     const Dtype dtype = output == outputs.end() ? float_dtype(signature, c) : output->dtype;

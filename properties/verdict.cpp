@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "properties/verdict.h"
 
+#include <cmath>
+
 namespace lossgate::properties {
 
 std::string_view name(Verdict verdict) {
@@ -36,6 +38,12 @@ std::optional<Grade> parse_grade(std::string_view text) {
     if (name(grade) == text) return grade;
   }
   return std::nullopt;
+}
+
+bool Violation::has_numbers() const {
+  if (place.output.empty()) return false;
+  const auto right = static_cast<double>(expected);
+  return actual != right || std::signbit(actual) != std::signbit(right);
 }
 
 Outcome held() { return {}; }

@@ -54,6 +54,9 @@ struct Violation {
   std::string detail;  ///< one sentence: what is wrong here
   std::string cause;   ///< root-cause class
   SplitBias split_bias = {};
+
+  /// Whether two numbers at the place are what is wrong, and not, say, what became of an input.
+  bool has_numbers() const;
 };
 
 struct Outcome {

@@ -51,7 +51,7 @@ void add_property(Suite& suite, const RunRecord& record, const Subject& subject,
         !f.red()) {
       continue;
     }
-    message += (message.empty() ? "" : "; ") + f.fingerprint;
+    message += (message.empty() ? "" : "; ") + f.place + (f.detail.empty() ? "" : ": " + f.detail);
     failures += finding_text(f, property.statement, "");
   }
   std::int64_t asked = 0, answered = 0;
