@@ -86,6 +86,11 @@ Case read_case_file(const fs::path& path, const Lookup& lookup) {
   const bool is_safetensors =
       path.extension() == ".safetensors" || (path.extension() != ".case" && framed);
   if (text.empty()) throw FormatError(name, 0, "", "expected a case, found an empty file");
+  if (text.starts_with("PK\3\4") || text.starts_with("\x80\2")) {
+    throw FormatError(name, 0, "",
+                      "expected a case, found what torch.save writes; dumps of tensors are read "
+                      "as lossgate.watch writes them, in .safetensors");
+  }
   return is_safetensors ? decode_safetensors(bytes, name, lookup) : decode(text, name, lookup);
 }
 

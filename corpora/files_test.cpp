@@ -57,6 +57,9 @@ TEST_F(Files, ThatAreNoneAreRefused) {
   EXPECT_EQ(message_for(folder / "missing.case"), ": expected a file, found none");
   EXPECT_EQ(message_for(folder), ": expected a file, found a directory");
   EXPECT_EQ(message_for("/dev/null"), ": expected a regular file, found something else");
+  write_file(folder / "a.pt", "PK\3\4 and a tensor");
+  EXPECT_EQ(message_for(folder / "a.pt").find(": expected a case, found what torch.save writes"),
+            0u);
   write_file(folder / "empty.case", "");
   EXPECT_EQ(message_for(folder / "empty.case"), ": expected a case, found an empty file");
   write_file(folder / "empty.safetensors", "");
