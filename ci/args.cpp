@@ -117,7 +117,7 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   verb("list", "List losses, implementations, properties or profiles", [&] {
     return run_list(flags.list);
   })->add_option("what", flags.list, "losses, implementations, properties or profiles");
-  verb("describe", "Explain a loss, a property, a rule or an implementation",
+  verb("describe", "Explain a loss, a property, a cause, a verdict, a rule or an implementation",
        [&] { return run_describe(flags.describe); })
       ->add_option("name", flags.describe, "Such as grpo, finite_backward or B4")
       ->required();

@@ -285,6 +285,8 @@ listing() {
   expect 0 'usual fix' describe does_not_hang
   expect 0 'usual fix' describe 'mean of means'
   expect 0 '\*\*B4\.\*\*' describe B4
+  expect 0 'no trigger' describe vacuous
+  expect 0 'has not been looked at' describe relaxed
   expect 0 'twin of fake_exact' describe fake_doubled
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <string_view>
+#include <utility>
+
 #include "ci/errors.h"
 #include "ci/rules.h"
 #include "ci/suggestion.h"
@@ -43,6 +46,30 @@ std::string range_text(const Option& option) {
                      option.nullable ? ", or none" : "");
 }
 
+/// What a gate says in one word.
+constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+    {"held", "A verdict: the property was asked of the case, and is true of the answer."},
+    {"violated", "A verdict: the property is not true of the answer. It becomes a finding."},
+    {"vacuous",
+     "A verdict: nothing could have been wrong on this case, because it lacks what the property is "
+     "about (no trigger), or because its bound leaves no digit (no digit)."},
+    {"skipped",
+     "A verdict: the property was not asked, for the reason that stands beside it: the contract "
+     "excuses it, the implementation does not compute the case, or another property comes first."},
+    {"note", "A verdict: something differs where the declared contract promises nothing."},
+    {"relaxed",
+     "By contract: how many questions were skipped because the contract in lossgate.toml excuses "
+     "them: what is "
+     "green for that reason has not been looked at."},
+    {"ordinary", "A grade (rule E5): ordinary training batches show it, or it ends its process."},
+    {"rare", "A grade (rule E5): only hostile batches show it."},
+    {"adversarial", "A grade (rule E5): it needs non-finite data behind the mask."},
+    {"red", "A state: a finding that fails the gate."},
+    {"tolerated", "A state: a finding whose grade --fail-on does not ask for."},
+    {"waived", "A state: a finding that a waiver accepts until it expires."},
+    {"known", "A state: a finding that the baseline has."},
+};
+
 void describe_loss(const LossSignature& s) {
   fmt::print("{}: {}\n", s.id, s.title);
   fmt::print("  formula     {}\n  source      {}\n", s.formula, s.source);
@@ -78,6 +105,11 @@ void describe_property(const report::PropertyEntry& property, std::string_view r
   fmt::print("  usual fix   {}\n", report::usual_fix(property.name));
 }
 
+void describe_text(std::string_view name, std::string_view text) {
+  fmt::print("{}\n", name);
+  for (const std::string& line : report::wrapped(std::string(text), 96)) fmt::print("  {}\n", line);
+}
+
 void describe_implementation(const impl::Implementation& i) {
   fmt::print("{}: {} on {}\n  code        {}:{}\n", i.name, i.loss, i.device, i.source.file,
              i.source.line);
@@ -90,10 +122,7 @@ void describe_implementation(const impl::Implementation& i) {
 }
 
 void describe_cause(const properties::Cause& cause) {
-  fmt::print("{}\n", cause.name);
-  for (const std::string& line : report::wrapped(std::string(cause.statement), 96)) {
-    fmt::print("  {}\n", line);
-  }
+  describe_text(cause.name, cause.statement);
   if (!cause.repair.empty()) fmt::print("  usual fix   {}\n", cause.repair);
 }
 
@@ -115,6 +144,11 @@ bool describe_any(const std::string& name) {
   }
   if (const properties::Cause* cause = properties::find_cause(name)) {
     describe_cause(*cause);
+    return true;
+  }
+  for (const auto& [word, meaning] : kWords) {
+    if (word != name) continue;
+    describe_text(word, meaning);
     return true;
   }
   if (const auto rule = find_rule(rules_text(), name)) {
@@ -143,9 +177,10 @@ int run_describe(const std::string& name) {
   }
   for (const report::PropertyEntry& property : run_properties()) known.push_back(property.name);
   for (const properties::Cause& cause : properties::causes()) known.emplace_back(cause.name);
+  for (const auto& [word, meaning] : kWords) known.emplace_back(word);
   const std::string meant = nearest(name, known);
   throw InputError("'" + name.substr(0, 64) +
-                   "' is no loss, property, cause, rule or implementation" +
+                   "' is no loss, property, cause, verdict, grade, rule or implementation" +
                    (meant.empty() ? "; see lossgate list" : "; did you mean '" + meant + "'?"));
 }
 

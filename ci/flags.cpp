@@ -7,6 +7,11 @@
 #include <filesystem>
 
 namespace lossgate::ci {
+namespace {
+
+constexpr const char* kHere = "lossgate.toml";
+
+}  // namespace
 
 void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names, const char* text,
                const char* what) {
@@ -34,10 +39,17 @@ std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs) 
 }
 
 std::vector<SubjectFile> subject_files_or_those_here(const std::vector<std::string>& configs) {
-  constexpr const char* kHere = "lossgate.toml";
   if (!configs.empty() || !std::filesystem::exists(kHere)) return subject_files(configs);
   fmt::print(stderr, "the losses of {} are asked, since no --config names others\n", kHere);
   return subject_files({kHere});
+}
+
+std::vector<SubjectFile> subject_files_of_case(const std::vector<std::string>& configs) {
+  if (configs.empty() && std::filesystem::exists(kHere)) {
+    fmt::print(stderr, "lossgate's own implementations are asked; those of {} with --config {}\n",
+               kHere, kHere);
+  }
+  return subject_files(configs);
 }
 
 }  // namespace lossgate::ci

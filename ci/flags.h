@@ -43,4 +43,8 @@ std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs);
 /// there is one, and it says so. A verdict on other losses would be taken for one on these.
 std::vector<SubjectFile> subject_files_or_those_here(const std::vector<std::string>& configs);
 
+/// The same for one case, which may be of any loss: those of --config alone. It says so where there
+/// is a lossgate.toml that could have been meant.
+std::vector<SubjectFile> subject_files_of_case(const std::vector<std::string>& configs);
+
 }  // namespace lossgate::ci
