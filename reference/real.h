@@ -9,6 +9,8 @@ namespace lossgate::reference {
 /// The type of the reference's values: 64 bits of significand on x86-64, 113 on Linux aarch64.
 using Real = long double;
 
+inline Real sigmoid(Real a) { return 1.0L / (1.0L + std::exp(-a)); }
+
 /// Whether Real can judge results in double. Where it cannot, f64 subjects are skipped.
 inline constexpr bool kRealIsWiderThanDouble =
     std::numeric_limits<Real>::digits > std::numeric_limits<double>::digits;

@@ -23,8 +23,6 @@ using std::tanh;
 
 inline Real value_of(Real a) { return a; }
 
-inline Real sigmoid(Real a) { return 1.0L / (1.0L + std::exp(-a)); }
-
 /// How scalars of type S enter a formula.
 template <class S>
 struct Entry {

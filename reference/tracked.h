@@ -84,15 +84,21 @@ inline Tracked exp(const Tracked& a) {
   const Real v = std::exp(a.v);
   const MathLibrary& math = current->math;
   const double factor = math.exp + math.exp_slope * magnitude(a.v);
-  Tracked result = apply(a, v, magnitude(v), factor, 1.0);
-  // A result beyond double has a bound beyond double, but one of a tenth of it at most: a clip that
-  // is far away stays decided, and what it leaves behind must be finite (rule C1).
-  if (std::isinf(magnitude(v)) && !breaks(a, 1.0)) result.err = kFarBelowOverflow;
+  Tracked result = breaks(a, 1.0) ? between_ends(a, v, factor, [](Real x) { return std::exp(x); })
+                                  : apply(a, v, magnitude(v), factor, 1.0);
+  // A result that is surely beyond double has a bound below that: a clip that is far away stays
+  // decided, and what it leaves behind must be finite (rule C1).
+  const auto least = [&] { return std::exp(a.v - (kThreshold * a.err + a.half)); };
+  if (std::isinf(magnitude(v)) && std::isinf(magnitude(least()))) result.err = kFarBelowOverflow;
   return result;
 }
 
 inline Tracked expm1(const Tracked& a) {
   const Real v = std::expm1(a.v);
+  if (tracking::breaks(a, 1.0)) {
+    return tracking::between_ends(a, v, tracking::current->math.expm1,
+                                  [](Real x) { return std::expm1(x); });
+  }
   return tracking::apply(a, v, tracking::magnitude(v + 1.0L), tracking::current->math.expm1, 1.0);
 }
 
@@ -114,17 +120,19 @@ inline Tracked sqrt(const Tracked& a) {
 
 inline Tracked tanh(const Tracked& a) {
   const Real v = std::tanh(a.v);
-  const double slope = tracking::magnitude(1.0L - v * v);
-  Tracked result = tracking::apply(a, v, slope, tracking::current->math.tanh, 1.0);
-  // It bends on half the scale.
-  if (tracking::breaks(a, 1.0)) result.err = tracking::kInfinity;
-  return result;
+  const double factor = tracking::current->math.tanh;
+  if (tracking::breaks(a, 1.0)) {
+    return tracking::between_ends(a, v, factor, [](Real x) { return std::tanh(x); });
+  }
+  return tracking::apply(a, v, tracking::magnitude(1.0L - v * v), factor, 1.0);
 }
 
 inline Tracked sigmoid(const Tracked& a) {
-  const Real v = 1.0L / (1.0L + std::exp(-a.v));
-  const double slope = tracking::magnitude(v * (1.0L - v));
-  Tracked result = tracking::apply(a, v, slope, tracking::current->math.sigmoid, 1.0);
+  const Real v = sigmoid(a.v);
+  const double factor = tracking::current->math.sigmoid;
+  Tracked result = tracking::breaks(a, 1.0)
+                       ? tracking::between_ends(a, v, factor, [](Real x) { return sigmoid(x); })
+                       : tracking::apply(a, v, tracking::magnitude(v * (1.0L - v)), factor, 1.0);
   // As 1 / (1 + exp(-a)), which PyTorch computes, it is 0 where that exp overflows.
   if (tracking::magnitude(v) * tracking::largest < 2.0) result.err += tracking::magnitude(v);
   return result;

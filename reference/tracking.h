@@ -137,6 +137,22 @@ inline Tracked apply(const Tracked& a, Real v, double slope, double factor, doub
   return finish(v, err, a.peak, half);
 }
 
+/// f(a) = v where f only grows and a's own error is beyond first order: what f makes of the ends of
+/// what `a` may be, computed with relative error `factor` u (rule B4).
+template <class F>
+Tracked between_ends(const Tracked& a, Real v, double factor, const F& f) {
+  const double off = kThreshold * a.err + a.half;
+  const auto farthest = [&](double by) {
+    const double above = magnitude(f(a.v + by) - v), below = magnitude(v - f(a.v - by));
+    return std::max(or_infinity(above), or_infinity(below));
+  };
+  if (!(off < kInfinity)) return finish(v, kInfinity, a.peak, a.half == 0.0 ? 0.0 : kInfinity);
+  const double half = a.half == 0.0 ? 0.0 : scaled_half(1.0, farthest(a.half));
+  const double reach = farthest(off);
+  const double rounding = product(factor * current->roundoff, magnitude(v) + reach);
+  return finish(v, reach / kThreshold + rounding + current->eta, a.peak, half);
+}
+
 /// Whether `a` is infinity less infinity, in any format or in the compute format: there, infinities
 /// that meet on the way to a number that fits leave it a peak without end.
 inline bool undefined(const Tracked& a) {
