@@ -23,6 +23,7 @@ class FlushedSubnormals : public testing::Test {
 TEST_F(FlushedSubnormals, AreLostAtEveryOperation) {
   EXPECT_EQ(stored(0x1p-126).err, 0.0);
   EXPECT_EQ(stored(-0x1p-130).err, 0x1p-130);
+  EXPECT_EQ(constant<Tracked>(0x1p-130L).err, 0x1p-130);
   EXPECT_GE((stored(0x1p-130) * stored(0x1p100)).err, 0x1p-30);
   EXPECT_GE((stored(0x1.8p-126) - stored(0x1p-126)).err, 0x1p-127);
   Sum<Tracked> sum(3);

@@ -42,7 +42,9 @@ struct Entry<Tracked> {
   }
   static Tracked constant(Real value) {
     const bool exact = round_to(tracking::current->compute, static_cast<double>(value)) == value;
-    const double err = exact ? 0.0 : tracking::roundoff(value) + tracking::current->eta;
+    const double size = tracking::magnitude(value);
+    const double lost = size < tracking::current->flush ? size : 0.0;
+    const double err = exact ? lost : tracking::roundoff(value) + tracking::current->eta;
     return tracking::finish(value, err, 0.0, 0.0);
   }
 };

@@ -71,7 +71,8 @@ struct Entry<Lanes> {
     const auto v = static_cast<double>(value);
     const double size = std::fabs(v);
     const bool exact = round_to(lanes::scope->arithmetic.compute, v) == value;
-    const double err = exact ? 0.0 : lanes::scope->roundoff * size + lanes::scope->eta;
+    const double lost = size < lanes::scope->arithmetic.flush ? size : 0.0;
+    const double err = exact ? lost : lanes::scope->roundoff * size + lanes::scope->eta;
     return {all_lanes(v), all_lanes(err), all_lanes(size + kThreshold * err), {}};
   }
 };
