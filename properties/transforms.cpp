@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "properties/case_facts.h"
+#include "reference/problem.h"
 #include "reference/spec/masked.h"
 
 namespace lossgate::properties {
@@ -100,11 +101,11 @@ std::optional<Transformed> padded(const LossSignature& signature, const Case& wh
   if (!signature.tokens_paddable || !has_positions(signature)) return std::nullopt;
   Transformed result{.c = whole, .row_of = {}, .token_offset = 1};
   const Index sequences = whole.shape[Axis::sequences];
-  const Index rows = allows_empty_rows(signature, whole.spec) ? 1 : 0;
+  const Index rows = allows_empty_rows(signature, whole.spec) ? reference::kPaddingSequences : 0;
   result.row_of.resize(static_cast<std::size_t>(sequences));
   std::iota(result.row_of.begin(), result.row_of.end(), rows);  // the masked row comes first
   result.c.shape[Axis::sequences] = sequences + rows;
-  result.c.shape[Axis::tokens] = whole.shape[Axis::tokens] + 3;
+  result.c.shape[Axis::tokens] = whole.shape[Axis::tokens] + reference::kPaddingTokens;
   for (const auto& [axis, extent] : signature.longest) {
     if (result.c.shape[axis] > extent) return std::nullopt;
   }

@@ -58,10 +58,12 @@ double Problem::positions_per_counted() const {
   const auto times = [](std::int64_t all, std::int64_t counted) {
     return counted > 0 ? static_cast<double>(all) / static_cast<double>(counted) : 1.0;
   };
-  if (c.spec.reduction == Reduction::token_mean) return times(sequences * tokens, token_count);
+  const std::int64_t padded = tokens + (signature.tokens_paddable ? kPaddingTokens : 0);
+  const std::int64_t rows = sequences + (signature.tokens_paddable ? kPaddingSequences : 0);
+  if (c.spec.reduction == Reduction::token_mean) return times(rows * padded, token_count);
   double most = 1.0;
   if (c.spec.reduction != Reduction::sequence_mean) return most;
-  for (const std::int64_t count : row_tokens) most = std::max(most, times(tokens, count));
+  for (const std::int64_t count : row_tokens) most = std::max(most, times(padded, count));
   return most;
 }
 

@@ -23,13 +23,16 @@ struct Accumulation {
   std::int64_t averaged = 1;  ///< the most results in a mean over ranks of means over micro-batches
 };
 
+/// What a batch may have besides, all of it masked: a sequence, and tokens of each.
+inline constexpr std::int64_t kPaddingSequences = 1, kPaddingTokens = 3;
+
 /// A case made ready for a formula: which positions count, and how many there are. Counts are
 /// integers over the whole batch, taken before any split (rule A5).
 struct Problem {
   Problem(const LossSignature& signature_in, const Case& case_in);
 
-  /// How many times fewer positions than there are a mean of the case's reduction divides by, in
-  /// the sequence where that is most; 1 where it is no mean of positions.
+  /// How many times fewer positions than there are, where a batch is padded, a mean of the case's
+  /// reduction divides by, in the sequence where that is most; 1 where it is no mean of positions.
   double positions_per_counted() const;
 
   /// The largest number that a term of the loss is divided by.

@@ -50,9 +50,9 @@ double largest_divisor(Reduction reduction) {
   return Problem(signature, c).largest_divisor();
 }
 
-TEST(Problem, SaysHowManyTimesMorePositionsThereAreThanAMeanDividesBy) {
-  EXPECT_EQ(positions_per_counted(Reduction::token_mean), 2.0);
-  EXPECT_EQ(positions_per_counted(Reduction::sequence_mean), 4.0);
+TEST(Problem, SaysHowManyTimesMorePositionsAPaddedBatchHasThanAMeanDividesBy) {
+  EXPECT_EQ(positions_per_counted(Reduction::token_mean), 3.0 * 7.0 / 4.0);
+  EXPECT_EQ(positions_per_counted(Reduction::sequence_mean), 7.0);
   EXPECT_EQ(positions_per_counted(Reduction::sum), 1.0);
 }
 
