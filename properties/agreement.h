@@ -67,8 +67,8 @@ const Outcome& compare_whole(Evaluation& evaluation);
 Outcome compare_transformed(Evaluation& evaluation, const Transform& transform, bool split = false);
 
 /// Whose zeros may be of either sign: those at masked positions or, where other data is behind the
-/// mask, those that add up positions as well (rule C4).
-enum class Zeros { masked, masked_or_summed };
+/// mask, all: each may add up positions (rule C4).
+enum class Zeros { masked, all };
 
 /// Bitwise equality of two results' outputs, but for signs of those zeros; NaNs of any payload are
 /// equal. The place of the first difference is in the base's coordinates.

@@ -388,9 +388,10 @@ TEST(FirstDifference, SeesEveryBitButPayloadsAndSignsOfMaskedZeros) {
   EXPECT_TRUE(first_difference(study, with(2, 0, 0.0), with(2, 0, -0.0)));
   const auto zero = with(0, 0, 0.0), minus_zero = with(0, 0, -0.0);
   EXPECT_TRUE(first_difference(study, zero, minus_zero));
-  EXPECT_FALSE(first_difference(study, zero, minus_zero, Zeros::masked_or_summed)) << "a sum";
-  EXPECT_TRUE(first_difference(study, zero, with(0, 0, 1e-30), Zeros::masked_or_summed));
-  EXPECT_TRUE(first_difference(study, with(2, 0, 0.0), with(2, 0, -0.0), Zeros::masked_or_summed));
+  EXPECT_FALSE(first_difference(study, zero, minus_zero, Zeros::all)) << "a sum";
+  EXPECT_TRUE(first_difference(study, zero, with(0, 0, 1e-30), Zeros::all));
+  EXPECT_FALSE(first_difference(study, with(2, 0, 0.0), with(2, 0, -0.0), Zeros::all))
+      << "which may be made of one";
   EXPECT_FALSE(first_difference(study, base, with(1, 1, -0.0)));
   EXPECT_FALSE(first_difference(study, base, with(2, 1, -0.0)));
   const auto difference = first_difference(study, base, with(2, 1, 1e-30));

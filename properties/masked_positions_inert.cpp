@@ -37,7 +37,7 @@ std::optional<Violation> moving_gradient(Evaluation& evaluation, const LossResul
 /// more than the bound has room for.
 std::optional<Violation> difference(Evaluation& evaluation, const LossResult& other) {
   CaseStudy& study = evaluation.study();
-  auto violation = first_difference(study, evaluation.actual(), other, Zeros::masked_or_summed);
+  auto violation = first_difference(study, evaluation.actual(), other, Zeros::all);
   if (!violation || evaluation.implementation().contract.deterministic) return violation;
   if (incomparable(evaluation) || compare_whole(evaluation).violation) return std::nullopt;
   return compare({.study = study, .arithmetic = evaluation.arithmetic(), .actual = other})
