@@ -98,7 +98,7 @@ class Judge {
         std::isfinite(actual) ? static_cast<double>(std::fabs(actual - expected.v)) : kInfinity;
     const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
     const auto [exempt, scaled, allowed] = allowance(
-        formats, exact ? correctly_rounded(expected, comparison_.arithmetic.flush) : expected);
+        formats, exact ? correctly_rounded(output, expected, comparison_.arithmetic) : expected);
     ++compared_;
     // An infinity that stands in the input is exact, and no moderate number is near it. One that
     // Real or double overflowed to has an infinite bound: nothing is said.

@@ -157,6 +157,32 @@ TEST(RuleB1, AnIdentityMayLoseASubnormalInputWhereTheArithmeticFlushesIt) {
   EXPECT_EQ(check("on_policy_identity", flushes, c).verdict, Verdict::vacuous);
 }
 
+TEST(RuleB3, AnIdentityIsRoundedByTheFormatsThatItIsDeclaredToPass) {
+  Case c = on_policy_case(1, 1);
+  c.spec.set("kl_penalty", 0.0);
+  put(c, "advantage", 0, 0, 0.1F);
+  impl::Implementation narrow = fake_grpo();
+  narrow.evaluate = [plain = narrow.evaluate](const LossSignature& signature, const Case& given) {
+    LossResult result = plain(signature, given);
+    for (Output& output : result.outputs) {
+      if (output.name != "per_token") continue;
+      output.tensor.set(0, round_to(Dtype::bf16, output.tensor.at(0)));
+    }
+    return result;
+  };
+  Arithmetic declared = single();
+  narrow.arithmetic = [&](Dtype) { return declared; };
+  EXPECT_EQ(check("on_policy_identity", narrow, c).verdict, Verdict::violated);
+  declared.stage(Stage::per_token) = {.roundoff = unit_roundoff(Dtype::bf16),
+                                      .eta = min_subnormal(Dtype::bf16)};
+  EXPECT_EQ(check("on_policy_identity", narrow, c).verdict, Verdict::held);
+  EXPECT_EQ(
+      check("on_policy_identity", fake_grpo(Flaw::kl_biased, 1e-3), on_policy_case(1, 1)).verdict,
+      Verdict::violated);
+  declared = plain_arithmetic(Dtype::bf16, "");
+  EXPECT_EQ(check("on_policy_identity", narrow, c).verdict, Verdict::held);
+}
+
 TEST(RuleB2, ASelectedZeroAnnihilatesAndAFactorOfOneRoundsNothing) {
   EXPECT_TRUE(expected(one_token(200.0, 0.0), "gradient.log_prob", 0).is_exact_zero());
   const Case c = on_policy_case(1, 1);  // weight 1 / 1, importance 1
