@@ -175,6 +175,18 @@ TEST(FiniteDifference, AsksForNoGradientWhereTheStepIsNone) {
   }
 }
 
+TEST(FiniteDifference, LeavesAnInfinityWhereItIs) {
+  Case c = grpo_case(3, 4);
+  c.spec.set("clip_high", 4.0);
+  c.spec.set("clip_low", 0.9);
+  put(c, "log_prob", 1, 2, -HUGE_VAL);
+  const auto verdict = [&](Flaw flaw) {
+    return check("gradient_matches_finite_difference", fake_grpo(flaw, 0.5), c).verdict;
+  };
+  EXPECT_EQ(verdict(Flaw::none), Verdict::held);
+  EXPECT_EQ(verdict(Flaw::slope_biased), Verdict::violated);
+}
+
 TEST(ZeroAdvantage, LeavesNoFiniteGradientEither) {
   auto fake = fake_grpo();
   fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& c) {

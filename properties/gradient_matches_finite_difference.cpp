@@ -46,9 +46,10 @@ std::pair<Tracked, Tracked> expected_at_ends(Evaluation& evaluation) {
   return {high.get(), low};
 }
 
-/// How far the step moves an entry of a differentiable field.
+/// How far the step moves an entry of a differentiable field: an infinity stays where it is.
 Real step_of(const std::string& field, std::int64_t i, const Case& forward, const Case& backward) {
-  return static_cast<Real>(forward.batch.at(field).at(i)) - backward.batch.at(field).at(i);
+  const double to = forward.batch.at(field).at(i), from = backward.batch.at(field).at(i);
+  return to == from ? 0.0L : static_cast<Real>(to) - from;
 }
 
 /// The implementation's own gradient times the step.
