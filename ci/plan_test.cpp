@@ -9,7 +9,7 @@
 #include <set>
 
 #include "ci/tasks.h"
-#include "fuzz/domains/shape.h"
+#include "fuzz/domains/long_shape.h"
 #include "fuzz/long_case.h"
 
 namespace lossgate::ci {

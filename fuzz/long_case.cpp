@@ -8,7 +8,6 @@
 #include "fuzz/case_seed.h"
 #include "fuzz/domains/mask.h"
 #include "fuzz/domains/options.h"
-#include "fuzz/domains/shape.h"
 #include "fuzz/domains/split.h"
 #include "fuzz/draw_case.h"
 #include "fuzz/hash.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "fuzz/domains/shape.h"
+#include "fuzz/domains/long_shape.h"
 #include "reference/spec/case.h"
 #include "reference/spec/signature.h"
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fuzz/acceptance.h"
+#include "fuzz/domains/long_shape.h"
 #include "fuzz/domains/shape.h"
 #include "reference/reference.h"
 #include "reference/spec/masked.h"
@@ -155,10 +156,14 @@ TEST(DrawLongCase, IsLongAlongTwoAxesWhereItIsCrossed) {
   for (const char* loss : {"cross_entropy", "linear_grpo", "sparse_jsd"}) {
     const LossSignature& signature = *reference::find_signature(loss);
     const auto pairs = crossed_tiers(signature);
-    ASSERT_EQ(pairs.size(), 2U) << loss;
+    ASSERT_EQ(pairs.size(), 3U) << loss;
     for (const Tier& tier : pairs) {
       const Case c = draw_long_case(1, signature, {tier, Dtype::f32, LongForm::crossed});
       EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
+      if (tier.axis == Axis::vocab) {
+        EXPECT_GT(c.shape[Axis::tokens] * c.shape[Axis::vocab], 1 << 20) << loss;
+        continue;
+      }
       const bool many = c.shape[Axis::tokens] > 512;
       EXPECT_GT(c.shape[Axis::tokens], 128) << loss;
       EXPECT_GT(c.shape[Axis::vocab], many ? 8 : 512) << loss;
@@ -373,7 +378,7 @@ TEST(LengthsOf, AreProductionsInEachFormAndEachTierOnce) {
   const auto odd = std::ranges::count(all, 2, &Tier::every);
   EXPECT_EQ(std::ranges::count(lengths, LongForm::hostile, &Length::form), odd);
   const auto crossed = std::ranges::count(lengths, LongForm::crossed, &Length::form);
-  EXPECT_EQ(crossed, 2);
+  EXPECT_EQ(crossed, 3);
   EXPECT_EQ(lengths.size(), production + all.size() + static_cast<std::size_t>(odd + crossed));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "fuzz/domains/long_shape.h"
 #include "reference/reference.h"
 
 namespace lossgate::fuzz {

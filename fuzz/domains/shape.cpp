@@ -83,41 +83,21 @@ std::int64_t draw_extent(Axis axis, bool wide, bool alone, Temper temper, Choice
   return 1;
 }
 
-/// How long an axis is drawn often and at most, and how long it is in production.
-struct Lengths {
-  Axis axis;
-  std::int64_t often, drawn, production;
-};
-
-/// Blocks of threads end at 1,024, tiles of a vocabulary at 65,536 or 131,072, the second axis of a
-/// grid at 65,535, exact counts of a half at 2,048. What is dealt to blocks leaves one over, which
-/// is lost most easily, or nothing, which is taken for all.
-constexpr Lengths kLong[] = {
-    {Axis::sequences, 16, std::end(kSequences)[-1].kind, 4096},
-    {Axis::tokens, 128, std::end(kTokens)[-1].kind, 66561},
-    {Axis::vocab, 128, std::end(kVocab)[-1].kind, 132097},
-    {Axis::hidden, 16, std::end(kHidden)[-1].kind, 16385},
-    {Axis::support, 8, std::end(kSupport)[-1].kind, 257},
-};
-
-/// A vocabulary or a hidden state of that many more fills all that threads take at once.
-constexpr std::int64_t kBlock = 128;
-
-/// Blocks of a few sizes, and what they leave over; a list that is wider than most.
-constexpr std::int64_t kSeveralBlocks = 515, kFew = 9;
-
-/// From there on a case takes a second and more.
-constexpr std::int64_t kThousands = 8192;
-
 /// Numbers of a field: two rows of the widest vocabulary of a nasty case; of a large case.
 constexpr std::int64_t kBudget = std::int64_t{2} * 4099, kLargeBudget = 1 << 16;
 
-/// What is longer leaves one of everything else, two of the vocabulary, and as many sequences as
-/// are asked for.
-constexpr std::int64_t kLongBudget = 1 << 15;
+}  // namespace
 
-/// What axes of one extent leave of a length: 80 MB of f64 for each field.
-constexpr std::int64_t kLongWork = std::int64_t{10} << 20;
+void for_each_axis(const LossSignature& signature, const std::function<void(Axis)>& extend) {
+  for (const Field& field : signature.fields) std::ranges::for_each(field.axes, extend);
+  for (const OutputField& output : signature.outputs) std::ranges::for_each(output.axes, extend);
+}
+
+std::int64_t work(const Shape& shape) {
+  std::int64_t product = 1;
+  for (Axis axis : kAllAxes) product *= std::max<std::int64_t>(shape[axis], 1);
+  return product;
+}
 
 std::int64_t pinned_work(const LossSignature& signature) {
   std::int64_t product = 1;
@@ -125,38 +105,22 @@ std::int64_t pinned_work(const LossSignature& signature) {
   return product;
 }
 
-/// Calls `extend` with the axes of every field and output.
-void for_each_axis(const LossSignature& signature, const std::function<void(Axis)>& extend) {
-  for (const Field& field : signature.fields) std::ranges::for_each(field.axes, extend);
-  for (const OutputField& output : signature.outputs) std::ranges::for_each(output.axes, extend);
-}
-
-/// Of the axes along which it may be long: a message has those of what it says.
-std::vector<Lengths> axis_lengths(const LossSignature& signature) {
-  std::vector<Axis> axes;
-  for_each_axis(signature, [&](Axis axis) { axes.push_back(axis); });
-  std::vector<Lengths> all;
-  for (Lengths lengths : kLong) {
-    if (!contains(axes, lengths.axis) || signature.pinned_extent(lengths.axis)) continue;
-    const bool alone = lengths.axis == Axis::sequences && has_positions_alone(signature);
-    if (alone) lengths.drawn = std::end(kTokensAlone)[-1].kind;
-    all.push_back(lengths);
+std::int64_t most_drawn(const LossSignature& signature, Axis axis) {
+  switch (axis) {
+    case Axis::sequences:
+      return has_positions_alone(signature) ? std::end(kTokensAlone)[-1].kind
+                                            : std::end(kSequences)[-1].kind;
+    case Axis::tokens:
+      return std::end(kTokens)[-1].kind;
+    case Axis::vocab:
+      return std::end(kVocab)[-1].kind;
+    case Axis::hidden:
+      return std::end(kHidden)[-1].kind;
+    case Axis::support:
+      return std::end(kSupport)[-1].kind;
+    default:
+      return 1;
   }
-  return all;
-}
-
-/// As in production, or as callers promise at most.
-std::int64_t longest(const LossSignature& signature, const Lengths& lengths) {
-  std::int64_t most = lengths.production;
-  if (const auto promised = signature.longest_extent(lengths.axis)) {
-    most = std::min(most, *promised);
-  }
-  most = std::min(most, kLongWork / pinned_work(signature));
-  if (lengths.axis != Axis::support) return most;
-  // What is listed is listed once.
-  const auto vocab = signature.pinned_extent(Axis::vocab);
-  const auto room = vocab ? vocab : signature.longest_extent(Axis::vocab);
-  return room ? std::min(most, *room) : most;
 }
 
 Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choices) {
@@ -172,9 +136,8 @@ Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choic
   return shape;
 }
 
-/// In that order.
 void give_way(const LossSignature& signature, std::int64_t budget, std::span<const Axis> order,
-              Shape& shape, std::int64_t least_sequences = 1, std::int64_t least_tokens = 1) {
+              Shape& shape, std::int64_t least_sequences, std::int64_t least_tokens) {
   for (Axis axis : order) {
     if (signature.pinned_extent(axis)) continue;
     const std::int64_t least = axis == Axis::vocab       ? 2
@@ -185,20 +148,6 @@ void give_way(const LossSignature& signature, std::int64_t budget, std::span<con
       shape[axis] = std::max(least, shape[axis] / 2);
     }
   }
-}
-
-/// Whether a case may have so many.
-bool has_sequences(const LossSignature& signature, const Shape& shape, std::int64_t count) {
-  if (shape[Axis::sequences] < 0 || signature.pinned_extent(Axis::sequences)) return false;
-  return signature.longest_extent(Axis::sequences).value_or(count) >= count;
-}
-
-}  // namespace
-
-std::int64_t work(const Shape& shape) {
-  std::int64_t product = 1;
-  for (Axis axis : kAllAxes) product *= std::max<std::int64_t>(shape[axis], 1);
-  return product;
 }
 
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices) {
@@ -213,86 +162,6 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
   constexpr Axis kThen[] = {Axis::tokens, Axis::sequences, Axis::vocab};
   give_way(signature, budget, kFirst, shape, 2, 2);
   give_way(signature, budget, kThen, shape);
-  return shape;
-}
-
-std::vector<Tier> tiers(const LossSignature& signature) {
-  std::vector<Tier> tiers;
-  for (const Lengths& lengths : axis_lengths(signature)) {
-    const std::int64_t most = longest(signature, lengths);
-    for (std::int64_t below = lengths.often; below < most; below *= 2) {
-      if (2 * below > most && most > lengths.drawn) break;  // the longest is asked by itself
-      const std::int64_t last = std::min(2 * below, most), block = std::min(below / 2, kBlock);
-      const Tier odd = {lengths.axis, below + 1, last - 1 + last % 2, 2};
-      const Tier full = {lengths.axis, below + block, last - last % block, block};
-      if (below < kThousands) tiers.push_back(odd);
-      if (full.first <= full.last) tiers.push_back(full);
-    }
-  }
-  return tiers;
-}
-
-std::vector<Tier> longest_tiers(const LossSignature& signature) {
-  std::vector<Tier> tiers;
-  for (const Lengths& lengths : axis_lengths(signature)) {
-    const std::int64_t most = longest(signature, lengths);
-    if (most > lengths.drawn) tiers.push_back({lengths.axis, most, most});
-  }
-  return tiers;
-}
-
-std::vector<Tier> crossed_tiers(const LossSignature& signature) {
-  const auto may_be_long = [&](Axis axis) {
-    return signature.has_axis(axis) && !signature.pinned_extent(axis) &&
-           signature.longest_extent(axis).value_or(kSeveralBlocks) >= kSeveralBlocks;
-  };
-  if (!may_be_long(Axis::tokens) || !may_be_long(Axis::vocab)) return {};
-  return {{Axis::tokens, kBlock + 1, kBlock + 3, 2},
-          {Axis::tokens, kSeveralBlocks - 2, kSeveralBlocks, 2}};
-}
-
-Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choices& choices) {
-  Shape shape = draw_extents(signature, Temper::plain, choices);
-  shape[tier.axis] = choices.sometimes(0.5) ? tier.first : tier.last;
-  if (!signature.pinned_extent(Axis::sequences)) shape[Axis::sequences] = 1;
-  const bool has_list = signature.has_axis(Axis::support);
-  if (tier.last < kSeveralBlocks) {
-    shape[Axis::vocab] = kSeveralBlocks;
-  } else if (has_list && !signature.pinned_extent(Axis::support)) {
-    shape[Axis::support] = std::min(kFew, signature.longest_extent(Axis::support).value_or(kFew));
-    shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[Axis::support]);
-  } else if (!has_list) {
-    shape[Axis::vocab] = kFew;
-  }
-  return shape;
-}
-
-std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape) {
-  for (const Lengths& lengths : axis_lengths(signature)) {
-    if (shape[lengths.axis] > lengths.drawn) return lengths.axis;
-  }
-  return std::nullopt;
-}
-
-Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices,
-                      std::int64_t least_sequences) {
-  const Axis axis = tier.axis;
-  Shape shape = draw_extents(signature, Temper::plain, choices);
-  const std::int64_t steps = choices.integer(0, (tier.last - tier.first) / tier.every);
-  const std::int64_t extents[] = {tier.first, tier.first + steps * tier.every, tier.last};
-  shape[axis] = choices.one_of(extents);
-  if (axis == Axis::support && shape[Axis::vocab] > 0) {
-    shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[axis]);
-  }
-  std::vector<Axis> order = {Axis::tokens, Axis::sequences, Axis::hidden, Axis::support,
-                             Axis::vocab};
-  std::erase(order, axis);
-  if (axis == Axis::support) std::erase(order, Axis::vocab);
-  const bool has_room = has_sequences(signature, shape, least_sequences) &&
-                        least_sequences * shape[axis] * pinned_work(signature) <= kLongWork;
-  const std::int64_t least = has_room ? least_sequences : 1;
-  if (has_room) shape[Axis::sequences] = std::max(shape[Axis::sequences], least);
-  give_way(signature, kLongBudget, order, shape, least);
   return shape;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
-#include <vector>
+#include <cstdint>
+#include <functional>
+#include <span>
 
 #include "fuzz/profile.h"
 #include "reference/spec/case.h"
@@ -16,41 +17,23 @@ namespace lossgate::fuzz {
 /// extent of 0.
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices);
 
-/// Extents of one axis that a kernel may have code of its own for: the first and every so many up
-/// to the last.
-struct Tier {
-  Axis axis;
-  std::int64_t first, last, every = 1;
-};
-
-/// What lies between the extents that draw_shape draws often and production's, from each power of
-/// two to the next, or to what callers promise at most: the odd ones, which leave something over
-/// whatever they are dealt to, and those that fill vectors, warps and blocks. Of thousands the
-/// latter alone: the longest are odd. None of an axis that the signature pins.
-std::vector<Tier> tiers(const LossSignature& signature);
-
-/// Production's lengths, each the one extent of its tier: a little beyond what blocks, tiles and
-/// grids of threads end at, or what callers promise at most. None along an axis that draw_shape
-/// draws as long.
-std::vector<Tier> longest_tiers(const LossSignature& signature);
-
-/// Lengths of a sequence for which a vocabulary, or a list of its tokens, is long, too: what goes
-/// wrong for a block of both shows along neither alone. None where either axis is pinned or
-/// shorter.
-std::vector<Tier> crossed_tiers(const LossSignature& signature);
-
-/// A shape with an extent of such a tier.
-Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choices& choices);
-
-/// A shape with an extent of the tier, and short along all other axes; so many sequences at least,
-/// where callers have them and they leave room.
-Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices,
-                      std::int64_t least_sequences = 1);
-
-/// Along which axis a shape is longer than all of draw_shape's, if it is.
-std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape);
-
 /// What a loss has to go through: every combination of places on its axes.
 std::int64_t work(const Shape& shape);
+
+/// The same of the axes that callers have of one extent alone.
+std::int64_t pinned_work(const LossSignature& signature);
+
+/// Calls `extend` with the axes of every field and output.
+void for_each_axis(const LossSignature& signature, const std::function<void(Axis)>& extend);
+
+/// The largest extent that draw_shape draws, where nothing limits it.
+std::int64_t most_drawn(const LossSignature& signature, Axis axis);
+
+/// What draw_shape begins with, however much work it is.
+Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choices);
+
+/// Halves extents in that order until the work is within the budget, or they are the least.
+void give_way(const LossSignature& signature, std::int64_t budget, std::span<const Axis> order,
+              Shape& shape, std::int64_t least_sequences = 1, std::int64_t least_tokens = 1);
 
 }  // namespace lossgate::fuzz

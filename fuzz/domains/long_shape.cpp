@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz/domains/long_shape.h"
+
+#include <algorithm>
+
+#include "fuzz/domains/shape.h"
+
+namespace lossgate::fuzz {
+namespace {
+
+/// How long an axis is drawn often, and how long it is in production.
+struct Lengths {
+  Axis axis;
+  std::int64_t often, production;
+};
+
+/// Blocks of threads end at 1,024, tiles of a vocabulary at 65,536 or 131,072, the second axis of a
+/// grid at 65,535, exact counts of a half at 2,048. What is dealt to blocks leaves one over, which
+/// is lost most easily, or nothing, which is taken for all.
+constexpr Lengths kLong[] = {
+    {Axis::sequences, 16, 4096}, {Axis::tokens, 128, 66561}, {Axis::vocab, 128, 132097},
+    {Axis::hidden, 16, 16385},   {Axis::support, 8, 257},
+};
+
+/// A vocabulary or a hidden state of that many more fills all that threads take at once.
+constexpr std::int64_t kBlock = 128;
+
+/// What blocks of a few sizes leave over; a wide list; a row of which so many have 2^20 logits.
+constexpr std::int64_t kSeveralBlocks = 515, kFew = 9, kMegaRow = 2051;
+
+/// From there on a case takes a second and more.
+constexpr std::int64_t kThousands = 8192;
+
+/// What is longer leaves one of everything else, two of the vocabulary, and as many sequences as
+/// are asked for.
+constexpr std::int64_t kLongBudget = 1 << 15;
+
+/// What axes of one extent leave of a length: 80 MB of f64 for each field.
+constexpr std::int64_t kLongWork = std::int64_t{10} << 20;
+
+/// Of the axes along which it may be long: a message has those of what it says.
+std::vector<Lengths> axis_lengths(const LossSignature& signature) {
+  std::vector<Axis> axes;
+  for_each_axis(signature, [&](Axis axis) { axes.push_back(axis); });
+  std::vector<Lengths> all;
+  for (const Lengths& lengths : kLong) {
+    if (!contains(axes, lengths.axis) || signature.pinned_extent(lengths.axis)) continue;
+    all.push_back(lengths);
+  }
+  return all;
+}
+
+/// As in production, or as callers promise at most.
+std::int64_t longest(const LossSignature& signature, const Lengths& lengths) {
+  std::int64_t most = lengths.production;
+  if (const auto promised = signature.longest_extent(lengths.axis)) {
+    most = std::min(most, *promised);
+  }
+  most = std::min(most, kLongWork / pinned_work(signature));
+  if (lengths.axis != Axis::support) return most;
+  // What is listed is listed once.
+  const auto vocab = signature.pinned_extent(Axis::vocab);
+  const auto room = vocab ? vocab : signature.longest_extent(Axis::vocab);
+  return room ? std::min(most, *room) : most;
+}
+
+/// Whether a case may have so many sequences.
+bool may_have(const LossSignature& signature, const Shape& shape, std::int64_t count) {
+  return shape[Axis::sequences] >= 0 && !signature.pinned_extent(Axis::sequences) &&
+         signature.longest_extent(Axis::sequences).value_or(count) >= count;
+}
+
+}  // namespace
+
+std::vector<Tier> tiers(const LossSignature& signature) {
+  std::vector<Tier> tiers;
+  for (const Lengths& lengths : axis_lengths(signature)) {
+    const std::int64_t most = longest(signature, lengths);
+    const bool asked_by_itself = most > most_drawn(signature, lengths.axis);
+    for (std::int64_t below = lengths.often; below < most; below *= 2) {
+      if (2 * below > most && asked_by_itself) break;
+      const std::int64_t last = std::min(2 * below, most), block = std::min(below / 2, kBlock);
+      const Tier odd = {lengths.axis, below + 1, last - 1 + last % 2, 2};
+      const Tier full = {lengths.axis, below + block, last - last % block, block};
+      if (below < kThousands) tiers.push_back(odd);
+      if (full.first <= full.last) tiers.push_back(full);
+    }
+  }
+  return tiers;
+}
+
+std::vector<Tier> longest_tiers(const LossSignature& signature) {
+  std::vector<Tier> tiers;
+  for (const Lengths& lengths : axis_lengths(signature)) {
+    const std::int64_t most = longest(signature, lengths);
+    if (most > most_drawn(signature, lengths.axis)) tiers.push_back({lengths.axis, most, most});
+  }
+  return tiers;
+}
+
+std::vector<Tier> crossed_tiers(const LossSignature& signature) {
+  const auto may_be = [&](Axis axis, std::int64_t extent) {
+    return signature.has_axis(axis) && !signature.pinned_extent(axis) &&
+           signature.longest_extent(axis).value_or(extent) >= extent;
+  };
+  if (!may_be(Axis::tokens, kSeveralBlocks) || !may_be(Axis::vocab, kSeveralBlocks)) return {};
+  std::vector<Tier> tiers = {{Axis::tokens, kBlock + 1, kBlock + 3, 2},
+                             {Axis::tokens, kSeveralBlocks - 2, kSeveralBlocks, 2}};
+  const bool has_room = kSeveralBlocks * kMegaRow * pinned_work(signature) <= kLongWork;
+  if (has_room && may_be(Axis::vocab, kMegaRow)) {
+    tiers.push_back({Axis::vocab, kMegaRow - 2, kMegaRow, 2});
+  }
+  return tiers;
+}
+
+Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choices& choices) {
+  Shape shape = draw_extents(signature, Temper::plain, choices);
+  shape[tier.axis] = choices.sometimes(0.5) ? tier.first : tier.last;
+  if (!signature.pinned_extent(Axis::sequences)) shape[Axis::sequences] = 1;
+  const bool has_list = signature.has_axis(Axis::support);
+  if (tier.axis == Axis::vocab) {
+    shape[Axis::tokens] = kSeveralBlocks;
+  } else if (tier.last < kSeveralBlocks) {
+    shape[Axis::vocab] = kSeveralBlocks;
+  } else if (has_list && !signature.pinned_extent(Axis::support)) {
+    shape[Axis::support] = std::min(kFew, signature.longest_extent(Axis::support).value_or(kFew));
+    shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[Axis::support]);
+  } else if (!has_list) {
+    shape[Axis::vocab] = kFew;
+  }
+  return shape;
+}
+
+std::optional<Axis> long_axis_of(const LossSignature& signature, const Shape& shape) {
+  for (const Lengths& lengths : axis_lengths(signature)) {
+    if (shape[lengths.axis] > most_drawn(signature, lengths.axis)) return lengths.axis;
+  }
+  return std::nullopt;
+}
+
+Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices& choices,
+                      std::int64_t least_sequences) {
+  const Axis axis = tier.axis;
+  Shape shape = draw_extents(signature, Temper::plain, choices);
+  const std::int64_t steps = choices.integer(0, (tier.last - tier.first) / tier.every);
+  const std::int64_t extents[] = {tier.first, tier.first + steps * tier.every, tier.last};
+  shape[axis] = choices.one_of(extents);
+  if (axis == Axis::support && shape[Axis::vocab] > 0) {
+    shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[axis]);
+  }
+  std::vector<Axis> order = {Axis::tokens, Axis::sequences, Axis::hidden, Axis::support,
+                             Axis::vocab};
+  std::erase(order, axis);
+  if (axis == Axis::support) std::erase(order, Axis::vocab);
+  const bool has_room = may_have(signature, shape, least_sequences) &&
+                        least_sequences * shape[axis] * pinned_work(signature) <= kLongWork;
+  const std::int64_t least = has_room ? least_sequences : 1;
+  if (has_room) shape[Axis::sequences] = std::max(shape[Axis::sequences], least);
+  give_way(signature, kLongBudget, order, shape, least);
+  return shape;
+}
+
+}  // namespace lossgate::fuzz
