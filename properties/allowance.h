@@ -46,18 +46,12 @@ auto must_be_finite(const reference::Formats& formats, const Expected& expected)
                                      (expected.peak <= formats.largest_computed));
 }
 
-/// The expectation of a per-token value that must be correctly rounded: all that may be off is what
-/// a flush takes, and the formats that it is declared to pass through, or computed in, which are
-/// coarser than its own.
+/// The expectation of a per-token value that nothing rounds but the formats which it passes.
 inline reference::Tracked correctly_rounded(const OutputInfo& output, reference::Tracked expected,
                                             const Arithmetic& arithmetic) {
-  const double size = magnitude_of(expected) + expected.half;
-  const Store& store = arithmetic.stage(Stage::per_token);
-  double off = arithmetic.flush + store.roundoff * size + store.eta;
-  if (arithmetic.roundoff > unit_roundoff(output.dtype)) {
-    off += arithmetic.roundoff * size + arithmetic.eta;
-  }
-  expected.err = std::min(expected.err, off);
+  const double passing = reference::passing_error(arithmetic, Stage::per_token, output.dtype,
+                                                  magnitude_of(expected) + expected.half);
+  expected.err = std::min(expected.err, passing);
   return expected;
 }
 

@@ -99,13 +99,12 @@ void move_rows(const Field& field, const Case& base, Transformed& moved, double 
 
 std::optional<Transformed> padded(const LossSignature& signature, const Case& whole, const Case&) {
   if (!signature.tokens_paddable || !has_positions(signature)) return std::nullopt;
-  Transformed result{.c = whole, .row_of = {}, .token_offset = 1};
-  const Index sequences = whole.shape[Axis::sequences];
+  const auto sequences = static_cast<std::size_t>(whole.shape[Axis::sequences]);
   const Index rows = allows_empty_rows(signature, whole.spec) ? reference::kPaddingSequences : 0;
-  result.row_of.resize(static_cast<std::size_t>(sequences));
+  Transformed result{.c = whole, .row_of = std::vector<Index>(sequences), .token_offset = 1};
   std::iota(result.row_of.begin(), result.row_of.end(), rows);  // the masked row comes first
-  result.c.shape[Axis::sequences] = sequences + rows;
-  result.c.shape[Axis::tokens] = whole.shape[Axis::tokens] + reference::kPaddingTokens;
+  result.c.shape[Axis::sequences] += rows;
+  result.c.shape[Axis::tokens] += reference::kPaddingTokens;
   for (const auto& [axis, extent] : signature.longest) {
     if (result.c.shape[axis] > extent) return std::nullopt;
   }

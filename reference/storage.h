@@ -30,6 +30,17 @@ struct Formats {
   bool narrows;
 };
 
+/// What becomes of a number of this magnitude that is formed exactly on its way through a stage
+/// into that dtype: what a flush takes, and the formats that are declared there, or computed in,
+/// which are coarser.
+inline double passing_error(const Arithmetic& arithmetic, Stage stage, Dtype dtype,
+                            double magnitude) {
+  const Store& store = arithmetic.stage(stage);
+  const double passed = arithmetic.flush + store.roundoff * magnitude + store.eta;
+  const bool computed_coarser = arithmetic.roundoff > unit_roundoff(dtype);
+  return passed + (computed_coarser ? arithmetic.roundoff * magnitude + arithmetic.eta : 0.0);
+}
+
 inline double storage_error(const OutputInfo& output, double magnitude) {
   return Formats(output).storage_error(magnitude);
 }
