@@ -89,6 +89,13 @@ std::string repro_line(const RecordedFinding& finding, std::string_view folder) 
                      asked ? " --property " + finding.property : "");
 }
 
+std::string expected_text(const RecordedFinding& finding) {
+  if (finding.expected != "nan") return finding.expected;
+  const std::string_view actual = finding.actual;
+  const bool is_number = actual.find("nan") == actual.npos && actual.find("inf") == actual.npos;
+  return is_number ? "no number" : "a number";
+}
+
 std::string finding_text(const RecordedFinding& f, std::string_view statement,
                          std::string_view folder) {
   std::string text =
@@ -102,11 +109,12 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
   text += line("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
   if (!f.inputs.empty()) text += line("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));
   if (!f.actual.empty()) {
-    const bool any = f.expected == "nan";
-    text += line("actual",
-                 any ? f.actual + ", expected a number"
-                     : fmt::format("{}, expected {}, allowed difference {}, error ratio {}",
-                                   f.actual, f.expected, brief(f.allowed), brief(f.error_ratio)));
+    std::string numbers = f.actual + ", expected " + expected_text(f);
+    if (f.expected != "nan") {
+      numbers += fmt::format(", allowed difference {}, error ratio {}", brief(f.allowed),
+                             brief(f.error_ratio));
+    }
+    text += line("actual", numbers);
   }
   text += line("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));
   if (!f.cause.empty()) text += line("cause", f.cause);

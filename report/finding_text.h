@@ -14,6 +14,9 @@ namespace lossgate::report {
 std::string finding_text(const RecordedFinding& finding, std::string_view statement,
                          std::string_view folder);
 
+/// What is right at the place: a decimal, or whether it is a number at all, where any is.
+std::string expected_text(const RecordedFinding& finding);
+
 /// What the experiment showed that named the cause, and how sure that is; empty where none did.
 std::string because_text(const properties::Diagnosis& diagnosis);
 

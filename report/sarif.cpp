@@ -73,7 +73,7 @@ std::string message(const RecordedFinding& f) {
   std::string words = plain(fmt::format("{} ({}, {}): {}{}{}", f.implementation, f.loss, f.dtype,
                                         f.place, f.detail.empty() ? "" : ": ", f.detail));
   if (!f.actual.empty()) {
-    words += fmt::format("; actual {}, expected {}", plain(f.actual), plain(f.expected));
+    words += fmt::format("; actual {}, expected {}", plain(f.actual), plain(expected_text(f)));
   }
   if (!f.source_text.empty()) words += "; " + plain(f.source_text);
   return words + ". Replay: " + plain(f.repro);

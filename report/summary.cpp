@@ -119,7 +119,7 @@ std::string entry(const RunRecord& record, const RecordedFinding& f, bool fresh)
   }
   item("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
   if (!f.actual.empty()) {
-    item("actual", fmt::format("{}, expected {}, error ratio {}", f.actual, f.expected,
+    item("actual", fmt::format("{}, expected {}, error ratio {}", f.actual, expected_text(f),
                                brief(f.error_ratio)));
   }
   item("cause", f.cause);

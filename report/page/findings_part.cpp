@@ -49,7 +49,7 @@ std::string numbers_of(const RecordedFinding& f) {
   std::string text = fmt::format(
       "<table class=\"numbers\"><tr><th scope=\"row\">actual<td class=\"bad\">{}<tr><th "
       "scope=\"row\">expected<td>{}",
-      html(f.actual), any ? "a number" : html(f.expected));
+      html(f.actual), html(expected_text(f)));
   if (!any) {
     text += fmt::format("<tr><th scope=\"row\">allowed difference<td>{}", brief(f.allowed));
     if (f.half_width > 0.0) {
