@@ -161,6 +161,13 @@ class Matching(unittest.TestCase):
         self.assertEqual(list(sources(given)), ["log_prob", "mask"])
         self.assertEqual(stepped(given)[1]["gradient.log_prob"][0, 0].item(), 0.5)
 
+    def test_partial_of_a_module(self) -> None:
+        class Module(torch.nn.Module):
+            def forward(self, log_prob, mask, clip_low): return log_prob.sum() * clip_low
+        given = functools.partial(Module(), clip_low=0.5)
+        self.assertEqual(list(sources(given)), ["log_prob", "mask"])
+        self.assertEqual(stepped(given)[1]["gradient.log_prob"][0, 0].item(), 0.5)
+
     def test_positional_only(self) -> None:
         def loss(advantage, log_prob, clip_low=0.25, /, scale=2.0, *, mask): return log_prob.sum() * scale * clip_low
         metadata, tensors = stepped(loss, option__clip_low="0.5")

@@ -8,7 +8,7 @@ import json
 import math
 import types
 import unittest
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 from unittest import mock
 
 import torch
@@ -167,6 +167,10 @@ class Results(unittest.TestCase):
         ]
         for function, fragment in cases:
             self.raised(function, fragment)
+
+    def test_a_named_tuple_is_read_by_its_names(self) -> None:
+        out = NamedTuple("Out", [("clip_fraction", torch.Tensor), ("loss", torch.Tensor)])
+        self.assertEqual(stepped(lambda log_prob, mask: out(mask.sum(), log_prob.sum()))[0]["op"], "result")
 
     def test_a_backward_that_changes_what_it_is_handed(self) -> None:
         class Scaled(torch.autograd.Function):

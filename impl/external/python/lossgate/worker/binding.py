@@ -123,7 +123,8 @@ class Binding:
         return Trouble(f"{self.subject.name} wants {name!r}, which is no field, option or fact of {loss.id}: give it a "
                        f"default, or write arguments.{name} = \"field:...\" ({', '.join(loss.fields)}), "
                        f"\"option:...\" ({', '.join(loss.options)}), \"reduction\", \"fact:...\" "
-                       f"({', '.join(loss.facts)}) or \"json:...\"")
+                       f"({', '.join(loss.facts)}) or \"json:...\"; or bring a function of your own "
+                       f"that takes the tensors and makes {name!r} of them")
 
     def sources(self) -> dict[str, str]:
         pairs = self.construction + self.positional + self.keywords

@@ -54,7 +54,9 @@ def loss_of(result: Any, subject: str, outputs: list[str], has_loss: bool, wants
     loss = result
     where = "returned"
     if not isinstance(result, torch.Tensor):
-        if isinstance(result, (tuple, list)):
+        if isinstance(getattr(result, "loss", None), torch.Tensor):
+            loss, where = result.loss, f"returned {_described(result)} whose 'loss' is"
+        elif isinstance(result, (tuple, list)):
             if not result:
                 raise BadResult(f"{subject} returned an empty {type(result).__name__}; return the loss")
             loss, where = result[0], f"returned a {type(result).__name__} that begins with"

@@ -53,6 +53,8 @@ class Subject:
                 self.call = target
                 if isinstance(target, torch.nn.Module):
                     definition = target.forward
+                elif isinstance(target, functools.partial) and isinstance(target.func, torch.nn.Module):
+                    definition = functools.partial(target.func.forward, *target.args, **target.keywords)
                 if not callable(target):
                     raise Trouble(f"{name} is a {type(target).__name__}, not a function; name a function, a class "
                                   "with __call__ or a torch.nn.Module")
