@@ -10,6 +10,7 @@
 #include <memory>
 #include <tuple>
 
+#include "ci/asked_under.h"
 #include "ci/brought.h"
 #include "ci/candidates.h"
 #include "ci/config_text.h"
@@ -126,11 +127,26 @@ void print_function(const impl::Greeting& greeting, const impl::Subject& subject
   }
 }
 
-void print_choices(OptionValues options, const std::vector<std::string>& remarks) {
+/// Whether two messages differ in their numbers and names alone: where each was raised is at its
+/// end.
+bool alike(const std::string& one, const std::string& other) {
+  const auto kind = [](const std::string& text) { return text.substr(0, text.find(':')); };
+  const auto place = [](const std::string& text) {
+    return text.substr(std::min(text.rfind(" at "), text.size()));
+  };
+  return kind(one) == kind(other) && place(one) == place(other);
+}
+
+/// As much of them as somebody may have typed.
+OptionValues shortened(OptionValues options) {
   for (auto& [name, value] : options) {
     if (double* number = std::get_if<double>(&value)) *number = to_digits(*number, 6);
   }
-  if (!options.empty()) fmt::print("  with {}\n", options_text(options, " ", false));
+  return options;
+}
+
+void print_choices(const OptionValues& options, const std::vector<std::string>& remarks) {
+  if (!options.empty()) fmt::print("  with {}\n", options_text(shortened(options), " ", false));
   for (const std::string& remark : remarks) fmt::print("  {}\n", remark);
 }
 
@@ -140,10 +156,6 @@ void print_nearest(const Recognition& nearest) {
   const bool reduces = !nearest.loss->signature.reductions.empty();
   const std::string name =
       reduces ? fmt::format("{}({})", id, lossgate::name(likeness.candidate.reduction)) : id;
-  if (likeness.cases == 0) {
-    fmt::print("  no answer as {}: {}\n", nearest.loss->signature.id, nearest.refusal);
-    return;
-  }
   if (likeness.by_positions) {
     fmt::print(
         "  = {:.6g} x {} x valid / all positions on all cases: it divides by all positions, "
@@ -158,6 +170,28 @@ void print_nearest(const Recognition& nearest) {
     fmt::print("  nearest {}: equal on {} of {} cases\n", name, likeness.equal, likeness.cases);
   }
   print_choices(likeness.candidate.options, nearest.remarks);
+}
+
+/// What raised the same, whatever it was asked as, is said once.
+void print_all_nearest(const std::vector<Recognition>& found) {
+  std::vector<std::pair<std::string, std::string>> refusals;  // and the losses
+  for (const Recognition& nearest : found) {
+    if (nearest.likeness.cases > 0) {
+      print_nearest(nearest);
+      continue;
+    }
+    const auto same = [&](const auto& known) { return alike(known.first, nearest.refusal); };
+    const auto known = std::ranges::find_if(refusals, same);
+    const std::string& id = nearest.loss->signature.id;
+    if (known == refusals.end()) {
+      refusals.emplace_back(nearest.refusal, id);
+    } else {
+      known->second += ", " + id;
+    }
+  }
+  for (const auto& [refusal, losses] : refusals) {
+    fmt::print("  no answer as {}: {}\n", losses, refusal);
+  }
 }
 
 void print_match(const Recognition& match) {
@@ -178,14 +212,34 @@ void write_config(const std::string& path, const std::string& text) {
   if (!file.flush()) throw MachineError(path + " cannot be written");
 }
 
-/// What the function keeps beyond what a file says that declares the least.
-std::vector<Promise> promises_of(const std::string& config) {
+/// What the function keeps beyond what a file says that declares the least, and what of that it
+/// does not keep on cases such as a gate draws.
+struct Tried {
+  Failures failures;
+  std::vector<Promise> promises;
+};
+
+Tried try_config(const std::string& config) {
+  Tried tried;
   try {
-    return try_promises(*bring(read_subject_file(config), {}).front());
+    const auto brought = bring(read_subject_file(config), {}).front();
+    tried.failures = failures({*brought, brought->subject}, brought->dtypes.front());
+    tried.promises = try_promises(*brought);
   } catch (const ImplementationThrew&) {  // a gate shows it
   } catch (const impl::SubjectError&) {
   }
-  return {};
+  return tried;
+}
+
+/// What was found on plain cases is a fault of the function on others, or not what it is: who reads
+/// that a gate is red should have read so here.
+void print_failures(const Failures& failures, const OptionValues& settled) {
+  if (failures.all.empty()) return;
+  fmt::print("  but not on all of {} cases such as a gate draws:\n", failures.cases);
+  for (const Failure& failure : failures.all) fmt::print("    {}\n", failure.text());
+  if (settled.empty()) return;
+  fmt::print("    either it is wrong there, or something else than {}\n",
+             options_text(settled, " ", false));
 }
 
 void print_promises(const std::vector<Promise>& promises) {
@@ -214,14 +268,15 @@ int run_identify(const IdentifyOptions& options) {
   print_function(found.front().greeting, found.front().subject);
   if (!found.front().whole()) {
     fmt::print("no loss of the catalog, as it stands\n");
-    for (const Recognition& nearest : found) print_nearest(nearest);
+    print_all_nearest(found);
     return static_cast<int>(Exit::red);
   }
   print_match(found.front());
   write_config(options.out, config_text(options, found.front(), {}));
-  const std::vector<Promise> promises = promises_of(options.out);
-  print_promises(promises);
-  write_config(options.out, config_text(options, found.front(), promises));
+  const Tried tried = try_config(options.out);
+  print_failures(tried.failures, shortened(found.front().likeness.candidate.options));
+  print_promises(tried.promises);
+  write_config(options.out, config_text(options, found.front(), tried.promises));
   fmt::print("wrote {0}; next: lossgate gate --config {0}\n", options.out);
   return static_cast<int>(Exit::green);
 }

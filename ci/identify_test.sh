@@ -92,5 +92,26 @@ near_misses() {
   misses ratio_detached 'nearest cispo\(token_mean\): equal on [0-9]+ of [0-9]+ cases'
 }
 
+# What it is on plain cases alone is said, and what it refuses besides is left to its contract.
+hostile() {
+  expect 0 'raises where a tensor is a view of other memory' \
+    identify near.py:flattened --python "$python" --out views.toml
+  grep -q '^non_contiguous = false$' views.toml || fail "$(cat views.toml)"
+  grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
+  expect 0 'green: 0 red findings' gate --config views.toml --corpus empty --cases 48 --jobs 1
+  sed '/^non_contiguous/d' views.toml >any.toml
+  expect 1 'refused a legal input: RuntimeError: view size is not compatible' \
+    gate --config any.toml --corpus empty --cases 48 --jobs 1
+  expect 0 'non_contiguous = false' check --config any.toml
+  expect 0 'right only where dual_clip is a number$' \
+    identify near.py:dual_clipped --python "$python" --out dual.toml
+  grep -q 'dual_clip = "number"' dual.toml || fail "$(cat dual.toml)"
+  expect 0 'green: 0 red findings' gate --config dual.toml --corpus empty --cases 48 --jobs 1
+  expect 0 'but not on all of 72 cases such as a gate draws:' \
+    identify near.py:bounded_above --python "$python" --out above.toml
+  grep -q 'either it is wrong there, or something else than .*log_ratio_clamp' stdout ||
+    fail "what was settled is not doubted: $(cat stdout)"
+}
+
 "$test"
 exit "$failures"

@@ -58,6 +58,10 @@ class Trial {
                           "no caller has infinities at valid positions")) {
       return found;
     }
+    if (auto found = flag(&impl::Contract::non_contiguous, "non_contiguous",
+                          "callers hand over tensors that lie in memory in one piece")) {
+      return found;
+    }
     if (auto found = flag(&impl::Contract::grad_modes, "grad_modes",
                           "callers ask for every gradient, right behind its forward")) {
       return found;

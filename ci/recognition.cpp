@@ -157,7 +157,9 @@ void say_where_it_holds(const Interview& interview, const std::vector<std::strin
                         Recognition& result) {
   for (const auto& [option, value] : result.subject.options) {
     if (std::ranges::find(told, option) == told.end()) continue;
-    result.remarks.push_back(fmt::format("right only where {} is {}", option, text_of(value)));
+    const std::string text = text_of(value);
+    result.remarks.push_back(fmt::format("right only where {} is {}", option,
+                                         text == impl::kAnyNumber ? "a number" : text));
   }
   for (const auto& [axis, extent] : result.subject.axes) {
     result.remarks.push_back(fmt::format("right only where {} is {}", name(axis), extent));
@@ -176,6 +178,20 @@ bool accepts(const Option& option, const OptionValue& value) {
   const std::string* word = std::get_if<std::string>(&value);
   if (word) return std::ranges::find(option.choices, *word) != option.choices.end();
   return option.kind != Option::Kind::choice;
+}
+
+/// Whether it raises where tensors are views of other memory, what it computes where each lies in
+/// one piece, as `.view()` does.
+bool wants_contiguous(Function& function, const Interview& interview) {
+  const auto& probes = interview.answers.front().probes;
+  const auto answered = std::ranges::find_if(probes, [](const Probe& p) { return !!p.answer; });
+  return std::ranges::any_of(kAllLayouts, [&](Layout layout) {
+    if (layout == Layout::contiguous || answered == probes.end()) return false;
+    Case c = answered->c;
+    c.layout = layout;
+    const std::optional<Probe> probe = ask(function, interview, std::move(c));
+    return probe && !probe->answer;
+  });
 }
 
 /// What a gate will never ask, though whoever leaves the parameter alone gets it.
@@ -226,6 +242,10 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
   result.likeness = best.best();
   say_where_it_holds(best, best.greeting.options, result);
   say_what_its_defaults_give(function, best, result);
+  if (wants_contiguous(function, best)) {
+    result.subject.contract.non_contiguous = false;
+    result.remarks.push_back("raises where a tensor is a view of other memory: will not be asked");
+  }
   if (others > 0) {
     result.remarks.push_back(
         fmt::format("{} other choices are equal on these cases; the plainest is taken", others));

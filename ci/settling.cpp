@@ -193,12 +193,16 @@ int settle_by_edges(Function& function, Interview& interview) {
 void free_told_options(Function& function, Interview& interview) {
   OptionValues& told = interview.subject.options;
   const std::vector<Case> cases = right_cases(interview);
-  std::vector<std::string> free;
+  std::vector<std::string> free, numbers;
   for (const auto& [name, value] : told) {
-    const auto asked = cases_of_option(interview, cases, name, value);
-    const bool follows =
-        std::ranges::none_of(asked, [&](const Case& c) { return wrong(function, interview, c); });
-    if (follows) free.push_back(name);
+    auto failed = cases_of_option(interview, cases, name, value);
+    const auto asked = failed.size();
+    std::erase_if(failed, [&](const Case& c) { return !wrong(function, interview, c); });
+    const bool none_alone = std::ranges::all_of(failed, [&, &option = name](const Case& c) {
+      return std::holds_alternative<None>(*c.spec.find(option));
+    });
+    if (failed.empty()) free.push_back(name);
+    if (none_alone && !failed.empty() && failed.size() < asked) numbers.push_back(name);
   }
   auto failed = joint_cases(interview, cases, free);
   while (!free.empty()) {
@@ -211,6 +215,7 @@ void free_told_options(Function& function, Interview& interview) {
   std::erase_if(told, [&](const auto& option) {
     return std::ranges::find(free, option.first) != free.end();
   });
+  for (const std::string& name : numbers) set_value(told, name, std::string(impl::kAnyNumber));
 }
 
 std::optional<double> factor_at(Function& function, const Interview& interview,

@@ -14,7 +14,8 @@ namespace lossgate::ci {
 int settle_by_edges(Function& function, Interview& interview);
 
 /// Lets go of every told option that the function follows wherever it is told to go: one at a time,
-/// then all together. Those that stay in `interview.subject.options` are right at that value only.
+/// then all together. Those that stay in `interview.subject.options` are right at that value only,
+/// or at any number, where none alone is wrong.
 void free_told_options(Function& function, Interview& interview);
 
 /// Answers = factor x formula where a told option stands at that value: 1 where they are the

@@ -39,6 +39,8 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
   }
   for (const auto& [name, value] : subject.options) {
     const OptionValue* asked = c.spec.find(name);
+    const bool any_number = value == OptionValue(std::string(kAnyNumber));
+    if (any_number && asked && !std::holds_alternative<None>(*asked)) continue;
     if (asked && *asked != value) return name + " is fixed";
   }
   for (const auto& [name, other] : subject.tied) {
@@ -94,8 +96,10 @@ LossResult blank(const MicroBatch& batch) {
 
 /// Adds up what the shares leave; what is refused is for the subject to say. No trainer makes a
 /// call for a micro-batch without a sequence (rule D1).
-LossResult train_with(const LossSignature& signature, const Case& c, const Step& call) {
+LossResult train_with(const Subject& subject, const LossSignature& signature, const Case& c,
+                      const Step& call) {
   const auto step = [&](MicroBatch& batch) {
+    if (!subject.contract.non_contiguous) batch.part.layout = Layout::contiguous;
     const bool none = batch.totals.rows > 0 && batch.part.shape[Axis::sequences] == 0;
     return none ? blank(batch) : call(batch);
   };
@@ -112,7 +116,7 @@ void foresee(const Subject& subject, Session& session, const LossSignature& sign
       room = room && session.foresee(batch, share_of(subject, batch));
       return blank(batch);
     };
-    train_with(signature, **c, send);
+    train_with(subject, signature, **c, send);
   }
 }
 
@@ -130,7 +134,7 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.unsupported = [subject, loss](const Case& c) { return unsupported(subject, loss, c); };
   row.arithmetic = [subject, loss](Dtype stored) { return arithmetic_of(subject, loss, stored); };
   row.evaluate = [subject, session](const LossSignature& signature, const Case& c) {
-    return train_with(signature, c, [&](MicroBatch& batch) {
+    return train_with(subject, signature, c, [&](MicroBatch& batch) {
       return session->step(batch, share_of(subject, batch));
     });
   };
@@ -139,7 +143,7 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   };
   row.origin = [subject, session](const LossSignature& signature, const Case& c) {
     std::optional<Origin> origin;
-    train_with(signature, c, [&](MicroBatch& batch) {
+    train_with(subject, signature, c, [&](MicroBatch& batch) {
       return session->step(batch, share_of(subject, batch), origin);
     });
     return origin;

@@ -18,6 +18,7 @@ OptionValue option_value(const Reader& reader, const Option& option, const toml:
     if (!option.nullable) reader.fail(node.source(), in_quotes(option.name) + " cannot be none");
     return None{};
   }
+  if (text && *text == kAnyNumber && option.nullable) return *text;
   if (option.kind == Option::Kind::choice) {
     if (!text || std::ranges::find(option.choices, *text) == option.choices.end()) {
       reader.fail(node.source(),

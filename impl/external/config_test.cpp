@@ -173,6 +173,7 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "options = { clop = 1 }\n", "no option 'clop'; it has clip, limit"},
       {kHead + "options = { clip = 2 }\n", "'clip' must be a number from 0"},
       {kHead + "options = { clip = 'none' }\n", "'clip' cannot be none"},
+      {kHead + "options = { clip = 'number' }\n", "'clip' must be a number from 0"},
       {kHead + "options = { level = 'word' }\n", "'level' must be one of token, sequence"},
       {kHead + "dtypes = ['i64']\n", "dtypes are f64, f32, f16, bf16"},
       {kHead + "micro_batches = 'average'\n", "must be one of none, sum, mean, token_weighted"},
@@ -252,6 +253,16 @@ TEST(Narrowed, HasNoGradientOfAFieldThatTheSubjectHasNoneOf) {
   const LossSignature without = narrowed(loss, subject);
   EXPECT_TRUE(without.find_field("x")->absent);
   EXPECT_EQ(without.find_field("x")->role, Role::constant);
+}
+
+TEST(Narrowed, KeepsAnOptionFromBeingNone) {
+  Subject subject = parse(kHead + "options = { limit = 'number' }\n").at(0);
+  LossSignature loss = signature();
+  EXPECT_FALSE(narrowed(loss, subject).find_option("limit")->nullable);
+  EXPECT_EQ(narrowed(loss, subject).find_option("limit")->standard, OptionValue(20.0));
+  EXPECT_EQ(narrowed(loss, subject).find_option("limit")->high, 80.0);
+  loss.options[1].standard = None{};
+  EXPECT_EQ(narrowed(loss, subject).find_option("limit")->standard, OptionValue(1.0));
 }
 
 TEST(Narrowed, LetsAnOptionFollowAnotherWhereBothReach) {

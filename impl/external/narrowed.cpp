@@ -6,8 +6,19 @@
 namespace lossgate::impl {
 namespace {
 
-/// An option with one value left.
+/// An option that is never none.
+void keep_numbers(Option& option) {
+  option.nullable = false;
+  if (std::holds_alternative<None>(option.standard)) {
+    option.standard = std::clamp(1.0, option.low, option.high);
+  }
+}
+
+/// An option with one value left, or with numbers alone.
 void pin(Option& option, const OptionValue& value) {
+  if (option.kind != Option::Kind::choice && value == OptionValue(std::string(kAnyNumber))) {
+    return keep_numbers(option);
+  }
   option.standard = value;
   if (std::holds_alternative<None>(value)) {
     // A choice among nothing but none: a number would have to lie somewhere.

@@ -59,11 +59,14 @@ struct Subject {
   std::int64_t most_cases = 0;                    ///< drawn for each dtype; 0: what the gate asks
 };
 
-/// The loss as the subject computes it: options that it fixes have one value, reductions are those
-/// that it has, options that are tied have one value, axes that it pins have one extent, fields
-/// that it has none of are 0, without a gradient, only what it returns is an output, and masked
-/// positions, infinities, splits, empty batches and empty rows are what its contract says. Cases
-/// drawn for this signature are cases of the loss.
+/// In place of an option's one value: any number, and never none.
+inline constexpr const char* kAnyNumber = "number";
+
+/// The loss as the subject computes it: options that it fixes have one value, or any number,
+/// reductions are those that it has, options that are tied have one value, axes that it pins have
+/// one extent, fields that it has none of are 0, without a gradient, only what it returns is an
+/// output, and masked positions, infinities, splits, empty batches and empty rows are what its
+/// contract says. Cases drawn for this signature are cases of the loss.
 LossSignature narrowed(const LossSignature& loss, const Subject& subject);
 
 /// The subject cannot be asked: the message says what to do.

@@ -34,6 +34,30 @@ def scaled_distillation(student_logits, teacher_logits, labels, temperature=2.0)
     return divergence / valid.sum().clamp(min=1) * temperature**2
 
 
+def flattened(log_probs, old_log_probs, advantages, mask):
+    """`.view()` wants what lies in one piece; no trainer hands over anything else."""
+    kept = mask.view(-1).bool()
+    x = torch.where(kept, log_probs.view(-1) - old_log_probs.view(-1), 0.0).clamp(-20, 20)
+    loss = policy(torch.exp(x), torch.where(kept, advantages.view(-1), 0.0))
+    return loss.sum() / kept.sum().clamp(min=1)
+
+
+def bounded_above(log_probs, old_log_probs, advantages, mask):
+    """A bound on one side, which no option of the catalog has."""
+    x = torch.where(mask.bool(), log_probs - old_log_probs, 0.0).clamp(max=10)
+    loss = policy(torch.exp(x), torch.where(mask.bool(), advantages, 0.0))
+    return loss.sum() / mask.sum().clamp(min=1)
+
+
+def dual_clipped(log_probs, old_log_probs, advantages, mask, dual_clip=3.0):
+    """Whose last bound is any number, and never None."""
+    x = torch.where(mask.bool(), log_probs - old_log_probs, 0.0).clamp(-20, 20)
+    advantages = torch.where(mask.bool(), advantages, 0.0)
+    loss = policy(torch.exp(x), advantages)
+    loss = torch.where(advantages < 0, torch.min(loss, -advantages * dual_clip), loss)
+    return loss.sum() / mask.sum().clamp(min=1)
+
+
 def half_kl(log_probs, old_log_probs, ref_log_probs, advantages, mask, beta=0.04):
     loss = policy(torch.exp(log_probs - old_log_probs), advantages)
     return mean(loss + 0.5 * beta * k3(log_probs, ref_log_probs), mask)
