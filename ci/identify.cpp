@@ -277,7 +277,9 @@ int run_identify(const IdentifyOptions& options) {
   print_failures(tried.failures, shortened(found.front().likeness.candidate.options));
   print_promises(tried.promises);
   write_config(options.out, config_text(options, found.front(), tried.promises));
-  fmt::print("wrote {0}; next: lossgate gate --config {0}\n", options.out);
+  const bool doubted = !tried.failures.all.empty();
+  fmt::print("wrote {0}; next: lossgate {1} --config {0}{2}\n", options.out,
+             doubted ? "check" : "gate", doubted ? ", which tries what a contract could say" : "");
   return static_cast<int>(Exit::green);
 }
 
