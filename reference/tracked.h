@@ -120,19 +120,17 @@ inline Tracked sqrt(const Tracked& a) {
 
 inline Tracked tanh(const Tracked& a) {
   const Real v = std::tanh(a.v);
-  const double factor = tracking::current->math.tanh;
-  if (tracking::breaks(a, 1.0)) {
-    return tracking::between_ends(a, v, factor, [](Real x) { return std::tanh(x); });
-  }
-  return tracking::apply(a, v, tracking::magnitude(1.0L - v * v), factor, 1.0);
+  const double slope = tracking::magnitude(1.0L - v * v);
+  Tracked result = tracking::apply(a, v, slope, tracking::current->math.tanh, 1.0);
+  // It bends on half the scale.
+  if (tracking::breaks(a, 1.0)) result.err = tracking::kInfinity;
+  return result;
 }
 
 inline Tracked sigmoid(const Tracked& a) {
   const Real v = sigmoid(a.v);
-  const double factor = tracking::current->math.sigmoid;
-  Tracked result = tracking::breaks(a, 1.0)
-                       ? tracking::between_ends(a, v, factor, [](Real x) { return sigmoid(x); })
-                       : tracking::apply(a, v, tracking::magnitude(v * (1.0L - v)), factor, 1.0);
+  const double slope = tracking::magnitude(v * (1.0L - v));
+  Tracked result = tracking::apply(a, v, slope, tracking::current->math.sigmoid, 1.0);
   // As 1 / (1 + exp(-a)), which PyTorch computes, it is 0 where that exp overflows.
   if (tracking::magnitude(v) * tracking::largest < 2.0) result.err += tracking::magnitude(v);
   return result;

@@ -137,8 +137,9 @@ inline Tracked apply(const Tracked& a, Real v, double slope, double factor, doub
   return finish(v, err, a.peak, half);
 }
 
-/// f(a) = v where f only grows and a's own error is beyond first order: what f makes of the ends of
-/// what `a` may be, computed with relative error `factor` u (rule B4).
+/// f(a) = v where f grows, and ever faster, and a's own error is beyond first order: what f makes
+/// of the ends of what `a` may be, computed with relative error `factor` u (rule B4). Where a
+/// function flattens, one error may take it as far as T do.
 template <class F>
 Tracked between_ends(const Tracked& a, Real v, double factor, const F& f) {
   const double off = kThreshold * a.err + a.half;
