@@ -30,9 +30,9 @@ std::vector<Tier> tiers(const LossSignature& signature);
 /// draws as long.
 std::vector<Tier> longest_tiers(const LossSignature& signature);
 
-/// Lengths of a sequence for which a vocabulary, or a list of its tokens, is long, too: what goes
-/// wrong for a block of both shows along neither alone. None where either axis is pinned or
-/// shorter.
+/// Lengths of a sequence for which a vocabulary, or a list of its tokens, is long, too, and those
+/// of a vocabulary for which a sequence is: what goes wrong for a block of both shows along neither
+/// alone. None where either axis is pinned or shorter.
 std::vector<Tier> crossed_tiers(const LossSignature& signature);
 
 /// A shape with an extent of such a tier.
