@@ -154,36 +154,26 @@ Tracked distributed(const Cancelling<Tracked>& terms, const Tracked& a, const Mo
   return result;
 }
 
-/// An entry of a matrix product, which never looks at its factors: a zero does not silence an
-/// infinity there, nor what overflows in the compute format or may be anything.
+namespace tracking {
+
+/// A product of which nobody looks at the factors: a zero does not silence an infinity there, nor
+/// what overflows in the compute format or may be anything.
+inline Tracked unseen(const Tracked& result, const Tracked& a, const Tracked& b) {
+  const double formed = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
+  const bool tame = formed <= largest && a.err + b.err < kInfinity;
+  return result.is_exact_zero() && !tame ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
+}
+
+}  // namespace tracking
+
+/// a b, where an implementation multiplies without looking at either.
 template <class S>
 S multiplied(const S& a, const S& b) {
   return a * b;
 }
 
 inline Tracked multiplied(const Tracked& a, const Tracked& b) {
-  using namespace tracking;
-  const Tracked result = a * b;
-  const double formed = std::max({a.peak, b.peak, magnitude(a.v), magnitude(b.v)});
-  const bool tame = formed <= largest && a.err + b.err < kInfinity;
-  return result.is_exact_zero() && !tame ? finish(a.v * b.v, 0.0, kInfinity, 0.0) : result;
-}
-
-/// The same where a divisor comes to the sum of such products, or to either factor before: what
-/// that loses to underflow is multiplied by the other. A divisor of 1 rounds nothing.
-template <class S>
-S multiplied(const S& a, const S& b, const S& /*divisor*/) {
-  return multiplied(a, b);
-}
-
-inline Tracked multiplied(const Tracked& a, const Tracked& b, const Tracked& divisor) {
-  using namespace tracking;
-  Tracked result = multiplied(a, b);
-  if (divisor.v == 1.0L || result.is_exact_zero() || is_stored_infinity(result)) return result;
-  const double by = magnitude(divisor.v), larger = std::max(most(a), most(b));
-  result.err += or_infinity(roundoff(result.v, result.half) + product(current->eta, by * larger));
-  result.peak = std::max(result.peak, larger / by);
-  return result;
+  return tracking::unseen(a * b, a, b);
 }
 
 /// a, about to be compared with a bound: an implementation may compare their products with b, or

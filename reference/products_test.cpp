@@ -370,19 +370,6 @@ TEST_F(Products, MayBeOneRanksAlone) {
   EXPECT_TRUE(averaged_over_parts(Tracked{}, 3).is_exact_zero());
 }
 
-TEST_F(Products, OfAMatrixMayHaveAFactorThatWasDividedBefore) {
-  const float small = 3.0F * std::numeric_limits<float>::denorm_min(), large = 1e20F, by = 2.0F;
-  const double error = std::fabs(double{small / by * large * by} - double{small} * double{large});
-  const Tracked a = stored(small), b = stored(large), divisor = stored(by);
-  EXPECT_GT(error, kThreshold * multiplied(a, b).err);
-  EXPECT_LE(error, kThreshold * multiplied(a, b, divisor).err);
-  EXPECT_LE(error, kThreshold * multiplied(b, a, divisor).err);
-  EXPECT_EQ(multiplied(a, b, stored(1.0)).err, multiplied(a, b).err);
-  EXPECT_TRUE(multiplied(stored(0.0), b, divisor).is_exact_zero());
-  // A tenth overflows where the product and what becomes of it fit.
-  EXPECT_GT(multiplied(stored(1e-10), stored(1e38), stored(0.1)).peak, max_finite(Dtype::f32));
-}
-
 TEST(ProductsOfPlainNumbers, AreWhatTheyAre) {
   const Real infinity = kInfinity;
   EXPECT_EQ(product(2.0L, 3.0L), 6.0L);
@@ -394,7 +381,6 @@ TEST(ProductsOfPlainNumbers, AreWhatTheyAre) {
   EXPECT_EQ(weighed_by(2.0L, 3.0L, 5.0L), 30.0L);
   EXPECT_EQ(weighed_by(2.0L, 0.0L, infinity), 0.0L);
   EXPECT_EQ(multiplied(2.0L, 3.0L), 6.0L);
-  EXPECT_EQ(multiplied(2.0L, 3.0L, 4.0L), 6.0L);
   EXPECT_EQ(distributed(Cancelling<Real>{2.0L, 9.0L}, 3.0L, 4.0L), 24.0L);
   EXPECT_EQ(share_of_larger_square(-3.0L, 2.0L), 1.0L);
   EXPECT_EQ(share_of_larger_square(0.5L, -3.0L), 0.0L);

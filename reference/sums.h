@@ -143,9 +143,10 @@ class Sum<Tracked> {
     // Adding a zero is exact, so no term meets more roundings than there are other terms.
     const double growth = std::min(rule.growth(extent_), terms_ - 1.0);
     const Real v = total_.value();
-    const double rounding =
-        terms_ > 1.0 ? tracking::roundoff(v, half_) + (terms_ - 1.0) * tracking::current->flush
-                     : 0.0;
+    // A single term that is wider than the compute format is rounded, too.
+    const bool wider = rule_ && rule_->roundoff < tracking::current->roundoff;
+    const double lost = terms_ > 1.0 || wider ? tracking::roundoff(v, half_) : 0.0;
+    const double rounding = lost + (terms_ - 1.0) * tracking::current->flush;
     const double err =
         err_ + tracking::product(compounded(growth * rule.roundoff), magnitudes_ + err_) + rounding;
     const double partial = tracking::most(std::max(positive_, negative_), err, half_);

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "reference/losses/linear.h"
+#include "reference/matrix_products.h"
 #include "reference/scalar.h"
 #include "reference/sums.h"
 
@@ -112,7 +112,7 @@ class Sum<Textbook> {
  private:
   Textbook total(std::span<const double> terms) const {
     if (terms.empty()) return {};
-    if (terms.size() == 1) return Textbook(terms[0]);
+    if (terms.size() == 1) return Textbook::rounded(terms[0]);
     const SumRule& rule = rule_ ? *rule_ : tracking::current->sum;
     const Dtype format = format_of(rule.roundoff);
     const auto width = static_cast<std::size_t>(rule.width);
@@ -159,6 +159,12 @@ class Sum<Textbook> {
   const SumRule* rule_;
   std::vector<double> terms_;
 };
+
+/// In the format in which products of matrices are formed, from which their sum is rounded.
+inline Textbook matrix_term(const Textbook& a, const Textbook& b, const Textbook& /*divisor*/) {
+  if (a.v == 0.0 || b.v == 0.0) return {};
+  return Textbook(round_to(format_of(tracking::current->matmul.roundoff), a.v * b.v));
+}
 
 template <>
 inline Sum<Textbook> matmul_sum<Textbook>(std::int64_t extent) {

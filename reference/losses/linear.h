@@ -6,6 +6,7 @@
 
 #include "reference/losses/options.h"
 #include "reference/losses/row_terms.h"
+#include "reference/matrix_products.h"
 
 namespace lossgate::reference {
 
@@ -35,27 +36,6 @@ inline Field weight_field(std::string name, Role role, std::string doc) {
           .axes = {Axis::vocab, Axis::hidden},
           .infinity = Infinity::surfaces,
           .doc = std::move(doc)};
-}
-
-/// A sum that the arithmetic forms as it multiplies matrices.
-template <class S>
-Sum<S> matmul_sum(std::int64_t extent) {
-  return Sum<S>(extent);
-}
-
-template <>
-inline Sum<Tracked> matmul_sum<Tracked>(std::int64_t extent) {
-  return Sum<Tracked>(extent, &tracking::current->matmul);
-}
-
-/// start + sum of left(i) right(i), charged as the arithmetic multiplies matrices. All of it is
-/// going to be divided.
-template <class S, class Left, class Right>
-S dot(std::int64_t n, const S& start, const S& divisor, Left&& left, Right&& right) {
-  Sum<S> sum = matmul_sum<S>(n + 1);
-  sum.add(start);
-  for (std::int64_t i = 0; i < n; ++i) sum.add(multiplied(left(i), right(i), divisor));
-  return sum.value();
 }
 
 /// The fields of an output layer; one may have no bias.
@@ -144,9 +124,9 @@ class LayerGradients {
       const S x = layer_.hidden(s, t, h);
       Sum<S> sum = matmul_sum<S>(g.size());
       for (std::int64_t v = 0; v < g.size(); ++v) {
-        sum.add(multiplied(g[v], layer_.weight(v, h), temperature));
+        sum.add(matrix_term(g[v], layer_.weight(v, h), temperature));
         weight_sums_[static_cast<std::size_t>(v * layer_.width() + h)].add(
-            multiplied(g[v], x, temperature));
+            matrix_term(g[v], x, temperature));
       }
       write_hidden_(in_.gradient(sum.scaled(upstream)), s, t, h);
     }
