@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "reference/losses/linear.h"
+#include "reference/matrix_products.h"
 #include "reference/scalar.h"
 #include "reference/sums.h"
 
@@ -53,12 +53,16 @@ struct Adversary {
     return off(a.truth + b.truth, a.v + b.v, rounding(a.v + b.v) + tracking::current->flush);
   }
   friend Adversary operator-(const Adversary& a, const Adversary& b) { return a + -b; }
-  friend Adversary operator*(const Adversary& a, const Adversary& b) {
+  /// a b, which is rounded with relative error `unit`.
+  static Adversary times(const Adversary& a, const Adversary& b, double unit) {
     if (a.is_exact(0.0L) || b.is_exact(0.0L)) return {};
     const Real exact = a.v * b.v;
     const bool free = a.is_unit() || b.is_unit();
-    const double allowed = rounding(exact) + tracking::current->eta + by_logarithms(a.v, b.v);
-    return off(a.truth * b.truth, exact, free ? 0.0 : allowed);
+    const double rounded = unit * tracking::magnitude(exact) + tracking::current->eta;
+    return off(a.truth * b.truth, exact, free ? 0.0 : rounded + by_logarithms(a.v, b.v));
+  }
+  friend Adversary operator*(const Adversary& a, const Adversary& b) {
+    return times(a, b, tracking::current->roundoff);
   }
   friend Adversary operator/(const Adversary& a, const Adversary& b) {
     if (a.is_exact(0.0L) && b.v != 0.0L) return {};
@@ -82,6 +86,13 @@ struct Adversary {
 };
 
 inline Real value_of(const Adversary& a) { return a.v; }
+
+/// What it is and what it ought to be are bounded each by itself.
+inline Adversary minimum(const Adversary& a, const Adversary& b) {
+  if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
+  return {std::min(a.truth, b.truth), std::min(a.v, b.v)};
+}
+inline Adversary maximum(const Adversary& a, const Adversary& b) { return -minimum(-a, -b); }
 
 inline constexpr Real kNoBound = std::numeric_limits<Real>::infinity();
 
@@ -156,7 +167,8 @@ class Sum<Adversary> {
     if (terms_ == 0.0) return {};
     const SumRule& rule = rule_ ? *rule_ : tracking::current->sum;
     const double growth = std::min(rule.growth(extent_), terms_ - 1.0);
-    const double last = terms_ > 1.0 ? Adversary::rounding(sum_.value()) : 0.0;
+    const bool rounded = terms_ > 1.0 || (rule_ && rule_->roundoff < tracking::current->roundoff);
+    const double last = rounded ? Adversary::rounding(sum_.value()) : 0.0;
     Adversary sum =
         Adversary::off(truth_.value(), sum_.value(), growth * rule.roundoff * magnitudes_ + last);
     // Rounding is monotonic: terms of one sign never sum to less than the largest of them.
@@ -193,6 +205,10 @@ class Sum<Adversary> {
   Real largest_ = -kNoBound, smallest_ = kNoBound;
   double magnitudes_ = 0.0, terms_ = 0.0;
 };
+
+inline Adversary matrix_term(const Adversary& a, const Adversary& b, const Adversary& /*divisor*/) {
+  return Adversary::times(a, b, tracking::current->matmul.roundoff);
+}
 
 template <>
 inline Sum<Adversary> matmul_sum<Adversary>(std::int64_t extent) {

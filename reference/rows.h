@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "reference/monotonic.h"
 #include "reference/problem.h"
 
 namespace Eigen {
@@ -122,14 +123,38 @@ inline Tracked joined(const LogSumExp<Tracked>& whole) {
   return sum;
 }
 
+/// log sum exp(x), step by step. The largest of them adds 1.
 template <class S>
-LogSumExp<S> log_sum_exp(const Row<S>& x) {
+LogSumExp<S> log_of_sum(const Row<S>& x) {
   S largest = x[0];
   for (Eigen::Index v = 1; v < x.size(); ++v) largest = maximum(largest, x[v]);
   const S shift = shift_of(x, largest);
   Sum<S> sum(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(exp(x[v] - shift));
-  return {shift, log(sum.value()), x.size()};
+  return {shift, log_from(sum.value(), 1.0), x.size()};
+}
+
+/// It grows with each of x, by no more than that, and no shifted exp overflows: where the steps do
+/// not say so, its ends do.
+template <class S>
+LogSumExp<S> log_sum_exp(const Row<S>& x) {
+  return log_of_sum(x);
+}
+
+inline LogSumExp<Tracked> log_sum_exp(const Row<Tracked>& x) {
+  using namespace tracking;
+  LogSumExp<Tracked> whole = log_of_sum(x);
+  if (whole.log_sum.err < kInfinity && whole.log_sum.peak <= largest) return whole;
+  const auto end = [&](double sign, const auto& reach) {
+    Row<Real> moved(x.size());
+    for (Eigen::Index v = 0; v < x.size(); ++v) moved[v] = x[v].v + sign * reach(x[v]);
+    const LogSumExp<Real> there = log_of_sum(moved);
+    return (there.shift - whole.shift.v) + there.log_sum;
+  };
+  const auto ends = [&](const auto& reach) { return Ends{end(-1.0, reach), end(1.0, reach)}; };
+  const Row<Tracked> exact = x.unaryExpr(&without_error);
+  whole.log_sum = within_ends(log_of_sum(exact).log_sum, ends(whole_reach), ends(open_reach));
+  return whole;
 }
 
 /// The whole as one number, at the stage of log-probs.
@@ -199,6 +224,27 @@ inline Tracked share_of_joined(Tracked e) {
   const double size = tracking::magnitude(e.v);
   if ((size - kThreshold * e.err) * tracking::largest < 1.0) e.err += size;
   return e;
+}
+
+/// exp of the logarithm of a share, which is its own less that of the whole: at most 1, but for
+/// what a few operations on numbers of that size round, however far the part may be off.
+template <class S>
+S exp_of_share(const S& log_share) {
+  return exp(log_share);
+}
+
+inline Tracked exp_of_share(const Tracked& log_share) {
+  using namespace tracking;
+  const Tracked e = exp(log_share);
+  if (!breaks(log_share, 1.0)) return e;
+  const Real rounded = kThreshold * 8.0 * product(current->roundoff, log_share.peak);
+  const Real most = std::max(log_share.v, rounded);
+  if (!(log_share.v + whole_reach(log_share) > most)) return e;
+  const auto ends = [&](const auto& reach) {
+    const Real off = reach(log_share);
+    return Ends{std::exp(log_share.v - off), std::exp(std::min(log_share.v + off, most))};
+  };
+  return within_ends(exp(without_error(log_share)), ends(whole_reach), ends(open_reach));
 }
 
 /// The probability of a log-prob, whose normaliser may be `joined` of parts of the row.

@@ -29,8 +29,10 @@ inline bool is_unit(const Tracked& a) {
   return a.peak == 1.0 && a.err == 0.0 && a.half == 0.0 && std::fabs(a.v) == 1.0L;
 }
 
-[[gnu::always_inline]] inline Tracked operator*(const Tracked& a, const Tracked& b) {
-  using namespace tracking;
+namespace tracking {
+
+/// a b, which is rounded with relative error `unit`.
+[[gnu::always_inline]] inline Tracked times(const Tracked& a, const Tracked& b, double unit) {
   const Real v = a.v * b.v;
   if (a.err == 0.0 || b.err == 0.0) {  // else none of these
     if (a.is_exact_zero() || b.is_exact_zero()) return zero_times(undefined(a) || undefined(b));
@@ -49,9 +51,15 @@ inline bool is_unit(const Tracked& a) {
   // the errors counts where neither factor has a digit, as in the square of a difference that is
   // all rounding.
   const double err = (ma + a.half) * b.err + (mb + b.half) * a.err + kThreshold * a.err * b.err +
-                     current->roundoff * (mv + half) + current->eta + overflowing_factor(a, b, v);
+                     unit * (mv + half) + current->eta + overflowing_factor(a, b, v);
   const double peak = std::max({a.peak, b.peak, most(mv, err, half)});
   return as_open({v, or_infinity(err), or_infinity(peak), or_infinity(half)}, a, b);
+}
+
+}  // namespace tracking
+
+[[gnu::always_inline]] inline Tracked operator*(const Tracked& a, const Tracked& b) {
+  return tracking::times(a, b, tracking::current->roundoff);
 }
 
 inline Tracked operator/(const Tracked& a, const Tracked& b) {
@@ -119,18 +127,16 @@ inline Tracked sqrt(const Tracked& a) {
 }
 
 inline Tracked tanh(const Tracked& a) {
-  const Real v = std::tanh(a.v);
-  const double slope = tracking::magnitude(1.0L - v * v);
-  Tracked result = tracking::apply(a, v, slope, tracking::current->math.tanh, 1.0);
-  // It bends on half the scale.
-  if (tracking::breaks(a, 1.0)) result.err = tracking::kInfinity;
-  return result;
+  const auto slope = [](Real x) { return 1.0L - std::tanh(x) * std::tanh(x); };
+  return tracking::apply(a, std::tanh(a.v), tracking::steepest(a, slope),
+                         tracking::current->math.tanh, tracking::kInfinity);
 }
 
 inline Tracked sigmoid(const Tracked& a) {
   const Real v = sigmoid(a.v);
-  const double slope = tracking::magnitude(v * (1.0L - v));
-  Tracked result = tracking::apply(a, v, slope, tracking::current->math.sigmoid, 1.0);
+  const auto slope = [](Real x) { return sigmoid(x) * sigmoid(-x); };
+  Tracked result = tracking::apply(a, v, tracking::steepest(a, slope),
+                                   tracking::current->math.sigmoid, tracking::kInfinity);
   // As 1 / (1 + exp(-a)), which PyTorch computes, it is 0 where that exp overflows.
   if (tracking::magnitude(v) * tracking::largest < 2.0) result.err += tracking::magnitude(v);
   return result;

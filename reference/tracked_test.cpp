@@ -347,7 +347,6 @@ TEST_F(TrackedTest, NothingBoundsWhatAnArgumentMayBeBeyondTheScaleOfTheFunction)
   EXPECT_EQ(sqrt(computed(8.0L, 8.0 * beyond)).err, kInfinity);
   EXPECT_EQ(log1p(computed(-0.75L, 0.25 * beyond)).err, kInfinity);
   EXPECT_EQ((stored(1.0) / computed(-8.0L, 8.0 * beyond)).err, kInfinity);
-  EXPECT_EQ(tanh(computed(0.5L, 0.101 / kThreshold)).err, kInfinity) << "which bends sooner";
   EXPECT_EQ(log(computed(1.0L, 0.0, 0.0, 1.2)).err, kInfinity) << "half-widths count, too";
   EXPECT_EQ((log(computed(1.0L, 1.0)) + stored(1.0)).err, kInfinity) << "and it stays so";
   const Tracked anything = computed(1.0L, kInfinity);
@@ -364,8 +363,6 @@ TEST_F(TrackedTest, WhatGrowsEverFasterIsBoundedByTheEndsOfItsArgumentHoweverFar
   EXPECT_LE(expm1(computed(-1e35L, 1e28)).err, 0x1p-20);
   const double off = 3.0;  // T err of the argument
   EXPECT_GE(kThreshold * exp(computed(2.0L, off / kThreshold)).err, std::exp(5.0) - std::exp(2.0));
-  const Tracked beyond = computed(0.0L, 0.6), flat = sigmoid(beyond);
-  EXPECT_EQ(flat.err, kInfinity) << "which flattens: half of what T errors make is less than one's";
   EXPECT_GE(exp(computed(0.0L, 0.0, 0.0, 1.2)).half, std::expm1(1.2));
   // A ratio far beyond its clip stays there; one that may be anything may be within it.
   EXPECT_EQ(compare(exp(computed(1e8L, 24.0)), stored(1.2)), Order::above);

@@ -154,6 +154,15 @@ Tracked between_ends(const Tracked& a, Real v, double factor, const F& f) {
   return finish(v, reach / kThreshold + rounding + current->eta, a.peak, half);
 }
 
+/// The largest slope that a function has within a's own error, where that is beyond first order, or
+/// the one at `a`. `slope` is even, and falls on the way from 0.
+template <class Slope>
+double steepest(const Tracked& a, const Slope& slope) {
+  const Real size = std::fabs(a.v);
+  if (!breaks(a, 1.0)) return magnitude(slope(size));
+  return magnitude(slope(std::max(size - (kThreshold * a.err + a.half), 0.0L)));
+}
+
 /// Whether `a` is infinity less infinity, in any format or in the compute format: there, infinities
 /// that meet on the way to a number that fits leave it a peak without end.
 inline bool undefined(const Tracked& a) {

@@ -35,10 +35,14 @@ struct Divergence {
 /// takes the logarithm of the sum 1 + e, which it has rounded.
 template <class S>
 S log_add(const S& a, const S& b) {
-  const bool a_is_larger = value_of(a) >= value_of(b);
-  const S &large = a_is_larger ? a : b, &small = a_is_larger ? b : a;
-  const S e = exp(small - large);
-  return large + wider(S(log1p(e)), S(log(constant<S>(1.0L) + e)));
+  return monotonic(
+      []<class T>(const T& x, const T& y) {
+        const bool x_is_larger = value_of(x) >= value_of(y);
+        const T &large = x_is_larger ? x : y, &small = x_is_larger ? y : x;
+        const T e = exp(small - large);
+        return T(large + wider(T(log1p(e)), T(log(constant<T>(1.0L) + e))));
+      },
+      a, b);
 }
 
 /// What the logarithm of a mixture may come of, and its derivative with it.
@@ -68,7 +72,9 @@ struct ShareOfMixture {
   }
 
  private:
-  S of(const S& side, const S& log_weight) const { return exp((side + log_weight) - log_m); }
+  S of(const S& side, const S& log_weight) const {
+    return exp_of_share((side + log_weight) - log_m);
+  }
   S by_expm1(const S& small, const S& large, const S& log_weight) const {
     return of(large, log_weight) * (expm1(small - large) + selected<S>(1.0));
   }

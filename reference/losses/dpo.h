@@ -4,6 +4,7 @@
 #include <array>
 
 #include "reference/losses/options.h"
+#include "reference/monotonic.h"
 #include "reference/problem.h"
 #include "reference/products.h"
 
@@ -149,10 +150,12 @@ struct Dpo {
 
     /// log_softmax of h and 0, whose normaliser rounds at 1.
     S of_two_classes(const S& h) const {
-      const S beyond = log(one_ + exp(value_of(h) > 0 ? S(-h) : h));
-      const S right = value_of(h) > 0 ? beyond : S(beyond - h),
-              wrong = value_of(h) > 0 ? S(beyond + h) : beyond;
-      return multiplied(kept_, right) + multiplied(turned_, wrong);
+      const auto rounded_at_one = []<class T>(const T& x) {
+        const T beyond = log(constant<T>(1.0L) + exp(value_of(x) > 0 ? T(-x) : x));
+        return value_of(x) > 0 ? T(beyond + x) : beyond;
+      };
+      return multiplied(kept_, monotonic(rounded_at_one, S(-h))) +
+             multiplied(turned_, monotonic(rounded_at_one, h));
     }
 
     Pair<S> hinge(const S& h, const S& weight) const {
@@ -167,8 +170,13 @@ struct Dpo {
 
     /// log(1 + exp(x))
     static S softplus(const S& x) {
-      return choose(
-          value_of(x) > 0, [&] { return S(x + log1p(exp(-x))); }, [&] { return S(log1p(exp(x))); });
+      return monotonic(
+          []<class T>(const T& of) {
+            return choose(
+                value_of(of) > 0, [&] { return T(of + log1p(exp(-of))); },
+                [&] { return T(log1p(exp(of))); });
+          },
+          x);
     }
 
     const Inputs<S>& in_;

@@ -6,6 +6,7 @@
 
 #include "reference/losses/divergence.h"
 #include "reference/losses/jsd.h"
+#include "reference/losses/tail.h"
 
 namespace lossgate::reference {
 
@@ -192,19 +193,15 @@ struct SparseJsd {
         : tail(in.spec().number("tail") != 0.0), n(support.size()), entries(n + tail), share(n) {
       mass = log_mass(log_sum_exp(support));
       for (Eigen::Index k = 0; k < n; ++k) {
-        share[k] = value_of(support[k]) == -INFINITY ? S(0) : exp(support[k] - mass);
+        share[k] = value_of(support[k]) == -INFINITY ? S(0) : exp_of_share(support[k] - mass);
         entries[k] = tail ? support[k] : support[k] - mass;
       }
       if (!tail) return;
       const S floor = -in.option("tail_floor");
-      const S bounded = minimum(mass, floor);
-      const S less = expm1(bounded);
-      entries[n] = log(-less);
+      entries[n] = log_tail(mass, floor);
       least = log(-expm1(floor));
-      // The derivative of expm1 is exp, which a backward makes of what it has: expm1 + 1.
-      const S power = wider(S(exp(bounded)), S(less + constant<S>(1.0L)));
       passes = at_most(mass, floor);
-      slope = -(power / -less) * passes;
+      slope = -tail_slope(mass, floor) * passes;
     }
 
     /// -infinity where nothing is possible: the other side has the whole mass.
@@ -223,7 +220,8 @@ struct SparseJsd {
     Row<S> shares_of_tail(const Row<S>& l, const std::vector<std::int64_t>& tokens) const {
       Row<S> result = zero_row<S>(l.size());
       for (Eigen::Index v = 0; v < l.size(); ++v) {
-        if (!listed(tokens, v) && value_of(l[v]) != -INFINITY) result[v] = exp(l[v] - left);
+        if (!listed(tokens, v) && value_of(l[v]) != -INFINITY)
+          result[v] = exp_of_share(l[v] - left);
       }
       return result;
     }
