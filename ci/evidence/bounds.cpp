@@ -40,12 +40,14 @@ class Shares {
 
 struct Counted {
   std::int64_t cases = 0, values = 0, beyond_range = 0;
+  std::map<std::string, std::int64_t> judged, without_bound;  ///< of what fits, by profile
   std::int64_t uncertain = 0, outside = 0;
   double reference = 0.0, adversary = 0.0, halved = 0.0;
   std::map<std::string, Shares> shares;  ///< of a textbook evaluation, by profile and output
 
   void add(const CertifiedEntry& entry, const OutputInfo& output, fuzz::Profile profile) {
     ++values;
+    ++judged[std::string(fuzz::name(profile))];
     const double allowed = entry.allowed();
     uncertain += !entry.reference_is_certain();
     if (allowed > 0.0) reference = std::max(reference, entry.own / allowed);
@@ -68,6 +70,8 @@ struct Counted {
     return {{"cases", cases},
             {"values", values},
             {"beyond_range", beyond_range},
+            {"judged", judged},
+            {"without_bound", without_bound},
             {"uncertain", uncertain},
             {"outside", outside},
             {"reference", reference},
@@ -101,10 +105,12 @@ json certify(Dtype dtype, std::uint64_t seed, std::int64_t begin, const Least& l
     const reference::Problem problem(loss.signature, c);
     const auto exact = fuzz::evaluated<L, reference::Precise>(problem, arithmetic.form);
     ++counted.cases;
-    counted.beyond_range += fuzz::for_each_certified<L>(
+    const fuzz::Unjudged unjudged = fuzz::for_each_certified<L>(
         problem, arithmetic, exact, variant, [&](const CertifiedEntry& entry) {
           counted.add(entry, problem.outputs[entry.output], profile);
         });
+    counted.beyond_range += unjudged.beyond_range;
+    counted.without_bound[std::string(fuzz::name(profile))] += unjudged.without_bound;
   }
   json text = counted.text();
   text["loss"] = loss.signature.id;

@@ -108,6 +108,17 @@ class Page(unittest.TestCase):
         other = {**part, "textbook": {"benign/loss": {"values": 9, "largest": 0.5, "steps": {"-4": 9}}}}
         self.assertEqual(figure(sections.bounds([part, other]), "outputs whose benign median").measured, "0 of 1")
 
+    def test_bounds_say_how_many_values_have_none(self) -> None:
+        part = {"loss": "grpo", "dtype": "f32", "values": 10, "outside": 0, "uncertain": 0, "reference": 1e-9, "adversary": 0.5,
+                "adversary_at_half_the_error": 2.5, "textbook": {}, "judged": {"benign": 99, "hostile": 3},
+                "without_bound": {"benign": 1, "hostile": 1}}
+        section = sections.bounds([part, part])
+        self.assertEqual(figure(section, "benign values that fit").measured, "1 %")
+        self.assertEqual(figure(section, "hostile values that fit").measured, "25 %")
+        self.assertIn("| 1 % | 25 % |", section[1][-2])
+        old = {key: value for key, value in part.items() if key not in ("judged", "without_bound")}
+        self.assertFalse([f for f in sections.bounds([old])[0] if "that fit" in f.name], "a record of before says nothing of it")
+
     def test_the_filter_may_change_no_verdict(self) -> None:
         part = {"loss": "grpo", "dtype": "f32", "cases": 600_000, "verdicts": 10, "held": 4, "decided": 3,
                 "different": 0, "by_verdict": {"held": 8, "violated": 2}}

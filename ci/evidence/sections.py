@@ -22,6 +22,12 @@ def step_median(steps: Counter) -> float:
     return 0.0
 
 
+def share_without_bound(units: list[dict], profile: str) -> float | None:
+    """Of the values that fit, those of which the bound says nothing."""
+    without, judged = (sum(u.get(key, {}).get(profile, 0) for u in units) for key in ("without_bound", "judged"))
+    return without / (without + judged) if without + judged else None
+
+
 def bounds(units: list[dict]) -> Section:
     values = sum(u["values"] for u in units)
     outside, uncertain = sum(u["outside"] for u in units), sum(u["uncertain"] for u in units)
@@ -43,7 +49,10 @@ def bounds(units: list[dict]) -> Section:
         rows.append((loss, dtype, f"{asked:,}", sum(u["outside"] for u in of), f"{largest:.3g}",
                      f"{max(u['adversary'] for u in of):.3g}", f"{max(u['reference'] for u in of):.1g}",
                      *("; ".join(f"{name.replace('gradient.', 'd ')} {middle:.2g}" for name, middle in medians.get(p, ()))
+                       for p in ("benign", "hostile")),
+                     *(percent(share) if (share := share_without_bound(of, p)) is not None else ""
                        for p in ("benign", "hostile"))))
+    vacuous = {p: share for p in ("benign", "hostile") if (share := share_without_bound(units, p)) is not None}
     figures = [
         Figure("values outside the bound", "0", few(outside, values), outside == 0),
         Figure("values for which the reference is not certain", "0", few(uncertain, values), uncertain == 0),
@@ -53,12 +62,15 @@ def bounds(units: list[dict]) -> Section:
                any(u["adversary_at_half_the_error"] > 2 for u in units)),
         Figure("outputs whose benign median is below 1/100 of the bound", "0",
                f"{len(loose)} of {sum(len(r[7].split('; ')) for r in rows if r[7])}", not loose),
+        *(Figure(f"{p} values that fit and have no bound at all", "<= 1 %", percent(share), share <= 0.01)
+          for p, share in vacuous.items()),
     ]
     body = ["Largest: of a textbook evaluation, of an adversary that errs by all that each operation may, and of the "
             "reference itself, as shares of the allowed error; a share of 2 is a violation. Medians are of the textbook's "
-            "error before its last store, as a share of the bound of that, where it has an error and its form is declared.", ""]
+            "error before its last store, as a share of the bound of that, where it has an error and its form is declared. Without "
+            "a bound: shares of the values that fit, and of which all that they are made of does.", ""]
     body += table(("loss", "dtype", "values", "outside", "textbook", "adversary", "reference", "benign medians",
-                   "hostile medians"), rows)
+                   "hostile medians", "benign without a bound", "hostile without"), rows)
     body += ["", *[f"* below 1/100: {name} of {loss} in {dtype}, {middle:.2g}" for loss, dtype, name, middle in loose]]
     return figures, body
 
