@@ -60,16 +60,17 @@ bool says_a_number(const std::vector<OutputInfo>& outputs, const LossResult& res
 std::vector<std::pair<const OutputInfo*, std::int64_t>> lost_to(CaseStudy& poisoned,
                                                                 Evaluation& evaluation) {
   const auto& outputs = poisoned.outputs();
-  // What is no number even without the poison says nothing about it.
+  const bool nan = poison_of(evaluation.study().whole(), poisoned.whole()).nan;
+  // What is no number even without the poison says nothing about it; an infinity, nothing about
+  // another.
   std::set<std::pair<std::size_t, std::int64_t>> undefined;
   evaluation.study().for_each_expected(
       evaluation.arithmetic(), false,
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
-        if (std::isnan(expected.v)) undefined.emplace(o, i);
+        if (nan ? std::isnan(expected.v) : !std::isfinite(expected.v)) undefined.emplace(o, i);
       },
       CaseStudy::Wanted::values);
   // Where an infinity leaves a NaN it met a zero or another infinity, and either may decide.
-  const bool nan = poison_of(evaluation.study().whole(), poisoned.whole()).nan;
   std::vector<std::pair<const OutputInfo*, std::int64_t>> lost;
   poisoned.for_each_expected(
       evaluation.arithmetic(), false,

@@ -146,6 +146,31 @@ TEST(RuleC3, AsksWhatBecomesOfAPairWhoseAnswersAreBothNan) {
   EXPECT_FALSE(asked(answering("dpo", nullptr), ordinary_case("dpo")).violation);
 }
 
+/// Where a weight of infinity meets a KL that rounds to 0, a loss that calls that 0 has a number
+/// with an impossible token and without; of a NaN it should have none.
+TEST(RuleC3, AnInfiniteFormulaSaysNothingOfAnotherInfinity) {
+  const auto guards = answering("linear_grpo", nullptr, [](const Case&, LossResult& result) {
+    if (!std::isfinite(output(result, "loss").at(0))) output(result, "loss").set(0, 7.0);
+  });
+  int of_nan = 0;
+  for (int i = 0; i < 100; ++i) {
+    Case c = ordinary_case("linear_grpo");
+    for (const char* clamp : {"log_ratio_clamp", "kl_input_clamp", "kl_output_clamp"}) {
+      c.spec.set(clamp, None{});
+    }
+    c.spec.set("kl_penalty", 0.04);
+    c.spec.set("kl_weighted", 1.0);
+    Tensor& old_log_prob = c.batch.at("old_log_prob");
+    for (std::int64_t at = 0; at < old_log_prob.size(); ++at) old_log_prob.set(at, -1e37);
+    c.batch.at("hidden").set(0, 0.01 * i);  // another choice
+    const auto violation = asked(guards, c).violation;
+    if (!violation) continue;
+    EXPECT_TRUE(violation->detail.starts_with("a NaN")) << violation->detail;
+    ++of_nan;
+  }
+  EXPECT_GT(of_nan, 10);
+}
+
 /// An advantage that underflows once it carries the reduction lets nobody look at the log-prob.
 TEST(RuleC3, WhatUnderflowsOnTheWayToTheNanIsNotLaundered) {
   const auto guards = answering("grpo", [](Case& c) {
