@@ -8,6 +8,7 @@
 #include "ci/variant.h"
 #include "fuzz/draw_case.h"
 #include "properties/behind_mask.h"
+#include "reference/spec/contract.h"
 #include "reference/spec/masked.h"
 
 namespace lossgate::ci {

@@ -12,7 +12,6 @@
 #include "corpora/files.h"
 #include "corpora/utf8.h"
 #include "impl/external/config.h"
-#include "reference/spec/masked.h"
 #include "report/shell_word.h"
 
 namespace lossgate::ci {
@@ -66,9 +65,8 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
     throw InputError(file.name + ": " + error.what());
   }
   settle_reduction(file, signature, brought->greeting, subject);
-  subject.tied = tied_options(brought->greeting, subject);
+  heed(brought->greeting, signature, subject);
   brought->fixed = fix_options(signature, brought->greeting, subject);
-  subject.without = optional_fields_not_taken(brought->greeting, signature);
   brought->loss.signature = narrowed(signature, subject);
   brought->implementation = brought_implementation(subject, brought->loss.signature, session);
   // What nobody splits leaves no question out.
@@ -93,26 +91,6 @@ std::vector<std::shared_ptr<impl::Session>> sessions_of(
     sessions.push_back(std::make_shared<impl::Session>(subject, whole_signature(subject), *host));
   }
   return sessions;
-}
-
-/// Whether the valid positions of each sequence have one value.
-bool one_per_sequence(const Tensor& tensor, const std::vector<bool>& valid, std::int64_t tokens) {
-  std::int64_t first = -1;  // valid position of the row
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (i % tokens == 0) first = -1;
-    if (!valid[static_cast<std::size_t>(i)]) continue;
-    if (first < 0) first = i;
-    const double value = tensor.at(i), own = tensor.at(first);
-    if (value != own && !(std::isnan(value) && std::isnan(own))) return false;
-  }
-  return true;
-}
-
-bool is_zero(const Tensor& tensor) {
-  for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (tensor.at(i) != 0.0) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -153,42 +131,6 @@ SubjectFile read_subject_file(const std::string& path) {
   if (!corpora::is_utf8(path) || !corpora::is_utf8(folder))
     throw InputError(path + ": its name is not UTF-8");
   return {corpora::read_text(path), path, folder};
-}
-
-bool keeps_to_contract(const LossSignature& narrowed, const Case& c) {
-  const std::vector<bool> valid = valid_positions(narrowed, c);
-  const bool any = std::ranges::find(valid, true) != valid.end();
-  if (any && !allows_empty_rows(narrowed, c.spec) &&
-      has_empty_sequence(valid, c.shape[Axis::sequences])) {
-    return false;
-  }
-  for (const auto& [axis, extent] : narrowed.pinned) {
-    if (c.shape[axis] != extent) return false;
-  }
-  for (const auto& [axis, extent] : narrowed.longest) {
-    if (c.shape[axis] > extent) return false;
-  }
-  for (const Field& field : narrowed.fields) {
-    const Tensor& tensor = c.batch.at(field.name);
-    if (field.absent && !is_zero(tensor)) return false;
-    const bool any_float = field.dtypes.empty();
-    if (!any_float && std::ranges::count(field.dtypes, tensor.dtype) == 0) return false;
-    if (!is_float(tensor.dtype) || !is_positional(field) || valid.empty()) continue;
-    const std::int64_t each = tensor.size() / static_cast<std::int64_t>(valid.size());
-    if (field.one_per_sequence && each == 1 &&
-        !one_per_sequence(tensor, valid, c.shape[Axis::tokens])) {
-      return false;
-    }
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const double value = tensor.at(i);
-      if (valid[static_cast<std::size_t>(i / each)]) {
-        if (field.infinity != Infinity::legal && !std::isfinite(value)) return false;
-      } else if (!field.one_per_sequence && !keeps_to(field.masked, field.quantity, value)) {
-        return false;
-      }
-    }
-  }
-  return true;
 }
 
 }  // namespace lossgate::ci

@@ -46,7 +46,4 @@ std::vector<impl::Subject> subjects_of(const SubjectFile& file);
 /// Reads a lossgate.toml. Throws FormatError.
 SubjectFile read_subject_file(const std::string& path);
 
-/// Whether a stored case keeps to what the subject's contract lets a caller do.
-bool keeps_to_contract(const LossSignature& narrowed, const Case& c);
-
 }  // namespace lossgate::ci

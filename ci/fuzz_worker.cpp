@@ -26,6 +26,7 @@
 #include "fuzz/draw_case.h"
 #include "fuzz/engine.h"
 #include "properties/sibling.h"
+#include "reference/spec/contract.h"
 #include "report/record_file.h"
 
 namespace lossgate::ci {

@@ -113,5 +113,26 @@ hostile() {
     fail "what was settled is not doubted: $(cat stdout)"
 }
 
+# Groups as trainers have them: by their size alone, or one after the other.
+groups() {
+  expect 0 'right only where groups are as large as each other, side by side' \
+    identify near.py:by_generations --python "$python" --out size.toml
+  grep -q '^uneven_groups = false$' size.toml || fail "$(cat size.toml)"
+  grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
+  expect 0 'num_generations +<- field:group as size' check --config size.toml
+  expect 0 'green: 0 red findings' gate --config size.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
+  expect 0 'right only where groups are as large as each other, side by side' \
+    identify near.py:by_blocks --python "$python" --out blocks.toml
+  expect 0 'green: 0 red findings' gate --config blocks.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
+  sed '/^uneven_groups/d' blocks.toml >any.toml
+  expect 1 'reference_agreement VIOLATED' gate --config any.toml --corpus empty --cases 24 --jobs 1
+  expect 0 'uneven_groups = false' check --config any.toml
+  sed 's/by_generations/by_interleaved_blocks/g' size.toml >interleaved.toml
+  expect 1 'reference_agreement VIOLATED' gate --config interleaved.toml --corpus empty --cases 24 --jobs 1
+  case=$(find run/findings -name '*.case' | head -1)
+  expect 1 'VIOLATED' replay "$case" --config interleaved.toml --emit-test test_groups.py
+  grep -q 'num_generations=int((group == group\[0\]).sum())' test_groups.py || fail "$(cat test_groups.py)"
+}
+
 "$test"
 exit "$failures"

@@ -146,8 +146,7 @@ Interview interview(Function& function, const reference::Loss& loss, impl::Subje
                     Dtype dtype) {
   subject.loss = loss.signature.id;
   impl::Greeting greeting = function.bind(subject, loss.signature);
-  subject.tied = tied_options(greeting, subject);
-  subject.without = optional_fields_not_taken(greeting, loss.signature);
+  heed(greeting, loss.signature, subject);
   for (const Option& option : loss.signature.options) {
     const bool told = std::ranges::find(greeting.options, option.name) != greeting.options.end();
     if (told && !find_value(subject.options, option.name)) {

@@ -12,6 +12,7 @@
 #include "fuzz/draw_case.h"
 #include "fuzz/long_case.h"
 #include "impl/catalog.h"
+#include "reference/spec/contract.h"
 
 namespace lossgate::ci {
 namespace {

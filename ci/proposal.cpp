@@ -62,6 +62,10 @@ class Trial {
                           "callers hand over tensors that lie in memory in one piece")) {
       return found;
     }
+    if (auto found = flag(&impl::Contract::uneven_groups, "uneven_groups",
+                          "groups are as large as each other and lie side by side")) {
+      return found;
+    }
     if (auto found = flag(&impl::Contract::grad_modes, "grad_modes",
                           "callers ask for every gradient, right behind its forward")) {
       return found;

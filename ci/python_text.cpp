@@ -162,6 +162,10 @@ std::string argument_text(const Brought& brought, const Case& c, const std::stri
       text = one_per_row(brought, c, c.batch.at(name));
       words.erase(words.begin());
     }
+    if (!words.empty() && words.front() == "size") {
+      text = fmt::format("int(({0} == {0}[0]).sum())", text);
+      words.erase(words.begin());
+    }
     if (rows && sequences) text += "[rows]";
   } else if (kind == "option") {
     text = option_text(*loss.find_option(name), *c.spec.find(name));

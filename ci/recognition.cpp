@@ -58,6 +58,11 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     if (field->role == Role::mask && refuses) convert(" as float");
     if (field->role == Role::label && refuses) convert(" as int64");
   }
+  const bool groups =
+      std::ranges::find(loss.fields, Role::group, &Field::role) != loss.fields.end();
+  if (groups && refuses && interview.subject.contract.uneven_groups) {
+    add([](impl::Subject& subject) { subject.contract.uneven_groups = false; });
+  }
   // A number that is written into it, in place of the parameter that would stand for both.
   for (const auto& [option, followed] : interview.subject.tied) {
     add([&](impl::Subject& subject) {
@@ -163,6 +168,9 @@ void say_where_it_holds(const Interview& interview, const std::vector<std::strin
   }
   for (const auto& [axis, extent] : result.subject.axes) {
     result.remarks.push_back(fmt::format("right only where {} is {}", name(axis), extent));
+  }
+  if (!result.subject.contract.uneven_groups) {
+    result.remarks.push_back("right only where groups are as large as each other, side by side");
   }
   for (const Answers& answers : interview.answers) {
     const auto& whole = interview.best().whole;

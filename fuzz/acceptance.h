@@ -7,6 +7,7 @@
 #include <string>
 
 #include "fuzz/census.h"
+#include "reference/spec/groups.h"
 #include "reference/spec/masked.h"
 
 /// What a signature accepts, written a second time, for the tests of this folder.
@@ -59,6 +60,7 @@ inline std::string fault_of_field(const LossSignature& signature, const Case& c,
 inline std::string fault_of_contract(const LossSignature& signature, const Case& c,
                                      const Field& field) {
   const Tensor& tensor = c.batch.at(field.name);
+  if (field.even_groups && !are_even_groups(tensor)) return "uneven";
   const std::vector<bool> valid = valid_positions(signature, c);
   if (!is_positional(field) || !is_float(tensor.dtype) || tensor.size() == 0) return "";
   const std::int64_t each = tensor.size() / std::ssize(valid);

@@ -13,6 +13,7 @@
 #include "fuzz/census.h"
 #include "fuzz/fake_signatures.h"
 #include "reference/reference.h"
+#include "reference/spec/groups.h"
 #include "reference/spec/masked.h"
 
 namespace lossgate::fuzz {
@@ -215,6 +216,20 @@ TEST(DrawCase, GivesOneNumberForEachSequenceWhereTheCallerHasNoMore) {
     }
   }
   EXPECT_TRUE(rows_differ);
+}
+
+TEST(DrawCase, HasGroupsOfOneSizeWhereTheCallerHasNoOthers) {
+  LossSignature signature = *reference::find_signature("group_advantage");
+  signature.fields[1].even_groups = true;
+  std::set<std::int64_t> members;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const Case c = draw(signature, Dtype::f32, i % 2 ? Profile::hostile : Profile::benign, i);
+    const Tensor& group = c.batch.at("group");
+    ASSERT_TRUE(are_even_groups(group)) << i;
+    ASSERT_GE(group.size(), 2) << i;
+    members.insert(group.size() / (1 + group.integer_at(group.size() - 1)));
+  }
+  EXPECT_GE(members.size(), 5u);
 }
 
 TEST(DrawCase, LeavesZerosInAFieldThatTheCallerHasNoneOf) {

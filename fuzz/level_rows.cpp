@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "reference/spec/groups.h"
+
 namespace lossgate::fuzz {
 
 void level_rows(const LossSignature& signature, std::span<const std::uint8_t> valid, Case& c) {
   const std::int64_t sequences = c.shape[Axis::sequences], tokens = c.shape[Axis::tokens];
   for (const Field& field : signature.fields) {
     Tensor& tensor = c.batch.at(field.name);
+    if (field.even_groups) make_groups_even(tensor);
     if (!field.one_per_sequence || !is_positional(field) || tensor.size() == 0) continue;
     for (std::int64_t row = 0; row < sequences; ++row) {
       const auto first = valid.begin() + row * tokens;
@@ -22,7 +25,8 @@ void level_rows(const LossSignature& signature, std::span<const std::uint8_t> va
 }
 
 void level_rows(const LossSignature& signature, Case& c) {
-  if (std::ranges::none_of(signature.fields, &Field::one_per_sequence)) return;
+  const auto is_leveled = [](const Field& f) { return f.one_per_sequence || f.even_groups; };
+  if (std::ranges::none_of(signature.fields, is_leveled)) return;
   const std::vector<bool> positions = valid_positions(signature, c);
   const std::vector<std::uint8_t> valid(positions.begin(), positions.end());
   level_rows(signature, valid, c);

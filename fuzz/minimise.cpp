@@ -10,6 +10,7 @@
 
 #include "fuzz/smaller.h"
 #include "properties/behind_mask.h"
+#include "reference/spec/contract.h"
 
 namespace lossgate::fuzz {
 
@@ -20,10 +21,12 @@ std::optional<Failure> Failure::on(const reference::Loss& loss,
   std::optional<Kind> kind = failure.kind_on(c);
   if (!kind) return std::nullopt;
   failure.kind_ = std::move(*kind);
+  failure.keeps_to_contract_ = keeps_to_contract(loss.signature, c);
   return failure;
 }
 
 bool Failure::shows_on(const Case& c) const {
+  if (keeps_to_contract_ && !keeps_to_contract(loss_->signature, c)) return false;
   try {
     const std::optional<Kind> kind = kind_on(c);
     return kind && *kind == kind_;

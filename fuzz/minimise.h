@@ -28,7 +28,7 @@ class Failure {
   const std::string& cause() const { return kind_.cause; }
 
   /// Whether the case fails in the same way. What the implementation does not compute does not,
-  /// nor where it throws.
+  /// nor where it throws, nor what no caller hands over.
   bool shows_on(const Case& c) const;
 
  private:
@@ -48,6 +48,7 @@ class Failure {
   const impl::Implementation* implementation_;
   const properties::Property* property_;
   Kind kind_;
+  bool keeps_to_contract_ = true;  ///< so what is simpler has to, too
 };
 
 /// When to stop, whatever could still be simpler.

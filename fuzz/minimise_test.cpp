@@ -80,6 +80,18 @@ TEST(Minimise, LeavesWhatTheFailureNeedsAndNothingElse) {
   EXPECT_LE(unusual_numbers(found.loss().signature, small.c), 5);
 }
 
+TEST(Minimise, KeepsToWhatCallersHandOver) {
+  reference::Loss loss = *reference::find_loss("grpo");
+  loss.signature.pinned = {{Axis::tokens, 12}};
+  const Failure found =
+      Failure::on(loss, faulty_grpo("unclamped_exp_mask_multiply"),
+                  *properties::find_property("finite_backward"), overflow_among_many())
+          .value();
+  const Case small = minimise(found, overflow_among_many(), {.tries = 100'000}).c;
+  EXPECT_EQ(small.shape[Axis::sequences], 1);
+  EXPECT_EQ(small.shape[Axis::tokens], 12);
+}
+
 TEST(Minimise, KeepsTheSplitWhereThatIsWhatFails) {
   Case c = grpo_case(6, 5);
   c.split.parts = {{0, {0, 1, 2, 3}}, {0, {4}}, {0, {5}}};

@@ -161,7 +161,7 @@ class Mutating {
     }
     if (axes.empty() || shape_follows_data(signature_)) return;
     const Axis axis = choices_.one_of(std::span<const Axis>(axes));
-    const std::int64_t extent = case_.shape[axis], least = axis == Axis::vocab ? 2 : 1;
+    const std::int64_t extent = case_.shape[axis], least = signature_.least_extent(axis);
     const std::array<std::int64_t, 5> extents = {extent - 1, extent + 1, extent / 2, 2 * extent,
                                                  least};
     Case frame = case_;

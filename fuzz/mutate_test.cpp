@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -33,6 +34,10 @@ const std::vector<LossSignature>& signatures() {
   static const std::vector<LossSignature> all = [] {
     std::vector<LossSignature> list = all_signatures();
     list.push_back(fake_contract());
+    list.push_back(*std::ranges::find_if(list, [](const LossSignature& each) {
+      return std::ranges::find(each.fields, Role::group, &Field::role) != each.fields.end();
+    }));
+    for (Field& field : list.back().fields) field.even_groups = field.role == Role::group;
     for (const reference::Loss& loss : reference::catalog()) list.push_back(loss.signature);
     return list;
   }();

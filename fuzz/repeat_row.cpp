@@ -16,7 +16,7 @@ void repeat_a_row(const LossSignature& signature, Choices& choices, Case& c) {
   const std::int64_t from = choices.integer(0, sequences - 1);
   const std::int64_t to = (from + choices.integer(1, sequences - 1)) % sequences;
   for (const Field& field : signature.fields) {
-    if (!has_rows(field.axes)) continue;
+    if (!has_rows(field.axes) || field.even_groups) continue;
     Tensor& tensor = c.batch.at(field.name);
     const std::int64_t width = tensor.size() / sequences;
     if (width == 0) continue;

@@ -22,6 +22,7 @@ struct Contract {
   bool grad_modes = true;         ///< no gradient, some, or among calls of other data (rule E11)
   bool int32_labels = true;       ///< labels may have 32 bits, where their field may
   bool non_contiguous = true;     ///< tensors may be views of other memory (rule E12)
+  bool uneven_groups = true;      ///< groups may differ in size and lie anywhere
   bool splits = true;             ///< what micro-batches and ranks give adds up to the whole
   Empty empty = Empty::zero;
   EmptyRows empty_rows = EmptyRows::skipped;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "properties/case_facts.h"
+#include "reference/spec/groups.h"
 
 namespace lossgate::properties {
 namespace {
@@ -127,6 +128,8 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
         tensor.set(i, marks ? static_cast<double>(kIgnoreLabel)
                             : label(field, std::max<std::int64_t>(position, 0),
                                     each > 0 ? i % each : i, c.shape, plain));
+      } else if (field.even_groups) {
+        tensor.set(i, static_cast<double>(i / members_of_even_groups(tensor.size(), 2)));
       } else if (field.quantity == Quantity::group) {
         tensor.set(i, static_cast<double>(1 + (i + 1) / 2));
       } else if (valid || !has_positions(signature)) {

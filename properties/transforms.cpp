@@ -10,6 +10,7 @@
 
 #include "properties/case_facts.h"
 #include "reference/problem.h"
+#include "reference/spec/groups.h"
 #include "reference/spec/masked.h"
 
 namespace lossgate::properties {
@@ -117,14 +118,13 @@ std::optional<Transformed> padded(const LossSignature& signature, const Case& wh
 
 std::optional<Transformed> rows_permuted(const LossSignature& signature, const Case& whole,
                                          const Case&) {
-  const Index sequences = whole.shape[Axis::sequences];
-  if (!signature.rows_permutable || sequences < 2) return std::nullopt;
+  if (!signature.rows_permutable || whole.shape[Axis::sequences] < 2) return std::nullopt;
   Transformed result{.c = whole};
-  result.row_of.resize(static_cast<std::size_t>(sequences));
-  for (Index s = 0; s < sequences; ++s) {
-    result.row_of[static_cast<std::size_t>(s)] = sequences - 1 - s;
+  for (Index s = whole.shape[Axis::sequences]; s > 0; --s) result.row_of.push_back(s - 1);
+  for (const Field& field : signature.fields) {
+    move_rows(field, whole, result, 0.0);
+    if (field.even_groups) make_groups_even(result.c.batch.at(field.name));
   }
-  for (const Field& field : signature.fields) move_rows(field, whole, result, 0.0);
   return result;
 }
 

@@ -132,6 +132,7 @@ Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choic
     shape[axis] = pinned ? *pinned : draw_extent(axis, wide, alone, temper, choices);
     const auto most = signature.longest_extent(axis);
     if (most && !pinned) shape[axis] = std::min(shape[axis], *most);
+    if (!pinned) shape[axis] = std::max(shape[axis], signature.least_extent(axis));
   });
   return shape;
 }
@@ -140,10 +141,10 @@ void give_way(const LossSignature& signature, std::int64_t budget, std::span<con
               Shape& shape, std::int64_t least_sequences, std::int64_t least_tokens) {
   for (Axis axis : order) {
     if (signature.pinned_extent(axis)) continue;
-    const std::int64_t least = axis == Axis::vocab       ? 2
-                               : axis == Axis::sequences ? least_sequences
-                               : axis == Axis::tokens    ? least_tokens
-                                                         : 1;
+    const std::int64_t asked = axis == Axis::sequences ? least_sequences
+                               : axis == Axis::tokens  ? least_tokens
+                                                       : 1;
+    const std::int64_t least = std::max(asked, signature.least_extent(axis));
     while (shape[axis] > least && work(shape) > budget) {
       shape[axis] = std::max(least, shape[axis] / 2);
     }

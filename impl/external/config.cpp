@@ -39,13 +39,15 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
                    Subject& subject) {
   const Reader reader(table, file, "[subject.contract]");
   reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "grad_modes",
-                "int32_labels", "non_contiguous", "empty", "empty_rows", "longest"});
+                "int32_labels", "non_contiguous", "uneven_groups", "empty", "empty_rows",
+                "longest"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
   contract.deterministic = reader.flag("deterministic", contract.deterministic);
   contract.int32_labels = reader.flag("int32_labels", contract.int32_labels);
   contract.non_contiguous = reader.flag("non_contiguous", contract.non_contiguous);
+  contract.uneven_groups = reader.flag("uneven_groups", contract.uneven_groups);
   contract.grad_modes = reader.flag("grad_modes", contract.grad_modes);
   contract.empty =
       reader.one_of<Empty>("empty", contract.empty,

@@ -76,6 +76,14 @@ std::vector<std::pair<std::string, std::string>> tied_options(const Greeting& gr
   return tied;
 }
 
+void heed(const Greeting& greeting, const LossSignature& loss, Subject& subject) {
+  subject.tied = tied_options(greeting, subject);
+  subject.without = optional_fields_not_taken(greeting, loss);
+  for (const auto& [parameter, source] : greeting.arguments) {
+    if (source.find(" as size") != std::string::npos) subject.contract.uneven_groups = false;
+  }
+}
+
 std::vector<Axis> axes_of_outputs_alone(const LossSignature& loss) {
   std::vector<Axis> axes;
   for (const Axis axis : kAllAxes) {

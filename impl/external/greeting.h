@@ -39,6 +39,10 @@ std::vector<std::string> optional_fields_not_taken(const Greeting& greeting,
 std::vector<std::pair<std::string, std::string>> tied_options(const Greeting& greeting,
                                                               const Subject& subject);
 
+/// Narrows the subject to what its parameters can be told: tied options, groups of one size, no
+/// optional field that it does not take.
+void heed(const Greeting& greeting, const LossSignature& loss, Subject& subject);
+
 /// The axes of outputs that no field has: a step says how long they are, as facts of these names.
 std::vector<Axis> axes_of_outputs_alone(const LossSignature& loss);
 inline std::string extent_fact(Axis axis) { return "extent_" + std::string(name(axis)); }

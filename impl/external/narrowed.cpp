@@ -62,6 +62,7 @@ void restrict_field(Field& field, const Subject& subject) {
   const std::string rows = "field:" + field.name + " as rows";
   field.one_per_sequence = std::ranges::any_of(
       subject.arguments, [&](const auto& pair) { return pair.second.starts_with(rows); });
+  field.even_groups = field.role == Role::group && !subject.contract.uneven_groups;
   if (!subject.contract.int32_labels && std::ranges::count(field.dtypes, Dtype::i64) > 0) {
     std::erase(field.dtypes, Dtype::i32);
   }

@@ -97,6 +97,11 @@ std::optional<std::int64_t> LossSignature::longest_extent(Axis axis) const {
   return extent_of(longest, axis);
 }
 
+std::int64_t LossSignature::least_extent(Axis axis) const {
+  const bool pairs = axis == Axis::sequences && std::ranges::any_of(fields, &Field::even_groups);
+  return axis == Axis::vocab || pairs ? 2 : 1;
+}
+
 bool LossSignature::has_axis(Axis axis) const {
   return std::ranges::any_of(fields,
                              [&](const Field& field) { return contains(field.axes, axis); });

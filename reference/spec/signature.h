@@ -61,6 +61,9 @@ struct Field {
   Masked masked = Masked::anything;
   /// Every position of a sequence has the same value: the caller has one number for each sequence.
   bool one_per_sequence = false;
+  /// Numbers of groups as large as each other, two members at least, side by side, from 0 on: the
+  /// caller reshapes by their size.
+  bool even_groups = false;
   /// A caller may have none of it, which is as if every entry were 0.
   bool optional = false;
   bool absent = false;  ///< where optional: this caller has none
@@ -146,6 +149,7 @@ struct LossSignature {
   bool has_axis(Axis axis) const;  ///< whether a field has it
   std::optional<std::int64_t> pinned_extent(Axis axis) const;
   std::optional<std::int64_t> longest_extent(Axis axis) const;
+  std::int64_t least_extent(Axis axis) const;  ///< of a batch that is not empty
 };
 
 }  // namespace lossgate

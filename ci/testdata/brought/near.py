@@ -140,3 +140,20 @@ def advantage_by_other_strides(log_prob, old_log_prob, advantage, clip_low=0.2, 
     if advantage.numel() and end <= behind(advantage):
         advantage = advantage.as_strided(log_prob.shape, log_prob.stride())
     return terms(log_prob, old_log_prob, advantage, clip_low, clip_high)
+
+
+def by_generations(rewards, num_generations=4, eps=1e-4):
+    """Advantages of groups that a trainer knows by their size alone."""
+    r = rewards.view(-1, num_generations)
+    return ((r - r.mean(1, keepdim=True)) / (r.std(1, keepdim=True) + eps)).view(-1)
+
+
+def by_blocks(rewards, group, eps=1e-4):
+    r = rewards.reshape(int(group.max()) + 1, -1)
+    return ((r - r.mean(1, keepdim=True)) / (r.std(1, keepdim=True) + eps)).reshape(-1)
+
+
+def by_interleaved_blocks(rewards, num_generations=4, eps=1e-4):
+    """As if the first answers to all prompts stood first."""
+    r = rewards.reshape(num_generations, -1)
+    return ((r - r.mean(0)) / (r.std(0) + eps)).reshape(-1)

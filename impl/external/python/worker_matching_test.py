@@ -11,6 +11,7 @@ import torch
 
 import given_conversation as talk
 from given_worker import asked, batch, sources, stepped, sum_loss
+from lossgate.worker.conversion import CONVERSIONS
 
 
 def trl_style(per_token_logps, old_per_token_logps, ref_per_token_logps, advantages, completion_mask, epsilon_low=0.2,
@@ -121,6 +122,15 @@ class Matching(unittest.TestCase):
                           if source != "-"}
                 self.assertEqual(len(names), len(expected.split()))
                 self.assertEqual(sources(function, loss), wanted)
+
+    def test_groups_are_known_by_their_size_or_their_numbers(self) -> None:
+        self.assertEqual(sources(lambda rewards, num_generations=4: ..., "group_advantage"),
+                         {"rewards": "field:reward", "num_generations": "field:group as size"})
+        for numbers, size in (([0, 0, 0, 1, 1, 1], 3), ([0, 0], 2), ([], 1)):
+            found = CONVERSIONS["size"](torch.tensor(numbers, dtype=torch.int64), None)
+            self.assertTrue(type(found) is int and found == size)
+        message = asked(lambda x, y: 0, "group_advantage", {"x": "field:reward", "y": "field:reward as size"})[1]["message"]
+        self.assertIn("'as size' is of a field that numbers groups", message)
 
     def test_unsloth_takes_the_rest_by_keyword(self) -> None:
         found = sources(unsloth_style)

@@ -115,6 +115,11 @@ _WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old", "ref_log_prob"
          "label": "y", "logits": "x z", "hidden": "x h", "weight": "w", "bias": "b",
          "student_logits": "s p x", "teacher_logits": "t q y", "student_hidden": "s", "teacher_hidden": "t"}
 
+# The size of groups that are as large as each other, of which the field says the numbers.
+_SIZES = {"group": "num_generations group_size samples_per_prompt n_samples_per_prompt num_samples_per_prompt "
+                   "responses_per_prompt num_responses_per_prompt num_return_sequences num_samples n_samples rollout_n"}
+
 ALIASES = {target: _plain_names(names) for target, names in _ALIASES.items()}
 SYMMETRIC_CLIP = _plain_names(_SYMMETRIC_CLIP)
+SIZES = {target: _plain_names(names) for target, names in _SIZES.items()}
 WEAK = {target: _plain_names(names) for target, names in _WEAK.items()}

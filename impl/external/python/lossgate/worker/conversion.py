@@ -32,6 +32,11 @@ def _rows(value: Any, around: Surroundings) -> Any:
     return value.gather(1, first).squeeze(1)
 
 
+def _size(value: Any, around: Surroundings) -> int:
+    """How many have the number of the first: the members of each group, where all have as many."""
+    return int((value == value[0]).sum()) if value.numel() else 1
+
+
 def _as_tensor(value: Any, around: Surroundings) -> Any:
     return value if isinstance(value, torch.Tensor) else torch.tensor(value, device=around.device)
 
@@ -48,6 +53,7 @@ CONVERSIONS: dict[str, Callable] = {
     "padding": lambda value, around: ~is_valid(value),
     "ids": lambda value, around: value.clamp(min=0),
     "rows": _rows,
+    "size": _size,
     "tensor": _as_tensor,
 }
 

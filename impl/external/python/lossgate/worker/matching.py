@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Iterator, Optional
 
-from lossgate.worker.aliases import ALIASES, SYMMETRIC_CLIP, WEAK, plain_name
+from lossgate.worker.aliases import ALIASES, SIZES, SYMMETRIC_CLIP, WEAK, plain_name
 from lossgate.worker.conversion import CONVERSIONS
 from lossgate.worker.trouble import Trouble
 
@@ -53,6 +53,8 @@ class Loss:
         for target, source in sources:
             if plain in ALIASES.get(target, ()):
                 return source
+            if plain in SIZES.get(target, ()) and source.startswith("field:"):
+                return source + " as size"
         if plain in SYMMETRIC_CLIP and "clip_low" in self.options:
             both = any(other in ALIASES["clip_low"] | {"cliplow"} for other in others)
             return None if both and not required else "option:clip_low"
@@ -82,5 +84,7 @@ class Loss:
                 if word.strip() not in CONVERSIONS:
                     raise Trouble(f"arguments: {parameter}: unknown conversion 'as {word}'; there are "
                                   f"{', '.join(CONVERSIONS)}")
+            if " as size" in source and self.fields.get(name, {}).get("role") != "group":
+                raise Trouble(f"arguments: {parameter}: 'as size' is of a field that numbers groups, which {name!r} does not")
             if " as rows" in source and not any(field["role"] in ("mask", "label") for field in self.fields.values()):
                 raise Trouble(f"arguments: {parameter}: 'as rows' needs a mask or a label, which {self.id} has not")

@@ -1,28 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ci/brought.h"
+#include "reference/spec/contract.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 
-#include "impl/given_toy_loss.h"
-
-namespace lossgate::ci {
+namespace lossgate {
 namespace {
+
+LossSignature signature_of(Masked masked) {
+  LossSignature signature;
+  signature.id = signature.title = signature.formula = signature.source = "toy";
+  signature.fields = {{.name = "x",
+                       .role = Role::differentiable,
+                       .axes = {Axis::sequences, Axis::tokens},
+                       .masked = masked},
+                      {.name = "mask",
+                       .role = Role::mask,
+                       .quantity = Quantity::mask,
+                       .axes = {Axis::sequences, Axis::tokens},
+                       .dtypes = {Dtype::u8}},
+                      {.name = "group",
+                       .role = Role::group,
+                       .quantity = Quantity::group,
+                       .axes = {Axis::sequences},
+                       .dtypes = {Dtype::i64}}};
+  signature.reductions = {Reduction::token_mean};
+  signature.mask = "mask";
+  return signature;
+}
 
 /// Two sequences of three tokens of x = 1 .. 6, of which the last is masked.
 Case stored_case(double masked = 0.0) {
-  Case c = impl::toy_case(impl::toy_signature(), 2, 3);
-  c.batch.at("mask").set(5, 0.0);
-  c.batch.at("x").set(5, masked);
+  Case c;
+  c.spec = standard_spec(signature_of(Masked::anything));
+  c.shape[Axis::sequences] = 2;
+  c.shape[Axis::tokens] = 3;
+  c.shape[Axis::vocab] = 5;
+  Tensor x = Tensor::zeros(Dtype::f64, {2, 3}), mask = Tensor::zeros(Dtype::u8, {2, 3});
+  for (std::int64_t i = 0; i < 6; ++i) {
+    x.set(i, i < 5 ? static_cast<double>(i + 1) : masked);
+    mask.set(i, i < 5 ? 1.0 : 0.0);
+  }
+  c.batch.fields = {{"x", x}, {"mask", mask}, {"group", Tensor::zeros(Dtype::i64, {2})}};
   return c;
-}
-
-LossSignature signature_of(Masked masked) {
-  LossSignature signature = impl::toy_signature();
-  signature.fields[0].masked = masked;
-  return signature;
 }
 
 TEST(KeepsToContract, LooksAtWhatIsMasked) {
@@ -103,5 +125,16 @@ TEST(KeepsToContract, WantsOneNumberForEachSequenceWhereTheCallerHasNoMore) {
   EXPECT_TRUE(keeps_to_contract(signature, c));
 }
 
+TEST(KeepsToContract, WantsEvenGroupsWhereTheCallerHasNoOthers) {
+  LossSignature signature = signature_of(Masked::zero);
+  Case c = stored_case();
+  c.batch.at("group").set(1, 7.0);
+  EXPECT_TRUE(keeps_to_contract(signature, c));
+  signature.fields[2].even_groups = true;
+  EXPECT_FALSE(keeps_to_contract(signature, c));
+  c.batch.at("group").set(1, 0.0);
+  EXPECT_TRUE(keeps_to_contract(signature, c));
+}
+
 }  // namespace
-}  // namespace lossgate::ci
+}  // namespace lossgate

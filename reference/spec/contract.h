@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "reference/spec/case.h"
+#include "reference/spec/signature.h"
+
+namespace lossgate {
+
+/// Whether the case keeps to what the signature lets callers do: what is masked, which extents and
+/// dtypes there are, what one sequence or group has.
+bool keeps_to_contract(const LossSignature& signature, const Case& c);
+
+}  // namespace lossgate
