@@ -45,7 +45,7 @@ template <class F, std::same_as<Tracked>... More>
 Tracked monotonic(const F& f, const Tracked& a, const More&... more) {
   using namespace tracking;
   const Tracked first_order = f(a, more...);
-  if (first_order.err < kInfinity) return first_order;
+  if (first_order.err < kInfinity || is_nan(first_order)) return first_order;
   const auto ends = [&](const auto& reach) {
     return Ends{f(a.v - reach(a), (more.v - reach(more))...),
                 f(a.v + reach(a), (more.v + reach(more))...)};
@@ -63,7 +63,7 @@ S log_from(const S& a, double /*least*/) {
 inline Tracked log_from(const Tracked& a, double least) {
   using namespace tracking;
   const Tracked first_order = log(a);
-  if (first_order.err < kInfinity) return first_order;
+  if (first_order.err < kInfinity || is_nan(first_order)) return first_order;
   const auto ends = [&](const auto& reach) {
     const Real low = std::max<Real>(a.v - reach(a), least);
     return Ends{std::log(low), std::log(a.v + reach(a))};

@@ -52,6 +52,15 @@ TEST_F(Monotonic, FunctionsOfUndecidedNumbersAreAsWideAsWhatTheseMayBe) {
   EXPECT_LT(open.half, 5.1);
 }
 
+TEST_F(Monotonic, FunctionsWithoutAValueAreAsTheirStepsLeaveThem) {
+  const Tracked none = monotonic(Joined(), stored(-kInfinity), stored(-kInfinity));
+  EXPECT_TRUE(std::isnan(none.v));
+  EXPECT_EQ(none.half, 0.0) << "no branch was undecided";
+  Row<Tracked> impossible(2);
+  for (Tracked& a : impossible) a = stored(-kInfinity);
+  EXPECT_EQ(log_sum_exp(impossible).log_sum.half, 0.0);
+}
+
 TEST_F(Monotonic, FunctionsOfWhatMayBeAnythingHaveNoBound) {
   EXPECT_EQ(monotonic(Joined(), computed(1.0L, kInfinity), stored(1.0)).err, kInfinity);
 }

@@ -144,7 +144,8 @@ LogSumExp<S> log_sum_exp(const Row<S>& x) {
 inline LogSumExp<Tracked> log_sum_exp(const Row<Tracked>& x) {
   using namespace tracking;
   LogSumExp<Tracked> whole = log_of_sum(x);
-  if (whole.log_sum.err < kInfinity && whole.log_sum.peak <= largest) return whole;
+  const bool fits = whole.log_sum.err < kInfinity && whole.log_sum.peak <= largest;
+  if (fits || is_nan(whole.log_sum)) return whole;
   const auto end = [&](double sign, const auto& reach) {
     Row<Real> moved(x.size());
     for (Eigen::Index v = 0; v < x.size(); ++v) moved[v] = x[v].v + sign * reach(x[v]);
