@@ -5,14 +5,17 @@
 #include <cstdint>
 
 #include "reference/products.h"
+#include "reference/stores.h"
 #include "reference/sums.h"
 
 /// Products of matrices, charged as the arithmetic declares them (rule B1): formed and added up in
 /// a format of their own, and rounded to the compute format.
 namespace lossgate::reference {
 
-/// A term of a matrix product, rounded as these are. A divisor comes to their sum, or to either
-/// factor before: what that loses to underflow is multiplied by the other. One of 1 rounds nothing.
+/// A term of a matrix product, rounded as these are; where that is coarser than the compute format,
+/// as in TF32, each factor is rounded before. A divisor comes to the sum of such terms, which makes
+/// larger what they lost to underflow, or to either factor before: what that loses is multiplied by
+/// the other. One of 1 rounds nothing.
 template <class S>
 S matrix_term(const S& a, const S& b, const S& /*divisor*/) {
   return a * b;
@@ -20,10 +23,15 @@ S matrix_term(const S& a, const S& b, const S& /*divisor*/) {
 
 inline Tracked matrix_term(const Tracked& a, const Tracked& b, const Tracked& divisor) {
   using namespace tracking;
-  Tracked result = unseen(times(a, b, current->matmul.roundoff), a, b);
-  if (divisor.v == 1.0L || result.is_exact_zero() || is_stored_infinity(result)) return result;
+  const double unit = current->matmul.roundoff;
+  Tracked result = unseen(times(a, b, unit), a, b);
+  if (result.is_exact_zero() || is_stored_infinity(result)) return result;
+  const double of_factors = unit > current->roundoff ? 2.0 * unit : 0.0;
+  result.err += product(of_factors, magnitude(result.v) + result.half);
+  if (divisor.v == 1.0L) return result;
   const double by = magnitude(divisor.v), larger = std::max(most(a), most(b));
-  result.err += or_infinity(roundoff(result.v, result.half) + product(current->eta, by * larger));
+  const double grown = product(current->eta, std::max(by * larger, 1.0 / by));
+  result.err += or_infinity(roundoff(result.v, result.half) + grown);
   result.peak = std::max(result.peak, larger / by);
   return result;
 }
@@ -39,14 +47,17 @@ inline Sum<Tracked> matmul_sum<Tracked>(std::int64_t extent) {
   return Sum<Tracked>(extent, &tracking::current->matmul);
 }
 
-/// start + sum of left(i) right(i), charged as the arithmetic multiplies matrices. All of it is
-/// going to be divided.
+/// sum of left(i) right(i) + start, logits that are charged as the arithmetic multiplies matrices:
+/// the start is a term like the others, or is added to what they were stored as. All of it is going
+/// to be divided.
 template <class S, class Left, class Right>
 S dot(std::int64_t n, const S& start, const S& divisor, Left&& left, Right&& right) {
-  Sum<S> sum = matmul_sum<S>(n + 1);
-  sum.add(start);
-  for (std::int64_t i = 0; i < n; ++i) sum.add(matrix_term(left(i), right(i), divisor));
-  return sum.value();
+  Sum<S> products = matmul_sum<S>(n + 1);
+  for (std::int64_t i = 0; i < n; ++i) products.add(matrix_term(left(i), right(i), divisor));
+  if (value_of(start) == 0) return products.value();
+  Sum<S> together = products;
+  together.add(start);
+  return wider(together.value(), S(store(Stage::logits, products.value()) + start));
 }
 
 }  // namespace lossgate::reference

@@ -13,17 +13,22 @@ namespace {
 
 using MatrixProducts = TrackedTest;
 
-TEST_F(MatrixProducts, AreChargedAsASumOfTheirTermsAndItsStart) {
-  Arithmetic& arithmetic = arithmetic_;
-  arithmetic.matmul = {.roundoff = 0x1p-12, .order = SumOrder::pairwise, .width = 1.0};
-  const Tracked one{1.0L, 0.0, 1.0, 0.0};
+TEST_F(MatrixProducts, AreChargedAsASumOfTheirTermsAndOfAStart) {
+  arithmetic_ = plain_arithmetic(Dtype::bf16, "");
+  arithmetic_.matmul = {.roundoff = 0x1p-12, .order = SumOrder::pairwise, .width = 1.0};
+  const Tracked one = stored(1.0);
+  const auto dot_of_ones = [&](std::int64_t products, const Tracked& start) {
+    const auto factor = [&](std::int64_t) { return one; };
+    return dot<Tracked>(products, start, one, factor, factor);
+  };
   for (const std::int64_t products : {2, 3, 4, 7, 8}) {
-    const Tracked dot_of_ones = dot<Tracked>(
-        products, one, one, [&](std::int64_t) { return one; }, [&](std::int64_t) { return one; });
-    Sum<Tracked> sum(products + 1, &arithmetic.matmul);
-    for (std::int64_t i = 0; i <= products; ++i) sum.add(one);
-    EXPECT_EQ(dot_of_ones.v, sum.value().v);
-    EXPECT_EQ(dot_of_ones.err, sum.value().err) << products;
+    Sum<Tracked> sum(products + 1, &arithmetic_.matmul);
+    for (std::int64_t i = 0; i < products; ++i) sum.add(one);
+    EXPECT_EQ(dot_of_ones(products, {}).v, sum.value().v);
+    EXPECT_EQ(dot_of_ones(products, {}).err, sum.value().err) << products;
+    sum.add(one);
+    EXPECT_EQ(dot_of_ones(products, one).v, sum.value().v);
+    EXPECT_GE(dot_of_ones(products, one).err, sum.value().err) << products;
   }
 }
 
@@ -45,6 +50,38 @@ TEST_F(MatrixProducts, ThatAreFormedWiderRoundOnlyTheirResultToTheComputeFormat)
   EXPECT_GT(in_bf16, 50.0 * rounded) << "where each addition rounds, and each product";
   EXPECT_NEAR(dot_of(1, a, b).err, one_in_bf16, 0.01 * one_in_bf16)
       << "one product is rounded, too";
+}
+
+TEST_F(MatrixProducts, MayBeStoredBeforeTheirStartIsAdded) {
+  arithmetic_ = plain_arithmetic(Dtype::bf16, "");
+  const auto logit = [](double a, double b, double start) {
+    return dot<Tracked>(
+        1, stored(start), stored(1.0), [&](std::int64_t) { return stored(a); },
+        [&](std::int64_t) { return stored(b); });
+  };
+  const double in_bf16 = logit(20.0, 20.125, -402.0).err;
+  arithmetic_.matmul.roundoff = unit_roundoff(Dtype::f32);
+  const Tracked half = logit(20.0, 20.125, -402.0);  // 402.5, which is 402 in bf16
+  EXPECT_EQ(half.v, 0.5L);
+  EXPECT_GE(kThreshold * half.err, 0.5);
+  EXPECT_LE(half.err, in_bf16) << "no more than where all of it is in bf16";
+  arithmetic_ = plain_arithmetic(Dtype::f32, "");
+  arithmetic_.stage(Stage::logits).roundoff = unit_roundoff(Dtype::bf16);
+  EXPECT_GE(kThreshold * logit(20.0, 20.125, -402.0).err, 0.5);
+  EXPECT_LE(logit(20.0, 20.125, 0.0).err, 1e-4) << "nothing is added";
+}
+
+TEST_F(MatrixProducts, OfACoarserFormatHaveFactorsThatAreRoundedToIt) {
+  arithmetic_.matmul.roundoff = unit_roundoff(Dtype::f16);  // TF32's
+  EXPECT_GE(kThreshold * dot_of(1, stored(1.0), stored(3.0007)).err, 0.0007);
+  EXPECT_GE(kThreshold * dot_of(1, stored(1.0007), stored(1.0007)).err, 0.0014);
+}
+
+TEST_F(MatrixProducts, MayUnderflowBeforeADivisorMakesThemLarger) {
+  const double least = std::numeric_limits<float>::denorm_min();
+  // 0.5 / 0.05 times the smallest number: half of it is 0, ten times as much is not.
+  const Tracked term = matrix_term(computed(10.0L, 0.0, 11.0), stored(least), stored(0.05));
+  EXPECT_GE(kThreshold * term.err, 10.0 * least);
 }
 
 TEST_F(MatrixProducts, MayHaveAFactorThatWasDividedBefore) {

@@ -17,20 +17,20 @@ inline Tracked without_error(const Tracked& a) { return {a.v, 0.0, a.peak, 0.0};
 
 /// What a number, or one that only undecided branches move, may be away from its value.
 inline Real whole_reach(const Tracked& a) { return kThreshold * a.err + a.half; }
-inline Real open_reach(const Tracked& a) { return a.half; }
+inline Real undecided_reach(const Tracked& a) { return a.half; }
 
-/// What `at` is, a function of numbers without their errors, where these move it to `ends`, whole
-/// and open. Half an error may take a function that flattens as far as the whole one: all of it
-/// counts, not its share of T.
+/// Where a function's arguments take it from its value, moved down and up.
 struct Ends {
-  Real low, high;
+  Real below, above;
   double from(Real v) const {
-    return std::max(or_infinity(magnitude(high - v)), or_infinity(magnitude(v - low)));
+    return std::max(or_infinity(magnitude(above - v)), or_infinity(magnitude(v - below)));
   }
 };
 
-inline Tracked within_ends(const Tracked& at, const Ends& whole, const Ends& open) {
-  return finish(at.v, at.err + whole.from(at.v), at.peak, at.half + open.from(at.v));
+/// `at`, the function of numbers without their errors, as far off as these take it. Half an error
+/// may take a function that flattens as far as the whole one: all of it counts, not its share of T.
+inline Tracked within_ends(const Tracked& at, const Ends& whole, const Ends& undecided) {
+  return finish(at.v, at.err + whole.from(at.v), at.peak, at.half + undecided.from(at.v));
 }
 
 }  // namespace tracking
@@ -51,7 +51,7 @@ Tracked monotonic(const F& f, const Tracked& a, const More&... more) {
                 f(a.v + reach(a), (more.v + reach(more))...)};
   };
   return within_ends(f(without_error(a), without_error(more)...), ends(whole_reach),
-                     ends(open_reach));
+                     ends(undecided_reach));
 }
 
 /// log(a) of a number that nobody finds below `least`, however far sums may be off.
@@ -68,7 +68,7 @@ inline Tracked log_from(const Tracked& a, double least) {
     const Real low = std::max<Real>(a.v - reach(a), least);
     return Ends{std::log(low), std::log(a.v + reach(a))};
   };
-  return within_ends(log(without_error(a)), ends(whole_reach), ends(open_reach));
+  return within_ends(log(without_error(a)), ends(whole_reach), ends(undecided_reach));
 }
 
 }  // namespace lossgate::reference

@@ -154,7 +154,7 @@ inline LogSumExp<Tracked> log_sum_exp(const Row<Tracked>& x) {
   };
   const auto ends = [&](const auto& reach) { return Ends{end(-1.0, reach), end(1.0, reach)}; };
   const Row<Tracked> exact = x.unaryExpr(&without_error);
-  whole.log_sum = within_ends(log_of_sum(exact).log_sum, ends(whole_reach), ends(open_reach));
+  whole.log_sum = within_ends(log_of_sum(exact).log_sum, ends(whole_reach), ends(undecided_reach));
   return whole;
 }
 
@@ -238,14 +238,17 @@ inline Tracked exp_of_share(const Tracked& log_share) {
   using namespace tracking;
   const Tracked e = exp(log_share);
   if (!breaks(log_share, 1.0)) return e;
-  const Real rounded = kThreshold * 8.0 * product(current->roundoff, log_share.peak);
-  const Real most = std::max(log_share.v, rounded);
-  if (!(log_share.v + whole_reach(log_share) > most)) return e;
+  constexpr double kOperations = 8.0;  // of both logarithms, their difference, and their stores
+  const double unit = std::max({current->roundoff, current->stage(Stage::logits).roundoff,
+                                current->stage(Stage::log_prob).roundoff});
+  const Real rounded = kThreshold * kOperations * product(unit, log_share.peak);
+  const Real highest = std::max(log_share.v, rounded);
+  if (!(log_share.v + whole_reach(log_share) > highest)) return e;
   const auto ends = [&](const auto& reach) {
     const Real off = reach(log_share);
-    return Ends{std::exp(log_share.v - off), std::exp(std::min(log_share.v + off, most))};
+    return Ends{std::exp(log_share.v - off), std::exp(std::min(log_share.v + off, highest))};
   };
-  return within_ends(exp(without_error(log_share)), ends(whole_reach), ends(open_reach));
+  return within_ends(exp(without_error(log_share)), ends(whole_reach), ends(undecided_reach));
 }
 
 /// The probability of a log-prob, whose normaliser may be `joined` of parts of the row.

@@ -3,9 +3,9 @@
 
 #include "reference/monotonic.h"
 
-/// What a list of log-probs leaves of a distribution, by L, the logarithm of its mass, which is
-/// taken for `floor` where it is more: however near L is to 0, some tail is left. Both are
-/// monotonic.
+/// What a list of log-probs leaves of a distribution, by L, the logarithm of its mass. Where L is
+/// above the floor, a number a little below 0, it counts as that, so that some tail is left. Both
+/// functions are monotonic in L and in the floor alike.
 namespace lossgate::reference {
 
 /// log(1 - exp(min(L, floor)))
