@@ -127,8 +127,8 @@ bool depends(Evaluation& evaluation, const Case& poisoned, const OutputInfo& out
     CaseStudy moved(study.loss(), with_number(study.whole(), poisoned, number));
     if (moved.refusal()) return false;
     const Tracked other = expected(moved, exact);
-    const double rounding = reference::kThreshold * (own.err + other.err) + own.half + other.half;
-    return !(std::fabs(own.v - other.v) <= rounding);
+    using reference::tracking::whole_reach;
+    return !(std::fabs(own.v - other.v) <= whole_reach(own) + whole_reach(other));
   });
 }
 

@@ -57,8 +57,7 @@ inline Tracked over_what_may_overflow(Tracked quotient, const Tracked& b) {
 inline Tracked over_at_least(const Tracked& a, const Tracked& b, const Tracked& floor) {
   using namespace tracking;
   const double size = magnitude(b.v);
-  const double least =
-      std::max(magnitude(floor.v) - kThreshold * floor.err, size - kThreshold * b.err - b.half);
+  const double least = std::max(magnitude(floor.v) - whole_reach(floor), size - whole_reach(b));
   // A floor that the format loses is none: 0 / 0 is no number.
   if (!(least > 0.0)) return {a.v / b.v, kInfinity, kInfinity, 0.0};
   if (a.is_exact_zero()) return a / b;

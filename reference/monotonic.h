@@ -15,9 +15,8 @@ namespace tracking {
 /// The number without what it may be off by.
 inline Tracked without_error(const Tracked& a) { return {a.v, 0.0, a.peak, 0.0}; }
 
-/// What a number, or one that only undecided branches move, may be away from its value.
-inline Real whole_reach(const Tracked& a) { return kThreshold * a.err + a.half; }
-inline Real undecided_reach(const Tracked& a) { return a.half; }
+/// How far undecided branches alone may take the number from its value.
+inline double undecided_reach(const Tracked& a) { return a.half; }
 
 /// Where a function's arguments take it from its value, moved down and up.
 struct Ends {

@@ -67,17 +67,16 @@ template <class S>
 void charge_shift(const Row<S>& /*x*/, Row<S>& /*gradient*/) {}
 
 inline void charge_shift(const Row<Tracked>& x, Row<Tracked>& gradient) {
-  const auto off = [](const Tracked& a) { return kThreshold * a.err + a.half; };
   Sum<Tracked> sum(gradient.size());
   Real largest = -INFINITY;
   for (Eigen::Index v = 0; v < gradient.size(); ++v) {
     sum.add(gradient[v]);
-    largest = std::max(largest, x[v].v - off(x[v]));
+    largest = std::max(largest, x[v].v - tracking::whole_reach(x[v]));
   }
   Tracked total = sum.value();
   if (!std::isfinite(total.v)) total.peak = tracking::kInfinity;
   for (Eigen::Index v = 0; v < gradient.size(); ++v) {
-    if (!(x[v].v + off(x[v]) >= largest)) continue;
+    if (!(x[v].v + tracking::whole_reach(x[v]) >= largest)) continue;
     Tracked& g = gradient[v];
     g = {g.v, g.err + total.err, std::max(g.peak, total.peak), g.half + total.half};
   }

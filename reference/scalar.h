@@ -108,7 +108,7 @@ inline bool may_spill(const Tracked& a, bool upwards) {
 
 [[gnu::always_inline]] inline Order compare(const Tracked& a, const Tracked& b) {
   const double margin = static_cast<double>(a.v - b.v);
-  const double bound = kThreshold * (a.err + b.err) + a.half + b.half;
+  const double bound = tracking::whole_reach(a) + tracking::whole_reach(b);
   if (std::fabs(margin) > bound) {
     const bool above = margin > 0.0;
     if (may_spill(a, !above) || may_spill(b, above)) return Order::undecided;

@@ -96,7 +96,7 @@ inline Tracked exp(const Tracked& a) {
                                   : apply(a, v, magnitude(v), factor, 1.0);
   // A result that is surely beyond double has a bound below that: a clip that is far away stays
   // decided, and what it leaves behind must be finite (rule C1).
-  const auto least = [&] { return std::exp(a.v - (kThreshold * a.err + a.half)); };
+  const auto least = [&] { return std::exp(a.v - whole_reach(a)); };
   if (std::isinf(magnitude(v)) && std::isinf(magnitude(least()))) result.err = kFarBelowOverflow;
   return result;
 }

@@ -67,6 +67,9 @@ inline bool from_stored_infinity(const Tracked& a, const Tracked& b) {
   return is_stored_infinity(a) || is_stored_infinity(b);
 }
 
+/// How far an implementation's number may be from the value, undecided branches included.
+inline double whole_reach(const Tracked& a) { return kThreshold * a.err + a.half; }
+
 /// The largest magnitude that an implementation may make of a number of this size. Of an error
 /// without end nothing is known.
 inline double most(double size, double err, double half) {
@@ -96,7 +99,7 @@ inline Tracked from_infinity(Real v, const Tracked& a, const Tracked& b) {
 
 /// Whether the number may be 0, by its error, that is not 0 itself.
 inline bool may_vanish(const Tracked& a) {
-  const double off = kThreshold * a.err + a.half;
+  const double off = whole_reach(a);
   return off > 0.0 && magnitude(a.v) <= off;
 }
 
@@ -113,15 +116,13 @@ inline Tracked finish(Real v, double err, double peak, double half) {
 
 /// The analysis is first order as long as an argument's own error is at most a tenth of the scale
 /// on which the function bends (rule B4).
-inline bool breaks(const Tracked& a, double scale) {
-  return !(kThreshold * a.err + a.half <= 0.1 * scale);
-}
+inline bool breaks(const Tracked& a, double scale) { return !(whole_reach(a) <= 0.1 * scale); }
 
 /// How much steeper than at `a` a function that bends on that scale may be within a's own error:
 /// first order up to a tenth of the scale, and no bound beyond the whole of it (rule B4).
 inline double steeper(const Tracked& a, double scale) {
   if (!breaks(a, scale)) return 1.0;
-  const double left = 1.0 - (kThreshold * a.err + a.half) / scale;
+  const double left = 1.0 - whole_reach(a) / scale;
   return left > 0.0 ? 1.0 / left : kInfinity;
 }
 
@@ -142,7 +143,7 @@ inline Tracked apply(const Tracked& a, Real v, double slope, double factor, doub
 /// function flattens, one error may take it as far as T do.
 template <class F>
 Tracked between_ends(const Tracked& a, Real v, double factor, const F& f) {
-  const double off = kThreshold * a.err + a.half;
+  const double off = whole_reach(a);
   const auto farthest = [&](double by) {
     const double above = magnitude(f(a.v + by) - v), below = magnitude(v - f(a.v - by));
     return std::max(or_infinity(above), or_infinity(below));
@@ -160,7 +161,7 @@ template <class Slope>
 double steepest(const Tracked& a, const Slope& slope) {
   const Real size = std::fabs(a.v);
   if (!breaks(a, 1.0)) return magnitude(slope(size));
-  return magnitude(slope(std::max(size - (kThreshold * a.err + a.half), 0.0L)));
+  return magnitude(slope(std::max(size - whole_reach(a), 0.0L)));
 }
 
 /// Whether `a` is infinity less infinity, in any format or in the compute format: there, infinities
