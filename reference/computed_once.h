@@ -24,13 +24,14 @@ class ErrorsOfOnce {
   explicit ErrorsOfOnce(std::int64_t terms) : terms_(static_cast<double>(terms)) {}
 
   /// One of them, with the result's first derivative by it, and a bound of what second derivatives
-  /// there are in its row of the Hessian, added up.
+  /// there are in its row of the Hessian, added up, wherever their errors may take these numbers.
   void add(const Tracked& x, Real slope, Real curvature) {
     using namespace tracking;
     // Of a zero or an infinity that was stored nothing is unknown.
     if (x.err == 0.0 && x.half == 0.0) return;
-    open_ = open_ || breaks(x, 1.0) || x.half > 0.0;
-    err_ += magnitude(slope) * x.err + kThreshold / 2 * magnitude(curvature) * x.err * x.err;
+    open_ = open_ || x.half > 0.0;
+    err_ += or_infinity(magnitude(slope) * x.err +
+                        kThreshold / 2 * magnitude(curvature) * x.err * x.err);
     largest_ = std::max(largest_, magnitude(x.v));
   }
 
@@ -56,7 +57,7 @@ class ErrorsOfOnce {
 
   double terms_;
   double err_ = 0.0, largest_ = 0.0;
-  bool open_ = false;  ///< the analysis breaks, or a branch is undecided
+  bool open_ = false;  ///< a branch is undecided
 };
 
 }  // namespace lossgate::reference

@@ -140,6 +140,20 @@ inline MixtureDerivatives mixture_derivatives(Real student, Real teacher, Real b
           p * (q / m)};
 }
 
+/// The largest that they may be where both log-probs are off by their errors: a share of the
+/// mixture, and mixed, grow with p and q, and a gap by no more than both are off.
+inline MixtureDerivatives largest_derivatives(const Tracked& student, const Tracked& teacher,
+                                              Real beta) {
+  const Real by_p = tracking::whole_reach(student), by_q = tracking::whole_reach(teacher);
+  const Real log_p = student.v + std::log(1.0L - beta), log_q = teacher.v + std::log(beta);
+  const Real log_m = log_add(log_p, log_q);
+  const Real p = std::exp(log_p + by_p), q = std::exp(log_q + by_q), m = p + q;
+  const auto weighed = [&](Real weight, Real side) {
+    return weight == 0.0L ? 0.0L : weight * (std::fabs(side - log_m) + by_p + by_q);
+  };
+  return {weighed(p, student.v), weighed(q, teacher.v), m == 0.0L ? 0.0L : p * (q / m)};
+}
+
 /// The same divergence of log-probs that are computed once: each of them stands in its probability,
 /// beside it and in the mixture, and most of what its error does to these cancels.
 template <class S>
@@ -151,13 +165,13 @@ Divergence<S> jensen_shannon_once(const Row<S>& student, const Row<S>& teacher, 
         jensen_shannon(as_computed(student), as_computed(teacher), beta, Mixture::by_logarithms);
     ErrorsOfOnce of_value(student.size());
     for (Eigen::Index v = 0; v < student.size(); ++v) {
-      const auto by = mixture_derivatives(student[v].v, teacher[v].v, beta);
-      of_value.add(student[v], by.student, std::fabs(by.student) + 2 * by.mixed);
-      of_value.add(teacher[v], by.teacher, std::fabs(by.teacher) + 2 * by.mixed);
+      const auto by = mixture_derivatives(student[v].v, teacher[v].v, beta),
+                 most = largest_derivatives(student[v], teacher[v], beta);
+      of_value.add(student[v], by.student, most.student + 2 * most.mixed);
+      of_value.add(teacher[v], by.teacher, most.teacher + 2 * most.mixed);
       ErrorsOfOnce of_slope(1);
-      const Real own = by.student + by.mixed;
-      of_slope.add(student[v], own, std::fabs(own) + 2 * by.mixed);
-      of_slope.add(teacher[v], by.mixed, 2 * by.mixed);
+      of_slope.add(student[v], by.student + by.mixed, most.student + 3 * most.mixed);
+      of_slope.add(teacher[v], by.mixed, 2 * most.mixed);
       apart.slope[v] = of_slope.narrowed(apart.slope[v], together.slope[v]);
     }
     apart.value = of_value.narrowed(apart.value, together.value);

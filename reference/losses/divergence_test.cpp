@@ -236,6 +236,42 @@ TEST_F(NearlyEqual, ReachTheResultAsFarAsTheirErrorsMayMoveIt) {
   }
 }
 
+TEST_F(NearlyEqual, ReachTheResultWhereTheirErrorsAreBeyondFirstOrder) {
+  const Arithmetic fine = plain_arithmetic(Dtype::f64, "");
+  const ArithmeticScope scope(fine);
+  constexpr Real kBeta = 0.3L;
+  std::mt19937_64 engine(2);
+  for (const double err : {0.06, 0.2, 0.5, 1.5}) {
+    for (Row<Tracked>* side : {&student, &teacher}) {
+      for (Tracked& x : *side) x.err = err;
+    }
+    const auto once = jensen_shannon_once(student, teacher, kBeta);
+    const double apart = jensen_shannon(student, teacher, kBeta).value.err;
+    EXPECT_LT(once.value.err, err < 1.0 ? 0.8 * apart : 1.01 * apart) << err;
+    const auto is_within = [](Real moved, const Tracked& bound) {
+      return std::fabs(moved - bound.v) <= kThreshold * bound.err;
+    };
+    for (int draw = 0; draw < 200; ++draw) {
+      const auto moved = [&](const Row<Tracked>& side, int signs) {
+        Row<Real> result(kVocab);
+        for (Eigen::Index v = 0; v < kVocab; ++v) {
+          const bool down = signs == 2 ? engine() % 2 == 0 : signs == 1;
+          result[v] = side[v].v + (down ? -kThreshold * err : kThreshold * err);
+        }
+        return result;
+      };
+      // Sides apart from each other and alike, and each entry by itself.
+      const int of_student = draw < 4 ? draw / 2 : 2, of_teacher = draw < 4 ? draw % 2 : 2;
+      const Divergence<Real> actual =
+          jensen_shannon(moved(student, of_student), moved(teacher, of_teacher), kBeta);
+      EXPECT_PRED2(is_within, actual.value, once.value);
+      for (Eigen::Index v = 0; v < kVocab; ++v) {
+        EXPECT_PRED2(is_within, actual.slope[v], once.slope[v]);
+      }
+    }
+  }
+}
+
 TEST(GapForm, RoundsAtTheSizeOfTheGap) {
   constexpr int kVocab = 61;
   const float low = -5.8317547f, high = 948.9004f;  // of each class alike: the divergence is 0
