@@ -197,9 +197,8 @@ struct SparseJsd {
         entries[k] = tail ? support[k] : support[k] - mass;
       }
       if (!tail) return;
-      const S floor = -in.option("tail_floor");
+      floor = -in.option("tail_floor");
       entries[n] = log_tail(mass, floor);
-      least = log(-expm1(floor));
       passes = at_most(mass, floor);
       slope = -tail_slope(mass, floor) * passes;
     }
@@ -213,7 +212,7 @@ struct SparseJsd {
     void may_add_up(const Row<S>& rest) {
       if (adds_up = tail && rest.size() > 0; !adds_up) return;
       left = log_mass(log_sum_exp(rest));
-      entries[n] = wider(entries[n], maximum(left, least));
+      entries[n] = wider(entries[n], log_tail_of(left, floor));
     }
 
     /// What each token has of such a sum, listed ones having nothing.
@@ -241,7 +240,7 @@ struct SparseJsd {
     Eigen::Index n;
     Row<S> entries, share;
     S mass = S(0), slope = S(0);
-    S passes = S(0), least = S(0), left = S(0);  ///< the tail's clamp, and sum of its tokens
+    S floor = S(0), passes = S(0), left = S(0);  ///< the tail's clamp, and sum of its tokens
   };
 };
 

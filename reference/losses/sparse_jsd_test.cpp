@@ -170,6 +170,23 @@ TEST(SparseJsd, MayAddUpItsTailOfTheTokensThatAreNotListed) {
   EXPECT_LT(error(""), 16.0 * unit_roundoff(Dtype::f32));
 }
 
+TEST(SparseJsd, KnowsATailFarAboveItsFloorWhereTheFormatLosesThat) {
+  // In f16 a floor of 1e-7 may be 0, and its logarithm anything below -15: a tail of a third is
+  // none of that, added up or left over.
+  const Arithmetic half = plain_arithmetic(Dtype::f16, "");
+  const ArithmeticScope scope(half);
+  const Tracked floor = -Entry<Tracked>::constant(1e-7L);
+  ASSERT_EQ(log(-expm1(floor)).err, tracking::kInfinity);
+  const Tracked left = Entry<Tracked>::stored(-1.0, -1), none = Entry<Tracked>::stored(-17.0, -1);
+  EXPECT_EQ(log_tail_of(left, floor).v, left.v);
+  EXPECT_LT(log_tail_of(left, floor).err, 1e-2);
+  EXPECT_EQ(log_tail_of(none, floor).v, std::log(-std::expm1(floor.v)));
+  EXPECT_GT(log_tail_of(none, floor).err, 0.5);
+  const OneToken token(listed_second(-1.0), half);
+  EXPECT_LT(token.term.err, 0.1);
+  EXPECT_LT(token.gradient.err, 0.1);
+}
+
 TEST(SparseJsd, LetsNothingFlowToAListedTokenThatIsImpossible) {
   const auto check = [](const Problem& problem, const std::set<std::int64_t>& entries) {
     ASSERT_EQ(problem.outputs.at(2).name, "gradient.student_logits");

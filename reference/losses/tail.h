@@ -16,6 +16,15 @@ S log_tail(const S& log_mass, const S& floor) {
       floor);
 }
 
+/// The same where the tail is added up: `left`, the logarithm of the sum of what is not listed, or
+/// that of the floor's tail, which only has to be no more.
+template <class S>
+S log_tail_of(const S& left, const S& floor) {
+  return monotonic(
+      []<class T>(const T& l, const T& least) { return maximum(l, T(log(maximum(least, T(0))))); },
+      left, S(-expm1(floor)));
+}
+
 /// -d log_tail / d min(L, floor) = exp(l) / (1 - exp(l)): the derivative of expm1 is exp, which a
 /// backward makes of what it has, expm1 + 1.
 template <class S>
