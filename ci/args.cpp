@@ -87,6 +87,23 @@ int gate(Flags& flags) {
   return run_gate(flags.gate);
 }
 
+void add_identify(CLI::App& verb, IdentifyOptions& identify) {
+  verb.add_option("function", identify.entry, "FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION")
+      ->required();
+  verb.add_option("--python", identify.interpreter, "An interpreter that has torch");
+  verb.add_option("--out", identify.out, "The file to write");
+  add_names(verb, "--loss", identify.losses, "Only these losses");
+  verb.add_flag("--overwrite", identify.overwrite, "Even if there is one");
+}
+
+void add_report(CLI::App& verb, ReportOptions& report) {
+  verb.add_option("runs", report.runs, "run.json files or their folders, the newest last")
+      ->required();
+  verb.add_option("--benchmarks", report.benchmarks,
+                  "JSON of Google Benchmark, benchmarks.json beside a record unless said");
+  verb.add_option("--out", report.out, "Folder to write to, that of the last run unless said");
+}
+
 /// The command as CLI11 sees it; `chosen` becomes what its verb does.
 void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen) {
   app.set_version_flag("--version", version() + " (" + commit() + ")");
@@ -121,16 +138,11 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
        [&] { return run_describe(flags.describe); })
       ->add_option("name", flags.describe, "Such as grpo, finite_backward or B4")
       ->required();
-  CLI::App* identify = verb(
-      "identify", "Find out which loss or operation a Python function is, and write lossgate.toml",
-      [&] { return run_identify(flags.identify); });
-  identify
-      ->add_option("function", flags.identify.entry, "FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION")
-      ->required();
-  identify->add_option("--python", flags.identify.interpreter, "An interpreter that has torch");
-  identify->add_option("--out", flags.identify.out, "The file to write");
-  add_names(*identify, "--loss", flags.identify.losses, "Only these losses");
-  identify->add_flag("--overwrite", flags.identify.overwrite, "Even if there is one");
+  add_identify(
+      *verb("identify",
+            "Find out which loss or operation a Python function is, and write lossgate.toml",
+            [&] { return run_identify(flags.identify); }),
+      flags.identify);
   CLI::App* check = verb("check", "Show how the subjects of lossgate.toml will be asked", [&] {
     if (flags.configs.empty()) flags.configs = {"lossgate.toml"};
     return run_check(flags.configs);
@@ -144,14 +156,9 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
                             [&] { return run_baseline(flags.baseline); });
   baseline->add_option("record", flags.baseline.record, "The run.json, run/run.json unless said");
   baseline->add_option("--out", flags.baseline.out, "File to write, for gate --baseline");
-  CLI::App* report = verb("report", "Show runs as a page, and as SARIF, JUnit XML and Markdown",
-                          [&] { return run_report(flags.report); });
-  report->add_option("runs", flags.report.runs, "run.json files or their folders, the newest last")
-      ->required();
-  report->add_option("--benchmarks", flags.report.benchmarks,
-                     "JSON of Google Benchmark, benchmarks.json beside a record unless said");
-  report->add_option("--out", flags.report.out,
-                     "Folder to write to, that of the last run unless said");
+  add_report(*verb("report", "Show runs as a page, and as SARIF, JUnit XML and Markdown",
+                   [&] { return run_report(flags.report); }),
+             flags.report);
   verb("worker", "", run_worker)->group("");            // for gate alone
   verb("fuzz-worker", "", run_fuzz_worker)->group("");  // for fuzz alone
   verb("library-worker", "", impl::serve_library)->group("");

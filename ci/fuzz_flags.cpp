@@ -11,7 +11,9 @@ namespace lossgate::ci {
 void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
   FuzzOptions& fuzz = flags.options;
   fuzz.campaign.workers = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  verb.add_option("losses", fuzz.plan.filters.losses, "Only these losses")->type_name("LOSS");
+  verb.add_option("losses,--loss", fuzz.plan.filters.losses, "Only these losses")
+      ->delimiter(',')
+      ->type_name("LOSS");
   verb.add_option("--budget", flags.budget,
                   "When to stop: 8h, 20m, 90s, '200000 cases'; +8h: from now on; 10m unless said");
   verb.add_option("--workers", fuzz.campaign.workers, "Processes, one per core unless said")
