@@ -49,15 +49,18 @@ inline Sum<Tracked> matmul_sum<Tracked>(std::int64_t extent) {
 
 /// sum of left(i) right(i) + start, logits that are charged as the arithmetic multiplies matrices:
 /// the start is a term like the others, or is added to what they were stored as. All of it is going
-/// to be divided.
+/// to be divided, or each term was: a divisor below 1 has made all on the way as much larger.
 template <class S, class Left, class Right>
 S dot(std::int64_t n, const S& start, const S& divisor, Left&& left, Right&& right) {
   Sum<S> products = matmul_sum<S>(n + 1);
   for (std::int64_t i = 0; i < n; ++i) products.add(matrix_term(left(i), right(i), divisor));
-  if (value_of(start) == 0) return products.value();
+  const auto value = [&](const Sum<S>& sum) {
+    return value_of(divisor) == 1 ? sum.value() : sum.scaled(divisor);
+  };
+  if (value_of(start) == 0) return value(products);
   Sum<S> together = products;
   together.add(start);
-  return wider(together.value(), S(store(Stage::logits, products.value()) + start));
+  return wider(value(together), S(store(Stage::logits, value(products)) + start));
 }
 
 }  // namespace lossgate::reference

@@ -84,6 +84,19 @@ TEST_F(MatrixProducts, MayUnderflowBeforeADivisorMakesThemLarger) {
   EXPECT_GE(kThreshold * term.err, 10.0 * least);
 }
 
+TEST_F(MatrixProducts, OfFactorsThatWereDividedByLessThanOneAreAsMuchLarger) {
+  arithmetic_ = plain_arithmetic(Dtype::f32, "");
+  const auto peak = [&](double temperature, double size) {
+    const auto left = [&](std::int64_t) { return stored(size); };
+    const auto right = [&](std::int64_t i) { return stored(i == 0 ? 2e30 : -2e30); };
+    return dot<Tracked>(2, Tracked{}, stored(temperature), left, right).peak;
+  };
+  EXPECT_LE(peak(1.0, 1e7), tracking::largest);
+  EXPECT_LE(peak(2.0, 1e7), tracking::largest);
+  EXPECT_GT(peak(0.05, 1e7), tracking::largest) << "4e38 and as much less";
+  EXPECT_LE(peak(0.05, 1e5), tracking::largest);
+}
+
 TEST_F(MatrixProducts, MayHaveAFactorThatWasDividedBefore) {
   const float small = 3.0F * std::numeric_limits<float>::denorm_min(), large = 1e20F, by = 2.0F;
   const double error = std::fabs(double{small / by * large * by} - double{small} * double{large});

@@ -32,5 +32,24 @@ TEST_F(TrackedTest, AStoreInANarrowerRangeOverflowsAsTheComputeFormatDoes) {
   EXPECT_LE(store(Stage::logits, computed(-70000.0L, 0.0, 70000.0)).peak, tracking::largest);
 }
 
+TEST_F(TrackedTest, APartThatIsStoredOverflowsAsItsStageDoesWhateverMeetsIt) {
+  change() = plain_arithmetic(Dtype::f32, "");
+  arithmetic_.stage(Stage::per_token) = {
+      .roundoff = 0x1p-11, .eta = 0x1p-24, .largest = max_finite(Dtype::f16)};
+  const ArithmeticScope scope(arithmetic_);
+  const Tracked weight = computed(0.125L, 0.0, 0.125);
+  const auto peak = [&](Real part, const Tracked& by) {
+    const Tracked stored = computed(part, 0.0, tracking::magnitude(part));
+    return stored_within(Stage::per_token, by * stored, stored).peak;
+  };
+  EXPECT_LE(peak(65000.0L, weight), tracking::largest);
+  EXPECT_GT(peak(65490.0L, weight), tracking::largest) << "within T of its own roundoff";
+  EXPECT_GT(peak(-80000.0L, weight), tracking::largest) << "half of the square of 400";
+  EXPECT_LE(peak(65000.0L, Tracked{}), tracking::largest);
+  EXPECT_GT(peak(65536.0L, Tracked{}), tracking::largest) << "an upstream gradient, times 0";
+  arithmetic_.stage(Stage::per_token) = {};
+  EXPECT_LE(peak(80000.0L, weight), tracking::largest) << "of a stage that is not stored";
+}
+
 }  // namespace
 }  // namespace lossgate::reference

@@ -9,6 +9,17 @@
 /// What an implementation leaves in a format on the way (rule B1).
 namespace lossgate::reference {
 
+namespace tracking {
+
+/// What the stage's format does not hold is as infinite as what the compute format does not: so far
+/// beyond this, or 0 where it fits.
+inline double beyond(const Store& rule, const Tracked& stored) {
+  const double share = most(stored) / rule.largest;
+  return share > 1.0 ? product(largest, share) : 0.0;
+}
+
+}  // namespace tracking
+
 /// The result of a stage at which the arithmetic may store (rule B1).
 template <class S>
 S store(Stage /*stage*/, const S& a) {
@@ -21,10 +32,7 @@ inline Tracked store(Stage stage, const Tracked& a) {
   const double size = tracking::magnitude(a.v) + a.half;
   Tracked stored = tracking::finish(a.v, a.err + tracking::product(rule.roundoff, size) + rule.eta,
                                     a.peak, a.half);
-  // What the stage's format does not hold is as infinite as what the compute format does not.
-  if (const double beyond = tracking::most(stored) / rule.largest; beyond > 1.0) {
-    stored.peak = std::max(stored.peak, tracking::product(tracking::largest, beyond));
-  }
+  stored.peak = std::max(stored.peak, tracking::beyond(rule, stored));
   return stored;
 }
 
@@ -39,11 +47,16 @@ inline Tracked stored_within(Stage stage, const Tracked& whole, const Tracked& p
   using namespace tracking;
   const Store& rule = current->stage(stage);
   const double size = magnitude(part.v) + part.half;
-  if (rule.roundoff == 0.0 || size == 0.0) return whole;
-  if (whole.is_exact_zero() || is_stored_infinity(whole)) return whole;
-  const double others = (magnitude(whole.v) + whole.half) / size;
-  const double lost = product(others, product(rule.roundoff, size) + rule.eta);
-  return finish(whole.v, whole.err + lost, whole.peak, whole.half);
+  if (rule.roundoff == 0.0 || size == 0.0 || is_stored_infinity(whole)) return whole;
+  const double lost = product(rule.roundoff, size) + rule.eta;
+  Tracked result = whole;
+  if (!whole.is_exact_zero()) {
+    const double others = (magnitude(whole.v) + whole.half) / size;
+    result = finish(whole.v, whole.err + product(others, lost), whole.peak, whole.half);
+  }
+  const Tracked stored = finish(part.v, part.err + lost, 0.0, part.half);
+  result.peak = std::max(result.peak, beyond(rule, stored));
+  return result;
 }
 
 /// What a backward makes of the upstream gradient that it begins with. Where the compute format

@@ -110,6 +110,8 @@ LOSSGATE_LANEWISE Lanes stored_within(Stage stage, const Lanes& whole, const Lan
   const Store& rule = lanes::scope->arithmetic.stage(stage);
   if (rule.roundoff == 0.0) return whole;
   const Doubles size = size_of_each(part.v) + part.half;
+  const Doubles stored = part.err + rule.roundoff * size + rule.eta;
+  lanes::require(size + kThreshold * stored <= rule.largest * (1.0 - kFilterSlack));
   const Mask counts = ~whole.is_exact_zero() & (size != 0.0);
   lanes::doubt(counts & ~(part.err <= kFarBeyond * size));
   const Doubles others = (size_of_each(whole.v) + whole.half) / size;

@@ -74,6 +74,8 @@ class OutputLayer {
   std::int64_t vocab() const { return vocab_; }
   std::int64_t width() const { return width_; }
   const S& temperature() const { return temperature_; }
+  /// What comes last to a gradient where hidden states or weights were divided.
+  S inverse_temperature() const { return selected<S>(1.0) / temperature_; }
   S hidden(std::int64_t s, std::int64_t t, std::int64_t h) const { return hidden_(s, t, h); }
   S weight(std::int64_t v, std::int64_t h) const { return weight_(v, h); }
 
@@ -128,7 +130,7 @@ class LayerGradients {
         weight_sums_[static_cast<std::size_t>(v * layer_.width() + h)].add(
             matrix_term(g[v], x, temperature));
       }
-      write_hidden_(in_.gradient(sum.scaled(upstream)), s, t, h);
+      write_hidden_(in_.gradient(sum.scaled(upstream, layer_.inverse_temperature())), s, t, h);
     }
   }
 
@@ -151,8 +153,8 @@ class LayerGradients {
   void write_sum(const Writer& write, const Sum<S>& sum, Index... index) const {
     write.accumulated(
         [&](std::int64_t parts) {
-          return in_.gradient(sum.in_stored_parts(sum.accumulated(parts, in_.upstream()),
-                                                  Stage::gradient, in_.sequences()));
+          const S whole = sum.accumulated(parts, in_.upstream(), layer_.inverse_temperature());
+          return in_.gradient(sum.in_stored_parts(whole, Stage::gradient, in_.sequences()));
         },
         index...);
   }
