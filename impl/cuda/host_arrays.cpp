@@ -29,7 +29,7 @@ LaidOut::LaidOut(Dtype dtype, Extents extents, Layout layout, const KernelMemory
     : dtype_(dtype),
       extents_(std::move(extents)),
       width_(row_width(extents_)),
-      first_(layout == Layout::offset),
+      first_(layout == Layout::offset || (layout == Layout::sliced && extents_.size() == 2)),
       sequence_stride_(width_ * extents_[1]),
       token_stride_(width_),
       buffer_(nullptr, memory.release) {
@@ -40,6 +40,9 @@ LaidOut::LaidOut(Dtype dtype, Extents extents, Layout layout, const KernelMemory
   } else if (layout == Layout::padded_rows) {
     token_stride_ += kPadding;
     sequence_stride_ = token_stride_ * extents_[1];
+    count = extents_[0] * sequence_stride_;
+  } else if (layout == Layout::sliced) {
+    sequence_stride_ += width_;
     count = extents_[0] * sequence_stride_;
   } else if (layout == Layout::transposed) {
     sequence_stride_ = width_;

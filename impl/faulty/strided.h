@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -20,7 +21,8 @@ class Strides {
     std::int64_t stride = 1;
     for (std::size_t axis = in_memory.size(); axis-- > 0;) {
       strides_[axis] = stride;
-      stride *= in_memory[axis];
+      const bool wider = axis == std::max<std::size_t>(extents.size(), 3) - 2;
+      stride *= in_memory[axis] + (wider && layout == Layout::sliced);
       if (axis + 1 == in_memory.size() && layout == Layout::padded_rows) stride += kBeside;
     }
     if (swaps) std::swap(strides_[0], strides_[1]);

@@ -33,6 +33,11 @@ TEST(Tensors, LieAsTheLayoutSays) {
   EXPECT_GT(as_torch(tensor, Layout::padded_rows).stride(0), 3);
   EXPECT_EQ(as_torch(tensor, Layout::padded_rows).stride(1), 1);
   EXPECT_EQ(as_torch(tensor, Layout::transposed).stride(0), 1);
+  EXPECT_EQ(as_torch(tensor, Layout::sliced).strides(), at::IntArrayRef({4, 1}));
+  EXPECT_EQ(as_torch(tensor, Layout::sliced).storage_offset(), 1);
+  Tensor rows = Tensor::zeros(Dtype::f32, {2, 3, 5});
+  EXPECT_EQ(as_torch(rows, Layout::sliced).strides(), at::IntArrayRef({20, 5, 1}));
+  EXPECT_EQ(as_torch(rows, Layout::sliced).storage_offset(), 0);
 }
 
 /// x^2 + y, both differentiable, in micro-batches.

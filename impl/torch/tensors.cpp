@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/torch/tensors.h"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace lossgate::impl {
 namespace {
@@ -20,6 +22,12 @@ at::Tensor empty_in(Layout layout, at::IntArrayRef extents, const at::TensorOpti
     std::vector<std::int64_t> swapped = extents.vec();
     std::swap(swapped[0], swapped[1]);
     return buffer(swapped).transpose(0, 1);
+  }
+  if (layout == Layout::sliced && extents.size() >= 2) {
+    const auto axis = std::max<std::int64_t>(std::ssize(extents) - 2, 1);
+    std::vector<std::int64_t> wider = extents.vec();
+    ++wider[static_cast<std::size_t>(axis)];
+    return buffer(wider).narrow(axis, extents.size() == 2, extents[axis]);
   }
   return buffer({count + 1}).narrow(0, 1, count).view(extents);
 }

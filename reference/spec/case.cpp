@@ -103,6 +103,8 @@ std::string_view name(Layout layout) {
       return "padded_rows";
     case Layout::transposed:
       return "transposed";
+    case Layout::sliced:
+      return "sliced";
     case Layout::mixed:
       return "mixed";
   }

@@ -86,11 +86,12 @@ enum class Layout {
   offset,       ///< one element into a larger buffer
   padded_rows,  ///< last-axis stride 1, row stride larger than the row
   transposed,   ///< the first two axes are swapped in memory
+  sliced,       ///< as a shift by one token leaves it: logits[:, :-1], labels[:, 1:]
   mixed,        ///< no two neighbouring fields lie alike: contiguous, padded and transposed in turn
 };
 
 inline constexpr Layout kAllLayouts[] = {Layout::contiguous, Layout::offset, Layout::padded_rows,
-                                         Layout::transposed, Layout::mixed};
+                                         Layout::transposed, Layout::sliced, Layout::mixed};
 std::string_view name(Layout layout);
 
 /// Of which fields a caller wants gradients; what it gets is the same for all.

@@ -102,16 +102,20 @@ def _captured(loss: Any, leaves: tuple, gradient: Any, keep_graph: bool) -> tupl
 
 
 def _accumulated(loss: Any, leaves: tuple, gradient: Any, keep_graph: bool) -> tuple:
+    loss.backward(gradient, retain_graph=keep_graph)
+    gradients = tuple(leaf.grad for leaf in leaves)
     for leaf in leaves:
         leaf.grad = None
-    loss.backward(gradient, retain_graph=keep_graph)
-    return tuple(leaf.grad for leaf in leaves)
+    return gradients
 
 
 def gradients_of(loss: Any, leaves: tuple, upstream: float, accumulates: bool, keep_graph: bool = False) -> tuple:
     """Those of a backward with this incoming gradient: as it returns them, or from where it adds them up."""
     if not leaves:
         return ()
+    if any(leaf.grad is not None for leaf in leaves):
+        raise BadResult("the forward left a gradient in an argument's .grad, to which a trainer's backward is added: leave "
+                        "backward() to the caller, or take what the forward needs by torch.autograd.grad")
     gradient = torch.full_like(loss, upstream)
     handed = gradient.item()
     gradients = (_accumulated if accumulates else _captured)(loss, leaves, gradient, keep_graph)
