@@ -72,7 +72,7 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   if (length.reduction) frame.spec.reduction = *length.reduction;
   choices.enter("shape");
   // What is carried from one row into the next shows in the next alone.
-  const std::int64_t rows = length.form == LongForm::plain ? 2 : 1;
+  const std::int64_t rows = length.form == LongForm::plain || length.form == LongForm::far ? 2 : 1;
   frame.shape = length.form == LongForm::crossed
                     ? draw_crossed_shape(signature, length.extents, choices)
                     : draw_long_shape(signature, length.extents, choices, rows);
@@ -209,6 +209,28 @@ bool can_be_ruled_out(const LossSignature& signature, const Tier& tier) {
   return std::ranges::any_of(signature.fields, is_filtered);
 }
 
+/// So far that in f32 no exp of it is a number, or none but 0.
+constexpr double kFar = 120.0;
+
+/// Of every second row all logits move down, of the others the last one up: who takes the largest
+/// from no row, or from the wrong part of it, has a logarithm of 0, or of infinity.
+void move_rows_far(const LossSignature& signature, Case& c, Choices& choices) {
+  const std::int64_t vocab = c.shape[Axis::vocab], first = choices.sometimes(0.5);
+  for (const Field& field : signature.fields) {
+    if (field.quantity != Quantity::logit) continue;
+    Tensor& logits = c.batch.at(field.name);
+    for (std::int64_t i = 0; i < logits.size(); ++i) {
+      const bool down = (i / vocab + first) % 2 == 0, last = i % vocab == vocab - 1;
+      if (down || last) logits.set(i, logits.at(i) + (down ? -kFar : kFar));
+    }
+  }
+}
+
+bool can_be_far(const LossSignature& signature, const Tier& tier) {
+  return tier.axis == Axis::vocab && std::ranges::find(signature.fields, Quantity::logit,
+                                                       &Field::quantity) != signature.fields.end();
+}
+
 /// Along sequences and tokens, where something masks them.
 bool can_be_thin(const LossSignature& signature, const Tier& tier) {
   if (signature.mask.empty() && signature.ignore_label.empty()) return false;
@@ -233,6 +255,7 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
   const auto longest = longest_tiers(signature);
   for (const Tier& each : longest) add(each, LongForm::plain);
   for (const Tier& each : longest) {
+    if (can_be_far(signature, each)) add(each, LongForm::far);
     if (can_be_ruled_out(signature, each)) add(each, LongForm::ruled_out);
   }
   for (const Tier& each : longest) {
@@ -264,6 +287,7 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   Case c = hostile ? draw_like(signature, frame, Keep::frame, Profile::hostile, choices)
                    : draw_like(signature, frame, Keep::positions, Profile::benign, choices);
   if (axis == Axis::vocab && !hostile) take_last_tokens(signature, c);
+  if (length.form == LongForm::far) move_rows_far(signature, c, choices);
   if (length.form == LongForm::ruled_out) rule_out_first_tokens(signature, c, choices);
   if (axis == Axis::hidden) thin_hidden_states(signature, c, choices);
   if (c.split.parts.size() > 2) {  // a micro-batch of each sequence would be thousands of calls

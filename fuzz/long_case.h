@@ -21,13 +21,14 @@ enum class LongForm {
   other_options,  ///< each has
   thin,           ///< a few positions count, the first, the last, and where blocks begin
   hostile,        ///< all but its length is drawn as short cases are
-  crossed,        ///< plain, and long along a vocabulary or a list besides
+  crossed,        ///< plain, and long along a second axis besides
   ruled_out,      ///< plain, but of each row of logits the first tokens are impossible
+  far,            ///< plain, but all logits of a row, or all but the last, lie far below 0
 };
 
 /// Whether an ordinary unit test might hold such a case, if it were shorter.
 inline bool is_plain(LongForm form) {
-  return form != LongForm::hostile && form != LongForm::ruled_out;
+  return form != LongForm::hostile && form != LongForm::ruled_out && form != LongForm::far;
 }
 
 /// How long a case is, of which dtype and form.
@@ -39,12 +40,12 @@ struct Length {
 };
 
 /// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults, along a
-/// vocabulary of which tokens can be ruled out one more, and, where there are options, one without
-/// the defaults; then one of each tier. Dtypes and reductions take turns, and of tiers plain cases,
-/// those of one other option and, where blocks are full, whole ones, which the root seed begins
-/// elsewhere; where something is left over, a hostile one besides; then those of two long axes.
-/// Last, in the finest dtype, a thin one of production's lengths along positions that can be
-/// masked.
+/// vocabulary one more of which logits lie far from 0, and one of which tokens are ruled out, where
+/// they can be, and, where there are options, one without the defaults; then one of each tier.
+/// Dtypes and reductions take turns, and of tiers plain cases, those of one other option and, where
+/// blocks are full, whole ones, which the root seed begins elsewhere; where something is left over,
+/// a hostile one besides; then those of two long axes. Last, in the finest dtype, a thin one of
+/// production's lengths along positions that can be masked.
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes);
 

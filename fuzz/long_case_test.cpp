@@ -152,30 +152,6 @@ TEST(DrawLongCase, MasksNothingWhereItIsWhole) {
   EXPECT_EQ(std::ranges::count(valid_positions(signature, c), false), 0);
 }
 
-TEST(DrawLongCase, IsLongAlongTwoAxesWhereItIsCrossed) {
-  for (const char* loss : {"cross_entropy", "linear_grpo", "sparse_jsd"}) {
-    const LossSignature& signature = *reference::find_signature(loss);
-    const auto pairs = crossed_tiers(signature);
-    ASSERT_EQ(pairs.size(), 3U) << loss;
-    for (const Tier& tier : pairs) {
-      const Case c = draw_long_case(1, signature, {tier, Dtype::f32, LongForm::crossed});
-      EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
-      if (tier.axis == Axis::vocab) {
-        EXPECT_GT(c.shape[Axis::tokens] * c.shape[Axis::vocab], 1 << 20) << loss;
-        continue;
-      }
-      const bool many = c.shape[Axis::tokens] > 512;
-      EXPECT_GT(c.shape[Axis::tokens], 128) << loss;
-      EXPECT_GT(c.shape[Axis::vocab], many ? 8 : 512) << loss;
-      if (many && signature.has_axis(Axis::support)) EXPECT_GT(c.shape[Axis::support], 8);
-    }
-  }
-  LossSignature narrowed = *reference::find_signature("cross_entropy");
-  narrowed.longest = {{Axis::tokens, 100}};
-  EXPECT_TRUE(crossed_tiers(narrowed).empty());
-  EXPECT_TRUE(crossed_tiers(*reference::find_signature("grpo")).empty());
-}
-
 TEST(DrawLongCase, TurnsEachOptionAloneUnderSomeSeed) {
   const LossSignature& signature = *reference::find_signature("grpo");
   const LossSpec standard = standard_spec(signature);
@@ -357,13 +333,14 @@ TEST(LengthsOf, DtypesTakeTurnsAlongOddTiersAsAlongFullOnes) {
 TEST(LengthsOf, AreProductionsInEachFormAndEachTierOnce) {
   const LossSignature& signature = *reference::find_signature("cross_entropy");
   const auto longest = longest_tiers(signature);
-  std::size_t others = 0, thin = 0, ruled_out = 0, production = 0;
+  std::size_t others = 0, thin = 0, ruled_out = 0, far = 0, production = 0;
   const std::vector<Length> lengths = lengths_of(1, signature, kFloats);
   for (const Length& length : lengths) {
     others += length.form == LongForm::other_options;
     thin += length.form == LongForm::thin;
     if (length.form == LongForm::thin) EXPECT_EQ(length.dtype, Dtype::f64);
     ruled_out += length.form == LongForm::ruled_out;
+    far += length.form == LongForm::far;
     const auto is_it = [&](const Tier& tier) {
       return tier.axis == length.extents.axis && tier.first == length.extents.first;
     };
@@ -372,13 +349,14 @@ TEST(LengthsOf, AreProductionsInEachFormAndEachTierOnce) {
   EXPECT_EQ(others, longest.size());
   EXPECT_EQ(thin, 2u) << "along sequences and along tokens";
   EXPECT_EQ(ruled_out, 1u) << "along the vocabulary";
+  EXPECT_EQ(far, 1u) << "along the vocabulary";
   EXPECT_EQ(lengths.back().form, LongForm::thin);
-  EXPECT_EQ(production, 2 * longest.size() + thin + ruled_out);
+  EXPECT_EQ(production, 2 * longest.size() + thin + ruled_out + far);
   const auto all = tiers(signature);
   const auto odd = std::ranges::count(all, 2, &Tier::every);
   EXPECT_EQ(std::ranges::count(lengths, LongForm::hostile, &Length::form), odd);
   const auto crossed = std::ranges::count(lengths, LongForm::crossed, &Length::form);
-  EXPECT_EQ(crossed, 3);
+  EXPECT_EQ(crossed, 4);
   EXPECT_EQ(lengths.size(), production + all.size() + static_cast<std::size_t>(odd + crossed));
 }
 

@@ -22,11 +22,19 @@ constexpr Lengths kLong[] = {
     {Axis::hidden, 16, 16385},   {Axis::support, 8, 257},
 };
 
+/// A batch of long answers: of 8 or 16 sequences and 256 tokens a block leaves some over.
+constexpr Tier kSequences = {Axis::sequences, 9, 17, 8};
+constexpr std::int64_t kTokensOfThose = 259, kCrossedBudget = 1 << 16;
+
 /// A vocabulary or a hidden state of that many more fills all that threads take at once.
 constexpr std::int64_t kBlock = 128;
 
 /// What blocks of a few sizes leave over; a wide list; a row of which so many have 2^20 logits.
 constexpr std::int64_t kSeveralBlocks = 515, kFew = 9, kMegaRow = 2051;
+
+/// Whoever takes four at a time, or else pairs, has code of its own for what is twice an odd
+/// number.
+constexpr std::int64_t kFour = 4;
 
 /// From there on a case takes a second and more.
 constexpr std::int64_t kThousands = 8192;
@@ -85,6 +93,10 @@ std::vector<Tier> tiers(const LossSignature& signature) {
       if (below < kThousands) tiers.push_back(odd);
       if (full.first <= full.last) tiers.push_back(full);
     }
+    const std::int64_t of_pairs = lengths.often + 2, room = std::min(most, kThousands) - of_pairs;
+    if (room >= 0) {
+      tiers.push_back({lengths.axis, of_pairs, of_pairs + room / kFour * kFour, kFour});
+    }
   }
   return tiers;
 }
@@ -103,9 +115,12 @@ std::vector<Tier> crossed_tiers(const LossSignature& signature) {
     return signature.has_axis(axis) && !signature.pinned_extent(axis) &&
            signature.longest_extent(axis).value_or(extent) >= extent;
   };
-  if (!may_be(Axis::tokens, kSeveralBlocks) || !may_be(Axis::vocab, kSeveralBlocks)) return {};
-  std::vector<Tier> tiers = {{Axis::tokens, kBlock + 1, kBlock + 3, 2},
-                             {Axis::tokens, kSeveralBlocks - 2, kSeveralBlocks, 2}};
+  std::vector<Tier> tiers;
+  if (!may_be(Axis::tokens, kSeveralBlocks)) return tiers;
+  if (may_be(Axis::sequences, kSequences.last)) tiers.push_back(kSequences);
+  if (!may_be(Axis::vocab, kSeveralBlocks)) return tiers;
+  tiers.push_back({Axis::tokens, kBlock + 1, kBlock + 3, 2});
+  tiers.push_back({Axis::tokens, kSeveralBlocks - 2, kSeveralBlocks, 2});
   const bool has_room = kSeveralBlocks * kMegaRow * pinned_work(signature) <= kLongWork;
   if (has_room && may_be(Axis::vocab, kMegaRow)) {
     tiers.push_back({Axis::vocab, kMegaRow - 2, kMegaRow, 2});
@@ -116,6 +131,12 @@ std::vector<Tier> crossed_tiers(const LossSignature& signature) {
 Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choices& choices) {
   Shape shape = draw_extents(signature, Temper::plain, choices);
   shape[tier.axis] = choices.sometimes(0.5) ? tier.first : tier.last;
+  if (tier.axis == Axis::sequences) {
+    shape[Axis::tokens] = kTokensOfThose;
+    constexpr Axis kOrder[] = {Axis::hidden, Axis::support, Axis::vocab};
+    give_way(signature, kCrossedBudget, kOrder, shape);
+    return shape;
+  }
   if (!signature.pinned_extent(Axis::sequences)) shape[Axis::sequences] = 1;
   const bool has_list = signature.has_axis(Axis::support);
   if (tier.axis == Axis::vocab) {

@@ -22,7 +22,8 @@ struct Tier {
 /// What lies between the extents that draw_shape draws often and production's, from each power of
 /// two to the next, or to what callers promise at most: the odd ones, which leave something over
 /// whatever they are dealt to, and those that fill vectors, warps and blocks. Of thousands the
-/// latter alone: the longest are odd. None of an axis that the signature pins.
+/// latter alone: the longest are odd. Once along each axis the twice odd ones, which fill pairs and
+/// no vector of four. None of an axis that the signature pins.
 std::vector<Tier> tiers(const LossSignature& signature);
 
 /// Production's lengths, each the one extent of its tier: a little beyond what blocks, tiles and
@@ -30,9 +31,9 @@ std::vector<Tier> tiers(const LossSignature& signature);
 /// draws as long.
 std::vector<Tier> longest_tiers(const LossSignature& signature);
 
-/// Lengths of a sequence for which a vocabulary, or a list of its tokens, is long, too, and those
-/// of a vocabulary for which a sequence is: what goes wrong for a block of both shows along neither
-/// alone. None where either axis is pinned or shorter.
+/// Batches whose sequences are long, lengths of a sequence for which a vocabulary, or a list of its
+/// tokens, is long, too, and those of a vocabulary for which a sequence is: what goes wrong for a
+/// block of both shows along neither alone. None where either axis is pinned or shorter.
 std::vector<Tier> crossed_tiers(const LossSignature& signature);
 
 /// A shape with an extent of such a tier.

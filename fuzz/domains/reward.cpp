@@ -7,11 +7,11 @@ namespace lossgate::fuzz {
 namespace {
 
 constexpr Share<RewardForm> kForms[] = {
-    {RewardForm::spread, {6, 4, 1}},    {RewardForm::verdicts, {3, 3, 1}},
-    {RewardForm::equal, {1, 4, 2}},     {RewardForm::lonely, {1, 2, 1}},
-    {RewardForm::close, {0, 3, 2}},     {RewardForm::zeros, {0, 1, 1}},
-    {RewardForm::subnormal, {0, 1, 1}}, {RewardForm::large, {0, 1, 2}},
-    {RewardForm::largest, {0, 0, 2}},
+    {RewardForm::spread, {6, 4, 1}}, {RewardForm::verdicts, {3, 3, 1}},
+    {RewardForm::signs, {2, 2, 1}},  {RewardForm::equal, {1, 4, 2}},
+    {RewardForm::lonely, {1, 2, 1}}, {RewardForm::close, {0, 3, 2}},
+    {RewardForm::zeros, {0, 1, 1}},  {RewardForm::subnormal, {0, 1, 1}},
+    {RewardForm::large, {0, 1, 2}},  {RewardForm::largest, {0, 0, 2}},
 };
 
 /// How often all rewards of a hostile case are far from 0, beside what they are.
@@ -50,6 +50,8 @@ double draw_own(RewardForm form, double spread, Dtype dtype, Choices& choices) {
       return choices.bell() * spread;
     case RewardForm::verdicts:
       return choices.sometimes(0.5) ? 1.0 : 0.0;
+    case RewardForm::signs:
+      return choices.either_sign(1.0);
     case RewardForm::zeros:
       return choices.either_sign(0.0);
     case RewardForm::subnormal:

@@ -9,6 +9,7 @@ namespace lossgate::fuzz {
 enum class RewardForm {
   spread,    ///< as a reward model gives them
   verdicts,  ///< 0 or 1
+  signs,     ///< -1 or 1
   equal,     ///< one value everywhere
   lonely,    ///< one apart from all others, which are equal
   close,     ///< apart by some of their last bits, or by more
@@ -19,9 +20,9 @@ enum class RewardForm {
 };
 
 inline constexpr RewardForm kAllRewardForms[] = {
-    RewardForm::spread,    RewardForm::verdicts, RewardForm::equal,
-    RewardForm::lonely,    RewardForm::close,    RewardForm::zeros,
-    RewardForm::subnormal, RewardForm::large,    RewardForm::largest};
+    RewardForm::spread, RewardForm::verdicts, RewardForm::signs, RewardForm::equal,
+    RewardForm::lonely, RewardForm::close,    RewardForm::zeros, RewardForm::subnormal,
+    RewardForm::large,  RewardForm::largest};
 
 RewardForm pick_reward_form(Temper temper, Choices& choices);
 
