@@ -16,6 +16,7 @@ import torch
 import given_conversation as talk
 from given_worker import asked, batch, stepped, sum_loss
 from lossgate.worker.conversation import Worker
+from lossgate.worker.layout import place_of
 from lossgate.worker.subject import Subject
 
 
@@ -184,6 +185,13 @@ GOLDEN = {
         "YWRpZW50LmxvZ19wcm9iIjp7ImR0eXBlIjoiQkYxNiIsInNoYXBlIjpbMSwyXSwiZGF0YV9vZmZzZXRzIjpbMiw2XX19ICAgICAgIMC/"
         "AD8AAA==")),
 }
+
+
+class Layouts(unittest.TestCase):
+    def test_logits_without_their_last_token_lie_as_a_slice_does(self) -> None:
+        self.assertEqual(place_of((2, 3, 5), "sliced"), (40, (20, 5, 1), 0))
+        self.assertEqual(place_of((2, 3), "sliced"), (8, (4, 1), 1), "labels without their first")
+
 
 if __name__ == "__main__":
     unittest.main()

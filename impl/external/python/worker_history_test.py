@@ -142,6 +142,19 @@ class Histories(unittest.TestCase):
         self.assertEqual(metadata["op"], "trouble")
         self.assertIn("unknown history 'thrice'", metadata["message"])
 
+    def test_a_backward_within_the_forward(self) -> None:
+        def backward_within(log_prob, mask):
+            loss = (log_prob * mask).sum()
+            loss.backward(retain_graph=True)
+            return loss
+        metadata, _ = stepped(backward_within)
+        self.assertIn("left a gradient in an argument's .grad", str(metadata))
+        def taken_apart(log_prob, mask):
+            loss = (log_prob * mask).sum()
+            torch.autograd.grad(loss, log_prob, retain_graph=True)
+            return loss
+        self.assertNotIn(".grad", str(stepped(taken_apart)[0]))
+
 
 if __name__ == "__main__":
     unittest.main()
