@@ -13,9 +13,9 @@
 namespace lossgate::reference {
 
 /// A term of a matrix product, rounded as these are; where that is coarser than the compute format,
-/// as in TF32, each factor is rounded before. A divisor comes to the sum of such terms, which makes
-/// larger what they lost to underflow, or to either factor before: what that loses is multiplied by
-/// the other. One of 1 rounds nothing.
+/// as in TF32, each factor is rounded before. A divisor that comes to the sum of such terms may
+/// have come to either factor before: what that lost to underflow is multiplied by the other. One
+/// of 1 rounds nothing. What underflows in a term before the sum is divided is the sum's to say.
 template <class S>
 S matrix_term(const S& a, const S& b, const S& /*divisor*/) {
   return a * b;
@@ -30,7 +30,7 @@ inline Tracked matrix_term(const Tracked& a, const Tracked& b, const Tracked& di
   result.err += product(of_factors, magnitude(result.v) + result.half);
   if (divisor.v == 1.0L) return result;
   const double by = magnitude(divisor.v), larger = std::max(most(a), most(b));
-  const double grown = product(current->eta, std::max(by * larger, 1.0 / by));
+  const double grown = product(current->eta, by * larger);
   result.err += or_infinity(roundoff(result.v, result.half) + grown);
   result.peak = std::max(result.peak, larger / by);
   return result;

@@ -80,8 +80,10 @@ TEST_F(MatrixProducts, OfACoarserFormatHaveFactorsThatAreRoundedToIt) {
 TEST_F(MatrixProducts, MayUnderflowBeforeADivisorMakesThemLarger) {
   const double least = std::numeric_limits<float>::denorm_min();
   // 0.5 / 0.05 times the smallest number: half of it is 0, ten times as much is not.
-  const Tracked term = matrix_term(computed(10.0L, 0.0, 11.0), stored(least), stored(0.05));
-  EXPECT_GE(kThreshold * term.err, 10.0 * least);
+  Sum<Tracked> sum = matmul_sum<Tracked>(1);
+  sum.add(matrix_term(computed(10.0L, 0.0, 11.0), stored(least), stored(0.05)));
+  EXPECT_GE(kThreshold * sum.scaled(stored(1.0), stored(20.0)).err, 10.0 * least);
+  EXPECT_LT(kThreshold * sum.scaled(stored(1.0), stored(1.0)).err, 10.0 * least);
 }
 
 TEST_F(MatrixProducts, OfFactorsThatWereDividedByLessThanOneAreAsMuchLarger) {

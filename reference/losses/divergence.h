@@ -132,27 +132,44 @@ struct MixtureDerivatives {
   Real student = 0.0L, teacher = 0.0L, mixed = 0.0L;
 };
 
-inline MixtureDerivatives mixture_derivatives(Real student, Real teacher, Real beta) {
-  const Real p = (1.0L - beta) * std::exp(student), q = beta * std::exp(teacher), m = p + q;
-  if (m == 0.0L) return {};
-  const Real log_m = std::log(m);
-  return {p == 0.0L ? 0.0L : p * (student - log_m), q == 0.0L ? 0.0L : q * (teacher - log_m),
-          p * (q / m)};
-}
+/// Those of one entry of a mixture, which is beta q + (1 - beta) p.
+class MixedEntry {
+ public:
+  MixedEntry(Real student, Real teacher, Real beta)
+      : student_(student), teacher_(teacher), beta_(beta), here_(weights(0.0L, 0.0L)) {
+    log_m_ = std::log(here_.p + here_.q);
+  }
 
-/// The largest that they may be where both log-probs are off by their errors: a share of the
-/// mixture, and mixed, grow with p and q, and a gap by no more than both are off.
-inline MixtureDerivatives largest_derivatives(const Tracked& student, const Tracked& teacher,
-                                              Real beta) {
-  const Real by_p = tracking::whole_reach(student), by_q = tracking::whole_reach(teacher);
-  const Real log_p = student.v + std::log(1.0L - beta), log_q = teacher.v + std::log(beta);
-  const Real log_m = log_add(log_p, log_q);
-  const Real p = std::exp(log_p + by_p), q = std::exp(log_q + by_q), m = p + q;
-  const auto weighed = [&](Real weight, Real side) {
-    return weight == 0.0L ? 0.0L : weight * (std::fabs(side - log_m) + by_p + by_q);
+  MixtureDerivatives derivatives() const { return of(here_, student_ - log_m_, teacher_ - log_m_); }
+
+  /// The largest that they may be where both log-probs are off by so much: a share of the mixture,
+  /// and mixed, grow with p and q, and a gap by no more than both are off.
+  MixtureDerivatives largest(Real by_student, Real by_teacher) const {
+    const Real off = by_student + by_teacher;
+    return of(weights(by_student, by_teacher), std::fabs(student_ - log_m_) + off,
+              std::fabs(teacher_ - log_m_) + off);
+  }
+
+ private:
+  struct Weights {
+    Real p, q;
   };
-  return {weighed(p, student.v), weighed(q, teacher.v), m == 0.0L ? 0.0L : p * (q / m)};
-}
+
+  Weights weights(Real by_student, Real by_teacher) const {
+    return {(1.0L - beta_) * std::exp(student_ + by_student),
+            beta_ * std::exp(teacher_ + by_teacher)};
+  }
+
+  static MixtureDerivatives of(const Weights& weights, Real student, Real teacher) {
+    const auto& [p, q] = weights;
+    if (p + q == 0.0L) return {};
+    return {p == 0.0L ? 0.0L : p * student, q == 0.0L ? 0.0L : q * teacher, p * (q / (p + q))};
+  }
+
+  Real student_, teacher_, beta_;
+  Weights here_;
+  Real log_m_ = 0.0L;
+};
 
 /// The same divergence of log-probs that are computed once: each of them stands in its probability,
 /// beside it and in the mixture, and most of what its error does to these cancels.
@@ -165,8 +182,9 @@ Divergence<S> jensen_shannon_once(const Row<S>& student, const Row<S>& teacher, 
         jensen_shannon(as_computed(student), as_computed(teacher), beta, Mixture::by_logarithms);
     ErrorsOfOnce of_value(student.size());
     for (Eigen::Index v = 0; v < student.size(); ++v) {
-      const auto by = mixture_derivatives(student[v].v, teacher[v].v, beta),
-                 most = largest_derivatives(student[v], teacher[v], beta);
+      const MixedEntry entry(student[v].v, teacher[v].v, beta);
+      const auto by = entry.derivatives(), most = entry.largest(tracking::whole_reach(student[v]),
+                                                                tracking::whole_reach(teacher[v]));
       of_value.add(student[v], by.student, most.student + 2 * most.mixed);
       of_value.add(teacher[v], by.teacher, most.teacher + 2 * most.mixed);
       ErrorsOfOnce of_slope(1);

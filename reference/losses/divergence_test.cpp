@@ -33,7 +33,7 @@ TEST(MixtureDerivatives, AreWhatDifferencesGive) {
       const auto at = [&](int by, int other) {
         return moved(student, teacher, v, by, other, beta);
       };
-      const auto by = mixture_derivatives(student[v], teacher[v], beta);
+      const auto by = MixedEntry(student[v], teacher[v], beta).derivatives();
       const auto near = [](Real a, Real b) { return std::fabs(a - b) < 1e-8L; };
       const Real square = kStep * kStep, middle = at(0, 0);
       EXPECT_PRED2(near, by.student, (at(1, 0) - at(-1, 0)) / (2 * kStep));
@@ -145,9 +145,9 @@ TEST(Divergence, HasNothingToMakeAnExpm1OfWhereASideIsImpossible) {
 }
 
 TEST(MixtureDerivatives, OfWhatIsImpossibleAreZero) {
-  const auto student = mixture_derivatives(-HUGE_VALL, -1.0L, 0.25L),
-             teacher = mixture_derivatives(-1.0L, -HUGE_VALL, 0.25L),
-             both = mixture_derivatives(-HUGE_VALL, -HUGE_VALL, 0.25L);
+  const auto student = MixedEntry(-HUGE_VALL, -1.0L, 0.25L).derivatives(),
+             teacher = MixedEntry(-1.0L, -HUGE_VALL, 0.25L).derivatives(),
+             both = MixedEntry(-HUGE_VALL, -HUGE_VALL, 0.25L).derivatives();
   EXPECT_EQ(student.student, 0.0L);
   EXPECT_NEAR(static_cast<double>(student.teacher), 0.25 * std::exp(-1.0) * -std::log(0.25), 1e-12);
   EXPECT_EQ(teacher.teacher, 0.0L);
@@ -220,7 +220,7 @@ TEST_F(NearlyEqual, ReachTheResultAsFarAsTheirErrorsMayMoveIt) {
     const auto once = jensen_shannon_once(student, teacher, kBeta);
     Row<Real> up(kVocab), p(kVocab), q(kVocab);  // every entry moved to where the value grows
     for (Eigen::Index v = 0; v < kVocab; ++v) {
-      const auto by = mixture_derivatives(student[v].v, teacher[v].v, kBeta);
+      const auto by = MixedEntry(student[v].v, teacher[v].v, kBeta).derivatives();
       const Real off = kThreshold * kErr;
       up[v] = (of_student ? by.student : by.teacher) < 0 ? -off : off;
       p[v] = student[v].v + (of_student ? up[v] : 0.0L);

@@ -53,6 +53,7 @@ class OutputLayer {
         vocab_(in.extent(Axis::vocab)),
         width_(in.extent(Axis::hidden)),
         temperature_(temperature),
+        inverse_temperature_(selected<S>(1.0) / temperature),
         hidden_(in.field(names.hidden)),
         weight_(in.field(names.weight)),
         bias_(in.field(names.bias.empty() ? names.weight : names.bias)) {}
@@ -75,14 +76,14 @@ class OutputLayer {
   std::int64_t width() const { return width_; }
   const S& temperature() const { return temperature_; }
   /// What comes last to a gradient where hidden states or weights were divided.
-  S inverse_temperature() const { return selected<S>(1.0) / temperature_; }
+  const S& inverse_temperature() const { return inverse_temperature_; }
   S hidden(std::int64_t s, std::int64_t t, std::int64_t h) const { return hidden_(s, t, h); }
   S weight(std::int64_t v, std::int64_t h) const { return weight_(v, h); }
 
  private:
   LayerNames names_;
   std::int64_t vocab_, width_;
-  S temperature_;
+  S temperature_, inverse_temperature_;
   FieldReader<S> hidden_, weight_, bias_;
 };
 
