@@ -7,6 +7,7 @@
 #include "reference/monotonic.h"
 #include "reference/problem.h"
 #include "reference/products.h"
+#include "reference/sums.h"
 
 namespace lossgate::reference {
 
@@ -20,8 +21,9 @@ namespace lossgate::reference {
 /// Gradient: for both log-probs, the rejected one's is minus the chosen one's. At its corner the
 ///   hinge passes nothing, as relu does (rule A4).
 /// Error: log(sigmoid(x)) underflows at -104 in f32, log(1 + exp(-x)) overflows at -88.7. D is as
-///   exact as what it is the difference of: log-ratios of each answer, or those of each policy. The
-///   derivative sigmoid(h) - (1 - e), as binary_cross_entropy_with_logits has it, cancels; a
+///   exact as what it is the difference of: log-ratios of each answer, or those of each policy;
+///   beta D may be that of two rewards, beta (c - ref_c) and beta (r - ref_r), which may overflow.
+///   The derivative sigmoid(h) - (1 - e), as binary_cross_entropy_with_logits has it, cancels; a
 ///   log_softmax of h and 0 rounds at 1.
 /// Source: Rafailov et al. 2023 (arXiv:2305.18290) eq. 7; label smoothing as in conservative DPO;
 ///   hinge: Liu et al. 2023 (arXiv:2309.06657) eq. 14; IPO: Azar et al. 2023 (arXiv:2310.12036)
@@ -77,8 +79,8 @@ struct Dpo {
     Sum<S> loss = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       const S weight = in.token_weight(s);
-      const Pair<S> pair =
-          pairs(margin(in, chosen(s), rejected(s), ref_chosen(s), ref_rejected(s)), weight);
+      const Answers<S> of = {chosen(s), rejected(s), ref_chosen(s), ref_rejected(s)};
+      const Pair<S> pair = pairs(of, weight);
       per_pair(store(Stage::per_token, pair.value), s);
       loss.add(stored_within(Stage::per_token, weight * pair.value, pair.value));
       const S slope = stored_within(Stage::per_token, pair.gradient, S(in.upstream() * weight));
@@ -100,13 +102,13 @@ struct Dpo {
     S gradient;  ///< of the objective, by D
   };
 
+  /// The log-probs of one pair, c, r and the reference's.
   template <class S>
-  static S margin(const Inputs<S>& in, const S& c, const S& r, const S& ref_c, const S& ref_r) {
-    if (in.undeclared()) return sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r});
-    return in.form(kByPolicy) ? S((c - r) - (ref_c - ref_r)) : S((c - ref_c) - (r - ref_r));
-  }
+  struct Answers {
+    S chosen, rejected, ref_chosen, ref_rejected;
+  };
 
-  /// The terms of pairs, by their margin D.
+  /// The terms of pairs.
   template <class S>
   class Pairs {
    public:
@@ -120,12 +122,30 @@ struct Dpo {
           one_(selected<S>(1.0)),
           two_(selected<S>(2.0)) {}
 
-    Pair<S> operator()(const S& d, const S& weight) const {
-      if (kind_ == "ipo") return ipo(d, weight);
-      return kind_ == "hinge" ? hinge(beta_ * d, weight) : sigmoidal(beta_ * d, weight);
+    Pair<S> operator()(const Answers<S>& of, const S& weight) const {
+      if (kind_ == "ipo") return ipo(margin(of), weight);
+      return kind_ == "hinge" ? hinge(scaled_margin(of), weight)
+                              : sigmoidal(scaled_margin(of), weight);
     }
 
    private:
+    /// D
+    S margin(const Answers<S>& of) const {
+      const auto& [c, r, ref_c, ref_r] = of;
+      if (in_.undeclared()) return sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r});
+      return in_.form(kByPolicy) ? S((c - r) - (ref_c - ref_r)) : S((c - ref_c) - (r - ref_r));
+    }
+
+    /// beta D, the difference of two rewards or of two policies'.
+    S scaled_margin(const Answers<S>& of) const {
+      const S scaled = beta_ * margin(of);
+      if (!in_.undeclared()) return scaled;
+      const auto& [c, r, ref_c, ref_r] = of;
+      const S of_answers = difference_of_sums(S(beta_ * (c - ref_c)), S(beta_ * (r - ref_r))),
+              of_policies = difference_of_sums(S(beta_ * (c - r)), S(beta_ * (ref_c - ref_r)));
+      return wider(scaled, wider(of_answers, of_policies));
+    }
+
     Pair<S> sigmoidal(const S& h, const S& weight) const {
       const auto apart = [&] {
         const S down = product(upstream_, weight, beta_, kept_, sigmoid(-h)),

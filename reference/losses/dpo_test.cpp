@@ -71,6 +71,16 @@ TEST(Dpo, MayTakeItsReferencesOneByOneWhereNoFormIsDeclared) {
   EXPECT_GT(answer_to(near, "").value.err, 500.0 * u);
 }
 
+TEST(Dpo, MayBeOfTwoRewardsThatOverflowWhereNoFormIsDeclared) {
+  // Ten times 8e37 is no number in f32, ten times what is left of their difference is.
+  Case far = pair_of(-7e37, 0.0, -15e37, -7e37);
+  far.spec.set("beta", 10.0);
+  EXPECT_TRUE(tracking::undefined(answer_to(far, "").by_chosen));
+  EXPECT_FALSE(tracking::undefined(answer_to(far, kApart).by_chosen));
+  far.spec.set("beta", 1.0);
+  EXPECT_FALSE(tracking::undefined(answer_to(far, "").by_chosen));
+}
+
 TEST(Dpo, LosesADerivativeThatIsADifferenceOfOnes) {
   const Case far = pair_of(-10.0, -30.0, -10.0, -10.0);
   const double size = std::exp(-20.0);
