@@ -22,8 +22,8 @@ constexpr Lengths kLong[] = {
     {Axis::hidden, 16, 16385},   {Axis::support, 8, 257},
 };
 
-/// A batch of long answers: of 8 or 16 sequences and 256 tokens a block leaves some over.
-constexpr Tier kSequences = {Axis::sequences, 9, 17, 8};
+/// A batch of long answers: of 8 or 16 sequences and 256 tokens blocks leave one over.
+constexpr Tier kSequences = {Axis::sequences, 17, 17};
 constexpr std::int64_t kTokensOfThose = 259, kCrossedBudget = 1 << 16;
 
 /// A vocabulary or a hidden state of that many more fills all that threads take at once.
