@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
-#include <ranges>
-#include <vector>
 
 #include "properties/behind_mask.h"
 #include "properties/case_facts.h"
@@ -13,113 +9,17 @@
 namespace lossgate::properties {
 namespace {
 
-/// Below the largest logit of a row: a probability that every format has, and one that none has.
-constexpr double kLikely = 10.0, kImpossible = 2000.0;
 /// A log-ratio whose exponential every format has, the shares of what a format's largest
 /// number is the exponential or the square of that leave room for what else a term meets, and a
 /// log-ratio beyond any exponent.
 constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kSquareWithinFormat = 0.125,
                  kBeyondExponents = 1048576.0;
 
-/// The case at fault, with zeros behind the mask where that does not mend it.
-std::optional<Reading> wrong_as_given(Suspect& suspect) {
-  std::optional<Reading> reading = suspect.as_given();
-  if (is_right(reading)) {
-    const auto silent = kZeroAdvantage.apply(suspect.signature(), suspect.given(), suspect.given());
-    reading = silent ? suspect.read(silent->c) : std::nullopt;
-  }
-  if (!is_wrong(reading)) return std::nullopt;
-  if (const auto plain = zeroed_behind_mask(reading->study(), reading->given())) {
-    auto without = suspect.read(*plain);
-    if (is_wrong(without)) return without;
-  }
-  return reading;
-}
+/// Of a format's largest number what leaves room for a few like it.
+constexpr double kRoom = 0.125;
 
 /// A limit that ordinary numbers exceed, and a distance at which the widest format overflows not.
 constexpr double kLimit = 2.0, kFarthest = 300.0;
-
-bool is_logit(const Field& field) {
-  return field.quantity == Quantity::logit && !field.axes.empty() &&
-         field.axes.back() == Axis::vocab;
-}
-
-/// The case with each row of logits changed: `change` gets its entries' values.
-std::optional<Case> with_rows(const LossSignature& signature, Case c,
-                              const std::function<void(std::vector<double>&)>& change) {
-  bool any = false;
-  for (const Field& field : signature.fields) {
-    if (!is_logit(field)) continue;
-    any = true;
-    Tensor& tensor = c.batch.at(field.name);
-    const std::int64_t vocab = c.shape[Axis::vocab];
-    for (std::int64_t from = 0; from < tensor.size(); from += vocab) {
-      std::vector<double> row;
-      for (std::int64_t v = 0; v < vocab; ++v) row.push_back(tensor.at(from + v));
-      change(row);
-      for (std::int64_t v = 0; v < vocab; ++v) {
-        tensor.set(from + v, row[static_cast<std::size_t>(v)]);
-      }
-    }
-  }
-  return any ? std::optional(std::move(c)) : std::nullopt;
-}
-
-/// The largest finite logit of a row, 0 where there is none.
-double top(const std::vector<double>& row) {
-  double largest = -HUGE_VAL;
-  for (const double x : row) {
-    if (std::isfinite(x)) largest = std::max(largest, x);
-  }
-  return std::isfinite(largest) ? largest : 0.0;
-}
-
-void shift(std::vector<double>& row) {
-  const double largest = top(row);
-  for (double& x : row) x -= largest;
-}
-
-/// Impossible tokens become as good as impossible ones.
-void without_infinities(std::vector<double>& row) {
-  const double least = top(row) - kImpossible;
-  for (double& x : row) {
-    if (x == -HUGE_VAL) x = least;
-  }
-}
-
-void squeeze(std::vector<double>& row) {
-  const double largest = top(row);
-  for (double& x : row) x = std::max(x, largest - kLikely);
-}
-
-/// The likeliest token comes first, and whatever names a token follows.
-Case likeliest_first(const LossSignature& signature, const Case& c) {
-  Case result = c;
-  const auto leader = std::ranges::find_if(signature.fields, is_logit);
-  const std::int64_t vocab = c.shape[Axis::vocab];
-  const Tensor& logits = c.batch.at(leader->name);
-  for (std::int64_t position = 0; position * vocab < logits.size(); ++position) {
-    const auto logit = [&](std::int64_t v) { return logits.at(position * vocab + v); };
-    const std::int64_t first =
-        *std::ranges::max_element(std::views::iota(std::int64_t{0}, vocab), {}, logit);
-    for (const Field& field : signature.fields) {
-      if (!is_positional(field)) continue;
-      Tensor& tensor = result.batch.at(field.name);
-      const std::int64_t each = entries_per_position(c, tensor);
-      if (is_logit(field)) {
-        const double a = tensor.at(position * vocab), b = tensor.at(position * vocab + first);
-        tensor.set(position * vocab, b);
-        tensor.set(position * vocab + first, a);
-      } else if (field.quantity == Quantity::label) {
-        for (std::int64_t k = 0; k < each; ++k) {
-          const std::int64_t at = position * each + k, token = tensor.integer_at(at);
-          if (token == 0 || token == first) tensor.set(at, static_cast<double>(first - token));
-        }
-      }
-    }
-  }
-  return result;
-}
 
 /// The case with each number that is farther from its twin, or from 0, than `limit` at that
 /// distance instead.
@@ -132,6 +32,19 @@ Case with_far_ones_at(const LossSignature& signature, Case c, double limit, doub
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       const double centre = twin ? twin->at(i) : 0.0, off = tensor.at(i) - centre;
       if (std::fabs(off) > limit) tensor.set(i, centre + std::copysign(distance, off));
+    }
+  }
+  return c;
+}
+
+/// Impossible tokens become as good as impossible ones, whose squares still overflow.
+Case without_infinities(const LossSignature& signature, Case c) {
+  for (const Field& field : signature.fields) {
+    if (field.quantity != Quantity::log_prob) continue;
+    Tensor& tensor = c.batch.at(field.name);
+    const double least = -kRoom * max_finite(tensor.dtype);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (tensor.at(i) == -HUGE_VAL) tensor.set(i, least);
     }
   }
   return c;
@@ -167,6 +80,20 @@ bool mended_within(const Suspect& suspect, const Reading& wrong, double largest)
 }
 
 }  // namespace
+
+std::optional<Reading> wrong_as_given(Suspect& suspect) {
+  std::optional<Reading> reading = suspect.as_given();
+  if (is_right(reading)) {
+    const auto silent = kZeroAdvantage.apply(suspect.signature(), suspect.given(), suspect.given());
+    reading = silent ? suspect.read(silent->c) : std::nullopt;
+  }
+  if (!is_wrong(reading)) return std::nullopt;
+  if (const auto plain = zeroed_behind_mask(reading->study(), reading->given())) {
+    auto without = suspect.read(*plain);
+    if (is_wrong(without)) return without;
+  }
+  return reading;
+}
 
 /// Far beyond a limit the answer is that without it.
 Opinion probe_dead_clamp(Suspect& suspect) {
@@ -204,39 +131,6 @@ Opinion probe_repaired_value(Suspect& suspect) {
                    "a NaN leaves the loss finite, and the gradient not"};
 }
 
-Opinion probe_logits(Suspect& suspect) {
-  const LossSignature& signature = suspect.signature();
-  if (std::ranges::none_of(signature.fields, is_logit)) return std::nullopt;
-  const auto wrong = wrong_as_given(suspect);
-  if (!wrong) return std::nullopt;
-  const auto mended_by = [&](const std::function<void(std::vector<double>&)>& change) {
-    return is_right(suspect.read(with_rows(signature, wrong->given(), change)));
-  };
-  // Where a number is wrong, a shift that leaves nothing to be wrong says nothing.
-  const auto shifted = suspect.read(with_rows(signature, wrong->given(), shift));
-  if (is_right(shifted) && (!wrong->finite() || 2 * shifted->numbers() > wrong->numbers())) {
-    return Diagnosis{"exp of an unshifted logit", wrong->finite() ? 0.6 : 0.95,
-                     "right where the largest logit of each row is subtracted before the call"};
-  }
-  if (mended_by(without_infinities)) {
-    if (is_right(suspect.read(likeliest_first(signature, wrong->given())))) {
-      return Diagnosis{"infinity minus infinity", 0.95,
-                       "right where the likeliest token comes first in the vocabulary"};
-    }
-    if (wrong->forward_finite()) {
-      return Diagnosis{"value repaired, gradient not", 0.9,
-                       "impossible tokens leave the loss finite, and the gradient not"};
-    }
-    return Diagnosis{"zero times infinity", 0.9,
-                     "right where an impossible token is as good as impossible"};
-  }
-  if (mended_by(squeeze)) {
-    return Diagnosis{"logarithm of an underflow", wrong->finite() ? 0.5 : 0.9,
-                     "right where no probability underflows"};
-  }
-  return std::nullopt;
-}
-
 /// What is not finite, or would not be if it were farther away, is right where nothing is far.
 Opinion probe_exponents(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
@@ -253,6 +147,10 @@ Opinion probe_exponents(Suspect& suspect) {
   }
   const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
   if (!right_within(kTameExponent)) return std::nullopt;
+  if (is_right(suspect.read(without_infinities(signature, wrong->given())))) {
+    return Diagnosis{"zero times infinity", 0.9,
+                     "right where an impossible token is as good as impossible"};
+  }
   const bool squares = field->quantity == Quantity::value;
   const double largest = max_finite(wrong->arithmetic().compute);
   if (!right_within(squares ? kSquareWithinFormat * std::sqrt(largest)

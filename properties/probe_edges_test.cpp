@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string_view>
 
@@ -25,6 +26,23 @@ TEST(ProbeExponents, BlamesTheLogarithmOfALogisticLoss) {
   c.spec.set("beta", 1.0);
   c.batch.at("chosen_log_prob").set(0, -300.0);
   expect_shown(lost, c, "logarithm of an underflow", "right where no log-ratio is beyond exp");
+}
+
+TEST(ProbeExponents, TellsAnImpossibleTokenFromOneThatIsFar) {
+  const auto lost = answering("cispo", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor &log_prob = c.batch.at("log_prob"), &advantage = c.batch.at("advantage");
+    at_positions(c, true, [&](std::int64_t i) {
+      if (std::isnan(log_prob.at(i) * advantage.at(i))) add_to_loss(result, std::nan(""));
+    });
+  });
+  Case c = ordinary_case("cispo", Dtype::f32);
+  at_positions(c, true, [&](std::int64_t i) {
+    if (i > 0) return;
+    c.batch.at("log_prob").set(i, -HUGE_VAL);
+    c.batch.at("advantage").set(i, 0.0);
+  });
+  expect_shown(lost, c, "zero times infinity",
+               "right where an impossible token is as good as impossible");
 }
 
 }  // namespace

@@ -12,6 +12,9 @@ using Opinion = std::optional<Diagnosis>;
 /// Of an answer, whatever the case: sequences have each other's numbers.
 Opinion other_row(const Reading& reading);
 
+/// The case at fault, with zeros behind the mask where that does not mend it.
+std::optional<Reading> wrong_as_given(Suspect& suspect);
+
 /// Whether errors are other ones as soon as all inputs move a little. What a wrong formula gives
 /// moves as little as they do.
 bool is_erratic(const Suspect& suspect, const Reading& reading);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <ranges>
+#include <vector>
+
+#include "properties/behind_mask.h"
+#include "properties/case_facts.h"
+#include "properties/probes.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// Below the largest logit of a row: a probability that every format has, and one that none has.
+constexpr double kLikely = 10.0, kImpossible = 2000.0;
+/// At so many times the largest exponent of a format exp is no number, or none but 0, whatever the
+/// temperature.
+constexpr double kBeyondExponents = 40.0;
+
+bool is_logit(const Field& field) {
+  return field.quantity == Quantity::logit && !field.axes.empty() &&
+         field.axes.back() == Axis::vocab;
+}
+
+/// The case with each row of logits changed: `change` gets its entries' values.
+std::optional<Case> with_rows(const LossSignature& signature, Case c,
+                              const std::function<void(std::vector<double>&)>& change) {
+  bool any = false;
+  for (const Field& field : signature.fields) {
+    if (!is_logit(field)) continue;
+    any = true;
+    Tensor& tensor = c.batch.at(field.name);
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    for (std::int64_t from = 0; from < tensor.size(); from += vocab) {
+      std::vector<double> row;
+      for (std::int64_t v = 0; v < vocab; ++v) row.push_back(tensor.at(from + v));
+      change(row);
+      for (std::int64_t v = 0; v < vocab; ++v) {
+        tensor.set(from + v, row[static_cast<std::size_t>(v)]);
+      }
+    }
+  }
+  return any ? std::optional(std::move(c)) : std::nullopt;
+}
+
+/// The largest finite logit of a row, 0 where there is none.
+double top(const std::vector<double>& row) {
+  double largest = -HUGE_VAL;
+  for (const double x : row) {
+    if (std::isfinite(x)) largest = std::max(largest, x);
+  }
+  return std::isfinite(largest) ? largest : 0.0;
+}
+
+void shift(std::vector<double>& row) {
+  const double largest = top(row);
+  for (double& x : row) x -= largest;
+}
+
+/// The largest becomes `to`.
+void lift(std::vector<double>& row, double to) {
+  shift(row);
+  for (double& x : row) x += to;
+}
+
+/// Impossible tokens become as good as impossible ones.
+void without_infinities(std::vector<double>& row) {
+  const double least = top(row) - kImpossible;
+  for (double& x : row) {
+    if (x == -HUGE_VAL) x = least;
+  }
+}
+
+void squeeze(std::vector<double>& row) {
+  const double largest = top(row);
+  for (double& x : row) x = std::max(x, largest - kLikely);
+}
+
+/// The likeliest token comes first, and whatever names a token follows.
+Case likeliest_first(const LossSignature& signature, const Case& c) {
+  Case result = c;
+  const auto leader = std::ranges::find_if(signature.fields, is_logit);
+  const std::int64_t vocab = c.shape[Axis::vocab];
+  const Tensor& logits = c.batch.at(leader->name);
+  for (std::int64_t position = 0; position * vocab < logits.size(); ++position) {
+    const auto logit = [&](std::int64_t v) { return logits.at(position * vocab + v); };
+    const std::int64_t first =
+        *std::ranges::max_element(std::views::iota(std::int64_t{0}, vocab), {}, logit);
+    for (const Field& field : signature.fields) {
+      if (!is_positional(field)) continue;
+      Tensor& tensor = result.batch.at(field.name);
+      const std::int64_t each = entries_per_position(c, tensor);
+      if (is_logit(field)) {
+        const double a = tensor.at(position * vocab), b = tensor.at(position * vocab + first);
+        tensor.set(position * vocab, b);
+        tensor.set(position * vocab + first, a);
+      } else if (field.quantity == Quantity::label) {
+        for (std::int64_t k = 0; k < each; ++k) {
+          const std::int64_t at = position * each + k, token = tensor.integer_at(at);
+          if (token == 0 || token == first) tensor.set(at, static_cast<double>(first - token));
+        }
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Opinion probe_logits(Suspect& suspect) {
+  const LossSignature& signature = suspect.signature();
+  if (std::ranges::none_of(signature.fields, is_logit)) return std::nullopt;
+  const auto wrong = wrong_as_given(suspect);
+  if (!wrong) return std::nullopt;
+  const auto mended_by = [&](const std::function<void(std::vector<double>&)>& change) {
+    return is_right(suspect.read(with_rows(signature, wrong->given(), change)));
+  };
+  // Where a number is wrong, a shift that leaves nothing to be wrong says nothing.
+  const auto shifted = suspect.read(with_rows(signature, wrong->given(), shift));
+  if (is_right(shifted) && (!wrong->finite() || 2 * shifted->numbers() > wrong->numbers())) {
+    const auto right_at = [&](double largest) {
+      return mended_by([&](std::vector<double>& row) { lift(row, largest); });
+    };
+    const double far = kBeyondExponents * std::log(max_finite(wrong->arithmetic().compute));
+    if (!wrong->finite() && right_at(far) && right_at(-far)) {
+      return Diagnosis{"overflow of a square or sum", 0.9,
+                       "right where the largest logits are just beyond any exponent"};
+    }
+    return Diagnosis{"exp of an unshifted logit", wrong->finite() ? 0.6 : 0.95,
+                     "right where the largest logit of each row is subtracted before the call"};
+  }
+  if (mended_by(without_infinities)) {
+    if (is_right(suspect.read(likeliest_first(signature, wrong->given())))) {
+      return Diagnosis{"infinity minus infinity", 0.95,
+                       "right where the likeliest token comes first in the vocabulary"};
+    }
+    if (wrong->forward_finite()) {
+      return Diagnosis{"value repaired, gradient not", 0.9,
+                       "impossible tokens leave the loss finite, and the gradient not"};
+    }
+    return Diagnosis{"zero times infinity", 0.9,
+                     "right where an impossible token is as good as impossible"};
+  }
+  if (mended_by(squeeze)) {
+    return Diagnosis{"logarithm of an underflow", wrong->finite() ? 0.5 : 0.9,
+                     "right where no probability underflows"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace lossgate::properties
