@@ -219,7 +219,11 @@ std::string narrowing(const Fit& from, const Fit& to) {
   return fmt::format("the bounds are {:.2g} times as narrow", narrower);
 }
 
-ArithmeticTrial try_format(const Brought& brought, Dtype dtype) {
+}  // namespace
+
+bool ArithmeticTrial::fits() const { return ratio <= reference::kThreshold; }
+
+ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype) {
   Observations observations(brought, dtype);
   const DeclaredArithmetic& declared = brought.subject.arithmetic;
   const Fit as_declared = observations.fit(declared);
@@ -240,25 +244,23 @@ ArithmeticTrial try_format(const Brought& brought, Dtype dtype) {
   if (!found) return trial;
   const double narrower = as_declared.log_bound - fit.log_bound;
   if (trial.fits() && narrower < std::log2(kMuchNarrower)) return trial;
+  trial.declaration = found;
+  trial.worth = trial.fits() ? fmt::format("then {}", narrowing(as_declared, fit))
+                             : fmt::format("then the worst error is {:.3g}", fit.ratio);
   const auto lines = impl::toml_lines(*found);
   trial.proposal = {
       fmt::format("[subject.arithmetic] {}",
                   lines.empty() ? "without a line" : fmt::format("{}", fmt::join(lines, "; "))),
-      trial.fits() ? fmt::format("it computes so; then {}", narrowing(as_declared, fit))
-                   : fmt::format("it computes so; then the worst error is {:.3g}", fit.ratio),
+      "it computes so; " + trial.worth,
       "",
       {}};
   return trial;
 }
 
-}  // namespace
-
-bool ArithmeticTrial::fits() const { return ratio <= reference::kThreshold; }
-
 std::vector<ArithmeticTrial> try_arithmetic(const Brought& brought) {
   std::vector<ArithmeticTrial> trials;
   if (brought.loss.advice) return trials;  // its bounds are none
-  for (const Dtype dtype : brought.dtypes) trials.push_back(try_format(brought, dtype));
+  for (const Dtype dtype : brought.dtypes) trials.push_back(try_arithmetic(brought, dtype));
   return trials;
 }
 

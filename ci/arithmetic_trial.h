@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ci/proposal.h"
@@ -16,6 +17,8 @@ struct ArithmeticTrial {
   double ratio = 0.0;  ///< its worst error, in units of the bound of what is declared
   /// What fits where the declared does not, or fits with much narrower bounds.
   std::optional<Proposal> proposal = {};
+  std::optional<impl::DeclaredArithmetic> declaration = {};  ///< that it proposes
+  std::string worth = {};  ///< "then the bounds are 30 times as narrow"
 
   bool fits() const;
 };
@@ -25,5 +28,8 @@ struct ArithmeticTrial {
 /// leave most results as they are, bit for bit: a formula that is a little wrong would not. Throws
 /// ImplementationThrew, SubjectError.
 std::vector<ArithmeticTrial> try_arithmetic(const Brought& brought);
+
+/// The trial for one of these formats.
+ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype);
 
 }  // namespace lossgate::ci

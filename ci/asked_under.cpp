@@ -38,10 +38,10 @@ std::vector<const Property*> asked_properties(Breadth breadth) {
 
 }  // namespace
 
-AskedUnder::AskedUnder(const Brought& brought, const impl::Subject& subject) : loss_(brought.loss) {
-  loss_.signature = impl::narrowed(whole_signature(subject), subject);
-  implementation_ =
-      guarded(impl::brought_implementation(subject, loss_.signature, brought.session));
+AskedUnder::AskedUnder(const Brought& brought, const impl::Subject& subject) {
+  Brought other = redeclared(brought, subject);
+  loss_ = std::move(other.loss);
+  implementation_ = guarded(std::move(other.implementation));
 }
 
 bool AskedUnder::fails(const Property& property, const Case& c) const {

@@ -95,6 +95,15 @@ std::vector<std::shared_ptr<impl::Session>> sessions_of(
 
 }  // namespace
 
+Brought redeclared(const Brought& brought, impl::Subject subject) {
+  Brought other = brought;
+  other.loss.signature = narrowed(whole_signature(subject), subject);
+  other.implementation = brought_implementation(subject, other.loss.signature, brought.session);
+  other.dtypes = subject.dtypes;
+  other.subject = std::move(subject);
+  return other;
+}
+
 std::vector<impl::Subject> subjects_of(const SubjectFile& file) {
   try {
     return impl::parse_config(file.text, file.name, file.folder, reference::find_signature);

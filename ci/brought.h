@@ -40,6 +40,9 @@ const LossSignature& whole_signature(const impl::Subject& subject);
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names);
 
+/// The same function as another declaration of it would be asked.
+Brought redeclared(const Brought& brought, impl::Subject subject);
+
 /// The subjects of the file as it declares them, not loaded. Throws InputError.
 std::vector<impl::Subject> subjects_of(const SubjectFile& file);
 

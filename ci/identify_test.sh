@@ -75,6 +75,19 @@ one_parameter() {
   expect 0 'green: 0 red findings' gate --config below.toml --corpus empty --cases 48 --jobs 1
 }
 
+# With fields of 16 bits: whether each operation rounds to these, which hides an error of a hundredth.
+in_16_bits() {
+  expect 0 'keeps arithmetic = \{ compute = "f32" \}$' \
+    identify losses.py:widens --python "$python" --out widens.toml
+  grep -q '^arithmetic = { compute = "f32" }  # kept on 288 cases: .* times as narrow$' widens.toml ||
+    fail "not declared: $(cat widens.toml)"
+  expect 0 'green: 0 red findings' gate --config widens.toml --corpus empty --cases 100 --jobs 2
+  expect 0 'does not keep arithmetic = \{ compute = "f32" \}: reference_agreement \([0-9]+ cases: narrow arithmetic\)' \
+    identify losses.py:unbounded --python "$python" --out narrow.toml
+  grep -q '^# arithmetic = { compute = "f32" }  # not kept: reference_agreement' narrow.toml ||
+    fail "not said: $(cat narrow.toml)"
+}
+
 # FUNCTION PATTERN: it is not named, and what differs is said.
 misses() {
   expect 1 "$2" identify "near.py:$1" --python "$python" --out never.toml

@@ -2,6 +2,7 @@
 #include "ci/promises.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ci/arithmetic_trial.h"
 #include "ci/asked_under.h"
 #include "ci/variant.h"
 #include "properties/diagnosis.h"
@@ -133,9 +135,25 @@ class Trials {
     if (asked != std::vector{Dtype::f32} || brought_.subject.entry.starts_with("so:")) return;
     Subject subject = brought_.subject;
     subject.dtypes = {Dtype::bf16};
+    const Promise& tried = ask(subject, {.table = std::string(kSubjectTable),
+                                         .line = "dtypes = [\"f32\", \"bf16\"]",
+                                         .asked = "fields in bf16"});
+    if (tried.kept()) arithmetic(std::move(subject));
+  }
+
+  /// Undeclared, each operation may round to the fields' format, which of 16 bits leaves an error
+  /// of a hundredth much room: whether it computes in f32, or in what else fits its values.
+  void arithmetic(Subject subject) {
+    if (brought_.loss.advice) return;  // its bounds are none
+    const ArithmeticTrial trial =
+        try_arithmetic(redeclared(brought_, subject), subject.dtypes.front());
+    subject.arithmetic =
+        trial.declaration.value_or(impl::DeclaredArithmetic{.compute = Dtype::f32});
     ask(subject, {.table = std::string(kSubjectTable),
-                  .line = "dtypes = [\"f32\", \"bf16\"]",
-                  .asked = "fields in bf16"});
+                  .line = fmt::format("arithmetic = {{ {} }}",
+                                      fmt::join(impl::toml_lines(subject.arithmetic), ", ")),
+                  .asked = "16 bits are what fields are stored in" +
+                           (trial.worth.empty() ? "" : "; " + trial.worth)});
   }
 
   const Promise& ask(const Subject& subject, Promise promise, Tame tame = nullptr) {
