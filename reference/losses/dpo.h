@@ -11,6 +11,18 @@
 
 namespace lossgate::reference {
 
+/// What a softmax of h and 0 leads to: infinity less infinity where h overflows upwards, as the
+/// largest of both.
+template <class S>
+S by_softmax_with_zero(const S& result, const S& /*h*/) {
+  return result;
+}
+
+inline Tracked by_softmax_with_zero(Tracked result, const Tracked& h) {
+  if (may_spill(h, true)) result.peak = tracking::kInfinity;
+  return result;
+}
+
 /// Direct preference optimisation, from the log-probs of whole answers.
 ///
 /// Formula: D[s] = (c - r) - (ref_c - ref_r), for a chosen answer c and a rejected one r;
@@ -159,7 +171,7 @@ struct Dpo {
       if (in_.form(kApart)) return {value, apart()};
       if (in_.form(kTogether)) return {wider(value, by_cross_entropy(h)), together()};
       return {wider(wider(value, by_cross_entropy(h)), of_two_classes(h)),
-              wider(apart(), together())};
+              by_softmax_with_zero(wider(apart(), together()), h)};
     }
 
     /// binary_cross_entropy_with_logits of h and 1 - e, of which it takes e as what is left to 1.
@@ -174,8 +186,9 @@ struct Dpo {
         const T beyond = log(constant<T>(1.0L) + exp(value_of(x) > 0 ? T(-x) : x));
         return value_of(x) > 0 ? T(beyond + x) : beyond;
       };
-      return multiplied(kept_, monotonic(rounded_at_one, S(-h))) +
-             multiplied(turned_, monotonic(rounded_at_one, h));
+      const S sum = multiplied(kept_, monotonic(rounded_at_one, S(-h))) +
+                    multiplied(turned_, monotonic(rounded_at_one, h));
+      return by_softmax_with_zero(sum, h);
     }
 
     Pair<S> hinge(const S& h, const S& weight) const {

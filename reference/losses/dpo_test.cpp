@@ -79,6 +79,14 @@ TEST(Dpo, MayBeOfTwoRewardsThatOverflowWhereNoFormIsDeclared) {
   EXPECT_FALSE(tracking::undefined(answer_to(far, kApart).by_chosen));
   far.spec.set("beta", 1.0);
   EXPECT_FALSE(tracking::undefined(answer_to(far, "").by_chosen));
+  // Where one reward overflows, their difference does, and a softmax of infinity and 0 is no
+  // number.
+  Case one = pair_of(0.0, -35e36, 0.0, 0.0);
+  one.spec.set("beta", 10.0);
+  EXPECT_FALSE(tracking::undefined(answer_to(one, kApart).by_chosen));
+  one.batch.at("ref_chosen_log_prob").set(0, 7e36);
+  EXPECT_TRUE(tracking::undefined(answer_to(one, "").by_chosen));
+  EXPECT_TRUE(tracking::undefined(answer_to(one, "").value));
 }
 
 TEST(Dpo, LosesADerivativeThatIsADifferenceOfOnes) {
