@@ -16,7 +16,7 @@ void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
       ->type_name("LOSS");
   verb.add_option("--budget", flags.budget,
                   "When to stop: 8h, 20m, 90s, '200000 cases'; +8h: from now on; 10m unless said");
-  verb.add_option("--workers", fuzz.campaign.workers, "Processes, one per core unless said")
+  verb.add_option("--workers,--jobs", fuzz.campaign.workers, "Processes, one per core unless said")
       ->check(CLI::Range(1, 1024).description(""))
       ->type_name("N");
   verb.add_option("--out", fuzz.out,
