@@ -15,6 +15,26 @@ class Setting(NamedTuple):
     write: Callable[[Any], Any]
 
 
+def _autocast() -> list[Setting]:
+    """Of CPUs and of GPUs, under the names that they have since torch 2.4."""
+    def of(device: str) -> Setting:
+        return Setting(f'torch.is_autocast_enabled("{device}")', lambda: torch.is_autocast_enabled(device),
+                       lambda value: torch.set_autocast_enabled(device, value))
+    try:
+        torch.is_autocast_enabled("cpu")
+    except TypeError:
+        return []
+    return [of("cpu"), of("cuda")]
+
+
+def _default_device() -> list[Setting]:
+    def read() -> torch.device:
+        return torch.empty(0).device  # a quarter of what torch.get_default_device() takes
+    begun = read()
+    # One that is set, be it the same, is looked at in every call from then on.
+    return [Setting("torch.get_default_device()", read, lambda value: torch.set_default_device(None if value == begun else value))]
+
+
 @functools.lru_cache(maxsize=None)  # of the process; torch may be absent where this is imported
 def _settings() -> tuple[Setting, ...]:
     # Reading the generator's whole state takes longer than a small step; a seed says who has begun anew, drawing is legal.
@@ -23,11 +43,14 @@ def _settings() -> tuple[Setting, ...]:
         Setting("torch.get_default_dtype()", torch.get_default_dtype, torch.set_default_dtype),
         Setting("torch.is_grad_enabled()", torch.is_grad_enabled, torch.set_grad_enabled),
         Setting("torch.initial_seed()", torch.initial_seed, lambda _: torch.set_rng_state(pristine)),
+        Setting("torch.get_num_threads()", torch.get_num_threads, torch.set_num_threads),
         Setting("torch.get_float32_matmul_precision()", torch.get_float32_matmul_precision,
                 torch.set_float32_matmul_precision),
         Setting("torch.are_deterministic_algorithms_enabled()", torch.are_deterministic_algorithms_enabled,
                 torch.use_deterministic_algorithms),
         Setting("torch.is_anomaly_enabled()", torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+        *_autocast(),
+        *_default_device(),
     )
 
 

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of torch that a call leaves changed, beside those of worker_step_test.py."""
+
+from __future__ import annotations
+
+import json
+import unittest
+from typing import Callable
+
+import torch
+
+from given_worker import stepped
+
+
+class WhatIsLeftChanged(unittest.TestCase):
+    def assert_left(self, change: Callable[[], object], shown: str) -> None:
+        def careless(log_prob: torch.Tensor) -> torch.Tensor:
+            loss = log_prob.sum()
+            change()
+            return loss
+        for _ in range(2):  # it is restored
+            self.assertEqual(json.loads(stepped(careless)[0]["changed_settings"]), [shown])
+
+    def test_the_default_device(self) -> None:
+        self.assert_left(lambda: torch.set_default_device("meta"), "torch.get_default_device() is meta")
+        self.assertEqual(torch.empty(0).device.type, "cpu")
+
+    def test_the_number_of_threads(self) -> None:
+        more = torch.get_num_threads() + 1
+        self.assert_left(lambda: torch.set_num_threads(more), f"torch.get_num_threads() is {more}")
+
+    def test_autocast(self) -> None:
+        self.assert_left(lambda: torch.set_autocast_enabled("cpu", True), 'torch.is_autocast_enabled("cpu") is True')
+
+    def test_not_what_was_changed_for_a_while(self) -> None:
+        def careful(log_prob: torch.Tensor) -> torch.Tensor:
+            with torch.autocast("cpu"), torch.device("meta"):
+                torch.empty(2) + 1
+            return log_prob.sum()
+        self.assertNotIn("changed_settings", stepped(careful)[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
