@@ -22,6 +22,9 @@ constexpr Share<Number> kLimits[] = {
     {Number::low_end, {0, 2, 3}},       {Number::high_end, {0, 1, 3}},
 };
 
+/// A term that most trainers leave out by now: what is wrong with the others alone shows there.
+constexpr double kCoefficientOff = 0.25;
+
 /// A thousandth of the range, so that a printed case stays readable; by size where the range spans
 /// several orders of magnitude, and now and then where it begins at 0. A share is now and then as
 /// near to all as to nothing.
@@ -167,8 +170,11 @@ LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choic
   if (!signature.reductions.empty()) spec.reduction = draw_reduction(signature, choices);
   for (std::size_t i = 0; i < signature.options.size(); ++i) {
     if (!signature.options[i].follows.empty()) continue;
-    choices.enter(signature.options[i].name);
-    spec.options[i].second = draw_option(signature.options[i], temper, choices);
+    const Option& option = signature.options[i];
+    choices.enter(option.name);
+    const bool off = option.name == signature.coefficient && temper != Temper::plain &&
+                     choices.sometimes(kCoefficientOff);
+    spec.options[i].second = off ? OptionValue(option.low) : draw_option(option, temper, choices);
   }
   follow(signature, spec);
   return spec;
