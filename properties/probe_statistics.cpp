@@ -122,8 +122,11 @@ Opinion of_padding(const Suspect& suspect) {
 Opinion probe_statistics(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
   if (!signature.reductions.empty()) return std::nullopt;
+  const std::optional<Reading>& given = suspect.as_given();
+  // A number that is wrong came of no division by 0, whatever one would make of another case.
+  const bool is_number = is_wrong(given) && given->finite();
   const auto lonely = suspect.read(suspect.plain_case({.length = {{Axis::tokens, 1}}}));
-  if (is_wrong(lonely) && !lonely->finite() &&
+  if (!is_number && is_wrong(lonely) && !lonely->finite() &&
       is_right(suspect.read(doubled(signature, lonely->given())))) {
     return Diagnosis{"empty divisor", 0.95,
                      "right where each sequence stands twice: one number has no deviation"};
@@ -133,7 +136,6 @@ Opinion probe_statistics(Suspect& suspect) {
       is_right(suspect.read(in_pairs(suspect, true)))) {
     return by_position();
   }
-  const std::optional<Reading>& given = suspect.as_given();
   if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;
   // Zeros show nothing but that they are numbers.
   const auto around_zero = suspect.read(centred(signature, given->given()));

@@ -39,6 +39,15 @@ TEST(ProbeStatistics, NamesAnEmptyDivisorWhereOneNumberAloneHasNone) {
                "right where each sequence stands twice: one number has no deviation");
 }
 
+TEST(ProbeStatistics, BlamesNoEmptyDivisorForANumber) {
+  const impl::Implementation alone = without_number_of_one();
+  const auto too_large = answering("whitening", nullptr, [&](const Case& c, LossResult& result) {
+    result = alone.evaluate(*reference::find_signature("whitening"), c);
+    change_each(output(result, "whitened"), [](double x) { return 1.5 * x; });
+  });
+  EXPECT_NE(diagnosed(too_large, ordinary_case("whitening")).cause, "empty divisor");
+}
+
 TEST(RuleC6, ACaseIsAskedWithOnePositionLeft) {
   const Case c = ordinary_case("whitening");
   CaseStudy study(*reference::find_loss("whitening"), c);
