@@ -126,7 +126,7 @@ const std::vector<Property>& catalog() {
        Precedence::yields,
        {&kWithoutGradients, &kFirstAlone, &kSecondAlone, &kThirdAlone, &kFirstFrozen,
         &kSecondFrozen, &kThirdFrozen, &kEvaluatedBetween, &kForwardsBetween, &kSummedLosses,
-        &kBackwardTwice},
+        &kBackwardTwice, &kBackwardByRows},
        true},
       {"on_policy_identity",
        Tier::wide,

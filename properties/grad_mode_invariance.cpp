@@ -30,6 +30,8 @@ constexpr Way kWays[] = {
     {&kForwardsBetween, "with two forwards of other data before its backward", kState},
     {&kSummedLosses, "with the loss of other data added before its backward", kState},
     {&kBackwardTwice, "in a second backward of the same graph (retain_graph)", kState},
+    {&kBackwardByRows, "with every second sequence's terms in a backward of their own",
+     "upstream gradient ignored"},
 };
 
 /// The answer, with the gradients that nobody asked for as they were when somebody did.

@@ -120,6 +120,24 @@ TEST(GradModeInvariance, NamesTheHistoryInWhichAGradientIsAnotherOne) {
   }
 }
 
+TEST(GradModeInvariance, AsksWhoReturnsTermsForThoseOfEverySecondSequence) {
+  const auto fake = differentiated("grpo", [](const Case& c, LossResult& result) {
+    if (c.history != History::backward_by_rows) return;
+    change_each(output(result, "gradient.log_prob"), [](double x) { return x * 0.5; });
+  });
+  EXPECT_EQ(asked(fake, ordinary_case("grpo")).verdict, Verdict::held) << "it returns its loss";
+  reference::Loss of_terms = *reference::find_loss("grpo");
+  of_terms.signature.returns_terms = true;
+  CaseStudy study(of_terms, ordinary_case("grpo"));
+  Evaluation evaluation(study, fake);
+  const Outcome outcome = find_property(kProperty)->check(evaluation);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "upstream gradient ignored");
+  EXPECT_TRUE(outcome.violation->detail.starts_with(
+      "with every second sequence's terms in a backward of their own"))
+      << outcome.violation->detail;
+}
+
 TEST(GradModeInvariance, NamesWhatIsRaisedAndInWhichMode) {
   const auto fake = differentiated("grpo", [](const Case& c, LossResult& result) {
     if (c.grad_mode == GradMode::none) result.refusal = Refusal{"", -1, -1, "no grad_weight"};

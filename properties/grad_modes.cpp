@@ -43,6 +43,13 @@ std::optional<Transformed> among_calls(const LossSignature& signature, const Cas
   return result;
 }
 
+/// Of a loss that returns its terms, each may get another gradient.
+std::optional<Transformed> by_rows(const LossSignature& signature, const Case& whole,
+                                   const Case& split) {
+  if (!signature.returns_terms) return std::nullopt;
+  return among_calls<History::backward_by_rows>(signature, whole, split);
+}
+
 }  // namespace
 
 const Transform kWithoutGradients{"without_gradients", without_gradients};
@@ -56,5 +63,6 @@ const Transform kEvaluatedBetween{"evaluated_between", among_calls<History::eval
 const Transform kForwardsBetween{"forwards_between", among_calls<History::two_forwards>};
 const Transform kSummedLosses{"summed_losses", among_calls<History::summed_losses>};
 const Transform kBackwardTwice{"backward_twice", among_calls<History::backward_twice>};
+const Transform kBackwardByRows{"backward_by_rows", by_rows};
 
 }  // namespace lossgate::properties

@@ -95,6 +95,7 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   for (Field& field : signature.fields) restrict_field(field, subject);
   if (subject.micro_batches == Combination::none) signature.splittable = false;
   if (subject.ranks == Combination::none) signature.shardable = false;
+  signature.returns_terms = subject.per_token;
   signature.empty = subject.contract.empty;
   signature.empty_rows = subject.contract.empty_rows;
   signature.pinned = subject.axes;

@@ -98,6 +98,7 @@ Stepped stepped(Forward forward, MicroBatch& micro_batch) {
   const History history = micro_batch.part.history;
   switch (history) {
     case History::alone:
+    case History::backward_by_rows:  // an operator returns its loss
       break;
     case History::evaluation:
     case History::two_forwards:

@@ -139,6 +139,8 @@ std::string_view name(History history) {
       return "summed_losses";
     case History::backward_twice:
       return "backward_twice";
+    case History::backward_by_rows:
+      return "backward_by_rows";
   }
   return "?";
 }

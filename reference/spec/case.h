@@ -113,6 +113,7 @@ enum class History {
   two_forwards,    ///< between them it runs two forwards of other data, whose backwards are to come
   summed_losses,   ///< it adds the loss of other data to this one, for one backward of the sum
   backward_twice,  ///< it keeps the graph and runs the backward again, whose gradients count
+  backward_by_rows,  ///< of terms: a backward for every second sequence's and one for the others'
 };
 
 std::string_view name(History history);

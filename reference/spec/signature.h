@@ -137,6 +137,7 @@ struct LossSignature {
   bool tokens_paddable = true;  ///< masked columns and rows may be added
   bool splittable = true;       ///< sequences may be dealt to micro-batches and ranks
   bool shardable = true;        ///< to several ranks, where splittable
+  bool returns_terms = false;   ///< callers add up what it returns, one number for each position
   Empty empty = Empty::zero;
   /// Counted: the mean over all rows is another number than the formula's where one of them is
   /// empty, so such batches are not for the means over sequences.

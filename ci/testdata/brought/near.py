@@ -114,6 +114,23 @@ def terms_of_one(log_prob, old_log_prob, advantage, clip_low=0.2, clip_high=0.2)
     return OneForAll.apply(terms(log_prob, old_log_prob, advantage, clip_low, clip_high))
 
 
+class MeanForAll(torch.autograd.Function):
+    """Its backward takes the mean of what comes in for each of the terms that count."""
+
+    @staticmethod
+    def forward(ctx, terms, mask):
+        ctx.mask = mask
+        return terms.clone()
+
+    @staticmethod
+    def backward(ctx, upstream):
+        return torch.where(ctx.mask, upstream.sum() / ctx.mask.sum().clamp(min=1), 0.0), None
+
+
+def terms_of_mean(log_prob, old_log_prob, advantage, mask, clip_low=0.2, clip_high=0.2):
+    return MeanForAll.apply(terms(log_prob, old_log_prob, advantage, clip_low, clip_high), mask.bool())
+
+
 def behind(tensor):
     """How many elements there are from its first one to the end of its memory."""
     return tensor.untyped_storage().nbytes() // tensor.element_size() - tensor.storage_offset()

@@ -10,8 +10,10 @@ from typing import Any, Callable
 import torch
 from torch.utils.checkpoint import checkpoint
 
-from given_worker import batch, stepped
+import given_conversation as talk
+from given_worker import asked, batch, stepped
 
+# Those of any function; one that returns its terms has a further one.
 HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice")
 
 
@@ -26,6 +28,19 @@ class Weighted(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple:
         return ctx.make(ctx.kept, gradient), None, None, None
+
+
+class Terms(torch.autograd.Function):
+    """x times a factor, term by term."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, factor: torch.Tensor, make: Callable) -> torch.Tensor:
+        ctx.factor, ctx.make = factor, make
+        return x * factor
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple:
+        return ctx.make(ctx.factor, gradient), None, None
 
 
 def scaled(kept: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
@@ -132,6 +147,28 @@ class Histories(unittest.TestCase):
                 return kept * gradient
             return weighted(make=make)
         self.expect_other(once, {})
+
+    def test_terms_go_back_for_every_second_sequence_and_for_the_others(self) -> None:
+        incoming: list = []
+        def terms(make: Callable) -> Callable:
+            def keep(kept, gradient):
+                incoming.append(gradient.tolist())
+                return make(kept, gradient)
+            return lambda log_prob, advantage, mask: Terms.apply(log_prob, advantage, keep)
+        def answered(make: Callable, history: str) -> list:
+            answering, said = asked(terms(make), returns="per_token")
+            self.assertEqual(said["op"], "hello", said)
+            frame = talk.write_frame(talk.step("grpo", upstream="2", history=history, reduction="sum"), batch())
+            return talk.read_document(answering.answer(frame[8:])[8:])[1]["gradient.log_prob"].tolist()
+        sound = answered(scaled, "alone")
+        self.assertEqual(answered(scaled, "backward_by_rows"), sound)
+        mask = batch()["mask"].float()
+        rows = torch.tensor([[1.0], [0.0]])
+        self.assertEqual(incoming[1:], [(2 * mask).tolist(), (2 * mask * rows).tolist(), (2 * mask * (1 - rows)).tolist()])
+        for one in (lambda gradient: gradient[0, 0], lambda gradient: gradient.sum() / mask.sum()):
+            of_one = lambda kept, gradient: kept * one(gradient) * mask
+            self.assertEqual(answered(of_one, "alone"), sound)
+            self.assertNotEqual(answered(of_one, "backward_by_rows"), sound)
 
     def test_a_step_in_another_layout_has_histories_too(self) -> None:
         answers = self.answers(weighted, layout="transposed")

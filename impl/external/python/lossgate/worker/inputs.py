@@ -75,7 +75,7 @@ class Inputs:
                     found.append(name)
         return found
 
-    def _valid(self) -> torch.Tensor:
+    def valid(self) -> torch.Tensor:
         """Which positions count; all of them where nothing says so."""
         if self.plan.valid_field is None:
             first = next(iter(self.given.values()))
@@ -84,7 +84,7 @@ class Inputs:
 
     def fullest_row(self) -> Optional[int]:
         """The last of the sequences in which most counts; none where there is no sequence."""
-        valid = self._valid()
+        valid = self.valid()
         if valid.dim() == 0 or valid.shape[0] == 0:
             return None
         counts = valid.reshape(valid.shape[0], -1).sum(1).tolist()
@@ -95,17 +95,17 @@ class Inputs:
             return argument
         value = self.given[argument.field] if argument.field else argument.constant
         if argument.conversions:
-            around = Surroundings(self.plan.compute, self.device, self._valid)
+            around = Surroundings(self.plan.compute, self.device, self.valid)
             for conversion in argument.conversions:
                 value = conversion(value, around)
         return value
 
     def call(self) -> Any:
         """What the subject returns; of a per-token loss, what a trainer makes of it."""
-        result = self._called()
-        return result if self.plan.reduction is None else self.plan.reduction(result, self._valid)
+        result = self.called()
+        return result if self.plan.reduction is None else self.plan.reduction(result, self.valid())
 
-    def _called(self) -> Any:
+    def called(self) -> Any:
         plan = self.plan
         keywords = dict(plan.constants)
         for name, field in plan.plain_keywords:

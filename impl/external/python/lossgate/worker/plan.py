@@ -16,7 +16,7 @@ from lossgate.worker.pytorch import torch
 from lossgate.worker.reduction import Reduction
 from lossgate.worker.trouble import Trouble
 
-HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice")
+HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice", "backward_by_rows")
 
 
 class FieldPlan(NamedTuple):
@@ -66,6 +66,7 @@ class StepPlan:
     def __init__(self, metadata: dict, fields: FieldsPlan, binding: Binding) -> None:
         self.fields = fields.fields
         self.size = fields.size
+        self.by_sequence = {field.name for field in fields.fields if field.by_sequence}
         self.packed = fields.packed
         self.compute = fields.compute
         self.layout = metadata.get("layout", "contiguous")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 from lossgate.worker.conversion import number_of
 from lossgate.worker.layout import laid_out, place_of
@@ -26,9 +26,9 @@ class Reduction:
         self.count = max(1, number_of(metadata.get(count, "1"))) if count else 1
         self.length = number_of(metadata.get("option.max_length", "1"))
 
-    def __call__(self, result: Any, valid: Callable) -> Any:
+    def __call__(self, result: Any, counts: Any, rows: Optional[slice] = None) -> Any:
+        """The part of it that is these sequences', by what counts in them."""
         terms = self._terms(result)
-        counts = valid()
         if terms.shape != counts.shape:
             raise BadResult(f"{self.subject} returned a tensor of shape {list(terms.shape)}, where `returns = "
                             f"\"per_token\"` has one number for each position, {list(counts.shape)}")
@@ -39,6 +39,8 @@ class Reduction:
         if not counts.all():
             terms = torch.where(counts, terms, torch.zeros_like(terms))
         wide = terms if terms.dtype == torch.float64 else terms.to(torch.float32)
+        if rows is not None:
+            wide, counts = wide[rows], counts[rows]
         if self.name == "sequence_mean" and wide.dim() == 2:
             wide = wide.sum(1) / counts.sum(1).clamp(min=1)
         loss = wide.sum() / self.count
