@@ -93,9 +93,10 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
     });
   }
   for (Field& field : signature.fields) restrict_field(field, subject);
+  // What cannot be split may have terms that hear of other sequences.
+  signature.returns_terms = subject.per_token && signature.splittable;
   if (subject.micro_batches == Combination::none) signature.splittable = false;
   if (subject.ranks == Combination::none) signature.shardable = false;
-  signature.returns_terms = subject.per_token;
   signature.empty = subject.contract.empty;
   signature.empty_rows = subject.contract.empty_rows;
   signature.pinned = subject.axes;

@@ -164,7 +164,12 @@ class Histories(unittest.TestCase):
         self.assertEqual(answered(scaled, "backward_by_rows"), sound)
         mask = batch()["mask"].float()
         rows = torch.tensor([[1.0], [0.0]])
-        self.assertEqual(incoming[1:], [(2 * mask).tolist(), (2 * mask * rows).tolist(), (2 * mask * (1 - rows)).tolist()])
+        self.assertEqual(incoming[1:], [(2 * mask * rows).tolist(), (2 * mask * (1 - rows)).tolist(), (2 * mask).tolist()])
+        def once(kept, gradient):
+            self.assertFalse(hasattr(kept, "spent"))
+            kept.spent = True
+            return kept * gradient
+        self.assertEqual(answered(once, "backward_by_rows"), sound, "to refuse is sound")
         for one in (lambda gradient: gradient[0, 0], lambda gradient: gradient.sum() / mask.sum()):
             of_one = lambda kept, gradient: kept * one(gradient) * mask
             self.assertEqual(answered(of_one, "alone"), sound)

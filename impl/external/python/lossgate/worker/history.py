@@ -80,24 +80,22 @@ def _backward_twice(plan: StepPlan, data: memoryview, device: Any, loss_in: Loss
 
 def _backward_by_rows(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
     inputs = Inputs(plan, data, device)
-    terms = inputs.called()
-    loss, holder = loss_in(plan.reduction(terms, inputs.valid()))
+    terms, counts = inputs.called(), inputs.valid()
+    loss, holder = loss_in(plan.reduction(terms, counts))
+    halves = [loss_in(plan.reduction(terms, counts, rows))[0] for rows in (slice(0, None, 2), slice(1, None, 2))]
     leaves = tuple(inputs.leaves.values())
     try:
-        # What all sequences share is of all of them.
-        gradients = list(_gradients(plan, loss, leaves, keep_graph=True))
-        for at in (0, 1):
-            rows = slice(at, None, 2)
-            half, _ = loss_in(plan.reduction(terms, inputs.valid(), rows))
-            of_half = _gradients(plan, half, leaves, keep_graph=True)
-            for i, name in enumerate(inputs.leaves):
-                if name in plan.by_sequence and gradients[i] is not None and of_half[i] is not None:
-                    # Each its own: whoever hears of one sequence alone has the rest of it in the other half.
-                    gradients[i] = gradients[i].clone()
-                    gradients[i][rows] = of_half[i][rows]
-        return Answer(inputs, loss, holder, tuple(gradients))
+        parts = [_gradients(plan, part, leaves, keep_graph=True) for part in (*halves, loss)]
     except Exception:  # as in a second backward
         return _alone(plan, data, device, loss_in)
+    gradients = []
+    for name, even, odd, whole in zip(inputs.leaves, *parts):
+        if name in plan.by_sequence and even is not None and odd is not None:
+            # Each its own: whoever hears of one sequence alone has the rest of it in the other half.
+            whole = even.clone()
+            whole[1::2] = odd[1::2]
+        gradients.append(whole)
+    return Answer(inputs, loss, holder, tuple(gradients))
 
 
 _ANSWERS = {"alone": _alone, "evaluation": _with_calls_between, "two_forwards": _with_calls_between,

@@ -27,12 +27,12 @@ class Reduction:
         self.length = number_of(metadata.get("option.max_length", "1"))
 
     def __call__(self, result: Any, counts: Any, rows: Optional[slice] = None) -> Any:
-        """The part of it that is these sequences', by what counts in them."""
+        """Of some sequences alone, after all of them: their part of it."""
         terms = self._terms(result)
         if terms.shape != counts.shape:
             raise BadResult(f"{self.subject} returned a tensor of shape {list(terms.shape)}, where `returns = "
                             f"\"per_token\"` has one number for each position, {list(counts.shape)}")
-        if terms.requires_grad and self.layout != "contiguous":
+        if rows is None and terms.requires_grad and self.layout != "contiguous":
             place = place_of(terms.shape, self.layout)
             terms.register_hook(lambda gradient: laid_out(gradient, place))
         # Where all count a trainer has no mask, and autograd expands one number to all terms.
