@@ -10,6 +10,7 @@ from typing import Callable
 import torch
 
 from given_worker import stepped
+from lossgate.worker.settings import Settings
 
 
 class WhatIsLeftChanged(unittest.TestCase):
@@ -25,10 +26,22 @@ class WhatIsLeftChanged(unittest.TestCase):
         self.assert_left(lambda: torch.set_default_device("meta"), "torch.get_default_device() is meta")
         self.assertEqual(torch.empty(0).device.type, "cpu")
 
+    def test_a_default_device_that_a_module_sets(self) -> None:
+        self.addCleanup(torch.set_default_device, None)
+        def careless(log_prob: torch.Tensor) -> torch.Tensor:
+            torch.set_default_device("cpu")
+            return log_prob.sum()
+        torch.set_default_device("meta")
+        settings = Settings()
+        careless(torch.ones(1, device="cpu"))
+        self.assertEqual(settings.restore(), ["torch.get_default_device() is cpu"])
+        self.assertEqual(torch.empty(0).device.type, "meta")
+
     def test_the_number_of_threads(self) -> None:
         more = torch.get_num_threads() + 1
         self.assert_left(lambda: torch.set_num_threads(more), f"torch.get_num_threads() is {more}")
 
+    @unittest.skipUnless(hasattr(torch, "set_autocast_enabled") and torch.__version__ >= "2.4", "before torch 2.4")
     def test_autocast(self) -> None:
         self.assert_left(lambda: torch.set_autocast_enabled("cpu", True), 'torch.is_autocast_enabled("cpu") is True')
 

@@ -27,12 +27,12 @@ def _autocast() -> list[Setting]:
     return [of("cpu"), of("cuda")]
 
 
-def _default_device() -> list[Setting]:
+def _default_device() -> Setting:
     def read() -> torch.device:
         return torch.empty(0).device  # a quarter of what torch.get_default_device() takes
-    begun = read()
-    # One that is set, be it the same, is looked at in every call from then on.
-    return [Setting("torch.get_default_device()", read, lambda value: torch.set_default_device(None if value == begun else value))]
+    # One that is set, be it the CPU, is looked at in every call from then on.
+    return Setting("torch.get_default_device()", read,
+                   lambda value: torch.set_default_device(None if value.type == "cpu" else value))
 
 
 @functools.lru_cache(maxsize=None)  # of the process; torch may be absent where this is imported
@@ -50,7 +50,7 @@ def _settings() -> tuple[Setting, ...]:
                 torch.use_deterministic_algorithms),
         Setting("torch.is_anomaly_enabled()", torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
         *_autocast(),
-        *_default_device(),
+        _default_device(),
     )
 
 
