@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <regex>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,29 +18,8 @@ namespace lossgate::impl {
 using corpora::in_quotes;
 using corpora::listed;
 
-/// What may be wrong with a line that is no TOML: `dual_clip = none`, or True.
-inline std::string hint_at(std::string_view text, toml::source_index line) {
-  std::istringstream lines{std::string(text)};
-  std::string at;
-  for (toml::source_index i = 0; i < line; ++i) std::getline(lines, at);
-  static const std::regex kBareWord(R"(=\s*(?!true\b|false\b|inf\b|nan\b)([A-Za-z_]\w*))");
-  std::smatch found;
-  if (!std::regex_search(at, found, kBareWord)) return "";
-  const std::string word = found[1];
-  if (word == "True" || word == "False") return "; it is true or false here";
-  return "; a word stands in quotes: \"" + (word == "None" ? "none" : word) + '"';
-}
-
 /// The whole text. Throws ConfigError where it is no TOML.
-inline toml::table parse_toml(std::string_view text, const std::string& file) {
-  try {
-    return toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    const auto at = error.source().begin;
-    throw ConfigError(file + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) +
-                      ": " + std::string(error.description()) + hint_at(text, at.line));
-  }
-}
+toml::table parse_toml(std::string_view text, const std::string& file);
 
 /// One table of a lossgate.toml: reads keys by type, and says file, line and column of what is
 /// wrong in a ConfigError.

@@ -172,7 +172,7 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "reductions = ['mean']\n", "no reduction 'mean'; it has token_mean, sum"},
       {kHead + "options = { clop = 1 }\n", "no option 'clop'; it has clip, limit"},
       {kHead + "options = { clip = 1, limit = none }\n", "; a word stands in quotes: \"none\""},
-      {kHead + "options = { clip = 1, limit = None }\n", "; a word stands in quotes: \"none\""},
+      {kHead + "dtypes = [\"f32\", bf16]\n", "; a word stands in quotes: \"bf16\""},
       {kHead + "contract = { deterministic = False }\n", "; it is true or false here"},
       {kHead + "options = { clip = 2 }\n", "'clip' must be a number from 0"},
       {kHead + "options = { clip = 'none' }\n", "'clip' cannot be none"},
@@ -245,6 +245,16 @@ TEST(Narrowed, LeavesWhatTheSubjectComputes) {
   EXPECT_EQ(loss.empty_rows, EmptyRows::counted);
   EXPECT_EQ(loss.pinned_extent(Axis::vocab), 7);
   EXPECT_EQ(loss.find_field("x")->infinity, Infinity::surfaces);
+}
+
+TEST(Narrowed, ReturnsTermsThatHearOfNoOtherSequence) {
+  Subject subject;
+  EXPECT_FALSE(narrowed(signature(), subject).returns_terms);
+  subject.per_token = true;
+  EXPECT_TRUE(narrowed(signature(), subject).returns_terms) << "whether it is split or not";
+  LossSignature whole = signature();
+  whole.splittable = false;
+  EXPECT_FALSE(narrowed(whole, subject).returns_terms);
 }
 
 TEST(Narrowed, HasNoGradientOfAFieldThatTheSubjectHasNoneOf) {
