@@ -28,7 +28,7 @@ void add_concessions(const DeclaredArithmetic& plain, Dtype compute, Dtype store
   all.push_back(plain);
   with([](auto& a) { a.sum = DeclaredSum{SumOrder::sequential, 1.0, {}}; });
   with([](auto& a) { a.exp_slope = 1.0; });
-  // Beside fields of 16 bits nobody stores others of 16 bits, in which some numbers fit by chance.
+  // Beside fields of 16 bits hardly anybody stores other 16 bits, which some numbers fit by chance.
   std::vector<Dtype> formats = narrower_formats(compute);
   const bool narrow = unit_roundoff(stored) > unit_roundoff(Dtype::f32);
   if (narrow) std::erase_if(formats, [&](Dtype format) { return format != stored; });

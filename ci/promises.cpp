@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "ci/arithmetic_trial.h"
 #include "ci/asked_under.h"
+#include "ci/declarations.h"
 #include "ci/variant.h"
 #include "properties/diagnosis.h"
 
@@ -100,7 +102,7 @@ class Trials {
                                  {.table = std::string(kContractTable),
                                   .line = fmt::format("masked = \"{}\"", word),
                                   .asked = asked},
-                                 as_it_is);
+                                 once(as_it_is));
       if (tried.kept()) return;
     }
   }
@@ -111,7 +113,7 @@ class Trials {
     if (!std::ranges::any_of(whole_signature(subject).fields, has)) return;
     if (std::exchange(subject.contract.*member, true)) return;
     promise.table = kContractTable;
-    ask(subject, std::move(promise), tame);
+    ask(subject, std::move(promise), once(tame));
   }
 
   void splits() {
@@ -122,10 +124,12 @@ class Trials {
           std::pair(Combination::token_weighted, "token_weighted")}) {
       Subject subject = brought_.subject;
       subject.micro_batches = value;
-      ask(subject, {.table = std::string(kSubjectTable),
-                    .line = fmt::format("micro_batches = \"{}\"", word),
-                    .asked = "a batch in parts, whose losses the trainer combines so",
-                    .of_trainer = true});
+      ask(subject,
+          {.table = std::string(kSubjectTable),
+           .line = fmt::format("micro_batches = \"{}\"", word),
+           .asked = "a batch in parts, whose losses the trainer combines so",
+           .of_trainer = true},
+          as_declared());
     }
   }
 
@@ -135,28 +139,71 @@ class Trials {
     if (asked != std::vector{Dtype::f32} || brought_.subject.entry.starts_with("so:")) return;
     Subject subject = brought_.subject;
     subject.dtypes = {Dtype::bf16};
-    const Promise& tried = ask(subject, {.table = std::string(kSubjectTable),
-                                         .line = "dtypes = [\"f32\", \"bf16\"]",
-                                         .asked = "fields in bf16"});
-    if (tried.kept()) arithmetic(std::move(subject));
+    const Promise& tried = ask(subject,
+                               {.table = std::string(kSubjectTable),
+                                .line = "dtypes = [\"f32\", \"bf16\"]",
+                                .asked = "fields in bf16"},
+                               as_declared());
+    if (tried.kept()) arithmetic(subject);
   }
 
   /// Undeclared, each operation may round to the fields' format, which of 16 bits leaves an error
-  /// of a hundredth much room: whether it computes in f32, or in what else fits its values.
-  void arithmetic(Subject subject) {
-    if (brought_.loss.advice) return;  // its bounds are none
-    const ArithmeticTrial trial =
-        try_arithmetic(redeclared(brought_, subject), subject.dtypes.front());
-    subject.arithmetic =
-        trial.declaration.value_or(impl::DeclaredArithmetic{.compute = Dtype::f32});
-    ask(subject, {.table = std::string(kSubjectTable),
-                  .line = fmt::format("arithmetic = {{ {} }}",
-                                      fmt::join(impl::toml_lines(subject.arithmetic), ", ")),
-                  .asked = "16 bits are what fields are stored in" +
-                           (trial.worth.empty() ? "" : "; " + trial.worth)});
+  /// of a hundredth much room: whether it computes in f32, or in what else fits its values and says
+  /// no less of f32 fields.
+  void arithmetic(const Subject& in_16_bits) {
+    if (brought_.loss.advice || in_16_bits.arithmetic.compute) return;
+    Subject subject = in_16_bits;
+    subject.arithmetic.compute = Dtype::f32;
+    std::string worth;
+    try {
+      const auto trial =
+          try_arithmetic(redeclared(brought_, in_16_bits), in_16_bits.dtypes.front());
+      if (trial.declaration && !narrows(*trial.declaration, Dtype::f32)) {
+        subject.arithmetic = *trial.declaration;
+        worth = "; " + trial.worth;
+      }
+    } catch (const ImplementationThrew&) {  // a gate shows it
+      return;
+    }
+    ask(subject,
+        {.table = std::string(kSubjectTable),
+         .line = fmt::format("arithmetic = {{ {} }}",
+                             fmt::join(impl::toml_lines(subject.arithmetic), ", ")),
+         .asked = "16 bits are what fields are stored in" + worth},
+        under(in_16_bits));
   }
 
-  const Promise& ask(const Subject& subject, Promise promise, Tame tame = nullptr) {
+  /// Whether a failure is seen without the promise, too.
+  using Already = std::function<bool(const Failure&)>;
+
+  /// In these cases, once they are such as the contract allows by itself.
+  Already once(Tame tame) const {
+    return [this, tame](const Failure& failure) {
+      return std::ranges::all_of(failure.cases, [&](Case c) {
+        tame(brought_.loss.signature, c);
+        return declared_.fails(*failure.property, c);
+      });
+    };
+  }
+
+  /// In these cases, of another declaration.
+  Already under(const Subject& other) const {
+    return [asked = AskedUnder(brought_, other)](const Failure& failure) {
+      return std::ranges::all_of(failure.cases,
+                                 [&](const Case& c) { return asked.fails(*failure.property, c); });
+    };
+  }
+
+  /// Of a format, which no case can leave: where the property fails as it is declared.
+  Already as_declared() {
+    return [this](const Failure& failure) {
+      if (!failing_) failing_ = failures(declared_, brought_.dtypes.front());
+      return std::ranges::find(failing_->all, failure.property, &Failure::property) !=
+             failing_->all.end();
+    };
+  }
+
+  const Promise& ask(const Subject& subject, Promise promise, const Already& already) {
     const Dtype dtype = subject.dtypes.front();
     try {
       const AskedUnder asked(brought_, subject);
@@ -167,7 +214,7 @@ class Trials {
         promise.cases += found.cases;
         answered += found.answered;
         for (Failure failure : found.all) {
-          if (fails_already(failure, tame)) continue;
+          if (already(failure)) continue;
           failure.cause = diagnosed(asked, failure);
           promise.failing.push_back(failure.text());
         }
@@ -180,20 +227,6 @@ class Trials {
     }
     found_.push_back(std::move(promise));
     return found_.back();
-  }
-
-  /// Whether it is seen without the promise, too: in these cases, once they are such as it allows
-  /// by itself; of a format, which no case can leave, where the property fails as it is declared.
-  bool fails_already(const Failure& failure, Tame tame) {
-    if (!tame) {
-      if (!failing_) failing_ = failures(declared_, brought_.dtypes.front());
-      return std::ranges::find(failing_->all, failure.property, &Failure::property) !=
-             failing_->all.end();
-    }
-    return std::ranges::all_of(failure.cases, [&](Case c) {
-      tame(brought_.loss.signature, c);
-      return declared_.fails(*failure.property, c);
-    });
   }
 
   const Brought& brought_;
