@@ -172,9 +172,11 @@ LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choic
     if (!signature.options[i].follows.empty()) continue;
     const Option& option = signature.options[i];
     choices.enter(option.name);
-    const bool off = option.name == signature.coefficient && temper != Temper::plain &&
-                     choices.sometimes(kCoefficientOff);
-    spec.options[i].second = off ? OptionValue(option.low) : draw_option(option, temper, choices);
+    const bool may_be_off = option.name == signature.coefficient && temper != Temper::plain &&
+                            option.kind == Option::Kind::real && option.low <= 0.0 &&
+                            option.high >= 0.0;
+    const bool off = may_be_off && choices.sometimes(kCoefficientOff);
+    spec.options[i].second = off ? OptionValue(0.0) : draw_option(option, temper, choices);
   }
   follow(signature, spec);
   return spec;
