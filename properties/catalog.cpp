@@ -120,7 +120,8 @@ const std::vector<Property>& catalog() {
       {"grad_mode_invariance",
        Tier::core,
        "Without gradients the loss is the same, and so is a gradient where no other one is asked "
-       "for, or where the function is called in between, or goes back with other data or twice.",
+       "for, or where the function is called in between, or goes back with other data, twice or in "
+       "parts.",
        "E11",
        grad_mode_invariance,
        Precedence::yields,

@@ -37,12 +37,14 @@ Case with_far_ones_at(const LossSignature& signature, Case c, double limit, doub
   return c;
 }
 
-/// Impossible tokens become as good as impossible ones, whose squares still overflow.
-Case without_infinities(const LossSignature& signature, Case c) {
+/// Impossible tokens become as good as impossible ones, whose squares still overflow; nothing where
+/// the fields' format has no such number.
+std::optional<Case> without_infinities(const LossSignature& signature, Case c, double largest) {
   for (const Field& field : signature.fields) {
     if (field.quantity != Quantity::log_prob) continue;
     Tensor& tensor = c.batch.at(field.name);
     const double least = -kRoom * max_finite(tensor.dtype);
+    if (least * least <= largest) return std::nullopt;
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       if (tensor.at(i) == -HUGE_VAL) tensor.set(i, least);
     }
@@ -147,12 +149,12 @@ Opinion probe_exponents(Suspect& suspect) {
   }
   const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
   if (!right_within(kTameExponent)) return std::nullopt;
-  if (is_right(suspect.read(without_infinities(signature, wrong->given())))) {
+  const double largest = max_finite(wrong->arithmetic().compute);
+  if (is_right(suspect.read(without_infinities(signature, wrong->given(), largest)))) {
     return Diagnosis{"zero times infinity", 0.9,
                      "right where an impossible token is as good as impossible"};
   }
   const bool squares = field->quantity == Quantity::value;
-  const double largest = max_finite(wrong->arithmetic().compute);
   if (!right_within(squares ? kSquareWithinFormat * std::sqrt(largest)
                             : kExponentWithinFormat * std::log(largest))) {
     return Diagnosis{

@@ -16,7 +16,7 @@ namespace {
 constexpr double kLikely = 10.0, kImpossible = 2000.0;
 /// At so many times the largest exponent of a format exp is no number, or none but 0, whatever the
 /// temperature.
-constexpr double kBeyondExponents = 40.0;
+constexpr double kTimesExponent = 40.0;
 
 bool is_logit(const Field& field) {
   return field.quantity == Quantity::logit && !field.axes.empty() &&
@@ -122,7 +122,7 @@ Opinion probe_logits(Suspect& suspect) {
     const auto right_at = [&](double largest) {
       return mended_by([&](std::vector<double>& row) { lift(row, largest); });
     };
-    const double far = kBeyondExponents * std::log(max_finite(wrong->arithmetic().compute));
+    const double far = kTimesExponent * std::log(max_finite(wrong->arithmetic().compute));
     if (!wrong->finite() && right_at(far) && right_at(-far)) {
       return Diagnosis{"overflow of a square or sum", 0.9,
                        "right where the largest logits are just beyond any exponent"};
