@@ -343,18 +343,5 @@ TEST(Options, DrawnNumbersHoldDefaultNoneEndsAndNeighbours) {
   EXPECT_GT(seen.size(), 50u);
 }
 
-TEST(Options, TheTermThatACoefficientScalesIsOftenLeftOut) {
-  const LossSignature& grpo = *reference::find_signature("grpo");
-  for (const auto& [temper, share] : {std::pair(Temper::plain, 0.0), std::pair(Temper::nasty, 0.34),
-                                      std::pair(Temper::extreme, 0.41)}) {
-    int off = 0;
-    for (int i = 0; i < kDraws; ++i) {
-      Choices choices(static_cast<std::uint64_t>(i));
-      off += draw_spec(grpo, temper, choices).number("kl_penalty") == 0.0;
-    }
-    EXPECT_NEAR(off, share * kDraws, 0.04 * kDraws);
-  }
-}
-
 }  // namespace
 }  // namespace lossgate::fuzz

@@ -22,9 +22,6 @@ constexpr Share<Number> kLimits[] = {
     {Number::low_end, {0, 2, 3}},       {Number::high_end, {0, 1, 3}},
 };
 
-/// A term that most trainers leave out by now: what is wrong with the others alone shows there.
-constexpr double kCoefficientOff = 0.25;
-
 /// A thousandth of the range, so that a printed case stays readable; by size where the range spans
 /// several orders of magnitude, and now and then where it begins at 0. A share is now and then as
 /// near to all as to nothing.
@@ -170,13 +167,8 @@ LossSpec draw_spec(const LossSignature& signature, Temper temper, Choices& choic
   if (!signature.reductions.empty()) spec.reduction = draw_reduction(signature, choices);
   for (std::size_t i = 0; i < signature.options.size(); ++i) {
     if (!signature.options[i].follows.empty()) continue;
-    const Option& option = signature.options[i];
-    choices.enter(option.name);
-    const bool may_be_off = option.name == signature.coefficient && temper != Temper::plain &&
-                            option.kind == Option::Kind::real && option.low <= 0.0 &&
-                            option.high >= 0.0;
-    const bool off = may_be_off && choices.sometimes(kCoefficientOff);
-    spec.options[i].second = off ? OptionValue(0.0) : draw_option(option, temper, choices);
+    choices.enter(signature.options[i].name);
+    spec.options[i].second = draw_option(signature.options[i], temper, choices);
   }
   follow(signature, spec);
   return spec;
