@@ -106,6 +106,7 @@ class Inputs:
         return result if self.plan.reduction is None else self.plan.reduction(result, self.valid())
 
     def called(self) -> Any:
+        """What the subject returns, as it is."""
         plan = self.plan
         keywords = dict(plan.constants)
         for name, field in plan.plain_keywords:
