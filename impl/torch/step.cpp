@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/torch/step.h"
 
+#include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <stdexcept>
@@ -186,6 +187,9 @@ Implementation torch_implementation(std::string loss, Source source, Forward for
   row.unsupported = [](const Case&) { return std::nullopt; };
   row.arithmetic = [form](Dtype stored) { return torch_arithmetic(stored, form); };
   row.evaluate = [forward, trainer](const LossSignature& signature, const Case& c) {
+    // OpenMP keeps its number of threads for each of the caller's: what was set in one is not yet
+    // set in another, and MKL would spread an exp over all cores.
+    at::internal::lazy_init_num_threads();
     return train(
         signature, c, [forward](MicroBatch& micro_batch) { return run(forward, micro_batch); },
         trainer);

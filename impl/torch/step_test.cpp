@@ -2,8 +2,11 @@
 #include "impl/torch/step.h"
 
 #include <ATen/Parallel.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/custom_function.h>
+
+#include <thread>
 
 #include "impl/torch/catalog.h"
 #include "impl/torch/tensors.h"
@@ -186,6 +189,23 @@ TEST(Step, ShowsOneBufferForTheGradientsOfTwoCalls) {
 
 TEST(Step, TakesAnExceptionOfASecondBackwardForASoundRefusal) {
   EXPECT_EQ(slope_of_used_up<2>(History::backward_twice), 30.0);
+}
+
+int most_threads = 0;
+
+/// What MKL asks OpenMP for, and ATen does not, before it spreads an exp.
+StepOutputs counted_square(const StepInputs& in) {
+  const auto asked = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+  if (asked) most_threads = asked();
+  return square(in);
+}
+
+TEST(Step, RunsOnOneThreadWhoeverCalls) {
+  at::set_num_threads(1);
+  std::thread([] {
+    torch_implementation("square", {}, counted_square, "").evaluate(kSquare, square_case());
+  }).join();
+  EXPECT_EQ(most_threads, 1);
 }
 
 TEST(Catalog, RegistersOnOneThread) {
