@@ -52,6 +52,20 @@ void settle_reduction(const SubjectFile& file, const LossSignature& loss,
                    "computes: reductions = [\"...\"], one of " + known);
 }
 
+/// What follows from how the function is declared, once it is loaded.
+void declare(Brought& brought, impl::Subject subject) {
+  const LossSignature& signature = whole_signature(subject);
+  brought.loss.signature = narrowed(signature, subject);
+  impl::Implementation& asked = brought.implementation;
+  asked = brought_implementation(subject, brought.loss.signature, brought.session);
+  // What nobody splits leaves no question out.
+  if (!signature.splittable) asked.contract.splits = true;
+  asked.source = brought.greeting.source;
+  asked.source.flags = "--config " + report::shell_word(from_here(brought.file).string());
+  brought.dtypes = subject.dtypes;
+  brought.subject = std::move(subject);
+}
+
 std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subject,
                                     const std::shared_ptr<impl::Session>& session) {
   const LossSignature& signature = whole_signature(subject);
@@ -67,16 +81,8 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   settle_reduction(file, signature, brought->greeting, subject);
   heed(brought->greeting, signature, subject);
   brought->fixed = fix_options(signature, brought->greeting, subject);
-  brought->loss.signature = narrowed(signature, subject);
-  brought->implementation = brought_implementation(subject, brought->loss.signature, session);
-  // What nobody splits leaves no question out.
-  if (!signature.splittable) brought->implementation.contract.splits = true;
-  brought->implementation.source = brought->greeting.source;
-  brought->implementation.source.flags =
-      "--config " + report::shell_word(from_here(file.name).string());
-  brought->dtypes = subject.dtypes;
   brought->session = session;
-  brought->subject = std::move(subject);
+  declare(*brought, std::move(subject));
   return brought;
 }
 
@@ -97,10 +103,7 @@ std::vector<std::shared_ptr<impl::Session>> sessions_of(
 
 Brought redeclared(const Brought& brought, impl::Subject subject) {
   Brought other = brought;
-  other.loss.signature = narrowed(whole_signature(subject), subject);
-  other.implementation = brought_implementation(subject, other.loss.signature, brought.session);
-  other.dtypes = subject.dtypes;
-  other.subject = std::move(subject);
+  declare(other, std::move(subject));
   return other;
 }
 

@@ -9,13 +9,12 @@
 namespace lossgate::properties {
 namespace {
 
-/// A log-ratio whose exponential every format has, the shares of what a format's largest
-/// number is the exponential or the square of that leave room for what else a term meets, and a
-/// log-ratio beyond any exponent.
-constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kSquareWithinFormat = 0.125,
-                 kBeyondExponents = 1048576.0;
+/// A log-ratio whose exponential every format has, the share of what a format's largest number is
+/// the exponential of that leaves room for what else a term meets, and a log-ratio beyond any
+/// exponent.
+constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kBeyondExponents = 1048576.0;
 
-/// Of a format's largest number what leaves room for a few like it.
+/// Of a format's largest number, or of that number's root, what leaves room for a few like it.
 constexpr double kRoom = 0.125;
 
 /// A limit that ordinary numbers exceed, and a distance at which the widest format overflows not.
@@ -155,7 +154,7 @@ Opinion probe_exponents(Suspect& suspect) {
                      "right where an impossible token is as good as impossible"};
   }
   const bool squares = field->quantity == Quantity::value;
-  if (!right_within(squares ? kSquareWithinFormat * std::sqrt(largest)
+  if (!right_within(squares ? kRoom * std::sqrt(largest)
                             : kExponentWithinFormat * std::log(largest))) {
     return Diagnosis{
         "narrow arithmetic", 0.95,
