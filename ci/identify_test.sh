@@ -85,7 +85,15 @@ in_16_bits() {
     identify losses.py:widens --python "$python" --out widens.toml
   grep -q '^arithmetic = { compute = "f32" }  # kept on 288 cases: .* times as narrow$' widens.toml ||
     fail "not declared: $(cat widens.toml)"
+  grep -q '^wide = \["old_log_prob", "advantage"\]  # kept on 288 cases' widens.toml ||
+    fail "not said which fields may be wider: $(cat widens.toml)"
   expect 0 'green: 0 red findings' gate --config widens.toml --corpus empty --cases 100 --jobs 2
+  # What it rounds shows where its callers have more digits alone.
+  expect 0 'does not keep wide = \["old_log_prob", "advantage"\]: reference_agreement \([0-9]+ cases: narrow arithmetic\)' \
+    identify losses.py:rounds_what_is_wide --python "$python" --out rounds.toml
+  expect 0 'green: 0 red findings' gate --config rounds.toml --corpus empty --cases 100 --jobs 2
+  sed 's/^# wide/wide/' rounds.toml >wide.toml
+  expect 1 'reference_agreement .* by rounds_what_is_wide .*bf16' gate --config wide.toml --corpus empty --cases 100 --jobs 2
   expect 0 'does not keep arithmetic = \{ compute = "f32" \}: reference_agreement \([0-9]+ cases: narrow arithmetic\)' \
     identify losses.py:unbounded --python "$python" --out narrow.toml
   grep -q '^# arithmetic = { compute = "f32" }  # not kept: reference_agreement' narrow.toml ||

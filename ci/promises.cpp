@@ -144,13 +144,15 @@ class Trials {
                                 .line = "dtypes = [\"f32\", \"bf16\"]",
                                 .asked = "fields in bf16"},
                                as_declared());
-    if (tried.kept()) arithmetic(subject);
+    if (!tried.kept()) return;
+    arithmetic(subject);
+    wide(subject);
   }
 
   /// Undeclared, each operation may round to the fields' format, which of 16 bits leaves an error
   /// of a hundredth much room: whether it computes in f32, or in what else fits its values and says
-  /// no less of f32 fields.
-  void arithmetic(const Subject& in_16_bits) {
+  /// no less of f32 fields. Declares what it keeps.
+  void arithmetic(Subject& in_16_bits) {
     if (brought_.loss.advice || in_16_bits.arithmetic.compute) return;
     Subject subject = in_16_bits;
     subject.arithmetic.compute = Dtype::f32;
@@ -165,12 +167,34 @@ class Trials {
     } catch (const ImplementationThrew&) {  // a gate shows it
       return;
     }
-    ask(subject,
+    const Promise& tried =
+        ask(subject,
+            {.table = std::string(kSubjectTable),
+             .line = fmt::format("arithmetic = {{ {} }}",
+                                 fmt::join(impl::toml_lines(subject.arithmetic), ", ")),
+             .asked = "16 bits are what fields are stored in" + worth},
+            under(in_16_bits));
+    if (tried.kept()) in_16_bits = subject;
+  }
+
+  /// What callers compute in f32, where a model computes in 16 bits.
+  void wide(Subject in_16_bits) {
+    std::vector<std::string> quoted;
+    bool others = false;
+    for (const Field& field : brought_.loss.signature.fields) {
+      if (!field.dtypes.empty() || !impl::takes(brought_.greeting, field)) continue;
+      const bool constant = field.role != Role::differentiable;
+      others |= !constant;
+      if (!constant) continue;
+      in_16_bits.wide.push_back(field.name);
+      quoted.push_back('"' + field.name + '"');
+    }
+    if (!others || quoted.empty()) return;
+    ask(in_16_bits,
         {.table = std::string(kSubjectTable),
-         .line = fmt::format("arithmetic = {{ {} }}",
-                             fmt::join(impl::toml_lines(subject.arithmetic), ", ")),
-         .asked = "16 bits are what fields are stored in" + worth},
-        under(in_16_bits));
+         .line = fmt::format("wide = [{}]", fmt::join(quoted, ", ")),
+         .asked = "these in f32 where others have 16 bits"},
+        as_declared());
   }
 
   /// Whether a failure is seen without the promise, too.

@@ -163,7 +163,7 @@ TEST(BadText, HasAWrongField) {
               "bad.case:34: field mask: ", "DTYPE being");
   expect_says(message_for("field mask u8", "field label i64"),
               "bad.case:34: field label: ", "once");
-  expect_says(message_for("field old_log_prob f32", "field old_log_prob f16"),
+  expect_says(message_for("field old_log_prob f32", "field old_log_prob f64"),
               "bad.case:26: field old_log_prob: ", "f32 as the fields before it");
   expect_says(message_for("field log_prob f32", "field log_prob i32"),
               "bad.case:22: field log_prob: ", "f64, f32, f16 or bf16");

@@ -66,9 +66,13 @@ std::string wrong_dtype(const Field& field, Dtype dtype, std::optional<Dtype>& s
     for (Dtype allowed : field.dtypes) names.push_back(name(allowed));
     return "expected the dtype " + listed(names) + ", found " + std::string(name(dtype));
   }
-  if (is_float(dtype) && dtype == shared.value_or(dtype)) {
-    shared = dtype;
-    return "";
+  if (is_float(dtype)) {
+    const Dtype other = shared.value_or(dtype);
+    const bool narrower = size_of(dtype) == 2 && other == Dtype::f32;
+    if (narrower) shared = dtype;
+    const bool wider = size_of(other) == 2 && dtype == Dtype::f32;
+    if (!shared) shared = dtype;
+    if (narrower || wider || dtype == other) return "";
   }
   const std::string expected =
       shared ? std::string(name(*shared)) + " as the fields before it" : "f64, f32, f16 or bf16";

@@ -17,7 +17,8 @@ std::optional<std::int64_t> checked_count(const Extents& extents);
 std::string shape_text(const std::vector<Axis>& axes, const Shape& shape);
 
 /// What is expected of the field's dtype where this one is wrong, else empty. Fields that allow any
-/// floating-point dtype share one: `shared` is that of those read before, and is set by the first.
+/// floating-point dtype share one, but that beside 16 bits some may be f32: `shared` is that of
+/// those read before.
 std::string wrong_dtype(const Field& field, Dtype dtype, std::optional<Dtype>& shared);
 
 /// Throws FormatError where the case does not fit the signature in anything that the format says.

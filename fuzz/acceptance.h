@@ -36,7 +36,7 @@ inline std::string fault_of_field(const LossSignature& signature, const Case& c,
   if (tensor.extents != c.shape.of(field.axes)) return "extents";
   if (tensor.size() != element_count(tensor.extents)) return "size";
   const auto& allowed = field.dtypes;
-  if (allowed.empty() ? tensor.dtype != dtype
+  if (allowed.empty() ? tensor.dtype != dtype_beside(field, dtype)
                       : std::ranges::find(allowed, tensor.dtype) == allowed.end()) {
     return "dtype";
   }

@@ -66,7 +66,7 @@ class Drawing {
     choices_.enter("dtypes");
     case_.batch.fields.reserve(signature_.fields.size());
     for (const Field& field : signature_.fields) {
-      const Dtype dtype = field.dtypes.empty() ? dtype_
+      const Dtype dtype = field.dtypes.empty() ? dtype_beside(field, dtype_)
                           : like_              ? like_->batch.at(field.name).dtype
                           : choices_.sometimes(0.3)
                               ? choices_.one_of(std::span<const Dtype>(field.dtypes))
@@ -118,7 +118,7 @@ class Drawing {
     });
   }
 
-  /// The fields of one quantity and dtype on the same axes, those with a gradient first.
+  /// The fields of one quantity on the same axes, those with a gradient first.
   std::size_t collect(std::size_t leader, std::vector<bool>& drawn,
                       std::array<Column, kMostColumns>& columns) {
     const Field& like = signature_.fields[leader];
@@ -129,7 +129,8 @@ class Drawing {
         if (drawn[i] || field.absent || (field.role == Role::differentiable) != differentiable)
           continue;
         if (field.quantity != like.quantity || field.axes != like.axes) continue;
-        if (tensor(i).dtype != tensor(leader).dtype) continue;
+        const bool shared = field.dtypes.empty() && like.dtypes.empty();
+        if (!shared && tensor(i).dtype != tensor(leader).dtype) continue;
         drawn[i] = true;
         columns[count++] = {&field, &tensor(i), false, valid_};
       }

@@ -69,6 +69,24 @@ TEST(DrawCase, EveryCaseIsOneThatItsSignatureAccepts) {
   }
 }
 
+TEST(DrawCase, FillsWideFieldsWithDigitsThat16BitsDoNotHave) {
+  const LossSignature signature = fake_wide_loss();
+  for (const char* field : {"old_log_prob", "advantage"}) {
+    std::int64_t finer = 0, all = 0;
+    for (std::uint64_t i = 0; i < 50; ++i) {
+      const Case c = draw(signature, Dtype::bf16, Profile::benign, i);
+      EXPECT_EQ(c.batch.at("ref_log_prob").dtype, Dtype::bf16);
+      const Tensor& wide = c.batch.at(field);
+      ASSERT_EQ(wide.dtype, Dtype::f32);
+      for_each_valid(signature, c, *signature.find_field(field), [&](std::int64_t e) {
+        finer += round_to(Dtype::bf16, wide.at(e)) != wide.at(e);
+        ++all;
+      });
+    }
+    EXPECT_GT(2 * finer, all) << field << ", of " << all;
+  }
+}
+
 RC_GTEST_PROP(DrawCase, AnyBytesGiveACaseThatItsSignatureAccepts, ()) {
   const auto count = *rc::gen::inRange<std::size_t>(0, 3000);
   const auto bytes =

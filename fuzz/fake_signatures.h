@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+
 #include "reference/spec/signature.h"
 
 /// Signatures of no real loss, for the tests of this folder.
@@ -49,6 +51,16 @@ inline LossSignature fake_policy_loss() {
   signature.reductions = {Reduction::token_mean, Reduction::sequence_mean, Reduction::sum};
   signature.mask = "mask";
   signature.on_policy = {{"old_log_prob", "log_prob"}, {"ref_log_prob", "log_prob"}};
+  return signature;
+}
+
+/// A policy loss whose callers keep what they compute themselves in f32.
+inline LossSignature fake_wide_loss() {
+  LossSignature signature = fake_policy_loss();
+  signature.id = "fake_wide";
+  for (const char* name : {"old_log_prob", "advantage"}) {
+    std::ranges::find(signature.fields, name, &Field::name)->wide = true;
+  }
   return signature;
 }
 
@@ -120,8 +132,8 @@ inline LossSignature fake_payload_operation() {
 }
 
 inline std::vector<LossSignature> all_signatures() {
-  return {fake_policy_loss(), fake_symmetric_loss(), fake_vocabulary_loss(), fake_mixed_loss(),
-          fake_payload_operation()};
+  return {fake_policy_loss(),     fake_wide_loss(),  fake_symmetric_loss(),
+          fake_vocabulary_loss(), fake_mixed_loss(), fake_payload_operation()};
 }
 
 }  // namespace lossgate::fuzz

@@ -80,7 +80,8 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   const std::vector<std::uint8_t> valid = draw_valid(signature, frame, length.form, choices);
   const auto count = static_cast<std::int64_t>(valid.size());
   for (const Field& field : signature.fields) {
-    const Dtype dtype = field.dtypes.empty() ? length.dtype : field.dtypes.front();
+    const Dtype dtype =
+        field.dtypes.empty() ? dtype_beside(field, length.dtype) : field.dtypes.front();
     Tensor tensor = Tensor::zeros(dtype, frame.shape.of(field.axes));
     for (std::int64_t i = 0; i < tensor.size() && tensor.size() == count; ++i) {
       const bool counts = valid[static_cast<std::size_t>(i)] != 0;

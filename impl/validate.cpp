@@ -170,7 +170,7 @@ void check_fields(const LossSignature& signature, const Case& c) {
     if (in_order) break;
     if (!signature.find_field(field)) refuse(field, "is no field of " + signature.id);
   }
-  const Tensor* first_float = nullptr;
+  const Dtype shared = float_dtype(signature, c);
   for (std::size_t i = 0; i < signature.fields.size(); ++i) {
     const Field& field = signature.fields[i];
     const Tensor* tensor = in_order ? &c.batch.fields[i].second : c.batch.find(field.name);
@@ -178,10 +178,9 @@ void check_fields(const LossSignature& signature, const Case& c) {
     check_dtype(field, tensor->dtype);
     check_shape(field, c.shape, *tensor);
     if (!field.dtypes.empty()) continue;
-    if (!first_float) first_float = tensor;
-    if (tensor->dtype != first_float->dtype) {
+    if (tensor->dtype != dtype_beside(field, shared)) {
       refuse(field.name, "has dtype " + std::string(name(tensor->dtype)) + ", other fields have " +
-                             std::string(name(first_float->dtype)));
+                             std::string(name(shared)));
     }
   }
 }

@@ -62,8 +62,11 @@ TEST(Validate, RefusesFieldsThatAreMissingUnknownOrOfTheWrongDtype) {
               c.batch.at("x") = Tensor::zeros(Dtype::i64, {2, 3});
             }),
             "x");
-  EXPECT_EQ(argument_after([](Case& c) { c.batch.at("weight") = Tensor::zeros(Dtype::f16, {1}); }),
+  EXPECT_EQ(argument_after([](Case& c) { c.batch.at("weight") = Tensor::zeros(Dtype::f64, {1}); }),
             "weight");
+  EXPECT_EQ(argument_after([](Case& c) { c.batch.at("weight") = Tensor::zeros(Dtype::f16, {1}); }),
+            "x")
+      << "which is wider";
 }
 
 TEST(Validate, RefusesShapesThatDifferFromTheCase) {

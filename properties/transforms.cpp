@@ -174,26 +174,6 @@ std::optional<Transformed> one_left(const LossSignature& signature, const Case& 
   return result;
 }
 
-std::optional<Transformed> zero_advantage(const LossSignature& signature, const Case& whole,
-                                          const Case&) {
-  if (signature.advantage.empty()) return std::nullopt;
-  Transformed result{.c = whole};
-  Tensor& advantage = result.c.batch.at(signature.advantage);
-  for (Index i = 0; i < advantage.size(); ++i) advantage.set(i, i % 2 == 0 ? 0.0 : -0.0);
-  if (!signature.coefficient.empty()) result.c.spec.set(signature.coefficient, 0.0);
-  return result;
-}
-
-std::optional<Transformed> on_policy(const LossSignature& signature, const Case& whole,
-                                     const Case&) {
-  if (signature.on_policy.empty()) return std::nullopt;
-  Transformed result{.c = whole};
-  for (const auto& [field, twin] : signature.on_policy) {
-    result.c.batch.at(field).bytes = whole.batch.at(twin).bytes;
-  }
-  return result;
-}
-
 /// Moves every differentiable entry at a valid position by a hundredth of its scale, up or down as
 /// its index decides.
 std::optional<Transformed> step(const LossSignature& signature, const Case& whole, double sign) {
@@ -292,8 +272,6 @@ const Transform kSplit{"split", split_as_given};
 const Transform kAllMasked{"all_masked", all_masked};
 const Transform kRowMasked{"row_masked", row_masked};
 const Transform kOneLeft{"one_left", one_left};
-const Transform kZeroAdvantage{"zero_advantage", zero_advantage};
-const Transform kOnPolicy{"on_policy", on_policy};
 const Transform kStepForward{"step_forward", step_forward};
 const Transform kStepBackward{"step_backward", step_backward};
 

@@ -295,12 +295,6 @@ TEST(EmptyRows, AreNotMadeForAMeanThatCountsThem) {
   }
 }
 
-TEST(ZeroAdvantage, SilencesEveryOtherTermAsWell) {
-  const Case c = apply(kZeroAdvantage, grpo_case(2, 2))->c;
-  for (std::int64_t i = 0; i < 4; ++i) EXPECT_EQ(c.batch.at("advantage").at(i), 0.0);
-  EXPECT_EQ(c.spec.number("kl_penalty"), 0.0);
-}
-
 TEST(NanAtValid, PoisonsOneEntryAtAValidPosition) {
   std::mt19937_64 random(5);
   std::set<std::string> fields;
@@ -377,12 +371,6 @@ TEST(Invalid, SpoilsNoOptionThatHasOneValue) {
       }
     }
   }
-}
-
-TEST(OnPolicy, MakesEveryPairEqualBitForBit) {
-  const Case c = apply(kOnPolicy, ragged_case())->c;
-  EXPECT_TRUE(c.batch.at("old_log_prob") == c.batch.at("log_prob"));
-  EXPECT_TRUE(c.batch.at("ref_log_prob") == c.batch.at("log_prob"));
 }
 
 TEST(Step, MovesDifferentiableEntriesAtValidPositionsOnly) {

@@ -71,8 +71,9 @@ std::optional<Refusal> refuse_fields(const LossSignature& signature, const Case&
     const Tensor* tensor = c.batch.find(field.name);
     if (!tensor) return Refusal{.argument = field.name, .message = "field is missing"};
     const bool dtype_ok =
-        field.dtypes.empty() ? is_float(tensor->dtype) && tensor->dtype == shared
-                             : std::ranges::find(field.dtypes, tensor->dtype) != field.dtypes.end();
+        field.dtypes.empty()
+            ? is_float(tensor->dtype) && tensor->dtype == dtype_beside(field, shared)
+            : std::ranges::find(field.dtypes, tensor->dtype) != field.dtypes.end();
     if (!dtype_ok) {
       return Refusal{.argument = field.name,
                      .message = "dtype " + std::string(name(tensor->dtype)) + " is not accepted"};

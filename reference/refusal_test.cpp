@@ -106,6 +106,26 @@ TEST(Refusal, NamesTheFieldThatIsMissingOrStoredOtherwise) {
   });
 }
 
+TEST(Refusal, TakesF32BesideBf16WhereTheSignatureSaysSoAlone) {
+  Loss loss = *find_loss("grpo");
+  const auto advantage = std::ranges::find(loss.signature.fields, "advantage", &Field::name);
+  Case mixed;
+  for_small_cases([&](const Loss& other, const Case& c) {
+    if (other.signature.id == "grpo") mixed = c;
+  });
+  for (const Field& field : loss.signature.fields) {
+    Tensor& tensor = mixed.batch.at(field.name);
+    if (!field.dtypes.empty()) continue;
+    tensor = Tensor::zeros(field.name == "advantage" ? Dtype::f32 : Dtype::bf16, tensor.extents);
+  }
+  EXPECT_EQ(argument(loss, mixed), "advantage");
+  advantage->wide = true;
+  EXPECT_EQ(argument(loss, mixed), "none");
+  Tensor& narrow = mixed.batch.at("advantage");
+  narrow = Tensor::zeros(Dtype::bf16, narrow.extents);
+  EXPECT_EQ(argument(loss, mixed), "advantage");
+}
+
 TEST(Refusal, TakesNoWholeNumbersForFloatingPointOnes) {
   for_small_cases([](const Loss& loss, const Case& c) {
     Case whole = c;

@@ -51,6 +51,11 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
   if (std::ranges::find(subject.dtypes, dtype) == subject.dtypes.end()) {
     return std::string(name(dtype)) + " is not asked";
   }
+  for (const Field& field : loss.fields) {
+    const Dtype given = c.batch.at(field.name).dtype;
+    if (!field.dtypes.empty() || given == dtype_beside(field, dtype)) continue;
+    return field.name + " of " + std::string(name(given)) + " is not asked";
+  }
   const auto stored = stage_format(subject.arithmetic, Stage::loss, dtype);
   if (stored && (has_shares(subject, c) || round_to(*stored, c.upstream) != c.upstream)) {
     return "the upstream gradient is no number of the loss's format";

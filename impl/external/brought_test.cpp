@@ -40,6 +40,26 @@ TEST(BroughtImplementation, AllowsForATrainerWhoAddsInLessThanTheFunctionCompute
       << "each part's loss is stored so";
 }
 
+TEST(BroughtImplementation, IsAskedFieldsInTheDtypesThatItsCallersHave) {
+  LossSignature loss;
+  loss.fields = {{"x", Role::differentiable, Quantity::value, {Axis::sequences}},
+                 {"y", Role::constant, Quantity::value, {Axis::sequences}}};
+  Subject subject;
+  subject.dtypes = {Dtype::bf16, Dtype::f32};
+  const auto unsupported = [&](Dtype x, Dtype y) {
+    Case c;
+    c.batch.fields.emplace_back("x", Tensor::zeros(x, {1}));
+    c.batch.fields.emplace_back("y", Tensor::zeros(y, {1}));
+    return brought_implementation(subject, narrowed(loss, subject), nullptr).unsupported(c);
+  };
+  EXPECT_EQ(unsupported(Dtype::bf16, Dtype::bf16), std::nullopt);
+  EXPECT_EQ(unsupported(Dtype::bf16, Dtype::f32), "y of f32 is not asked");
+  subject.wide = {"y"};
+  EXPECT_EQ(unsupported(Dtype::bf16, Dtype::f32), std::nullopt);
+  EXPECT_EQ(unsupported(Dtype::f32, Dtype::f32), std::nullopt);
+  EXPECT_EQ(unsupported(Dtype::bf16, Dtype::bf16), "y of bf16 is not asked");
+}
+
 TEST(BroughtImplementation, IsAskedNoUpstreamGradientThatItsLossCannotHold) {
   LossSignature loss;
   loss.fields = {{"x", Role::differentiable, Quantity::value, {Axis::sequences, Axis::tokens}}};

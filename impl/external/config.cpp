@@ -93,6 +93,23 @@ std::vector<std::pair<std::string, std::string>> pairs(const Reader& reader, con
   return list;
 }
 
+void read_wide(const Reader& reader, const LossSignature& loss, Subject& subject) {
+  subject.wide = reader.texts("wide");
+  std::vector<std::string> numbers, narrow;
+  for (const Field& field : loss.fields) {
+    if (!field.dtypes.empty()) continue;
+    numbers.push_back(field.name);
+    if (std::ranges::count(subject.wide, field.name) == 0) narrow.push_back(field.name);
+  }
+  for (const std::string& field : subject.wide) {
+    if (std::ranges::count(numbers, field) > 0) continue;
+    reader.fail(reader.find("wide")->source(), loss.id + " has no field " + in_quotes(field) +
+                                                   " of numbers; it has " + listed(numbers));
+  }
+  if (subject.wide.empty() || !narrow.empty()) return;
+  reader.fail(reader.find("wide")->source(), "'wide' leaves no field in 16 bits");
+}
+
 void read_names(const Reader& reader, const LossSignature& loss, Subject& subject) {
   for (const std::string& text : reader.texts("reductions")) {
     const auto reduction = parse_reduction(text);
@@ -112,6 +129,7 @@ void read_names(const Reader& reader, const LossSignature& loss, Subject& subjec
     }
     subject.dtypes.push_back(*dtype);
   }
+  read_wide(reader, loss, subject);
   subject.outputs = reader.texts("outputs");
   for (const std::string& output : subject.outputs) {
     if (std::ranges::find(loss.outputs, output, &OutputField::name) == loss.outputs.end()) {
@@ -212,7 +230,7 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
                 "folder",        "path",      "environment", "device",   "threads",
                 "reductions",    "options",   "outputs",     "dtypes",   "arguments",
                 "micro_batches", "ranks",     "arithmetic",  "contract", "seconds",
-                "axes",          "megabytes", "most_cases",  "returns"});
+                "axes",          "megabytes", "most_cases",  "returns",  "wide"});
   Subject subject;
   const LossSignature* loss = read_loss(reader, folder, find, subject);
   subject.entry = reader.required("entry", "\"py:FILE.py:FUNCTION\"");

@@ -101,6 +101,7 @@ reductions = ["sum"]
 options = { clip = 0.5, limit = "none", weighted = true, level = "sequence" }
 outputs = ["per_token"]
 dtypes = ["bf16", "f64"]
+wide = ["w"]
 arguments = { lp = "field:x" }
 micro_batches = "mean"
 ranks = "token_weighted"
@@ -133,6 +134,7 @@ longest = { vocab = 9000 }
       {"clip", 0.5}, {"level", "sequence"}, {"limit", None{}}, {"weighted", 1.0}};
   EXPECT_EQ(subject.options, options);
   EXPECT_EQ(subject.dtypes, (std::vector{Dtype::bf16, Dtype::f64}));
+  EXPECT_EQ(subject.wide, std::vector<std::string>{"w"});
   EXPECT_EQ(subject.micro_batches, Combination::mean);
   EXPECT_EQ(subject.ranks, Combination::token_weighted);
   EXPECT_EQ(subject.megabytes, 900);
@@ -179,6 +181,8 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "options = { clip = 'number' }\n", "'clip' must be a number from 0"},
       {kHead + "options = { level = 'word' }\n", "'level' must be one of token, sequence"},
       {kHead + "dtypes = ['i64']\n", "dtypes are f64, f32, f16, bf16"},
+      {kHead + "wide = ['y']\n", "has no field 'y' of numbers; it has x"},
+      {kHead + "wide = ['x', 'mask', 'w']\n", "'wide' leaves no field in 16 bits"},
       {kHead + "micro_batches = 'average'\n", "must be one of none, sum, mean, token_weighted"},
       {kHead + "outputs = ['y']\n", "no output 'y'"},
       {kHead + "arithmetic = { form = 'long' }\n", "forms of toy are stable, short"},

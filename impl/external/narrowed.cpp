@@ -56,6 +56,7 @@ void restrict_field(Field& field, const Subject& subject) {
     field.absent = true;
     field.role = Role::constant;
   }
+  field.wide = std::ranges::find(subject.wide, field.name) != subject.wide.end();
   const auto own = subject.masked_of_field.find(field.name);
   field.masked = own == subject.masked_of_field.end() ? subject.masked : own->second;
   // Whoever is handed one number for each sequence cannot see that others stood beside it.

@@ -44,6 +44,7 @@ struct Subject {
   std::vector<std::string> outputs;                          ///< what it returns besides the loss
   bool per_token = false;  ///< it returns the terms, and its trainer reduces them
   std::vector<Dtype> dtypes = {Dtype::f32};
+  std::vector<std::string> wide;  ///< fields that stay in f32 where `dtypes` has 16 bits
   std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
   std::vector<std::string> without;                            ///< optional fields, none of it
   std::vector<std::pair<std::string, std::string>> tied;       ///< option to the one it follows

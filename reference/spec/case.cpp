@@ -172,11 +172,20 @@ bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_vi
 }
 
 Dtype float_dtype(const LossSignature& signature, const Case& c) {
+  std::optional<Dtype> shared;
   for (const Field& field : signature.fields) {
+    if (!field.dtypes.empty()) continue;
     const Tensor* tensor = c.batch.find(field.name);
-    if (field.dtypes.empty() && tensor) return tensor->dtype;
+    if (!tensor) continue;
+    // Which fields are wide, not every signature of the loss says.
+    if (size_of(tensor->dtype) == 2) return tensor->dtype;
+    if (!shared) shared = tensor->dtype;
   }
-  return Dtype::f32;
+  return shared.value_or(Dtype::f32);
+}
+
+Dtype dtype_beside(const Field& field, Dtype shared) {
+  return field.wide && size_of(shared) == 2 ? Dtype::f32 : shared;
 }
 
 std::vector<bool> valid_positions(const LossSignature& signature, const Case& c) {

@@ -140,8 +140,12 @@ struct Case {
   Provenance provenance;
 };
 
-/// The floating-point dtype shared by the fields of the case, f32 where it has none.
+/// The floating-point dtype shared by the fields of the case, f32 where it has none. Of a case with
+/// wide fields it is that of the others.
 Dtype float_dtype(const LossSignature& signature, const Case& c);
+
+/// The dtype of a field that has none of its own, where others of the case share this one.
+Dtype dtype_beside(const Field& field, Dtype shared);
 
 /// How the array with this number lies, of those that an implementation gets: as all of them do,
 /// or, where the layout is mixed, as it is that number's turn, which begins elsewhere in cases of

@@ -204,6 +204,28 @@ TEST(FloatDtype, IsThatOfTheFieldsThatMayHaveAny) {
   EXPECT_EQ(float_dtype(masked_signature(), c), Dtype::f32);
 }
 
+TEST(FloatDtype, IsOf16BitsWhereOtherFieldsStayInF32) {
+  LossSignature signature = masked_signature();
+  signature.fields.insert(signature.fields.begin(), {.name = "y", .axes = kPerToken, .wide = true});
+  Case c = masked_case();
+  c.batch.fields.emplace_back("y", Tensor::zeros(Dtype::f32, {2, 2}));
+  EXPECT_EQ(float_dtype(signature, c), Dtype::bf16);
+  signature.fields.front().wide = false;  // as who has not heard of it reads the case
+  EXPECT_EQ(float_dtype(signature, c), Dtype::bf16);
+}
+
+TEST(DtypeBeside, IsF32OfAWideFieldWhereOthersHave16Bits) {
+  const Field plain{.name = "x", .axes = {}}, wide{.name = "x", .axes = {}, .wide = true};
+  for (const Dtype dtype : {Dtype::f64, Dtype::f32}) {
+    EXPECT_EQ(dtype_beside(plain, dtype), dtype);
+    EXPECT_EQ(dtype_beside(wide, dtype), dtype);
+  }
+  for (const Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    EXPECT_EQ(dtype_beside(plain, dtype), dtype);
+    EXPECT_EQ(dtype_beside(wide, dtype), Dtype::f32);
+  }
+}
+
 TEST(IsPositional, AsksForSequencesAndTokensInThatOrder) {
   const auto positional = [](std::vector<Axis> axes) {
     return is_positional({.name = "x", .axes = std::move(axes)});

@@ -57,6 +57,7 @@ struct Field {
   Infinity infinity = Infinity::surfaces;
   /// Empty: any floating-point dtype, the same for all such fields of a case.
   std::vector<Dtype> dtypes = {};
+  bool wide = false;  ///< where that has 16 bits: this field stays in f32
   std::string doc = {};
   Masked masked = Masked::anything;
   /// Every position of a sequence has the same value: the caller has one number for each sequence.

@@ -153,6 +153,11 @@ def widens(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0
     return sound(log_probs.float(), old_log_probs.float(), advantages.float(), mask, clip_low, clip_high)
 
 
+def rounds_what_is_wide(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    """Its log-probs come from a model in bf16, so it takes all else to be of their dtype."""
+    return widens(log_probs, old_log_probs.to(log_probs.dtype), advantages, mask, clip_low, clip_high)
+
+
 def summed(log_probs, old_log_probs, advantages, mask, clip_low, clip_high):
     valid = mask.bool()
     log_ratio = torch.where(valid, log_probs - old_log_probs, 0.0).clamp(-20.0, 20.0)
