@@ -148,14 +148,16 @@ struct Dpo {
       return in_.form(kByPolicy) ? S((c - r) - (ref_c - ref_r)) : S((c - ref_c) - (r - ref_r));
     }
 
-    /// beta D, the difference of two rewards or of two policies'.
+    /// beta D, the difference of two rewards, of two policies', or of four scaled log-probs.
     S scaled_margin(const Answers<S>& of) const {
       const S scaled = beta_ * margin(of);
       if (!in_.undeclared()) return scaled;
       const auto& [c, r, ref_c, ref_r] = of;
       const S of_answers = difference_of_sums(S(beta_ * (c - ref_c)), S(beta_ * (r - ref_r))),
               of_policies = difference_of_sums(S(beta_ * (c - r)), S(beta_ * (ref_c - ref_r)));
-      return wider(scaled, wider(of_answers, of_policies));
+      const S of_each = sum_in_any_order(
+          std::array{S(beta_ * c), S(-(beta_ * r)), S(-(beta_ * ref_c)), S(beta_ * ref_r)});
+      return wider(wider(scaled, of_each), wider(of_answers, of_policies));
     }
 
     Pair<S> sigmoidal(const S& h, const S& weight) const {

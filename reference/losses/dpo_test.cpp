@@ -87,6 +87,11 @@ TEST(Dpo, MayBeOfTwoRewardsThatOverflowWhereNoFormIsDeclared) {
   one.batch.at("ref_chosen_log_prob").set(0, 7e36);
   EXPECT_TRUE(tracking::undefined(answer_to(one, "").by_chosen));
   EXPECT_TRUE(tracking::undefined(answer_to(one, "").value));
+  // Each log-prob alone is no number when it is scaled, all their differences are.
+  Case near = pair_of(-5e37, -5e37, -49e36, -5e37);
+  near.spec.set("beta", 10.0);
+  EXPECT_TRUE(tracking::undefined(answer_to(near, "").by_chosen));
+  EXPECT_FALSE(tracking::undefined(answer_to(near, kApart).by_chosen));
 }
 
 TEST(Dpo, LosesADerivativeThatIsADifferenceOfOnes) {
