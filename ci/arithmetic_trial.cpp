@@ -194,11 +194,11 @@ class Observations {
 /// The narrowest declaration whose bound holds every value as it is: T is for what bounds of first
 /// order leave out, which is little on benign cases.
 std::optional<DeclaredArithmetic> narrowest(Observations& observations,
-                                            const DeclaredArithmetic& declared, Dtype stored,
-                                            Fit& fit) {
+                                            const DeclaredArithmetic& declared, bool fits,
+                                            Dtype stored, Fit& fit) {
   std::optional<DeclaredArithmetic> found;
   std::optional<bool> insensitive;
-  for (const DeclaredArithmetic& candidate : candidates(declared, stored)) {
+  for (const DeclaredArithmetic& candidate : candidates(declared, fits, stored)) {
     const Fit next = observations.fit(candidate);
     if (next.ratio > 1.0 || (found && next.log_bound >= fit.log_bound)) continue;
     if (narrows(candidate, stored)) {
@@ -240,7 +240,7 @@ ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype) {
     }
   }
   Fit fit;
-  const auto found = narrowest(observations, declared, dtype, fit);
+  const auto found = narrowest(observations, declared, trial.fits(), dtype, fit);
   if (!found) return trial;
   const double narrower = as_declared.log_bound - fit.log_bound;
   if (trial.fits() && narrower < std::log2(kMuchNarrower)) return trial;

@@ -47,15 +47,23 @@ void add_concessions(const DeclaredArithmetic& plain, Dtype compute, Dtype store
 
 }  // namespace
 
-std::vector<DeclaredArithmetic> candidates(const DeclaredArithmetic& declared, Dtype stored) {
+std::vector<DeclaredArithmetic> candidates(const DeclaredArithmetic& declared, bool fits,
+                                           Dtype stored) {
   std::vector<Dtype> formats = narrower_formats(stored);
   formats.insert(formats.begin(), stored);
   if (unit_roundoff(stored) > unit_roundoff(Dtype::f32)) formats = {Dtype::f32, stored};
   std::vector<DeclaredArithmetic> all;
   for (const Dtype compute : formats) {
-    const impl::Format format = compute == stored ? impl::Format() : compute;
-    add_concessions({.compute = format, .form = declared.form}, compute, stored, all);
-    if (!declared.form.empty()) all.push_back({.compute = format});
+    DeclaredArithmetic plain = declared;
+    plain.compute = compute == stored ? impl::Format() : compute;
+    plain.stages.clear();
+    add_concessions(plain, compute, stored, all);
+    if (plain.form.empty()) continue;
+    plain.form.clear();
+    all.push_back(plain);
+  }
+  if (fits && declared.sum) {
+    std::erase_if(all, [&](const auto& candidate) { return candidate.sum != declared.sum; });
   }
   return all;
 }
