@@ -94,7 +94,7 @@ class Observations {
   /// sees.
   bool insensitive() {
     const double change = 1.0 + 64.0 * unit_roundoff(stored_);
-    return same_share([&](double value) { return value * change; }) > 0.5;
+    return same_share(is_differentiable, [&](double value) { return value * change; }) > 0.5;
   }
 
   /// The narrowest format that the function rounds its fields to.
@@ -103,9 +103,16 @@ class Observations {
     std::ranges::reverse(formats);
     for (const Dtype format : formats) {
       const auto rounded = [&](double value) { return round_to(format, value); };
-      if (same_share(rounded) == 1.0) return format;
+      if (same_share(is_differentiable, rounded) == 1.0) return format;
     }
     return std::nullopt;
+  }
+
+  /// Whether it rounds this field to the format of the others.
+  bool rounds(const std::string& field) {
+    const auto is_it = [&](const Field& other) { return other.name == field; };
+    const auto rounded = [&](double value) { return round_to(stored_, value); };
+    return same_share(is_it, rounded) == 1.0;
   }
 
  private:
@@ -145,12 +152,15 @@ class Observations {
     return hidden;
   }
 
-  /// The share of results that stay as they are, bit for bit, when fields are changed.
-  template <class Change>
-  double same_share(Change&& change) {
+  static bool is_differentiable(const Field& field) { return field.role == Role::differentiable; }
+
+  /// The share of results that stay as they are, bit for bit, when these fields are changed; 0
+  /// where there are none.
+  template <class Wanted, class Change>
+  double same_share(Wanted&& wanted, Change&& change) {
     std::int64_t same = 0, all = 0;
     for (const Seen& one : seen_) {
-      const auto changed = with_fields(one.study->whole(), change);
+      const auto changed = with_fields(one.study->whole(), wanted, change);
       if (!changed) continue;
       const LossResult result = subject_.evaluate(brought_.loss.signature, *changed);
       if (malformed(*one.study, result)) continue;
@@ -167,13 +177,13 @@ class Observations {
     return all == 0 ? 0.0 : static_cast<double>(same) / static_cast<double>(all);
   }
 
-  /// The case with other fields; nothing where none of them is another number.
-  template <class Change>
-  std::optional<Case> with_fields(Case c, Change&& change) const {
+  /// The case with these fields changed; nothing where none of them is another number.
+  template <class Wanted, class Change>
+  std::optional<Case> with_fields(Case c, Wanted&& wanted, Change&& change) const {
     bool other = false;
     for (const Field& field : brought_.loss.signature.fields) {
       Tensor& tensor = c.batch.at(field.name);
-      if (field.role != Role::differentiable || !is_float(tensor.dtype)) continue;
+      if (!wanted(field) || !is_float(tensor.dtype)) continue;
       for (std::int64_t i = 0; i < tensor.size(); ++i) {
         const double before = tensor.at(i);
         if (!std::isfinite(before)) continue;
@@ -211,6 +221,27 @@ std::optional<DeclaredArithmetic> narrowest(Observations& observations,
   return found;
 }
 
+/// Wide fields that keep their digits alone, where some are rounded to the others' format at once.
+std::optional<Proposal> fewer_wide_fields(Observations& observations, const impl::Subject& subject,
+                                          Dtype stored) {
+  std::vector<std::string> rounded, kept;
+  for (const std::string& field : subject.wide) {
+    if (size_of(stored) != 2) break;
+    if (observations.rounds(field)) {
+      rounded.push_back(field);
+    } else {
+      kept.push_back('"' + field + '"');
+    }
+  }
+  if (rounded.empty()) return std::nullopt;
+  return Proposal{kept.empty() ? "[[subject]] without wide"
+                               : fmt::format("[[subject]] wide = [{}]", fmt::join(kept, ", ")),
+                  fmt::format("its callers have {} in {}: it rounds that to it first",
+                              fmt::join(rounded, ", "), name(stored)),
+                  "",
+                  {}};
+}
+
 /// What becomes of the bounds of one fit under another.
 std::string narrowing(const Fit& from, const Fit& to) {
   const double bounded = from.unbounded - to.unbounded;
@@ -238,6 +269,7 @@ ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype) {
                         {}};
       return trial;
     }
+    if ((trial.proposal = fewer_wide_fields(observations, brought.subject, dtype))) return trial;
   }
   Fit fit;
   const auto found = narrowest(observations, declared, trial.fits(), dtype, fit);

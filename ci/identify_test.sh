@@ -94,6 +94,10 @@ in_16_bits() {
   expect 0 'green: 0 red findings' gate --config rounds.toml --corpus empty --cases 100 --jobs 2
   sed 's/^# wide/wide/' rounds.toml >wide.toml
   expect 1 'reference_agreement .* by rounds_what_is_wide .*bf16' gate --config wide.toml --corpus empty --cases 100 --jobs 2
+  grep -q '^advice: rounds_what_is_wide with bf16 fields fits \[\[subject\]\] wide = \["advantage"\], right only if its callers have old_log_prob in bf16' stdout stderr ||
+    fail "no other advice: $(grep -h ^advice stdout stderr)"
+  cp -r run/findings kept
+  expect 1 'reference_agreement .* by rounds_what_is_wide .*bf16' gate --config wide.toml --corpus kept --cases 0 --jobs 2
   expect 0 'does not keep arithmetic = \{ compute = "f32" \}: reference_agreement \([0-9]+ cases: narrow arithmetic\)' \
     identify losses.py:unbounded --python "$python" --out narrow.toml
   grep -q '^# arithmetic = { compute = "f32" }  # not kept: reference_agreement' narrow.toml ||

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ci/variant.h"
+#include "reference/spec/numbers.h"
 
 namespace lossgate::ci {
 namespace {
@@ -20,9 +21,7 @@ Case in_double(const LossSignature& loss, Case c) {
   for (const Field& field : loss.fields) {
     Tensor& tensor = c.batch.at(field.name);
     if (!is_float(tensor.dtype) || !field.dtypes.empty()) continue;
-    Tensor wide = Tensor::zeros(Dtype::f64, tensor.extents);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) wide.set(i, tensor.at(i));
-    tensor = std::move(wide);
+    tensor = as_dtype(std::move(tensor), Dtype::f64);
   }
   return c;
 }

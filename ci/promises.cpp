@@ -17,6 +17,7 @@
 #include "ci/declarations.h"
 #include "ci/variant.h"
 #include "properties/diagnosis.h"
+#include "reference/spec/numbers.h"
 
 namespace lossgate::ci {
 namespace {
@@ -57,9 +58,7 @@ void with_long_labels(const LossSignature& signature, Case& c) {
   for (const Field& field : signature.fields) {
     Tensor& tensor = c.batch.at(field.name);
     if (tensor.dtype != Dtype::i32 || std::ranges::count(field.dtypes, Dtype::i64) == 0) continue;
-    Tensor wide = Tensor::zeros(Dtype::i64, tensor.extents);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) wide.set(i, tensor.at(i));
-    tensor = std::move(wide);
+    tensor = as_dtype(std::move(tensor), Dtype::i64);
   }
 }
 
@@ -180,16 +179,18 @@ class Trials {
   /// What callers compute in f32, where a model computes in 16 bits.
   void wide(Subject in_16_bits) {
     std::vector<std::string> quoted;
-    bool others = false;
+    bool narrow = false;
+    in_16_bits.wide.clear();
     for (const Field& field : brought_.loss.signature.fields) {
       if (!field.dtypes.empty() || !impl::takes(brought_.greeting, field)) continue;
-      const bool constant = field.role != Role::differentiable;
-      others |= !constant;
-      if (!constant) continue;
+      if (field.role == Role::differentiable) {
+        narrow = true;
+        continue;
+      }
       in_16_bits.wide.push_back(field.name);
       quoted.push_back('"' + field.name + '"');
     }
-    if (!others || quoted.empty()) return;
+    if (!narrow || quoted.empty()) return;
     ask(in_16_bits,
         {.table = std::string(kSubjectTable),
          .line = fmt::format("wide = [{}]", fmt::join(quoted, ", ")),

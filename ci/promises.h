@@ -25,7 +25,8 @@ struct Promise {
 };
 
 /// Asks the subject under contracts that promise its callers one thing more than it declares, and
-/// where that is fields in bf16 and kept, in which arithmetic it takes those: each on four times
+/// where that is fields in bf16 and kept, in which arithmetic it takes those, and which in f32
+/// beside them: each on four times
 /// the cases of which try_contract asks it under its own, as long as it is kept; of the last three
 /// quarters only what it makes of each case. No cases where it answers none. Throws
 /// ImplementationThrew, SubjectError.

@@ -134,6 +134,7 @@ std::string one_per_row(const Brought& brought, const Case& c, const Tensor& ten
 std::string converted(std::string text, const std::string& word, const Field* field,
                       Dtype compute) {
   const bool label = field && field->role == Role::label;
+  if (word == "float" && field && field->wide) return text;
   if (word == "float") return text + ".to(" + torch_name(compute) + ")";
   if (word == "valid") return "(" + text + (label ? " != -100)" : " != 0)");
   if (word == "padding") return "(" + text + (label ? " == -100)" : " == 0)");

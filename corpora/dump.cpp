@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "corpora/element_text.h"
+#include "reference/spec/numbers.h"
 
 namespace lossgate::corpora {
 namespace {
@@ -103,7 +104,7 @@ void check_version(const TensorFile& file, std::string_view name) {
 }
 
 /// The widest of the floating-point formats among the fields that are free in theirs: all of them
-/// have one in a case, and widening changes no value.
+/// have one in a case that any function may be asked, and widening changes no value.
 Dtype shared_dtype(const Dump& dump, const LossSignature& signature) {
   Dtype widest = Dtype::f16;
   bool any = false;
@@ -121,13 +122,6 @@ Dtype shared_dtype(const Dump& dump, const LossSignature& signature) {
     any = true;
   }
   return any ? widest : Dtype::f32;
-}
-
-Tensor as_dtype(Tensor tensor, Dtype dtype) {
-  if (tensor.dtype == dtype) return tensor;
-  Tensor other = Tensor::zeros(dtype, tensor.extents);
-  for (std::int64_t i = 0; i < tensor.size(); ++i) other.set(i, tensor.at(i));
-  return other;
 }
 
 /// One number for each row, [S] or [S, 1], where the field has one for each position.

@@ -118,7 +118,8 @@ class Drawing {
     });
   }
 
-  /// The fields of one quantity on the same axes, those with a gradient first.
+  /// The fields of one quantity on the same axes, those with a gradient first; of one dtype, where
+  /// they have dtypes of their own.
   std::size_t collect(std::size_t leader, std::vector<bool>& drawn,
                       std::array<Column, kMostColumns>& columns) {
     const Field& like = signature_.fields[leader];
@@ -129,8 +130,8 @@ class Drawing {
         if (drawn[i] || field.absent || (field.role == Role::differentiable) != differentiable)
           continue;
         if (field.quantity != like.quantity || field.axes != like.axes) continue;
-        const bool shared = field.dtypes.empty() && like.dtypes.empty();
-        if (!shared && tensor(i).dtype != tensor(leader).dtype) continue;
+        const bool free = field.dtypes.empty() && like.dtypes.empty();
+        if (!free && tensor(i).dtype != tensor(leader).dtype) continue;
         drawn[i] = true;
         columns[count++] = {&field, &tensor(i), false, valid_};
       }
@@ -166,8 +167,8 @@ class Drawing {
         if (contains(axes, Axis::support) || contains(axes, Axis::vocab)) {
           return draw_support(columns, temper, choices_);
         }
-        return draw_log_probs(columns, log_ratio_edges(case_.spec, columns[0].tensor->dtype),
-                              temper, choices_, unit_of_log_ratios());
+        return draw_log_probs(columns, log_ratio_edges(case_.spec, finest_dtype(columns)), temper,
+                              choices_, unit_of_log_ratios());
       case Quantity::advantage:
         return each(draw_advantages);
       case Quantity::reward:
@@ -182,7 +183,7 @@ class Drawing {
         }
         return each(draw_weights);
       case Quantity::value:
-        return draw_values(columns, value_edges(case_.spec, columns[0].tensor->dtype), temper,
+        return draw_values(columns, value_edges(case_.spec, finest_dtype(columns)), temper,
                            choices_);
       case Quantity::upstream:
         return each(draw_upstream_field);

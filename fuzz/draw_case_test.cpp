@@ -70,7 +70,7 @@ TEST(DrawCase, EveryCaseIsOneThatItsSignatureAccepts) {
 }
 
 TEST(DrawCase, FillsWideFieldsWithDigitsThat16BitsDoNotHave) {
-  const LossSignature signature = fake_wide_loss();
+  const LossSignature signature = fake_wide(fake_policy_loss(), {"old_log_prob", "advantage"});
   for (const char* field : {"old_log_prob", "advantage"}) {
     std::int64_t finer = 0, all = 0;
     for (std::uint64_t i = 0; i < 50; ++i) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "reference/spec/signature.h"
 
@@ -51,16 +53,6 @@ inline LossSignature fake_policy_loss() {
   signature.reductions = {Reduction::token_mean, Reduction::sequence_mean, Reduction::sum};
   signature.mask = "mask";
   signature.on_policy = {{"old_log_prob", "log_prob"}, {"ref_log_prob", "log_prob"}};
-  return signature;
-}
-
-/// A policy loss whose callers keep what they compute themselves in f32.
-inline LossSignature fake_wide_loss() {
-  LossSignature signature = fake_policy_loss();
-  signature.id = "fake_wide";
-  for (const char* name : {"old_log_prob", "advantage"}) {
-    std::ranges::find(signature.fields, name, &Field::name)->wide = true;
-  }
   return signature;
 }
 
@@ -120,6 +112,13 @@ inline LossSignature fake_mixed_loss() {
   return signature;
 }
 
+/// The loss, of callers who keep these fields in f32.
+inline LossSignature fake_wide(LossSignature signature, std::vector<std::string> wide) {
+  signature.id += "_wide";
+  for (Field& field : signature.fields) field.wide = std::ranges::count(wide, field.name) > 0;
+  return signature;
+}
+
 /// Tensors in, tensors out: no positions, no loss.
 inline LossSignature fake_payload_operation() {
   LossSignature signature;
@@ -132,8 +131,17 @@ inline LossSignature fake_payload_operation() {
 }
 
 inline std::vector<LossSignature> all_signatures() {
-  return {fake_policy_loss(),     fake_wide_loss(),  fake_symmetric_loss(),
-          fake_vocabulary_loss(), fake_mixed_loss(), fake_payload_operation()};
+  return {fake_policy_loss(),
+          fake_symmetric_loss(),
+          fake_vocabulary_loss(),
+          fake_mixed_loss(),
+          fake_payload_operation(),
+          fake_wide(fake_policy_loss(), {"old_log_prob", "advantage"}),
+          fake_wide(fake_policy_loss(), {"log_prob"}),
+          fake_wide(fake_vocabulary_loss(), {"teacher"}),
+          fake_wide(fake_vocabulary_loss(), {"student"}),
+          fake_wide(fake_mixed_loss(), {"old_value", "teacher", "matrix"}),
+          fake_wide(fake_mixed_loss(), {"value", "student", "reward"})};
 }
 
 }  // namespace lossgate::fuzz

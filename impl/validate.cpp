@@ -179,7 +179,8 @@ void check_fields(const LossSignature& signature, const Case& c) {
     check_shape(field, c.shape, *tensor);
     if (!field.dtypes.empty()) continue;
     if (tensor->dtype != dtype_beside(field, shared)) {
-      refuse(field.name, "has dtype " + std::string(name(tensor->dtype)) + ", other fields have " +
+      refuse(field.name, "has dtype " + std::string(name(tensor->dtype)) + ", not " +
+                             std::string(name(dtype_beside(field, shared))) + " beside " +
                              std::string(name(shared)));
     }
   }

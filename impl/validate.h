@@ -16,7 +16,7 @@ void check_reduction(const LossSignature& signature, const Case& c);
 void check_options(const LossSignature& signature, const Case& c);
 
 /// Every field of the signature is there with a dtype that it may have and its exact shape; no
-/// other field is. Fields of free floating-point dtype share one.
+/// other field is. Fields of free floating-point dtype share one, wide ones beside 16 bits aside.
 void check_fields(const LossSignature& signature, const Case& c);
 
 /// Masks are 0 or 1; labels at valid positions lie on the vocab axis; no infinity stands at a valid

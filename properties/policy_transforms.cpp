@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "properties/transforms.h"
+#include "reference/spec/numbers.h"
 
 namespace lossgate::properties {
 namespace {
@@ -18,12 +19,8 @@ std::optional<Transformed> zero_advantage(const LossSignature& signature, const 
 
 /// The other's numbers, in the tensor's own format; false where that has not all of their digits.
 bool take_over(Tensor& tensor, const Tensor& other) {
-  if (tensor.dtype == other.dtype) {
-    tensor.bytes = other.bytes;
-    return true;
-  }
+  take_numbers(tensor, other);
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    tensor.set(i, other.at(i));
     if (tensor.at(i) != other.at(i) && !std::isnan(other.at(i))) return false;
   }
   return true;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -41,8 +42,29 @@ inline std::int64_t run_of(Spread spread, const Tensor& tensor) {
   return tensor.size() / tensor.extents.front();
 }
 
+/// That with the most digits.
+inline Dtype finest_dtype(Columns columns) {
+  const auto roundoff = [](const Column& column) { return unit_roundoff(column.tensor->dtype); };
+  return std::ranges::min_element(columns, {}, roundoff)->tensor->dtype;
+}
+
+/// That with the fewest.
+inline Dtype coarsest_dtype(Columns columns) {
+  const auto roundoff = [](const Column& column) { return unit_roundoff(column.tensor->dtype); };
+  return std::ranges::max_element(columns, {}, roundoff)->tensor->dtype;
+}
+
+/// As far as the other format reaches.
 inline void copy_values(const Column& from, const Column& to) {
-  to.tensor->bytes = from.tensor->bytes;
+  if (from.tensor->dtype == to.tensor->dtype) {
+    to.tensor->bytes = from.tensor->bytes;
+    return;
+  }
+  const double most = max_finite(to.tensor->dtype);
+  for (std::int64_t i = 0; i < to.tensor->size(); ++i) {
+    const double value = from.tensor->at(i);
+    to.tensor->set(i, std::isfinite(value) ? std::clamp(value, -most, most) : value);
+  }
 }
 
 }  // namespace lossgate::fuzz

@@ -87,14 +87,14 @@ Policy draw_policy(LogRatio ratio, std::int64_t first, std::int64_t run, Choices
 
 void draw_position(Columns columns, const Policies& policies, std::int64_t i, Base base,
                    const EdgeList& edges, double unit, Choices& choices) {
-  const Dtype dtype = columns[0].tensor->dtype;
-  const double least = -max_finite(dtype);
+  const double least = -max_finite(columns[0].tensor->dtype);
   std::array<double, kMostColumns> difference;
   double lowest = 0.0;
   bool exact = false;
   for (std::size_t k = 1; k < columns.size(); ++k) {
     const LogRatio ratio = policies[k].spike == i ? LogRatio::edge : policies[k].ratio;
     const double scaled = ratio == LogRatio::huge ? 1.0 : unit;
+    const Dtype dtype = columns[k].tensor->dtype;
     difference[k] = round_to(dtype, scaled * draw_difference(ratio, edges, dtype, choices));
     lowest = std::min(lowest, difference[k]);
     exact = exact || ratio == LogRatio::edge;
@@ -107,11 +107,12 @@ void draw_position(Columns columns, const Policies& policies, std::int64_t i, Ba
   columns[0].tensor->set(i, std::max(first, least));
   const double stored = columns[0].tensor->at(i);
   for (std::size_t k = 1; k < columns.size(); ++k) {
+    const Dtype dtype = columns[k].tensor->dtype;
     double value = stored - difference[k];
     if (policies[k].ratio == LogRatio::ulp) {
       value = step_ulps(dtype, stored, static_cast<int>(choices.integer(-1, 1)));
     }
-    columns[k].tensor->set(i, std::clamp(value, least, 0.0));
+    columns[k].tensor->set(i, std::clamp(value, -max_finite(dtype), 0.0));
   }
 }
 

@@ -128,7 +128,7 @@ void draw_logits(Columns columns, Temper temper, Choices& choices) {
   const bool copyable = !equal_columns || std::ranges::all_of(columns, allows_infinity);
   for (std::int64_t begin = 0; begin < first.size(); begin += vocab) {
     const LogitForm form = mixed ? deal.next(choices, columns[0].counts(begin, vocab)) : common;
-    const RowPlan plan = plan_row(form, vocab, first.dtype, choices);
+    const RowPlan plan = plan_row(form, vocab, coarsest_dtype(columns), choices);
     for (std::size_t k = 0; k < columns.size(); ++k) {
       const std::int64_t step = form == LogitForm::disjoint ? static_cast<std::int64_t>(k) : 0;
       draw_row(columns[k], plan, begin, (plan.hot + step) % vocab,

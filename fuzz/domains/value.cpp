@@ -66,8 +66,6 @@ ValueGap pick_value_gap(Temper temper, Choices& choices) { return pick(kGaps, te
 void draw_values(Columns columns, const EdgeList& edges, Temper temper, Choices& choices) {
   const std::int64_t positions = columns[0].tensor->size();
   if (positions == 0) return;
-  const Dtype dtype = columns[0].tensor->dtype;
-  const double most = max_finite(dtype);
   const Base base = pick(kBases, temper, choices);
   const bool all_on_policy = choices.sometimes(0.1);
 
@@ -88,6 +86,8 @@ void draw_values(Columns columns, const EdgeList& edges, Temper temper, Choices&
     columns[0].tensor->set(i, draw_base(base, choices));
     const double stored = columns[0].tensor->at(i);
     for (std::size_t k = 1; k < columns.size(); ++k) {
+      const Dtype dtype = columns[k].tensor->dtype;
+      const double most = max_finite(dtype);
       const ValueGap gap = spikes[k] == i ? ValueGap::edge : gaps[k];
       const double value = gap == ValueGap::zero ? choices.either_sign(0.0)
                                                  : stored - draw_gap(gap, edges, dtype, choices);

@@ -94,6 +94,7 @@ std::vector<std::pair<std::string, std::string>> pairs(const Reader& reader, con
 }
 
 void read_wide(const Reader& reader, const LossSignature& loss, Subject& subject) {
+  const auto fail = [&](const auto& text) { reader.fail(reader.find("wide")->source(), text); };
   subject.wide = reader.texts("wide");
   std::vector<std::string> numbers, narrow;
   for (const Field& field : loss.fields) {
@@ -102,12 +103,12 @@ void read_wide(const Reader& reader, const LossSignature& loss, Subject& subject
     if (std::ranges::count(subject.wide, field.name) == 0) narrow.push_back(field.name);
   }
   for (const std::string& field : subject.wide) {
-    if (std::ranges::count(numbers, field) > 0) continue;
-    reader.fail(reader.find("wide")->source(), loss.id + " has no field " + in_quotes(field) +
-                                                   " of numbers; it has " + listed(numbers));
+    if (std::ranges::count(numbers, field) == 0)
+      fail(loss.id + " has no numbers " + in_quotes(field) + "; it has " + listed(numbers));
   }
-  if (subject.wide.empty() || !narrow.empty()) return;
-  reader.fail(reader.find("wide")->source(), "'wide' leaves no field in 16 bits");
+  const bool asked = std::ranges::any_of(subject.dtypes, [](Dtype d) { return size_of(d) == 2; });
+  if (subject.wide.empty() || (asked && !narrow.empty())) return;
+  fail(asked ? "'wide' leaves no field in 16 bits" : "'wide' needs 16 bits, which 'dtypes' lacks");
 }
 
 void read_names(const Reader& reader, const LossSignature& loss, Subject& subject) {

@@ -196,7 +196,7 @@ int most_threads = 0;
 /// What MKL asks OpenMP for, and ATen does not, before it spreads an exp.
 StepOutputs counted_square(const StepInputs& in) {
   const auto asked = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
-  if (asked) most_threads = asked();
+  most_threads = asked ? asked() : 0;
   return square(in);
 }
 
@@ -205,6 +205,7 @@ TEST(Step, RunsOnOneThreadWhoeverCalls) {
   std::thread([] {
     torch_implementation("square", {}, counted_square, "").evaluate(kSquare, square_case());
   }).join();
+  if (most_threads == 0) GTEST_SKIP() << "torch is not built with OpenMP";
   EXPECT_EQ(most_threads, 1);
 }
 

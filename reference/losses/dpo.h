@@ -34,7 +34,8 @@ inline Tracked by_softmax_with_zero(Tracked result, const Tracked& h) {
 ///   hinge passes nothing, as relu does (rule A4).
 /// Error: log(sigmoid(x)) underflows at -104 in f32, log(1 + exp(-x)) overflows at -88.7. D is as
 ///   exact as what it is the difference of: log-ratios of each answer, or those of each policy;
-///   beta D may be that of two rewards, beta (c - ref_c) and beta (r - ref_r), which may overflow.
+///   beta D may be that of two rewards, beta (c - ref_c) and beta (r - ref_r), or a sum of all four
+///   times beta, each of which may overflow.
 ///   The derivative sigmoid(h) - (1 - e), as binary_cross_entropy_with_logits has it, cancels; a
 ///   log_softmax of h and 0 rounds at 1.
 /// Source: Rafailov et al. 2023 (arXiv:2305.18290) eq. 7; label smoothing as in conservative DPO;

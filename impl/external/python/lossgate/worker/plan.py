@@ -57,7 +57,9 @@ class FieldsPlan:
                 raise Trouble(f"a step lacks the field {name!r}")
         self.size = at
         floats = [field.dtype for field in self.fields if field.dtype.is_floating_point]
-        self.compute = floats[0] if floats else torch.float32
+        # Beside 16 bits a subject's wide fields are f32, and a frame has these first.
+        narrow = [dtype for dtype in floats if dtype in (torch.bfloat16, torch.float16)]
+        self.compute = (narrow or floats or [torch.float32])[0]
 
 
 class StepPlan:
