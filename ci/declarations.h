@@ -11,8 +11,8 @@ namespace lossgate::ci {
 std::vector<Dtype> narrower_formats(Dtype than);  ///< from many digits to few
 
 /// Declarations to try of fields that are stored so, from narrow bounds to wide ones for each
-/// format. What is said of sums, products, exp and subnormals is kept but where it is conceded, and
-/// the order of sums, if what is declared fits, in any case: few values do not tell it from another.
+/// format. What is said of sums, products, exp and subnormals is kept but where it is conceded; the
+/// order of sums is in any case, if what is declared fits: few values do not tell it from another.
 std::vector<impl::DeclaredArithmetic> candidates(const impl::DeclaredArithmetic& declared,
                                                  bool fits, Dtype stored);
 
