@@ -134,7 +134,6 @@ std::string one_per_row(const Brought& brought, const Case& c, const Tensor& ten
 std::string converted(std::string text, const std::string& word, const Field* field,
                       Dtype compute) {
   const bool label = field && field->role == Role::label;
-  if (word == "float" && field && field->wide) return text;
   if (word == "float") return text + ".to(" + torch_name(compute) + ")";
   if (word == "valid") return "(" + text + (label ? " != -100)" : " != 0)");
   if (word == "padding") return "(" + text + (label ? " == -100)" : " == 0)");
@@ -177,7 +176,8 @@ std::string argument_text(const Brought& brought, const Case& c, const std::stri
   } else {  // JSON, of which Python writes three words in another way
     text = name == "null" ? "None" : name == "true" ? "True" : name == "false" ? "False" : name;
   }
-  const Dtype compute = float_dtype(loss, c);
+  const bool numbers = field && field->dtypes.empty();
+  const Dtype compute = numbers ? c.batch.at(name).dtype : float_dtype(loss, c);
   for (const std::string& word : words) text = converted(std::move(text), word, field, compute);
   return text;
 }

@@ -29,6 +29,11 @@ class AsFloat(unittest.TestCase):
             seen = self.dtypes(x="field:log_prob" + word, old="field:old_log_prob" + word, mask="field:mask as float")
             self.assertEqual(seen, {"x": torch.bfloat16, "old": torch.float32, "mask": torch.bfloat16})
 
+    def test_the_last_word_counts(self) -> None:
+        words = " as float16 as float"
+        seen = self.dtypes(x="field:log_prob" + words, old="field:old_log_prob" + words, mask="field:mask" + words)
+        self.assertEqual(seen, {"x": torch.bfloat16, "old": torch.float32, "mask": torch.bfloat16})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -13,7 +13,7 @@ IGNORED_LABEL = -100
 class Surroundings(NamedTuple):
     """What a conversion may look at besides the value."""
 
-    compute: Any  # dtype of the floating-point fields
+    compute: Any  # dtype that `float` stands for
     device: Any
     valid: Callable  # () -> bool tensor (sequences, tokens)
 
@@ -45,13 +45,8 @@ def _as_dtype(name: str) -> Callable:
     return lambda value, around: _as_tensor(value, around).to(getattr(torch, name))
 
 
-def _as_float(value: Any, around: Surroundings) -> Any:
-    tensor = _as_tensor(value, around)
-    return tensor if tensor.is_floating_point() and tensor.dim() else tensor.to(around.compute)
-
-
 CONVERSIONS: dict[str, Callable] = {
-    "float": _as_float,
+    "float": lambda value, around: _as_tensor(value, around).to(around.compute),
     **{name: _as_dtype(name) for name in ("float64", "float32", "float16", "bfloat16", "int64", "int32",
                                           "uint8", "bool")},
     "valid": lambda value, around: is_valid(value),

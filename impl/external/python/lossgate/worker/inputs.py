@@ -95,7 +95,8 @@ class Inputs:
             return argument
         value = self.given[argument.field] if argument.field else argument.constant
         if argument.conversions:
-            around = Surroundings(self.plan.compute, self.device, self.valid)
+            numbers = argument.field and value.is_floating_point()  # of a wide field they have a dtype of their own
+            around = Surroundings(value.dtype if numbers else self.plan.compute, self.device, self.valid)
             for conversion in argument.conversions:
                 value = conversion(value, around)
         return value
