@@ -226,7 +226,6 @@ std::optional<Proposal> fewer_wide_fields(Observations& observations, const impl
                                           Dtype stored) {
   std::vector<std::string> rounded, kept;
   for (const std::string& field : subject.wide) {
-    if (size_of(stored) != 2) break;
     if (observations.rounds(field)) {
       rounded.push_back(field);
     } else {

@@ -34,7 +34,7 @@ Case with_wide_fields(const LossSignature& signature, Case c) {
   for (const Field& field : signature.fields) {
     if (!field.wide) continue;
     Tensor& tensor = c.batch.at(field.name);
-    if (tensor.dtype == shared) tensor = as_dtype(std::move(tensor), dtype_beside(field, shared));
+    tensor = as_dtype(std::move(tensor), dtype_beside(field, shared));
   }
   return c;
 }

@@ -2,6 +2,7 @@
 #include "corpora/case_check.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "corpora/format_error.h"
 #include "corpora/header.h"
@@ -67,12 +68,12 @@ std::string wrong_dtype(const Field& field, Dtype dtype, std::optional<Dtype>& s
     return "expected the dtype " + listed(names) + ", found " + std::string(name(dtype));
   }
   if (is_float(dtype)) {
-    const Dtype other = shared.value_or(dtype);
-    const bool narrower = size_of(dtype) == 2 && other == Dtype::f32;
-    if (narrower) shared = dtype;
-    const bool wider = size_of(other) == 2 && dtype == Dtype::f32;
-    if (!shared) shared = dtype;
-    if (narrower || wider || dtype == other) return "";
+    Dtype narrow = shared.value_or(dtype), wide = dtype;
+    if (size_of(wide) < size_of(narrow)) std::swap(narrow, wide);
+    if (narrow == wide || (size_of(narrow) == 2 && wide == Dtype::f32)) {
+      shared = narrow;
+      return "";
+    }
   }
   const std::string expected =
       shared ? std::string(name(*shared)) + " as the fields before it" : "f64, f32, f16 or bf16";

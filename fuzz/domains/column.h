@@ -42,16 +42,14 @@ inline std::int64_t run_of(Spread spread, const Tensor& tensor) {
   return tensor.size() / tensor.extents.front();
 }
 
-/// That with the most digits.
-inline Dtype finest_dtype(Columns columns) {
-  const auto roundoff = [](const Column& column) { return unit_roundoff(column.tensor->dtype); };
-  return std::ranges::min_element(columns, {}, roundoff)->tensor->dtype;
-}
+inline double roundoff_of(const Column& column) { return unit_roundoff(column.tensor->dtype); }
 
-/// That with the fewest.
+/// Those with the most digits, and with the fewest.
+inline Dtype finest_dtype(Columns columns) {
+  return std::ranges::min_element(columns, {}, roundoff_of)->tensor->dtype;
+}
 inline Dtype coarsest_dtype(Columns columns) {
-  const auto roundoff = [](const Column& column) { return unit_roundoff(column.tensor->dtype); };
-  return std::ranges::max_element(columns, {}, roundoff)->tensor->dtype;
+  return std::ranges::max_element(columns, {}, roundoff_of)->tensor->dtype;
 }
 
 /// As far as the other format reaches.
