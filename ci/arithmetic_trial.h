@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,11 @@ std::vector<ArithmeticTrial> try_arithmetic(const Brought& brought);
 
 /// The trial for one of these formats.
 ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype);
+
+/// An order of sums, where none is declared, that fits these cases of one format, which what is
+/// declared does not: benign cases hardly tell one order from another. Throws ImplementationThrew,
+/// SubjectError.
+std::optional<Proposal> try_order(const Brought& brought, Dtype dtype,
+                                  std::span<const Case> failing);
 
 }  // namespace lossgate::ci

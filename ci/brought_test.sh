@@ -5,7 +5,7 @@
 set -uo pipefail
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
-cp "$source"/ci/testdata/brought/{losses,near}.py .
+cp "$source"/ci/testdata/brought/{losses,near,tiles}.py .
 source "$source/ci/expect.sh"
 
 # FUNCTION LINES...: a lossgate.toml for a function of losses.py; `splits` is a line of all of them.
@@ -148,6 +148,18 @@ arithmetic() {
   sed -i 's/^loss = .*/loss = "advantage_scaling"/; /^reductions/d; s/^options.*/options = { normalisation = "token_mean" }/' lossgate.toml
   expect 0 'no declaration of its arithmetic explains that' check
   grep -q 'proposal' stdout && fail "a fault is explained away: $(cat stdout)"
+}
+
+# In which order somebody adds shows in extreme cases alone.
+orders() {
+  bring joins_tiles '[subject.contract]' 'infinite_valid = false'
+  sed -i 's/^loss = .*/loss = "cross_entropy"/; s/^options.*/options = { label_smoothing = 0, z_loss = 0 }/; s/losses.py/tiles.py/' lossgate.toml
+  gate 1 '^advice: joins_tiles with f32 fields fits .subject.arithmetic. sum = \{ order = "online", width = [0-9]+ \}, right only if' --cases 60
+  printf '[subject.arithmetic]\nsum = { order = "online", width = 5 }\n' >>lossgate.toml
+  gate 0 'green: 0 red findings' --cases 60
+  sed -i 's/joins_tiles/joins_tiles_of_what_it_caps/; /arithmetic/,$d' lossgate.toml
+  gate 1 'reference_agreement VIOLATED by joins_tiles_of_what_it_caps' --cases 60
+  grep '^advice' stdout && fail "a fault is explained away"
 }
 
 # SIGNATURE FUNCTION LINES...: a lossgate.toml for a loss with a signature of its own.

@@ -18,6 +18,8 @@ std::vector<Dtype> narrower_formats(Dtype than) {
 
 namespace {
 
+constexpr double kWidestTile = 4096.0;
+
 /// What a function may declare that computes in one format, from narrow bounds to wide ones.
 void add_concessions(const DeclaredArithmetic& plain, Dtype compute, Dtype stored,
                      std::vector<DeclaredArithmetic>& all) {
@@ -66,6 +68,14 @@ std::vector<DeclaredArithmetic> candidates(const DeclaredArithmetic& declared, b
     std::erase_if(all, [&](const auto& candidate) { return candidate.sum != declared.sum; });
   }
   return all;
+}
+
+std::vector<DeclaredSum> other_orders() {
+  std::vector<DeclaredSum> orders = {{SumOrder::sequential, 1.0, {}}};
+  for (double tile = kWidestTile; tile >= 1.0; tile /= 4.0) {
+    orders.push_back({SumOrder::online, tile, {}});
+  }
+  return orders;
 }
 
 bool narrows(const DeclaredArithmetic& declared, Dtype stored) {

@@ -16,6 +16,9 @@ std::vector<Dtype> narrower_formats(Dtype than);  ///< from many digits to few
 std::vector<impl::DeclaredArithmetic> candidates(const impl::DeclaredArithmetic& declared,
                                                  bool fits, Dtype stored);
 
+/// Orders of sums with wider bounds than an undeclared one, from narrow to wide.
+std::vector<impl::DeclaredSum> other_orders();
+
 /// Whether it says that something is rounded to fewer digits than the fields have.
 bool narrows(const impl::DeclaredArithmetic& declared, Dtype stored);
 

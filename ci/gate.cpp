@@ -9,6 +9,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "ci/arithmetic_trial.h"
 #include "ci/begun_record.h"
@@ -71,20 +74,34 @@ void tell_what_was_left_out(const Plan& plan) {
              fmt::join(plan.without_long_cases(), ", "), kWithLongCases);
 }
 
+/// The cases on which a subject was found to be another formula, by their formats.
+std::map<Dtype, std::vector<Case>> disputed(const Plan& plan, const report::RunRecord& record,
+                                            const Brought& brought) {
+  constexpr std::size_t kMost = 8;
+  std::map<Dtype, std::vector<Case>> cases;
+  for (const report::RecordedFinding& finding : record.findings) {
+    if (finding.implementation != brought.implementation.name) continue;
+    if (finding.property != "reference_agreement") continue;
+    PlannedCase planned = plan.at(finding.ordinal);
+    auto& others = cases[planned.dtype];
+    if (others.size() < kMost) others.push_back(std::move(planned.c));
+  }
+  return cases;
+}
+
 /// Many findings may have one reason: an arithmetic that is not what a subject declares.
 void advise(const Plan& plan, const report::RunRecord& record) {
   for (const auto& brought : plan.selection().brought) {
-    const auto disagrees = [&](const auto& finding) {
-      return finding.implementation == brought->implementation.name &&
-             finding.property == "reference_agreement";
-    };
-    if (std::ranges::none_of(record.findings, disagrees)) continue;
+    auto cases = disputed(plan, record, *brought);
+    if (cases.empty()) continue;
     try {
       for (const ArithmeticTrial& trial : try_arithmetic(*brought)) {
-        if (trial.fits() || !trial.proposal) continue;
+        const auto proposal =
+            trial.fits() ? try_order(*brought, trial.dtype, cases[trial.dtype]) : trial.proposal;
+        if (!proposal) continue;
         fmt::print("advice: {} with {} fields fits {}, right only if {}\n",
-                   brought->implementation.name, name(trial.dtype), trial.proposal->line,
-                   trial.proposal->right);
+                   brought->implementation.name, name(trial.dtype), proposal->line,
+                   proposal->right);
       }
     } catch (const ImplementationThrew&) {  // which is a finding, too
     } catch (const impl::SubjectError&) {

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <functional>
 #include <optional>
+#include <span>
 
+#include "ci/arithmetic_trial.h"
 #include "ci/asked_under.h"
 #include "ci/variant.h"
 #include "properties/behind_mask.h"
@@ -75,15 +77,19 @@ class Trial {
       return found;
     }
     if (auto found = combination(&impl::Subject::micro_batches, "micro_batches")) return found;
-    return combination(&impl::Subject::ranks, "ranks");
+    if (auto found = combination(&impl::Subject::ranks, "ranks")) return found;
+    return try_order(brought_, brought_.dtypes.front(), some_cases());
   }
 
  private:
   bool still_fails(const impl::Subject& subject) const {
     const AskedUnder asked(brought_, subject);
-    const std::size_t some = std::min(kind_.cases.size(), kMostTried);
-    return std::any_of(kind_.cases.begin(), kind_.cases.begin() + static_cast<std::ptrdiff_t>(some),
-                       [&](const Case& c) { return asked.fails(*kind_.property, c); });
+    return std::ranges::any_of(some_cases(),
+                               [&](const Case& c) { return asked.fails(*kind_.property, c); });
+  }
+
+  std::span<const Case> some_cases() const {
+    return {kind_.cases.begin(), std::min(kind_.cases.size(), kMostTried)};
   }
 
   /// Callers who leave less at masked positions: of as few fields as will do.
