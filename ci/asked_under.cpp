@@ -18,8 +18,6 @@ using properties::CaseStudy;
 using properties::Evaluation;
 using properties::Property;
 
-constexpr int kHostileCases = 64, kBenignCases = 8;
-
 bool looks_at_the_case(const Property& property) {
   return property.precedence != properties::Precedence::yields ||
          std::ranges::all_of(property.transforms, [](const properties::Transform* transform) {
@@ -63,11 +61,13 @@ std::string Failure::text() const {
                      cause.empty() ? "" : ": " + cause);
 }
 
-Failures failures(const AskedUnder& asked, Dtype dtype, std::uint64_t seed, Breadth breadth) {
+Failures failures(const AskedUnder& asked, Dtype dtype, Progress& progress, std::uint64_t seed,
+                  Breadth breadth) {
   const auto properties = asked_properties(breadth);
   Failures found;
-  for (int i = 0; i < kHostileCases + kBenignCases; ++i) {
-    const auto profile = i < kHostileCases ? fuzz::Profile::hostile : fuzz::Profile::benign;
+  for (int i = 0; i < kTrials; ++i, progress.add_cases(1)) {
+    progress.show();
+    const auto profile = i < kHostileTrials ? fuzz::Profile::hostile : fuzz::Profile::benign;
     const LossSignature& signature = asked.loss().signature;
     fuzz::Choices choices =
         fuzz::case_choices(seed, signature.id, dtype, profile, static_cast<std::uint64_t>(i));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ci/brought.h"
+#include "ci/progress.h"
 #include "properties/property.h"
 
 /// A brought function on a few cases, under its own contract or another one.
@@ -50,8 +51,12 @@ inline constexpr std::uint64_t kTrialSeed = 30;
 /// difference quotient) are most of the work and see rare numbers no sooner.
 enum class Breadth { all, of_the_case };
 
-/// What fails on 64 hostile cases and 8 benign ones. Throws ImplementationThrew, SubjectError.
-Failures failures(const AskedUnder& asked, Dtype dtype, std::uint64_t seed = kTrialSeed,
-                  Breadth breadth = Breadth::all);
+inline constexpr int kHostileTrials = 64, kBenignTrials = 8;
+inline constexpr int kTrials = kHostileTrials + kBenignTrials;
+
+/// What fails on a trial's cases, each of which `progress` is told. Throws ImplementationThrew,
+/// SubjectError.
+Failures failures(const AskedUnder& asked, Dtype dtype, Progress& progress,
+                  std::uint64_t seed = kTrialSeed, Breadth breadth = Breadth::all);
 
 }  // namespace lossgate::ci

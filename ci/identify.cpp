@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <ranges>
 #include <tuple>
 
 #include "ci/asked_under.h"
@@ -87,15 +88,18 @@ class Search {
   const std::string& complaint() const { return complaint_; }
 
  private:
-  bool wanted(const reference::Loss& loss) const {
+  bool is_wanted(const reference::Loss& loss) const {
     const auto& only = options_.losses;
     return only.empty() || std::ranges::find(only, loss.signature.id) != only.end();
   }
 
   std::vector<Recognition> through(bool thorough) {
+    const auto wanted = [this](const reference::Loss& loss) { return is_wanted(loss); };
+    Progress progress(std::ranges::count_if(reference::catalog(), wanted), 0,
+                      thorough ? "losses, asked in other ways" : "losses");
     std::vector<Recognition> found;
-    for (const reference::Loss& loss : reference::catalog()) {
-      if (!wanted(loss)) continue;
+    for (const reference::Loss& loss : std::views::filter(reference::catalog(), wanted)) {
+      progress.show();
       try {
         found.push_back(recognise(function_, loss, subject_, thorough));
       } catch (const impl::SubjectError& error) {
@@ -106,6 +110,7 @@ class Search {
       } catch (const impl::ProcessHung& error) {
         complaint_ = std::string("the function ") + error.what();
       }
+      progress.add_cases(1);
     }
     std::ranges::sort(found, {}, rank);
     return found;
@@ -223,7 +228,9 @@ Tried try_config(const std::string& config) {
   Tried tried;
   try {
     const auto brought = bring(read_subject_file(config), {}).front();
-    tried.failures = failures({*brought, brought->subject}, brought->dtypes.front());
+    Progress progress(kTrials, 0);
+    tried.failures = failures({*brought, brought->subject}, brought->dtypes.front(), progress);
+    progress.finish();
     tried.promises = try_promises(*brought);
   } catch (const ImplementationThrew&) {  // a gate shows it
   } catch (const impl::SubjectError&) {

@@ -222,7 +222,10 @@ class Trials {
   /// Of a format, which no case can leave: where the property fails as it is declared.
   Already as_declared() {
     return [this](const Failure& failure) {
-      if (!failing_) failing_ = failures(declared_, brought_.dtypes.front());
+      if (!failing_) {
+        Progress progress(kTrials, 0, "cases as it is declared");
+        failing_ = failures(declared_, brought_.dtypes.front(), progress);
+      }
       return std::ranges::find(failing_->all, failure.property, &Failure::property) !=
              failing_->all.end();
     };
@@ -230,11 +233,12 @@ class Trials {
 
   const Promise& ask(const Subject& subject, Promise promise, const Already& already) {
     const Dtype dtype = subject.dtypes.front();
+    Progress progress(kTimes * kTrials, 0, "cases with " + promise.line);
     try {
       const AskedUnder asked(brought_, subject);
       int answered = 0;
       for (std::uint64_t more = 0; more < kTimes && promise.failing.empty(); ++more) {
-        const Failures found = failures(asked, dtype, kTrialSeed + more,
+        const Failures found = failures(asked, dtype, progress, kTrialSeed + more,
                                         more == 0 ? Breadth::all : Breadth::of_the_case);
         promise.cases += found.cases;
         answered += found.answered;

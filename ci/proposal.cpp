@@ -211,7 +211,9 @@ ContractTrial try_contract(const Brought& brought) {
   ContractTrial trial;
   try {
     const AskedUnder asked(brought, brought.subject);
-    const Failures found = failures(asked, brought.dtypes.front());
+    Progress progress(kTrials, 0);
+    const Failures found = failures(asked, brought.dtypes.front(), progress);
+    progress.finish();
     trial.cases = found.cases;
     trial.answered = found.answered;
     for (const Failure& kind : found.all) {
