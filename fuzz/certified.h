@@ -123,7 +123,8 @@ Unjudged for_each_certified(const reference::Problem& problem, const Arithmetic&
                             const Collected<reference::Precise>& exact, int index,
                             const Visit& visit) {
   using namespace reference;
-  const ArithmeticScope scope(arithmetic);
+  const Arithmetic scaled = behind(problem.c.upstream, arithmetic);
+  const ArithmeticScope scope(scaled);
   const bool undeclared = index % 4 == 3;
   const auto tracked = evaluated<L, Tracked>(problem, undeclared ? "" : arithmetic.form);
   const auto textbook = evaluated<L, Textbook>(problem, arithmetic.form);

@@ -69,13 +69,15 @@ const LossSignature* find_signature(std::string_view id) {
 void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithmetic,
               Sink<Tracked>& sink) {
   if (loss.advice) return loss.advice->values(problem, arithmetic, sink);
-  const ArithmeticScope scope(arithmetic);
+  const Arithmetic scaled = behind(problem.c.upstream, arithmetic);
+  const ArithmeticScope scope(scaled);
   loss.evaluate(Inputs<Tracked>(problem, arithmetic.form), Outputs<Tracked>(problem, sink));
 }
 
 void evaluate(const Loss& loss, const Problem& problem, const Arithmetic& arithmetic,
               Sink<Tracked>& sink, const Accumulation& other, Sink<Tracked>& beside) {
-  const ArithmeticScope scope(arithmetic);
+  const Arithmetic scaled = behind(problem.c.upstream, arithmetic);
+  const ArithmeticScope scope(scaled);
   loss.evaluate(Inputs<Tracked>(problem, arithmetic.form),
                 Outputs<Tracked>(problem, sink, other, beside));
 }

@@ -59,7 +59,8 @@ std::optional<Approximation> approximate_by_lanes(const Problem& problem,
                                                   const Arithmetic& arithmetic) {
   if (std::ssize(problem.valid) > std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   const Positions positions(problem);
-  const LaneScope scope(arithmetic, positions);
+  const Arithmetic scaled = behind(problem.c.upstream, arithmetic);
+  const LaneScope scope(scaled, positions);
   Collecting sink(problem, positions);
   L::template evaluate<Lanes>(Inputs<Lanes>(problem, arithmetic.form),
                               Outputs<Lanes>(problem, sink));

@@ -51,6 +51,15 @@ Arithmetic with_subnormals_flushed(Arithmetic arithmetic) {
   return arithmetic;
 }
 
+Arithmetic behind(double upstream, Arithmetic arithmetic) {
+  const double scale = std::fabs(upstream);
+  if (scale == 0.0) return arithmetic;
+  Store& gradient = arithmetic.stage(Stage::gradient);
+  gradient.eta *= std::max(scale, 1.0);
+  gradient.largest *= std::min(scale, 1.0);
+  return arithmetic;
+}
+
 std::vector<std::string> joined_forms(const std::vector<std::string>& first,
                                       const std::vector<std::string>& second) {
   std::vector<std::string> all;

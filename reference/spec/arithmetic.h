@@ -83,6 +83,10 @@ Arithmetic plain_arithmetic(Dtype compute, std::string_view form);
 /// The same where the device or a library flushes subnormals to 0, in what it stores too.
 Arithmetic with_subnormals_flushed(Arithmetic arithmetic);
 
+/// The same behind an upstream gradient: where a forward makes gradients, for one of 1, and stores
+/// them, what that loses to underflow is scaled with them, and so is what it holds.
+Arithmetic behind(double upstream, Arithmetic arithmetic);
+
 /// Each of the first forms with each of the second, for a loss that makes both choices.
 std::vector<std::string> joined_forms(const std::vector<std::string>& first,
                                       const std::vector<std::string>& second);

@@ -96,6 +96,18 @@ TEST(PlainArithmetic, HasOneFormatEverywhereAndStoresNothing) {
   }
 }
 
+TEST(ArithmeticBehindAnUpstreamGradient, ScalesWhatAStoredGradientLosesAndHolds) {
+  Arithmetic a = plain_arithmetic(Dtype::f32, "");
+  a.stage(Stage::gradient) = {unit_roundoff(Dtype::f16), min_subnormal(Dtype::f16), 65504.0};
+  const auto stored = [&](double upstream) { return behind(upstream, a).stage(Stage::gradient); };
+  EXPECT_EQ(stored(-65536.0).eta, 65536.0 * min_subnormal(Dtype::f16));
+  EXPECT_EQ(stored(-65536.0).largest, 65504.0) << "it is stored behind the scale, too";
+  EXPECT_EQ(stored(0.25).eta, min_subnormal(Dtype::f16));
+  EXPECT_EQ(stored(0.25).largest, 16376.0) << "for an upstream of 1 it was four times as large";
+  for (const double upstream : {0.0, 1.0}) EXPECT_EQ(behind(upstream, a), a);
+  EXPECT_EQ(behind(65536.0, plain_arithmetic(Dtype::f16, "")), plain_arithmetic(Dtype::f16, ""));
+}
+
 TEST(MathLibrary, ChargesTwiceTheUlpsThatLibrariesDocument) {
   // glibc 2.36, manual, "Known Maximum Errors in Math Functions", x86_64: at most 1 ulp of each in
   // double; sigmoid is an exp, a sum and a quotient; sqrt is rounded correctly.
