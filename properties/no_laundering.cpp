@@ -55,10 +55,21 @@ bool says_a_number(const std::vector<OutputInfo>& outputs, const LossResult& res
   });
 }
 
+using Entries = std::vector<std::pair<const OutputInfo*, std::int64_t>>;
+
+/// All entries that speak: where the formula refuses the poison, it has none of them.
+Entries spoken(CaseStudy& study) {
+  Entries all;
+  for (const OutputInfo& output : study.outputs()) {
+    if (output.kind != speaker(study.outputs())) continue;
+    for (std::int64_t i = 0; i < element_count(output.extents); ++i) all.emplace_back(&output, i);
+  }
+  return all;
+}
+
 /// The entries that the formula loses to the poison, of those that speak: fed with it, the
 /// reference says which depend on it.
-std::vector<std::pair<const OutputInfo*, std::int64_t>> lost_to(CaseStudy& poisoned,
-                                                                Evaluation& evaluation) {
+Entries lost_to(CaseStudy& poisoned, Evaluation& evaluation) {
   const auto& outputs = poisoned.outputs();
   const bool nan = poison_of(evaluation.study().whole(), poisoned.whole()).nan;
   // What is no number even without the poison says nothing about it; an infinity, nothing about
@@ -71,7 +82,7 @@ std::vector<std::pair<const OutputInfo*, std::int64_t>> lost_to(CaseStudy& poiso
       },
       CaseStudy::Wanted::values);
   // Where an infinity leaves a NaN it met a zero or another infinity, and either may decide.
-  std::vector<std::pair<const OutputInfo*, std::int64_t>> lost;
+  Entries lost;
   poisoned.for_each_expected(
       evaluation.arithmetic(), false,
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
@@ -134,26 +145,29 @@ bool depends(Evaluation& evaluation, const Case& poisoned, const OutputInfo& out
 
 Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
   CaseStudy* poisoned = evaluation.study().derived(poison);
-  if (!poisoned || poisoned->refusal()) return vacuous("no trigger");
+  if (!poisoned) return vacuous("no trigger");
+  const Poison what = poison_of(evaluation.study().whole(), poisoned->whole());
+  const bool refused = poisoned->refusal().has_value();
+  if (refused && !what.nan) return vacuous("no trigger");  // the formula may have a value there
   const LossResult& actual = evaluation.actual(poison);
   if (actual.refusal) return held();
-  const auto& outputs = poisoned->outputs();
-  if (auto violation = malformed(*poisoned, actual)) return violated(*violation);
+  CaseStudy& shaped = refused ? evaluation.study() : *poisoned;
+  const auto& outputs = shaped.outputs();
+  if (auto violation = malformed(shaped, actual)) return violated(*violation);
   // Who says no number launders none, and the formula need not be asked.
   if (!says_a_number(outputs, actual)) {
     return says_a_number(outputs, evaluation.actual()) ? held() : vacuous("no trigger");
   }
-  const auto lost = lost_to(*poisoned, evaluation);
+  const Entries lost = refused ? spoken(shaped) : lost_to(*poisoned, evaluation);
   for (const auto& [output, index] : lost) {
     const double value = actual.find(output->name)->at(index);
     if (!std::isfinite(value)) continue;
     if (!depends(evaluation, poisoned->whole(), *output, index)) continue;
-    return violated({.place = place_of(*poisoned, *output, index),
+    return violated({.place = place_of(shaped, *output, index),
                      .actual = value,
                      .expected = std::nanl(""),
                      .error_ratio = HUGE_VAL,
-                     .detail = poison_of(evaluation.study().whole(), poisoned->whole()).text() +
-                               " at a valid position became a plausible number",
+                     .detail = what.text() + " at a valid position became a plausible number",
                      .cause = "laundering"});
   }
   return lost.empty() ? vacuous("no trigger") : held();

@@ -196,6 +196,26 @@ TEST(RuleC3, WhatUnderflowsOnTheWayToTheNanIsNotLaundered) {
   EXPECT_GT(seen, 10);
 }
 
+TEST(RuleC3, WhatTheFormulaRefusesIsNoPlausibleNumberEither) {
+  const auto sound = answering("sparse_jsd", nullptr);
+  auto launders = sound;
+  launders.evaluate = [&](const LossSignature& signature, Case c) {
+    change_each(c.batch.at("teacher_log_prob"), [](double x) { return std::isnan(x) ? -1.0 : x; });
+    return sound.evaluate(signature, c);
+  };
+  int laundered = 0;
+  for (int i = 0; i < 20; ++i) {
+    Case c = ordinary_case("sparse_jsd");
+    c.batch.at("student_logits").set(0, 1.0 + 0.01 * i);  // another choice
+    EXPECT_EQ(asked(sound, c).verdict, Verdict::held);
+    const Outcome outcome = asked(launders, c);
+    laundered += outcome.violation.has_value();
+    if (!outcome.violation) continue;
+    EXPECT_NE(outcome.violation->detail.find("a NaN in teacher_log_prob"), std::string::npos);
+  }
+  EXPECT_GT(laundered, 5);
+}
+
 /// With nothing discounted the return is (reward - value) + value.
 TEST(RuleC3, WhatTheFormulaDoesNotDependOnIsNotLaundered) {
   const auto rewards = answering("gae", nullptr, [](const Case& c, LossResult& result) {
