@@ -130,13 +130,12 @@ void read_names(const Reader& reader, const LossSignature& loss, Subject& subjec
     }
     subject.dtypes.push_back(*dtype);
   }
+  if (subject.dtypes.empty()) reader.fail(reader.find("dtypes")->source(), "'dtypes' names none");
   read_wide(reader, loss, subject);
   subject.outputs = reader.texts("outputs");
   for (const std::string& output : subject.outputs) {
-    if (std::ranges::find(loss.outputs, output, &OutputField::name) == loss.outputs.end()) {
-      reader.fail(reader.find("outputs")->source(),
-                  loss.id + " has no output " + in_quotes(output));
-    }
+    if (std::ranges::count(loss.outputs, output, &OutputField::name) > 0) continue;
+    reader.fail(reader.find("outputs")->source(), loss.id + " has no output " + in_quotes(output));
   }
 }
 

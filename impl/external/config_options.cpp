@@ -2,6 +2,7 @@
 #include "impl/external/config_options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ OptionValue option_value(const Reader& reader, const Option& option, const toml:
     reader.fail(node.source(), in_quotes(option.name) + " must be a number from " +
                                    corpora::number_text(option.low) + " to " +
                                    corpora::number_text(option.high));
+  }
+  if (option.kind != Option::Kind::real && *number != std::trunc(*number)) {
+    reader.fail(node.source(), in_quotes(option.name) + " must be a whole number");
   }
   return *number;
 }

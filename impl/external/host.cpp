@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -74,6 +75,9 @@ Greeting greet(Host& host, const Subject& subject, const LossSignature& loss) {
     return SubjectError(subject.name + ": " + why);
   };
   try {
+    if (!subject.folder.empty() && !std::filesystem::is_directory(subject.folder)) {
+      throw SubjectError(subject.name + ": there is no folder " + subject.folder.string());
+    }
     host.start();
     const auto frame = corpora::write_tensors(hello(subject, loss));
     const auto answer = corpora::read_tensors(host.ask(frame, kSecondsToStart), "answer");

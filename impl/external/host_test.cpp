@@ -59,6 +59,18 @@ TEST(Host, KeepsALibraryByItself) {
   EXPECT_FALSE(Host(library).serves(library));
 }
 
+TEST(Host, SaysThatAFolderIsNotThere) {
+  const Subject lost = subject_with([](Subject& subject) { subject.folder = "/sorce"; });
+  Host host(lost);
+  try {
+    greet(host, lost, {});
+    FAIL();
+  } catch (const SubjectError& error) {
+    EXPECT_STREQ(error.what(), "mine: there is no folder /sorce");
+  }
+  EXPECT_EQ(host.running(), 0);
+}
+
 TEST(Host, CountsItsProcesses) {
   const GivenFolder folder;
   const std::filesystem::path program = folder / "listens";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <set>
 
 #include "impl/external/config_reader.h"
@@ -23,7 +24,9 @@ std::string name_of(const Reader& reader, const char* key, std::set<std::string>
                                                 "and underscores");
   }
   if (!taken.insert(text).second) {
-    reader.fail(reader.find(key)->source(), "two things are called " + in_quotes(text));
+    reader.fail(reader.find(key)->source(), text == "loss"
+                                                ? "'loss' is the loss itself; name this otherwise"
+                                                : "two things are called " + in_quotes(text));
   }
   return text;
 }
@@ -96,7 +99,7 @@ Field read_field(const Reader& reader, std::set<std::string>& taken) {
 }
 
 Option read_option(const Reader& reader, std::set<std::string>& taken) {
-  reader.allow({"name", "default", "low", "high", "choices", "doc"});
+  reader.allow({"name", "default", "low", "high", "integer", "choices", "doc"});
   Option option;
   option.name = name_of(reader, "name", taken);
   option.choices = reader.texts("choices");
@@ -121,9 +124,17 @@ Option read_option(const Reader& reader, std::set<std::string>& taken) {
   const double number = reader.value<double>("default", 0.0, "a number, true, false or a choice");
   option.low = reader.value<double>("low", number, "a number");
   option.high = reader.value<double>("high", number, "a number");
+  if (reader.flag("integer", false)) option.kind = Option::Kind::integer;
   option.standard = number;
   if (!(option.low <= number && number <= option.high)) {
     reader.fail(standard->source(), "'default' must lie between 'low' and 'high'");
+  }
+  if (option.kind == Option::Kind::integer) {
+    for (const double value : {option.low, number, option.high}) {
+      if (value != std::trunc(value)) {
+        reader.fail(standard->source(), "'default', 'low' and 'high' of an integer are whole");
+      }
+    }
   }
   return option;
 }
@@ -183,7 +194,7 @@ LossSignature parse_signature(std::string_view text, const std::string& file, Fi
   reader.allow({"id", "title", "formula", "source", "reductions", "field", "option", "output",
                 "ignore_label", "advantage", "coefficient", "rows_permutable", "tokens_paddable",
                 "splittable"});
-  std::set<std::string> taken, none;
+  std::set<std::string> taken = {"loss"}, none;
   LossSignature loss;
   loss.id = name_of(reader, "id", none);
   if (find(loss.id)) {

@@ -53,6 +53,11 @@ choices = ["near", "far"]
 [[option]]
 name = "whole"
 default = true
+[[option]]
+name = "tokens"
+default = 4
+high = 16
+integer = true
 [[output]]
 name = "per_token"
 axes = ["sequences", "tokens"]
@@ -68,6 +73,7 @@ axes = ["sequences", "tokens"]
   EXPECT_EQ(loss.find_option("scale")->high, 2.0);
   EXPECT_EQ(loss.find_option("mode")->kind, Option::Kind::choice);
   EXPECT_EQ(loss.find_option("whole")->kind, Option::Kind::flag);
+  EXPECT_EQ(loss.find_option("tokens")->kind, Option::Kind::integer);
   EXPECT_EQ(loss.outputs.at(0).axes.size(), 2U);
 }
 
@@ -95,6 +101,9 @@ TEST(OwnSignature, SaysWhereItContradictsItself) {
        "'default' must lie between 'low' and 'high'"},
       {kHead + kField + "[[option]]\nname = 'o'\ndefault = 'a'\nchoices = ['b']\n",
        "'default' must be one of b"},
+      {kHead + kField + "[[output]]\nname = 'loss'\n", "6:8: 'loss' is the loss itself"},
+      {kHead + kField + "[[option]]\nname = 'k'\ninteger = true\ndefault = 4\nhigh = 4.5\n",
+       "'default', 'low' and 'high' of an integer are whole"},
       {kHead + "colour = 1\n" + kField, "2:1: a signature has no key 'colour'"},
       {"id = [\n", "ours.toml:1:8:"},
   };

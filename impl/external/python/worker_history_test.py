@@ -97,6 +97,21 @@ class Histories(unittest.TestCase):
             stepped(subject, history=history)
             self.assertEqual(seen, wanted, history)
 
+    def test_other_data_has_as_many_sequences_whichever_field_comes_first(self) -> None:
+        fields = [{"name": "weight", "role": "differentiable", "axes": ["vocab", "hidden"], "quantity": "weight"},
+                  {"name": "hidden", "role": "differentiable", "axes": ["sequences", "tokens", "hidden"],
+                   "quantity": "hidden_state"}]
+        seen: list = []
+        def subject(weight, hidden):
+            seen.append(len(hidden))
+            return (hidden @ weight.T).sum()
+        answering, said = asked(subject, fields=json.dumps(fields))
+        self.assertEqual(said["op"], "hello", said)
+        frame = talk.write_frame(talk.step("grpo", history="summed_losses"),
+                                 {"weight": torch.ones(7, 2), "hidden": torch.ones(3, 4, 2)})
+        self.assertEqual(talk.read_document(answering.answer(frame[8:])[8:])[0]["op"], "result")
+        self.assertEqual(seen, [3, 3])
+
     def test_what_keeps_nothing_answers_alike_in_all_of_them(self) -> None:
         self.expect_other(weighted, {})
 

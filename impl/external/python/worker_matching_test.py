@@ -247,9 +247,37 @@ class Matching(unittest.TestCase):
 
             @staticmethod
             def backward(ctx, gradient): return gradient * 2 * torch.ones(2, 3), None
-        for subject in (Double, Double.apply, SetUp):
+        for subject in (Double, Double.apply, SetUp, SetUp.apply):
             metadata, tensors = stepped(subject)
             self.assertEqual(tensors["gradient.log_prob"].tolist(), [[2.0] * 3] * 2)
+
+    def test_an_epsilon_that_guards_a_divisor(self) -> None:
+        def clip(log_prob, mask, clip_eps=0.2, eps=1e-8): ...
+        def written_in(log_prob, mask, epsilon=1e-6): ...
+        def asked_for(log_prob, mask, cliprange, eps): ...
+        self.assertEqual(sources(clip), {"log_prob": "field:log_prob", "mask": "field:mask", "clip_eps": "option:clip_low"})
+        self.assertNotIn("epsilon", sources(written_in))
+        self.assertIn("wants 'eps'", asked(asked_for)[1]["message"])
+        def critic(values, old_values, returns, mask, cliprange=0.2, eps=1e-8): ...
+        self.assertNotIn("eps", sources(critic, "value_clip"))
+
+    def test_a_compiled_module_is_read_as_what_it_compiles(self) -> None:
+        class Loss(torch.nn.Module):
+            def forward(self, log_probs, response_mask): return (log_probs * response_mask).sum()
+        self.assertEqual(sources(torch.compile(Loss())), {"log_probs": "field:log_prob", "response_mask": "field:mask"})
+
+    def test_a_decorator_that_hands_on_no_keywords(self) -> None:
+        def timed(function):
+            @functools.wraps(function)
+            def inner(*args): return function(*args)
+            return inner
+        metadata, _ = stepped(timed(lambda log_probs, old_log_probs, advantages, mask: (log_probs * mask).sum()))
+        self.assertEqual(metadata["op"], "result", metadata)
+
+    def test_what_is_passed_by_hand_is_passed_once(self) -> None:
+        def loss(**kwargs): return kwargs["lps"].sum()
+        bound = sources(loss, arguments={"lps": "field:log_prob"})
+        self.assertEqual([name for name, source in bound.items() if source == "field:log_prob"], ["lps"])
 
     def test_what_reaches_the_function(self) -> None:
         def loss(log_prob, mask, cliprange, reduction, total_tokens, world_size): ...

@@ -75,6 +75,8 @@ class Contained(unittest.TestCase):
 
     def test_several_subjects_of_one_file(self) -> None:
         self.write("mine.py", '''
+            import os
+            os.chdir("/")  # paths begin where the worker was started
             print("executed")
             def loss(log_prob, mask): return (log_prob * mask).sum()
             def twice(log_prob, mask): return 2 * (log_prob * mask).sum()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import math
@@ -193,10 +194,7 @@ class Results(unittest.TestCase):
         self.raised(lambda log_prob, mask: numpy.float32(1), "without .numpy()")
 
     def test_forms_that_hold_a_loss_and_outputs(self) -> None:
-        @dataclasses.dataclass
-        class Output:
-            loss: torch.Tensor
-            per_token: torch.Tensor
+        Output = dataclasses.make_dataclass("Output", ["loss", "per_token"])
         forms = [lambda l, p: {"loss": l, "per_token": p}, lambda l, p: (l, {"per_token": p}), lambda l, p: Output(l, p),
                  lambda l, p: [l, Output(l, p)]]
         for form in forms:
@@ -217,7 +215,9 @@ class Results(unittest.TestCase):
             return reward * mask, (reward + value) * mask
         tensors = {"reward": batch()["advantage"], "value": batch()["log_prob"], "mask": batch()["mask"]}
         for form in (tuple, list, lambda pair: {"return": pair[1], "advantage": pair[0]},
-                     lambda pair: {"returns": pair[1], "advantages": pair[0]}):
+                     lambda pair: {"returns": pair[1], "advantages": pair[0]},
+                     lambda pair: collections.namedtuple("Named", "returns advantages")(pair[1], pair[0]),
+                     lambda pair: dataclasses.make_dataclass("Made", ["returns", "advantages"])(pair[1], pair[0])):
             metadata, reply = stepped(lambda reward, value, mask: form(rewards(reward, value, mask)), tensors, "gae")
             self.assertEqual((metadata["op"], list(reply)), ("result", ["advantage", "return"]))
             self.assertEqual(reply["advantage"].tolist(), rewards(**tensors)[0].tolist())
@@ -298,12 +298,12 @@ class Results(unittest.TestCase):
     def test_terms_are_reduced_as_a_trainer_does(self) -> None:
         tensors = batch()
         mask, log_prob = tensors["mask"].bool(), tensors["log_prob"]
-        rows = torch.where(mask, log_prob, 0.0).sum(1)
-        counts = mask.sum(1)
+        rows, counts = torch.where(mask, log_prob, 0.0).sum(1), mask.sum(1)
         for reduction, loss in (("sum", rows.sum()), ("token_mean", rows.sum() / 5),
                                 ("sequence_mean", (rows / counts).sum() / 2),
                                 ("seq_mean_token_sum_norm", rows.sum() / 2 / 16)):
-            for returned in (lambda x: x, lambda x: (x, 7), lambda x: {"loss": x}):
+            for returned in (lambda x: x, lambda x: (x, 7), lambda x: {"loss": x},
+                             lambda x: collections.namedtuple("Named", "ratio loss")(x.exp(), x)):
                 subject = lambda log_prob, mask: returned(log_prob.masked_fill(~mask, math.nan))
                 metadata, reply = self.terms_of(subject, tensors, reduction=reduction)
                 self.assertEqual(metadata["op"], "result", metadata)

@@ -11,6 +11,7 @@ from typing import Any, Callable
 from lossgate.worker.aliases import SYMMETRIC_CLIP, plain_name
 from lossgate.worker.conversion import CONVERSIONS
 from lossgate.worker.matching import Loss
+from lossgate.worker.pytorch import torch
 from lossgate.worker.remembering import remember
 from lossgate.worker.subject import Subject
 from lossgate.worker.trouble import Trouble
@@ -19,13 +20,14 @@ from lossgate.worker.trouble import Trouble
 class Binding:
     """Which source each parameter gets, and the arguments of a step made from that."""
 
-    def __init__(self, subject: Subject, loss: Loss, overrides: dict) -> None:
+    def __init__(self, subject: Subject, loss: Loss, overrides: dict, device: Any = None) -> None:
         self.subject = subject
         self.loss = loss
         self.positional: list[tuple[str, str]] = []
         self.keywords: list[tuple[str, str]] = []
         self.construction: list[tuple[str, str]] = []
         self._instances: dict = {}
+        self._device = device or "cpu"
         unused = dict(overrides)
         for name, source in overrides.items():
             if not isinstance(source, str):
@@ -81,7 +83,7 @@ class Binding:
         required = parameter.default is parameter.empty
         source = unused.pop(parameter.name, None)
         if source is None and parameter.name not in self.subject.bound:
-            source = self.loss.source_of(parameter.name, names - {plain_name(parameter.name)}, required)
+            source = self.loss.source_of(parameter.name, names - {plain_name(parameter.name)}, parameter.default)
             if building and source is not None and not source.startswith("option:"):
                 source = None  # a constructor knows the options, not the step
             if source == "reduction" and self._speaks_otherwise(parameter.default):
@@ -107,7 +109,8 @@ class Binding:
     def _bind_rest(self, rest: str, unused: dict) -> None:
         if unused.pop(rest, None) == "default":
             return
-        taken = {source.split(" as ")[0] for _, source in self.positional + self.keywords + self.construction}
+        bound = [source for _, source in self.positional + self.keywords + self.construction] + list(unused.values())
+        taken = {source.split(" as ")[0] for source in bound}
         given = {name for name, _ in self.positional + self.keywords} | self.subject.bound
         for name, source in self.loss.sources():
             if name in unused or source.startswith("fact:") or source in taken or name in given:
@@ -151,14 +154,15 @@ class Binding:
                 if source.startswith("option:") and plain(own.get(name, inspect.Parameter.empty))}
 
     def callee(self, constants: dict) -> Callable:
-        """The function; where the subject is a class, its instance for these options."""
+        """The function; where the subject is a class, its instance for these options, where its inputs are."""
         if not self.subject.constructed:
             return self.subject.call
         key = repr([constants.get(source) for _, source in self.construction])
         if key not in self._instances:
             given = {name: constant_of(source, constants) for name, source in self.construction
                      if source != "default"}
-            remember(self._instances, key, self.subject.target(**given))
+            made = self.subject.target(**given)
+            remember(self._instances, key, made.to(self._device) if isinstance(made, torch.nn.Module) else made)
         return self._instances[key]
 
 

@@ -54,6 +54,7 @@ class Worker:
         self._fields: dict = {}
         self._subjects: dict[str, Bound] = {}
         self._process = os.getpid()
+        self._folder = os.getcwd()  # where paths begin, wherever what is brought goes
 
     def answer(self, frame: bytes) -> bytes:
         identity = None
@@ -119,7 +120,7 @@ class Worker:
         check_torch()
         torch.set_num_threads(max(1, int(metadata.get("threads", "1"))))
         device = None if metadata.get("device", "cpu") == "cpu" else usable_device(metadata["device"])
-        paths = [os.path.abspath(folder) for folder in json.loads(metadata.get("path", "[]"))]
+        paths = [os.path.abspath(os.path.join(self._folder, folder)) for folder in json.loads(metadata.get("path", "[]"))]
         for folder in reversed(paths):
             if folder not in sys.path:
                 sys.path.insert(0, folder)
@@ -130,7 +131,7 @@ class Worker:
         else:
             name = getattr(entry, "__name__", type(entry).__name__)
         subject = Subject(entry, name, paths)
-        binding = Binding(subject, loss, json.loads(metadata.get("arguments", "{}")))
+        binding = Binding(subject, loss, json.loads(metadata.get("arguments", "{}")), device)
         self._subjects[told] = Bound(told, binding, loss, device)
         text = lambda value: json.dumps(value)
         reply = [("protocol", str(PROTOCOL)),

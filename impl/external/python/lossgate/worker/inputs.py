@@ -78,7 +78,8 @@ class Inputs:
     def valid(self) -> torch.Tensor:
         """Which positions count; all of them where nothing says so."""
         if self.plan.valid_field is None:
-            first = next(iter(self.given.values()))
+            first = next((tensor for name, tensor in self.given.items() if name in self.plan.by_sequence),
+                         next(iter(self.given.values())))
             return torch.ones(first.shape, dtype=torch.bool, device=first.device)
         return is_valid(self.given[self.plan.valid_field])
 

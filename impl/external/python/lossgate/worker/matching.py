@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from typing import Iterator, Optional
+from typing import Any, Iterator, Optional
 
 from lossgate.worker.aliases import ALIASES, SIZES, SYMMETRIC_CLIP, WEAK, plain_name
 from lossgate.worker.conversion import CONVERSIONS
@@ -12,6 +13,18 @@ from lossgate.worker.trouble import Trouble
 
 FACTS = ("total_tokens", "total_sequences", "total_rows", "rank_tokens", "rank_sequences", "rank_rows", "rank",
          "world", "micro_batch", "micro_batches")
+
+
+REQUIRED = inspect.Parameter.empty  # the default of a parameter that has none
+
+
+def _guards_a_divisor(plain: str, others: set[str], default: Any) -> bool:
+    """A bare epsilon is no clip distance where it is tiny, or stands beside one that says so."""
+    if plain not in ("eps", "epsilon"):
+        return False
+    distances = (SYMMETRIC_CLIP | ALIASES["clip_low"] | ALIASES["value_clip"]) - {"eps", "epsilon"}
+    tiny = isinstance(default, float) and abs(default) < 1e-3
+    return tiny or not distances.isdisjoint(others)
 
 
 class Loss:
@@ -40,9 +53,9 @@ class Loss:
             yield "reduction", "reduction"
         yield from ((name, f"fact:{name}") for name in self.facts)
 
-    def source_of(self, name: str, others: set[str], required: bool) -> Optional[str]:
+    def source_of(self, name: str, others: set[str], default: Any = REQUIRED) -> Optional[str]:
         """Where the parameter `name` gets its argument from; `others` are the plain names beside it."""
-        plain = plain_name(name)
+        plain, required = plain_name(name), default is REQUIRED
         sources = list(self.sources())
         for target, source in sources:
             if plain == plain_name(target):
@@ -51,11 +64,11 @@ class Loss:
         if plain == "values" and "old_value" in self.fields and others & {"vpred", "vpreds", "valuepreds"}:
             return "field:old_value"
         for target, source in sources:
-            if plain in ALIASES.get(target, ()):
+            if plain in ALIASES.get(target, ()) and not (target == "value_clip" and _guards_a_divisor(plain, others, default)):
                 return source
             if plain in SIZES.get(target, ()) and source.startswith("field:"):
                 return source + " as size"
-        if plain in SYMMETRIC_CLIP and "clip_low" in self.options:
+        if plain in SYMMETRIC_CLIP and "clip_low" in self.options and not _guards_a_divisor(plain, others, default):
             both = any(other in ALIASES["clip_low"] | {"cliplow"} for other in others)
             return None if both and not required else "option:clip_low"
         if required:

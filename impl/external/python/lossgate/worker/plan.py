@@ -87,8 +87,7 @@ class StepPlan:
         self.accumulates = False  # whether gradients must be read where a backward adds them up, as was seen
         self.valid_field = binding.valid_field
         per_token = binding.loss.returns == "per_token"
-        outputs = binding.loss.outputs
-        self.reduction = Reduction(metadata, binding.subject.name, outputs[0] if outputs else None,
+        self.reduction = Reduction(metadata, binding.subject.name, binding.loss.outputs,
                                    layouts[-1]) if per_token else None
         constants = {}
         for source, key, kind in binding.constants:

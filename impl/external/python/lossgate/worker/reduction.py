@@ -8,16 +8,17 @@ from typing import Any, Optional
 from lossgate.worker.conversion import number_of
 from lossgate.worker.layout import laid_out, place_of
 from lossgate.worker.pytorch import torch
+from lossgate.worker.result import returned
 from lossgate.worker.trouble import BadResult, Trouble
 
 
 class Reduction:
     """The reduction of a step, by the counts of the whole step: summed over micro-batches it is the loss."""
 
-    def __init__(self, metadata: dict, subject: str, output: Optional[str], layout: str) -> None:
+    def __init__(self, metadata: dict, subject: str, outputs: list[str], layout: str) -> None:
         self.name = metadata.get("reduction", "")
         self.subject = subject
-        self.output = output  # under which the terms are an output, too
+        self.outputs = outputs  # of which the first are the terms
         self.layout = layout  # of the gradient that comes into the terms
         count = {"token_mean": "total_tokens", "sequence_mean": "total_sequences",
                  "seq_mean_token_sum_norm": "total_sequences", "sum_over_items": "option.num_items"}.get(self.name)
@@ -46,9 +47,12 @@ class Reduction:
         loss = wide.sum() / self.count
         if self.name == "seq_mean_token_sum_norm":
             loss = loss / self.length
-        return loss if self.output is None else {"loss": loss, self.output: terms}
+        others = {name: returned(result, name) for name in self.outputs[1:]}
+        return {"loss": loss, self.outputs[0]: terms, **others} if self.outputs else loss
 
     def _terms(self, result: Any) -> Any:
+        if not isinstance(result, torch.Tensor) and isinstance(getattr(result, "loss", None), torch.Tensor):
+            return result.loss
         if isinstance(result, (tuple, list)) and result:
             result = result[0]
         if isinstance(result, dict):

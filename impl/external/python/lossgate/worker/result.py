@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import Any, Optional
 
 from lossgate.worker.aliases import ALIASES, plain_name
 from lossgate.worker.frames import DTYPE_NAMES
@@ -31,12 +32,21 @@ def _by_our_names(result: dict, subject: str, outputs: list[str]) -> dict:
     return found
 
 
+def _named(result: Any) -> Optional[dict]:
+    """What a dict, a named tuple or a dataclass holds, by name."""
+    if isinstance(result, dict):
+        return result
+    if isinstance(result, tuple) and hasattr(result, "_asdict"):
+        return result._asdict()
+    return vars(result) if dataclasses.is_dataclass(result) and not isinstance(result, type) else None
+
+
 def _outputs_of_operation(result: Any, subject: str, outputs: list[str]) -> Any:
     """By name: those of a tuple, or a tensor alone, are in the order in which the operation has them."""
     if isinstance(result, torch.Tensor):
         result = (result,)
-    if isinstance(result, dict):
-        return _by_our_names(result, subject, outputs)
+    if (named := _named(result)) is not None:
+        return _by_our_names(named, subject, outputs)
     if result is not None and not isinstance(result, (tuple, list)):
         return result
     result = () if result is None else result

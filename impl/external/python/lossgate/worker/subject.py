@@ -43,22 +43,24 @@ class Subject:
                 definition = owner
             if inspect.isclass(definition):
                 self.call = definition.apply
+                known = self._by_position(self._parameters(definition.forward))
+                separate = getattr(torch.autograd.Function, "setup_context", None)
+                apart = getattr(definition, "setup_context", separate) is not separate
+                self.parameters = known if apart else known[1:]  # ctx
                 definition = definition.forward
-                self.parameters = [parameter.replace(kind=parameter.POSITIONAL_ONLY)
-                                   for parameter in self._parameters(definition)]
-                if not hasattr(target, "setup_context") or \
-                        target.setup_context is torch.autograd.Function.setup_context:
-                    self.parameters = self.parameters[1:]  # ctx
             else:
                 self.call = target
                 if isinstance(target, torch.nn.Module):
-                    definition = target.forward
+                    definition = getattr(target, "_orig_mod", target).forward  # torch.compile's own takes anything
                 elif isinstance(target, functools.partial) and isinstance(target.func, torch.nn.Module):
                     definition = functools.partial(target.func.forward, *target.args, **target.keywords)
                 if not callable(target):
                     raise Trouble(f"{name} is a {type(target).__name__}, not a function; name a function, a class "
                                   "with __call__ or a torch.nn.Module")
                 self.parameters = self._parameters(definition)
+                own = {parameter.kind for parameter in self._parameters(target, follow_wrapped=False)}
+                if own == {inspect.Parameter.VAR_POSITIONAL}:  # a decorator that hands on no keywords
+                    self.parameters = self._by_position(self.parameters)
         self.bound = set()  # what a functools.partial has given already
         while isinstance(definition, functools.partial):
             self.bound |= set(definition.keywords)
@@ -66,9 +68,14 @@ class Subject:
         self.file, self.line, self.code = self._place(definition)
 
     @staticmethod
-    def _parameters(target: Any) -> list[inspect.Parameter]:
+    def _by_position(parameters: list[inspect.Parameter]) -> list[inspect.Parameter]:
+        return [parameter.replace(kind=parameter.POSITIONAL_ONLY) for parameter in parameters
+                if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)]
+
+    @staticmethod
+    def _parameters(target: Any, follow_wrapped: bool = True) -> list[inspect.Parameter]:
         try:
-            return list(inspect.signature(target).parameters.values())
+            return list(inspect.signature(target, follow_wrapped=follow_wrapped).parameters.values())
         except (ValueError, TypeError):
             raise Trouble(f"{getattr(target, '__name__', target)!r} does not tell its parameters; wrap it: "
                           "def my_loss(log_prob, ...): return it(log_prob, ...)") from None
