@@ -179,6 +179,36 @@ TEST(DrawCase, LeavesAtMaskedPositionsNumbersOfAHealthyRun) {
   }
 }
 
+/// The largest finite logit of each row, and how many are ruled out.
+std::vector<std::pair<double, int>> rows_of(const Tensor& logits) {
+  std::vector<std::pair<double, int>> rows;
+  const std::int64_t vocab = logits.extents.back();
+  for (std::int64_t i = 0; i < logits.size(); ++i) {
+    if (i % vocab == 0) rows.emplace_back(-HUGE_VAL, 0);
+    rows.back().first = std::max(rows.back().first, logits.at(i));
+    rows.back().second += logits.at(i) == -HUGE_VAL;
+  }
+  return rows;
+}
+
+TEST(DrawCase, HasTwoModelsThatLieApartAndRuleOutOtherTokens) {
+  const LossSignature& signature = *reference::find_signature("jsd");
+  int apart = 0, ruled_out_by_one = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const Case c = draw(signature, Dtype::f32, Profile::hostile, i);
+    const auto student = rows_of(c.batch.at("student_logits")),
+               teacher = rows_of(c.batch.at("teacher_logits"));
+    const std::vector<bool> valid = valid_positions(signature, c);
+    for (std::size_t row = 0; row < student.size(); ++row) {
+      if (!valid[row]) continue;
+      apart += std::fabs(student[row].first - teacher[row].first) > 104.0;
+      ruled_out_by_one += student[row].second != teacher[row].second;
+    }
+  }
+  EXPECT_GT(apart, 20);
+  EXPECT_GT(ruled_out_by_one, 20);
+}
+
 TEST(DrawCase, LeavesNoRowEmptyWhereAMeanWouldCountIt) {
   LossSignature loss = fake_policy_loss(), both = fake_mixed_loss();
   both.reductions = {Reduction::seq_mean_token_sum_norm};

@@ -145,15 +145,18 @@ std::vector<double> last_logits(const Tensor& hidden, const Tensor& weight) {
   return logits;
 }
 
+/// So far that in f32 no exp of it is a number, or none but 0.
+constexpr double kFar = 120.0;
+
 /// Where an output layer makes the logits: the likeliest token of the last hidden state changes
-/// places with the last, and becomes as likely as all others together.
-void weigh_last_row(const Tensor& hidden, Tensor& weight) {
+/// places with the last, and becomes as likely as all others together, or lies far ahead of them.
+void weigh_last_row(const Tensor& hidden, Tensor& weight, LongForm form) {
   const std::vector<double> logits = last_logits(hidden, weight);
   const auto likeliest = std::ranges::max_element(logits);
   if (*likeliest == 0.0) return;
   constexpr double kMost = 1024.0;  // or nearly no hidden state would need a weight beyond f16
-  const double scale =
-      std::clamp(1.0 + log_sum_above(*likeliest, logits) / *likeliest, -kMost, kMost);
+  const double ahead = form == LongForm::far ? kFar : log_sum_above(*likeliest, logits);
+  const double scale = std::clamp(1.0 + ahead / *likeliest, -kMost, kMost);
   const std::int64_t width = weight.extents.back(), last = weight.size() - width;
   for (std::int64_t i = 0; i < width; ++i) {
     const std::int64_t at = (likeliest - logits.begin()) * width + i;
@@ -164,19 +167,19 @@ void weigh_last_row(const Tensor& hidden, Tensor& weight) {
 }
 
 /// Each output layer follows the hidden states that it takes.
-void weigh_last_rows(const LossSignature& signature, Case& c) {
+void weigh_last_rows(const LossSignature& signature, Case& c, LongForm form) {
   const Tensor* hidden = nullptr;
   for (const Field& field : signature.fields) {
     Tensor& tensor = c.batch.at(field.name);
     if (field.quantity == Quantity::hidden_state) hidden = &tensor;
     const bool layer = hidden && contains(field.axes, Axis::vocab) && field.axes.size() == 2;
-    if (layer && field.quantity == Quantity::weight) weigh_last_row(*hidden, tensor);
+    if (layer && field.quantity == Quantity::weight) weigh_last_row(*hidden, tensor, form);
   }
 }
 
 /// The first label of all is that which lies farthest.
-void take_last_tokens(const LossSignature& signature, Case& c) {
-  weigh_last_rows(signature, c);
+void take_last_tokens(const LossSignature& signature, Case& c, LongForm form) {
+  weigh_last_rows(signature, c, form);
   for (const Field& field : signature.fields) {
     weigh_last_tokens(field, c.shape[Axis::vocab], c.batch.at(field.name));
     if (field.quantity != Quantity::label || contains(field.axes, Axis::support)) continue;
@@ -210,9 +213,6 @@ bool can_be_ruled_out(const LossSignature& signature, const Tier& tier) {
   return std::ranges::any_of(signature.fields, is_filtered);
 }
 
-/// So far that in f32 no exp of it is a number, or none but 0.
-constexpr double kFar = 120.0;
-
 /// Of every second row all logits move down, of the others the last one up: who takes the largest
 /// from no row, or from the wrong part of it, has a logarithm of 0, or of infinity.
 void move_rows_far(const LossSignature& signature, Case& c, Choices& choices) {
@@ -228,8 +228,8 @@ void move_rows_far(const LossSignature& signature, Case& c, Choices& choices) {
 }
 
 bool can_be_far(const LossSignature& signature, const Tier& tier) {
-  return tier.axis == Axis::vocab && std::ranges::find(signature.fields, Quantity::logit,
-                                                       &Field::quantity) != signature.fields.end();
+  const auto makes = [](Quantity q) { return q == Quantity::logit || q == Quantity::hidden_state; };
+  return tier.axis == Axis::vocab && std::ranges::any_of(signature.fields, makes, &Field::quantity);
 }
 
 /// Along sequences and tokens, where something masks them.
@@ -287,7 +287,7 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   const bool hostile = length.form == LongForm::hostile;
   Case c = hostile ? draw_like(signature, frame, Keep::frame, Profile::hostile, choices)
                    : draw_like(signature, frame, Keep::positions, Profile::benign, choices);
-  if (axis == Axis::vocab && !hostile) take_last_tokens(signature, c);
+  if (axis == Axis::vocab && !hostile) take_last_tokens(signature, c, length.form);
   if (length.form == LongForm::far) move_rows_far(signature, c, choices);
   if (length.form == LongForm::ruled_out) rule_out_first_tokens(signature, c, choices);
   if (axis == Axis::hidden) thin_hidden_states(signature, c, choices);

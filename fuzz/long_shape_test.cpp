@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
+#include <vector>
 
 #include "fuzz/acceptance.h"
 #include "fuzz/long_case.h"
@@ -89,6 +91,40 @@ TEST(DrawLongCase, HasRowsFarBelowZeroAndTokensFarAboveTheirRows) {
     }
     EXPECT_GE(below, 10) << loss;
     EXPECT_GE(above, 10) << loss;
+  }
+}
+
+/// As the output layer makes them of the last hidden state.
+std::vector<double> last_logits(const Tensor& hidden, const Tensor& weight) {
+  const std::int64_t width = weight.extents.back(), from = hidden.size() - width;
+  std::vector<double> logits;
+  for (std::int64_t row = 0; row < weight.size(); row += width) {
+    logits.push_back(0.0);
+    for (std::int64_t i = 0; i < width; ++i) {
+      logits.back() += hidden.at(from + i) * weight.at(row + i);
+    }
+  }
+  return logits;
+}
+
+TEST(DrawLongCase, HasATokenFarAboveItsRowWhereAnOutputLayerMakesIt) {
+  for (const auto& [loss, hidden, weight] :
+       {std::tuple("linear_cross_entropy", "hidden", "weight"),
+        std::tuple("linear_grpo", "hidden", "weight"),
+        std::tuple("linear_jsd", "teacher_hidden", "teacher_weight")}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    int cases = 0;
+    for (const Length& length : lengths_of(1, signature, kFloats)) {
+      if (length.form != LongForm::far) continue;
+      const Case c = draw_long_case(1, signature, length);
+      EXPECT_EQ(fault_of(signature, c, length.dtype), "") << loss;
+      std::vector<double> logits = last_logits(c.batch.at(hidden), c.batch.at(weight));
+      const double last = logits.back();
+      logits.pop_back();
+      EXPECT_GT(last - std::ranges::max(logits), 90.0) << loss;
+      ++cases;
+    }
+    EXPECT_EQ(cases, 1) << loss;
   }
 }
 

@@ -102,6 +102,16 @@ double draw_logit(const RowPlan& plan, Dtype dtype, std::int64_t hot, std::int64
   return 0.0;
 }
 
+/// How often one model's row lies elsewhere than the other's, or has other tokens ruled out: who
+/// takes one maximum for both, or drops what either rules out, shows in no rows that are alike.
+constexpr double kApart = 0.4;
+
+RowPlan plan_beside(const RowPlan& plan, Dtype dtype, Choices& choices) {
+  RowPlan other = plan_row(plan.form, plan.vocab, dtype, choices);
+  other.hot = plan.hot;
+  return other;
+}
+
 bool allows_infinity(const Column& column) { return column.field->infinity == Infinity::legal; }
 
 void draw_row(const Column& column, const RowPlan& plan, std::int64_t begin, std::int64_t hot,
@@ -121,6 +131,7 @@ LogitForm pick_logit_form(Temper temper, Choices& choices) { return pick(kForms,
 void draw_logits(Columns columns, Temper temper, Choices& choices) {
   const Tensor& first = *columns[0].tensor;
   const std::int64_t vocab = first.extents.empty() ? 1 : first.extents.back();
+  const Dtype dtype = coarsest_dtype(columns);
   const LogitForm common = pick(kForms, temper, choices);
   const bool mixed = choices.sometimes(temper == Temper::plain ? 0.25 : 0.8);
   Deal deal(kForms, temper);
@@ -128,11 +139,12 @@ void draw_logits(Columns columns, Temper temper, Choices& choices) {
   const bool copyable = !equal_columns || std::ranges::all_of(columns, allows_infinity);
   for (std::int64_t begin = 0; begin < first.size(); begin += vocab) {
     const LogitForm form = mixed ? deal.next(choices, columns[0].counts(begin, vocab)) : common;
-    const RowPlan plan = plan_row(form, vocab, coarsest_dtype(columns), choices);
+    const RowPlan plan = plan_row(form, vocab, dtype, choices);
     for (std::size_t k = 0; k < columns.size(); ++k) {
       const std::int64_t step = form == LogitForm::disjoint ? static_cast<std::int64_t>(k) : 0;
-      draw_row(columns[k], plan, begin, (plan.hot + step) % vocab,
-               allows_infinity(columns[k]) && copyable, choices);
+      const bool apart = k > 0 && temper != Temper::plain && choices.sometimes(kApart);
+      draw_row(columns[k], apart ? plan_beside(plan, dtype, choices) : plan, begin,
+               (plan.hot + step) % vocab, allows_infinity(columns[k]) && copyable, choices);
     }
   }
   if (!equal_columns) return;
