@@ -149,6 +149,20 @@ TEST(GradModeInvariance, NamesWhatIsRaisedAndInWhichMode) {
             "asked for no gradient (torch.no_grad): refused a legal input: no grad_weight");
 }
 
+TEST(GradModeInvariance, AsksTheOtherWaysOfWhoDoesNotComputeOne) {
+  bool wrong = true;
+  const auto fake = differentiated("grpo", [&](const Case& c, LossResult& result) {
+    if (c.grad_mode == GradMode::none) {
+      result.refusal = Refusal{impl::kNotComputed, -1, -1, "needs its graph"};
+    } else if (wrong && c.history == History::backward_twice) {
+      change_each(output(result, "gradient.log_prob"), [](double x) { return x * 1.01; });
+    }
+  });
+  EXPECT_TRUE(asked(fake, ordinary_case("grpo")).violation);
+  wrong = false;
+  EXPECT_EQ(asked(fake, ordinary_case("grpo")).verdict, Verdict::held);
+}
+
 TEST(GradModeInvariance, SeesAnInputThatOnlyAnEvaluationOverwrites) {
   const auto fake = differentiated("grpo", [](const Case& c, LossResult& result) {
     if (c.grad_mode == GradMode::none) result.mutated = {"advantage"};

@@ -27,9 +27,10 @@ bool has_empty_part(const CaseStudy& study) {
 }
 
 /// Every sequence on its own to a random part, parts to ranks in turn.
-Split random_split(std::int64_t sequences, std::mt19937_64& random) {
+Split random_split(std::int64_t sequences, bool shardable, std::mt19937_64& random) {
   const auto parts = 2 + random() % 3;
-  Split split{.world = static_cast<int>(1 + random() % 2), .parts = {}};
+  const auto ranks = 1 + random() % 2;
+  Split split{.world = shardable ? static_cast<int>(ranks) : 1, .parts = {}};
   split.parts.resize(parts);
   for (std::size_t i = 0; i < parts; ++i) {
     split.parts[i].rank = static_cast<int>(i) % split.world;
@@ -61,7 +62,7 @@ SplitBias bias_of(Evaluation& evaluation) {
   SplitBias bias;
   double worst = 0.0;
   for (int i = 0; i < kRandomSplits; ++i) {
-    c.split = random_split(c.shape[Axis::sequences], random);
+    c.split = random_split(c.shape[Axis::sequences], loss.signature.shardable, random);
     const LossResult result = evaluation.implementation().evaluate(loss.signature, c);
     const Tensor* value = result.find("loss");
     if (!value || !std::isfinite(value->at(0))) continue;

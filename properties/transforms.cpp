@@ -175,7 +175,7 @@ std::optional<Transformed> one_left(const LossSignature& signature, const Case& 
 }
 
 /// Moves every differentiable entry at a valid position by a hundredth of its scale, up or down as
-/// its index decides.
+/// its index decides, a log-prob to no more than 0.
 std::optional<Transformed> step(const LossSignature& signature, const Case& whole, double sign) {
   Transformed result{.c = whole};
   const std::vector<bool> valid =
@@ -188,7 +188,9 @@ std::optional<Transformed> step(const LossSignature& signature, const Case& whol
       if (each > 0 && !valid.empty() && !valid[static_cast<std::size_t>(i / each)]) continue;
       const double value = tensor.at(i);
       const double towards = i % 3 == 0 ? -sign : sign;
-      tensor.set(i, value + towards * 0.01 * std::min(1.0, 0.1 + std::fabs(value)));
+      const double moved = value + towards * 0.01 * std::min(1.0, 0.1 + std::fabs(value));
+      const bool probability = field.quantity == Quantity::log_prob && value <= 0.0;
+      tensor.set(i, probability ? std::min(moved, 0.0) : moved);
     }
   }
   return result;

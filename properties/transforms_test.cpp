@@ -385,6 +385,17 @@ TEST(Step, MovesDifferentiableEntriesAtValidPositionsOnly) {
   EXPECT_TRUE(forward.batch.at("old_log_prob") == c.batch.at("old_log_prob"));
 }
 
+TEST(Step, MakesNoLogProbOfMoreThanOne) {
+  Case c = ragged_case();
+  change_each(c.batch.at("log_prob"), [](double) { return 0.0; });
+  for (const Transform* step : {&kStepForward, &kStepBackward}) {
+    const Case stepped = apply(*step, c)->c;
+    const Tensor& moved = stepped.batch.at("log_prob");
+    for (std::int64_t i = 0; i < moved.size(); ++i) EXPECT_LE(moved.at(i), 0.0);
+    EXPECT_FALSE(moved == c.batch.at("log_prob")) << "half of them go down";
+  }
+}
+
 TEST(Transforms, DoNotApplyToALossWithoutPositions) {
   LossSignature signature = grpo().signature;
   signature.mask = "";
