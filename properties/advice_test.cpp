@@ -101,6 +101,42 @@ TEST(RuleE8, AdviceIsAskedOneQuestionAtATime) {
   EXPECT_EQ(asking, std::set{std::this_thread::get_id()});
 }
 
+TEST(RuleE8, ANanIsLaunderedThoughTheAdviceLaundersItToo) {
+  const reference::Loss formula = grpo();
+  const auto repaired = [](Case c) {
+    for (auto& [name, tensor] : c.batch.fields) {
+      for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+        if (std::isnan(tensor.at(i))) tensor.set(i, 0.0);
+      }
+    }
+    return c;
+  };
+  reference::Loss loss = advised_grpo(never);
+  loss.advice->values = [&](const reference::Problem& problem, const Arithmetic& arithmetic,
+                            reference::Sink<reference::Tracked>& sink) {
+    const Case c = repaired(problem.c);
+    reference::Problem asked(formula.signature, c);
+    asked.outputs.resize(problem.outputs.size());
+    reference::evaluate(formula, asked, arithmetic, sink);
+  };
+  const impl::Implementation sound = fake_grpo();
+  impl::Implementation launders = sound;
+  launders.evaluate = [&](const LossSignature& signature, const Case& c) {
+    return sound.evaluate(signature, repaired(c));
+  };
+  int laundered = 0;
+  for (int i = 0; i < 20; ++i) {
+    Case c = grpo_case(2, 3);
+    put(c, "log_prob", 0, 0, -0.01 * (i + 1));  // another choice
+    CaseStudy study(loss, c);
+    Evaluation of_launders(study, launders), of_sound(study, sound);
+    const Property& property = *find_property("no_laundering");
+    laundered += property.check(of_launders).violation.has_value();
+    EXPECT_FALSE(property.check(of_sound).violation);
+  }
+  EXPECT_GT(laundered, 5);
+}
+
 TEST(RuleE8, AFiniteLossOfFiniteInputsHasNoNanForAGradient) {
   // As the same function in f64 would have it: the reference has no number there, either.
   reference::Loss loss = advised_grpo(never);

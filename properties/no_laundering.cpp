@@ -57,7 +57,7 @@ bool says_a_number(const std::vector<OutputInfo>& outputs, const LossResult& res
 
 using Entries = std::vector<std::pair<const OutputInfo*, std::int64_t>>;
 
-/// All entries that speak: where the formula refuses the poison, it has none of them.
+/// All entries that speak.
 Entries spoken(CaseStudy& study) {
   Entries all;
   for (const OutputInfo& output : study.outputs()) {
@@ -158,7 +158,9 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
   if (!says_a_number(outputs, actual)) {
     return says_a_number(outputs, evaluation.actual()) ? held() : vacuous("no trigger");
   }
-  const Entries lost = refused ? spoken(shaped) : lost_to(*poisoned, evaluation);
+  // Advice is what the function itself says in f64, and launders as it does.
+  const bool advised = shaped.loss().advice && what.nan;
+  const Entries lost = refused || advised ? spoken(shaped) : lost_to(*poisoned, evaluation);
   for (const auto& [output, index] : lost) {
     const double value = actual.find(output->name)->at(index);
     if (!std::isfinite(value)) continue;

@@ -110,13 +110,14 @@ std::optional<Refusal> refuse_labels(const LossSignature& signature, const Case&
     if (valid.empty()) valid = valid_positions(signature, c);
     const Tensor& labels = c.batch.at(field.name);
     const std::int64_t tokens = c.shape[Axis::tokens];
+    const std::int64_t vocab = c.shape[Axis::vocab];  // -1: what they number is not among the axes
     const std::int64_t each =
         labels.size() / std::max<std::int64_t>(c.shape[Axis::sequences] * tokens, 1);
     for (std::int64_t i = 0; i < labels.size(); ++i) {
       const std::int64_t position = i / std::max<std::int64_t>(each, 1);
       if (!valid[static_cast<std::size_t>(position)]) continue;
       const std::int64_t label = labels.integer_at(i);
-      if (label >= 0 && label < c.shape[Axis::vocab]) continue;
+      if (label >= 0 && (vocab < 0 || label < vocab)) continue;
       return Refusal{.argument = field.name,
                      .sequence = position / tokens,
                      .token = position % tokens,

@@ -73,6 +73,18 @@ TEST(Refusal, IsNotOwedToTheStandardOptions) {
   });
 }
 
+TEST(Refusal, IsNotOwedToLabelsOfWhatIsNoAxis) {
+  Loss loss = *find_loss("cross_entropy");
+  LossSignature& own = loss.signature;
+  SmallCases cases(own, 3);
+  Case c = cases.draw(Dtype::f32);
+  while (expected_refusal(loss, c)) c = cases.draw(Dtype::f32);
+  std::erase_if(own.fields, [](const Field& field) { return field.name != "label"; });
+  std::erase_if(c.batch.fields, [](const auto& field) { return field.first != "label"; });
+  c.shape[Axis::vocab] = -1;
+  EXPECT_EQ(argument(loss, c), "none");
+}
+
 TEST(Refusal, NamesTheReductionThatTheLossHasNot) {
   for_small_cases([](const Loss& loss, const Case& c) {
     const auto& known = loss.signature.reductions;

@@ -175,6 +175,10 @@ void read_roles(const Reader& reader, LossSignature& loss) {
     };
   };
   loss.ignore_label = reference_to(reader, "ignore_label", is(Quantity::label), "field of labels");
+  const Field* label = loss.find_field(loss.ignore_label);
+  if (label && (label->axes.size() < 2 || label->axes[1] != Axis::tokens)) {
+    reader.fail("'ignore_label' is of labels of tokens; mask what has none outside the function");
+  }
   loss.advantage =
       reference_to(reader, "advantage", is(Quantity::advantage), "field of advantages");
   const auto is_option = [&](const std::string& text) { return loss.find_option(text) != nullptr; };

@@ -92,6 +92,9 @@ TEST(OwnSignature, SaysWhereItContradictsItself) {
       {kHead + kField + "[[field]]\nname = 'm'\nrole = 'mask'\n",
        "has the axes sequences and tokens"},
       {kHead + kField + "infinity = 'refused'\n", "'infinity' must be one of legal, surfaces"},
+      {kHead + "ignore_label = 'y'\n" + kField +
+           "[[field]]\nname = 'y'\nrole = 'label'\naxes = ['sequences']\n",
+       "'ignore_label' is of labels of tokens"},
       {kHead + "advantage = 'x'\n" + kField, "2:13: 'x' is no field of advantages"},
       {kHead + "coefficient = 'x'\n" + kField, "'x' is no option"},
       {kHead + "reductions = ['mean']\n" + kField, "sum, token_mean, sequence_mean"},
