@@ -2,6 +2,7 @@
 #include "properties/advice.h"
 
 #include <cmath>
+#include <string>
 
 namespace lossgate::properties {
 namespace {
@@ -17,6 +18,9 @@ bool loss_is_finite(Evaluation& evaluation) {
 Outcome as_advised(const Property& property, Evaluation& evaluation, Outcome outcome) {
   const auto& advice = evaluation.study().loss().advice;
   if (!advice) return outcome;
+  // What is no answer is none beside any reference.
+  const std::string cause = outcome.violation ? outcome.violation->cause : "";
+  if (cause == "legal input refused" || cause == "malformed result") return outcome;
   const bool judged = advice->judges(evaluation.arithmetic());
   if (property.precedence == Precedence::formula && judged) {
     return skipped("the advisory reference is the same function");

@@ -54,6 +54,19 @@ TEST(RuleE8, DisagreementWithAdviceIsANote) {
             Verdict::held);
 }
 
+TEST(RuleE8, NoAnswerIsAFindingBesideAdvice) {
+  impl::Implementation raises = fake_grpo();
+  raises.evaluate = [](const LossSignature&, const Case&) {
+    LossResult refused;
+    refused.refusal = Refusal{.argument = "log_prob", .message = "of more than two tokens"};
+    return refused;
+  };
+  for (auto judges : {always, never}) {
+    EXPECT_EQ(advised("reference_agreement", raises, grpo_case(2, 3), judges).verdict,
+              Verdict::violated);
+  }
+}
+
 TEST(RuleE8, ASplitIsJudgedWhereRoundingIsFine) {
   const auto means = fake_grpo(Flaw::mean_of_means);
   EXPECT_EQ(advised("split_invariance", means, in_two_parts(), never).verdict, Verdict::note);

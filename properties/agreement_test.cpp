@@ -357,6 +357,13 @@ TEST(RuleC3, ANanAnywhereAtAValidPositionLeavesNothingToCompare) {
     put(c, "log_prob", 0, t, kNan);
     const Outcome outcome = check("reference_agreement", fake_grpo(), c);
     EXPECT_EQ(outcome.reason, t == 1 ? "" : "NaN at a valid position") << t;
+    impl::Implementation careful = fake_grpo();
+    careful.evaluate = [](const LossSignature&, const Case&) {
+      LossResult refused;
+      refused.refusal = Refusal{.argument = "log_prob", .message = "not a number"};
+      return refused;
+    };
+    EXPECT_EQ(check("reference_agreement", careful, c).violation.has_value(), t == 1) << t;
   }
 }
 

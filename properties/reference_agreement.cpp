@@ -10,6 +10,8 @@ Outcome reference_agreement(Evaluation& evaluation) {
   if (evaluation.study().refusal()) return skipped("the input is to be refused");
   if (empty_by_contract(evaluation)) return skipped("contract");
   if (auto violation = malformed(evaluation.study(), evaluation.actual())) {
+    const bool refuses = violation->cause == "legal input refused";
+    if (refuses && evaluation.study().nan_at_valid()) return skipped("NaN at a valid position");
     return violated(*violation);
   }
   if (auto outcome = incomparable(evaluation)) return *outcome;
