@@ -30,8 +30,8 @@ class Observations {
 
   Fit fit(const impl::DeclaredArithmetic& declared);
 
-  /// Holds further declarations against what this one says is wrong: none fits of which that has
-  /// no digit.
+  /// Holds further declarations against what this one says is wrong: none fits under which a case
+  /// keeps no digit of that.
   void dispute(const impl::DeclaredArithmetic& declared);
 
   /// Whether most results stay as they are when the fields change by less than a narrower format

@@ -82,18 +82,19 @@ Outcome grad_mode_invariance(Evaluation& evaluation) {
   if (!evaluation.implementation().autograd) return skipped("its gradients come with its loss");
   if (!evaluation.implementation().contract.grad_modes) return skipped("contract");
   if (auto outcome = incomparable(evaluation)) return *outcome;
-  std::optional<Outcome> all, uncomputed;
+  std::optional<Outcome> all;
+  Outcome unasked = vacuous("no trigger");
   for (const Way& way : kWays) {
     if (!evaluation.study().transformed(*way.transform)) continue;
     Outcome outcome = ask(evaluation, way);
     if (outcome.violation && outcome.violation->place.output == impl::kNotComputed) {
-      uncomputed = std::move(outcome);  // who does not compute one way is asked the others
+      unasked = std::move(outcome);  // who does not compute one way is asked the others
       continue;
     }
     if (outcome.violation) return outcome;
     if (!all || outcome.worst_ratio > all->worst_ratio) all = std::move(outcome);
   }
-  return all ? *all : uncomputed ? *uncomputed : vacuous("no trigger");
+  return all ? *all : unasked;
 }
 
 }  // namespace lossgate::properties

@@ -69,9 +69,8 @@ Entries spoken(CaseStudy& study) {
 
 /// The entries that the formula loses to the poison, of those that speak: fed with it, the
 /// reference says which depend on it.
-Entries lost_to(CaseStudy& poisoned, Evaluation& evaluation) {
+Entries lost_to(CaseStudy& poisoned, bool nan, Evaluation& evaluation) {
   const auto& outputs = poisoned.outputs();
-  const bool nan = poison_of(evaluation.study().whole(), poisoned.whole()).nan;
   // What is no number even without the poison says nothing about it; an infinity, nothing about
   // another.
   std::set<std::pair<std::size_t, std::int64_t>> undefined;
@@ -160,7 +159,8 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
   }
   // Advice is what the function itself says in f64, and launders as it does.
   const bool advised = shaped.loss().advice && what.nan;
-  const Entries lost = refused || advised ? spoken(shaped) : lost_to(*poisoned, evaluation);
+  const Entries lost =
+      refused || advised ? spoken(shaped) : lost_to(*poisoned, what.nan, evaluation);
   for (const auto& [output, index] : lost) {
     const double value = actual.find(output->name)->at(index);
     if (!std::isfinite(value)) continue;
