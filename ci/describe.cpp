@@ -23,7 +23,7 @@ std::string axes_text(const std::vector<Axis>& axes) {
   return "[" + text + "]";
 }
 
-std::string_view infinity_text(Infinity infinity) {
+std::string_view word(Infinity infinity) {
   switch (infinity) {
     case Infinity::legal:
       return "infinity legal";
@@ -33,6 +33,13 @@ std::string_view infinity_text(Infinity infinity) {
       return "infinity refused";
   }
   return "";
+}
+
+std::string infinity_text(const Field& field) {
+  std::string text(word(field.infinity));
+  if (!field.infinite_where) return text;
+  const auto& [option, value] = *field.infinite_where;
+  return text + fmt::format(", legal where {} = {}", option, report::decimal(value));
 }
 
 std::string range_text(const Option& option) {
@@ -82,7 +89,7 @@ void describe_loss(const LossSignature& s) {
     fmt::print("    {:<22}{:<16}{:<30}{}\n", field.name, name(field.role), axes_text(field.axes),
                field.role == Role::mask || field.role == Role::label
                    ? field.doc
-                   : fmt::format("{} ({})", field.doc, infinity_text(field.infinity)));
+                   : fmt::format("{} ({})", field.doc, infinity_text(field)));
   }
   if (!s.outputs.empty())
     fmt::print("  outputs besides the loss and a gradient per differentiable field\n");

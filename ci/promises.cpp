@@ -17,6 +17,7 @@
 #include "ci/declarations.h"
 #include "ci/variant.h"
 #include "properties/diagnosis.h"
+#include "reference/spec/lists.h"
 #include "reference/spec/numbers.h"
 
 namespace lossgate::ci {
@@ -71,7 +72,9 @@ class Trials {
     masked();
     flag(
         &impl::Contract::infinite_valid,
-        [](const Field& field) { return field.infinity == Infinity::legal; },
+        [](const Field& field) {
+          return field.infinity == Infinity::legal || field.infinite_where.has_value();
+        },
         {.table = {},
          .line = "infinite_valid = true",
          .asked = "-inf at valid positions, as a filter of logits leaves it"},
@@ -80,6 +83,9 @@ class Trials {
         &impl::Contract::int32_labels,
         [](const Field& field) { return std::ranges::count(field.dtypes, Dtype::i32) > 0; },
         {.table = {}, .line = "int32_labels = true", .asked = "labels in int32"}, with_long_labels);
+    flag(&impl::Contract::repeated_tokens, is_list,
+         {.table = {}, .line = "repeated_tokens = true", .asked = "a token twice in a list"},
+         make_lists_distinct);
     splits();
     dtypes();
     return std::move(found_);

@@ -21,9 +21,9 @@ inline bool is_same(const Case& a, const Case& b) {
 }
 
 /// What is wrong with a number at a valid position, or nothing.
-inline std::string fault_of_number(const Field& field, double value) {
+inline std::string fault_of_number(const Field& field, Infinity infinity, double value) {
   if (std::isnan(value)) return "NaN";
-  if (std::isinf(value) && (field.infinity != Infinity::legal || value > 0.0)) return "infinity";
+  if (std::isinf(value) && (infinity != Infinity::legal || value > 0.0)) return "infinity";
   if (field.quantity == Quantity::log_prob && value > 0.0) return "positive log-prob";
   const bool weighs = field.role == Role::weight && field.quantity == Quantity::weight;
   if (weighs && value < 0.0) return "negative weight";
@@ -49,8 +49,8 @@ inline std::string fault_of_field(const LossSignature& signature, const Case& c,
     } else if (field.quantity == Quantity::mask) {
       if (tensor.at(i) != 0.0 && tensor.at(i) != 1.0) fault = "mask";
     } else if (is_float(tensor.dtype)) {
-      if (const std::string found = fault_of_number(field, tensor.at(i)); !found.empty())
-        fault = found;
+      const std::string found = fault_of_number(field, infinity_of(field, c.spec), tensor.at(i));
+      if (!found.empty()) fault = found;
     }
   });
   return fault;
@@ -62,6 +62,12 @@ inline std::string fault_of_contract(const LossSignature& signature, const Case&
   const Tensor& tensor = c.batch.at(field.name);
   if (field.even_groups && !are_even_groups(tensor)) return "uneven";
   const std::vector<bool> valid = valid_positions(signature, c);
+  std::map<std::pair<std::int64_t, std::int64_t>, int> named;  // at a position, which token
+  bool twice = false;
+  for_each_valid(signature, c, field, [&](std::int64_t i) {
+    if (field.distinct) twice |= ++named[{i / c.shape[Axis::support], tensor.integer_at(i)}] > 1;
+  });
+  if (twice) return "a token twice";
   if (!is_positional(field) || !is_float(tensor.dtype) || tensor.size() == 0) return "";
   const std::int64_t each = tensor.size() / std::ssize(valid);
   for (std::int64_t i = 0; i < tensor.size(); ++i) {

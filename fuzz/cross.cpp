@@ -18,7 +18,7 @@ Case crossed(const LossSignature& signature, const Case& first, const Case& seco
   }
   follow(signature, spec);
   if (either()) spec.reduction = second.spec.reduction;
-  if (accepts_rows(signature, child, spec)) child.spec = std::move(spec);
+  if (accepts(signature, child, spec)) child.spec = std::move(spec);
   if (either()) child.layout = second.layout;
   if (either()) child.upstream = second.upstream;
   const auto same = [&](Axis axis) { return first.shape[axis] == second.shape[axis]; };
@@ -27,7 +27,8 @@ Case crossed(const LossSignature& signature, const Case& first, const Case& seco
   const Region both = common_region(signature, second, child);
   for (const Field& field : signature.fields) {
     const bool names_tokens = field.quantity == Quantity::label && !same(Axis::vocab);
-    if (either() && !names_tokens) take(field, second, both, child);
+    const bool stands = may_stand(signature, field, second, child.spec);
+    if (either() && !names_tokens && stands) take(field, second, both, child);
   }
   level_rows(signature, child);
   return child;

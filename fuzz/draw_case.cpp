@@ -133,7 +133,7 @@ class Drawing {
         const bool free = field.dtypes.empty() && like.dtypes.empty();
         if (!free && tensor(i).dtype != tensor(leader).dtype) continue;
         drawn[i] = true;
-        columns[count++] = {&field, &tensor(i), false, valid_};
+        columns[count++] = {&field, &tensor(i), false, valid_, &case_.spec};
       }
     }
     for (std::size_t k = 1; k < count; ++k) {

@@ -14,6 +14,7 @@
 #include "fuzz/fake_signatures.h"
 #include "reference/reference.h"
 #include "reference/spec/groups.h"
+#include "reference/spec/lists.h"
 #include "reference/spec/masked.h"
 
 namespace lossgate::fuzz {
@@ -278,6 +279,27 @@ TEST(DrawCase, HasGroupsOfOneSizeWhereTheCallerHasNoOthers) {
     members.insert(group.size() / (1 + group.integer_at(group.size() - 1)));
   }
   EXPECT_GE(members.size(), 5u);
+}
+
+TEST(DrawCase, NamesNoTokenTwiceWhereTheCallerTookTheKLargest) {
+  LossSignature signature = *reference::find_signature("sparse_jsd");
+  const auto repeats = [&](bool distinct, std::optional<std::int64_t> pinned) {
+    signature.fields[1].distinct = distinct;
+    signature.pinned.clear();
+    if (pinned) signature.pinned = {{Axis::support, *pinned}};
+    int count = 0;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      const Case c = draw(signature, Dtype::f32, i % 2 ? Profile::hostile : Profile::benign, i);
+      LossSignature strict = signature;
+      strict.fields[1].distinct = true;
+      count += !lists_are_distinct(strict, c);
+      if (distinct) EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << i;
+    }
+    return count;
+  };
+  EXPECT_GT(repeats(false, {}), 20);
+  EXPECT_EQ(repeats(true, {}), 0);
+  EXPECT_EQ(repeats(true, 9), 0) << "of a vocabulary that has as many";
 }
 
 TEST(DrawCase, LeavesZerosInAFieldThatTheCallerHasNoneOf) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "reference/spec/groups.h"
+#include "reference/spec/lists.h"
 
 namespace lossgate::fuzz {
 
@@ -22,10 +23,13 @@ void level_rows(const LossSignature& signature, std::span<const std::uint8_t> va
       for (std::int64_t t = 0; t < tokens; ++t) tensor.set(row * tokens + t, value);
     }
   }
+  make_lists_distinct(signature, c);
 }
 
 void level_rows(const LossSignature& signature, Case& c) {
-  const auto is_leveled = [](const Field& f) { return f.one_per_sequence || f.even_groups; };
+  const auto is_leveled = [](const Field& f) {
+    return f.one_per_sequence || f.even_groups || f.distinct;
+  };
   if (std::ranges::none_of(signature.fields, is_leveled)) return;
   const std::vector<bool> positions = valid_positions(signature, c);
   const std::vector<std::uint8_t> valid(positions.begin(), positions.end());

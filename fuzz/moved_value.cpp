@@ -107,11 +107,11 @@ bool leaves_one_possible(const Field& field, const Tensor& tensor, std::int64_t 
 }
 
 /// Whether the number may stand at this place, which counts.
-bool may_count(const Field& field, const Tensor& tensor, std::int64_t i, double value) {
+bool may_count(const Field& field, Infinity infinity, const Tensor& tensor, std::int64_t i,
+               double value) {
   if (std::isnan(value)) return false;
   if (std::isinf(value)) {
-    return value < 0.0 && field.infinity == Infinity::legal &&
-           leaves_one_possible(field, tensor, i);
+    return value < 0.0 && infinity == Infinity::legal && leaves_one_possible(field, tensor, i);
   }
   const double before = tensor.at(i);
   if (field.quantity == Quantity::log_prob) {
@@ -128,8 +128,8 @@ void move_number(const LossSignature& signature, const Field& field, Profile pro
   const double value = moved(signature, field, profile, c, i, choices);
   Tensor& tensor = c.batch.at(field.name);
   const double stored = round_to(tensor.dtype, value);
-  const bool allowed =
-      counts ? may_count(field, tensor, i, stored) : keeps_to(field.masked, field.quantity, stored);
+  const bool allowed = counts ? may_count(field, infinity_of(field, c.spec), tensor, i, stored)
+                              : keeps_to(field.masked, field.quantity, stored);
   if (allowed) tensor.set(i, stored);
 }
 

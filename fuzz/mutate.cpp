@@ -11,6 +11,7 @@
 #include "fuzz/level_rows.h"
 #include "fuzz/moved_value.h"
 #include "fuzz/transplant.h"
+#include "reference/spec/lists.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -19,10 +20,10 @@ namespace {
 constexpr std::int64_t kMostWork = 1 << 14;
 
 /// What may stand in the one field may stand in the other.
-bool may_be_equal(const Field& from, const Field& to, const Tensor& source) {
+bool may_be_equal(const Field& from, const Field& to, const LossSpec& spec, const Tensor& source) {
   if (from.quantity != to.quantity || from.masked != to.masked || to.absent) return false;
   if (to.role == Role::weight && from.role != Role::weight) return false;
-  if (from.infinity == to.infinity) return true;
+  if (infinity_of(from, spec) == infinity_of(to, spec)) return true;
   for (std::int64_t i = 0; i < source.size(); ++i) {
     if (std::isinf(source.at(i))) return false;
   }
@@ -151,7 +152,7 @@ class Mutating {
       spec.set(chosen.name, draw_option(chosen, temper, choices_));
       follow(signature_, spec);
     }
-    if (accepts_rows(signature_, case_, spec)) case_.spec = std::move(spec);
+    if (accepts(signature_, case_, spec)) case_.spec = std::move(spec);
   }
 
   void shape() {
@@ -167,6 +168,7 @@ class Mutating {
     Case frame = case_;
     frame.shape[axis] = std::max(least, choices_.one_of(std::span<const std::int64_t>(extents)));
     if (frame.shape[axis] > signature_.longest_extent(axis).value_or(frame.shape[axis])) return;
+    if (!has_room_for_lists(signature_, frame.shape)) return;
     if (work(frame.shape) > std::max(kMostWork, work(case_.shape))) return;
     const bool positions_change = axis == Axis::sequences || axis == Axis::tokens;
     Case donor = like(frame, positions_change ? Keep::frame : Keep::positions);
@@ -201,7 +203,7 @@ class Mutating {
     const Tensor& source = case_.batch.at(from.name);
     const bool alike = from.axes == to.axes && is_alike(source, target) && is_float(source.dtype) &&
                        from.one_per_sequence == to.one_per_sequence;
-    if (alike && may_be_equal(from, to, source)) target = source;
+    if (alike && may_be_equal(from, to, case_.spec, source)) target = source;
   }
 
   void surroundings() {

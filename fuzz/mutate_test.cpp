@@ -38,6 +38,8 @@ const std::vector<LossSignature>& signatures() {
       return std::ranges::find(each.fields, Role::group, &Field::role) != each.fields.end();
     }));
     for (Field& field : list.back().fields) field.even_groups = field.role == Role::group;
+    list.push_back(*reference::find_signature("sparse_jsd"));
+    for (Field& field : list.back().fields) field.distinct = field.name == "support_token";
     for (const reference::Loss& loss : reference::catalog()) list.push_back(loss.signature);
     return list;
   }();

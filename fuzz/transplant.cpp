@@ -2,6 +2,7 @@
 #include "fuzz/transplant.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "reference/spec/masked.h"
@@ -73,7 +74,24 @@ void take(const Field& field, const Case& from, const Region& region, Case& to) 
   }
 }
 
-bool accepts_rows(const LossSignature& signature, const Case& c, const LossSpec& spec) {
+bool may_stand(const LossSignature& signature, const Field& field, const Case& c,
+               const LossSpec& spec) {
+  const bool legal = infinity_of(field, spec) == Infinity::legal;
+  if (legal || infinity_of(field, c.spec) != Infinity::legal) return true;
+  const Tensor& tensor = c.batch.at(field.name);
+  const std::vector<bool> valid = valid_positions(signature, c);
+  const bool has_positions = is_positional(field) && !valid.empty();
+  const std::int64_t each = has_positions ? tensor.size() / std::ssize(valid) : 0;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const bool counts = each == 0 || valid[static_cast<std::size_t>(i / each)];
+    if (counts && std::isinf(tensor.at(i))) return false;
+  }
+  return true;
+}
+
+bool accepts(const LossSignature& signature, const Case& c, const LossSpec& spec) {
+  const auto stands = [&](const Field& field) { return may_stand(signature, field, c, spec); };
+  if (!std::ranges::all_of(signature.fields, stands)) return false;
   if (allows_empty_rows(signature, spec)) return true;
   const std::vector<bool> valid = valid_positions(signature, c);
   return std::ranges::none_of(valid, [](bool v) { return v; }) ||

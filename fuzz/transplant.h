@@ -58,7 +58,12 @@ bool shape_follows_data(const LossSignature& signature);
 /// Copies the field at those positions; all of it where it has none, if they are alike.
 void take(const Field& field, const Case& from, const Region& region, Case& to);
 
-/// Whether the reduction is one for batches that have the case's empty sequences.
-bool accepts_rows(const LossSignature& signature, const Case& c, const LossSpec& spec);
+/// Whether what the field holds at the positions of the case that count may stand there under these
+/// options, too.
+bool may_stand(const LossSignature& signature, const Field& field, const Case& c,
+               const LossSpec& spec);
+
+/// Whether the options are for such a batch: its empty sequences, its infinities.
+bool accepts(const LossSignature& signature, const Case& c, const LossSpec& spec);
 
 }  // namespace lossgate::fuzz

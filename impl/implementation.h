@@ -23,6 +23,7 @@ struct Contract {
   bool int32_labels = true;       ///< labels may have 32 bits, where their field may
   bool non_contiguous = true;     ///< tensors may be views of other memory (rule E12)
   bool uneven_groups = true;      ///< groups may differ in size and lie anywhere
+  bool repeated_tokens = true;    ///< a list may name a token twice
   bool splits = true;             ///< what micro-batches and ranks give adds up to the whole
   Empty empty = Empty::zero;
   EmptyRows empty_rows = EmptyRows::skipped;
@@ -73,6 +74,9 @@ struct Implementation {
   std::optional<Fault> fault;
   /// Why a case cannot be asked of it (an option or a dtype that it does not have), if so.
   std::function<std::optional<std::string>(const Case&)> unsupported;
+  /// Whether an argument reaches it as the case has it, by the name that a Refusal gives it. Empty:
+  /// all do.
+  std::function<bool(const Case&, std::string_view argument)> hears;
   /// How it computes when the floating-point fields are stored in this dtype.
   std::function<Arithmetic(Dtype)> arithmetic;
   /// The whole of a training step's loss work, in the micro-batches and on the ranks of the case's

@@ -19,6 +19,12 @@ struct Column {
   Tensor* tensor;
   bool twin = false;                         ///< its on-policy partner is the first column
   std::span<const std::uint8_t> valid = {};  ///< 1 for each position that counts; all where empty
+  const LossSpec* spec = nullptr;            ///< the options of the case, where it has any
+
+  /// Whether an entry that counts may be -infinity.
+  bool may_be_infinite() const {
+    return (spec ? infinity_of(*field, *spec) : field->infinity) == Infinity::legal;
+  }
 
   /// Whether one of those entries belongs to a position that counts.
   bool counts(std::int64_t first, std::int64_t run) const {

@@ -147,7 +147,7 @@ void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choic
   if (temper == Temper::plain || !choices.sometimes(0.06)) return;
   const auto last = static_cast<std::int64_t>(columns.size()) - 1;
   const Column& column = columns[static_cast<std::size_t>(choices.integer(0, last))];
-  if (column.field->infinity == Infinity::legal) {
+  if (column.may_be_infinite()) {
     column.tensor->set(choices.integer(0, positions - 1), -std::numeric_limits<double>::infinity());
   }
 }

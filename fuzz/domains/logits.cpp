@@ -112,8 +112,6 @@ RowPlan plan_beside(const RowPlan& plan, Dtype dtype, Choices& choices) {
   return other;
 }
 
-bool allows_infinity(const Column& column) { return column.field->infinity == Infinity::legal; }
-
 void draw_row(const Column& column, const RowPlan& plan, std::int64_t begin, std::int64_t hot,
               bool infinity_legal, Choices& choices) {
   Tensor& tensor = *column.tensor;
@@ -136,7 +134,7 @@ void draw_logits(Columns columns, Temper temper, Choices& choices) {
   const bool mixed = choices.sometimes(temper == Temper::plain ? 0.25 : 0.8);
   Deal deal(kForms, temper);
   const bool equal_columns = choices.sometimes(temper == Temper::plain ? 0.1 : 0.2);
-  const bool copyable = !equal_columns || std::ranges::all_of(columns, allows_infinity);
+  const bool copyable = !equal_columns || std::ranges::all_of(columns, &Column::may_be_infinite);
   for (std::int64_t begin = 0; begin < first.size(); begin += vocab) {
     const LogitForm form = mixed ? deal.next(choices, columns[0].counts(begin, vocab)) : common;
     const RowPlan plan = plan_row(form, vocab, dtype, choices);
@@ -144,7 +142,7 @@ void draw_logits(Columns columns, Temper temper, Choices& choices) {
       const std::int64_t step = form == LogitForm::disjoint ? static_cast<std::int64_t>(k) : 0;
       const bool apart = k > 0 && temper != Temper::plain && choices.sometimes(kApart);
       draw_row(columns[k], apart ? plan_beside(plan, dtype, choices) : plan, begin,
-               (plan.hot + step) % vocab, allows_infinity(columns[k]) && copyable, choices);
+               (plan.hot + step) % vocab, columns[k].may_be_infinite() && copyable, choices);
     }
   }
   if (!equal_columns) return;

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <span>
 
+#include "reference/spec/lists.h"
+
 namespace lossgate::fuzz {
 namespace {
 
@@ -163,6 +165,7 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
   constexpr Axis kThen[] = {Axis::tokens, Axis::sequences, Axis::vocab};
   give_way(signature, budget, kFirst, shape, 2, 2);
   give_way(signature, budget, kThen, shape);
+  if (!has_room_for_lists(signature, shape)) shape[Axis::support] = shape[Axis::vocab];
   return shape;
 }
 

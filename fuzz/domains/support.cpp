@@ -96,8 +96,7 @@ void draw_support(Columns columns, Temper temper, Choices& choices) {
   const SupportForm common = pick(kForms, temper, choices);
   const bool mixed = choices.sometimes(temper == Temper::plain ? 0.3 : 0.8);
   Deal deal(kForms, temper);
-  const bool infinity_legal = std::ranges::all_of(
-      columns, [](const Column& column) { return column.field->infinity == Infinity::legal; });
+  const bool infinity_legal = std::ranges::all_of(columns, &Column::may_be_infinite);
   for (std::int64_t begin = 0; begin < first.size(); begin += count) {
     const bool counts = columns[0].counts(begin, count);
     for (std::size_t k = 0; k < columns.size(); ++k) {

@@ -39,13 +39,14 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
                    Subject& subject) {
   const Reader reader(table, file, "[subject.contract]");
   reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "grad_modes",
-                "int32_labels", "non_contiguous", "uneven_groups", "empty", "empty_rows",
-                "longest"});
+                "int32_labels", "repeated_tokens", "non_contiguous", "uneven_groups", "empty",
+                "empty_rows", "longest"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
   contract.deterministic = reader.flag("deterministic", contract.deterministic);
   contract.int32_labels = reader.flag("int32_labels", contract.int32_labels);
+  contract.repeated_tokens = reader.flag("repeated_tokens", contract.repeated_tokens);
   contract.non_contiguous = reader.flag("non_contiguous", contract.non_contiguous);
   contract.uneven_groups = reader.flag("uneven_groups", contract.uneven_groups);
   contract.grad_modes = reader.flag("grad_modes", contract.grad_modes);
@@ -243,7 +244,7 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
                 "so:LIBRARY.so:FUNCTION");
   }
   if (library) refuse_python(reader);
-  subject.name = reader.text("name", subject.entry.substr(last + 1));
+  subject.name = reader.name("name", subject.entry.substr(last + 1));
   subject.interpreter = reader.text("interpreter", subject.interpreter);
   subject.folder = folder / reader.text("folder");
   subject.path = reader.texts("path");

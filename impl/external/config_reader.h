@@ -58,6 +58,14 @@ class Reader {
     if (node && !node->is_string()) fail(node->source(), in_quotes(key) + " must be a string");
     return value<std::string>(key, std::move(standard), "a string");
   }
+  /// Flags list names with commas between them, records and workers have one on a line.
+  std::string name(std::string_view key, std::string standard) const {
+    std::string own = text(key, std::move(standard));
+    if (own.find_first_of(",\n\r") == std::string::npos) return own;
+    const std::string reason = in_quotes(key) + " must have no comma and no line break";
+    if (const toml::node* node = find(key)) fail(node->source(), reason);
+    fail(reason);
+  }
   std::string required(std::string_view key, const char* example) const {
     if (!find(key)) fail(what_ + " needs " + std::string(key) + " = " + example);
     return text(key);

@@ -58,6 +58,7 @@ TEST(Config, NeedsNoMoreThanALossAndAnEntry) {
   EXPECT_EQ(subject.masked, Masked::finite);
   EXPECT_EQ(subject.dtypes, std::vector{Dtype::f32});
   EXPECT_FALSE(subject.contract.refuses_invalid);
+  EXPECT_FALSE(subject.contract.repeated_tokens);
 }
 
 TEST(Config, NeedsTimeAndAThread) {
@@ -120,6 +121,7 @@ subnormals = "flushed"
 masked = { default = "any", x = "-inf", mask = 0 }
 refuses_invalid = true
 infinite_valid = true
+repeated_tokens = true
 deterministic = false
 empty = "nan"
 empty_rows = "counted"
@@ -153,6 +155,7 @@ longest = { vocab = 9000 }
   EXPECT_EQ(subject.masked_of_field.at("x"), Masked::minus_infinity);
   EXPECT_EQ(subject.masked_of_field.at("mask"), Masked::zero);
   EXPECT_TRUE(subject.contract.refuses_invalid);
+  EXPECT_TRUE(subject.contract.repeated_tokens);
   EXPECT_EQ(subject.contract.empty, Empty::nan);
   EXPECT_EQ(subject.contract.empty_rows, EmptyRows::counted);
 }
@@ -225,6 +228,7 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "most_cases = -1\n", "4:14: 'most_cases' must not be negative"},
       {kHead + "path = 'vendor'\n", "must be a list of strings"},
       {kHead + kHead, "two subjects are called 'loss'"},
+      {kHead + "name = 'a, b'\n", "4:8: 'name' must have no comma and no line break"},
   };
   for (const auto& [text, expected] : mistakes) {
     EXPECT_NE(complaint(text).find(expected), std::string::npos) << complaint(text) << "\n" << text;
@@ -274,6 +278,25 @@ TEST(Narrowed, HasNoGradientOfAFieldThatTheSubjectHasNoneOf) {
   const LossSignature without = narrowed(loss, subject);
   EXPECT_TRUE(without.find_field("x")->absent);
   EXPECT_EQ(without.find_field("x")->role, Role::constant);
+}
+
+TEST(Narrowed, NamesNoTokenTwiceAndHasNoInfinityWhereItsContractSaysNothingOfThem) {
+  LossSignature loss = signature();
+  loss.fields.push_back({.name = "token",
+                         .quantity = Quantity::label,
+                         .axes = {Axis::sequences, Axis::tokens, Axis::support},
+                         .dtypes = {Dtype::i64}});
+  loss.fields[0].infinity = Infinity::refused;
+  loss.fields[0].infinite_where = std::pair("clip", 0.0);
+  Subject subject = parse(kHead).at(0);
+  EXPECT_TRUE(narrowed(loss, subject).find_field("token")->distinct);
+  EXPECT_FALSE(narrowed(loss, subject).fields[0].distinct);
+  EXPECT_FALSE(narrowed(loss, subject).fields[0].infinite_where);
+  EXPECT_EQ(narrowed(loss, subject).fields[0].infinity, Infinity::refused);
+  subject.contract.repeated_tokens = true;
+  subject.contract.infinite_valid = true;
+  EXPECT_FALSE(narrowed(loss, subject).find_field("token")->distinct);
+  EXPECT_TRUE(narrowed(loss, subject).fields[0].infinite_where);
 }
 
 TEST(Narrowed, KeepsAnOptionFromBeingNone) {

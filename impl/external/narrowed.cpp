@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "impl/external/subject.h"
+#include "reference/spec/lists.h"
 
 namespace lossgate::impl {
 namespace {
@@ -64,11 +65,13 @@ void restrict_field(Field& field, const Subject& subject) {
   field.one_per_sequence = std::ranges::any_of(
       subject.arguments, [&](const auto& pair) { return pair.second.starts_with(rows); });
   field.even_groups = field.role == Role::group && !subject.contract.uneven_groups;
+  field.distinct = is_list(field) && !subject.contract.repeated_tokens;
   if (!subject.contract.int32_labels && std::ranges::count(field.dtypes, Dtype::i64) > 0) {
     std::erase(field.dtypes, Dtype::i32);
   }
-  const bool drawn = field.infinity == Infinity::legal;
-  if (drawn && !subject.contract.infinite_valid) field.infinity = Infinity::surfaces;
+  if (subject.contract.infinite_valid) return;
+  if (field.infinity == Infinity::legal) field.infinity = Infinity::surfaces;
+  field.infinite_where.reset();
 }
 
 }  // namespace

@@ -52,7 +52,10 @@ struct Subject {
   DeclaredArithmetic arithmetic;
   std::vector<std::pair<Axis, std::int64_t>> axes;     ///< that have one extent
   std::vector<std::pair<Axis, std::int64_t>> longest;  ///< that its caller keeps as short
-  Contract contract = {.refuses_invalid = false, .infinite_valid = false, .int32_labels = false};
+  Contract contract = {.refuses_invalid = false,
+                       .infinite_valid = false,
+                       .int32_labels = false,
+                       .repeated_tokens = false};
   Masked masked = Masked::finite;                 ///< what its caller leaves at masked positions
   std::map<std::string, Masked> masked_of_field;  ///< where a field differs
   double seconds = 20.0;                          ///< for one call

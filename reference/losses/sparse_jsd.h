@@ -52,6 +52,7 @@ struct SparseJsd {
                     .quantity = Quantity::log_prob,
                     .axes = {Axis::sequences, Axis::tokens, Axis::support},
                     .infinity = Infinity::refused,
+                    .infinite_where = std::pair("beta", 0.0),
                     .doc = "their log-probs under the teacher"},
                    label_field("only tells which positions count")},
         .outputs = {per_token_output()},

@@ -211,6 +211,13 @@ bool allows_empty_rows(const LossSignature& signature, const LossSpec& spec) {
   return signature.empty_rows == EmptyRows::skipped || !averages_sequences(spec.reduction);
 }
 
+Infinity infinity_of(const Field& field, const LossSpec& spec) {
+  if (!field.infinite_where) return field.infinity;
+  const auto& [option, value] = *field.infinite_where;
+  const OptionValue* given = spec.find(option);
+  return given && *given == OptionValue(value) ? Infinity::legal : field.infinity;
+}
+
 bool is_positional(const Field& field) { return has_positions(field.axes); }
 
 }  // namespace lossgate

@@ -165,6 +165,9 @@ std::vector<bool> valid_positions(const LossSignature& signature, const Case& c)
 /// that the case asks for counts such rows.
 bool allows_empty_rows(const LossSignature& signature, const LossSpec& spec);
 
+/// What an infinity at a valid position of the field means under these options.
+Infinity infinity_of(const Field& field, const LossSpec& spec);
+
 /// Whether a field has one entry (or one row) per position, so that a mask can silence it.
 bool is_positional(const Field& field);
 

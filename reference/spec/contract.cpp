@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "reference/spec/groups.h"
+#include "reference/spec/lists.h"
 #include "reference/spec/masked.h"
 
 namespace lossgate {
@@ -46,6 +47,7 @@ bool keeps_to_contract(const LossSignature& signature, const Case& c) {
   for (const auto& [axis, extent] : signature.longest) {
     if (c.shape[axis] > extent) return false;
   }
+  if (!lists_are_distinct(signature, c)) return false;
   for (const Field& field : signature.fields) {
     const Tensor& tensor = c.batch.at(field.name);
     if (field.absent && !is_zero(tensor)) return false;
@@ -53,6 +55,7 @@ bool keeps_to_contract(const LossSignature& signature, const Case& c) {
     const bool any_float = field.dtypes.empty();
     if (!any_float && std::ranges::count(field.dtypes, tensor.dtype) == 0) return false;
     if (!is_float(tensor.dtype) || !is_positional(field) || valid.empty()) continue;
+    const Infinity infinity = infinity_of(field, c.spec);
     const std::int64_t each = tensor.size() / static_cast<std::int64_t>(valid.size());
     if (field.one_per_sequence && each == 1 &&
         !one_per_sequence(tensor, valid, c.shape[Axis::tokens])) {
@@ -61,7 +64,7 @@ bool keeps_to_contract(const LossSignature& signature, const Case& c) {
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       const double value = tensor.at(i);
       if (valid[static_cast<std::size_t>(i / each)]) {
-        if (field.infinity != Infinity::legal && !std::isfinite(value)) return false;
+        if (infinity != Infinity::legal && !std::isfinite(value)) return false;
       } else if (!field.one_per_sequence && !keeps_to(field.masked, field.quantity, value)) {
         return false;
       }

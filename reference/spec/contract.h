@@ -7,7 +7,7 @@
 namespace lossgate {
 
 /// Whether the case keeps to what the signature lets callers do: what is masked, which extents and
-/// dtypes there are, what one sequence or group has.
+/// dtypes there are, what one sequence, group or list has.
 bool keeps_to_contract(const LossSignature& signature, const Case& c);
 
 }  // namespace lossgate

@@ -99,7 +99,9 @@ std::optional<std::int64_t> LossSignature::longest_extent(Axis axis) const {
 
 std::int64_t LossSignature::least_extent(Axis axis) const {
   const bool pairs = axis == Axis::sequences && std::ranges::any_of(fields, &Field::even_groups);
-  return axis == Axis::vocab || pairs ? 2 : 1;
+  if (axis != Axis::vocab) return pairs ? 2 : 1;
+  const bool distinct = std::ranges::any_of(fields, &Field::distinct);
+  return std::max<std::int64_t>(2, distinct ? pinned_extent(Axis::support).value_or(1) : 1);
 }
 
 bool LossSignature::has_axis(Axis axis) const {

@@ -55,6 +55,9 @@ struct Field {
   Quantity quantity = Quantity::value;
   std::vector<Axis> axes;
   Infinity infinity = Infinity::surfaces;
+  /// Where this option has this value it is legal nevertheless (infinity_of in
+  /// reference/spec/case.h).
+  std::optional<std::pair<std::string, double>> infinite_where = {};
   /// Empty: any floating-point dtype, the same for all such fields of a case.
   std::vector<Dtype> dtypes = {};
   bool wide = false;  ///< where that has 16 bits: this field stays in f32
@@ -65,6 +68,8 @@ struct Field {
   /// Numbers of groups as large as each other, two members at least, side by side, from 0 on: the
   /// caller reshapes by their size.
   bool even_groups = false;
+  /// No token is twice in the list of a position that counts: the caller took the k largest.
+  bool distinct = false;
   /// A caller may have none of it, which is as if every entry were 0.
   bool optional = false;
   bool absent = false;  ///< where optional: this caller has none
