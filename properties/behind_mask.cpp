@@ -13,6 +13,10 @@ bool anything_counts(const CaseStudy& study) {
   return std::ranges::count(valid_positions(study.signature(), study.whole()), true) > 0;
 }
 
+bool anything_masked(const CaseStudy& study) {
+  return std::ranges::count(valid_positions(study.signature(), study.whole()), false) > 0;
+}
+
 std::optional<Case> zeroed_behind_mask(const CaseStudy& study, Case c,
                                        const std::function<bool(const Field&, double)>& wanted) {
   const std::vector<bool> valid = valid_positions(study.signature(), c);

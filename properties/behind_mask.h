@@ -13,6 +13,9 @@ namespace lossgate::properties {
 /// Whether any position counts.
 bool anything_counts(const CaseStudy& study);
 
+/// Whether any position does not.
+bool anything_masked(const CaseStudy& study);
+
 /// The case, which may be the study's whole or its split, with 0 for each value of a float field
 /// at a masked position that `wanted` selects; where no position counts, weights and biases are
 /// behind the mask as well. Nothing where that changes nothing.

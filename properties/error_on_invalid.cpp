@@ -19,12 +19,19 @@ std::optional<Outcome> judge(const Refusal& expected, const LossResult& actual) 
          .detail = "accepted: " + expected.argument + ": " + expected.message + returned,
          .cause = "invalid input accepted"});
   }
-  if (actual.refusal->argument == expected.argument) return std::nullopt;
-  return violated({.place = {.output = expected.argument},
-                   .error_ratio = HUGE_VAL,
-                   .detail = "the refusal names '" + actual.refusal->argument + "', at fault is '" +
-                             expected.argument + "'",
-                   .cause = "refusal names another argument"});
+  const std::string& named = actual.refusal->argument;
+  if (named == expected.argument || named == impl::kNotComputed) return std::nullopt;
+  return violated(
+      {.place = {.output = expected.argument},
+       .error_ratio = HUGE_VAL,
+       .detail = "the refusal names '" + named + "', at fault is '" + expected.argument + "'",
+       .cause = "refusal names another argument"});
+}
+
+/// Whether it can know: nobody refuses what does not reach him.
+bool reaches(const impl::Implementation& implementation, const CaseStudy& study) {
+  const auto& hears = implementation.hears;
+  return !hears || hears(study.whole(), study.refusal()->argument);
 }
 
 }  // namespace
@@ -34,12 +41,13 @@ Outcome error_on_invalid(Evaluation& evaluation) {
   if (!evaluation.implementation().contract.refuses_invalid) return skipped("contract");
   CaseStudy& study = evaluation.study();
   if (study.refusal()) {
+    if (!reaches(evaluation.implementation(), study)) return skipped("is not told");
     return judge(*study.refusal(), evaluation.actual()).value_or(held());
   }
   bool asked = false;
   for (const Transform& way : kInvalid) {
     CaseStudy* spoilt = study.derived(way);
-    if (!spoilt || !spoilt->refusal()) continue;
+    if (!spoilt || !spoilt->refusal() || !reaches(evaluation.implementation(), *spoilt)) continue;
     asked = true;
     if (auto wrong = judge(*spoilt->refusal(), evaluation.actual(way))) return std::move(*wrong);
     evaluation.forget(way);

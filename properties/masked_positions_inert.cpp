@@ -60,9 +60,11 @@ std::optional<Violation> leak(Evaluation& evaluation, const Transform& transform
 Outcome masked_positions_inert(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return *outcome;
   CaseStudy& study = evaluation.study();
-  if (!study.transformed(kMaskedFinite)) return vacuous("no trigger");
   if (auto violation = moving_gradient(evaluation, evaluation.actual()))
     return violated(*violation);
+  // Callers who leave nothing but zeros behind the mask ask no more.
+  if (!study.transformed(kMaskedFinite))
+    return anything_masked(study) ? held() : vacuous("no trigger");
   if (auto violation = leak(evaluation, kMaskedFinite)) {
     if (violation->detail.empty()) {
       violation->detail = "other finite data at masked positions changes the result";

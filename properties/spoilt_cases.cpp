@@ -67,7 +67,7 @@ std::optional<Transformed> poisoned(const LossSignature& signature, const Case& 
   Tensor& tensor = result.c.batch.at(field.name);
   const Index at = entry_at(field, tensor, whole, position, pick >> 24);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const bool infinite = field.infinity != Infinity::legal && (pick >> 40) % 3 == 0;
+  const bool infinite = infinity_of(field, whole.spec) != Infinity::legal && (pick >> 40) % 3 == 0;
   const double poison = !infinite               ? std::numeric_limits<double>::quiet_NaN()
                         : (pick >> 44) % 2 == 0 ? kInfinity
                                                 : -kInfinity;
@@ -143,15 +143,19 @@ bool spoil_reduction(const LossSignature& signature, Case& c, std::uint64_t /*pi
 bool spoil_label(const LossSignature& signature, Case& c, std::uint64_t pick) {
   const std::vector<Index> positions = live_positions(signature, c);
   if (positions.empty()) return false;
+  std::vector<const Field*> labelled;
   for (const Field& field : signature.fields) {
-    if (field.quantity != Quantity::label || field.axes.size() != 2) continue;
-    Tensor& labels = c.batch.at(field.name);
-    std::vector<double> wrong = {static_cast<double>(c.shape[Axis::vocab]), -1.0};
-    if (labels.dtype == Dtype::i64) wrong.push_back(0x1p32);
-    labels.set(any_of(positions, pick >> 8), any_of(wrong, pick));
-    return true;
+    if (field.quantity == Quantity::label && is_positional(field)) labelled.push_back(&field);
   }
-  return false;
+  if (labelled.empty()) return false;
+  const Field& field = *any_of(labelled, pick >> 4);
+  Tensor& labels = c.batch.at(field.name);
+  if (labels.size() == 0) return false;
+  std::vector<double> wrong = {static_cast<double>(c.shape[Axis::vocab]), -1.0};
+  if (labels.dtype == Dtype::i64) wrong.push_back(0x1p32);
+  labels.set(entry_at(field, labels, c, any_of(positions, pick >> 8), pick >> 24),
+             any_of(wrong, pick));
+  return true;
 }
 
 bool spoil_extent(const LossSignature& signature, Case& c, std::uint64_t /*pick*/) {

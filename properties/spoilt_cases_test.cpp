@@ -121,6 +121,21 @@ TEST(Invalid, PutsALabelOnEitherSideOfTheVocabularyOrOneThatOnlyWideNumbersTell)
   EXPECT_EQ(wrong_labels(Dtype::i32), (std::set<double>{-1.0, 0.0, 5.0}));
 }
 
+TEST(Invalid, PutsATokenOutsideTheVocabularyIntoListsToo) {
+  const LossSignature& signature = *reference::find_signature("sparse_jsd");
+  std::set<std::string> spoiled;
+  reference::SmallCases cases(signature, 5);
+  for (int i = 0; i < 60; ++i) {
+    const Case c = cases.draw(Dtype::f32);
+    const auto invalid = spoilt("invalid label", signature, c);
+    if (!invalid) continue;
+    for (const Field& field : signature.fields) {
+      if (!(invalid->c.batch.at(field.name) == c.batch.at(field.name))) spoiled.insert(field.name);
+    }
+  }
+  EXPECT_EQ(spoiled, (std::set<std::string>{"label", "support_token"}));
+}
+
 /// GRPO with two more fields of whole numbers, about which nothing is promised where masked.
 LossSignature with_whole_numbers() {
   LossSignature signature = grpo().signature;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "impl/external/session.h"
@@ -64,6 +65,23 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
     return "several ranks";
   }
   return std::nullopt;
+}
+
+/// Whether the argument is one of those that the function has, and comes to it as it is: a number
+/// that Python makes a bool or an int of is another one there, a label that becomes a mask is gone.
+bool hears(const Subject& subject, const Greeting& greeting, const LossSignature& loss,
+           const Case& c, std::string_view argument) {
+  if (argument == "reduction") return greeting.reduction;
+  const auto is_source = [&](const std::string& source) {
+    return std::ranges::any_of(greeting.arguments,
+                               [&](const auto& each) { return each.second == source; });
+  };
+  const Option* option = loss.find_option(argument);
+  if (!option) return !loss.find_field(argument) || is_source("field:" + std::string(argument));
+  const double* number = std::get_if<double>(c.spec.find(argument));
+  const bool whole = !number || std::trunc(*number) == *number;
+  const bool made_whole = option->kind != Option::Kind::real && !subject.entry.starts_with("so:");
+  return is_source("option:" + std::string(argument)) && (whole || !made_whole);
 }
 
 /// Whether a gradient is a sum over micro-batches, as that of a weight is.
@@ -137,6 +155,9 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.contract = subject.contract;
   row.contract.splits = subject.micro_batches != Combination::none;
   row.unsupported = [subject, loss](const Case& c) { return unsupported(subject, loss, c); };
+  row.hears = [subject, loss, session](const Case& c, std::string_view argument) {
+    return hears(subject, session->greeting(), loss, c, argument);
+  };
   row.arithmetic = [subject, loss](Dtype stored) { return arithmetic_of(subject, loss, stored); };
   row.evaluate = [subject, session](const LossSignature& signature, const Case& c) {
     return train_with(subject, signature, c, [&](MicroBatch& batch) {
