@@ -42,6 +42,15 @@ fs::path open_beside(const fs::path& path, File& file) {
   }
 }
 
+/// Closes it, too.
+std::error_code written(std::span<const std::byte> bytes, File file) {
+  std::error_code error;
+  const bool whole = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
+  if (!whole) error.assign(errno, std::generic_category());
+  if (std::fclose(file.release()) != 0 && !error) error.assign(errno, std::generic_category());
+  return error;
+}
+
 }  // namespace
 
 std::vector<std::byte> read_file(const fs::path& path, std::uintmax_t max_bytes) {
@@ -96,13 +105,20 @@ Case read_case_file(const fs::path& path, const Lookup& lookup) {
 
 void write_file(const fs::path& path, std::span<const std::byte> bytes) {
   if (path.has_parent_path()) fs::create_directories(path.parent_path());
-  File file;
-  const fs::path beside = open_beside(path, file);
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size();
   std::error_code error;
-  if (!written) error.assign(errno, std::generic_category());
-  if (std::fclose(file.release()) != 0 && !error) error.assign(errno, std::generic_category());
-  if (!error) fs::rename(beside, path, error);
+  const fs::file_status there = fs::status(path, error);
+  File file;
+  if (fs::exists(there) && !fs::is_regular_file(there)) {  // /dev/stdout, a pipe
+    file.reset(std::fopen(path.c_str(), "wb"));
+    if (!file) error.assign(errno, std::generic_category());
+    if (file) error = written(bytes, std::move(file));
+    if (error) throw fs::filesystem_error("cannot write", path, error);
+    return;
+  }
+  const fs::path to = fs::is_symlink(path, error) ? fs::weakly_canonical(path) : path;
+  const fs::path beside = open_beside(to, file);
+  error = written(bytes, std::move(file));
+  if (!error) fs::rename(beside, to, error);
   if (!error) return;
   std::error_code ignored;
   fs::remove(beside, ignored);

@@ -35,6 +35,17 @@ class Files : public ::testing::Test {
   const fs::path& folder = given.path();
 };
 
+TEST_F(Files, AreWrittenIntoWhatIsNoFileAndThroughLinks) {
+  write_file("/dev/null", "gone");
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  write_file(folder / "first", "one");
+  fs::create_symlink(folder / "first", folder / "link");
+  write_file(folder / "link", "two");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(read_text(folder / "first"), "two");
+  EXPECT_EQ(files_in_folder(), 2u);
+}
+
 TEST_F(Files, AreReadByExtensionOrElseByContent) {
   const std::string text = encode(example_case(), signature);
   const std::vector<std::byte> dump = encode_safetensors(example_case());
