@@ -10,6 +10,7 @@
 
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/python_import.h"
 #include "ci/python_text.h"
 #include "properties/causes.h"
 #include "report/plain_text.h"
@@ -184,7 +185,7 @@ Lines refusal(const Emission& e, const std::string& otherwise) {
 }
 
 std::string header(const Emission& e, const std::string& folder) {
-  return "import torch\n" + python_import(*e.brought, folder).first + "\n\n";
+  return "import torch\n" + python_import(*e.brought, folder) + "\n\n";
 }
 
 }  // namespace

@@ -114,6 +114,32 @@ def test_a_test_in_another_folder_finds_the_function(folder):
     assert shown.returncode == 1 and "loss: nan" in shown.stdout
 
 
+def founding_as_loss(kind):
+    with open(os.path.join(FOUNDING, kind, "founding.py"), encoding="utf-8") as file:
+        return file.read().replace("def unclamped_exp(", "def loss(")
+
+
+@pytest.mark.parametrize("name, imported", [("odd-losses.v2.py", "loss_under_test = runpy.run_path("),
+                                            ("losses.py", "from losses import loss as loss_under_test")])
+def test_a_function_is_found_whatever_it_and_its_file_are_called(tmp_path, name, imported):
+    with open(os.path.join(FOUNDING, "founding.toml"), encoding="utf-8") as file:
+        subject, = (part for part in file.read().split("[[subject]]") if "py:founding.py:unclamped_exp" in part)
+    subject = subject.replace("founding.py:unclamped_exp", name + ":loss").replace("PYTHON", sys.executable)
+    (tmp_path / "lossgate.toml").write_text("[[subject]]\npath = [\"src\"]" + subject)
+    (tmp_path / "src").mkdir()
+    for file in ("teacher_answers.py", os.path.join("src", "teacher_answers.py")):
+        shutil.copy(os.path.join(FOUNDING, "teacher_answers.py"), tmp_path / file)
+    (tmp_path / "src" / name).write_text(founding_as_loss("faulty"))
+    lossgate("replay", case("0003"), "--config", "lossgate.toml", "--emit-test", "test_it.py", folder=tmp_path,
+             status=1)
+    assert imported in (tmp_path / "test_it.py").read_text()
+    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
+    failing = python(*run, folder=tmp_path).stdout
+    assert "AssertionError" in failing and "1 failed" in failing, failing
+    (tmp_path / "src" / name).write_text(founding_as_loss("sound"))
+    assert "1 passed" in python(*run, folder=tmp_path).stdout
+
+
 PADDED = """[[subject]]
 loss = "teacher_payload"
 entry = "py:padded.py:FUNCTION"

@@ -6,16 +6,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "ci/errors.h"
+#include "ci/python_import.h"
 #include "corpora/element_text.h"
 #include "impl/trainer.h"
 
 namespace lossgate::ci {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string torch_name(Dtype dtype) {
   switch (dtype) {
@@ -216,7 +214,7 @@ std::string python_tensor(const Field& field, const Tensor& tensor) {
 }
 
 std::string python_call(const Brought& brought, const Case& c, bool rows) {
-  std::string text = python_import(brought, ".").second + "(";
+  std::string text = python_name(brought) + "(";
   bool first = true;
   for (const auto& [parameter, source] : brought.greeting.arguments) {
     text += fmt::format("{}{}={}", first ? "" : ", ", parameter,
@@ -224,23 +222,6 @@ std::string python_call(const Brought& brought, const Case& c, bool rows) {
     first = false;
   }
   return text + ")";
-}
-
-std::pair<std::string, std::string> python_import(const Brought& brought,
-                                                  const std::string& folder) {
-  const std::string& entry = brought.subject.entry;
-  const std::size_t colon = entry.rfind(':');
-  std::string place = entry.substr(3, colon - 3), name = entry.substr(colon + 1);
-  std::string before;
-  if (place.ends_with(".py")) {
-    const fs::path file = fs::weakly_canonical(brought.subject.folder / place);
-    if (file.parent_path() != fs::weakly_canonical(folder.empty() ? "." : folder)) {
-      before = fmt::format("import sys; sys.path.insert(0, \"{}\")\n", file.parent_path().string());
-    }
-    place = file.stem().string();
-  }
-  const std::string top = name.substr(0, name.find('.'));
-  return {fmt::format("{}from {} import {}", before, place, top), name};
 }
 
 }  // namespace lossgate::ci

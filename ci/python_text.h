@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "ci/brought.h"
 
@@ -23,9 +22,5 @@ std::string python_tensor(const Field& field, const Tensor& tensor);
 /// field that has sequences is indexed by a variable of that name. Throws InputError for a source
 /// that means nothing outside of a run.
 std::string python_call(const Brought& brought, const Case& c, bool rows);
-
-/// The line that imports the function, and what it is called by then.
-std::pair<std::string, std::string> python_import(const Brought& brought,
-                                                  const std::string& folder);
 
 }  // namespace lossgate::ci
