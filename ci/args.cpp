@@ -59,7 +59,8 @@ void add_gate(CLI::App& verb, Flags& flags) {
                   "Worker processes, one per core unless said; 0 runs in this process")
       ->check(CLI::Range(0, 1024).description(""))
       ->type_name("N");
-  verb.add_option("--timeout", gate.pool.timeout_s, "Seconds for one call of an implementation")
+  verb.add_option("--timeout", gate.pool.timeout_s,
+                  "Seconds for one call of an implementation; a lossgate.toml says its own")
       ->check(CLI::Range(0.1, 86400.0).description(""))
       ->type_name("SECONDS");
   verb.add_option("--out", gate.out,

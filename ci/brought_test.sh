@@ -5,7 +5,7 @@
 set -uo pipefail
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
-cp "$source"/ci/testdata/brought/{losses,near,tiles}.py .
+cp "$source"/ci/testdata/brought/{losses,near,tiles,unanswering}.py .
 source "$source/ci/expect.sh"
 
 # FUNCTION LINES...: a lossgate.toml for a function of losses.py; `splits` is a line of all of them.
@@ -225,6 +225,35 @@ own_loss() {
   expect 2 "reinforce.toml:[0-9]+:[0-9]+: 'role' must be one of differentiable, constant, label, mask" check
   sed -i 's/^signature.*/signature = "absent.toml"/' lossgate.toml
   expect 2 'lossgate.toml:[0-9]+:[0-9]+: .*absent.toml' check
+}
+
+# What was asked of whom is said, and nothing is green that nobody was asked.
+asked() {
+  bring sound 'micro_batches = "token_weighted"'
+  cp lossgate.toml other.toml
+  expect 2 "lossgate.toml and other.toml have a subject 'sound' of grpo each" gate --config lossgate.toml,other.toml
+  bring unbounded
+  gate 1 'finite_backward VIOLATED by unbounded'
+  local count
+  count=$(find run/findings -name '*.case' | wc -l)
+  expect 2 '^lossgate: --corpus holds the cases in run/findings, which this run replaces' gate --config lossgate.toml --corpus run
+  [[ $(find run/findings -name '*.case' | wc -l) == "$count" ]] || fail 'the corpus is gone'
+  cp -r run/findings kept
+  local one
+  one=$(grep -L '^upstream: 0$' kept/*.case | head -n 1)
+  bring unbounded
+  sed -i 's/options = {/options = { clip_low = 0.123,/' lossgate.toml
+  expect 3 'nothing was asked' replay "$one" --config lossgate.toml
+  bring unbounded '[subject.contract]' 'masked = { default = "finite" }' 'longest = { tokens = 1, sequences = 1 }'
+  expect 1 'outside the contract of unbounded: a gate does not ask it' replay "$(grep -l '^shape: .*tokens [2-9]' kept/*.case | head -n 1)" --config lossgate.toml
+  mkdir wide && cp "$(grep -l '^shape: .*tokens [2-9]' kept/*.case | head -n 1)" wide
+  expect 3 'grpo/unbounded answered no case: they are outside its contract' gate --config lossgate.toml --corpus wide --cases 0 --jobs 1
+  bring not_written
+  sed -i 's/losses.py/unanswering.py/' lossgate.toml
+  expect 3 'grpo/not_written answered no case' fuzz --config lossgate.toml --budget 4s --jobs 1 --out campaign
+  bring crashes_in_bf16 'dtypes = ["f32", "bf16"]'
+  sed -i 's/losses.py/unanswering.py/' lossgate.toml
+  expect 1 '^  ended: .*killed by signal 11' check --config lossgate.toml
 }
 
 containment() {

@@ -24,7 +24,7 @@ set_tests_properties(fuzz.founding PROPERTIES TIMEOUT 900)
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   foreach(test IN ITEMS verdicts contract proposals arithmetic orders own_loss difference_of_equals
-      containment length optional_field operations mistakes)
+      asked containment length optional_field operations mistakes)
     add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/brought_test.sh ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/brought_test)
     set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600 COST 100)

@@ -15,6 +15,7 @@
 #include "ci/live_line.h"
 #include "ci/out_folder.h"
 #include "ci/progress.h"
+#include "ci/unanswered.h"
 #include "ci/waivers.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -147,9 +148,10 @@ void snapshot(const fs::path& folder, const report::RunRecord& record) {
   }
 }
 
-int finish(const FuzzOptions& options, const Campaign& campaign, CampaignFolder& folder,
-           report::RunRecord record) {
+int finish(const FuzzOptions& options, const Plan& plan, const Campaign& campaign,
+           CampaignFolder& folder, report::RunRecord record) {
   record.interrupted = interrupted;
+  if (!interrupted) add_unanswered(plan, record);
   record = ended(std::move(record), campaign, options);
   if (!folder.flush()) {
     throw MachineError(fmt::format("{}: {}; {} findings and kept cases are not written",
@@ -205,7 +207,7 @@ int run_fuzz(const FuzzOptions& options) {
     written = now;
   };
   campaign.run(interrupted);
-  return finish(options, campaign, folder, std::move(record));
+  return finish(options, plan, campaign, folder, std::move(record));
 }
 
 }  // namespace lossgate::ci

@@ -31,7 +31,8 @@ void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->type_name("N");
   verb.add_option("--shard", flags.shard, "I/N: the share of one of N machines");
-  verb.add_option("--timeout", fuzz.campaign.timeout_s, "Seconds for one call of an implementation")
+  verb.add_option("--timeout", fuzz.campaign.timeout_s,
+                  "Seconds for one call of an implementation; a lossgate.toml says its own")
       ->check(CLI::Range(0.1, 86400.0).description(""))
       ->type_name("SECONDS");
   verb.add_option("--memory", fuzz.campaign.memory_mib,

@@ -124,6 +124,12 @@ int run_gate(const GateOptions& options) {
   if (options.pool.jobs > 0) {  // the workers have processes of their own
     for (const auto& brought : plan.selection().brought) brought->session->rest();
   }
+  if (holds_findings_of(options.out, options.plan.corpora)) {
+    throw InputError(
+        fmt::format("--corpus holds the cases in {}/findings, which this run replaces: "
+                    "name another folder with --out, or copy them",
+                    options.out));
+  }
   prepare_out(options.out);
   std::signal(SIGINT, [](int) { interrupted = true; });
   std::signal(SIGTERM, [](int) { interrupted = true; });

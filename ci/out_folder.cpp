@@ -79,6 +79,16 @@ void prepare_out(const fs::path& folder) {
   }
 }
 
+bool holds_findings_of(const fs::path& folder, const std::vector<std::string>& corpora) {
+  std::error_code error;
+  const fs::path findings = folder / "findings";
+  return std::ranges::any_of(corpora, [&](const std::string& corpus) {
+    return std::ranges::any_of(corpora::list_case_files(corpus), [&](const fs::path& file) {
+      return is_finding(file) && fs::equivalent(file.parent_path(), findings, error);
+    });
+  });
+}
+
 void say_folder(const fs::path& folder, report::RunRecord& record) {
   const fs::path near = from_here(folder);
   const bool below = !near.is_absolute() && *near.begin() != "..";

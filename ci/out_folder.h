@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "report/page/page.h"
 
@@ -12,6 +13,10 @@ namespace lossgate::ci {
 /// Makes the folder, tries that a record can be written there, and removes what an earlier run
 /// left. Throws MachineError, before a run is spent in vain.
 void prepare_out(const std::filesystem::path& folder);
+
+/// Whether one of these folders of cases holds findings that prepare_out would remove.
+bool holds_findings_of(const std::filesystem::path& folder,
+                       const std::vector<std::string>& corpora);
 
 /// Writes the cases of the findings, run.json and its views. Throws MachineError.
 void write_out(const std::filesystem::path& folder, report::RunRecord record);

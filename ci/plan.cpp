@@ -7,13 +7,12 @@
 #include <system_error>
 
 #include "ci/errors.h"
+#include "ci/stored_case.h"
 #include "ci/suggestion.h"
 #include "corpora/files.h"
 #include "fuzz/draw_case.h"
 #include "fuzz/long_case.h"
 #include "impl/catalog.h"
-#include "reference/spec/contract.h"
-#include "reference/spec/numbers.h"
 
 namespace lossgate::ci {
 namespace {
@@ -26,27 +25,6 @@ std::string shown(const fs::path& folder, const fs::path& file) {
   const fs::path base = fs::absolute(folder).lexically_normal();
   const fs::path named = base.has_filename() ? base : base.parent_path();
   return (named.filename() / file.lexically_relative(folder)).generic_string();
-}
-
-/// The case as callers of the subject have it, in whose f32 what 16 bits hold is the same.
-Case with_wide_fields(const LossSignature& signature, Case c) {
-  const Dtype shared = float_dtype(signature, c);
-  for (const Field& field : signature.fields) {
-    if (!field.wide) continue;
-    Tensor& tensor = c.batch.at(field.name);
-    tensor = as_dtype(std::move(tensor), dtype_beside(field, shared));
-  }
-  return c;
-}
-
-/// The loss under its whole signature, in the dtypes of the subject's callers.
-reference::Loss whole_loss(const Brought& brought) {
-  reference::Loss whole = brought.loss;
-  whole.signature = whole_signature(brought.subject);
-  for (Field& field : whole.signature.fields) {
-    field.wide = brought.loss.signature.find_field(field.name)->wide;
-  }
-  return whole;
 }
 
 }  // namespace
@@ -84,11 +62,9 @@ void Plan::add_stored(const fs::path& file, const std::string& name) {
     const LossSignature& signature = brought->loss.signature;
     if (signature.id != planned.c.spec.loss) continue;
     PlannedCase own = planned;
-    own.c = with_wide_fields(signature, std::move(own.c));
+    own.c = as_its_callers_have_it(signature, std::move(own.c));
     if (brought->implementation.unsupported(own.c)) continue;
-    const bool refused = reference::expected_refusal(whole_loss(*brought), own.c).has_value();
-    if (refused && brought->implementation.contract.refuses_invalid) continue;
-    own.outside_contract = refused || !keeps_to_contract(signature, own.c);
+    own.outside_contract = is_outside_contract(*brought, own.c);
     own.loss = &brought->loss;
     own.only = &brought->implementation;
     stored_.push_back(std::move(own));

@@ -9,6 +9,7 @@
 #include "ci/errors.h"
 #include "ci/live_line.h"
 #include "ci/plan.h"
+#include "ci/stored_case.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -120,10 +121,12 @@ std::vector<const impl::Implementation*> chosen(
   return implementations;
 }
 
-/// Everything that the implementations show on the case; whether one of them fails.
-bool show(const reference::Loss& loss, const Case& c, const Selection& selection,
-          const std::vector<const impl::Implementation*>& implementations,
-          const std::vector<regressions::Expectation>& expected) {
+enum class Shown { nothing, holds, fails };
+
+/// Everything that the implementations show on the case.
+Shown show(const reference::Loss& loss, const Case& c, const Selection& selection,
+           const std::vector<const impl::Implementation*>& implementations,
+           const std::vector<regressions::Expectation>& expected) {
   LiveLine line;
   const regressions::Replay replay = regressions::replay(
       loss, c, implementations, selection.properties, expected,
@@ -148,17 +151,23 @@ bool show(const reference::Loss& loss, const Case& c, const Selection& selection
       fmt::print("{} FAILED: {}\n", reply.implementation->name, reply.failure);
     }
   }
-  return replay.failed();
+  if (replay.failed()) return Shown::fails;
+  return replay.answered() ? Shown::holds : Shown::nothing;
 }
 
 /// Each brought subject is asked under its own signature.
-bool show_brought(const Case& c, const Selection& selection) {
-  bool failed = false;
+Shown show_brought(const Case& c, const Selection& selection) {
+  Shown all = Shown::nothing;
   for (const auto& brought : selection.brought) {
-    if (brought->loss.signature.id != c.spec.loss) continue;
-    failed = show(brought->loss, c, selection, {&brought->implementation}, {}) || failed;
+    const LossSignature& signature = brought->loss.signature;
+    if (signature.id != c.spec.loss) continue;
+    const Case own = as_its_callers_have_it(signature, c);
+    all = std::max(all, show(brought->loss, own, selection, {&brought->implementation}, {}));
+    if (!is_outside_contract(*brought, own)) continue;
+    fmt::print("the case is outside the contract of {}: a gate does not ask it\n",
+               brought->implementation.name);
   }
-  return failed;
+  return all;
 }
 
 }  // namespace
@@ -174,12 +183,22 @@ int run_replay(const ReplayOptions& options) {
     throw InputError(options.file + ": none of the implementations asked for computes " +
                      c.spec.loss);
   }
-  const bool failed = selection.brought.empty() ? show(*reference::find_loss(c.spec.loss), c,
+  const Shown shown = selection.brought.empty() ? show(*reference::find_loss(c.spec.loss), c,
                                                        selection, implementations, expected)
                                                 : show_brought(c, selection);
   if (options.emit.any()) emit(options.emit, selection, c);
-  fmt::print("{}\n", failed ? "still fails" : "holds");
-  return static_cast<int>(failed ? Exit::red : Exit::green);
+  switch (shown) {
+    case Shown::nothing:
+      break;
+    case Shown::holds:
+      fmt::print("holds\n");
+      return static_cast<int>(Exit::green);
+    case Shown::fails:
+      fmt::print("still fails\n");
+      return static_cast<int>(Exit::red);
+  }
+  fmt::print("nothing was asked\n");
+  return static_cast<int>(Exit::broken);
 }
 
 }  // namespace lossgate::ci

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/selection.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <map>
 
 #include "ci/brought.h"
 #include "ci/child.h"
@@ -34,13 +37,26 @@ std::vector<std::string> float_dtype_names() {
   return names;
 }
 
+/// The names of the subjects; two of one loss could not be told apart in a record.
+std::vector<std::string> subject_names(const std::vector<SubjectFile>& files) {
+  std::map<std::pair<std::string, std::string>, std::string> file_of;
+  std::vector<std::string> names;
+  for (const SubjectFile& file : files) {
+    for (const impl::Subject& subject : subjects_of(file)) {
+      const auto& [at, is_new] = file_of.emplace(std::pair(subject.loss, subject.name), file.name);
+      if (!is_new) {
+        throw InputError(fmt::format("{} and {} have a subject '{}' of {} each: call one otherwise",
+                                     at->second, file.name, subject.name, subject.loss));
+      }
+      names.push_back(subject.name);
+    }
+  }
+  return names;
+}
+
 /// The subjects of the files, each the only implementation of its own loss.
 void select_brought(const Filters& filters, Selection& selection) {
-  std::vector<std::string> known;
-  for (const SubjectFile& file : filters.subjects) {
-    for (const impl::Subject& subject : subjects_of(file)) known.push_back(subject.name);
-  }
-  check_names("subject", filters.implementations, known);
+  check_names("subject", filters.implementations, subject_names(filters.subjects));
   for (const SubjectFile& file : filters.subjects) {
     for (auto& brought : bring(file, filters.implementations)) {
       if (!named(filters.losses, brought->loss.signature.id)) continue;
@@ -104,7 +120,13 @@ double patience_with(const Selection& selection, double timeout) {
 }
 
 Selection select(const Filters& filters) {
-  check_names("loss", filters.losses, loss_names());
+  std::vector<std::string> losses = loss_names();
+  for (const SubjectFile& file : filters.subjects) {
+    for (const impl::Subject& subject : subjects_of(file)) {
+      if (subject.own) losses.push_back(subject.loss);
+    }
+  }
+  check_names("loss", filters.losses, losses);
   check_names("property", filters.properties, property_names());
   check_names("dtype", filters.dtypes, float_dtype_names());
   Selection selection;

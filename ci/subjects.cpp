@@ -15,6 +15,7 @@
 #include "ci/promises.h"
 #include "ci/selection.h"
 #include "ci/suggestion.h"
+#include "ci/variant.h"
 #include "report/shell_word.h"
 #include "report/value_text.h"
 
@@ -147,6 +148,9 @@ void print_trial(const ArithmeticTrial& trial) {
   }
 }
 
+/// Of what was not tried any more.
+void print_end(const char* reason) { fmt::print("  ended: {}\n", reason); }
+
 /// The name as a parameter: a word that Python keeps to itself gets an underscore, which
 /// binding does not look at.
 std::string parameter_name(const std::string& name) {
@@ -244,8 +248,17 @@ int run_check(const std::vector<std::string>& configs) {
       const bool failing = !contract.failing.empty();
       all_answer = all_answer && contract.trouble.empty() && (failing || contract.answered > 0);
       if (!contract.trouble.empty()) continue;
-      print_promises(try_promises(*brought));
-      for (const ArithmeticTrial& trial : try_arithmetic(*brought)) print_trial(trial);
+      try {
+        print_promises(try_promises(*brought));
+        for (const ArithmeticTrial& trial : try_arithmetic(*brought)) print_trial(trial);
+      } catch (
+          const ImplementationThrew& error) {  // in a format that the contract was not tried in
+        all_answer = false;
+        print_end(error.what());
+      } catch (const impl::SubjectError& error) {
+        all_answer = false;
+        print_end(error.what());
+      }
     }
   }
   return static_cast<int>(all_answer ? Exit::green : Exit::red);

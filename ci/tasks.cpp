@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::int64_t kCasesPerTask = 32;
 
+/// Nobody else sends it than a system that is out of memory.
+constexpr std::string_view kKilled = "killed by signal 9";
+
 }  // namespace
 
 std::vector<Task> tasks_of(const Plan& plan) {
@@ -52,8 +55,10 @@ void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int
                  const std::string& cause) {
   report::Cell& row = report::cell(record, planned.c.spec.loss, implementation.name,
                                    std::string(name(planned.dtype)), property);
-  // A loop over every token of a long case is slow, not wrong, and a square of them large.
-  if (planned.long_axis && (property == "does_not_hang" || cause.starts_with("no memory"))) {
+  // A loop over every token of a long case is slow, not wrong, and a square of them large: the
+  // system ends who asks for more memory than there is.
+  const bool large = cause.starts_with("no memory") || cause.find(kKilled) != std::string::npos;
+  if (planned.long_axis && (property == "does_not_hang" || large)) {
     return tally(row, properties::skipped("long case: " + cause), ordinal);
   }
   properties::Outcome outcome;

@@ -14,7 +14,10 @@ namespace {
 
 constexpr std::string_view kUnsupported = "skipped: unsupported: ";
 
-/// How often each reason was given for not computing a case; empty where anything else was said.
+constexpr std::string_view kContract = "skipped: contract";
+
+/// How often each reason was given for not computing a case; empty where anything else was said, or
+/// no case was for it.
 std::map<std::string, std::int64_t> excuses(const report::RunRecord& record,
                                             const impl::Implementation& subject) {
   std::map<std::string, std::int64_t> all;
@@ -22,12 +25,10 @@ std::map<std::string, std::int64_t> excuses(const report::RunRecord& record,
     if (cell.loss != subject.loss || cell.implementation != subject.name) continue;
     std::int64_t excused = 0;
     for (const auto& [reason, times] : cell.reasons) {
-      if (reason.starts_with(kUnsupported)) {
-        all[reason.substr(kUnsupported.size())] += times;
-        excused += times;
-      } else if (reason == "skipped: contract") {
-        excused += times;
-      }
+      const bool outside = reason == kContract;
+      if (!outside && !reason.starts_with(kUnsupported)) continue;
+      all[outside ? "they are outside its contract" : reason.substr(kUnsupported.size())] += times;
+      excused += times;
     }
     if (excused < cell.cases) return {};
   }

@@ -6,8 +6,9 @@
 
 namespace lossgate::ci {
 
-/// Makes a trouble of each brought subject that answered no case, such as a function that is not
-/// written yet: nothing was shown of it, and nobody should take that for a green.
+/// Makes a trouble of each brought subject that was asked and answered no case, such as a function
+/// that is not written yet, or one whose contract rules all of them out: nothing was shown of it,
+/// and nobody should take that for a green.
 void add_unanswered(const Plan& plan, report::RunRecord& record);
 
 }  // namespace lossgate::ci

@@ -180,6 +180,14 @@ bool Replay::failed() const {
   return false;
 }
 
+bool Replay::answered() const {
+  return std::ranges::any_of(replies, [](const Reply& reply) {
+    return std::ranges::any_of(reply.answers, [](const Answer& answer) {
+      return answer.outcome.verdict != Verdict::skipped;
+    });
+  });
+}
+
 Replay replay(const reference::Loss& loss, const Case& c,
               const std::vector<const impl::Implementation*>& implementations,
               const std::vector<const properties::Property*>& properties,

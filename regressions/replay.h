@@ -55,6 +55,8 @@ struct Replay {
 
   /// A sound implementation violates something, or an expected violation is not there.
   bool failed() const;
+  /// Whether any question had another answer than that it was skipped.
+  bool answered() const;
 };
 
 /// Asks the properties of every implementation, in the given order. Faulty implementations are

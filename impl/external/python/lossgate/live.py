@@ -42,7 +42,7 @@ class Question:
     outputs: Sequence[str] = ()
     contract: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, str] = field(default_factory=dict)
-    more: Mapping[str, Any] = field(default_factory=dict)  # device, compute, form, micro_batches, ranks
+    more: Mapping[str, Any] = field(default_factory=dict)  # arithmetic, device, micro_batches, ranks
 
     def toml(self, entry: str, **more: Any) -> str:
         loss, fixed = NAMED_LOSSES.get(self.loss, (self.loss, {}))

@@ -44,7 +44,7 @@ class Gate:
         function    anything callable; its parameters are matched by name
         reduction   what it computes if it takes no parameter of that name
         contract, arguments, outputs, subject
-                    as in a lossgate.toml; `subject` holds further keys, such as {"compute": "f32"}
+                    as in a lossgate.toml; `subject` holds further keys, such as {"arithmetic": {"compute": "f32"}}
         case        a .case file: this case alone instead of stored and drawn ones
         waivers     a file of findings that are accepted until a day
         options     of the loss, fixed to these values; the others are those that the function takes, or the

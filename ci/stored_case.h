@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ci/brought.h"
+
+/// Cases that were stored for a loss, put to a brought subject, whose callers promise what its
+/// contract says.
+namespace lossgate::ci {
+
+/// The case as callers of the subject have it, in whose f32 what 16 bits hold is the same.
+Case as_its_callers_have_it(const LossSignature& narrowed, Case c);
+
+/// Whether a caller who keeps to the contract would not ask it: what lies behind the mask, what is
+/// to be refused by one that refuses nothing.
+bool is_outside_contract(const Brought& brought, const Case& c);
+
+}  // namespace lossgate::ci
