@@ -61,13 +61,14 @@ std::optional<Transformed> poisoned(const LossSignature& signature, const Case& 
   const std::vector<Index> positions = live_positions(signature, whole);
   if (fields.size() <= further || positions.empty()) return std::nullopt;
   const std::uint64_t pick = fingerprint_of(whole);
-  const Field& field = *any_of(fields, pick % fields.size() + further);
+  Field field = *any_of(fields, pick % fields.size() + further);
+  field.infinity = infinity_of(field, whole.spec);
   const Index position = any_of(positions, (pick >> 8) + further);
   Transformed result{.c = whole};
   Tensor& tensor = result.c.batch.at(field.name);
   const Index at = entry_at(field, tensor, whole, position, pick >> 24);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const bool infinite = infinity_of(field, whole.spec) != Infinity::legal && (pick >> 40) % 3 == 0;
+  const bool infinite = field.infinity != Infinity::legal && (pick >> 40) % 3 == 0;
   const double poison = !infinite               ? std::numeric_limits<double>::quiet_NaN()
                         : (pick >> 44) % 2 == 0 ? kInfinity
                                                 : -kInfinity;
@@ -141,7 +142,7 @@ bool spoil_reduction(const LossSignature& signature, Case& c, std::uint64_t /*pi
 
 /// A label beyond the vocabulary, before it, or one that is in it once its high bits are lost.
 bool spoil_label(const LossSignature& signature, Case& c, std::uint64_t pick) {
-  const std::vector<Index> positions = live_positions(signature, c);
+  std::vector<Index> positions = live_positions(signature, c);
   if (positions.empty()) return false;
   std::vector<const Field*> labelled;
   for (const Field& field : signature.fields) {
@@ -153,8 +154,8 @@ bool spoil_label(const LossSignature& signature, Case& c, std::uint64_t pick) {
   if (labels.size() == 0) return false;
   std::vector<double> wrong = {static_cast<double>(c.shape[Axis::vocab]), -1.0};
   if (labels.dtype == Dtype::i64) wrong.push_back(0x1p32);
-  labels.set(entry_at(field, labels, c, any_of(positions, pick >> 8), pick >> 24),
-             any_of(wrong, pick));
+  for (Index& at : positions) at = entry_at(field, labels, c, at, pick >> 24);
+  labels.set(any_of(positions, pick >> 8), any_of(wrong, pick));
   return true;
 }
 
