@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "corpora/element_text.h"
-#include "reference/spec/numbers.h"
 
 namespace lossgate::corpora {
 namespace {
@@ -28,6 +28,11 @@ class Facts {
  public:
   Facts(const TensorFile& file, std::string_view name) : file_(file), name_(name) {}
 
+  std::string_view text(std::string_view key) const {
+    const std::string* text = file_.find_metadata(key);
+    return text ? std::string_view(*text) : "";
+  }
+
   Json json(std::string_view key, const Json& standard) const {
     const std::string* text = file_.find_metadata(key);
     if (!text) return standard;
@@ -40,7 +45,7 @@ class Facts {
     const Json list = json(key, Json::array());
     const auto whole = [](const Json& each) { return each.is_number_integer(); };
     if (!list.is_array() || !std::ranges::all_of(list, whole)) {
-      fail(key, "expected a list of integers", list.dump());
+      fail(key, "expected a list of integers", text(key));
     }
     return list.get<std::vector<std::int64_t>>();
   }
@@ -49,7 +54,7 @@ class Facts {
     const Json list = json(key, Json::array());
     const auto word = [](const Json& each) { return each.is_string(); };
     if (!list.is_array() || !std::ranges::all_of(list, word)) {
-      fail(key, "expected a list of names", list.dump());
+      fail(key, "expected a list of names", text(key));
     }
     return list.get<std::vector<std::string>>();
   }
@@ -58,7 +63,7 @@ class Facts {
     const Json object = json(key, Json::object());
     const auto whole = [](const Json& each) { return each.is_number_integer(); };
     if (!object.is_object() || !std::ranges::all_of(object, whole)) {
-      fail(key, "expected integers by name", object.dump());
+      fail(key, "expected integers by name", text(key));
     }
     return object.get<std::map<std::string, std::int64_t>>();
   }
@@ -73,8 +78,22 @@ class Facts {
   std::string_view name_;
 };
 
-Dump::Given given_of(std::string name, const Json& json) {
+/// What JSON has no word for, as Python's json and float() write it.
+std::optional<double> not_finite(std::string_view text) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == "Infinity" || text == "\"inf\"") return kInfinity;
+  if (text == "-Infinity" || text == "\"-inf\"") return -kInfinity;
+  if (text == "NaN" || text == "\"nan\"") return std::numeric_limits<double>::quiet_NaN();
+  return std::nullopt;
+}
+
+Dump::Given given_of(std::string name, const Facts& facts, std::string_view key) {
   Dump::Given given{.name = std::move(name), .kind = Option::Kind::real, .value = None{}};
+  if (const auto number = not_finite(facts.text(key))) {
+    given.value = *number;
+    return given;
+  }
+  const Json json = facts.json(key, nullptr);
   if (json.is_boolean()) {
     given.kind = Option::Kind::flag;
     given.value = json.get<bool>() ? 1.0 : 0.0;
@@ -83,15 +102,9 @@ Dump::Given given_of(std::string name, const Json& json) {
     given.value = json.get<double>();
   } else if (!json.is_null()) {
     given.kind = Option::Kind::choice;
-    given.value = json.is_string() ? json.get<std::string>() : json.dump();
+    given.value = json.is_string() ? json.get<std::string>() : std::string(facts.text(key));
   }
   return given;
-}
-
-std::string text_of(const OptionValue& value) {
-  if (const double* number = std::get_if<double>(&value)) return number_text(*number);
-  if (const auto* word = std::get_if<std::string>(&value)) return *word;
-  return "none";
 }
 
 void check_version(const TensorFile& file, std::string_view name) {
@@ -101,81 +114,6 @@ void check_version(const TensorFile& file, std::string_view name) {
                     "expected " + std::string(kVersion) + ", found " + in_quotes(version) +
                         ": written by another version of watch; read it with the lossgate that "
                         "this watch.py came with");
-}
-
-/// The widest of the floating-point formats among the fields that are free in theirs: all of them
-/// have one in a case that any function may be asked, and widening changes no value.
-Dtype shared_dtype(const Dump& dump, const LossSignature& signature) {
-  Dtype widest = Dtype::f16;
-  bool any = false;
-  for (const Field& field : signature.fields) {
-    const Tensor* tensor = dump.find_field(field.name);
-    if (!tensor || !field.dtypes.empty() || !is_float(tensor->dtype)) continue;
-    const bool same = !any || tensor->dtype == widest;
-    // Neither 16-bit format holds the numbers of the other.
-    const bool mixed = !same && size_of(tensor->dtype) == size_of(widest);
-    if (mixed) {
-      widest = Dtype::f32;
-    } else if (!any || size_of(tensor->dtype) > size_of(widest)) {
-      widest = tensor->dtype;
-    }
-    any = true;
-  }
-  return any ? widest : Dtype::f32;
-}
-
-/// One number for each row, [S] or [S, 1], where the field has one for each position.
-Tensor spread(const Tensor& tensor, const Extents& extents) {
-  Tensor wide = Tensor::zeros(tensor.dtype, extents);
-  const std::int64_t each = extents[0] > 0 ? wide.size() / extents[0] : 0;
-  for (std::int64_t i = 0; i < wide.size(); ++i) {
-    std::copy_n(tensor.element(i / each), size_of(tensor.dtype), wide.element(i));
-  }
-  return wide;
-}
-
-/// The lengths of the axes, as far as the dump tells them.
-Shape shape_of(const Dump& dump, const LossSignature& signature) {
-  Shape shape;
-  for (const Field& field : signature.fields) {
-    const Tensor* tensor = dump.find_field(field.name);
-    if (!tensor || tensor->extents.size() != field.axes.size()) continue;
-    for (std::size_t i = 0; i < field.axes.size(); ++i) {
-      // The longest: one that stands for all is 1.
-      shape[field.axes[i]] = std::max(shape[field.axes[i]], tensor->extents[i]);
-    }
-  }
-  return shape;
-}
-
-[[noreturn]] void lacks(const Dump& dump, const LossSignature& signature, const Field& field,
-                        std::string_view name) {
-  std::vector<std::string> names;
-  for (const auto& [each, tensor] : dump.fields) names.push_back(each);
-  throw FormatError(name, 0, "tensor " + field.name,
-                    "expected watch(" + field.name + "=...), as the loss " + signature.id +
-                        " names it; the dump has " + listed(names));
-}
-
-/// Takes the tensor out of the dump: large ones are not copied.
-Tensor tensor_of(Dump& dump, const LossSignature& signature, const Field& field, const Shape& shape,
-                 Dtype shared, std::string_view name) {
-  Tensor* given = second_of(dump.fields, field.name);
-  const Extents extents = shape.of(field.axes);
-  const bool known = std::ranges::all_of(extents, [](std::int64_t n) { return n >= 0; });
-  const bool needed = field.role == Role::differentiable || field.role == Role::label;
-  if (!given && (needed || !known)) lacks(dump, signature, field, name);
-  Dtype dtype = field.dtypes.empty() ? shared : field.dtypes.front();
-  if (!given) {
-    Tensor absent = Tensor::zeros(dtype, extents);
-    for (std::int64_t i = 0; field.role == Role::mask && i < absent.size(); ++i) absent.set(i, 1.0);
-    return absent;
-  }
-  const auto& dtypes = field.dtypes;
-  if (std::ranges::find(dtypes, given->dtype) != dtypes.end()) dtype = given->dtype;
-  const bool rows =
-      known && extents.size() == 2 && given->size() == extents[0] && given->extents != extents;
-  return as_dtype(rows ? spread(*given, extents) : std::move(*given), dtype);
 }
 
 }  // namespace
@@ -215,7 +153,7 @@ Dump dump_of(TensorFile file, std::string_view file_name) {
   dump.differentiable = facts.names("run.differentiable");
   for (const auto& [key, value] : file.metadata) {
     if (key.starts_with(kGiven)) {
-      dump.given.push_back(given_of(key.substr(kGiven.size()), facts.json(key, nullptr)));
+      dump.given.push_back(given_of(key.substr(kGiven.size()), facts, key));
     } else if (key.starts_with(kRun)) {
       dump.run.emplace_back(key.substr(kRun.size()), value);
     } else if (key != kVersionKey && key != "loss" && key != "upstream" && key != "format" &&
@@ -243,34 +181,6 @@ Dump dump_of(TensorFile file, std::string_view file_name) {
     throw FormatError(file_name, 0, kLoss, "expected a single number");
   }
   return dump;
-}
-
-TensorFile case_file_of(Dump dump, const LossSignature& signature, std::string_view file_name) {
-  TensorFile file;
-  file.metadata.emplace_back("loss", signature.id);
-  const Dump::Given* reduction = dump.find_given("reduction");
-  if (reduction) {
-    file.metadata.emplace_back("reduction", text_of(reduction->value));
-  } else if (signature.reductions.size() == 1) {
-    file.metadata.emplace_back("reduction", name(signature.reductions.front()));
-  } else {
-    std::vector<std::string_view> names;
-    for (const Reduction each : signature.reductions) names.push_back(name(each));
-    throw FormatError(file_name, 0, "reduction",
-                      "expected watch(reduction=...), one of " + listed(names));
-  }
-  for (const Option& option : signature.options) {
-    const Dump::Given* given = dump.find_given(option.name);
-    if (given) file.metadata.emplace_back("option." + option.name, text_of(given->value));
-  }
-  file.metadata.emplace_back("upstream", number_text(dump.upstream));
-  const Dtype shared = shared_dtype(dump, signature);
-  const Shape shape = shape_of(dump, signature);
-  for (const Field& field : signature.fields) {
-    file.tensors.emplace_back(field.name,
-                              tensor_of(dump, signature, field, shape, shared, file_name));
-  }
-  return file;
 }
 
 }  // namespace lossgate::corpora

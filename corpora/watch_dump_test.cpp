@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <span>
+#include <utility>
 
 #include "corpora/dump.h"
 #include "corpora/safetensors.h"
+#include "reference/spec/numbers.h"
 
 namespace lossgate::corpora {
 namespace {
@@ -108,6 +111,61 @@ TEST(WatchDump, LacksWhatTheTrainerDidNotName) {
   EXPECT_EQ(as_case.find_tensor("advantage")->at(3), 0.0);
   std::erase_if(file.tensors, [](const auto& pair) { return pair.first.ends_with("log_prob"); });
   EXPECT_THROW(case_file_of(dump_of(file, "x"), policy(), "x"), FormatError);
+}
+
+TEST(WatchDump, ReadsNumbersThatJsonHasNoWordFor) {
+  for (const auto& [text, value] :
+       {std::pair("\"inf\"", HUGE_VAL), std::pair("-Infinity", -HUGE_VAL)}) {
+    TensorFile file = written();
+    file.metadata.emplace_back("given.bound", text);
+    EXPECT_EQ(dump_of(file, "x").find_given("bound")->value, OptionValue(value)) << text;
+  }
+  TensorFile file = written();
+  file.metadata.emplace_back("given.bound", "NaN");
+  EXPECT_TRUE(std::isnan(std::get<double>(dump_of(file, "x").find_given("bound")->value)));
+}
+
+TEST(WatchDump, AsACaseKeepsWholeNumbersBesideNarrowOnes) {
+  const auto advantage = [](double value) {
+    TensorFile file = written();
+    for (auto& [name, tensor] : file.tensors) {
+      if (is_float(tensor.dtype) && name != "observed.loss") {
+        tensor = as_dtype(std::move(tensor), Dtype::bf16);
+      }
+      if (name == "advantage") tensor = Tensor::zeros(Dtype::i64, tensor.extents);
+      if (name == "advantage") tensor.set(0, value);
+    }
+    return *case_file_of(dump_of(file, "x"), policy(), "x").find_tensor("advantage");
+  };
+  EXPECT_EQ(advantage(3.0).dtype, Dtype::bf16);
+  EXPECT_EQ(advantage(1001.0).dtype, Dtype::f32);
+  EXPECT_EQ(advantage(1001.0).at(0), 1001.0);
+  EXPECT_EQ(advantage(0x1p24 + 1.0).at(0), 0x1p24 + 1.0);
+}
+
+TEST(WatchDump, AsACaseTakesNoHalfOfAMask) {
+  TensorFile file = written();
+  for (auto& [name, tensor] : file.tensors) {
+    if (name == "mask") tensor = as_dtype(std::move(tensor), Dtype::f32);
+    if (name == "mask") tensor.set(0, 0.5);
+  }
+  try {
+    case_file_of(dump_of(file, "x"), policy(), "x");
+    FAIL() << "half a position was masked";
+  } catch (const FormatError& error) {
+    EXPECT_NE(std::string(error.what()).find("tensor mask: expected numbers that"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(WatchDump, OfListsInListsIsRefusedHoweverDeep) {
+  TensorFile file = written();
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (auto& [name, text] : file.metadata) {
+    if (name == "kept.rows") text = deep;
+  }
+  EXPECT_NE(complaint(file).find("kept.rows: expected a list of integers"), std::string::npos);
 }
 
 TEST(WatchDump, OfANewerVersionIsRefusedWithItsVersion) {

@@ -99,6 +99,12 @@ def test_a_gradient_that_is_nan_is_written_with_the_row_at_fault(out):
     assert tensors["observed.gradient.log_prob"].isnan().tolist() == [[False, True, False]]
 
 
+def test_options_that_are_not_finite_are_words(out):
+    step(out, far=(2, 1), clip_high=float("inf"), scales=[float("nan"), 1.0])
+    facts, _ = read(dumps(out)[0])
+    assert facts["given.clip_high"] == '"inf"' and json.loads(facts["given.scales"]) == ["nan", 1.0]
+
+
 def test_all_rows_are_kept_where_that_is_asked_for(out):
     step(out, far=(2, 1), rows="all")
     assert read(dumps(out)[0])[1]["log_prob"].shape == (4, 3)

@@ -153,7 +153,7 @@ class watch:  # noqa: N801  reads as a verb
         numbers = {name: value for name, value in self._given.items() if not isinstance(value, torch.Tensor)}
         metadata = {"lossgate-dump": VERSION, "upstream": repr(upstream),
                     **({"loss": self._name} if self._name else {}),
-                    **{f"given.{name}": json.dumps(value, default=str) for name, value in numbers.items()},
+                    **{f"given.{name}": json.dumps(_spelt(value), default=str) for name, value in numbers.items()},
                     "kept.rows": json.dumps(rows), "kept.tokens": json.dumps(columns), "kept.of": json.dumps(shape),
                     "kept.counts": json.dumps({name: count for name, count in counts.items() if count is not None}),
                     **{f"run.{name}": str(value) for name, value in run.items()}}
@@ -247,6 +247,15 @@ def _places(tensors: Any, shape: list) -> torch.Tensor:
         elif tensor.dim() == 1 and list(tensor.shape) == shape[:1]:
             found |= (~torch.isfinite(tensor)).cpu().reshape(-1, *[1] * (len(shape) - 1))
     return found
+
+
+def _spelt(value: Any) -> Any:
+    """JSON has no infinity and no NaN: these are words, as float() reads them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(float(value))
+    if isinstance(value, dict):
+        return {str(key): _spelt(each) for key, each in value.items()}
+    return [_spelt(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _cut(tensor: torch.Tensor, rows: list, columns: list, shape: list) -> torch.Tensor:
