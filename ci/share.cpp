@@ -16,6 +16,8 @@
 namespace lossgate::ci {
 namespace {
 
+constexpr std::int64_t kTries = 2'000;
+
 namespace fs = std::filesystem;
 
 void print_entry(std::string_view label, const std::string& text) {
@@ -80,9 +82,14 @@ int run_share(const ShareOptions& options) {
         return named || !i.fault;
       });
   if (failure) {
-    c = fuzz::minimise(*failure, c, {.tries = 2'000}).c;
-    fmt::print("{} violates {}; made as small as it goes\n", failure->implementation().name,
-               failure->property().name);
+    const fuzz::Minimised small = fuzz::minimise(*failure, c, {.tries = kTries});
+    c = small.c;
+    fmt::print("{} violates {}; {}\n", failure->implementation().name, failure->property().name,
+               small.complete
+                   ? "made as small as it goes"
+                   : fmt::format("not as small as it goes: {} tries were not enough; lossgate "
+                                 "minimise takes --tries",
+                                 kTries));
   } else {
     fmt::print("nothing fails, so no number can be left out: --config or --impl names what does\n");
   }

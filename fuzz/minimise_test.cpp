@@ -60,6 +60,7 @@ Case overflow_among_many() {
   c.upstream = -3.5;
   c.split.parts = {{0, {0, 1, 2}}, {0, {3, 4, 5, 6}}};
   c.spec.set("kl_estimator", "k2");
+  c.spec.reduction = Reduction::sequence_mean;
   for (std::int64_t t = 8; t < 12; ++t) c.batch.at("mask").set(4 * 12 + t, 0.0);
   c.batch.at("old_log_prob").set(4 * 12 + 9, -1234.5678);
   return c;
@@ -71,6 +72,7 @@ TEST(Minimise, LeavesWhatTheFailureNeedsAndNothingElse) {
   const Minimised small = minimise(found, c, {.tries = 100'000});
   EXPECT_TRUE(small.complete);
   EXPECT_TRUE(found.shows_on(small.c));
+  EXPECT_EQ(small.c.spec.reduction, Reduction::sequence_mean) << "another finding";
   EXPECT_EQ(small.c.shape[Axis::sequences], 1);
   EXPECT_LE(small.c.shape[Axis::tokens], 2);
   EXPECT_TRUE(small.c.split.whole());

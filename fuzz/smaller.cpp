@@ -111,6 +111,7 @@ rc::Seq<Case> shorter_axis(const LossSignature& signature, const Case& c, Axis a
       [&signature, c, axis](const Kept& kept) { return with_axis(signature, c, axis, kept); });
 }
 
+/// The reduction stays: what fails under another is another finding (rule E7).
 rc::Seq<Case> plainer_options(const LossSignature& signature, const Case& c) {
   std::vector<Case> cases;
   for (const Option& option : signature.options) {
@@ -119,10 +120,6 @@ rc::Seq<Case> plainer_options(const LossSignature& signature, const Case& c) {
     cases.push_back(c);
     cases.back().spec.set(option.name, option.standard);
     follow(signature, cases.back().spec);
-  }
-  if (!signature.reductions.empty() && c.spec.reduction != signature.reductions.front()) {
-    cases.push_back(c);
-    cases.back().spec.reduction = signature.reductions.front();
   }
   return rc::seq::fromContainer(std::move(cases));
 }
