@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reference/real.h"
 #include "report/given_record.h"
 #include "report/page/parts.h"
 #include "report/record_file.h"
@@ -214,6 +215,46 @@ TEST(Page, ShowsHowFarSplitsMoveALoss) {
   const std::string html = page(source_of(record));
   EXPECT_TRUE(has(html, "<h2><a href=\"#splits\">Split bias</a></h2>"));
   EXPECT_TRUE(has(html, "<td class=\"v\">-30<td>[0] [1] on 2 ranks"));
+}
+
+TEST(Page, CountsNoVariantAsCaughtThatWasNotAsked) {
+  RunRecord record = record_of();
+  for (const char* name : {"caught", "missed", "unasked"}) {
+    Subject subject;
+    subject.loss = "grpo", subject.name = name, subject.twin = "one";
+    record.subjects.push_back(subject);
+  }
+  Kill kill;
+  kill.loss = "grpo", kill.implementation = "caught", kill.killed = true;
+  record.kills.push_back(kill);
+  kill.implementation = "missed", kill.killed = false;
+  record.kills.push_back(kill);
+  EXPECT_TRUE(has(page(source_of(record)), "<dd>1 of 2, 1 not asked</dd>"));
+}
+
+TEST(Page, TellsWhatIsNewFromWhatIsAccepted) {
+  RunRecord record = record_of();
+  EXPECT_TRUE(has(page(source_of(record)), "Nothing is accepted as it is"));
+  record.findings.assign(5, finding_of("a", "rare", 0));
+  record.findings[1].state = "waived";
+  EXPECT_TRUE(has(page(source_of(record)), "<strong>4 new</strong>; 1 waived; 0 vanished"));
+  record.findings[2].state = "known";
+  record.findings[3].state = "tolerated";
+  record.findings[4].state = "expired waiver";
+  EXPECT_TRUE(has(page(source_of(record)),
+                  "<strong>2 new</strong>, 1 tolerated; 1 known to the baseline; 1 waived; 1 "
+                  "waived until a day that is past; 0 vanished"));
+}
+
+TEST(Page, HasItsLineWhereComparisonsFail) {
+  EXPECT_EQ(kMostAllowed, reference::kThreshold);
+  RunRecord record = record_of();
+  record.cells[0].worst_case = "0123456789abcdef";
+  record.cells[0].worst_ratio = 1.5;
+  EXPECT_FALSE(has(page(source_of(record)), "<td class=\"v\">1.5"));
+  record.cells[0].worst_ratio = 2.5;
+  EXPECT_TRUE(has(page(source_of(record)), "<td class=\"v\">2.5"));
+  EXPECT_TRUE(has(page(source_of(record)), "\"most_allowed\":2.0"));
 }
 
 TEST(Page, ShowsACampaignOverTime) {

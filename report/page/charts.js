@@ -30,7 +30,7 @@ const drawCharts = (() => {
       "Error ratios by loss and dtype; the table below names the worst of each");
     if (!chart) return;
     const left = Math.min(190, chart.width * .34);
-    const low = 1e-4, finite = rows.map((r) => r.ratio).filter((r) => isFinite(r));
+    const most = data.most_allowed, low = 1e-4, finite = rows.map((r) => r.ratio).filter((r) => isFinite(r));
     const high = Math.max(10, d3.max(finite) || 10) * 2;
     const x = d3.scale.log().domain([low, high]).range([left, chart.width - 46]).clamp(true);
     const at = (ratio) => (ratio === Infinity ? chart.width - 22 : x(Math.max(low, ratio)));
@@ -39,10 +39,10 @@ const drawCharts = (() => {
     const {svg} = chart;
     svg.selectAll(".band").data(losses).enter().append("rect").attr("class", "band").attr("x", left)
       .attr("width", chart.width - left).attr("y", (_, i) => top + band * i + 1).attr("height", band - 2);
-    svg.append("rect").attr("class", "beyond").attr("x", x(1)).attr("width", chart.width - x(1))
+    svg.append("rect").attr("class", "beyond").attr("x", x(most)).attr("width", chart.width - x(most))
       .attr("y", top).attr("height", floor - top);
-    svg.append("line").attr("class", "bound").attr("x1", x(1)).attr("x2", x(1)).attr("y1", top - 6).attr("y2", floor);
-    svg.append("text").attr("x", x(1)).attr("y", top - 12).attr("text-anchor", "middle").text("bound");
+    svg.append("line").attr("class", "bound").attr("x1", x(most)).attr("x2", x(most)).attr("y1", top - 6).attr("y2", floor);
+    svg.append("text").attr("x", x(most)).attr("y", top - 12).attr("text-anchor", "middle").text("allowed");
     svg.append("text").attr("class", "note").attr("x", chart.width - 22).attr("y", floor + 20)
       .attr("text-anchor", "middle").text("∞");
     svg.append("g").attr("class", "axis").attr("transform", `translate(0,${floor})`)

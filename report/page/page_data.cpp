@@ -75,6 +75,7 @@ std::string page_data(const PageSource& source) {
   Json data;
   data["findings"] = findings(source);
   data["ratios"] = ratios(record);
+  data["most_allowed"] = kMostAllowed;
   data["kills"] = kills(record);
   data["timings"] = timings(record);
   data["splits"] = splits(record);

@@ -9,6 +9,9 @@
 /// The parts of a page, each a piece of HTML that is empty where the record has nothing for it.
 namespace lossgate::report {
 
+/// The error ratio beyond which a comparison is violated (rule B4).
+inline constexpr double kMostAllowed = 2.0;
+
 std::string verdict_part(const PageSource& source);     ///< the first screen
 std::string board_part(const RunRecord& record);        ///< implementation x property
 std::string findings_part(const PageSource& source);    ///< one card each

@@ -67,19 +67,20 @@ std::string ratios_part(const RunRecord& record) {
   if (worst.empty()) return "";
   std::string text =
       "<p>An error divided by the bound that the rules give this arithmetic on this case: up to 1 "
-      "is "
-      "rounding, beyond 1 nothing explains it. A dot is the worst case of one implementation, "
-      "dtype "
-      "and property.</p>\n<figure class=\"chart\" id=\"chart-ratios\" hidden></figure>\n"
+      "is its rounding, up to " +
+      brief(kMostAllowed) +
+      " is allowed, beyond that nothing explains it. A dot is the worst case of one "
+      "implementation, dtype and property.</p>\n<figure class=\"chart\" id=\"chart-ratios\" "
+      "hidden></figure>\n"
       "<details><summary>The worst of each loss and dtype</summary><div class=\"scroll\" "
       "tabindex=\"0\" role=\"region\" aria-label=\"Worst error ratios\"><table class=\"counts\">"
       "<thead><tr><th scope=\"col\">Loss<th scope=\"col\">dtype<th scope=\"col\">error ratio<th "
       "scope=\"col\">implementation<th scope=\"col\">property<th scope=\"col\">case</thead>";
   for (const Cell* c : worst) {
     text += fmt::format("<tr><th scope=\"row\">{}<td>{}<td{}>{}<td>{}<td>{}<td class=\"mono\">{}",
-                        html(c->loss), html(c->dtype), c->worst_ratio > 1.0 ? " class=\"v\"" : "",
-                        brief(c->worst_ratio), html(c->implementation), html(c->property),
-                        html(c->worst_case));
+                        html(c->loss), html(c->dtype),
+                        c->worst_ratio > kMostAllowed ? " class=\"v\"" : "", brief(c->worst_ratio),
+                        html(c->implementation), html(c->property), html(c->worst_case));
   }
   return text + "</table></div></details>\n" + distribution(record);
 }

@@ -58,12 +58,15 @@ std::string regressions(const RunRecord& record) {
   if (record.expectations.empty()) return "";
   const auto met = std::ranges::count_if(record.expectations, &Expectation::met);
   std::string text = fmt::format(
-      "<h3>Regressions</h3><details><summary>{} of {} stored cases show what they say</summary>"
+      "<h3>Regressions</h3><details{}><summary>{} of {} expectations of stored cases are "
+      "met</summary>"
       "<ul>",
-      grouped(met), grouped(std::ssize(record.expectations)));
+      met < std::ssize(record.expectations) ? " open" : "", grouped(met),
+      grouped(std::ssize(record.expectations)));
   for (const Expectation& e : record.expectations) {
-    text += fmt::format("<li{}>{}: {} {} {}", e.met ? "" : " class=\"bad\"", html(e.file),
-                        html(e.implementation), html(e.property), html(e.verdict));
+    text += fmt::format("<li{}>{}: {} {} {}{}", e.met ? "" : " class=\"bad\"", html(e.file),
+                        html(e.implementation), html(e.property), html(e.verdict),
+                        e.met ? "" : ", which is not what the case says");
   }
   return text + "</ul></details>";
 }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "report/board.h"
 #include "report/page/parts.h"
@@ -81,15 +83,20 @@ std::string news(const PageSource& source) {
     }
     return text;
   }
-  const auto known = std::ranges::count(record.findings, "known", &RecordedFinding::state);
-  if (known == 0 && record.vanished.empty()) {
+  std::map<std::string, std::int64_t> states;
+  for (const RecordedFinding& f : record.findings) ++states[f.state];
+  if (states["known"] + states["waived"] == 0 && record.vanished.empty()) {
     return "<p class=\"news\">Nothing is accepted as it is, by a baseline or otherwise.</p>";
   }
-  const auto fresh = std::ranges::count_if(record.findings, &RecordedFinding::red);
-  std::string text = fmt::format(
-      "<p class=\"news\"><strong>{} new</strong> since the baseline; {} known, {} "
-      "vanished.</p>",
-      grouped(fresh), grouped(known), grouped(std::ssize(record.vanished)));
+  std::string text = fmt::format("<p class=\"news\"><strong>{} new</strong>",
+                                 grouped(states["red"] + states["tolerated"]));
+  if (states["tolerated"] > 0) text += fmt::format(", {} tolerated", grouped(states["tolerated"]));
+  for (const auto& [state, words] :
+       {std::pair("known", "known to the baseline"), std::pair("waived", "waived"),
+        std::pair("expired waiver", "waived until a day that is past")}) {
+    if (states[state] > 0) text += fmt::format("; {} {}", grouped(states[state]), words);
+  }
+  text += fmt::format("; {} vanished.</p>", grouped(std::ssize(record.vanished)));
   if (!record.vanished.empty()) {
     text +=
         "<details><summary>What vanished</summary>" + plain_list(record.vanished) + "</details>";
@@ -113,13 +120,16 @@ std::string fact(const char* name, const std::string& value, const char* tone = 
 
 std::string facts(const RunRecord& record) {
   const Environment& e = record.environment;
-  std::int64_t relaxed = 0, variants = 0, survivors = 0;
+  std::int64_t relaxed = 0, variants = 0, unasked = 0, survivors = 0;
   for (const Subject& s : record.subjects) {
     if (s.faulty()) {
+      const auto of_it = [&](const Kill& k) {
+        return k.loss == s.loss && k.implementation == s.name;
+      };
       variants += 1;
-      survivors += std::ranges::any_of(record.kills, [&](const Kill& k) {
-        return k.loss == s.loss && k.implementation == s.name && !k.killed;
-      });
+      unasked += std::ranges::none_of(record.kills, of_it);
+      survivors +=
+          std::ranges::any_of(record.kills, [&](const Kill& k) { return of_it(k) && !k.killed; });
     } else {
       relaxed += s.relaxed_by_contract;
     }
@@ -136,7 +146,9 @@ std::string facts(const RunRecord& record) {
   text += fact("Time", fmt::format("{:.1f} s", record.seconds));
   if (variants > 0) {
     text += fact("Faulty variants caught",
-                 fmt::format("{} of {}", grouped(variants - survivors), grouped(variants)),
+                 fmt::format("{} of {}{}", grouped(variants - unasked - survivors),
+                             grouped(variants - unasked),
+                             unasked ? fmt::format(", {} not asked", grouped(unasked)) : ""),
                  survivors ? " bad" : "");
   }
   text += fact("Relaxed by contract", grouped(relaxed));
