@@ -151,8 +151,8 @@ class Page(unittest.TestCase):
             text = {"cases": 100, "mean": 0.01, "deviation_of_mean": 0.01, "mean_of_biased": 0.01 + moved, "gain": 1e5}
             return {"loss": "grpo", "dtype": "f32", "implementation": "eager", "bias": 1e-7,
                     "outputs": {"the loss": text, "gradients": {"cases": 0}}}
-        self.assertTrue(figure(sections.bias([unit(0.07)]), "losses of which").met)
-        self.assertFalse(figure(sections.bias([unit(0.07), unit(0.05)]), "losses of which").met)
+        self.assertTrue(figure(sections.bias([unit(0.07)]), "implementations of which").met)
+        self.assertFalse(figure(sections.bias([unit(0.07), unit(0.05)]), "implementations of which").met)
 
     def test_failures_of_two_faults_under_one_name_are_impure(self) -> None:
         def failing(variant: str, fault: str, **causes: int) -> dict:

@@ -215,7 +215,7 @@ def bias(units: list[dict]) -> Section:
     for output in ("the loss", "gradients"):
         of = [u["outputs"][output] for u in units if u["dtype"] == "f32" and "gain" in u["outputs"][output]]
         seen = sum(moved(text) >= SURE for text in of)
-        figures.append(Figure(f"losses of which a systematic {size:g} in {output} is seen, f32, over many cases", "all",
+        figures.append(Figure(f"implementations of which a systematic {size:g} in {output} is seen, f32, over many cases", "all",
                               most(seen, len(of)), seen == len(of)))
     for u in units:
         for output, text in u["outputs"].items():
