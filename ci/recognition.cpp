@@ -129,7 +129,9 @@ std::vector<std::string> missing_fields(const Interview& interview) {
     if (field.optional || takes(interview.greeting, field) || reduced) continue;
     OptionValues plain;
     for (const Option& option : loss.options) {
-      plain.emplace_back(option.name, option.name == loss.coefficient ? 0.0 : option.standard);
+      plain.emplace_back(option.name, option.name == loss.coefficient ? OptionValue(0.0)
+                                      : option.nullable               ? OptionValue(None{})
+                                                                      : option.standard);
     }
     const auto matters = [&](const Probe& probe) {
       Case moved = probe.c;
@@ -165,6 +167,10 @@ void say_where_it_holds(const Interview& interview, const std::vector<std::strin
     const std::string text = text_of(value);
     result.remarks.push_back(fmt::format("right only where {} is {}", option,
                                          text == impl::kAnyNumber ? "a number" : text));
+  }
+  for (const Field& field : interview.loss->signature.fields) {
+    if (!field.optional || takes(interview.greeting, field)) continue;
+    result.remarks.push_back(fmt::format("right only where there is no {}", field.name));
   }
   for (const auto& [axis, extent] : result.subject.axes) {
     result.remarks.push_back(fmt::format("right only where {} is {}", name(axis), extent));

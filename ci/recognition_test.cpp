@@ -57,7 +57,7 @@ TEST(Recognition, NeedsNoFieldThatACallerMayHaveNoneOf) {
     for (std::int64_t v = 0; v < bias.size(); ++v) bias.set(v, 0.0);
   };
   const Recognition found = plain.recognised(false);
-  EXPECT_THAT(found.remarks, IsEmpty());
+  EXPECT_THAT(found.remarks, ElementsAre("right only where there is no bias"));
   EXPECT_FALSE(found.subject.reductions.empty());
 }
 
@@ -132,6 +132,23 @@ std::vector<Near> near_misses() {
   without_weight.without("old_log_prob").with("weight_low", 1.0).with("weight_high", 1.0);
   all.push_back({"no importance weight", without_weight, "it does not take old_log_prob"});
   return all;
+}
+
+TEST(Recognition, NamesALossOfWhichTheFunctionNeedsFewerFields) {
+  FakeFunction reward_model("dpo");
+  reward_model.without("ref_chosen_log_prob").without("ref_rejected_log_prob");
+  reward_model.before = [](Case& c) {
+    for (const char* name : {"ref_chosen_log_prob", "ref_rejected_log_prob"}) {
+      Tensor& field = c.batch.at(name);
+      field = Tensor::zeros(field.dtype, field.extents);
+    }
+  };
+  const Recognition pairs = reward_model.recognised();
+  EXPECT_TRUE(pairs.whole());
+  EXPECT_THAT(pairs.remarks, Contains(HasSubstr("where there is no ref_chosen_log_prob")));
+  FakeFunction critic("value_clip");
+  critic.without("old_value").with("value_clip", None{});
+  EXPECT_TRUE(critic.recognised().whole()) << "no clip, and so no old value";
 }
 
 TEST(Recognition, NeverNamesALossThatIsOnlyNear) {

@@ -147,6 +147,7 @@ std::string reach_of(CaseStudy& study, const impl::Implementation& implementatio
   const Prober prober(study, implementation, property, violation.cause);
   const Dtype dtype = float_dtype(study.signature(), study.whole());
   for (const ReachAxis& axis : study.signature().reach) {
+    if (study.signature().find_field(axis.field)->absent) continue;
     const Case& base = study.split();
     if (distance(base, axis) == 0.0) continue;
     if (prober.fails(tamed(base, axis, 0.0))) continue;

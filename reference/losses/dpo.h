@@ -29,6 +29,8 @@ inline Tracked by_softmax_with_zero(Tracked result, const Tracked& h) {
 ///   loss_type sigmoid: -(1 - e) log sigmoid(beta D) - e log sigmoid(-beta D), e = label_smoothing;
 ///   loss_type hinge:   max(0, 1 - beta D);
 ///   loss_type ipo:     (D - 1 / (2 beta))^2; summed over pairs, or averaged.
+///   Without a reference, whose log-probs are then 0, this is the loss of a reward model (beta = 1,
+///   c and r what it gives both answers) and the main term of CPO.
 /// Shapes: all fields [sequences], one pair each. Units: log-probs in nats.
 /// Gradient: for both log-probs, the rejected one's is minus the chosen one's. At its corner the
 ///   hinge passes nothing, as relu does (rule A4).
@@ -47,6 +49,7 @@ struct Dpo {
       Field log_prob = log_prob_field(std::move(name), role, std::move(doc));
       log_prob.axes = {Axis::sequences};
       log_prob.infinity = Infinity::surfaces;
+      log_prob.optional = role == Role::constant;
       return log_prob;
     };
     OutputField per_pair = non_negative_per_token_output();
