@@ -192,7 +192,7 @@ field student_logits $dtype
 field teacher_logits $dtype
   -1 0 0
   0 0 0
-field label i32
+field label i64
   0
   0
 END
