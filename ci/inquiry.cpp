@@ -61,7 +61,7 @@ std::optional<std::string> not_computed(Evaluation& evaluation) {
 void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const PlannedCase& planned,
                   std::int64_t ordinal, const Heard& heard) {
   if (planned.outside_contract) {
-    skip(subject, planned, ordinal, properties::skipped("contract"));
+    skip(subject, planned, ordinal, properties::skipped(report::kOutsideContract));
     return;
   }
   if (const auto reason = subject.unsupported(planned.c)) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kUnsupported = "skipped: unsupported: ";
 
-constexpr std::string_view kContract = "skipped: contract";
+const std::string kOutside = std::string("skipped: ") + report::kOutsideContract;
 
 /// How often each reason was given for not computing a case; empty where anything else was said, or
 /// no case was for it.
@@ -25,7 +25,7 @@ std::map<std::string, std::int64_t> excuses(const report::RunRecord& record,
     if (cell.loss != subject.loss || cell.implementation != subject.name) continue;
     std::int64_t excused = 0;
     for (const auto& [reason, times] : cell.reasons) {
-      const bool outside = reason == kContract;
+      const bool outside = reason == kOutside;
       if (!outside && !reason.starts_with(kUnsupported)) continue;
       all[outside ? "they are outside its contract" : reason.substr(kUnsupported.size())] += times;
       excused += times;

@@ -219,7 +219,8 @@ void count_relaxed(RunRecord& record) {
         const auto found = c.reasons.find(reason);
         return found == c.reasons.end() ? 0 : found->second;
       };
-      const std::int64_t relaxed = count("skipped: contract");
+      const std::int64_t relaxed =
+          count("skipped: contract") + count(("skipped: " + std::string(kOutsideContract)).c_str());
       subject.relaxed_by_contract += relaxed;
       if (!all.contains(c.property)) order.push_back(c.property);
       Questions& questions = all[c.property];

@@ -61,6 +61,10 @@ struct PropertyEntry {
   std::string name, tier, statement;
 };
 
+/// Why a stored case is no question for a subject, whatever the property: its callers promise that
+/// there is none. A property that a contract relaxes gives "contract" for its reason.
+inline constexpr const char* kOutsideContract = "outside the contract";
+
 /// What one property said of one implementation over all cases of one dtype.
 struct Cell {
   std::string loss, implementation, dtype, property;
