@@ -37,10 +37,15 @@ std::vector<std::string> float_dtype_names() {
   return names;
 }
 
-/// The names of the subjects; two of one loss could not be told apart in a record.
-std::vector<std::string> subject_names(const std::vector<SubjectFile>& files) {
+/// What the files bring, by name.
+struct Declared {
+  std::vector<std::string> subjects, own_losses;
+};
+
+/// Two subjects of one loss and name could not be told apart in a record.
+Declared declared_in(const std::vector<SubjectFile>& files) {
   std::map<std::pair<std::string, std::string>, std::string> file_of;
-  std::vector<std::string> names;
+  Declared declared;
   for (const SubjectFile& file : files) {
     for (const impl::Subject& subject : subjects_of(file)) {
       const auto& [at, is_new] = file_of.emplace(std::pair(subject.loss, subject.name), file.name);
@@ -48,15 +53,15 @@ std::vector<std::string> subject_names(const std::vector<SubjectFile>& files) {
         throw InputError(fmt::format("{} and {} have a subject '{}' of {} each: call one otherwise",
                                      at->second, file.name, subject.name, subject.loss));
       }
-      names.push_back(subject.name);
+      declared.subjects.push_back(subject.name);
+      if (subject.own) declared.own_losses.push_back(subject.loss);
     }
   }
-  return names;
+  return declared;
 }
 
 /// The subjects of the files, each the only implementation of its own loss.
 void select_brought(const Filters& filters, Selection& selection) {
-  check_names("subject", filters.implementations, subject_names(filters.subjects));
   for (const SubjectFile& file : filters.subjects) {
     for (auto& brought : bring(file, filters.implementations)) {
       if (!named(filters.losses, brought->loss.signature.id)) continue;
@@ -120,12 +125,9 @@ double patience_with(const Selection& selection, double timeout) {
 }
 
 Selection select(const Filters& filters) {
+  const Declared declared = declared_in(filters.subjects);
   std::vector<std::string> losses = loss_names();
-  for (const SubjectFile& file : filters.subjects) {
-    for (const impl::Subject& subject : subjects_of(file)) {
-      if (subject.own) losses.push_back(subject.loss);
-    }
-  }
+  std::ranges::copy(declared.own_losses, std::back_inserter(losses));
   check_names("loss", filters.losses, losses);
   check_names("property", filters.properties, property_names());
   check_names("dtype", filters.dtypes, float_dtype_names());
@@ -133,6 +135,7 @@ Selection select(const Filters& filters) {
   if (filters.subjects.empty()) {
     select_known(filters, selection);
   } else {
+    check_names("subject", filters.implementations, declared.subjects);
     select_brought(filters, selection);
   }
   for (const properties::Property& property : properties::catalog()) {
