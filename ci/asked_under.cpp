@@ -10,6 +10,7 @@
 #include "properties/behind_mask.h"
 #include "reference/spec/contract.h"
 #include "reference/spec/masked.h"
+#include "reference/spec/padding.h"
 
 namespace lossgate::ci {
 namespace {
@@ -43,11 +44,13 @@ AskedUnder::AskedUnder(const Brought& brought, const impl::Subject& subject) {
 }
 
 bool AskedUnder::fails(const Property& property, const Case& c) const {
-  const CaseStudy given(loss_, c);
+  Case moved = c;
+  move_valid_first(loss_.signature, moved);
+  const CaseStudy given(loss_, moved);
   const auto may_not_stand = [](const Field& field, double value) {
     return !field.one_per_sequence && !keeps_to(field.masked, field.quantity, value);
   };
-  const Case kept = properties::zeroed_behind_mask(given, c, may_not_stand).value_or(c);
+  const Case kept = properties::zeroed_behind_mask(given, moved, may_not_stand).value_or(moved);
   if (!keeps_to_contract(loss_.signature, kept) || implementation_.unsupported(kept)) {
     return false;
   }

@@ -163,5 +163,28 @@ groups() {
   grep -q 'num_generations=int((group == group\[0\]).sum())' test_groups.py || fail "$(cat test_groups.py)"
 }
 
+# Masks as callers have them who pad on the right, and what says no more than those.
+right_padding() {
+  expect 0 'right only where the positions of a sequence that count come first' \
+    identify near.py:told_lengths --python "$python" --out lengths.toml
+  grep -q '^scattered_mask = false$' lengths.toml || fail "$(cat lengths.toml)"
+  expect 0 'response_lengths +<- field:mask as lengths' check --config lengths.toml
+  grep -q 'in each sequence the positions that count come first' stdout || fail "its masks are not said: $(cat stdout)"
+  expect 0 'green: 0 red findings' gate --config lengths.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
+  expect 0 'right only where the positions of a sequence that count come first' \
+    identify near.py:advantages_of_responses --python "$python" --out gae.toml
+  grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
+  expect 0 'green: 0 red findings' gate --config gae.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
+  expect 0 'does not keep \[subject.contract\] scattered_mask = true' check --config gae.toml
+  sed '/^scattered_mask/d' gae.toml >any.toml
+  expect 1 'reference_agreement VIOLATED' gate --config any.toml --corpus empty --cases 24 --jobs 1
+  expect 0 'proposal: \[subject.contract\] scattered_mask = false' check --config any.toml
+  sed 's/told_lengths/told_one_more/' lengths.toml >more.toml
+  expect 1 'VIOLATED' gate --config more.toml --corpus empty --cases 24 --jobs 1 --property reference_agreement
+  case=$(find run/findings -name '*.case' | head -1)
+  expect 1 'VIOLATED' replay "$case" --config more.toml --emit-test test_lengths.py
+  grep -q 'response_lengths=(mask != 0).sum(1)' test_lengths.py || fail "$(cat test_lengths.py)"
+}
+
 "$test"
 exit "$failures"

@@ -19,6 +19,7 @@
 #include "properties/diagnosis.h"
 #include "reference/spec/lists.h"
 #include "reference/spec/numbers.h"
+#include "reference/spec/padding.h"
 
 namespace lossgate::ci {
 namespace {
@@ -86,12 +87,28 @@ class Trials {
     flag(&impl::Contract::repeated_tokens, is_list,
          {.table = {}, .line = "repeated_tokens = true", .asked = "a token twice in a list"},
          make_lists_distinct);
+    if (!is_told_lengths()) {
+      flag(
+          &impl::Contract::scattered_mask,
+          [](const Field& f) { return f.role == Role::mask || f.role == Role::label; },
+          {.table = {},
+           .line = "scattered_mask = true",
+           .asked = "masked positions before and between those that count"},
+          move_valid_first);
+    }
     splits();
     dtypes();
     return std::move(found_);
   }
 
  private:
+  /// Which say nothing of where in a sequence they lie.
+  bool is_told_lengths() const {
+    return std::ranges::any_of(brought_.greeting.arguments, [](const auto& argument) {
+      return argument.second.find(" as lengths") != std::string::npos;
+    });
+  }
+
   void masked() {
     if (brought_.subject.masked != Masked::finite || !brought_.subject.masked_of_field.empty()) {
       return;

@@ -68,6 +68,10 @@ class Trial {
                           "groups are as large as each other and lie side by side")) {
       return found;
     }
+    if (auto found = flag(&impl::Contract::scattered_mask, "scattered_mask",
+                          "callers pad on the right, and mask nothing within a sequence")) {
+      return found;
+    }
     if (auto found = flag(&impl::Contract::grad_modes, "grad_modes",
                           "callers ask for every gradient, right behind its forward")) {
       return found;

@@ -36,6 +36,12 @@ Interview in_its_format(Function& function, const reference::Loss& loss,
   return narrow->whole() || wide.answered == 0 ? *std::move(narrow) : std::move(wide);
 }
 
+bool can_be_scattered(const Interview& interview) {
+  const LossSignature& loss = interview.loss->signature;
+  const bool masks = !loss.mask.empty() || !loss.ignore_label.empty();
+  return masks && interview.subject.contract.scattered_mask && !interview.likenesses.empty();
+}
+
 /// Other ways to ask, the likelier first: each changes one thing.
 std::vector<impl::Subject> other_ways(const Interview& interview) {
   std::vector<impl::Subject> ways;
@@ -57,6 +63,10 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     }
     if (field->role == Role::mask && refuses) convert(" as float");
     if (field->role == Role::label && refuses) convert(" as int64");
+  }
+  // Right on some of them: those of which nothing within a sequence is masked, it may be.
+  if (can_be_scattered(interview) && interview.best().equal > 0) {
+    add([](impl::Subject& subject) { subject.contract.scattered_mask = false; });
   }
   const bool groups =
       std::ranges::find(loss.fields, Role::group, &Field::role) != loss.fields.end();
@@ -177,6 +187,9 @@ void say_where_it_holds(const Interview& interview, const std::vector<std::strin
   }
   if (!result.subject.contract.uneven_groups) {
     result.remarks.push_back("right only where groups are as large as each other, side by side");
+  }
+  if (!result.subject.contract.scattered_mask) {
+    result.remarks.push_back("right only where the positions of a sequence that count come first");
   }
   for (const Answers& answers : interview.answers) {
     const auto& whole = interview.best().whole;

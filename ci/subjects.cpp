@@ -87,6 +87,7 @@ void print_subject(const Brought& brought) {
   for (const auto& [axis, extent] : signature.longest) {
     fmt::print("  axis {} is {} at most\n", name(axis), extent);
   }
+  if (signature.prefix_mask) fmt::print("  in each sequence the positions that count come first\n");
   if (signature.empty_rows == EmptyRows::counted) {
     fmt::print("  sequences without a valid token are not asked of means over sequences\n");
   }

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::uint64_t kSeed = 20;
 constexpr int kDrawn = 48, kHostile = 32;
-constexpr int kFurther = 512;  ///< hostile ones in which to look for what tells candidates apart
+constexpr int kFurther = 512;      ///< in how many to look for what tells candidates apart
 constexpr std::size_t kLeast = 6;  ///< cases that are asked in any case
-constexpr int kEnough = 2;         ///< cases that show a difference
+constexpr int kEnough = 2;         ///< cases that show a difference, or a gap in a mask
 
 /// Whole, contiguous and with the plain upstream gradient; none where no position counts, or of
 /// which there is no result.
@@ -48,6 +48,34 @@ std::vector<Candidate> differences(const reference::Loss& loss, const Case& c) {
   return others;
 }
 
+/// Whether something is masked between two positions of a sequence that count: a recursion over
+/// tokens goes on behind it, or does not.
+bool has_gap(const LossSignature& signature, const Case& c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  const std::int64_t tokens = c.shape.positions();
+  for (auto row = valid.begin(); row != valid.end(); row += tokens) {
+    const auto first = std::find(row, row + tokens, true);
+    const auto gap = std::find(first, row + tokens, false);
+    if (std::find(gap, row + tokens, true) != row + tokens) return true;
+  }
+  return false;
+}
+
+bool can_have_gaps(const Formula& formula) {
+  const LossSignature& signature = formula.signature();
+  return !signature.prefix_mask && !(signature.mask.empty() && signature.ignore_label.empty());
+}
+
+/// What the function is told, and the defaults.
+void set_options(const reference::Loss& loss, const Formula& formula, const OptionValues& values,
+                 Case& c) {
+  for (const Option& option : loss.signature.options) {
+    const OptionValue* value = find_value(values, option.name);
+    c.spec.set(option.name, value ? *value : option.standard);
+  }
+  follow(formula.signature(), c.spec);
+}
+
 /// Whether the case tells one of the others, which was not shown often enough, from what comes out
 /// plainly; counts those that it shows.
 bool shows(const Formula& formula, const Case& c, const Values& plain,
@@ -78,17 +106,24 @@ std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& form
                                 const OptionValues& values) {
   std::vector<Case> kept;
   std::vector<int> shown;
+  int gaps = 0;
   for (Case& c : draw(formula, fuzz::Profile::benign, 0, kDrawn)) {
-    for (const Option& option : loss.signature.options) {
-      const OptionValue* value = find_value(values, option.name);
-      c.spec.set(option.name, value ? *value : option.standard);
-    }
-    follow(formula.signature(), c.spec);
+    set_options(loss, formula, values, c);
     const auto others = differences(loss, c);
     shown.resize(others.size(), 0);
     const Values plain = formula.values(c, {.reduction = c.spec.reduction, .options = {}});
-    const bool tells = shows(formula, c, plain, others, shown);
+    const bool gap = gaps < kEnough && has_gap(formula.signature(), c);
+    gaps += gap;
+    const bool tells = shows(formula, c, plain, others, shown) || gap;
     if (tells || kept.size() < kLeast) kept.push_back(std::move(c));
+  }
+  for (int i = kDrawn; i < kFurther && gaps < kEnough && can_have_gaps(formula); ++i) {
+    for (Case& c : draw(formula, fuzz::Profile::benign, i, i + 1)) {
+      if (!has_gap(formula.signature(), c)) continue;
+      ++gaps;
+      set_options(loss, formula, values, c);
+      kept.push_back(std::move(c));
+    }
   }
   return kept;
 }

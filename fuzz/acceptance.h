@@ -132,6 +132,10 @@ inline std::string fault_of(const LossSignature& signature, const Case& c, Dtype
     if (!option.follows.empty() && value != *c.spec.find(option.follows)) return name + ": apart";
   }
   const std::vector<bool> valid = valid_positions(signature, c);
+  for (std::size_t i = 1; signature.prefix_mask && i < valid.size(); ++i) {
+    const bool begins = static_cast<std::int64_t>(i) % c.shape.positions() == 0;
+    if (!begins && valid[i] && !valid[i - 1]) return "what counts lies behind what is masked";
+  }
   const bool counts = std::ranges::find(valid, true) != valid.end();
   if (counts && !allows_empty_rows(signature, c.spec) &&
       has_empty_sequence(valid, c.shape[Axis::sequences])) {

@@ -267,6 +267,24 @@ TEST(DrawCase, GivesOneNumberForEachSequenceWhereTheCallerHasNoMore) {
   EXPECT_TRUE(rows_differ);
 }
 
+TEST(DrawCase, MasksOnTheRightAloneWhereTheCallerHasNoOtherPadding) {
+  for (LossSignature signature :
+       {fake_policy_loss(), fake_mixed_loss(), *reference::find_signature("cross_entropy")}) {
+    signature.prefix_mask = true;
+    std::set<std::int64_t> counts;
+    bool empty = false;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      const Case c = draw(signature, Dtype::f32, i % 2 ? Profile::hostile : Profile::benign, i);
+      ASSERT_EQ(fault_of(signature, c, Dtype::f32), "") << signature.id << " " << i;
+      const std::vector<bool> valid = valid_positions(signature, c);
+      counts.insert(std::ranges::count(valid, true));
+      empty |= has_empty_sequence(valid, c.shape[Axis::sequences]);
+    }
+    EXPECT_GT(counts.size(), 10u) << signature.id;
+    EXPECT_TRUE(empty) << signature.id;
+  }
+}
+
 TEST(DrawCase, HasGroupsOfOneSizeWhereTheCallerHasNoOthers) {
   LossSignature signature = *reference::find_signature("group_advantage");
   signature.fields[1].even_groups = true;

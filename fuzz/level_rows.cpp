@@ -6,6 +6,7 @@
 
 #include "reference/spec/groups.h"
 #include "reference/spec/lists.h"
+#include "reference/spec/padding.h"
 
 namespace lossgate::fuzz {
 
@@ -24,13 +25,14 @@ void level_rows(const LossSignature& signature, std::span<const std::uint8_t> va
     }
   }
   make_lists_distinct(signature, c);
+  move_valid_first(signature, c);
 }
 
 void level_rows(const LossSignature& signature, Case& c) {
   const auto is_leveled = [](const Field& f) {
     return f.one_per_sequence || f.even_groups || f.distinct;
   };
-  if (std::ranges::none_of(signature.fields, is_leveled)) return;
+  if (!signature.prefix_mask && std::ranges::none_of(signature.fields, is_leveled)) return;
   const std::vector<bool> positions = valid_positions(signature, c);
   const std::vector<std::uint8_t> valid(positions.begin(), positions.end());
   level_rows(signature, valid, c);

@@ -10,7 +10,8 @@
 namespace lossgate::fuzz {
 
 /// Gives each sequence of a field that has one value for each the value of its first position that
-/// counts, and makes groups even and lists distinct where the caller has them so.
+/// counts, makes groups even and lists distinct and moves what counts first where the caller has
+/// them so.
 void level_rows(const LossSignature& signature, std::span<const std::uint8_t> valid, Case& c);
 
 /// The same, where what counts follows from the case.

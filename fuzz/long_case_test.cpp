@@ -50,6 +50,18 @@ TEST(DrawLongCase, MasksAFewOfThousandsAndTakesTheLastToken) {
   }
 }
 
+TEST(DrawLongCase, MasksTheLastOfThousandsWhereTheCallerPadsOnTheRight) {
+  for (const char* loss : {"cross_entropy", "grpo"}) {
+    LossSignature signature = *reference::find_signature(loss);
+    signature.prefix_mask = true;
+    for (const Length& length : lengths_of(1, signature, std::array{Dtype::f32})) {
+      if (length.extents.axis != Axis::tokens) continue;
+      const Case c = draw_long_case(1, signature, length);
+      EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
+    }
+  }
+}
+
 TEST(DrawLongCase, NeedsTheLastTokensOfARowOfLogits) {
   for (const char* loss : {"log_prob", "jsd"}) {
     const LossSignature& signature = *reference::find_signature(loss);

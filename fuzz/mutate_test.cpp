@@ -38,6 +38,9 @@ const std::vector<LossSignature>& signatures() {
       return std::ranges::find(each.fields, Role::group, &Field::role) != each.fields.end();
     }));
     for (Field& field : list.back().fields) field.even_groups = field.role == Role::group;
+    list.push_back(fake_policy_loss());
+    list.push_back(*reference::find_signature("jsd"));
+    for (std::size_t i = list.size() - 2; i < list.size(); ++i) list[i].prefix_mask = true;
     list.push_back(*reference::find_signature("sparse_jsd"));
     for (Field& field : list.back().fields) field.distinct = field.name == "support_token";
     for (const reference::Loss& loss : reference::catalog()) list.push_back(loss.signature);

@@ -7,6 +7,7 @@
 
 #include "properties/case_facts.h"
 #include "reference/spec/groups.h"
+#include "reference/spec/padding.h"
 
 namespace lossgate::properties {
 namespace {
@@ -138,6 +139,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
       }
     }
   }
+  move_valid_first(signature, c);
   return c;
 }
 

@@ -13,6 +13,7 @@
 #include "properties/case_facts.h"
 #include "properties/fake_answer.h"
 #include "reference/given_case.h"
+#include "reference/spec/padding.h"
 
 namespace lossgate::properties {
 namespace {
@@ -69,6 +70,17 @@ TEST(PlainCase, HasFourSequencesOfLengthsOfTheirOwn) {
     EXPECT_GT(*std::ranges::min_element(counts), 1);
     EXPECT_EQ(*std::ranges::max_element(counts), c.shape[Axis::tokens]) << "one is full";
   });
+}
+
+TEST(PlainCase, HasWhatCountsFirstWhereTheCallerPadsOnTheRight) {
+  LossSignature signature = *reference::find_signature("grpo");
+  reference::SmallCases cases(signature, 2);
+  const Case like = cases.draw(Dtype::f32);
+  const auto lengths = row_counts(signature, *plain_case(signature, like, {}));
+  signature.prefix_mask = true;
+  const Case c = *plain_case(signature, like, {});
+  EXPECT_TRUE(valid_come_first(signature, c));
+  EXPECT_EQ(row_counts(signature, c), lengths);
 }
 
 TEST(PlainCase, HasNoPaddingOrAnEmptyRowWhereItIsAsked) {

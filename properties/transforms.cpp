@@ -102,7 +102,9 @@ std::optional<Transformed> padded(const LossSignature& signature, const Case& wh
   if (!signature.tokens_paddable || !has_positions(signature)) return std::nullopt;
   const auto sequences = static_cast<std::size_t>(whole.shape[Axis::sequences]);
   const Index rows = allows_empty_rows(signature, whole.spec) ? reference::kPaddingSequences : 0;
-  Transformed result{.c = whole, .row_of = std::vector<Index>(sequences), .token_offset = 1};
+  Transformed result{.c = whole,
+                     .row_of = std::vector<Index>(sequences),
+                     .token_offset = signature.prefix_mask ? 0 : 1};
   std::iota(result.row_of.begin(), result.row_of.end(), rows);  // the masked row comes first
   result.c.shape[Axis::sequences] += rows;
   result.c.shape[Axis::tokens] += reference::kPaddingTokens;

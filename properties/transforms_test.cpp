@@ -166,6 +166,9 @@ void expect_map_is_right(const Case& base, const Transformed& moved) {
 TEST(Padded, MovesEveryEntryWhereItsMapSaysAndMasksAllElse) {
   const Case c = ragged_case();
   const auto padded = apply(kPadded, c);
+  LossSignature right = grpo().signature;
+  right.prefix_mask = true;
+  EXPECT_EQ(kPadded.apply(right, c, c)->token_offset, 0) << "nothing before what comes first";
   ASSERT_TRUE(padded);
   EXPECT_EQ(padded->c.shape[Axis::sequences], 4);
   EXPECT_EQ(padded->c.shape[Axis::tokens], 7);

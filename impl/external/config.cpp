@@ -8,6 +8,7 @@
 #include "corpora/files.h"
 #include "impl/external/config_arithmetic.h"
 #include "impl/external/config_axes.h"
+#include "impl/external/config_contract.h"
 #include "impl/external/config_options.h"
 #include "impl/external/config_reader.h"
 #include "impl/external/own_signature.h"
@@ -23,63 +24,6 @@ Combination combination(const Reader& reader, std::string_view key) {
                                      {"sum", Combination::sum},
                                      {"mean", Combination::mean},
                                      {"token_weighted", Combination::token_weighted}});
-}
-
-Masked masked(const Reader& reader, std::string_view key, const toml::node& node) {
-  if (node.value_exact<std::int64_t>() == 0) return Masked::zero;
-  return reader.word<Masked>(key, node,
-                             {{"any", Masked::anything},
-                              {"-inf", Masked::minus_infinity},
-                              {"finite", Masked::finite},
-                              {"ordinary", Masked::ordinary},
-                              {"0", Masked::zero}});
-}
-
-void read_contract(const toml::table& table, const std::string& file, const LossSignature& loss,
-                   Subject& subject) {
-  const Reader reader(table, file, "[subject.contract]");
-  reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "grad_modes",
-                "int32_labels", "repeated_tokens", "non_contiguous", "uneven_groups", "empty",
-                "empty_rows", "longest"});
-  Contract& contract = subject.contract;
-  contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
-  contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
-  contract.deterministic = reader.flag("deterministic", contract.deterministic);
-  contract.int32_labels = reader.flag("int32_labels", contract.int32_labels);
-  contract.repeated_tokens = reader.flag("repeated_tokens", contract.repeated_tokens);
-  contract.non_contiguous = reader.flag("non_contiguous", contract.non_contiguous);
-  contract.uneven_groups = reader.flag("uneven_groups", contract.uneven_groups);
-  contract.grad_modes = reader.flag("grad_modes", contract.grad_modes);
-  contract.empty =
-      reader.one_of<Empty>("empty", contract.empty,
-                           {{"zero", Empty::zero}, {"error", Empty::error}, {"nan", Empty::nan}});
-  contract.empty_rows =
-      reader.one_of<EmptyRows>("empty_rows", contract.empty_rows,
-                               {{"skipped", EmptyRows::skipped}, {"counted", EmptyRows::counted}});
-  subject.longest = read_longest(reader, loss);
-  for (const auto& [axis, extent] : subject.longest) {
-    if (std::ranges::find(subject.axes, axis, &std::pair<Axis, std::int64_t>::first) ==
-        subject.axes.end()) {
-      continue;
-    }
-    reader.fail(reader.find("longest")->source(),
-                in_quotes(name(axis)) + " has one extent already, in 'axes'");
-  }
-  const toml::node* node = reader.find("masked");
-  if (!node) return;
-  if (!node->is_table()) {
-    subject.masked = masked(reader, "masked", *node);
-    return;
-  }
-  for (const auto& [key, value] : *node->as_table()) {
-    if (key.str() == "default") {
-      subject.masked = masked(reader, "default", value);
-    } else if (loss.find_field(key.str())) {
-      subject.masked_of_field[std::string(key.str())] = masked(reader, key.str(), value);
-    } else {
-      reader.fail(key.source(), loss.id + " has no field " + in_quotes(key.str()));
-    }
-  }
 }
 
 std::vector<std::pair<std::string, std::string>> pairs(const Reader& reader, const char* key) {

@@ -59,6 +59,7 @@ TEST(Config, NeedsNoMoreThanALossAndAnEntry) {
   EXPECT_EQ(subject.dtypes, std::vector{Dtype::f32});
   EXPECT_FALSE(subject.contract.refuses_invalid);
   EXPECT_FALSE(subject.contract.repeated_tokens);
+  EXPECT_TRUE(subject.contract.scattered_mask);
 }
 
 TEST(Config, NeedsTimeAndAThread) {
@@ -122,6 +123,7 @@ masked = { default = "any", x = "-inf", mask = 0 }
 refuses_invalid = true
 infinite_valid = true
 repeated_tokens = true
+scattered_mask = false
 deterministic = false
 empty = "nan"
 empty_rows = "counted"
@@ -156,6 +158,7 @@ longest = { vocab = 9000 }
   EXPECT_EQ(subject.masked_of_field.at("mask"), Masked::zero);
   EXPECT_TRUE(subject.contract.refuses_invalid);
   EXPECT_TRUE(subject.contract.repeated_tokens);
+  EXPECT_FALSE(subject.contract.scattered_mask);
   EXPECT_EQ(subject.contract.empty, Empty::nan);
   EXPECT_EQ(subject.contract.empty_rows, EmptyRows::counted);
 }

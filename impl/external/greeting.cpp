@@ -81,6 +81,7 @@ void heed(const Greeting& greeting, const LossSignature& loss, Subject& subject)
   subject.without = optional_fields_not_taken(greeting, loss);
   for (const auto& [parameter, source] : greeting.arguments) {
     if (source.find(" as size") != std::string::npos) subject.contract.uneven_groups = false;
+    if (source.find(" as lengths") != std::string::npos) subject.contract.scattered_mask = false;
   }
 }
 

@@ -103,6 +103,7 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   if (subject.ranks == Combination::none) signature.shardable = false;
   signature.empty = subject.contract.empty;
   signature.empty_rows = subject.contract.empty_rows;
+  signature.prefix_mask = !subject.contract.scattered_mask;
   signature.pinned = subject.axes;
   signature.longest = subject.longest;
   return signature;

@@ -8,6 +8,7 @@
 #include "reference/spec/groups.h"
 #include "reference/spec/lists.h"
 #include "reference/spec/masked.h"
+#include "reference/spec/padding.h"
 
 namespace lossgate {
 namespace {
@@ -47,6 +48,7 @@ bool keeps_to_contract(const LossSignature& signature, const Case& c) {
   for (const auto& [axis, extent] : signature.longest) {
     if (c.shape[axis] > extent) return false;
   }
+  if (signature.prefix_mask && !valid_come_first(signature, c)) return false;
   if (!lists_are_distinct(signature, c)) return false;
   for (const Field& field : signature.fields) {
     const Tensor& tensor = c.batch.at(field.name);

@@ -125,6 +125,17 @@ TEST(KeepsToContract, WantsOneNumberForEachSequenceWhereTheCallerHasNoMore) {
   EXPECT_TRUE(keeps_to_contract(signature, c));
 }
 
+TEST(KeepsToContract, WantsWhatCountsFirstWhereTheCallerPadsOnTheRight) {
+  LossSignature signature = signature_of(Masked::anything);
+  signature.prefix_mask = true;
+  Case c = stored_case();
+  EXPECT_TRUE(keeps_to_contract(signature, c));
+  c.batch.at("mask").set(1, 0.0);
+  EXPECT_FALSE(keeps_to_contract(signature, c));
+  signature.prefix_mask = false;
+  EXPECT_TRUE(keeps_to_contract(signature, c));
+}
+
 TEST(KeepsToContract, WantsEvenGroupsWhereTheCallerHasNoOthers) {
   LossSignature signature = signature_of(Masked::zero);
   Case c = stored_case();

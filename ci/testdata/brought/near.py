@@ -174,3 +174,28 @@ def by_interleaved_blocks(rewards, num_generations=4, eps=1e-4):
     """As if the first answers to all prompts stood first."""
     r = rewards.reshape(num_generations, -1)
     return ((r - r.mean(0)) / (r.std(0) + eps)).reshape(-1)
+
+
+def told_lengths(log_probs, old_log_probs, advantages, response_lengths):
+    """How long each response is says as much as a mask, where all padding is on the right."""
+    kept = torch.arange(log_probs.shape[1]) < response_lengths[:, None]
+    x = torch.where(kept, log_probs - old_log_probs, 0.0).clamp(-20, 20)
+    loss = policy(torch.exp(x), torch.where(kept, advantages, 0.0))
+    return loss.sum() / kept.sum().clamp(min=1)
+
+
+def advantages_of_responses(rewards, values, mask, gamma=1.0, lam=0.95):
+    """The value behind the last token is 0 where padding begins there; what is masked between two tokens is none."""
+    kept = mask.bool()
+    rewards, values = (torch.where(kept, x, 0.0) for x in (rewards, values))
+    following = torch.cat([values[:, 1:], torch.zeros_like(values[:, :1])], 1)
+    delta, last, advantages = rewards + gamma * following - values, torch.zeros_like(rewards[:, 0]), []
+    for t in reversed(range(rewards.shape[1])):
+        last = delta[:, t] + gamma * lam * last
+        advantages.append(last)
+    advantages = torch.where(kept, torch.stack(advantages[::-1], 1), 0.0) if advantages else torch.zeros_like(rewards)
+    return {"advantage": advantages, "return": torch.where(kept, advantages + values, 0.0)}
+
+
+def told_one_more(log_probs, old_log_probs, advantages, response_lengths):
+    return told_lengths(log_probs, old_log_probs, advantages, response_lengths + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`as float` where some fields have more digits than others."""
+"""`as float` where some fields have more digits than others, `as lengths` of a mask or labels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from given_faulty_losses import logits
 from given_worker import batch, stepped
 
 
@@ -33,6 +34,27 @@ class AsFloat(unittest.TestCase):
         words = " as float16 as float"
         seen = self.dtypes(x="field:log_prob" + words, old="field:old_log_prob" + words, mask="field:mask" + words)
         self.assertEqual(seen, {"x": torch.bfloat16, "old": torch.float32, "mask": torch.bfloat16})
+
+
+class AsLengths(unittest.TestCase):
+    def lengths(self, source: str, tensors: dict, loss: str) -> Any:
+        caught = []
+        def subject(x, lengths):
+            caught.append(lengths)
+            return x.sum()
+        first = "log_prob" if loss == "grpo" else "student_logits"
+        metadata, _ = stepped(subject, tensors, loss, {"x": f"field:{first}", "lengths": source})
+        self.assertEqual(metadata["op"], "result", metadata)
+        return caught[0]
+
+    def test_a_mask_says_how_many_of_its_tokens_count(self) -> None:
+        for dtype in (torch.uint8, torch.bool, torch.float32):
+            lengths = self.lengths("field:mask as lengths", {**batch(), "mask": batch()["mask"].to(dtype)}, "grpo")
+            self.assertTrue(lengths.dtype == torch.int64 and lengths.tolist() == [3, 2])
+
+    def test_labels_that_are_ignored_do_not_count(self) -> None:
+        lengths = self.lengths("field:label as lengths as int32", logits(), "jsd")
+        self.assertTrue(lengths.dtype == torch.int32 and lengths.tolist() == [2, 1])
 
 
 if __name__ == "__main__":

@@ -123,6 +123,11 @@ class Matching(unittest.TestCase):
                 self.assertEqual(len(names), len(expected.split()))
                 self.assertEqual(sources(function, loss), wanted)
 
+    def test_masks_are_known_by_how_many_tokens_count(self) -> None:
+        self.assertEqual(sources(lambda log_prob, response_lengths: 0)["response_lengths"], "field:mask as lengths")
+        message = asked(lambda x, y: 0, "grpo", {"x": "field:log_prob", "y": "field:advantage as lengths"})[1]["message"]
+        self.assertIn("'as lengths' is of a mask or a label", message)
+
     def test_groups_are_known_by_their_size_or_their_numbers(self) -> None:
         self.assertEqual(sources(lambda rewards, num_generations=4: ..., "group_advantage"),
                          {"rewards": "field:reward", "num_generations": "field:group as size"})

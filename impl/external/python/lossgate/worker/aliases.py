@@ -115,11 +115,16 @@ _WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old", "ref_log_prob"
          "label": "y", "logits": "x z", "hidden": "x h", "weight": "w", "bias": "b",
          "student_logits": "s p x", "teacher_logits": "t q y", "student_hidden": "s", "teacher_hidden": "t"}
 
-# The size of groups that are as large as each other, of which the field says the numbers.
-_SIZES = {"group": "num_generations group_size samples_per_prompt n_samples_per_prompt num_samples_per_prompt "
-                   "responses_per_prompt num_responses_per_prompt num_return_sequences num_samples n_samples rollout_n"}
+# What says less than the field: the size of groups that are as large as each other; how many tokens of a sequence count,
+# where those come first.
+_SUMMARIES = {
+    ("group", "size"): "num_generations group_size samples_per_prompt n_samples_per_prompt num_samples_per_prompt "
+                       "responses_per_prompt num_responses_per_prompt num_return_sequences num_samples n_samples rollout_n",
+    ("mask", "lengths"): "lengths seq_lens seq_lengths sequence_lengths response_lengths response_lens "
+                         "completion_lengths completion_lens action_lengths output_lengths",
+}
 
 ALIASES = {target: _plain_names(names) for target, names in _ALIASES.items()}
 SYMMETRIC_CLIP = _plain_names(_SYMMETRIC_CLIP)
-SIZES = {target: _plain_names(names) for target, names in _SIZES.items()}
+SUMMARIES = {key: _plain_names(names) for key, names in _SUMMARIES.items()}
 WEAK = {target: _plain_names(names) for target, names in _WEAK.items()}

@@ -37,6 +37,11 @@ def _size(value: Any, around: Surroundings) -> int:
     return int((value == value[0]).sum()) if value.numel() else 1
 
 
+def _lengths(value: Any, around: Surroundings) -> Any:
+    """(sequences, tokens) -> (sequences,): how many count, where those that do come first."""
+    return is_valid(value).sum(dim=1)
+
+
 def _as_tensor(value: Any, around: Surroundings) -> Any:
     return value if isinstance(value, torch.Tensor) else torch.tensor(value, device=around.device)
 
@@ -54,6 +59,7 @@ CONVERSIONS: dict[str, Callable] = {
     "ids": lambda value, around: value.clamp(min=0),
     "rows": _rows,
     "size": _size,
+    "lengths": _lengths,
     "tensor": _as_tensor,
 }
 

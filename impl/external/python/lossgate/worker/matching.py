@@ -7,7 +7,7 @@ import inspect
 import json
 from typing import Any, Iterator, Optional
 
-from lossgate.worker.aliases import ALIASES, SIZES, SYMMETRIC_CLIP, WEAK, plain_name
+from lossgate.worker.aliases import ALIASES, SUMMARIES, SYMMETRIC_CLIP, WEAK, plain_name
 from lossgate.worker.conversion import CONVERSIONS
 from lossgate.worker.trouble import Trouble
 
@@ -66,8 +66,9 @@ class Loss:
         for target, source in sources:
             if plain in ALIASES.get(target, ()) and not (target == "value_clip" and _guards_a_divisor(plain, others, default)):
                 return source
-            if plain in SIZES.get(target, ()) and source.startswith("field:"):
-                return source + " as size"
+            for (field, word), names in SUMMARIES.items():
+                if source == f"field:{field}" and plain in names:
+                    return f"{source} as {word}"
         if plain in SYMMETRIC_CLIP and "clip_low" in self.options and not _guards_a_divisor(plain, others, default):
             both = any(other in ALIASES["clip_low"] | {"cliplow"} for other in others)
             return None if both and not required else "option:clip_low"
@@ -99,5 +100,7 @@ class Loss:
                                   f"{', '.join(CONVERSIONS)}")
             if " as size" in source and self.fields.get(name, {}).get("role") != "group":
                 raise Trouble(f"arguments: {parameter}: 'as size' is of a field that numbers groups, which {name!r} does not")
+            if " as lengths" in source and self.fields.get(name, {}).get("role") not in ("mask", "label"):
+                raise Trouble(f"arguments: {parameter}: 'as lengths' is of a mask or a label, which {name!r} is not")
             if " as rows" in source and not any(field["role"] in ("mask", "label") for field in self.fields.values()):
                 raise Trouble(f"arguments: {parameter}: 'as rows' needs a mask or a label, which {self.id} has not")
