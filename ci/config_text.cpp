@@ -83,6 +83,9 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   for (const auto& [axis, extent] : subject.axes) {
     axes += fmt::format("{}{} = {}", axes.empty() ? "" : ", ", name(axis), extent);
   }
+  if (subject.seconds != impl::Subject().seconds) {
+    text += fmt::format("seconds = {}  # for one call: the first took long\n", subject.seconds);
+  }
   if (subject.per_token) text += "returns = \"per_token\"\n";
   if (!arguments.empty()) text += "arguments = { " + arguments + " }\n";
   const LossSignature& loss = match.loss->signature;

@@ -7,13 +7,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <ranges>
-#include <tuple>
 
 #include "ci/asked_under.h"
 #include "ci/brought.h"
 #include "ci/candidates.h"
+#include "ci/catalog_search.h"
 #include "ci/config_text.h"
 #include "ci/errors.h"
 #include "ci/promises.h"
@@ -21,106 +19,11 @@
 #include "ci/selection.h"
 #include "ci/suggestion.h"
 #include "ci/variant.h"
-#include "impl/external/process.h"
-#include "impl/external/session.h"
 
 namespace lossgate::ci {
 namespace {
 
 namespace fs = std::filesystem;
-
-impl::Subject subject_of(const IdentifyOptions& options) {
-  const std::size_t colon = options.entry.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == options.entry.size()) {
-    throw InputError(options.entry + ": name a function as FILE.py:FUNCTION or " +
-                     "PACKAGE.MODULE:FUNCTION");
-  }
-  impl::Subject subject;
-  subject.name = options.entry.substr(colon + 1);
-  subject.entry = (options.entry.starts_with("py:") ? "" : "py:") + options.entry;
-  subject.interpreter = options.interpreter;
-  subject.folder = fs::current_path();
-  subject.seconds = 60.0;  // the first call may import what the rest needs
-  return subject;
-}
-
-/// The function in its process, which stays while it is asked as one loss after the other.
-class BroughtFunction : public Function {
- public:
-  explicit BroughtFunction(const impl::Subject& subject)
-      : session_(std::make_shared<impl::Session>(subject, LossSignature{})) {}
-
-  impl::Greeting bind(const impl::Subject& subject, const LossSignature& loss) override {
-    session_->become(subject, loss);
-    return session_->greeting();
-  }
-
-  LossResult answer(const impl::Subject& subject, const LossSignature& narrowed,
-                    const Case& c) override {
-    return impl::brought_implementation(subject, narrowed, session_).evaluate(narrowed, c);
-  }
-
- private:
-  std::shared_ptr<impl::Session> session_;
-};
-
-/// The likest first; where several are the loss, that which says most of the parameters.
-auto rank(const Recognition& a) {
-  const int reductions = static_cast<int>(a.subject.reductions.size());
-  const int arguments = a.whole() ? static_cast<int>(a.greeting.arguments.size()) : 0;
-  const double share = static_cast<double>(a.likeness.equal) / std::max(a.likeness.cases, 1);
-  return std::tuple(-reductions, -arguments, a.likeness.factor == 0.0, -share, a.remarks.empty(),
-                    a.likeness.distance, a.loss);
-}
-
-class Search {
- public:
-  explicit Search(const IdentifyOptions& options)
-      : options_(options), subject_(subject_of(options)), function_(subject_) {}
-
-  /// As its parameters say; in other ways where no loss is found like that.
-  std::vector<Recognition> run() {
-    auto found = through(false);
-    if (found.empty() || found.front().whole()) return found;
-    return through(true);
-  }
-
-  const std::string& complaint() const { return complaint_; }
-
- private:
-  bool is_wanted(const reference::Loss& loss) const {
-    const auto& only = options_.losses;
-    return only.empty() || std::ranges::find(only, loss.signature.id) != only.end();
-  }
-
-  std::vector<Recognition> through(bool thorough) {
-    const auto wanted = [this](const reference::Loss& loss) { return is_wanted(loss); };
-    Progress progress(std::ranges::count_if(reference::catalog(), wanted), 0,
-                      thorough ? "losses, asked in other ways" : "losses");
-    std::vector<Recognition> found;
-    for (const reference::Loss& loss : std::views::filter(reference::catalog(), wanted)) {
-      progress.show();
-      try {
-        found.push_back(recognise(function_, loss, subject_, thorough));
-      } catch (const impl::SubjectError& error) {
-        // Its parameters are not those of this loss, or it is not there.
-        if (complaint_.empty()) complaint_ = error.what();
-      } catch (const impl::ProcessEnded& error) {
-        complaint_ = std::string("the function ") + error.what();
-      } catch (const impl::ProcessHung& error) {
-        complaint_ = std::string("the function ") + error.what();
-      }
-      progress.add_cases(1);
-    }
-    std::ranges::sort(found, {}, rank);
-    return found;
-  }
-
-  const IdentifyOptions& options_;
-  impl::Subject subject_;
-  BroughtFunction function_;
-  std::string complaint_;
-};
 
 void print_function(const impl::Greeting& greeting, const impl::Subject& subject) {
   fmt::print("{}:{}: {}\n", greeting.source.file, greeting.source.line, greeting.code);
@@ -266,12 +169,15 @@ int run_identify(const IdentifyOptions& options) {
       throw InputError(unknown_name("loss", loss, known));
     }
   }
+  const fs::path folder = fs::absolute(options.out).parent_path();
+  if (!fs::is_directory(folder)) {
+    throw InputError(fmt::format("--out {}: there is no folder {}", options.out, folder.string()));
+  }
   if (!options.overwrite && fs::exists(options.out)) {
     throw InputError(options.out + " is there already; name another with --out, or --overwrite");
   }
-  Search search(options);
-  const auto found = search.run();
-  if (found.empty()) throw InputError(search.complaint());
+  const auto [found, complaint] = search_catalog(options);
+  if (found.empty()) throw InputError(complaint);
   print_function(found.front().greeting, found.front().subject);
   if (!found.front().whole()) {
     fmt::print("no loss of the catalog, as it stands\n");

@@ -20,6 +20,7 @@ found() {
   mkdir -p elsewhere
   expect 0 'wrote elsewhere/found.toml' identify losses.py:unbounded --python "$python" --out elsewhere/found.toml
   grep -q '^folder = "\.\."$' elsewhere/found.toml || fail "not where it is: $(cat elsewhere/found.toml)"
+  expect 2 'there is no folder .*/nowhere$' identify losses.py:unbounded --python "$python" --out nowhere/found.toml
   expect 2 'found.toml is there already' identify losses.py:unbounded --python "$python" --out found.toml
   expect 1 '= 1 x grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
   [[ -e other.toml ]] && fail "a guess was written down"
@@ -132,6 +133,9 @@ hostile() {
   expect 1 'refused a legal input: RuntimeError: view size is not compatible' \
     gate --config any.toml --corpus empty --cases 48 --jobs 1
   expect 0 'non_contiguous = false' check --config any.toml
+  expect 0 '= grpo\(token_mean\)' identify near.py:compiled_first --python "$python" --out slow.toml
+  grep -q '^seconds = 60' slow.toml || fail "its first call takes longer than that: $(cat slow.toml)"
+  grep -q '^seconds' views.toml && fail "it does not: $(cat views.toml)"
   expect 0 'right only where dual_clip is a number$' \
     identify near.py:dual_clipped --python "$python" --out dual.toml
   grep -q 'dual_clip = "number"' dual.toml || fail "$(cat dual.toml)"

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/catalog_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <ranges>
+#include <tuple>
+#include <utility>
+
+#include "ci/brought.h"
+#include "ci/errors.h"
+#include "ci/progress.h"
+#include "impl/external/process.h"
+#include "impl/external/session.h"
+
+namespace lossgate::ci {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Seconds for one call. The first may import or compile what the rest needs; the file says so
+/// where one took more than half of what a subject has by default.
+constexpr double kPatience = 60.0;
+
+impl::Subject subject_of(const IdentifyOptions& options) {
+  const std::size_t colon = options.entry.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == options.entry.size()) {
+    throw InputError(options.entry + ": name a function as FILE.py:FUNCTION or " +
+                     "PACKAGE.MODULE:FUNCTION");
+  }
+  impl::Subject subject;
+  subject.name = options.entry.substr(colon + 1);
+  subject.entry = (options.entry.starts_with("py:") ? "" : "py:") + options.entry;
+  subject.interpreter = options.interpreter;
+  subject.folder = fs::current_path();
+  subject.seconds = kPatience;
+  return subject;
+}
+
+/// The function in its process, which stays while it is asked as one loss after the other.
+class BroughtFunction : public Function {
+ public:
+  explicit BroughtFunction(const impl::Subject& subject)
+      : session_(std::make_shared<impl::Session>(subject, LossSignature{})) {}
+
+  impl::Greeting bind(const impl::Subject& subject, const LossSignature& loss) override {
+    session_->become(subject, loss);
+    return session_->greeting();
+  }
+
+  LossResult answer(const impl::Subject& subject, const LossSignature& narrowed,
+                    const Case& c) override {
+    const auto start = Clock::now();
+    LossResult result =
+        impl::brought_implementation(subject, narrowed, session_).evaluate(narrowed, c);
+    longest_ = std::max(longest_, Clock::now() - start);
+    return result;
+  }
+
+  bool is_slow() const {
+    return longest_ > std::chrono::duration<double>(impl::Subject().seconds / 2);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::duration longest_ = {};  ///< of its calls
+  std::shared_ptr<impl::Session> session_;
+};
+
+/// The likest first; where several are the loss, that which says most of the parameters.
+auto rank(const Recognition& a) {
+  const int reductions = static_cast<int>(a.subject.reductions.size());
+  const int arguments = a.whole() ? static_cast<int>(a.greeting.arguments.size()) : 0;
+  const double share = static_cast<double>(a.likeness.equal) / std::max(a.likeness.cases, 1);
+  return std::tuple(-reductions, -arguments, a.likeness.factor == 0.0, -share, a.remarks.empty(),
+                    a.likeness.distance, a.loss);
+}
+
+class Search {
+ public:
+  explicit Search(const IdentifyOptions& options)
+      : options_(options), subject_(subject_of(options)), function_(subject_) {}
+
+  Searched run() {
+    auto found = through(false);
+    if (!found.empty() && !found.front().whole()) found = through(true);
+    return {std::move(found), std::move(complaint_)};
+  }
+
+ private:
+  bool is_wanted(const reference::Loss& loss) const {
+    const auto& only = options_.losses;
+    return only.empty() || std::ranges::find(only, loss.signature.id) != only.end();
+  }
+
+  std::vector<Recognition> through(bool thorough) {
+    const auto wanted = [this](const reference::Loss& loss) { return is_wanted(loss); };
+    Progress progress(std::ranges::count_if(reference::catalog(), wanted), 0,
+                      thorough ? "losses, asked in other ways" : "losses");
+    std::vector<Recognition> found;
+    for (const reference::Loss& loss : std::views::filter(reference::catalog(), wanted)) {
+      progress.show();
+      try {
+        found.push_back(recognise(function_, loss, subject_, thorough));
+      } catch (const impl::SubjectError& error) {
+        // Its parameters are not those of this loss, or it is not there.
+        if (complaint_.empty()) complaint_ = error.what();
+      } catch (const impl::ProcessEnded& error) {
+        complaint_ = std::string("the function ") + error.what();
+      } catch (const impl::ProcessHung& error) {
+        complaint_ = std::string("the function ") + error.what();
+      }
+      progress.add_cases(1);
+    }
+    for (Recognition& each : found) {
+      each.subject.seconds = function_.is_slow() ? kPatience : impl::Subject().seconds;
+    }
+    std::ranges::sort(found, {}, rank);
+    return found;
+  }
+
+  const IdentifyOptions& options_;
+  impl::Subject subject_;
+  BroughtFunction function_;
+  std::string complaint_;
+};
+
+}  // namespace
+
+Searched search_catalog(const IdentifyOptions& options) { return Search(options).run(); }
+
+}  // namespace lossgate::ci
