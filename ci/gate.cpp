@@ -143,6 +143,9 @@ int run_gate(const GateOptions& options) {
   compare_devices(record);
   judge(record, policy);
   write_out(options.out, record);
+  // All is written: who has seen enough need not wait for advice.
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
 
   fmt::print("{}", report::board(record, {.colour = on_terminal(), .folder = options.out}));
   tell_what_was_left_out(plan);

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <optional>
 
@@ -181,7 +182,12 @@ void run_tasks(const Plan& plan, std::vector<Task> tasks, const PoolOptions& opt
   Shown shown;
   for (const Task& task : tasks) {
     if (interrupted) return;
-    collect(run_task(plan, task, shown, [&](std::int64_t, const std::string&) { tick(nullptr); }));
+    try {
+      collect(
+          run_task(plan, task, shown, [&](std::int64_t, const std::string&) { tick(nullptr); }));
+    } catch (const std::exception& error) {  // what was found by others stands
+      collect(trouble(fmt::format("{}: {}", task_name(task), error.what())));
+    }
     tick(&task);
   }
 }
