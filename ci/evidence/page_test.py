@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import tempfile
 import unittest
@@ -95,8 +96,11 @@ class Page(unittest.TestCase):
         self.assertIn("1 of 2", section[0][0].measured)
 
     def test_the_median_of_steps_is_that_of_the_values(self) -> None:
-        self.assertEqual(sections.step_median(sections.Counter({-4: 1, 0: 1, 4: 1})), 1.0)
-        self.assertEqual(sections.step_median(sections.Counter({-4: 1, 4: 3})), 2.0)
+        for middle in (0.0085, 0.0095, 0.0105):  # which one step holds, or its neighbour
+            values = [middle * 2.0 ** (i / 400) for i in range(-1000, 1001)]
+            steps = sections.Counter(math.ceil(4 * math.log2(value)) for value in values)
+            self.assertAlmostEqual(sections.step_median(steps) / middle, 1.0, delta=0.01)
+        self.assertEqual(sections.step_median(sections.Counter({4: 3})), 2.0 ** (3.5 / 4))
         self.assertEqual(sections.step_median(sections.Counter()), 0.0)
 
     def test_bounds_put_parts_of_a_run_together(self) -> None:
@@ -128,14 +132,15 @@ class Page(unittest.TestCase):
         self.assertFalse(sections.filtered([part, {**part, "different": 1}])[0][0].met)
 
     def test_sensitivity_holds_the_worst_loss_against_the_goal(self) -> None:
-        def unit(noticed: float, tenfold: int = 1) -> dict:
-            fault = {"faults": 10, "missed": 0, "without_digit": 0, "smallest_noticed": noticed,
+        def unit(noticed: float, tenfold: int = 1, missed: int = 0) -> dict:
+            fault = {"faults": 10, "missed": missed, "without_digit": 0, "smallest_noticed": noticed,
                      "beyond": {"size": 3.0, "noticed": 10, "tenfold": tenfold},
                      "smallest_implied": 2.0**-20, "ratio": {"median": 1.0, "p95": 1.1, "largest": 1.2}}
             return {"loss": "grpo", "dtype": "f32", "implementation": "eager", "cases": 10,
                     "faults": {"the loss": fault}}
         self.assertTrue(sections.sensitivity([unit(2.0**-20)])[0][0].met)
         self.assertFalse(sections.sensitivity([unit(2.0**-20), unit(2.0**-19)])[0][0].met)
+        self.assertFalse(sections.sensitivity([unit(2.0**-20, missed=1)])[0][0].met)
         tenfold = "faults of 3 x implied noticed, were every error"
         self.assertTrue(figure(sections.sensitivity([unit(2.0**-20)]), tenfold).met)
         self.assertFalse(figure(sections.sensitivity([unit(2.0**-20, 10)]), tenfold).met)

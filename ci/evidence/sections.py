@@ -13,12 +13,12 @@ Section = tuple[list[Figure], list[str]]
 
 
 def step_median(steps: Counter) -> float:
-    """The median of what was counted in quarters of a power of two."""
-    below = 0
+    """The median of what was counted in quarters of a power of two, as far into its own as its rank is."""
+    half, below = sum(steps.values()) / 2, 0
     for step in sorted(steps):
+        if below + steps[step] >= half:
+            return 2.0 ** ((step - 1 + (half - below) / steps[step]) / 4)
         below += steps[step]
-        if 2 * below >= sum(steps.values()):
-            return 2.0 ** (step / 4)
     return 0.0
 
 
@@ -272,7 +272,7 @@ def sensitivity(units: list[dict]) -> Section:
         missed = sum(f["missed"] for _, f in of)
         count = sum(f["faults"] for _, f in of)
         text = f"{worst:.3g} x implied at most, {count:,} faults" + (f", {missed} never noticed" if missed else "")
-        figures.append(Figure(f"smallest {fault} noticed", "<= 1.2 x implied", text, worst <= 1.2))
+        figures.append(Figure(f"smallest {fault} noticed", "<= 1.2 x implied", text, worst <= 1.2 and not missed))
         dtypes = [d for d in ("f64", "f32", "f16", "bf16") if any(u["dtype"] == d for u, _ in measured)]
         rows = []
         for loss in dict.fromkeys(u["loss"] for u, _ in measured):
