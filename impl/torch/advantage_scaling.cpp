@@ -21,8 +21,9 @@ at::Tensor scale_advantages(const at::Tensor& advantage, const at::Tensor& mask,
 at::Tensor scale_advantages_operator(const at::Tensor& advantage, const at::Tensor& mask,
                                      std::int64_t total_tokens, std::int64_t total_sequences,
                                      c10::string_view normalisation, std::int64_t max_length) {
-  return scale_advantages(advantage, mask,
-                          reduction_plan(normalisation, total_tokens, total_sequences, max_length));
+  return scale_advantages(
+      advantage, mask,
+      reduction_plan(normalisation, {total_tokens, total_sequences, max_length}, "normalisation"));
 }
 
 StepOutputs advantage_scaling_step(const StepInputs& in) {

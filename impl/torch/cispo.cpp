@@ -29,6 +29,9 @@ TermsAndSlope cispo_terms(const at::Tensor& log_prob, const at::Tensor& old_log_
 std::tuple<at::Tensor, at::Tensor> cispo(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
                                          const at::Tensor& advantage, const at::Tensor& mask,
                                          const CispoOptions& options, const ReductionPlan& plan) {
+  TORCH_CHECK(options.weight_low <= options.weight_high, "weight_low must not exceed weight_high");
+  check_limit(options.weight_low, 0.0, "weight_low");
+  check_limit(options.log_ratio_clamp, 0.0, "log_ratio_clamp");
   return position_loss(
       {{"log_prob", log_prob}, {"old_log_prob", old_log_prob}, {"advantage", advantage}}, mask,
       plan, [&](const Tensors& f) { return cispo_terms(f[0], f[1], f[2], options); });
@@ -42,7 +45,7 @@ std::tuple<at::Tensor, at::Tensor> cispo_operator(
   return cispo(
       log_prob, old_log_prob, advantage, mask,
       {.weight_low = weight_low, .weight_high = weight_high, .log_ratio_clamp = log_ratio_clamp},
-      reduction_plan(reduction, total_tokens, total_sequences, max_length));
+      reduction_plan(reduction, {total_tokens, total_sequences, max_length}));
 }
 
 StepOutputs cispo_step(const StepInputs& in) {

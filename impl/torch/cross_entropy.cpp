@@ -28,8 +28,9 @@ std::tuple<at::Tensor, at::Tensor> cross_entropy(const at::Tensor& logits, const
 std::tuple<at::Tensor, at::Tensor> cross_entropy_operator(
     const at::Tensor& logits, const at::Tensor& label, std::int64_t total_tokens,
     c10::string_view reduction, double label_smoothing, double z_loss, std::int64_t num_items) {
-  return cross_entropy(logits, label, {.label_smoothing = label_smoothing, .z_loss = z_loss},
-                       reduction_plan(reduction, total_tokens, 0, 1, num_items));
+  return cross_entropy(
+      logits, label, {.label_smoothing = label_smoothing, .z_loss = z_loss},
+      reduction_plan(reduction, {.total_tokens = total_tokens, .num_items = num_items}));
 }
 
 StepOutputs cross_entropy_step(const StepInputs& in) {

@@ -40,9 +40,12 @@ std::tuple<at::Tensor, at::Tensor> dpo(const at::Tensor& chosen, const at::Tenso
   expect_like(chosen, ref_chosen, "ref_chosen_log_prob");
   expect_like(chosen, ref_rejected, "ref_rejected_log_prob");
   TORCH_CHECK(options.beta > 0.0, "beta must be positive, got ", options.beta);
+  TORCH_CHECK(options.label_smoothing >= 0.0 && options.label_smoothing <= 1.0,
+              "label_smoothing must lie in [0, 1], got ", options.label_smoothing);
   const at::ScalarType wide = compute_type(chosen.scalar_type());
-  const at::Tensor margin =
-      (chosen.to(wide) - rejected.to(wide)) - (ref_chosen.to(wide) - ref_rejected.to(wide));
+  // A reference is a constant, also where it was computed with gradients.
+  const at::Tensor reference = ref_chosen.detach().to(wide) - ref_rejected.detach().to(wide);
+  const at::Tensor margin = (chosen.to(wide) - rejected.to(wide)) - reference;
   const at::Tensor terms = terms_of(margin, options);
   const at::Tensor valid = at::ones({chosen.size(0), 1}, chosen.options().dtype(at::kBool));
   return {reduce(terms.unsqueeze(1), valid, plan), terms};
@@ -52,9 +55,11 @@ std::tuple<at::Tensor, at::Tensor> dpo_operator(
     const at::Tensor& chosen, const at::Tensor& rejected, const at::Tensor& ref_chosen,
     const at::Tensor& ref_rejected, std::int64_t total_pairs, c10::string_view reduction,
     c10::string_view loss_type, double beta, double label_smoothing) {
+  TORCH_CHECK(total_pairs > 0 || chosen.numel() == 0, "total_pairs must be positive, got ",
+              total_pairs);
   return dpo(chosen, rejected, ref_chosen, ref_rejected,
              {.type = parse_dpo_type(loss_type), .beta = beta, .label_smoothing = label_smoothing},
-             reduction_plan(reduction, total_pairs, total_pairs));
+             reduction_plan(reduction, {.total_sequences = total_pairs}));
 }
 
 StepOutputs dpo_step(const StepInputs& in) {

@@ -29,7 +29,7 @@ std::tuple<at::Tensor, at::Tensor> entropy_bonus_operator(
     std::int64_t total_sequences, c10::string_view reduction, double coefficient,
     std::int64_t max_length) {
   return entropy_bonus(logits, mask, coefficient,
-                       reduction_plan(reduction, total_tokens, total_sequences, max_length));
+                       reduction_plan(reduction, {total_tokens, total_sequences, max_length}));
 }
 
 StepOutputs entropy_bonus_step(const StepInputs& in) {

@@ -20,16 +20,18 @@ using torch::autograd::variable_list;
 /// what overflowed behind it, and lose small advantages against the upstream gradient first.
 struct GrpoTerms : torch::autograd::Function<GrpoTerms> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& log_prob,
-                            const at::Tensor& old_log_prob, const at::Tensor& ref_log_prob,
+                            const at::Tensor& old_log_prob,
+                            const std::optional<at::Tensor>& ref_log_prob,
                             const at::Tensor& advantage, const at::Tensor& valid,
                             const PolicyOptions& options) {
     const at::AutoDispatchBelowADInplaceOrView below;
     const at::ScalarType compute = compute_type(log_prob.scalar_type());
     const auto selected = [&](const at::Tensor& x) { return select(x, valid, compute); };
     const at::Tensor policy = selected(log_prob);
-    const PolicyTerms terms = policy_terms(
-        policy, selected(old_log_prob), options.kl_penalty == 0.0 ? policy : selected(ref_log_prob),
-        selected(advantage), valid, options);
+    const PolicyTerms terms =
+        policy_terms(policy, selected(old_log_prob),
+                     options.kl_penalty == 0.0 ? policy : selected(*ref_log_prob),
+                     selected(advantage), valid, options);
     context->save_for_backward(
         {terms.own_slope, terms.weight_slope, terms.row_slope, valid, terms.log_slope});
     context->saved_data["stored"] = log_prob.scalar_type();
@@ -53,7 +55,7 @@ struct GrpoTerms : torch::autograd::Function<GrpoTerms> {
       const at::Tensor shared = at::where(saved[3], common, 0.0);
       gradient = gradient.defined() ? gradient.add_(shared) : shared;
     }
-    return {gradient.to(context->saved_data["stored"].toScalarType()), {}, {}, {}, {}, {}};
+    return {once(gradient.to(context->saved_data["stored"].toScalarType())), {}, {}, {}, {}, {}};
   }
 };
 
@@ -78,7 +80,7 @@ std::tuple<at::Tensor, at::Tensor> grpo_operator(
                       .input_clamp = kl_input_clamp,
                       .output_clamp = kl_output_clamp,
                       .weighted = kl_weighted}},
-              reduction_plan(reduction, total_tokens, total_sequences, max_length));
+              reduction_plan(reduction, {total_tokens, total_sequences, max_length}));
 }
 
 StepOutputs grpo_step(const StepInputs& in) {
@@ -93,7 +95,8 @@ StepOutputs grpo_step(const StepInputs& in) {
 at::Tensor grpo_terms(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
                       const at::Tensor& ref_log_prob, const at::Tensor& advantage,
                       const at::Tensor& valid, const PolicyOptions& options) {
-  return GrpoTerms::apply(log_prob, old_log_prob, ref_log_prob, advantage, valid, options);
+  return GrpoTerms::apply(log_prob, old_log_prob, if_defined(ref_log_prob), advantage, valid,
+                          options);
 }
 
 std::tuple<at::Tensor, at::Tensor> grpo(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
@@ -103,7 +106,11 @@ std::tuple<at::Tensor, at::Tensor> grpo(const at::Tensor& log_prob, const at::Te
   expect_positions(log_prob, "log_prob");
   expect_like(log_prob, old_log_prob, "old_log_prob");
   expect_like(log_prob, advantage, "advantage");
-  if (options.kl_penalty != 0.0) expect_like(log_prob, ref_log_prob, "ref_log_prob");
+  check_policy_options(options);
+  if (options.kl_penalty != 0.0) {
+    TORCH_CHECK(ref_log_prob.defined(), "ref_log_prob is missing, and kl_penalty is not 0");
+    expect_like(log_prob, ref_log_prob, "ref_log_prob");
+  }
   const at::Tensor valid = valid_from(mask, log_prob.sizes());
   const at::Tensor terms =
       grpo_terms(log_prob, old_log_prob, ref_log_prob, advantage, valid, options);

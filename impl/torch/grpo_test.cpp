@@ -189,7 +189,9 @@ TEST(Grpo, RefusesWhatDoesNotFitTogether) {
   EXPECT_THROW(grpo(x, x, x, x, row({1, 2}).to(at::kByte), {}, plan), c10::Error);
   EXPECT_THROW(grpo(x, x, x, x, x, {}, plan), c10::Error);
   EXPECT_THROW(grpo(x, x, {}, x, x.to(at::kBool), {}, plan), c10::Error);
-  EXPECT_THROW(reduction_plan("mean", 1, 1), c10::Error);
+  EXPECT_THROW(reduction_plan("mean", {1, 1}), c10::Error);
+  EXPECT_THROW(reduction_plan("sum_over_items", {1, 1, 1}), c10::Error);
+  EXPECT_THROW(reduction_plan("sequence_mean", {.total_tokens = 1, .num_items = 1}), c10::Error);
   EXPECT_THROW(parse_kl_estimator("k4"), c10::Error);
 }
 

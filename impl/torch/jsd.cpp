@@ -40,8 +40,8 @@ struct JsdTerms : torch::autograd::Function<JsdTerms> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor by_logit =
         log_softmax_gradient(saved[0], upstream[0].unsqueeze(-1) * saved[1]);
-    return {cooled_gradient(by_logit, context->saved_data["temperature"].toDouble())
-                .to(context->saved_data["stored"].toScalarType()),
+    return {once(cooled_gradient(by_logit, context->saved_data["temperature"].toDouble())
+                     .to(context->saved_data["stored"].toScalarType())),
             {},
             {},
             {},
@@ -72,7 +72,7 @@ std::tuple<at::Tensor, at::Tensor> jsd_operator(const at::Tensor& student_logits
                                                 double temperature, std::int64_t num_items,
                                                 bool soft_cross_entropy) {
   return jsd(student_logits, teacher_logits, label, beta, temperature, soft_cross_entropy,
-             reduction_plan(reduction, total_tokens, 0, 1, num_items));
+             reduction_plan(reduction, {.total_tokens = total_tokens, .num_items = num_items}));
 }
 
 StepOutputs jsd_step(const StepInputs& in) {

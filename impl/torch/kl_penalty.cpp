@@ -37,6 +37,8 @@ TermsAndSlope kl_penalty_terms(const Tensors& f, const KlPenaltyOptions& options
 std::tuple<at::Tensor, at::Tensor> kl_penalty(
     const at::Tensor& log_prob, const at::Tensor& ref_log_prob, const at::Tensor& old_log_prob,
     const at::Tensor& mask, const KlPenaltyOptions& options, const ReductionPlan& plan) {
+  check_kl_options(options.kl);
+  check_limit(options.log_ratio_clamp, 0.0, "log_ratio_clamp");
   std::vector<PositionField> fields = {{"log_prob", log_prob}, {"ref_log_prob", ref_log_prob}};
   if (options.kl.weighted) fields.push_back({"old_log_prob", old_log_prob});
   return position_loss(fields, mask, plan,
@@ -58,7 +60,7 @@ std::tuple<at::Tensor, at::Tensor> kl_penalty_operator(
                             .weighted = kl_weighted},
                      .straight_through = kl_straight_through,
                      .log_ratio_clamp = log_ratio_clamp},
-                    reduction_plan(reduction, total_tokens, total_sequences, max_length));
+                    reduction_plan(reduction, {total_tokens, total_sequences, max_length}));
 }
 
 StepOutputs kl_penalty_step(const StepInputs& in) {

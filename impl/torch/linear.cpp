@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/torch/linear.h"
 
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "impl/torch/divergence.h"
+#include "impl/torch/slope.h"
 #include "impl/torch/tensors.h"
 
 namespace lossgate::impl {
@@ -36,12 +38,18 @@ struct LinearLogProb : torch::autograd::Function<LinearLogProb> {
     const LinearRows rows(saved[0], saved[1], saved[2], saved[3],
                           context->saved_data["temperature"].toDouble());
     variable_list gradients = rows.gradients(
-        upstream[0], [&](const at::Tensor& logits, const at::Tensor& g, const RowChunk& of) {
+        upstream[0], context->needs_input_grad(1),
+        [&](const at::Tensor& logits, const at::Tensor& g, const RowChunk& of) {
           return log_softmax(logits).exp_().mul_(g).neg_().scatter_add_(-1, of(taken), g);
         });
     gradients.resize(6);  // no others
     return gradients;
   }
+};
+
+/// Under autocast a matrix product of wide operands would be formed in 16 bits.
+struct AsTheyAre {
+  c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
 };
 
 /// In the compute format; undefined where x is.
@@ -81,27 +89,39 @@ at::Tensor LinearRows::logits(const RowChunk& of) const {
 }
 
 at::Tensor LinearRows::terms(const TermsOf& terms_of) const {
+  const AsTheyAre products;
   const at::Tensor terms = at::empty({rows_.size(0)}, wide_hidden_.options());
   for_each_chunk([&](const RowChunk& of) { of(terms).copy_(terms_of(logits(of), of)); });
   return at_rows(terms, rows_, hidden_.sizes().slice(0, 2));
 }
 
-std::vector<at::Tensor> LinearRows::gradients(const at::Tensor& upstream,
-                                              const SlopeOf& slope_of) const {
+std::vector<at::Tensor> LinearRows::form_gradients(const at::Tensor& upstream, bool trained,
+                                                   const SlopeOf& slope_of) const {
+  const AsTheyAre products;
+  const at::NoGradGuard plain;
   const at::Tensor above = valid_rows(upstream, rows_).unsqueeze(-1);
-  const at::Tensor by_hidden = at::empty_like(wide_hidden_),
-                   by_weight = at::zeros(weight_.sizes(), wide_weight_.options());
-  at::Tensor by_bias;
+  const at::Tensor by_hidden = at::empty_like(wide_hidden_);
+  at::Tensor by_weight, by_bias;
+  if (trained) by_weight = at::zeros(weight_.sizes(), wide_weight_.options());
   if (bias_.defined()) by_bias = at::zeros(bias_.sizes(), wide_bias_.options());
   for_each_chunk([&](const RowChunk& of) {
     const at::Tensor g = cooled_gradient(slope_of(logits(of), of(above), of), temperature_);
     of(by_hidden).copy_(g.mm(wide_weight_));
-    by_weight.addmm_(g.t(), of(wide_hidden_));
+    if (trained) by_weight.addmm_(g.t(), of(wide_hidden_));
     if (bias_.defined()) by_bias.add_(g.sum(0));
   });
   return {at_rows(by_hidden, rows_, hidden_.sizes()).to(hidden_.scalar_type()),
-          by_weight.to(weight_.scalar_type()),
+          trained ? by_weight.to(weight_.scalar_type()) : by_weight,
           bias_.defined() ? by_bias.to(bias_.scalar_type()) : by_bias};
+}
+
+std::vector<at::Tensor> LinearRows::gradients(const at::Tensor& upstream, bool trained,
+                                              const SlopeOf& slope_of) const {
+  std::vector<at::Tensor> gradients = form_gradients(upstream, trained, slope_of);
+  for (at::Tensor& each : gradients) {
+    if (each.defined()) each = once(each);
+  }
+  return gradients;
 }
 
 void LinearRows::for_each_chunk(const std::function<void(const RowChunk&)>& each) const {
@@ -133,10 +153,6 @@ void check_layer(const at::Tensor& hidden, const at::Tensor& weight, const char*
 void check_bias(const at::Tensor& bias, const at::Tensor& weight) {
   TORCH_CHECK(!bias.defined() || bias.sizes() == weight.sizes().slice(0, 1), "bias has shape ",
               bias.sizes(), ", expected [", weight.size(0), "]");
-}
-
-std::optional<at::Tensor> if_defined(const at::Tensor& x) {
-  return x.defined() ? std::optional(x) : std::nullopt;
 }
 
 at::Tensor linear_log_prob(const at::Tensor& hidden, const at::Tensor& weight,

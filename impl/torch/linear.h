@@ -38,10 +38,14 @@ class LinearRows {
 
   /// The gradients by hidden, weight and bias, in their formats, where `upstream` is the one by
   /// `terms`. `slope_of` gives a chunk's by logit, from its share [count, 1] of that. Weight and
-  /// bias add up over chunks in the compute format; a 16-bit sum would stop growing.
-  std::vector<at::Tensor> gradients(const at::Tensor& upstream, const SlopeOf& slope_of) const;
+  /// bias add up over chunks in the compute format; a 16-bit sum would stop growing. That of a
+  /// weight that is not `trained` is undefined: it is as large as the weight.
+  std::vector<at::Tensor> gradients(const at::Tensor& upstream, bool trained,
+                                    const SlopeOf& slope_of) const;
 
  private:
+  std::vector<at::Tensor> form_gradients(const at::Tensor& upstream, bool trained,
+                                         const SlopeOf& slope_of) const;
   void for_each_chunk(const std::function<void(const RowChunk&)>& each) const;
 
   at::Tensor hidden_, weight_, bias_;  ///< as they are stored
@@ -62,9 +66,6 @@ void check_layer(const at::Tensor& hidden, const at::Tensor& weight, const char*
 
 /// Refuses a bias that does not fit the weight; it may be undefined.
 void check_bias(const at::Tensor& bias, const at::Tensor& weight);
-
-/// As a differentiable function takes it, which refuses an undefined tensor.
-std::optional<at::Tensor> if_defined(const at::Tensor& x);
 
 /// Log-probs [sequences, tokens] of the labels, 0 where not valid; differentiable with respect to
 /// hidden, weight and bias, in whose formats gradients come. Logits are formed twice and never

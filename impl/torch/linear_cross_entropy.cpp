@@ -6,6 +6,7 @@
 #include "impl/torch/catalog.h"
 #include "impl/torch/divergence.h"
 #include "impl/torch/linear.h"
+#include "impl/torch/slope.h"
 #include "impl/torch/step.h"
 #include "impl/torch/target_cost.h"
 
@@ -40,10 +41,11 @@ struct LinearTargetCost : torch::autograd::Function<LinearTargetCost> {
     const TargetCostOptions options{context->saved_data["label_smoothing"].toDouble(),
                                     context->saved_data["z_loss"].toDouble()};
     const LinearRows rows(saved[0], saved[1], saved[2], saved[3], 1.0);
-    variable_list gradients = rows.gradients(
-        upstream[0], [&](const at::Tensor& x, const at::Tensor& g, const RowChunk& of) {
-          return g * target_cost_slope(x, log_softmax(x), of(taken), options);
-        });
+    variable_list gradients =
+        rows.gradients(upstream[0], context->needs_input_grad(1),
+                       [&](const at::Tensor& x, const at::Tensor& g, const RowChunk& of) {
+                         return g * target_cost_slope(x, log_softmax(x), of(taken), options);
+                       });
     gradients.resize(7);  // no others
     return gradients;
   }
@@ -65,9 +67,10 @@ std::tuple<at::Tensor, at::Tensor> linear_cross_entropy_operator(
     const at::Tensor& hidden, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
     const at::Tensor& label, std::int64_t total_tokens, c10::string_view reduction,
     double label_smoothing, double z_loss, std::int64_t num_items) {
-  return linear_cross_entropy(hidden, weight, bias.value_or(at::Tensor()), label,
-                              {.label_smoothing = label_smoothing, .z_loss = z_loss},
-                              reduction_plan(reduction, total_tokens, 0, 1, num_items));
+  return linear_cross_entropy(
+      hidden, weight, bias.value_or(at::Tensor()), label,
+      {.label_smoothing = label_smoothing, .z_loss = z_loss},
+      reduction_plan(reduction, {.total_tokens = total_tokens, .num_items = num_items}));
 }
 
 StepOutputs linear_cross_entropy_step(const StepInputs& in) {

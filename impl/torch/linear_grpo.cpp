@@ -49,7 +49,7 @@ std::tuple<at::Tensor, at::Tensor> linear_grpo_operator(
                              .input_clamp = kl_input_clamp,
                              .output_clamp = kl_output_clamp,
                              .weighted = kl_weighted}},
-                     reduction_plan(reduction, total_tokens, total_sequences, max_length));
+                     reduction_plan(reduction, {total_tokens, total_sequences, max_length}));
 }
 
 StepOutputs linear_grpo_step(const StepInputs& in) {

@@ -41,12 +41,13 @@ struct LinearJsdTerms : torch::autograd::Function<LinearJsdTerms> {
                  temperature = context->saved_data["temperature"].toDouble();
     const LinearRows student(saved[0], saved[1], {}, saved[4], temperature),
         teacher(saved[2], saved[3], {}, saved[4], temperature);
-    variable_list gradients = student.gradients(
-        upstream[0], [&](const at::Tensor& logits, const at::Tensor& g, const RowChunk& of) {
-          const at::Tensor log_prob = log_softmax(logits);
-          return log_softmax_gradient(log_prob,
-                                      g * divergence(log_prob, teacher.logits(of), beta).slope);
-        });
+    variable_list gradients =
+        student.gradients(upstream[0], context->needs_input_grad(1),
+                          [&](const at::Tensor& logits, const at::Tensor& g, const RowChunk& of) {
+                            const at::Tensor log_prob = log_softmax(logits);
+                            return log_softmax_gradient(
+                                log_prob, g * divergence(log_prob, teacher.logits(of), beta).slope);
+                          });
     gradients.resize(7);  // no others
     return gradients;
   }
@@ -84,8 +85,9 @@ std::tuple<at::Tensor, at::Tensor> linear_jsd_operator(
     const at::Tensor& teacher_hidden, const at::Tensor& teacher_weight, const at::Tensor& label,
     std::int64_t total_tokens, c10::string_view reduction, double beta, double temperature,
     std::int64_t num_items) {
-  return linear_jsd(student_hidden, student_weight, teacher_hidden, teacher_weight, label, beta,
-                    temperature, reduction_plan(reduction, total_tokens, 0, 1, num_items));
+  return linear_jsd(
+      student_hidden, student_weight, teacher_hidden, teacher_weight, label, beta, temperature,
+      reduction_plan(reduction, {.total_tokens = total_tokens, .num_items = num_items}));
 }
 
 StepOutputs linear_jsd_step(const StepInputs& in) {

@@ -203,6 +203,72 @@ class Operators(unittest.TestCase):
                 gradients.append((loss.detach(), hidden.grad, weight.grad))
             torch.testing.assert_close(gradients[0], gradients[1])
 
+    def test_without_a_penalty_no_reference_is_needed(self):
+        for name, at in (("grpo", 2), ("linear_grpo", 5)):
+            tensors, differentiable, counts = arguments()[name]
+            for index in differentiable:
+                tensors[index].requires_grad_()
+            without = [*tensors[:at], None, *tensors[at + 1:]]
+            expected, found = (call(name, given, counts, kl_penalty=0.0) for given in (tensors, without))
+            torch.testing.assert_close(found, expected)
+            leaves = [tensors[index] for index in differentiable]
+            torch.testing.assert_close(*(torch.autograd.grad(out[0], leaves) for out in (found, expected)))
+            with self.assertRaisesRegex(RuntimeError, "^ref_log_prob is missing"):
+                call(name, without, counts)
+
+    def test_a_reference_gets_no_gradient(self):
+        tensors, _, counts = arguments()["dpo"]
+        tensors = [tensor.clone().requires_grad_() for tensor in tensors]
+        call("dpo", tensors, counts)[0].backward()
+        self.assertEqual([tensor.grad is None for tensor in tensors], [False, False, True, True])
+
+    def test_a_frozen_output_layer_changes_no_other_gradient(self):
+        for name in ("linear_grpo", "linear_cross_entropy", "linear_jsd"):
+            tensors, _, counts = arguments()[name]
+            hidden = tensors[0].requires_grad_()
+            frozen, = torch.autograd.grad(call(name, tensors, counts)[0], hidden)
+            tensors[1].requires_grad_()
+            both = torch.autograd.grad(call(name, tensors, counts)[0], (hidden, tensors[1]))
+            torch.testing.assert_close(frozen, both[0], rtol=0, atol=0)
+
+    def test_autocast_forms_no_logits_in_16_bits(self):
+        for name in ("linear_grpo", "linear_cross_entropy", "linear_jsd"):
+            tensors, differentiable, counts = arguments(torch.float32)[name]
+            for index in differentiable:
+                tensors[index].requires_grad_()
+            leaves = [tensors[index] for index in differentiable]
+            expected = call(name, tensors, counts)
+            gradients = torch.autograd.grad(expected[0], leaves)
+            with self.subTest(name), torch.autocast("cpu", torch.bfloat16):
+                found = call(name, tensors, counts)
+                torch.testing.assert_close(found, expected, rtol=0, atol=0)
+                torch.testing.assert_close(torch.autograd.grad(found[0], leaves), gradients, rtol=0, atol=0)
+
+    def test_a_second_derivative_is_right_or_refused(self):
+        right = {"dpo", "log_prob"}
+        for name, (tensors, differentiable, counts) in arguments().items():
+            if not differentiable and name != "cispo":
+                continue
+            leaf = tensors[differentiable[0] if differentiable else 0]
+
+            def first(x, create_graph):
+                inputs = [x if tensor is leaf else tensor for tensor in tensors]
+                return torch.autograd.grad(call(name, inputs, counts)[0].sum(), x, create_graph=create_graph)[0]
+
+            x = (leaf.detach() * 0.7).requires_grad_()
+            gradient = first(x, True)
+            with self.subTest(name):
+                torch.testing.assert_close(gradient.detach(), first(x, False))
+                if name not in right:
+                    with self.assertRaisesRegex(RuntimeError, "differentiated once"):
+                        gradient.square().sum().backward()
+                    continue
+                direction = torch.randn_like(x)
+                second, = torch.autograd.grad((gradient * direction).sum(), x)
+                moved = [first((x.detach() + step * 1e-6 * direction).requires_grad_(), False) for step in (1, -1)]
+                torch.testing.assert_close((second * direction).sum(), ((moved[0] - moved[1]) * direction).sum() / 2e-6,
+                                           rtol=1e-5, atol=1e-8)
+
     def test_value_clip_takes_the_larger_square(self):
         row = lambda *values: torch.tensor([values], dtype=torch.float64)
         mask = torch.ones(1, 3, dtype=torch.bool)
@@ -279,6 +345,19 @@ class Operators(unittest.TestCase):
             ("kl_penalty", {"kl_estimator": "k4"}, "kl_estimator"),
             ("group_advantage", {"scale": "iqr"}, "scale"),
             ("gae", {"gamma": 1.5}, "gamma"),
+            ("grpo", {"log_ratio_clamp": -1.0}, "log_ratio_clamp"),
+            ("grpo", {"dual_clip": 0.5}, "dual_clip"),
+            ("linear_grpo", {"clip_low": math.nan}, "clip_low"),
+            ("grpo", {"kl_output_clamp": math.nan}, "kl_output_clamp"),
+            ("grpo", {"reduction": "sum_over_items"}, "reduction cannot be 'sum_over_items'"),
+            ("cross_entropy", {"reduction": "sequence_mean"}, "reduction cannot be 'sequence_mean'"),
+            ("scale_advantages", {"normalisation": "mean"}, "normalisation"),
+            ("dpo", {"total_pairs": 0}, "total_pairs"),
+            ("dpo", {"label_smoothing": 1.5}, "label_smoothing"),
+            ("cispo", {"weight_low": 2.0, "weight_high": 1.0}, "weight_low"),
+            ("sapo", {"tau_positive": -1.0}, "tau_positive"),
+            ("value_clip", {"value_clip": -0.2}, "value_clip"),
+            ("sparse_jsd", {"tail_floor": 0.0}, "tail_floor"),
         ):
             tensors, _, counts = cases[name]
             with self.subTest(name, **change), self.assertRaisesRegex(RuntimeError, message):

@@ -91,6 +91,24 @@ void bring_back(KlTerms& kl, const at::Tensor& x, const ImportanceWeight& weight
 
 }  // namespace
 
+void check_limit(std::optional<double> limit, double least, const char* argument) {
+  TORCH_CHECK(!limit || *limit >= least, argument, " must be at least ", least, ", got ", *limit);
+}
+
+void check_kl_options(const KlOptions& options) {
+  check_limit(options.input_clamp, 0.0, "kl_input_clamp");
+  check_limit(options.output_clamp, 0.0, "kl_output_clamp");
+}
+
+void check_policy_options(const PolicyOptions& options) {
+  TORCH_CHECK(options.clip_low >= 0.0 && options.clip_low <= 1.0,
+              "clip_low must lie in [0, 1], got ", options.clip_low);
+  check_limit(options.clip_high, 0.0, "clip_high");
+  check_limit(options.dual_clip, 1.0, "dual_clip");
+  check_limit(options.log_ratio_clamp, 0.0, "log_ratio_clamp");
+  check_kl_options(options.kl);
+}
+
 ImportanceWeight importance_weight(const at::Tensor& log_ratio, std::optional<double> clamp) {
   if (!clamp) return {log_ratio.exp(), log_ratio, {}, log_ratio == -kInfinity};
   const at::Tensor bounded = log_ratio.clamp(-*clamp, *clamp);

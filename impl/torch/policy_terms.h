@@ -29,6 +29,11 @@ struct PolicyOptions {
   KlOptions kl = {};
 };
 
+/// Refuses a limit below `least`, and one that is no number.
+void check_limit(std::optional<double> limit, double least, const char* argument);
+void check_kl_options(const KlOptions& options);
+void check_policy_options(const PolicyOptions& options);
+
 /// exp(clamp(log-ratio)) of each token, or of each sequence's mean log-ratio.
 struct ImportanceWeight {
   at::Tensor value;     ///< [sequences, tokens], or [sequences, 1] at sequence level

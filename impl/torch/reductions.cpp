@@ -16,19 +16,42 @@ double one_over(std::int64_t total, const char* argument, const at::Tensor& vali
   return 1.0;
 }
 
+/// Whether the caller is told what it divides by.
+bool can_be_had(Reduction reduction, const StepCounts& counts) {
+  switch (reduction) {
+    case Reduction::none:
+      return false;
+    case Reduction::sum:
+      return true;
+    case Reduction::token_mean:
+      return counts.total_tokens.has_value();
+    case Reduction::sequence_mean:
+      return counts.total_sequences.has_value();
+    case Reduction::seq_mean_token_sum_norm:
+      return counts.total_sequences && counts.max_length;
+    case Reduction::sum_over_items:
+      return counts.num_items.has_value();
+  }
+  return false;
+}
+
 }  // namespace
 
-ReductionPlan reduction_plan(std::string_view reduction, std::int64_t total_tokens,
-                             std::int64_t total_sequences, std::int64_t max_length,
-                             std::int64_t num_items) {
+ReductionPlan reduction_plan(std::string_view reduction, const StepCounts& counts,
+                             const char* argument) {
   const std::optional<Reduction> parsed = parse_reduction(reduction);
-  TORCH_CHECK(parsed && *parsed != Reduction::none, "reduction '", std::string(reduction),
-              "' is unknown");
-  TORCH_CHECK(total_tokens >= 0, "total_tokens must not be negative, got ", total_tokens);
-  TORCH_CHECK(total_sequences >= 0, "total_sequences must not be negative, got ", total_sequences);
-  TORCH_CHECK(max_length > 0, "max_length must be positive, got ", max_length);
-  TORCH_CHECK(num_items > 0, "num_items must be positive, got ", num_items);
-  return {*parsed, total_tokens, total_sequences, max_length, num_items};
+  TORCH_CHECK(parsed && can_be_had(*parsed, counts), argument, " cannot be '",
+              std::string(reduction), "'");
+  const auto at_least = [](std::int64_t least, const std::optional<std::int64_t>& count,
+                           const char* name) {
+    TORCH_CHECK(!count || *count >= least, name, " must be at least ", least, ", got ", *count);
+    return count.value_or(least);
+  };
+  return {.reduction = *parsed,
+          .total_tokens = at_least(0, counts.total_tokens, "total_tokens"),
+          .total_sequences = at_least(0, counts.total_sequences, "total_sequences"),
+          .max_length = at_least(1, counts.max_length, "max_length"),
+          .num_items = at_least(1, counts.num_items, "num_items")};
 }
 
 at::Tensor scaled(const at::Tensor& terms, const at::Tensor& valid, const ReductionPlan& plan) {

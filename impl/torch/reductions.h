@@ -22,10 +22,16 @@ struct ReductionPlan {
   std::int64_t num_items = 1;        ///< divisor of sum_over_items
 };
 
-/// Refuses an unknown name, negative counts and divisors that are not positive.
-ReductionPlan reduction_plan(std::string_view reduction, std::int64_t total_tokens,
-                             std::int64_t total_sequences, std::int64_t max_length = 1,
-                             std::int64_t num_items = 1);
+/// What a caller is told of the step. What it has no parameter for is none.
+struct StepCounts {
+  std::optional<std::int64_t> total_tokens = {}, total_sequences = {};
+  std::optional<std::int64_t> max_length = {}, num_items = {};
+};
+
+/// Refuses a name that is unknown or needs what the caller is not told, negative counts and
+/// divisors that are not positive. `argument` is what the caller has the name from.
+ReductionPlan reduction_plan(std::string_view reduction, const StepCounts& counts,
+                             const char* argument = "reduction");
 
 /// Each term times the factor that the reduction gives to it. `terms` [sequences, tokens] is zero
 /// where `valid` is false. Refuses a total of 0 where something is valid.

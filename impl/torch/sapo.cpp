@@ -32,6 +32,11 @@ TermsAndSlope sapo_terms(const at::Tensor& log_prob, const at::Tensor& old_log_p
 std::tuple<at::Tensor, at::Tensor> sapo(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
                                         const at::Tensor& advantage, const at::Tensor& mask,
                                         const SapoOptions& options, const ReductionPlan& plan) {
+  TORCH_CHECK(options.tau_positive > 0.0, "tau_positive must be positive, got ",
+              options.tau_positive);
+  TORCH_CHECK(options.tau_negative > 0.0, "tau_negative must be positive, got ",
+              options.tau_negative);
+  check_limit(options.log_ratio_clamp, 0.0, "log_ratio_clamp");
   return position_loss(
       {{"log_prob", log_prob}, {"old_log_prob", old_log_prob}, {"advantage", advantage}}, mask,
       plan, [&](const Tensors& f) { return sapo_terms(f[0], f[1], f[2], options); });
@@ -46,7 +51,7 @@ std::tuple<at::Tensor, at::Tensor> sapo_operator(
               {.tau_positive = tau_positive,
                .tau_negative = tau_negative,
                .log_ratio_clamp = log_ratio_clamp},
-              reduction_plan(reduction, total_tokens, total_sequences, max_length));
+              reduction_plan(reduction, {total_tokens, total_sequences, max_length}));
 }
 
 StepOutputs sapo_step(const StepInputs& in) {

@@ -89,8 +89,8 @@ struct SparseJsdTerms : torch::autograd::Function<SparseJsdTerms> {
     const at::Tensor rows = saved[5].unsqueeze(-1);
     at::Tensor g = at::where(rows, saved[0].exp().mul_(by_slot.sum(-1, true)).neg_(), 0.0);
     g.scatter_add_(-1, saved[1], at::where(rows, by_slot, 0.0));
-    return {cooled_gradient(g, context->saved_data["temperature"].toDouble())
-                .to(context->saved_data["stored"].toScalarType()),
+    return {once(cooled_gradient(g, context->saved_data["temperature"].toDouble())
+                     .to(context->saved_data["stored"].toScalarType())),
             {},
             {},
             {},
@@ -117,7 +117,11 @@ std::tuple<at::Tensor, at::Tensor> sparse_jsd(const at::Tensor& student_logits,
                   support_token.sizes().slice(0, 2) == student_logits.sizes().slice(0, 2),
               "support_token must be [sequences, tokens, support], got ", support_token.sizes());
   expect_like(support_token, teacher_log_prob, "teacher_log_prob");
+  TORCH_CHECK(at::isIntegralType(support_token.scalar_type(), false),
+              "support_token must be of integers, got ", support_token.scalar_type());
   check_divergence_options(options.beta, options.temperature);
+  TORCH_CHECK(!options.tail || (options.tail_floor > 0.0 && options.tail_floor <= 1.0),
+              "tail_floor must lie in (0, 1], got ", options.tail_floor);
   const at::Tensor valid =
       valid_from_labels(label, student_logits.sizes().slice(0, 2), student_logits.size(2));
   if (options.beta > 0) {
@@ -140,9 +144,10 @@ std::tuple<at::Tensor, at::Tensor> sparse_jsd_operator(
     c10::string_view reduction, double beta, double temperature, std::int64_t num_items, bool tail,
     double tail_floor) {
   try {
-    return sparse_jsd(student_logits, support_token, teacher_log_prob, label,
-                      {beta, temperature, tail, tail_floor},
-                      reduction_plan(reduction, total_tokens, 0, 1, num_items));
+    return sparse_jsd(
+        student_logits, support_token, teacher_log_prob, label,
+        {beta, temperature, tail, tail_floor},
+        reduction_plan(reduction, {.total_tokens = total_tokens, .num_items = num_items}));
   } catch (const Refusal& refusal) {
     TORCH_CHECK_VALUE(false, refusal.argument, " ", refusal.message, ": sequence ",
                       refusal.sequence, ", token ", refusal.token);

@@ -55,6 +55,7 @@ std::tuple<at::Tensor, at::Tensor> value_clip(const at::Tensor& value, const at:
                                               const at::Tensor& returns, const at::Tensor& mask,
                                               std::optional<double> clip, ClipForm form,
                                               const ReductionPlan& plan) {
+  TORCH_CHECK(!clip || *clip >= 0.0, "value_clip must not be negative, got ", *clip);
   return position_loss({{"value", value}, {"old_value", old_value}, {"returns", returns}}, mask,
                        plan,
                        [&](const Tensors& f) { return value_terms(f[0], f[1], f[2], clip, form); });
@@ -66,7 +67,7 @@ std::tuple<at::Tensor, at::Tensor> value_clip_operator(
     c10::string_view reduction, std::optional<double> clip, c10::string_view clip_form,
     std::int64_t max_length) {
   return value_clip(value, old_value, returns, mask, clip, parse_clip_form(clip_form),
-                    reduction_plan(reduction, total_tokens, total_sequences, max_length));
+                    reduction_plan(reduction, {total_tokens, total_sequences, max_length}));
 }
 
 StepOutputs value_clip_step(const StepInputs& in) {
