@@ -58,6 +58,8 @@ LOSSGATE_BLOCK_PROGRAM void log_prob_row(Block& block, const LogProbArrays<Store
   write(taken, entropy, asked(w, taken) + asked(e, entropy));
   const float upstream = upstream_of(arrays.batch);
   const float by_log_prob = upstream * w, by_entropy = upstream * e;
+  // Where nothing arrives nothing leaves, whatever the logits.
+  if (by_log_prob == 0.0f && by_entropy == 0.0f) return clear_row(block, gradient, arrays.vocab);
   write_gradient(block, row, arrays.vocab, gradient, [&](std::int64_t v, float logit) {
     const float l = log_prob_of(softmax, logit), p = exp(l);
     const float selected = by_log_prob * ((v == label ? 1.0f : 0.0f) - p);

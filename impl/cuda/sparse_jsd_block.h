@@ -74,6 +74,13 @@ class SparseJsdRow {
     float mass, tail, tail_slope;
   };
 
+  /// An answer that is missing has a meaning where no mixture or student is held against it: for
+  /// beta = 0 it is the limit. Elsewhere the caller has to look at it, so it gives no number.
+  LOSSGATE_BLOCK_PROGRAM float answer_of(float log_prob) const {
+    const bool missing = log_prob == kMinusInfinity && arrays_.options.beta > 0.0f;
+    return missing ? log_prob - log_prob : log_prob;
+  }
+
   LOSSGATE_BLOCK_PROGRAM void read_slots() {
     const float* const answers = at(block_, arrays_.teacher_log_prob, sequence_, token_);
     for_each_element(block_, arrays_.support, [&](int t, int, std::int64_t k) {
@@ -82,7 +89,7 @@ class SparseJsdRow {
       student_.set(
           t, slot,
           on ? log_prob_of(softmax_, logit_of(row_, arrays_.vocab, tokens_[k])) : kMinusInfinity);
-      teacher_.set(t, slot, on ? answers[k] : kMinusInfinity);
+      teacher_.set(t, slot, on ? answer_of(answers[k]) : kMinusInfinity);
     });
   }
 

@@ -11,8 +11,9 @@ inline Weighing weighing_of(const LossSpec& spec, const Totals& totals) {
   Weighing weighing;
   weighing.by_sequence = spec.reduction == Reduction::sequence_mean;
   weighing.sequences = totals.sequences;
-  // Of a sequence that counts; those without a valid position weigh nothing anyway.
-  weighing.constant = totals.tokens > 0 ? token_weight<float>(spec, totals, 1) : 0.0f;
+  // Of a sequence that counts; those without a valid position weigh nothing anyway. A count of 0
+  // beside one that does gives no number.
+  weighing.constant = token_weight<float>(spec, totals, 1);
   return weighing;
 }
 

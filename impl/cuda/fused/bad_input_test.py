@@ -75,7 +75,7 @@ class BadInput(unittest.TestCase):
             ("value_clip", {"clip_form": "round"}, "clip_form cannot be"),
             ("jsd", {"beta": 1.5}, "beta is 1.5"),
             ("jsd", {"reduction": "sequence_mean"}, "total_sequences is 0"),
-            ("jsd", {"beta": float("nan")}, "number option 'beta'"),
+            ("jsd", {"beta": float("nan")}, "beta is NaN"),
             ("jsd", {"temperature": 0.0}, "temperature is 0"),
             ("sparse_jsd", {"tail_floor": 2.0}, "tail_floor is 2"),
             ("logits_grpo", {"temperature": -1.0}, "temperature is -1"),

@@ -29,6 +29,8 @@ LossSpec spec_of(const lossgate_fused_call& call) {
 
 }  // namespace
 
+bool is_masked(const LossSpec& spec) { return spec.loss == "grpo" || spec.loss == "value_clip"; }
+
 CallArrays::CallArrays(const lossgate_fused_call& call)
     : call_(call), arrays_(call.arrays, call.array_count), spec_(spec_of(call)) {
   require_defined(call, spec_);
@@ -93,7 +95,7 @@ Dtype CallArrays::dtype_of(std::string_view field) const {
 }
 
 Validity CallArrays::validity() const {
-  if (const lossgate_fused_array* const mask = find("mask")) {
+  if (const lossgate_fused_array* const mask = is_masked(spec_) ? find("mask") : nullptr) {
     if (mask->dtype != static_cast<std::int32_t>(Dtype::boolean)) {
       require_dtype(*mask, Dtype::u8);
     }

@@ -39,8 +39,7 @@ class CallArrays {
   Strided<T> gradient(std::string_view field, const Extents&) const {
     const lossgate_fused_array* const array = find("gradient." + std::string(field));
     if (!array) return {};
-    require_dtype(*array, kDtype<T>);
-    return strided<T>(*array);
+    return strided<T>(required(array->name, kDtype<T>));
   }
   Strided<float> memory(std::string_view name, const Extents& extents) const {
     return output<float>(name, extents);
@@ -68,6 +67,9 @@ class CallArrays {
   std::span<const lossgate_fused_array> arrays_;
   LossSpec spec_;
 };
+
+/// Whether a mask says which positions count, of losses that have no vocabulary, or labels do.
+bool is_masked(const LossSpec& spec);
 
 /// Refuses counts and options that no loss is defined for.
 void require_defined(const lossgate_fused_call& call, const LossSpec& spec);

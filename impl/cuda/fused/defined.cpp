@@ -56,8 +56,7 @@ void require_counts(const lossgate_fused_call& call, const LossSpec& spec) {
   if (call.tokens > 0 && call.sequences > std::numeric_limits<std::int64_t>::max() / call.tokens) {
     refuse("sequences", "and tokens make more positions than there are numbers");
   }
-  const bool by_position = spec.loss == "grpo" || spec.loss == "value_clip";
-  if (!by_position) require("vocab", call.vocab, 1);
+  if (!is_masked(spec)) require("vocab", call.vocab, 1);
   if (spec.loss == "sparse_jsd") require("support", call.support, 1);
   require("total_tokens", call.total_tokens, 0);
   const bool averaged = averages_sequences(spec.reduction) && call.total_tokens > 0;

@@ -88,6 +88,15 @@ TEST(Fused, MultipliesTheGradientByTheUpstreamOneWhereItLies) {
   EXPECT_EQ(c.gradient[3], 0.0f);
 }
 
+TEST(Fused, GivesNoNumberWhereTheStepHasNoTokensAndPositionsCount) {
+  ValueCall c;
+  c.call.total_tokens = 0;
+  c.arrays.push_back({"gradient.value", c.gradient, ValueCall::kF32, 2, 1});
+  ASSERT_EQ(c.run(), 0) << c.call.message;
+  EXPECT_FALSE(std::isfinite(c.loss));
+  EXPECT_FALSE(std::isfinite(c.gradient[0]));
+}
+
 TEST(Fused, TakesABatchOfNothing) {
   ValueCall c;
   c.call.sequences = c.call.total_tokens = c.call.total_sequences = 0;
@@ -128,6 +137,11 @@ TEST(Fused, NamesTheArgumentAtFault) {
   says([](ValueCall& c) { c.array("return").data = nullptr; }, "return ");
   says([](ValueCall& c) { c.array("old_value").name = "older"; }, "old_value ");
   says([](ValueCall& c) { c.array("mask").dtype = 4; }, "mask ");
+  says(
+      [](ValueCall& c) {
+        c.arrays.push_back({"gradient.value", nullptr, c.kF32, 2, 1});
+      },
+      "gradient.value has no memory");
   says([](ValueCall& c) { c.options.pop_back(); }, "choice option 'clip_form' ");
   says([](ValueCall& c) { c.call.loss = "jsd"; }, "vocab is 0");
 }

@@ -113,6 +113,15 @@ class Operators(unittest.TestCase):
         without = [tensor if at != 2 else None for at, tensor in enumerate(tensors)]
         self.assertSameBits(fused.grpo(*without, kl_penalty=0.0, **counts), fused.grpo(*tensors, kl_penalty=0.0, **counts))
 
+    def test_where_nothing_arrives_nothing_leaves(self):
+        (logits, label), counts = batches(torch.float32, self.device)["log_prob"]
+        logits[0, 1] = float("nan")
+        leaf = logits.requires_grad_()
+        log_prob, _ = fused.log_prob(leaf, label, **counts)
+        log_prob[:, :1].sum().backward()
+        self.assertTrue(bool(leaf.grad[:, 0].any()))
+        self.assertFalse(bool(leaf.grad[:, 1:].any()))  # NaN is something
+
     @of_every_loss(torch.float32)
     def test_an_empty_batch_is_zero(self, loss, function, tensors, counts, rest):
         for given in ([tensor[:0] for tensor in tensors], [tensor[:, :0] for tensor in tensors]):

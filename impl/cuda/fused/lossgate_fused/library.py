@@ -85,4 +85,6 @@ def run(loss: str, reduction: str, extents: Mapping[str, int], totals: Mapping[s
 def option(name: str, value: Number) -> Option:
     if isinstance(value, str):
         return Option(name.encode(), value.encode(), 0.0)
+    if value is not None and math.isnan(value):  # which stands for None in the call
+        raise ValueError(f"{name} is NaN")
     return Option(name.encode(), None, math.nan if value is None else float(value))
