@@ -10,6 +10,7 @@
 #include "properties/causes.h"
 #include "properties/probes.h"
 #include "properties/transforms.h"
+#include "reference/spec/contract.h"
 #include "reference/spec/formats.h"
 
 namespace lossgate::properties {
@@ -153,6 +154,10 @@ std::optional<Case> Suspect::plain_case(Plain plain) const {
   return supported(c) ? c : std::nullopt;
 }
 
+std::optional<Reading> Suspect::read_if_made(const std::optional<Case>& c) const {
+  return c && keeps_to_contract(signature(), *c) ? read(c) : std::nullopt;
+}
+
 const std::optional<Reading>& Suspect::plain() {
   if (plain_) return *plain_;
   plain_.emplace();
@@ -162,7 +167,7 @@ const std::optional<Reading>& Suspect::plain() {
   reading = read(c);
   // Of both halves of it as many tokens count.
   if (is_right(reading) && c->shape[Axis::sequences] == 4) {
-    auto dealt = read(batch_of(signature(), *c, {0, 2, 1, 3}));
+    auto dealt = read_if_made(batch_of(signature(), *c, {0, 2, 1, 3}));
     if (is_wrong(dealt) && dealt->finite()) reading = std::move(dealt);
   }
   // Bounds that ordinary numbers keep: a logistic loss has none.

@@ -7,6 +7,7 @@
 
 #include "properties/case_facts.h"
 #include "reference/spec/groups.h"
+#include "reference/spec/lists.h"
 #include "reference/spec/padding.h"
 
 namespace lossgate::properties {
@@ -104,6 +105,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
   Case c = like;
   c.shape = plain.length ? long_shape(signature, like, plain.length->first, plain.length->second)
                          : plain_shape(signature, like);
+  if (!has_room_for_lists(signature, c.shape)) c.shape[Axis::vocab] = c.shape[Axis::support];
   c.split = {};
   c.layout = Layout::contiguous;
   c.upstream = 1.0;
@@ -139,6 +141,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
       }
     }
   }
+  make_lists_distinct(signature, c);
   move_valid_first(signature, c);
   return c;
 }

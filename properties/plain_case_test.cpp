@@ -13,6 +13,7 @@
 #include "properties/case_facts.h"
 #include "properties/fake_answer.h"
 #include "reference/given_case.h"
+#include "reference/spec/lists.h"
 #include "reference/spec/padding.h"
 
 namespace lossgate::properties {
@@ -81,6 +82,19 @@ TEST(PlainCase, HasWhatCountsFirstWhereTheCallerPadsOnTheRight) {
   const Case c = *plain_case(signature, like, {});
   EXPECT_TRUE(valid_come_first(signature, c));
   EXPECT_EQ(row_counts(signature, c), lengths);
+}
+
+TEST(PlainCase, NamesNoTokenTwiceWhereTheCallerTookTheKLargest) {
+  LossSignature signature = *reference::find_signature("sparse_jsd");
+  for (Field& field : signature.fields) field.distinct = field.name == "support_token";
+  reference::SmallCases cases(signature, 2);
+  Case like = cases.draw(Dtype::f32);
+  signature.pinned = {{Axis::support, 20}};
+  for (const Plain& plain : {Plain{}, Plain{.length = {{Axis::tokens, 3}}}}) {
+    const Case c = *plain_case(signature, like, plain);
+    EXPECT_GE(c.shape[Axis::vocab], c.shape[Axis::support]);
+    EXPECT_TRUE(lists_are_distinct(signature, c));
+  }
 }
 
 TEST(PlainCase, HasNoPaddingOrAnEmptyRowWhereItIsAsked) {

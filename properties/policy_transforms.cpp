@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <cstring>
+#include <vector>
 
 #include "properties/transforms.h"
 #include "reference/spec/numbers.h"
@@ -17,11 +19,18 @@ std::optional<Transformed> zero_advantage(const LossSignature& signature, const 
   return result;
 }
 
-/// The other's numbers, in the tensor's own format; false where that has not all of their digits.
-bool take_over(Tensor& tensor, const Tensor& other) {
+/// The other's numbers where they count, in the tensor's own format; false where that has not all
+/// of their digits. What callers leave behind the mask of the one they need not leave in the other.
+bool take_over(Tensor& tensor, const Tensor& other, const std::vector<bool>& valid) {
+  const Tensor own = tensor;
   take_numbers(tensor, other);
+  const std::int64_t each = valid.empty() ? 1 : tensor.size() / std::ssize(valid);
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (tensor.at(i) != other.at(i) && !std::isnan(other.at(i))) return false;
+    if (!valid[static_cast<std::size_t>(i / each)]) {
+      std::memcpy(tensor.element(i), own.element(i), size_of(tensor.dtype));
+    } else if (tensor.at(i) != other.at(i) && !std::isnan(other.at(i))) {
+      return false;
+    }
   }
   return true;
 }
@@ -30,8 +39,9 @@ std::optional<Transformed> on_policy(const LossSignature& signature, const Case&
                                      const Case&) {
   if (signature.on_policy.empty()) return std::nullopt;
   Transformed result{.c = whole};
+  const std::vector<bool> valid = valid_positions(signature, whole);
   for (const auto& [field, twin] : signature.on_policy) {
-    if (!take_over(result.c.batch.at(field), whole.batch.at(twin))) return std::nullopt;
+    if (!take_over(result.c.batch.at(field), whole.batch.at(twin), valid)) return std::nullopt;
   }
   return result;
 }

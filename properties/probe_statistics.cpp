@@ -125,15 +125,15 @@ Opinion probe_statistics(Suspect& suspect) {
   const std::optional<Reading>& given = suspect.as_given();
   // A number that is wrong came of no division by 0, whatever one would make of another case.
   const bool is_number = is_wrong(given) && given->finite();
-  const auto lonely = suspect.read(suspect.plain_case({.length = {{Axis::tokens, 1}}}));
+  const auto lonely = suspect.read_if_made(suspect.plain_case({.length = {{Axis::tokens, 1}}}));
   if (!is_number && is_wrong(lonely) && !lonely->finite() &&
       is_right(suspect.read(doubled(signature, lonely->given())))) {
     return Diagnosis{"empty divisor", 0.95,
                      "right where each sequence stands twice: one number has no deviation"};
   }
   if (auto opinion = of_padding(suspect)) return opinion;
-  if (is_wrong(suspect.read(in_pairs(suspect, false))) &&
-      is_right(suspect.read(in_pairs(suspect, true)))) {
+  if (is_wrong(suspect.read_if_made(in_pairs(suspect, false))) &&
+      is_right(suspect.read_if_made(in_pairs(suspect, true)))) {
     return by_position();
   }
   if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;

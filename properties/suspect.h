@@ -24,6 +24,8 @@ class Suspect {
   std::optional<Reading> read(const std::optional<Case>& c) const {
     return c ? Reading::of(loss(), implementation(), *c) : std::nullopt;
   }
+  /// Nothing of a case that callers do not make.
+  std::optional<Reading> read_if_made(const std::optional<Case>& c) const;
   /// A plain case in the widest format that is computed.
   std::optional<Case> plain_case(Plain plain = {}) const;
   /// What is answered to a plain case, a wrong answer where there is one: to that with the options

@@ -19,6 +19,7 @@ void add(std::vector<std::string>& symptoms, const Property& property, const Vio
 void add_of_itself(std::vector<std::string>& symptoms, CaseStudy& study,
                    const impl::Implementation& implementation) {
   if (implementation.unsupported && implementation.unsupported(study.split())) return;
+  if (study.whole().grad_mode != GradMode::all) return;  // what nobody asks for is no dead signal
   Evaluation evaluation(study, implementation);
   for (const Property& property : catalog()) {
     const bool basic =

@@ -10,7 +10,6 @@
 
 #include "properties/case_facts.h"
 #include "reference/problem.h"
-#include "reference/spec/groups.h"
 #include "reference/spec/masked.h"
 
 namespace lossgate::properties {
@@ -118,15 +117,29 @@ std::optional<Transformed> padded(const LossSignature& signature, const Case& wh
   return result;
 }
 
+/// How many sequences beside each other may change places: the members of one group where groups
+/// are told by their place, else all.
+Index members_that_may_change(const LossSignature& signature, const Case& whole) {
+  const Index rows = whole.shape[Axis::sequences];
+  for (const Field& field : signature.fields) {
+    if (!field.even_groups) continue;
+    const Tensor& group = whole.batch.at(field.name);
+    return std::max<Index>(1, rows / (1 + group.integer_at(rows - 1)));
+  }
+  return rows;
+}
+
 std::optional<Transformed> rows_permuted(const LossSignature& signature, const Case& whole,
                                          const Case&) {
   if (!signature.rows_permutable || whole.shape[Axis::sequences] < 2) return std::nullopt;
   Transformed result{.c = whole};
-  for (Index s = whole.shape[Axis::sequences]; s > 0; --s) result.row_of.push_back(s - 1);
-  for (const Field& field : signature.fields) {
-    move_rows(field, whole, result, 0.0);
-    if (field.even_groups) make_groups_even(result.c.batch.at(field.name));
+  const Index rows = whole.shape[Axis::sequences],
+              block = members_that_may_change(signature, whole);
+  for (Index s = 0; s < rows; ++s) {
+    const Index first = s - s % block;
+    result.row_of.push_back(first + std::min(block, rows - first) - 1 - s % block);
   }
+  for (const Field& field : signature.fields) move_rows(field, whole, result, 0.0);
   return result;
 }
 
