@@ -33,21 +33,20 @@ std::vector<std::uint8_t> draw_few(std::int64_t count, int others, Choices& choi
   return kept;
 }
 
-/// Which positions count: where there are thousands, not all, and always the last.
+/// Which positions count: where there are thousands, not all, and always the last, if need be with
+/// all of its sequence.
 std::vector<std::uint8_t> draw_valid(const LossSignature& signature, const Case& frame,
                                      LongForm form, Choices& choices) {
   const std::int64_t sequences = std::max<std::int64_t>(frame.shape[Axis::sequences], 1);
   const std::int64_t tokens = frame.shape.positions();
   const std::vector<std::uint8_t> all(static_cast<std::size_t>(sequences * tokens), 1);
   if (sequences * tokens < kMany || form == LongForm::whole) return all;
-  std::vector<std::uint8_t> valid = all;
-  if (form == LongForm::thin) {
-    valid = draw_few(sequences * tokens, 8, choices);
-  } else {
-    for (std::uint8_t& position : valid) position = !choices.sometimes(kMasked);
-    valid.back() = 1;
-  }
+  const bool thin = form == LongForm::thin;
+  std::vector<std::uint8_t> valid = thin ? draw_few(sequences * tokens, 8, choices) : all;
+  for (std::uint8_t& position : valid) position &= thin || !choices.sometimes(kMasked);
+  valid.back() = 1;
   if (!allows_empty_rows(signature, frame.spec)) revive_rows(valid, all, tokens, choices);
+  if (signature.prefix_mask) std::fill(valid.end() - tokens, valid.end(), std::uint8_t{1});
   return valid;
 }
 
@@ -56,8 +55,7 @@ std::optional<Reduction> reduction_of(std::uint64_t root_seed, const LossSignatu
                                       std::size_t turn) {
   const auto& reductions = signature.reductions;
   if (reductions.empty()) return std::nullopt;
-  const auto first = (root_seed ^ hash_of(signature.id)) % reductions.size();
-  return reductions[(first + turn) % reductions.size()];
+  return reductions[((root_seed ^ hash_of(signature.id)) + turn) % reductions.size()];
 }
 
 /// A reduction, options, shape, dtypes and what is masked, over zeros.
@@ -183,7 +181,8 @@ void take_last_tokens(const LossSignature& signature, Case& c, LongForm form) {
   for (const Field& field : signature.fields) {
     weigh_last_tokens(field, c.shape[Axis::vocab], c.batch.at(field.name));
     if (field.quantity != Quantity::label || contains(field.axes, Axis::support)) continue;
-    c.batch.at(field.name).set(0, static_cast<double>(c.shape[Axis::vocab] - 1));
+    Tensor& label = c.batch.at(field.name);
+    if (label.at(0) >= 0.0) label.set(0, static_cast<double>(c.shape[Axis::vocab] - 1));
   }
 }
 
@@ -235,7 +234,7 @@ bool can_be_far(const LossSignature& signature, const Tier& tier) {
 /// Along sequences and tokens, where something masks them.
 bool can_be_thin(const LossSignature& signature, const Tier& tier) {
   if (signature.mask.empty() && signature.ignore_label.empty()) return false;
-  return tier.axis == Axis::sequences || tier.axis == Axis::tokens;
+  return tier.axis == Axis::sequences || (tier.axis == Axis::tokens && !signature.prefix_mask);
 }
 
 }  // namespace

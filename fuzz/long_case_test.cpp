@@ -50,7 +50,7 @@ TEST(DrawLongCase, MasksAFewOfThousandsAndTakesTheLastToken) {
   }
 }
 
-TEST(DrawLongCase, MasksTheLastOfThousandsWhereTheCallerPadsOnTheRight) {
+TEST(DrawLongCase, HasAWholeRowWhereTheCallerPadsOnTheRight) {
   for (const char* loss : {"cross_entropy", "grpo"}) {
     LossSignature signature = *reference::find_signature(loss);
     signature.prefix_mask = true;
@@ -58,7 +58,20 @@ TEST(DrawLongCase, MasksTheLastOfThousandsWhereTheCallerPadsOnTheRight) {
       if (length.extents.axis != Axis::tokens) continue;
       const Case c = draw_long_case(1, signature, length);
       EXPECT_EQ(fault_of(signature, c, Dtype::f32), "") << loss;
+      if (length.form == LongForm::hostile) continue;
+      EXPECT_TRUE(valid_positions(signature, c).back()) << loss;
     }
+  }
+}
+
+TEST(DrawLongCase, HasRoomForListsThatNameNoTokenTwice) {
+  LossSignature signature = *reference::find_signature("sparse_jsd");
+  for (Field& field : signature.fields) field.distinct = field.name == "support_token";
+  signature.pinned = {{Axis::support, 640}};
+  for (const Length& length : lengths_of(1, signature, std::array{Dtype::f32})) {
+    if (length.extents.last > 2048) continue;  // where there is more room than that
+    const Case c = draw_long_case(1, signature, length);
+    EXPECT_GE(c.shape[Axis::vocab], 640) << name(length.extents.axis);
   }
 }
 

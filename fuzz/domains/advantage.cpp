@@ -65,7 +65,8 @@ void draw_run(AdvantageForm form, Tensor& tensor, std::int64_t first, std::int64
     if (form == AdvantageForm::opposite) value = i % 2 ? -shared : shared;
     if (form == AdvantageForm::cancelling) value = (i + 1 == run ? -1.0 * i : 1.0) * shared;
     if (fresh && !is_shared(form)) value = draw_value(form, tensor.dtype, choices);
-    tensor.set(first + i, value);
+    // What cancels all others of a long run is beyond f16.
+    tensor.set(first + i, std::clamp(value, -max_finite(tensor.dtype), max_finite(tensor.dtype)));
   }
 }
 

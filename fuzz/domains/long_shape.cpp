@@ -131,6 +131,7 @@ std::vector<Tier> crossed_tiers(const LossSignature& signature) {
 Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choices& choices) {
   Shape shape = draw_extents(signature, Temper::plain, choices);
   shape[tier.axis] = choices.sometimes(0.5) ? tier.first : tier.last;
+  shape[tier.axis] = std::max(shape[tier.axis], signature.least_extent(tier.axis));
   if (tier.axis == Axis::sequences) {
     shape[Axis::tokens] = kTokensOfThose;
     constexpr Axis kOrder[] = {Axis::hidden, Axis::support, Axis::vocab};
@@ -142,7 +143,7 @@ Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choic
   if (tier.axis == Axis::vocab) {
     shape[Axis::tokens] = kSeveralBlocks;
   } else if (tier.last < kSeveralBlocks) {
-    shape[Axis::vocab] = kSeveralBlocks;
+    shape[Axis::vocab] = std::max(kSeveralBlocks, signature.least_extent(Axis::vocab));
   } else if (has_list && !signature.pinned_extent(Axis::support)) {
     shape[Axis::support] = std::min(kFew, signature.longest_extent(Axis::support).value_or(kFew));
     shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[Axis::support]);
@@ -165,7 +166,7 @@ Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices&
   Shape shape = draw_extents(signature, Temper::plain, choices);
   const std::int64_t steps = choices.integer(0, (tier.last - tier.first) / tier.every);
   const std::int64_t extents[] = {tier.first, tier.first + steps * tier.every, tier.last};
-  shape[axis] = choices.one_of(extents);
+  shape[axis] = std::max(choices.one_of(extents), signature.least_extent(axis));
   if (axis == Axis::support && shape[Axis::vocab] > 0) {
     shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[axis]);
   }
