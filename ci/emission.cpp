@@ -22,15 +22,6 @@ namespace {
 using Lines = std::vector<std::string>;
 using impl::Combination;
 
-/// Properties that are asked of one call on the case as it is, or of its micro-batches.
-bool plain(const std::string& property) {
-  for (const char* known : {"finite_forward", "finite_backward", "reference_agreement",
-                            "split_invariance", "error_on_invalid"}) {
-    if (property == known) return true;
-  }
-  return false;
-}
-
 const OutputInfo* scalar_loss(const std::vector<OutputInfo>& outputs) {
   const auto at = std::ranges::find(outputs, OutputKind::loss, &OutputInfo::kind);
   return at == outputs.end() ? nullptr : &*at;
@@ -44,20 +35,25 @@ Lines tensors(const Emission& e) {
       return pair.second == "field:" + field.name ||
              pair.second.starts_with("field:" + field.name + " as ");
     });
-    if (!read) continue;
+    const bool divides = e.property->name == "split_invariance" &&
+                         e.brought->subject.micro_batches == Combination::token_weighted &&
+                         (field.name == e.brought->loss.signature.mask ||
+                          field.name == e.brought->loss.signature.ignore_label);
+    if (!read && !divides) continue;
     lines.push_back(name + " = " + python_tensor(field, e.c.batch.at(field.name)));
   }
   return lines;
 }
 
 /// How the losses, or results, of the parts are put together.
-std::string combined(Combination how, const std::string& list, const std::string& valid) {
+std::string combined(Combination how, const std::string& list, const std::string& valid,
+                     std::size_t of_all) {
   switch (how) {
     case Combination::mean:
-      return fmt::format("sum({0}) / len({0})", list);
+      return fmt::format("sum({}) / {}", list, of_all);
     case Combination::token_weighted:
       return fmt::format(
-          "sum(loss * ({0}[rows]).sum() for loss, rows in zip({1}, parts)) / ({0}).sum()", valid,
+          "sum(loss * ({0})[rows].sum() for loss, rows in zip({1}, parts)) / ({0}).sum()", valid,
           list);
     default:
       return fmt::format("sum({})", list);
@@ -92,13 +88,15 @@ Lines calls(const Emission& e, bool with_loss) {
   if (!split) return {"result = " + call, by_name(e, false)};
   std::vector<std::string> parts;
   for (const Split::Part& part : e.c.split.parts) {
+    if (part.sequences.empty()) continue;  // no trainer makes a call for it
     parts.push_back(fmt::format("[{}]", fmt::join(part.sequences, ", ")));
   }
   Lines lines = {fmt::format("parts = [{}]  # micro-batches of one step", fmt::join(parts, ", ")),
                  results + " = [" + call + " for rows in parts]"};
   if (with_loss) {
     lines.push_back("loss = " + combined(e.brought->subject.micro_batches, "losses",
-                                         valid_text(e.brought->loss.signature)));
+                                         valid_text(e.brought->loss.signature),
+                                         e.c.split.parts.size()));
   } else {
     lines.push_back("result = torch.cat(results)[torch.tensor(sum(parts, [])).argsort()]");
     lines.push_back(by_name(e, false));
@@ -130,12 +128,13 @@ Lines body(const Emission& e) {
   const bool with_loss = scalar_loss(outputs) != nullptr;
   Lines lines = tensors(e);
   for (std::string& line : calls(e, with_loss)) lines.push_back(std::move(line));
-  if (e.violation.place.in_gradient()) {
-    lines.push_back(e.c.upstream == 1.0
-                        ? "loss.backward()"
-                        : "loss.backward(torch.tensor(" + python_number(e.c.upstream) + "))");
+  const bool answers = e.violation.has_numbers();
+  if (answers ? e.violation.place.in_gradient() : with_loss) {
+    lines.push_back(e.c.upstream == 1.0 ? "loss.backward()"
+                                        : "loss.backward(torch.tensor(" +
+                                              python_number(e.c.upstream) + ", dtype=loss.dtype))");
   }
-  lines.push_back("actual = " + place_of(e));
+  lines.push_back("actual = " + (answers ? place_of(e) : with_loss ? "loss" : "result"));
   return lines;
 }
 
@@ -144,6 +143,10 @@ std::string bound_text(const Emission& e) {
 }
 
 std::string condition(const Emission& e) {
+  if (!e.violation.has_numbers()) {  // it raised, or returned something else than a loss
+    return scalar_loss(outputs_of(e.brought->loss.signature, e.c)) ? "actual.dim() == 0"
+                                                                   : "len(actual) > 0";
+  }
   if (wants_finite(e)) return "torch.isfinite(actual)";
   const double expected = static_cast<double>(e.violation.expected);
   if (!std::isfinite(expected)) return "float(actual) == " + python_number(expected);
@@ -190,31 +193,6 @@ std::string header(const Emission& e, const std::string& folder) {
 
 }  // namespace
 
-std::string cannot_emit(const Emission& e) {
-  const impl::Subject& subject = e.brought->subject;
-  if (!subject.entry.starts_with("py:")) {
-    return "is written for functions in Python; " + subject.name + " is " + subject.entry;
-  }
-  const std::string name = subject.entry.substr(subject.entry.find_last_of(":.") + 1);
-  if (e.brought->greeting.code.find("def " + name) == std::string::npos) {
-    return "is written for functions; " + subject.name + " is made by a class";
-  }
-  if (subject.per_token) {
-    return "is written for functions that return their loss; " + subject.name +
-           " returns per_token";
-  }
-  if (!plain(e.property->name)) {
-    return "is written for finite_forward, finite_backward, reference_agreement, "
-           "split_invariance and error_on_invalid, not for " +
-           e.property->name;
-  }
-  if (e.property->name == "split_invariance" && e.c.split.world > 1 &&
-      subject.ranks == Combination::mean) {
-    return "does not write averages over ranks";
-  }
-  return "";
-}
-
 std::string test_text(const Emission& e, const std::string& folder) {
   const std::string name = identifier(e.brought->subject.name + "_" + e.property->name);
   std::string text = fmt::format("\"\"\"{} of {}: {}.\"\"\"\n", e.property->name, subject_text(e),
@@ -237,9 +215,11 @@ std::string script_text(const Emission& e, const std::string& folder) {
     lines = refusal(e, "raise SystemExit(" + python_string(e.violation.detail) + ")");
   } else {
     lines = body(e);
-    lines.push_back(fmt::format("print(f\"{}: {{actual}}, expected {}{}\")", shown_place(e),
-                                report::decimal(e.violation.expected),
-                                wants_finite(e) ? "" : " within " + bound_text(e)));
+    if (e.violation.has_numbers()) {
+      lines.push_back(fmt::format("print(f\"{}: {{actual}}, expected {}{}\")", shown_place(e),
+                                  report::decimal(e.violation.expected),
+                                  wants_finite(e) ? "" : " within " + bound_text(e)));
+    }
     lines.push_back(fmt::format("raise SystemExit(0 if {} else 1)", condition(e)));
   }
   for (const std::string& line : lines) text += line + "\n";

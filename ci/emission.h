@@ -23,6 +23,9 @@ struct Emission {
 /// lines of Python can ask.
 std::string cannot_emit(const Emission& emission);
 
+/// The same of what is left of the case once it is minimal: nothing that the text could not show.
+std::string cannot_say(const Emission& emission);
+
 /// A file with one pytest function of at most 25 lines, that fails now and passes once the function
 /// is mended. `folder` is where it will lie: the function's own folder goes unsaid.
 std::string test_text(const Emission& emission, const std::string& folder);

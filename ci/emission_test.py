@@ -197,3 +197,40 @@ outputs = ["per_token"]
 [subject.contract]
 masked = 0
 """
+
+
+PICKY = """import torch
+
+
+def picky(log_probs, old_log_probs, advantages, mask):
+    mask = mask.bool()
+    x = torch.where(mask, log_probs - old_log_probs, 0.0)
+    if FAR:
+        raise ValueError("too far off policy")
+    ratio, advantages = torch.exp(x.clamp(-20, 20)), torch.where(mask, advantages, 0.0)
+    loss = -torch.min(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages)
+    return loss.sum() / mask.sum().clamp(min=1)
+"""
+
+
+def test_a_refusal_of_legal_input_is_written_as_the_call_that_must_answer(tmp_path):
+    (tmp_path / "picky.py").write_text(PICKY.replace("FAR", "bool((x.abs() > 30).any())"))
+    (tmp_path / "lossgate.toml").write_text(f"""[[subject]]
+loss = "grpo"
+entry = "py:picky.py:picky"
+interpreter = "{sys.executable}"
+reductions = ["token_mean"]
+options = {{ kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }}
+""")
+    (tmp_path / "none").mkdir()
+    lossgate("gate", "--config", "lossgate.toml", "--corpus", "none", "--cases", "24", "--property", "reference_agreement",
+             folder=tmp_path, status=1)
+    found = str(next((tmp_path / "run" / "findings").glob("*.case")))
+    lossgate("replay", found, "--config", "lossgate.toml", "--emit-test", "test_picky.py", "--emit-py", "show.py",
+             folder=tmp_path, status=1)
+    failing = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_picky.py", folder=tmp_path)
+    assert failing.returncode == 1 and "too far off policy" in failing.stdout
+    assert python("show.py", folder=tmp_path).returncode == 1
+    (tmp_path / "picky.py").write_text(PICKY.replace("FAR", "False"))
+    assert python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_picky.py", folder=tmp_path).returncode == 0
+    assert python("show.py", folder=tmp_path).returncode == 0

@@ -76,6 +76,9 @@ void emit(const EmitOptions& options, const Selection& selection, const Case& c)
       *failure, c, {.tries = 2'000});  // a message of hundreds of bytes has as many steps
   const Emission emission =
       emission_of(*brought_as(selection, failure->implementation()), failure->property(), small.c);
+  if (const std::string reason = cannot_say(emission); !reason.empty()) {
+    throw InputError("no test is written: it " + reason);
+  }
   write(options.test, emission, test_text);
   write(options.script, emission, script_text);
   write(options.issue, emission, issue_text);

@@ -60,6 +60,12 @@ std::string nested(const Tensor& tensor, std::size_t axis, std::int64_t& index) 
   return fmt::format("[{}]", fmt::join(parts, ", "));
 }
 
+/// Whether the bytes of a mask are such as bool has.
+bool is_boolean(const Tensor& tensor) {
+  return tensor.dtype == Dtype::u8 &&
+         std::ranges::all_of(tensor.bytes, [](std::byte byte) { return byte <= std::byte{1}; });
+}
+
 bool uniform(const Tensor& tensor) {
   for (std::int64_t i = 1; i < tensor.size(); ++i) {
     if (!std::equal(tensor.element(0), tensor.element(1), tensor.element(i))) return false;
@@ -157,14 +163,8 @@ std::string argument_text(const Brought& brought, const Case& c, const std::stri
   if (field) {
     const bool sequences = has_rows(field->axes);
     text = name == "return" ? "return_" : name;
-    if (!words.empty() && words.front() == "rows") {
-      text = one_per_row(brought, c, c.batch.at(name));
-      words.erase(words.begin());
-    }
-    if (!words.empty() && words.front() == "size") {
-      text = fmt::format("int(({0} == {0}[0]).sum())", text);
-      words.erase(words.begin());
-    }
+    if (std::erase(words, "rows") > 0) text = one_per_row(brought, c, c.batch.at(name));
+    if (std::erase(words, "size") > 0) text = fmt::format("int(({0} == {0}[0]).sum())", text);
     if (rows && sequences) text += "[rows]";
   } else if (kind == "option") {
     text = option_text(*loss.find_option(name), *c.spec.find(name));
@@ -174,6 +174,9 @@ std::string argument_text(const Brought& brought, const Case& c, const std::stri
     text = fmt::format("\"{}\"", lossgate::name(c.spec.reduction));
   } else {  // JSON, of which Python writes three words in another way
     text = name == "null" ? "None" : name == "true" ? "True" : name == "false" ? "False" : name;
+  }
+  if (!field && !words.empty() && words.front() != "tensor" && text != "None") {
+    text = "torch.tensor(" + text + ", dtype=torch.float64)";
   }
   const bool numbers = field && field->dtypes.empty();
   const Dtype compute = numbers ? c.batch.at(name).dtype : float_dtype(loss, c);
@@ -198,7 +201,7 @@ std::string python_tensor(const Field& field, const Tensor& tensor) {
   if (field.quantity == Quantity::payload) return message(tensor);
   const bool leaf = field.role == Role::differentiable;
   Dtype dtype = tensor.dtype;
-  if (field.role == Role::mask && dtype == Dtype::u8) dtype = Dtype::boolean;  // as the worker does
+  if (field.role == Role::mask && is_boolean(tensor)) dtype = Dtype::boolean;  // as the worker does
   std::string more;
   if (dtype != Dtype::f32 && dtype != Dtype::i64) more += ", dtype=" + torch_name(dtype);
   if (leaf) more += ", requires_grad=True";
@@ -218,8 +221,11 @@ std::string python_call(const Brought& brought, const Case& c, bool rows) {
   std::string text = python_name(brought) + "(";
   bool first = true;
   for (const auto& [parameter, source] : brought.greeting.arguments) {
-    text += fmt::format("{}{}={}", first ? "" : ", ", parameter,
+    const bool keyword = parameter == "return" || parameter == "lambda";  // of **kwargs
+    text += fmt::format("{}{}{}", first ? "" : ", ",
+                        keyword ? "**{\"" + parameter + "\": " : parameter + "=",
                         argument_text(brought, c, source, rows));
+    if (keyword) text += "}";
     first = false;
   }
   return text + ")";

@@ -61,9 +61,10 @@ void restrict_field(Field& field, const Subject& subject) {
   const auto own = subject.masked_of_field.find(field.name);
   field.masked = own == subject.masked_of_field.end() ? subject.masked : own->second;
   // Whoever is handed one number for each sequence cannot see that others stood beside it.
-  const std::string rows = "field:" + field.name + " as rows";
-  field.one_per_sequence = std::ranges::any_of(
-      subject.arguments, [&](const auto& pair) { return pair.second.starts_with(rows); });
+  const std::string words = "field:" + field.name + " as ";
+  field.one_per_sequence = std::ranges::any_of(subject.arguments, [&](const auto& pair) {
+    return pair.second.starts_with(words) && pair.second.find(" as rows") != std::string::npos;
+  });
   field.even_groups = field.role == Role::group && !subject.contract.uneven_groups;
   field.distinct = is_list(field) && !subject.contract.repeated_tokens;
   if (!subject.contract.int32_labels && std::ranges::count(field.dtypes, Dtype::i64) > 0) {

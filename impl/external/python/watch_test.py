@@ -138,6 +138,16 @@ def test_names_of_the_users_own_and_a_column_view_of_a_larger_tensor(out):
     assert torch.equal(tensors["loss"], wide[1:2, ::2]) and os.path.basename(dumps(out)[0]).startswith("loss-step")
 
 
+def test_what_was_made_in_inference_mode_is_kept(out):
+    log_prob, old, mask = batch(far=(0, 0))
+    with torch.inference_mode():
+        reference = old + 1
+    with lossgate.watch(out=out, log_prob=log_prob, old=old, reference=reference):
+        clipped(log_prob, old, mask).backward()
+    facts, tensors = read(dumps(out)[0])
+    assert torch.equal(tensors["reference"], (old + 1)[:len(tensors["reference"])]) and facts["run.changed"] == "[]"
+
+
 def test_limits_write_where_all_is_finite(out):
     log_prob, old, mask = batch()
     for limits in ({"loss_limit": 1e3}, {"gradient_limit": 1e3}, {"loss_limit": 0.5}, {"gradient_limit": 1e-3}):
@@ -157,9 +167,11 @@ def test_the_loss_scale_is_the_upstream_gradient(out):
     log_prob, old, mask = batch(far=(0, 0))
     with lossgate.watch(out=out, log_prob=log_prob, old=old) as seen:
         loss = seen.loss(clipped(log_prob, old, mask))
-        (loss * 3.0 / 2).backward(retain_graph=True)
+        (loss * 3.0 / 2).backward()
+    log_prob, old, mask = batch(far=(0, 0))
     with lossgate.watch(out=out, log_prob=log_prob, old=old):
-        (clipped(log_prob, old, mask) * torch.tensor(1024.0)).backward(retain_graph=True)
+        (clipped(log_prob, old, mask) * torch.tensor(1024.0)).backward()  # which frees what was multiplied
+    log_prob, old, mask = batch(far=(0, 0))
     with lossgate.watch(out=out, log_prob=log_prob, old=old):
         clipped(log_prob, old, mask).backward(torch.tensor(0.25))
     assert [float(read(path)[0]["upstream"]) for path in dumps(out)] == [1.5, 1024.0, 0.25]

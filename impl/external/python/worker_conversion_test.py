@@ -10,6 +10,7 @@ import torch
 
 from given_faulty_losses import logits
 from given_worker import batch, stepped
+from lossgate.worker.conversion import CONVERSIONS, Surroundings
 
 
 class AsFloat(unittest.TestCase):
@@ -34,6 +35,18 @@ class AsFloat(unittest.TestCase):
         words = " as float16 as float"
         seen = self.dtypes(x="field:log_prob" + words, old="field:old_log_prob" + words, mask="field:mask" + words)
         self.assertEqual(seen, {"x": torch.bfloat16, "old": torch.float32, "mask": torch.bfloat16})
+
+
+class Numbers(unittest.TestCase):
+    def test_are_rounded_once_and_none_stays_none(self) -> None:
+        around = Surroundings(torch.float64, torch.device("cpu"), lambda: None)
+        for word in ("float", "float64", "tensor"):
+            self.assertEqual(CONVERSIONS[word](0.2, around).item(), 0.2)
+            self.assertIsNone(CONVERSIONS[word](None, around))
+        self.assertEqual(CONVERSIONS["float32"](0.2, around).dtype, torch.float32)
+        narrow = around._replace(compute=torch.float32)
+        self.assertEqual(CONVERSIONS["tensor"](0.2, narrow).dtype, torch.float32)
+        self.assertEqual(CONVERSIONS["tensor"](5, around).dtype, torch.int64)
 
 
 class AsLengths(unittest.TestCase):

@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import unittest
 from typing import Callable
+from unittest import mock
 
 import torch
 
 from given_worker import stepped
-from lossgate.worker.settings import Settings
+from lossgate.worker.settings import Settings, _settings as settings
 
 
 class WhatIsLeftChanged(unittest.TestCase):
@@ -36,6 +37,23 @@ class WhatIsLeftChanged(unittest.TestCase):
         careless(torch.ones(1, device="cpu"))
         self.assertEqual(settings.restore(), ["torch.get_default_device() is cpu"])
         self.assertEqual(torch.empty(0).device.type, "meta")
+
+    def test_a_precision_that_was_set_for_one_backend(self) -> None:
+        self.addCleanup(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+        def precise(log_prob: torch.Tensor) -> torch.Tensor:
+            return log_prob.sum()
+        silent = mock.Mock(side_effect=RuntimeError("PyTorch is checking whether allow_tf32_new is enabled"))
+        with mock.patch.object(torch, "get_float32_matmul_precision", silent):
+            settings.cache_clear()
+            self.addCleanup(settings.cache_clear)
+            metadata = stepped(precise)[0]
+        self.assertTrue(silent.called)
+        self.assertEqual((metadata["op"], metadata.get("changed_settings", "[]")), ("result", "[]"))
+
+    def test_the_shape_of_a_constant(self) -> None:
+        def careless(log_prob: torch.Tensor, advantage: torch.Tensor) -> torch.Tensor:
+            return (log_prob.unsqueeze(-1) * advantage.unsqueeze_(-1)).sum()
+        self.assertEqual(json.loads(stepped(careless)[0]["mutated"]), ["advantage"])
 
     def test_the_number_of_threads(self) -> None:
         more = torch.get_num_threads() + 1

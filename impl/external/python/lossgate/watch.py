@@ -12,6 +12,7 @@ finite, or beyond a limit. Then: lossgate explain FILE --fn my_losses.py:my_loss
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import json
@@ -66,7 +67,7 @@ class watch:  # noqa: N801  reads as a verb
         self._autocast = _autocast()
         self._handles = [value.register_hook(_keeper(self._gradients, name)) for name, value in self._given.items()
                          if isinstance(value, torch.Tensor) and value.requires_grad]
-        self._versions = [value._version for value in self._tensors().values()]
+        self._versions = [value.is_inference() or value._version for value in self._tensors().values()]
         _open(self)
         return self
 
@@ -108,10 +109,9 @@ class watch:  # noqa: N801  reads as a verb
             return self._loss, 1.0 if self._upstream is None else float(_local(self._upstream))
         if self._root is None:
             return None, 1.0
-        loss, gradient = self._root
-        scale = _scale_of(loss)
-        upstream = (1.0 if gradient is None else float(_local(gradient))) * scale
-        return (loss if scale == 1 else loss.detach() / scale), upstream
+        loss, gradient, factor = self._root
+        scale = _scale_of(factor)
+        return loss if scale == 1 else loss.detach() / scale, scale * (1.0 if gradient is None else float(_local(gradient)))
 
     def _reason(self) -> str:
         """Why this block is worth a file; empty where it is not."""
@@ -166,7 +166,8 @@ class watch:  # noqa: N801  reads as a verb
         pairs = zip(tensors.items(), self._versions)
         return {"differentiable": json.dumps([name for name, value in tensors.items() if value.requires_grad]),
                 "shards": json.dumps(shards),
-                "changed": json.dumps([name for (name, value), version in pairs if value._version != version])}
+                "changed": json.dumps([name for (name, value), version in pairs
+                                       if (value.is_inference() or value._version) != version])}
 
     def _path(self, step: int, rank: int) -> str:
         os.makedirs(self._out, exist_ok=True)
@@ -225,17 +226,15 @@ def _watched(tensors: Any, grad_tensors: Any = None, *more: Any, **named: Any) -
     for thread, block in _blocks:
         if thread == threading.get_ident():
             first = lambda given: given if given is None or isinstance(given, torch.Tensor) else given[0]
-            block._root = first(tensors), first(grad_tensors)
+            block._root = first(tensors), first(grad_tensors), _factor_of(first(tensors))
     _backward(tensors, grad_tensors, *more, **named)
 
 
 def _count(field: torch.Tensor) -> Optional[int]:
     """Of what a mask lets count, or of labels beside -100: the divisors of the whole batch, whatever rows are kept."""
-    if not field.dim():
-        return None
-    if not field.dtype.is_floating_point and bool((field == -100).any()):
+    if field.dim() and not field.dtype.is_floating_point and bool((field == -100).any()):
         return int((field != -100).sum())
-    return int((field != 0).sum()) if bool(((field == 0) | (field == 1)).all()) else None
+    return int((field != 0).sum()) if field.dim() and bool(((field == 0) | (field == 1)).all()) else None
 
 
 def _places(tensors: Any, shape: list) -> torch.Tensor:
@@ -305,20 +304,22 @@ def _local(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _keeper(kept: dict, name: str) -> Any:
-    def keep(gradient: torch.Tensor) -> None:
-        kept[name] = gradient
-    return keep
+    return lambda gradient: kept.__setitem__(name, gradient)
 
 
-def _scale_of(root: torch.Tensor) -> float:
-    """A loss scale that the root of the backward was multiplied by last: a power of two that has no gradient."""
-    node = root.grad_fn
+def _factor_of(root: Any) -> Any:
+    """What the root was multiplied by last, if that has no gradient: a backward frees it."""
+    node = getattr(root, "grad_fn", None)
     if node is None or node.name() != "MulBackward0" or len(node.next_functions) != 2 or node.next_functions[1][0]:
-        return 1.0
-    factor = getattr(node, "_saved_other", None)
-    if not isinstance(factor, torch.Tensor) or factor.numel() != 1 or float(factor) < 2:
-        return 1.0
-    return float(factor) if math.frexp(float(factor))[0] == 0.5 else 1.0
+        return None
+    with contextlib.suppress(RuntimeError):  # an earlier backward did
+        return getattr(node, "_saved_other", None)
+
+
+def _scale_of(factor: Any) -> float:
+    """A loss scale: a power of two."""
+    scale = float(factor) if isinstance(factor, torch.Tensor) and factor.numel() == 1 else 1.0
+    return scale if scale >= 2 and math.frexp(scale)[0] == 0.5 else 1.0
 
 
 def _devices(fields: dict) -> str:
@@ -334,9 +335,8 @@ def _autocast() -> str:
 
 
 def _rank() -> tuple:
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        return torch.distributed.get_rank(), torch.distributed.get_world_size()
     return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 

@@ -43,15 +43,25 @@ def _lengths(value: Any, around: Surroundings) -> Any:
 
 
 def _as_tensor(value: Any, around: Surroundings) -> Any:
-    return value if isinstance(value, torch.Tensor) else torch.tensor(value, device=around.device)
+    wide = isinstance(value, float) and around.compute == torch.float64
+    return _in_dtype(value, torch.float64 if wide else None, around)
+
+
+def _in_dtype(value: Any, dtype: Any, around: Surroundings) -> Any:
+    """A number is rounded to it once; none stays none."""
+    if value is None:
+        return None
+    if isinstance(value, torch.Tensor):
+        return value if dtype is None else value.to(dtype)
+    return torch.tensor(value, dtype=dtype, device=around.device)
 
 
 def _as_dtype(name: str) -> Callable:
-    return lambda value, around: _as_tensor(value, around).to(getattr(torch, name))
+    return lambda value, around: _in_dtype(value, getattr(torch, name), around)
 
 
 CONVERSIONS: dict[str, Callable] = {
-    "float": lambda value, around: _as_tensor(value, around).to(around.compute),
+    "float": lambda value, around: _in_dtype(value, around.compute, around),
     **{name: _as_dtype(name) for name in ("float64", "float32", "float16", "bfloat16", "int64", "int32",
                                           "uint8", "bool")},
     "valid": lambda value, around: is_valid(value),

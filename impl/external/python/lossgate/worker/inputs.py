@@ -69,9 +69,11 @@ class Inputs:
         found = []
         quiet = not self._elsewhere and self._work == self._pristine
         for name, _, shape, _, _, size, at, *_ in self.plan.fields:
-            if name in self.leaves or not quiet:
-                tensor = self.given[name]
-                if tensor.shape != shape or bits(tensor) != self._pristine[at:at + size]:
+            tensor = self.given[name]
+            if tensor.shape != shape:
+                found.append(name)
+            elif name in self.leaves or not quiet:
+                if bits(tensor) != self._pristine[at:at + size]:
                     found.append(name)
         return found
 

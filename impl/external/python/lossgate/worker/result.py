@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, Optional
 
 from lossgate.worker.aliases import ALIASES, plain_name
@@ -129,7 +130,7 @@ def gradients_of(loss: Any, leaves: tuple, upstream: float, accumulates: bool, k
     gradient = torch.full_like(loss, upstream)
     handed = gradient.item()
     gradients = (_accumulated if accumulates else _captured)(loss, leaves, gradient, keep_graph)
-    if gradient.item() != handed:
+    if gradient.item() != handed and not (math.isnan(handed) and math.isnan(gradient.item())):
         raise BadResult(f"backward changed the gradient of the loss that it was handed, in place, from {handed:.9g} to "
                         f"{gradient.item():.9g}: whatever else was added to the loss gets that; make a new tensor")
     return gradients

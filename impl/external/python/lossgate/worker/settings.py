@@ -54,18 +54,33 @@ def _settings() -> tuple[Setting, ...]:
     )
 
 
+def _read(setting: Setting) -> Any:
+    """What it is, or why torch does not say: the precision of matrix products, after it was set for each backend."""
+    try:
+        return setting.read()
+    except RuntimeError as error:
+        return f"not to be read: {str(error).splitlines()[0]}"
+
+
+def _write(setting: Setting, value: Any) -> None:
+    try:
+        setting.write(value)
+    except RuntimeError:  # it was no value
+        pass
+
+
 class Settings:
     """As they are now, until they are restored."""
 
     def __init__(self) -> None:
-        self._values = [setting.read() for setting in _settings()]
+        self._values = [_read(setting) for setting in _settings()]
 
     def restore(self) -> list[str]:
         """What had been changed, and how: `torch.get_default_dtype() is torch.float64`."""
         changed = []
         for setting, value in zip(_settings(), self._values):
-            now = setting.read()
+            now = _read(setting)
             if now != value:
                 changed.append(f"{setting.shown} is {now}")
-                setting.write(value)
+                _write(setting, value)
         return changed

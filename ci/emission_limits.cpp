@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "ci/emission.h"
+#include "reference/reference.h"
+
+namespace lossgate::ci {
+namespace {
+
+using impl::Combination;
+
+/// Properties that are asked of one call on the case as it is, or of its micro-batches.
+bool plain(const std::string& property) {
+  for (const char* known : {"finite_forward", "finite_backward", "reference_agreement",
+                            "split_invariance", "error_on_invalid"}) {
+    if (property == known) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string cannot_emit(const Emission& e) {
+  const impl::Subject& subject = e.brought->subject;
+  if (!subject.entry.starts_with("py:")) {
+    return "is written for functions in Python; " + subject.name + " is " + subject.entry;
+  }
+  const std::string name = subject.entry.substr(subject.entry.find_last_of(":.") + 1);
+  if (e.brought->greeting.code.find("def " + name) == std::string::npos) {
+    return "is written for functions; " + subject.name + " is made by a class";
+  }
+  if (subject.per_token) {
+    return "is written for functions that return their loss; " + subject.name +
+           " returns per_token";
+  }
+  if (!plain(e.property->name)) {
+    return "is written for finite_forward, finite_backward, reference_agreement, "
+           "split_invariance and error_on_invalid, not for " +
+           e.property->name;
+  }
+  const bool ranks = e.property->name == "split_invariance" && e.c.split.world > 1;
+  if (ranks && (subject.ranks == Combination::mean || subject.ranks != subject.micro_batches)) {
+    return "does not write what ranks do with their losses, but where it is the sum";
+  }
+  if (subject.device != "cpu") {
+    return "is written for the CPU; " + subject.name + " is asked on " + subject.device;
+  }
+  return "";
+}
+
+std::string cannot_say(const Emission& e) {
+  if (e.c.layout != Layout::contiguous) {
+    return "writes no views of other memory, and fails only where the layout is " +
+           std::string(lossgate::name(e.c.layout));
+  }
+  if (e.property->name != "error_on_invalid") return "";
+  if (e.violation.cause == "refusal names another argument") {
+    return "does not write which argument a refusal names";
+  }
+  const bool invalid = reference::expected_refusal(e.brought->loss, e.c).has_value();
+  return invalid ? ""
+                 : "is of a case that is invalid itself, not of what the property makes of one";
+}
+
+}  // namespace lossgate::ci
