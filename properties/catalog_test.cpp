@@ -384,8 +384,8 @@ TEST(Readme, NumbersEveryRuleAtALineStart) {
     }
   }
   EXPECT_EQ(found,
-            "A1 A2 A3 A4 A5 A6 A7 B1 B2 B3 B4 B5 B6 B7 B8 B9 C1 C2 C3 C4 C5 C6 C7 C8 D1 D2 D3 "
-            "E1 E2 E3 E4 E5 E6 E7 E8 E9 F1 F2 F3 G1 G2 G3 ");
+            "A1 A2 A3 A4 A5 A6 A7 B1 B2 B3 B4 B5 B6 B7 B8 B9 C1 C2 C3 C4 C5 C6 C7 C8 C9 D1 D2 "
+            "D3 E1 E2 E3 E4 E5 E6 E7 E8 E9 F1 F2 F3 G1 G2 G3 ");
 }
 
 }  // namespace

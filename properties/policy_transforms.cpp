@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "properties/transforms.h"
+#include "reference/spec/masked.h"
 #include "reference/spec/numbers.h"
 
 namespace lossgate::properties {
@@ -19,14 +20,16 @@ std::optional<Transformed> zero_advantage(const LossSignature& signature, const 
   return result;
 }
 
-/// The other's numbers where they count, in the tensor's own format; false where that has not all
-/// of their digits. What callers leave behind the mask of the one they need not leave in the other.
-bool take_over(Tensor& tensor, const Tensor& other, const std::vector<bool>& valid) {
+/// The other's numbers, in the tensor's own format; false where that has not all of their digits.
+/// What callers never leave behind the mask of this field they do not leave there now (rule C9).
+bool take_over(const Field& field, Tensor& tensor, const Tensor& other,
+               const std::vector<bool>& valid) {
   const Tensor own = tensor;
   take_numbers(tensor, other);
   const std::int64_t each = valid.empty() ? 1 : tensor.size() / std::ssize(valid);
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (!valid[static_cast<std::size_t>(i / each)]) {
+    const bool counts = valid[static_cast<std::size_t>(i / each)];
+    if (!counts && !keeps_to(field.masked, field.quantity, tensor.at(i))) {
       std::memcpy(tensor.element(i), own.element(i), size_of(tensor.dtype));
     } else if (tensor.at(i) != other.at(i) && !std::isnan(other.at(i))) {
       return false;
@@ -41,7 +44,10 @@ std::optional<Transformed> on_policy(const LossSignature& signature, const Case&
   Transformed result{.c = whole};
   const std::vector<bool> valid = valid_positions(signature, whole);
   for (const auto& [field, twin] : signature.on_policy) {
-    if (!take_over(result.c.batch.at(field), whole.batch.at(twin), valid)) return std::nullopt;
+    if (!take_over(*signature.find_field(field), result.c.batch.at(field), whole.batch.at(twin),
+                   valid)) {
+      return std::nullopt;
+    }
   }
   return result;
 }

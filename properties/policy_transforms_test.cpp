@@ -10,11 +10,15 @@
 namespace lossgate::properties {
 namespace {
 
-TEST(OnPolicy, LeavesWhatCallersHaveBehindTheMask) {
-  const LossSignature& signature = *reference::find_signature("grpo");
+TEST(RuleC9, OnePolicyInTheOthersPlaceLeavesWhatCallersHaveBehindTheMask) {
+  LossSignature signature = *reference::find_signature("grpo");
   reference::SmallCases cases(signature, 2);
   int masked = 0, moved = 0;
   for (int i = 0; i < 50; ++i) {
+    const bool zero = i % 2 == 0;
+    for (Field& field : signature.fields) {
+      if (field.name == "old_log_prob") field.masked = zero ? Masked::zero : Masked::finite;
+    }
     Case c = cases.draw(Dtype::f32);
     const std::vector<bool> valid = valid_positions(signature, c);
     for (std::int64_t at = 0; at < std::ssize(valid); ++at) {
@@ -27,7 +31,7 @@ TEST(OnPolicy, LeavesWhatCallersHaveBehindTheMask) {
     const Tensor &now = same->c.batch.at("log_prob"), &old = same->c.batch.at("old_log_prob");
     for (std::int64_t at = 0; at < std::ssize(valid); ++at) {
       const bool counts = valid[static_cast<std::size_t>(at)];
-      EXPECT_EQ(old.at(at), counts ? now.at(at) : 0.0);
+      EXPECT_EQ(old.at(at), counts || !zero ? now.at(at) : 0.0);
       masked += !counts;
       moved += counts && c.batch.at("old_log_prob").at(at) != old.at(at);
     }
@@ -36,7 +40,7 @@ TEST(OnPolicy, LeavesWhatCallersHaveBehindTheMask) {
   EXPECT_GT(moved, 20);
 }
 
-TEST(RowsPermuted, StayInTheirGroupsWhereThoseAreKnownByTheirPlace) {
+TEST(RuleC9, SequencesStayInTheirGroupsWhereThoseAreKnownByTheirPlace) {
   LossSignature signature = *reference::find_signature("group_advantage");
   for (Field& field : signature.fields) field.even_groups = field.role == Role::group;
   Case c;

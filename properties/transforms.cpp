@@ -139,7 +139,9 @@ std::optional<Transformed> rows_permuted(const LossSignature& signature, const C
     const Index first = s - s % block;
     result.row_of.push_back(first + std::min(block, rows - first) - 1 - s % block);
   }
-  for (const Field& field : signature.fields) move_rows(field, whole, result, 0.0);
+  for (const Field& field : signature.fields) {
+    move_rows(field, whole, result, 0.0);
+  }
   return result;
 }
 
