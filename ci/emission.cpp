@@ -83,7 +83,9 @@ Lines calls(const Emission& e, bool with_loss) {
   const std::string results = with_loss ? "losses" : "results";
   const bool split = e.property->name == "split_invariance" && !e.c.split.whole();
   const std::string call = python_call(*e.brought, e.c, split);
-  if (!split && with_loss && e.brought->subject.outputs.empty()) return {"loss = " + call};
+  if (!split && with_loss && e.brought->subject.outputs.empty()) {
+    return {"loss = " + call + e.loss_in};
+  }
   if (!split && with_loss) return {"result = " + call, by_name(e, true), "loss = result[\"loss\"]"};
   if (!split) return {"result = " + call, by_name(e, false)};
   std::vector<std::string> parts;
@@ -92,7 +94,7 @@ Lines calls(const Emission& e, bool with_loss) {
     parts.push_back(fmt::format("[{}]", fmt::join(part.sequences, ", ")));
   }
   Lines lines = {fmt::format("parts = [{}]  # micro-batches of one step", fmt::join(parts, ", ")),
-                 results + " = [" + call + " for rows in parts]"};
+                 results + " = [" + call + (with_loss ? e.loss_in : "") + " for rows in parts]"};
   if (with_loss) {
     lines.push_back("loss = " + combined(e.brought->subject.micro_batches, "losses",
                                          valid_text(e.brought->loss.signature),

@@ -16,7 +16,8 @@ struct Emission {
   Case c;
   properties::Violation violation;
   properties::Diagnosis diagnosis;
-  std::string code;  ///< the guilty line, where there is one
+  std::string code;     ///< the guilty line, where there is one
+  std::string loss_in;  ///< where in what the function returns: "", "[0]"
 };
 
 /// Why no test can be written, or empty: the property, or the function, is not one that a few

@@ -209,12 +209,12 @@ def picky(log_probs, old_log_probs, advantages, mask):
         raise ValueError("too far off policy")
     ratio, advantages = torch.exp(x.clamp(-20, 20)), torch.where(mask, advantages, 0.0)
     loss = -torch.min(ratio * advantages, ratio.clamp(0.8, 1.2) * advantages)
-    return loss.sum() / mask.sum().clamp(min=1)
+    return RETURNED
 """
+MEAN = "loss.sum() / mask.sum().clamp(min=1)"
 
 
-def test_a_refusal_of_legal_input_is_written_as_the_call_that_must_answer(tmp_path):
-    (tmp_path / "picky.py").write_text(PICKY.replace("FAR", "bool((x.abs() > 30).any())"))
+def finding_of_picky(tmp_path):
     (tmp_path / "lossgate.toml").write_text(f"""[[subject]]
 loss = "grpo"
 entry = "py:picky.py:picky"
@@ -225,12 +225,33 @@ options = {{ kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "
     (tmp_path / "none").mkdir()
     lossgate("gate", "--config", "lossgate.toml", "--corpus", "none", "--cases", "24", "--property", "reference_agreement",
              folder=tmp_path, status=1)
-    found = str(next((tmp_path / "run" / "findings").glob("*.case")))
+    return str(next((tmp_path / "run" / "findings").glob("*.case")))
+
+
+@pytest.mark.parametrize("returned, place", [("loss, {'clipped': 0.0}", "[0]"), ("{'loss': loss}", '["loss"]'),
+                                             ("types.SimpleNamespace(loss=loss)", ".loss")])
+def test_a_loss_is_found_in_what_a_function_returns(tmp_path, returned, place):
+    def write(mean):
+        text = PICKY.replace("import torch", "import types\n\nimport torch").replace("FAR", "False")
+        (tmp_path / "picky.py").write_text(text.replace("return RETURNED", f"loss = {mean}\n    return {returned}"))
+    write("loss.mean()")
+    lossgate("replay", finding_of_picky(tmp_path), "--config", "lossgate.toml", "--emit-test", "test_picky.py",
+             folder=tmp_path, status=1)
+    assert f"){place}\n" in (tmp_path / "test_picky.py").read_text()
+    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_picky.py")
+    assert python(*run, folder=tmp_path).returncode == 1
+    write(MEAN)
+    assert python(*run, folder=tmp_path).returncode == 0
+
+
+def test_a_refusal_of_legal_input_is_written_as_the_call_that_must_answer(tmp_path):
+    (tmp_path / "picky.py").write_text(PICKY.replace("FAR", "bool((x.abs() > 30).any())").replace("RETURNED", MEAN))
+    found = finding_of_picky(tmp_path)
     lossgate("replay", found, "--config", "lossgate.toml", "--emit-test", "test_picky.py", "--emit-py", "show.py",
              folder=tmp_path, status=1)
     failing = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_picky.py", folder=tmp_path)
     assert failing.returncode == 1 and "too far off policy" in failing.stdout
     assert python("show.py", folder=tmp_path).returncode == 1
-    (tmp_path / "picky.py").write_text(PICKY.replace("FAR", "False"))
+    (tmp_path / "picky.py").write_text(PICKY.replace("FAR", "False").replace("RETURNED", MEAN))
     assert python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_picky.py", folder=tmp_path).returncode == 0
     assert python("show.py", folder=tmp_path).returncode == 0

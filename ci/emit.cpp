@@ -33,7 +33,8 @@ Emission emission_of(const Brought& brought, const Property& property, Case c) {
                     .c = std::move(c),
                     .violation = *answer.outcome.violation,
                     .diagnosis = answer.finding->diagnosis,
-                    .code = ""};
+                    .code = "",
+                    .loss_in = brought.session->loss_in()};
   if (property.name.starts_with("finite_")) {
     const auto origin = brought.implementation.origin(brought.loss.signature, emission.c);
     if (origin) emission.code = origin->text;
@@ -64,7 +65,8 @@ void emit(const EmitOptions& options, const Selection& selection, const Case& c)
                                                 .c = c,
                                                 .violation = {},
                                                 .diagnosis = {},
-                                                .code = ""});
+                                                .code = "",
+                                                .loss_in = ""});
         if (!reason.empty()) why = reason;
         return reason.empty();
       });

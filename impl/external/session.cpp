@@ -229,6 +229,7 @@ LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* 
     if (op == "raised") refuse(answer, loss_, *greeting_);
     if (op == "damaged") throw ProcessEnded(text_of(answer, "message"));
     if (origin && !*origin) *origin = origin_of(answer);
+    loss_in_ = text_of(answer, "loss_in");
     return result_of(answer, batch, share);
   } catch (const ProcessEnded&) {
     end();

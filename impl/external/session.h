@@ -31,6 +31,9 @@ class Session {
   /// Ends the process, and gives back its memory until a subject is asked again.
   void rest() { host_->end(); }
 
+  /// Where in what the function returned last its loss was, as Python goes there: "", "[0]".
+  const std::string& loss_in() const { return loss_in_; }
+
   /// The same function as another loss, or with other arguments, in the same process.
   void become(const Subject& subject, const LossSignature& loss);
 
@@ -59,6 +62,7 @@ class Session {
   LossSignature loss_;
   std::shared_ptr<Host> host_;
   std::optional<Greeting> greeting_;
+  std::string loss_in_;
   int greeted_ = 0;  ///< the process of the host that gave the greeting
   int ends_ = 0, hangs_ = 0;
   bool foresees_ = true;  ///< until a question that was sent ahead took others with it

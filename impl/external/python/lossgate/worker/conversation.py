@@ -23,7 +23,7 @@ from lossgate.worker.place import foreign, own
 from lossgate.worker.plan import FieldsPlan, StepPlan
 from lossgate.worker.pytorch import check_torch, torch, usable_device, works
 from lossgate.worker.remembering import remember
-from lossgate.worker.result import finite, loss_of, returned, sendable
+from lossgate.worker.result import finite, loss_of, place_of_loss, returned, sendable
 from lossgate.worker.settings import Settings
 from lossgate.worker.subject import Subject, source_line
 from lossgate.worker.trouble import BadResult, Trouble, one_line
@@ -170,6 +170,8 @@ class Worker:
                 else:
                     tensors.append((f"gradient.{name}", gradient))
             metadata = [("mutated", _names(inputs.mutated())), ("without_gradient", _names(without))]
+            if loss is not None and holder is not loss:
+                metadata.append(("loss_in", place_of_loss(holder)))
             changed = settings.restore()
             if changed:
                 metadata.append(("changed_settings", _names(changed)))

@@ -99,6 +99,15 @@ def loss_of(result: Any, subject: str, outputs: list[str], has_loss: bool, wants
     return loss, result
 
 
+def place_of_loss(result: Any) -> str:
+    """Where it is in what the subject returned, as Python goes there."""
+    if isinstance(result, torch.Tensor):
+        return ""
+    if isinstance(getattr(result, "loss", None), torch.Tensor):
+        return ".loss"
+    return '["loss"]' if isinstance(result, dict) else "[0]"
+
+
 def must_accumulate(error: Exception) -> bool:
     """Whether a graph goes back for all of its leaves at once alone, as a reentrant checkpoint does."""
     return isinstance(error, RuntimeError) and "heckpoint" in str(error) and ".grad()" in str(error)
