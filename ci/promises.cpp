@@ -105,7 +105,7 @@ class Trials {
   /// Which say nothing of where in a sequence they lie.
   bool is_told_lengths() const {
     return std::ranges::any_of(brought_.greeting.arguments, [](const auto& argument) {
-      return argument.second.find(" as lengths") != std::string::npos;
+      return impl::is_converted(argument.second, "lengths");
     });
   }
 

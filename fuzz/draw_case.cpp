@@ -262,9 +262,7 @@ class Drawing {
   }
 
   void draw_surroundings() {
-    // Whoever knows groups by their place gets no half of one.
-    const bool apart = std::ranges::none_of(signature_.fields, &Field::even_groups);
-    if (signature_.splittable && apart && case_.shape[Axis::sequences] > 0) {
+    if (signature_.splittable && case_.shape[Axis::sequences] > 0) {
       const Temper temper = enter("split");
       case_.split = draw_split(pick_split_form(temper, choices_), sequences(), choices_);
       if (!signature_.shardable) gather(case_.split);

@@ -272,6 +272,16 @@ TEST(Narrowed, ReturnsTermsThatHearOfNoOtherSequence) {
   EXPECT_FALSE(narrowed(whole, subject).returns_terms);
 }
 
+TEST(Narrowed, IsNotSplitWhereGroupsAreKnownByTheirPlace) {
+  LossSignature loss = signature();
+  loss.fields.push_back({.name = "group", .role = Role::group, .axes = {Axis::sequences}});
+  Subject subject;
+  subject.micro_batches = Combination::sum;
+  EXPECT_TRUE(narrowed(loss, subject).splittable);
+  subject.contract.uneven_groups = false;
+  EXPECT_FALSE(narrowed(loss, subject).splittable);
+}
+
 TEST(Narrowed, HasNoGradientOfAFieldThatTheSubjectHasNoneOf) {
   Subject subject = parse(kHead).at(0);
   LossSignature loss = signature();

@@ -80,8 +80,8 @@ void heed(const Greeting& greeting, const LossSignature& loss, Subject& subject)
   subject.tied = tied_options(greeting, subject);
   subject.without = optional_fields_not_taken(greeting, loss);
   for (const auto& [parameter, source] : greeting.arguments) {
-    if (source.find(" as size") != std::string::npos) subject.contract.uneven_groups = false;
-    if (source.find(" as lengths") != std::string::npos) subject.contract.scattered_mask = false;
+    if (is_converted(source, "size")) subject.contract.uneven_groups = false;
+    if (is_converted(source, "lengths")) subject.contract.scattered_mask = false;
   }
 }
 

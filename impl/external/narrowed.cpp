@@ -63,7 +63,7 @@ void restrict_field(Field& field, const Subject& subject) {
   // Whoever is handed one number for each sequence cannot see that others stood beside it.
   const std::string words = "field:" + field.name + " as ";
   field.one_per_sequence = std::ranges::any_of(subject.arguments, [&](const auto& pair) {
-    return pair.second.starts_with(words) && pair.second.find(" as rows") != std::string::npos;
+    return pair.second.starts_with(words) && is_converted(pair.second, "rows");
   });
   field.even_groups = field.role == Role::group && !subject.contract.uneven_groups;
   field.distinct = is_list(field) && !subject.contract.repeated_tokens;
@@ -76,6 +76,10 @@ void restrict_field(Field& field, const Subject& subject) {
 }
 
 }  // namespace
+
+bool is_converted(std::string_view source, std::string_view word) {
+  return source.find(" as " + std::string(word)) != std::string_view::npos;
+}
 
 LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   LossSignature signature = loss;
@@ -100,7 +104,9 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   for (Field& field : signature.fields) restrict_field(field, subject);
   // What cannot be split may have terms that hear of other sequences.
   signature.returns_terms = subject.per_token && signature.splittable;
-  if (subject.micro_batches == Combination::none) signature.splittable = false;
+  // Whoever knows groups by their place gets no half of one.
+  const bool grouped = std::ranges::any_of(signature.fields, &Field::even_groups);
+  if (subject.micro_batches == Combination::none || grouped) signature.splittable = false;
   if (subject.ranks == Combination::none) signature.shardable = false;
   signature.empty = subject.contract.empty;
   signature.empty_rows = subject.contract.empty_rows;

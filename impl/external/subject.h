@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,9 @@ struct Subject {
   std::int64_t megabytes = 0;                     ///< of memory for its process; 0: no limit
   std::int64_t most_cases = 0;                    ///< drawn for each dtype; 0: what the gate asks
 };
+
+/// Whether an argument with this source is handed over `as` the word, whatever else it is made.
+bool is_converted(std::string_view source, std::string_view word);
 
 /// In place of an option's one value: any number, and never none.
 inline constexpr const char* kAnyNumber = "number";
