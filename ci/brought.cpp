@@ -107,6 +107,18 @@ Brought redeclared(const Brought& brought, impl::Subject subject) {
   return other;
 }
 
+impl::Subject function_named(const std::string& name) {
+  const std::size_t colon = name.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == name.size()) {
+    throw InputError(name + ": name a function as FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION");
+  }
+  impl::Subject subject;
+  subject.name = name.substr(colon + 1);
+  subject.entry = (name.starts_with("py:") ? "" : "py:") + name;
+  subject.folder = fs::current_path();
+  return subject;
+}
+
 std::vector<impl::Subject> subjects_of(const SubjectFile& file) {
   try {
     return impl::parse_config(file.text, file.name, file.folder, reference::find_signature);

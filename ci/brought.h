@@ -40,6 +40,10 @@ const LossSignature& whole_signature(const impl::Subject& subject);
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names);
 
+/// A function that is named as FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION, from here, and nothing
+/// else said of it. Throws InputError.
+impl::Subject function_named(const std::string& name);
+
 /// The same function as another declaration of it would be asked.
 Brought redeclared(const Brought& brought, impl::Subject subject);
 

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <ranges>
 #include <tuple>
 #include <utility>
 
 #include "ci/brought.h"
-#include "ci/errors.h"
 #include "ci/progress.h"
 #include "impl/external/process.h"
 #include "impl/external/session.h"
@@ -17,23 +15,13 @@
 namespace lossgate::ci {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Seconds for one call. The first may import or compile what the rest needs; the file says so
 /// where one took more than half of what a subject has by default.
 constexpr double kPatience = 60.0;
 
 impl::Subject subject_of(const IdentifyOptions& options) {
-  const std::size_t colon = options.entry.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == options.entry.size()) {
-    throw InputError(options.entry + ": name a function as FILE.py:FUNCTION or " +
-                     "PACKAGE.MODULE:FUNCTION");
-  }
-  impl::Subject subject;
-  subject.name = options.entry.substr(colon + 1);
-  subject.entry = (options.entry.starts_with("py:") ? "" : "py:") + options.entry;
+  impl::Subject subject = function_named(options.entry);
   subject.interpreter = options.interpreter;
-  subject.folder = fs::current_path();
   subject.seconds = kPatience;
   return subject;
 }

@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
-#include <filesystem>
 #include <memory>
 
+#include "ci/brought.h"
 #include "ci/dump_variants.h"
 #include "ci/errors.h"
 #include "ci/judgement.h"
@@ -65,17 +65,9 @@ Suspect configured(const ExplainOptions& options) {
 
 Suspect suspect_of(const ExplainOptions& options) {
   if (!options.configs.empty()) return configured(options);
-  const std::size_t colon = options.function.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == options.function.size()) {
-    throw InputError(options.function + ": name a function as FILE.py:FUNCTION or " +
-                     "PACKAGE.MODULE:FUNCTION");
-  }
-  impl::Subject subject;
-  subject.name = options.function.substr(colon + 1);
-  subject.entry = (options.function.starts_with("py:") ? "" : "py:") + options.function;
+  impl::Subject subject = function_named(options.function);
   if (!options.interpreter.empty()) subject.interpreter = options.interpreter;
   if (!options.device.empty()) subject.device = options.device;
-  subject.folder = std::filesystem::current_path();
   return {std::move(subject)};
 }
 

@@ -141,7 +141,7 @@ std::string converted(std::string text, const std::string& word, const Field* fi
   if (word == "float") return text + ".to(" + torch_name(compute) + ")";
   if (word == "valid") return "(" + text + (label ? " != -100)" : " != 0)");
   if (word == "padding") return "(" + text + (label ? " == -100)" : " == 0)");
-  if (word == "lengths") return "(" + text + (label ? " != -100).sum(1)" : " != 0).sum(1)");
+  if (word == "lengths") return converted(std::move(text), "valid", field, compute) + ".sum(1)";
   if (word == "ids") return text + ".clamp(min=0)";
   if (word == "tensor") return field ? text : "torch.tensor(" + text + ")";
   return text + ".to(torch." + word + ")";

@@ -11,6 +11,7 @@
 #include "ci/settling.h"
 #include "ci/solution.h"
 #include "impl/external/process.h"
+#include "properties/case_facts.h"
 
 namespace lossgate::ci {
 namespace {
@@ -36,12 +37,6 @@ Interview in_its_format(Function& function, const reference::Loss& loss,
   return narrow->whole() || wide.answered == 0 ? *std::move(narrow) : std::move(wide);
 }
 
-bool can_be_scattered(const Interview& interview) {
-  const LossSignature& loss = interview.loss->signature;
-  const bool masks = !loss.mask.empty() || !loss.ignore_label.empty();
-  return masks && interview.subject.contract.scattered_mask && !interview.likenesses.empty();
-}
-
 /// Other ways to ask, the likelier first: each changes one thing.
 std::vector<impl::Subject> other_ways(const Interview& interview) {
   std::vector<impl::Subject> ways;
@@ -65,7 +60,8 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     if (field->role == Role::label && refuses) convert(" as int64");
   }
   // Right on some of them: those of which nothing within a sequence is masked, it may be.
-  if (can_be_scattered(interview) && interview.best().equal > 0) {
+  const bool some = !interview.likenesses.empty() && interview.best().equal > 0;
+  if (some && properties::has_positions(loss) && interview.subject.contract.scattered_mask) {
     add([](impl::Subject& subject) { subject.contract.scattered_mask = false; });
   }
   const bool groups =

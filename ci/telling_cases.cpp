@@ -6,6 +6,7 @@
 
 #include "ci/candidates.h"
 #include "fuzz/draw_case.h"
+#include "properties/case_facts.h"
 
 namespace lossgate::ci {
 namespace {
@@ -61,11 +62,6 @@ bool has_gap(const LossSignature& signature, const Case& c) {
   return false;
 }
 
-bool can_have_gaps(const Formula& formula) {
-  const LossSignature& signature = formula.signature();
-  return !signature.prefix_mask && !(signature.mask.empty() && signature.ignore_label.empty());
-}
-
 /// What the function is told, and the defaults.
 void set_options(const reference::Loss& loss, const Formula& formula, const OptionValues& values,
                  Case& c) {
@@ -117,9 +113,11 @@ std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& form
     const bool tells = shows(formula, c, plain, others, shown) || gap;
     if (tells || kept.size() < kLeast) kept.push_back(std::move(c));
   }
-  for (int i = kDrawn; i < kFurther && gaps < kEnough && can_have_gaps(formula); ++i) {
+  const LossSignature& signature = formula.signature();
+  const bool can_have_gaps = properties::has_positions(signature) && !signature.prefix_mask;
+  for (int i = kDrawn; can_have_gaps && i < kFurther && gaps < kEnough; ++i) {
     for (Case& c : draw(formula, fuzz::Profile::benign, i, i + 1)) {
-      if (!has_gap(formula.signature(), c)) continue;
+      if (!has_gap(signature, c)) continue;
       ++gaps;
       set_options(loss, formula, values, c);
       kept.push_back(std::move(c));
