@@ -231,6 +231,20 @@ class Outputs {
     });
   }
 
+  /// The same of terms that have two parts each, which may be added up apart, and the sum of the
+  /// second ones multiplied by their factor last.
+  void loss(const Sum<S>& terms, const Sum<S>& first, const Sum<S>& second, const S& factor) const {
+    writer("loss").accumulated([&](std::int64_t parts) {
+      const double times = problem_.positions_per_counted(), divisor = problem_.largest_divisor();
+      const auto divided = [&](const S& sum, const Sum<S>& of) {
+        return divided_last(made_of_mean_of_all(sum, times), of, divisor);
+      };
+      const S apart = divided(first.accumulated(parts), first) +
+                      divided(second.accumulated(parts, factor), second);
+      return store(Stage::loss, wider(divided(terms.accumulated(parts), terms), apart));
+    });
+  }
+
  private:
   struct Destination {
     Accumulation accumulation;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reference/lanes/sums.h"
+#include "reference/one_plus.h"
 #include "reference/problem.h"
 
 namespace lossgate::reference {
@@ -76,6 +77,15 @@ struct Entry<Lanes> {
     return {all_lanes(v), all_lanes(err), all_lanes(size + kThreshold * err), {}};
   }
 };
+
+template <>
+inline Lanes one_plus<Lanes>(Real x) {
+  Lanes sum = constant<Lanes>(1.0L + x);
+  const Lanes option = constant<Lanes>(x);
+  sum.err += option.err;
+  sum.peak = larger(larger(sum.peak, option.peak), lanes::most(sum));
+  return sum;
+}
 
 template <>
 class FieldReader<Lanes> {

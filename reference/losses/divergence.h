@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "reference/computed_once.h"
+#include "reference/one_plus.h"
 #include "reference/rows.h"
 
 namespace lossgate::reference {
@@ -97,7 +98,7 @@ Divergence<S> jensen_shannon(const Row<S>& student, const Row<S>& teacher, Real 
   const Eigen::Index n = student.size();
   Divergence<S> result{S(0), Row<S>(n), zero_row<S>(n)};
   Sum<S> from_teacher(n), from_student(n);
-  const S share = constant<S>(beta), rest = constant<S>(1.0L - beta);
+  const S share = constant<S>(beta), rest = one_plus<S>(-beta);
   const S log_share = log(share), log_rest = wider(S(log1p(-share)), S(log(rest)));
   for (Eigen::Index v = 0; v < n; ++v) {
     const S p = exp(student[v]), q = exp(teacher[v]);

@@ -166,14 +166,14 @@ struct Dpo {
 
     Pair<S> sigmoidal(const S& h, const S& weight) const {
       const auto apart = [&] {
-        const S down = product(upstream_, weight, beta_, kept_, sigmoid(-h)),
-                up = product(upstream_, weight, beta_, turned_, sigmoid(h));
+        const S down = product(upstream_, weight, beta_, kept_, logistic(-h)),
+                up = product(upstream_, weight, beta_, turned_, logistic(h));
         return S(scaled_sum(product(upstream_, beta_), weight, up, -down, S(0)));
       };
       const auto together = [&] {
         return S(product(upstream_, weight, beta_, sigmoid(h) - kept_));
       };
-      const S value = multiplied(kept_, softplus(-h)) + multiplied(turned_, softplus(h));
+      const S value = multiplied(kept_, logistic_loss(-h)) + multiplied(turned_, logistic_loss(h));
       if (in_.form(kApart)) return {value, apart()};
       if (in_.form(kTogether)) return {wider(value, by_cross_entropy(h)), together()};
       return {wider(wider(value, by_cross_entropy(h)), of_two_classes(h)),
@@ -205,6 +205,19 @@ struct Dpo {
     Pair<S> ipo(const S& d, const S& weight) const {
       const S off = d - one_ / (two_ * beta_);
       return {off * off, product(upstream_, weight, two_, off)};
+    }
+
+    /// log(1 + exp(x)), or x where that is large, and its slope: PyTorch's softplus is linear above
+    /// 20 (https://docs.pytorch.org/docs/stable/generated/torch.nn.Softplus.html).
+    S logistic_loss(const S& x) const { return or_linear(softplus(x), x, x); }
+    S logistic(const S& x) const { return or_linear(sigmoid(x), one_, x); }
+
+    S or_linear(const S& smooth, const S& linear, const S& x) const {
+      constexpr double kLinearAbove = 20.0;
+      if (!in_.undeclared()) return smooth;
+      return choose(
+          value_of(x) > kLinearAbove, [&] { return either(smooth, linear); },
+          [&] { return smooth; });
     }
 
     /// log(1 + exp(x))

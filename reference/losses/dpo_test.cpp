@@ -143,6 +143,17 @@ TEST(Dpo, MayBeASoftmaxOfTwoClassesOrACrossEntropyWhereNoFormIsDeclared) {
   EXPECT_GT(answer_to(smoothed, kTogether).value.err, 2.0 * u) << "4 times what is off in 1 - e";
 }
 
+TEST(Dpo, MayBeASoftplusThatIsLinearFarOutWhereNoFormIsDeclared) {
+  const Case c = pair_of(-21.0, 0.0, 0.0, 0.0);
+  const Answer any = answer_to(c, "", Dtype::f64), declared = answer_to(c, kApart, Dtype::f64);
+  const double of_value = std::log1p(std::exp(-21.0)), of_slope = 1.0 / (1.0 + std::exp(21.0));
+  EXPECT_LE(of_value, kThreshold * any.value.err);
+  EXPECT_LE(of_slope, kThreshold * any.by_chosen.err);
+  EXPECT_GT(of_value, kThreshold * declared.value.err);
+  const Case near = pair_of(-19.0, 0.0, 0.0, 0.0);
+  EXPECT_LT(answer_to(near, "", Dtype::f64).value.err, std::exp(-21.0));
+}
+
 TEST(Dpo, AddsUpTermsAsTheyAreStored) {
   const Case c = pair_of(-10.0, -10.5, -10.0, -10.25);
   const Loss& loss = *find_loss("dpo");

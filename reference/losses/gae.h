@@ -66,11 +66,12 @@ struct Gae {
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const auto reward = in.field("reward"), value = in.field("value");
-    const S gamma = in.option("gamma"), decay = gamma * in.option("lambda");
+    const S gamma = in.option("gamma"), lambda = in.option("lambda"), decay = gamma * lambda,
+            rest = constant<S>(1.0L) - lambda;
     const auto write_return = out.writer("return");
     std::vector<S> advantages;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
-      S next_value = S(0), next_advantage = S(0);
+      S next_value = S(0), next_advantage = S(0), next_target = S(0);
       DecayedSum<S> sums(decay, in.tokens());
       for (std::int64_t t = in.tokens() - 1; t >= 0; --t) {
         if (!in.valid(s, t)) {
@@ -79,11 +80,15 @@ struct Gae {
         }
         const S now = reward(s, t), own = value(s, t), ahead = gamma * next_value,
                 later = decay * next_advantage;
-        next_advantage = sum_in_any_order(std::array{now, ahead, S(-own), later});
+        // Or as what the critic is to predict, reward + gamma ((1 - lambda) value' + lambda
+        // target'), less what it does.
+        next_target = sum_in_any_order(std::array{now, S(rest * ahead), S(decay * next_target)});
+        next_advantage =
+            wider(sum_in_any_order(std::array{now, ahead, S(-own), later}), S(next_target - own));
         next_value = own;
         advantages.push_back(
             sums.before(sum_in_any_order(std::array{now, ahead, S(-own)}), next_advantage));
-        write_return(store(Stage::per_token, S(advantages.back() + own)), s, t);
+        write_return(store(Stage::per_token, wider(S(advantages.back() + own), next_target)), s, t);
       }
     }
     if (in.spec().number("whiten") != 0.0) whiten(in, advantages);

@@ -72,6 +72,29 @@ TEST(Gae, MayBeASumOfPowers) {
   EXPECT_GT(worst, 0.2);
 }
 
+TEST(Gae, MayBeWhatTheCriticIsToPredictLessWhatItDoes) {
+  const struct {
+    double lambda;
+    float values[3], reward;
+  } cases[] = {
+      {0.97, {1.0303503274917603F, 1.0305482149124146F, 1.030518651008606F}, 1.0310797691345215F},
+      {0.95, {1.0561964511871338F, 1.0556533336639404F, 1.0555636882781982F}, 1.0556087493896484F}};
+  for (const auto& [lambda, values, reward] : cases) {
+    Case c = rewarded({0.0F, 0.0F, reward}, lambda);
+    for (std::int64_t t = 0; t < 3; ++t) c.batch.at("value").set(t, values[t]);
+    const Advantages expected(c, plain_arithmetic(Dtype::f32, ""));
+    const auto decay = static_cast<float>(lambda), rest = static_cast<float>(1.0 - lambda);
+    float target = reward;
+    for (std::int64_t t = 2; t >= 0; --t) {
+      if (t < 2) target = rest * values[t + 1] + decay * target;
+      const Tracked& a = expected.of.at(t);
+      const double off =
+          std::fabs(static_cast<double>(target - values[t]) - static_cast<double>(a.v));
+      EXPECT_LE(off, kThreshold * a.err) << lambda << " " << t;
+    }
+  }
+}
+
 TEST(Gae, HasABoundWhereOneIsNoNormalNumber) {
   Arithmetic coarse = plain_arithmetic(Dtype::f64, "");
   coarse.eta = 0x1p-25;  // f16's, beside a much finer roundoff

@@ -55,19 +55,19 @@ struct Grpo {
     const PolicyObjective<S> objective(in, out);
     const FieldReader<S> log_prob = in.field("log_prob");
     const auto write = out.gradient("log_prob");
-    Sum<S> loss = in.batch_sum();
+    PolicySums<S> sums(in);
     std::vector<S> row(static_cast<std::size_t>(in.tokens()), S(0)), gradient;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         if (in.valid(s, t)) row[static_cast<std::size_t>(t)] = log_prob(s, t);
       }
-      objective.row(s, row, loss, gradient);
+      objective.row(s, row, sums, gradient);
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         const S& entry = gradient[static_cast<std::size_t>(t)];
         write(in.valid(s, t) ? in.gradient(entry) : entry, s, t);
       }
     }
-    out.loss(loss);
+    objective.write_loss(out, sums);
   }
 };
 

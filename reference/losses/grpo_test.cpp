@@ -81,5 +81,43 @@ TEST(Grpo, MayMakeNaNOfAZeroAdvantageWhereBothOfASequencesSumsOverflow) {
   }
 }
 
+TEST(Grpo, MayAddUpPolicyAndPenaltyApartWhereTheyNearlyCancelInEachTerm) {
+  constexpr std::int64_t kTokens = 1024;
+  Case c = zero_case(*find_signature("grpo"), 1, kTokens);
+  c.spec.reduction = Reduction::token_mean;
+  const float advantage = 0.4F, coefficient = 0.04F, most = 10.0F;
+  c.spec.set("kl_penalty", 0.04);
+  c.spec.set("kl_output_clamp", 10.0);
+  for (std::int64_t t = 0; t < kTokens; ++t) {
+    c.batch.at("mask").set(t, 1.0);
+    c.batch.at("advantage").set(t, advantage);
+    c.batch.at("ref_log_prob").set(t, 3.0);
+  }
+  float policy = 0.0F, penalty = 0.0F;
+  for (std::int64_t t = 0; t < kTokens; ++t) policy -= advantage, penalty += most;
+  const double actual = policy / kTokens + coefficient * (penalty / kTokens);
+  Arithmetic sequential = plain_arithmetic(Dtype::f32, "");
+  sequential.sum.order = SumOrder::sequential;
+  const Tracked loss = OneToken(c, sequential).loss;
+  const double error = std::fabs(actual - static_cast<double>(loss.v));
+  EXPECT_GT(error, 64.0 * unit_roundoff(Dtype::f32) * advantage) << "of one term's rounding";
+  EXPECT_LE(error, kThreshold * loss.err);
+}
+
+TEST(Grpo, MayMakeABoundOfARoundedClipDistance) {
+  for (const double clip : {0.8838, 0.9}) {
+    Case c = zero_case(*find_signature("grpo"), 1, 1);
+    c.spec.reduction = Reduction::sum;
+    c.spec.set("kl_penalty", 0.0);
+    c.spec.set("clip_low", clip);
+    c.batch.at("mask").set(0, 1.0);
+    c.batch.at("advantage").set(0, -1.0);
+    c.batch.at("old_log_prob").set(0, 8.0);
+    const float actual = 1.0F - static_cast<float>(clip);
+    const Tracked term = OneToken(c, plain_arithmetic(Dtype::f32, kK3Forms[0])).term;
+    EXPECT_LE(std::fabs(actual - static_cast<double>(term.v)), kThreshold * term.err) << clip;
+  }
+}
+
 }  // namespace
 }  // namespace lossgate::reference

@@ -52,7 +52,7 @@ struct LinearGrpo {
     const SoftmaxForm form = softmax_form(in);
     const OutputLayer<S> layer(in, {"hidden", "weight", "bias"}, in.option("temperature"));
     LayerGradients<S> gradients(in, out, layer);
-    Sum<S> loss = in.batch_sum();
+    PolicySums<S> sums(in);
     std::vector<S> log_prob(static_cast<std::size_t>(in.tokens()), S(0)), slope;
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
@@ -60,7 +60,7 @@ struct LinearGrpo {
         const Row<S> l = log_softmax(layer.logits(s, t), form);
         log_prob[static_cast<std::size_t>(t)] = l[label.integer(s, t)];
       }
-      objective.row(s, log_prob, loss, slope);
+      objective.row(s, log_prob, sums, slope);
       if (!gradients.wanted()) continue;
       for (std::int64_t t = 0; t < in.tokens(); ++t) {
         if (!in.valid(s, t)) {
@@ -76,7 +76,7 @@ struct LinearGrpo {
       }
     }
     gradients.write();
-    out.loss(loss);
+    objective.write_loss(out, sums);
   }
 };
 

@@ -8,6 +8,15 @@
 
 namespace lossgate::reference {
 
+/// The terms of a batch: all of each, and its two parts, which trainers that log both add up apart.
+template <class S>
+struct PolicySums {
+  explicit PolicySums(const Inputs<S>& in)
+      : terms(in.batch_sum()), policy(in.batch_sum()), penalty(in.batch_sum()) {}
+
+  Sum<S> terms, policy, penalty;
+};
+
 /// The clipped policy loss with its KL penalty as a function of one sequence's log-probs, wherever
 /// those come from. See Grpo for the formula.
 template <class S>
@@ -27,9 +36,9 @@ class PolicyObjective {
         sequence_level_(in.spec().choice("level") == "sequence"),
         per_token_(out.writer("per_token")) {}
 
-  /// Adds the sequence's weighted terms to `loss`, writes them unweighted, and makes `gradient`
+  /// Adds the sequence's weighted terms to `sums`, writes them unweighted, and makes `gradient`
   /// that of the objective with respect to each log-prob. Entries at masked positions are not read.
-  void row(std::int64_t s, const std::vector<S>& log_prob, Sum<S>& loss,
+  void row(std::int64_t s, const std::vector<S>& log_prob, PolicySums<S>& sums,
            std::vector<S>& gradient) const {
     gradient.assign(log_prob.size(), S(0));
     const bool live = in_.row_tokens(s) > 0;
@@ -48,9 +57,15 @@ class PolicyObjective {
       const Term<S> w = sequence_level_ ? shared : importance_(log_ratio(s, t, log_prob[i]));
       const Token token = at(s, t, log_prob[i], w.value, weight);
       per_token_(store(Stage::per_token, token.value), s, t);
-      loss.add(stored_within(Stage::per_token,
-                             weighted_within(weight * token.value, token.policy, advantage_(s, t)),
-                             token.value));
+      const auto weighted = [&](const S& part) {
+        const S whole = weighted_within(weight * part, token.policy, advantage_(s, t));
+        return stored_within(Stage::per_token, whole, part);
+      };
+      sums.terms.add(weighted(token.value));
+      if (penalised_) {
+        sums.policy.add(weighted(token.policy));
+        sums.penalty.add(stored_within(Stage::per_token, weight * token.penalty, token.penalty));
+      }
       gradient[i] = kl_weighted_ ? distributed(token.kl_slope, scale, kl_penalty_, w.value)
                                  : distributed(token.kl_slope, scale, kl_penalty_);
       if (sequence_level_) {
@@ -76,13 +91,18 @@ class PolicyObjective {
     for (S& g : gradient) g = stored_within(Stage::per_token, g, scale);
   }
 
+  void write_loss(const Outputs<S>& out, const PolicySums<S>& sums) const {
+    if (!penalised_) return out.loss(sums.terms);
+    out.loss(sums.terms, sums.policy, sums.penalty, kl_penalty_);
+  }
+
  private:
-  /// The term of one position, the part of it that is the policy's, the derivatives of its two
+  /// The term of one position, its parts, of the policy and the penalty, the derivatives of its two
   /// halves with respect to the importance weight, and that of the KL estimate, without its weight,
   /// with respect to log_prob. They stay apart, since the chain rule multiplies each by all that
   /// stands before it.
   struct Token {
-    S value, policy, policy_slope, kl_weight_slope;
+    S value, policy, penalty, policy_slope, kl_weight_slope;
     Cancelling<S> kl_slope;
   };
 
@@ -94,10 +114,10 @@ class PolicyObjective {
            const S& scale) const {
     const Term<S> policy = surrogate_(weight, advantage_(s, t), scale);
     // The penalty, which is 0, multiplies what is left out.
-    if (!penalised_) return {policy.value, policy.value, policy.slope, {}, {}};
+    if (!penalised_) return {policy.value, policy.value, {}, policy.slope, {}, {}};
     const auto k = kl_(log_prob, ref_log_prob_(s, t), kl_weighted_ ? &weight : nullptr);
-    const S value = policy.value + kl_penalty_ * k.value;
-    return {value, policy.value, policy.slope, k.weight_slope, k.slope};
+    const S penalty = kl_penalty_ * k.value;
+    return {policy.value + penalty, policy.value, penalty, policy.slope, k.weight_slope, k.slope};
   }
 
   S row_count(std::int64_t s) const { return constant<S>(static_cast<Real>(in_.row_tokens(s))); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "reference/one_plus.h"
 #include "reference/problem.h"
 #include "reference/products.h"
 
@@ -83,8 +84,8 @@ template <class S>
 class ClippedSurrogate {
  public:
   explicit ClippedSurrogate(const Inputs<S>& in)
-      : low_(constant<S>(1.0L - static_cast<Real>(in.spec().number("clip_low")))),
-        high_(constant<S>(1.0L + static_cast<Real>(in.spec().number("clip_high")))),
+      : low_(one_plus<S>(-static_cast<Real>(in.spec().number("clip_low")))),
+        high_(one_plus<S>(static_cast<Real>(in.spec().number("clip_high")))),
         dual_(!in.spec().is_none("dual_clip")),
         ceiling_(dual_ ? in.option("dual_clip") : S(0)) {}
 
