@@ -48,6 +48,37 @@ TEST(RuleC7, NobodyRefusesWhatDoesNotReachHim) {
   EXPECT_NE(made_so.violation->place.output, "reduction");
 }
 
+TEST(RuleC7, ARefusalMayNameWhatTheArgumentAtFaultDoesNotFit) {
+  Case c = grpo_case(2, 3);
+  c.batch.at("advantage") = Tensor::zeros(Dtype::f32, {2, 2});
+  impl::Implementation fake = fake_grpo();
+  const auto named_with = [&](std::vector<std::string> others) {
+    fake.evaluate = [others](const LossSignature&, const Case&) {
+      LossResult result;
+      result.refusal = Refusal{"log_prob", -1, -1, "log_prob and another differ", others};
+      return result;
+    };
+    return check("error_on_invalid", fake, c).verdict;
+  };
+  EXPECT_EQ(named_with({"mask", "advantage"}), Verdict::held);
+  EXPECT_EQ(named_with({"mask"}), Verdict::violated);
+}
+
+TEST(RuleC7, TermsAreARightAnswerToNoReduction) {
+  const auto returning = [](bool terms) {
+    impl::Implementation fake = fake_grpo();
+    fake.evaluate = [sound = fake.evaluate, terms](const LossSignature& signature, const Case& c) {
+      if (c.spec.reduction != Reduction::none) return sound(signature, c);
+      LossResult result;
+      if (terms) result.refusal = Refusal{impl::kNoResult, -1, -1, "a scalar is needed"};
+      return result;
+    };
+    return check("error_on_invalid", fake, grpo_case(2, 3)).verdict;
+  };
+  EXPECT_EQ(returning(true), Verdict::held);
+  EXPECT_EQ(returning(false), Verdict::violated);
+}
+
 TEST(RuleC7, NotImplementedIsARefusal) {
   Case c = grpo_case(2, 3);
   c.spec.reduction = Reduction::none;

@@ -6,6 +6,7 @@
 #include "properties/case_facts.h"
 #include "properties/spoilt_messages.h"
 #include "properties/transforms.h"
+#include "reference/reference.h"
 
 namespace lossgate::properties {
 namespace {
@@ -130,14 +131,21 @@ bool spoil_mask(const LossSignature& signature, Case& c, std::uint64_t pick) {
   return true;
 }
 
+/// One that the loss has not got, whatever its callers leave of those that it has; `none`, which
+/// many functions take, only where it has all others.
 bool spoil_reduction(const LossSignature& signature, Case& c, std::uint64_t /*pick*/) {
-  for (Reduction reduction : kAllReductions) {
-    if (std::ranges::find(signature.reductions, reduction) == signature.reductions.end()) {
-      c.spec.reduction = reduction;
-      return !signature.reductions.empty();
-    }
+  if (signature.reductions.empty()) return false;
+  const LossSignature* whole = reference::find_signature(signature.id);
+  const auto lacks = [&](const LossSignature& s, Reduction reduction) {
+    return std::ranges::find(s.reductions, reduction) == s.reductions.end();
+  };
+  c.spec.reduction = Reduction::none;
+  for (const Reduction reduction : kAllReductions) {
+    if (reduction == Reduction::sum_over_items && !c.spec.find("num_items")) continue;
+    const bool unknown = lacks(signature, reduction) && (!whole || lacks(*whole, reduction));
+    if (unknown) c.spec.reduction = reduction;
   }
-  return false;
+  return true;
 }
 
 /// A label beyond the vocabulary, before it, or one that is in it once its high bits are lost.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/external/named_argument.h"
 
+#include <algorithm>
 #include <cctype>
-#include <utility>
+#include <map>
 
 namespace lossgate::impl {
 namespace {
@@ -22,12 +23,14 @@ std::size_t find_word(std::string_view text, std::string_view word) {
 
 }  // namespace
 
-std::string named_argument(std::string_view message, const LossSignature& loss,
-                           const Greeting& greeting) {
-  std::pair<std::size_t, std::string> first{message.npos, ""};
+std::vector<std::string> named_arguments(std::string_view message, const LossSignature& loss,
+                                         const Greeting& greeting) {
+  std::map<std::string, std::size_t> places;
   const auto look = [&](std::string_view word, std::string_view argument) {
     const std::size_t at = find_word(message, word);
-    if (at < first.first) first = {at, std::string(argument)};
+    if (at == message.npos) return;
+    const auto [known, is_new] = places.emplace(argument, at);
+    if (!is_new) known->second = std::min(known->second, at);
   };
   for (const Field& field : loss.fields) look(field.name, field.name);
   for (const Option& option : loss.options) look(option.name, option.name);
@@ -38,7 +41,10 @@ std::string named_argument(std::string_view message, const LossSignature& loss,
     const bool input = plain.starts_with("field:") || plain.starts_with("option:");
     if (input || plain == "reduction") look(parameter, input ? plain.substr(colon + 1) : plain);
   }
-  return first.second;
+  std::vector<std::string> names;
+  for (const auto& [name, at] : places) names.push_back(name);
+  std::ranges::sort(names, {}, [&](const std::string& name) { return places.at(name); });
+  return names;
 }
 
 }  // namespace lossgate::impl

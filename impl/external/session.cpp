@@ -102,10 +102,16 @@ void scale(Tensor& tensor, double factor) {
   if (!file.empty()) {
     message += " at " + file + ":" + text_of(answer, "line") + ": " + text_of(answer, "code");
   }
-  const bool beyond = type == "NotImplementedError" || type == "NotComputed";
-  const std::string argument =
-      beyond ? kNotComputed : named_argument(text_of(answer, "message"), loss, greeting);
-  throw Refusal{argument, -1, -1, message};
+  if (type == "NotImplementedError" || type == "NotComputed") {
+    throw Refusal{kNotComputed, -1, -1, message};
+  }
+  auto names = named_arguments(text_of(answer, "message"), loss, greeting);
+  Refusal refusal{.argument = "", .message = std::move(message)};
+  if (!names.empty()) {
+    refusal.argument = names.front();
+    refusal.beside.assign(names.begin() + 1, names.end());
+  }
+  throw refusal;
 }
 
 std::optional<Origin> origin_of(const TensorFile& answer) {

@@ -17,6 +17,8 @@ struct Refusal {
   std::int64_t sequence = -1;
   std::int64_t token = -1;
   std::string message;
+  /// What else the message names, as one of two that do not fit each other.
+  std::vector<std::string> beside = {};
 };
 
 enum class OutputKind { loss, value, gradient };
