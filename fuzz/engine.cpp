@@ -62,14 +62,17 @@ class Engine {
       counters[feature] = 1;
       if (!std::exchange(seen_[feature], true)) fresh.push_back(feature);
     }
-    const bool code = sees_new_edges();
+    // What was kept is in the corpus; only edges have to be seen anew in each process.
+    const bool code = sees_new_edges() && !(is_stored_ && text == written_);
     if (!fresh.empty() || code) target_.keep(text, fresh);
   }
 
   std::size_t mutate(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
     while (next_ < corpus_.size()) {
       if (std::optional<Case> stored = read_file(corpus_[next_++])) {
-        return write(std::move(*stored), data, size, most);
+        const std::size_t written = write(std::move(*stored), data, size, most);
+        is_stored_ = true;
+        return written;
       }
     }
     Choices choices(mix(seed_ ^ seed));
@@ -121,6 +124,7 @@ class Engine {
     if (text.size() > most) return size;
     std::memcpy(data, text.data(), text.size());
     written_ = std::move(text);
+    is_stored_ = false;
     last_ = std::move(c);
     return written_.size();
   }
@@ -150,7 +154,8 @@ class Engine {
   };
   std::array<bool, kFeatures> seen_{};
   std::vector<std::uint8_t> edges_;
-  std::string written_;  ///< what the mutator made last, which is mostly what is asked next
+  std::string written_;     ///< what the mutator made last, which is mostly what is asked next
+  bool is_stored_ = false;  ///< it is one of the corpus
   Case last_;
 };
 

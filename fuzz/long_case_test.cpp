@@ -16,6 +16,7 @@
 #include "fuzz/domains/long_shape.h"
 #include "fuzz/domains/shape.h"
 #include "reference/reference.h"
+#include "reference/spec/contract.h"
 #include "reference/spec/masked.h"
 #include "reference/teacher_message.h"
 
@@ -72,6 +73,18 @@ TEST(DrawLongCase, HasRoomForListsThatNameNoTokenTwice) {
     if (length.extents.last > 2048) continue;  // where there is more room than that
     const Case c = draw_long_case(1, signature, length);
     EXPECT_GE(c.shape[Axis::vocab], 640) << name(length.extents.axis);
+  }
+}
+
+TEST(DrawLongCase, NamesNoTokenTwiceWhereTheCallerNamesNone) {
+  LossSignature signature = *reference::find_signature("sparse_jsd");
+  for (Field& field : signature.fields) field.distinct = field.name == "support_token";
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    for (const Length& length : lengths_of(seed, signature, std::array{Dtype::f32})) {
+      if (length.extents.last > 64) continue;  // of each axis there are short ones
+      const Case c = draw_long_case(seed, signature, length);
+      EXPECT_TRUE(keeps_to_contract(signature, c)) << seed << " " << name(length.extents.axis);
+    }
   }
 }
 

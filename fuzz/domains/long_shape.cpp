@@ -136,6 +136,7 @@ Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choic
     shape[Axis::tokens] = kTokensOfThose;
     constexpr Axis kOrder[] = {Axis::hidden, Axis::support, Axis::vocab};
     give_way(signature, kCrossedBudget, kOrder, shape);
+    leave_room_for_lists(signature, shape);
     return shape;
   }
   if (!signature.pinned_extent(Axis::sequences)) shape[Axis::sequences] = 1;
@@ -179,6 +180,7 @@ Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices&
   const std::int64_t least = has_room ? least_sequences : 1;
   if (has_room) shape[Axis::sequences] = std::max(shape[Axis::sequences], least);
   give_way(signature, kLongBudget, order, shape, least);
+  leave_room_for_lists(signature, shape);
   return shape;
 }
 

@@ -153,6 +153,10 @@ void give_way(const LossSignature& signature, std::int64_t budget, std::span<con
   }
 }
 
+void leave_room_for_lists(const LossSignature& signature, Shape& shape) {
+  if (!has_room_for_lists(signature, shape)) shape[Axis::support] = shape[Axis::vocab];
+}
+
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices) {
   Shape shape = draw_extents(signature, temper, choices);
   // One large case takes the time of a hundred small ones, and few faults need it.
@@ -165,7 +169,7 @@ Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices
   constexpr Axis kThen[] = {Axis::tokens, Axis::sequences, Axis::vocab};
   give_way(signature, budget, kFirst, shape, 2, 2);
   give_way(signature, budget, kThen, shape);
-  if (!has_room_for_lists(signature, shape)) shape[Axis::support] = shape[Axis::vocab];
+  leave_room_for_lists(signature, shape);
   return shape;
 }
 

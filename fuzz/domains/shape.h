@@ -17,6 +17,9 @@ namespace lossgate::fuzz {
 /// extent of 0.
 Shape draw_shape(const LossSignature& signature, Temper temper, Choices& choices);
 
+/// Where no list names a token twice, it is no longer than the vocabulary.
+void leave_room_for_lists(const LossSignature& signature, Shape& shape);
+
 /// What a loss has to go through: every combination of places on its axes.
 std::int64_t work(const Shape& shape);
 
