@@ -19,14 +19,8 @@ namespace {
 /// same rate for days is gigabytes, which nothing reads any more.
 constexpr double kSaveEvery = 1.0, kShareBetweenSaves = 1.0 / 3600;
 
-constexpr auto kTick = std::chrono::milliseconds(100);
-
 /// What a finding is worth beside a case that shows something new.
 constexpr double kWorthOfFinding = 20.0;
-
-double since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 }  // namespace
 
@@ -49,6 +43,7 @@ Campaign::Campaign(const Plan& plan, const CampaignOptions& options, CampaignFol
     if (spent == history.spent.end()) continue;
     seen_[i] = spent->second.seen;
     cases_ += asked_[i] = spent->second.cases;
+    long_from_[i] = spent->second.long_from;
   }
   options_.budget = options.budget.after(seconds_before_, cases_);
   for (const report::RecordedFinding& finding : history.findings.findings) {
@@ -67,6 +62,7 @@ void Campaign::run(const std::atomic<bool>& interrupted) {
   } catch (const MachineError& error) {
     record_.troubles.emplace_back(error.what());
   }
+  hear_out();
   for (auto& worker : workers_) settle(*worker);
   save();
   workers_.clear();
@@ -110,8 +106,13 @@ void Campaign::start(Worker& worker, std::size_t arm) {
   worker.arm = arm;
   worker.ready = false;
   worker.long_case.reset();
+  // One of those that search an arm asks the long cases: they are drawn alike in all.
+  worker.asks_long = std::ranges::none_of(workers_, [&](const auto& other) {
+    return other.get() != &worker && other->child && other->arm == arm && other->asks_long;
+  });
   worker.started = worker.stretch_began = Clock::now();
   worker.under_way.end();
+  worker.under_way.explain(false);
   worker.cases_left = options_.budget.cases == 0 ? 0 : share_of_cases();
   worker.child = std::make_unique<Child>("fuzz-worker", worker.under_way.descriptor());
   // Another seed for every start, after an interruption as well.
@@ -123,7 +124,7 @@ void Campaign::start(Worker& worker, std::size_t arm) {
                     .seed = seed,
                     .cases = worker.cases_left,
                     .asked = asked_[arm],
-                    .long_from = long_from_[arm],
+                    .long_from = worker.asks_long ? long_from_[arm] : -1,
                     .guided = options_.guided,
                     .memory_mib = options_.memory_mib,
                     .corpus = folder_.corpus_of(loss, seed),
@@ -155,6 +156,9 @@ void Campaign::look_after(Worker& worker) {
     return failed(worker, "does_not_hang", fmt::format("no answer within {} s", patience));
   }
   if (!worker.ready || worker.long_case || since(worker.stretch_began) < worker.stretch) return;
+  if (is_explaining(worker)) return;
+  hear_all(worker);
+  if (!worker.child) return;
   settle(worker);
   if (const std::size_t arm = next(worker); arm != worker.arm) {
     worker.child.reset();
@@ -168,47 +172,6 @@ void Campaign::settle(Worker& worker) {
   schedule_.credit(worker.arm, since(worker.stretch_began), std::exchange(worker.cases, 0.0),
                    std::exchange(worker.found, 0.0));
   worker.stretch_began = Clock::now();
-}
-
-void Campaign::wait() {
-  std::vector<Child*> children;
-  for (const auto& worker : workers_) children.push_back(worker->child.get());
-  for (const std::size_t i : speaking(children, kTick)) listen(*workers_[i]);
-}
-
-void Campaign::listen(Worker& worker) {
-  const bool open = worker.child->read();
-  while (worker.child) {
-    const auto line = worker.child->next_line();
-    if (!line) break;
-    hear(worker, *line);
-  }
-  if (!open && worker.child) failed(worker, "does_not_crash", worker.child->end());
-}
-
-void Campaign::hear(Worker& worker, const std::string& line) {
-  const std::string_view text = line;
-  if (text == "ready") {
-    worker.ready = true;
-    failed_starts_.worked();
-    worker.seconds_to_start = since(worker.started);
-    worker.stretch = std::max(kLeastStretch, kStretchPerStart * worker.seconds_to_start);
-    worker.stretch_began = Clock::now();
-  } else if (text.starts_with("part ")) {
-    take_part(worker, decode_record(text.substr(5)));
-  } else if (text == "spent") {
-    settle(worker);
-    worker.child.reset();
-  } else if (text.starts_with("kept ")) {
-    take_kept(worker, decode_kept(text.substr(5)));
-  } else if (text.starts_with("long ")) {
-    worker.long_case.reset();
-    if (text != "long end") worker.long_case = std::stoll(line.substr(5));
-    // One that ends the process is not asked again.
-    long_from_[worker.arm] = worker.long_case ? *worker.long_case + 1 : -1;
-  } else {
-    retire(worker, text);
-  }
 }
 
 /// The implementation cannot be asked, by no fault of its own; the others go on.
@@ -227,7 +190,10 @@ void Campaign::take_part(Worker& worker, report::RunRecord part) {
   worker.unsaved_cases += part.cases_run;
   worker.cases += static_cast<double>(part.cases_run);
   for (report::RecordedFinding& finding : part.findings) {
-    if (!is_news(finding)) finding.case_text.clear();  // another worker was faster
+    if (!is_news(finding)) {  // another was faster, or plainer: there is no file of this one
+      finding.case_text.clear();
+      finding.case_id.clear();
+    }
     if (!finding.case_text.empty()) worker.found += kWorthOfFinding;
   }
   folder_.found(part);
@@ -252,7 +218,8 @@ void Campaign::take_kept(Worker& worker, const Kept& kept) {
   const Case c = decode_case(arm, kept.text);
   seen_[worker.arm].insert(kept.features.begin(), kept.features.end());
   folder_.keep(c, arm.loss->signature, arm.name(), kept.features);
-  worker.found += 1.0;
+  // Each process sees edges of code as new ones.
+  if (!kept.features.empty()) worker.found += 1.0;
   kept_ += 1;
 }
 

@@ -65,6 +65,9 @@ class Campaign {
   void take_kept(Worker& worker, const Kept& kept);
   void failed(Worker& worker, const std::string& property, const std::string& cause);
   void look_after(Worker& worker);
+  void hear_out();
+  void hear_all(Worker& worker);
+  static bool is_explaining(const Worker& worker);
   void settle(Worker& worker);
   void wait();
   void tell_spent(Worker& worker);

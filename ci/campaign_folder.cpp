@@ -30,13 +30,13 @@ constexpr std::size_t kMostOfCorpus = 128;
 
 CampaignFolder::CampaignFolder(fs::path path) : path_(std::move(path)) {
   try {
-    history_ = read_history(path_ / "journal");
     fs::create_directories(path_);
+    journal_ = std::make_unique<Journal>(path_ / "journal");  // from here on nobody else writes it
+    history_ = read_history(path_ / "journal");
   } catch (const fs::filesystem_error& error) {
     throw MachineError("--out " + path_.string() +
                        ": nothing can be written there: " + error.code().message());
   }
-  journal_ = std::make_unique<Journal>(path_ / "journal");
   if (!history_.begun) {
     journal_->append(
         Json{{"campaign", {{"journal", kJournalVersion}, {"version", version()}}}}.dump());
@@ -89,6 +89,10 @@ void CampaignFolder::spent(const std::string& arm, std::int64_t cases, double se
   if (cases == 0) return;
   owed_.spent[arm].cases += cases;
   owed_.spent[arm].seconds += seconds;
+}
+
+void CampaignFolder::asked_long(const std::string& arm, std::int64_t next) {
+  write({{}, {}, Json{{"long", {{"arm", arm}, {"from", next}}}}.dump()});
 }
 
 void CampaignFolder::elapsed(double seconds, std::int64_t memory_mib) {

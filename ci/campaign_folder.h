@@ -35,6 +35,7 @@ class CampaignFolder {
             const std::vector<fuzz::Feature>& features);
   void found(const report::RunRecord& findings);  ///< with the texts of their cases
   void spent(const std::string& arm, std::int64_t cases, double seconds);
+  void asked_long(const std::string& arm, std::int64_t next);  ///< Spent::long_from
   /// The time since the last time, by the clock on the wall, and what memory is taken now.
   void elapsed(double seconds, std::int64_t memory_mib);
 

@@ -43,6 +43,9 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
     folder.spent("grpo/host", 100, 1.5);
     folder.spent("grpo/host", 50, 0.5);
     folder.elapsed(2.0, 300);
+    folder.asked_long("grpo/host", 4);
+    folder.asked_long("grpo/host", 5);
+    folder.asked_long("grpo/torch", -1);
     folder.found(a_finding("a|b"));
     EXPECT_EQ(folder.waiting(), 0u);
   }
@@ -53,6 +56,8 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
   EXPECT_EQ(history.seconds, 2.0);
   EXPECT_EQ(history.spent.at("grpo/host").cases, 150);
   EXPECT_EQ(history.spent.at("grpo/host").seen, (std::set<fuzz::Feature>{3, 65535}));
+  EXPECT_EQ(history.spent.at("grpo/host").long_from, 5);
+  EXPECT_EQ(history.spent.at("grpo/torch").long_from, -1);
   ASSERT_EQ(history.findings.findings.size(), 1u);
   EXPECT_EQ(history.findings.findings[0].fingerprint, "a|b");
   EXPECT_EQ(folder.corpus_of("grpo", 1).size(), 1u);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,12 +15,16 @@ namespace lossgate::ci {
 /// A stretch of time, in seconds, is long beside what it takes to start a process.
 inline constexpr double kLeastStretch = 1.0, kStretchPerStart = 5.0;
 
+inline double since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 /// One of a campaign's processes.
 struct Campaign::Worker {
   std::unique_ptr<Child> child;
   UnderWay under_way;
   std::size_t arm = 0;
-  bool ready = false;
+  bool ready = false, asks_long = false;
   std::optional<std::int64_t> long_case;  ///< it is not called away from one
   Clock::time_point started, stretch_began;
   double seconds_to_start = 0.0, stretch = kLeastStretch;

@@ -47,10 +47,12 @@ void take_up(report::RunRecord& record, const CampaignFolder& folder) {
       fmt::print(stderr, "{}; its counts are lost\n", error.what());
     }
   }
-  report::RunRecord missing = journal;
-  std::erase_if(missing.findings,
-                [&](const auto& finding) { return known.contains(finding.fingerprint); });
-  merge(record, missing);
+  report::RunRecord told = journal;
+  for (report::RecordedFinding& finding : told.findings) {
+    // Counted already; the journal may know a plainer case of it.
+    if (known.contains(finding.fingerprint)) finding.count = 0;
+  }
+  merge(record, told);
 }
 
 /// Puts the cases of these folders, of losses that are asked, into the corpus.
@@ -203,7 +205,9 @@ int run_fuzz(const FuzzOptions& options) {
     teller.tick(campaign);
     const auto now = std::chrono::steady_clock::now();
     if (now - written < std::chrono::seconds(1)) return;
-    snapshot(options.out, ended(record, campaign, options));
+    report::RunRecord so_far = ended(record, campaign, options);
+    so_far.interrupted = true;  // as long as nobody says that it ended
+    snapshot(options.out, so_far);
     written = now;
   };
   campaign.run(interrupted);

@@ -26,6 +26,9 @@ verdicts() {
   grep -o '"fingerprint":"[^"]*","grade":"[a-z]*"' wrong/journal | sort | uniq -d | grep . && fail 'a finding twice'
   diff <(grep -o 'findings/[0-9a-f]*.case' wrong/journal | sort -u) \
     <(cd wrong && find findings -name '*.case' | sort) || fail 'findings without their cases'
+  while read -r file; do
+    [[ -f wrong/$file ]] || fail "the record names $file, which was never written"
+  done < <(grep -o 'findings/[0-9a-f]*\.case' wrong/run.json | sort -u)
   expect 0 'results: page/report.html' report wrong --out page
   expect 1 'VIOLATED by fake_doubled' fuzz --impl fake_doubled --budget '100 cases' --out doubled
   # Files of one name are two cases.
@@ -62,6 +65,9 @@ resumption() {
   expect 1 'going on after' fuzz --impl fake_wrong --budget '100 cases' --workers 1 --out run
   expect 1 'going on after .* 400 cases' fuzz --impl fake_wrong --budget '+50 cases' --workers 1 --out run
   grep -q '"cases_run": 450' run/run.json || fail 'a budget from now counts what was spent before'
+  # What the journal knows to be plainer than the record says is so.
+  sed -i 's/"grade": "[a-z]*"/"grade": "adversarial"/' run/run.json
+  expect 1 'red: [1-9]' fuzz --impl fake_wrong --budget '100 cases' --workers 1 --out run
   # A damaged line is skipped, counted and said; the rest counts.
   sed -i '2s/^./x/; 3s/"/q/' run/journal
   expect 1 'run/journal: [12] damaged lines skipped' fuzz --impl fake_wrong --budget '100 cases' --out run
@@ -103,6 +109,7 @@ kills() {
 # A campaign that was killed, in folder $1, by what it had said.
 survived() {
   local file
+  [[ ! -f $1/run.json ]] || grep -q '"interrupted": true' "$1/run.json" || fail "$1 was killed, and its record is whole"
   while read -r file; do
     [[ -s $file ]] || fail "$file was said and is not there"
     grep -qF "${file##*/}" "$1/journal" || fail "$file was said and is not in the journal"

@@ -46,6 +46,10 @@ Arm arm_of(const Plan& plan, const Stint& stint) {
   throw MachineError("no implementation " + stint.implementation);
 }
 
+bool any_violated(const std::vector<properties::Outcome>& outcomes) {
+  return std::ranges::any_of(outcomes, [](const auto& each) { return each.violation.has_value(); });
+}
+
 class Search final : public fuzz::Target {
  public:
   Search(const Plan& plan, const Stint& stint, UnderWay& under_way)
@@ -102,6 +106,7 @@ class Search final : public fuzz::Target {
       std::vector<fuzz::Feature> features = answered(std::move(planned));
       under_way_.end();
       tell();
+      under_way_.explain(false);
       return features;
     } catch (const std::exception& error) {  // of ours: what the subject throws is a finding
       reply("failed " + one_line(error.what()) + "\n");
@@ -115,6 +120,7 @@ class Search final : public fuzz::Target {
     if (arm_.twin && !study.refusal()) properties::give_sibling(study, *arm_.twin);
     inquiry_.ask(study, subject_, planned, ordinal_++,
                  [&](properties::Evaluation& evaluation, const auto& outcomes) {
+                   if (any_violated(outcomes)) under_way_.explain(true);
                    if (!planned.long_axis) features = fuzz::features_of(evaluation, outcomes);
                  });
     inquiry_.count(planned);

@@ -57,6 +57,11 @@ void take_line(const Json& line, const std::string& file, History& history) {
       if (number >= std::int64_t{fuzz::kFeatures}) throw report::RecordError("no such feature");
       arm.seen.insert(static_cast<fuzz::Feature>(number));
     }
+  } else if (line.contains("long")) {
+    const Json& next = line.at("long");
+    const bool all = next.at("from") == -1;
+    history.spent[next.at("arm").get<std::string>()].long_from =
+        all ? -1 : count_of(next.at("from"));
   } else if (line.contains("found")) {
     merge(history.findings, report::from_json(line.at("found").dump(), file));
   } else if (line.contains("elapsed")) {

@@ -3,10 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "ci/errors.h"
@@ -25,12 +28,27 @@ bool ends_torn(int descriptor) {
   return end > 0 && ::pread(descriptor, &last, 1, end - 1) == 1 && last != '\n';
 }
 
+/// Whether no other process writes it. Who was just killed may leave a child that is about to be
+/// another program, for a moment.
+bool is_ours(int descriptor) {
+  for (int i = 0; i < 20; ++i) {
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
 }  // namespace
 
 Journal::Journal(const std::filesystem::path& path)
     : descriptor_(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0) {
     throw MachineError(path.string() + ": " + std::generic_category().message(errno));
+  }
+  if (!is_ours(descriptor_)) {
+    ::close(descriptor_);
+    throw MachineError(path.parent_path().string() +
+                       ": another lossgate works in this folder; wait for it, or name another");
   }
   torn_ = ends_torn(descriptor_);
 }

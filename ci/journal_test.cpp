@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "ci/errors.h"
 #include "corpora/given_folder.h"
 
 namespace lossgate::ci {
@@ -44,6 +45,19 @@ TEST(Journal, GivesBackTheLinesThatWereAppended) {
   const JournalText read = read_journal(scratch.text());
   EXPECT_EQ(read.lines, (std::vector<std::string>{"one", "two words", ""}));
   EXPECT_EQ(read.damaged, 0);
+}
+
+TEST(Journal, HasOneWriterAtATime) {
+  const Scratch scratch;
+  const Journal journal(scratch.path());
+  try {
+    Journal(scratch.path());
+    FAIL() << "two of them";
+  } catch (const MachineError& error) {
+    EXPECT_NE(std::string(error.what()).find("another lossgate works in this folder"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Journal, SkipsAndCountsADamagedLine) {

@@ -23,7 +23,7 @@ std::int64_t now() { return Clock::now().time_since_epoch().count(); }
 
 struct UnderWay::Page {
   std::atomic<std::int64_t> sign_of_life;
-  std::atomic<bool> asking;
+  std::atomic<bool> asking, explaining;
   std::atomic<std::uint64_t> size;
   char text[fuzz::kMostText];
 };
@@ -64,6 +64,10 @@ void UnderWay::end() {
   page_->asking = false;
   page_->size = 0;
 }
+
+void UnderWay::explain(bool begins) { page_->explaining = begins; }
+
+bool UnderWay::explaining() const { return page_->explaining; }
 
 bool UnderWay::asking() const { return page_->asking; }
 

@@ -24,7 +24,9 @@ class UnderWay {
   void begin(std::string_view text);
   void progress();  ///< a sign of life
   void end();
+  void explain(bool begins);  ///< what a case has shown, until it is told
 
+  bool explaining() const;
   bool asking() const;                                       ///< not between two cases
   std::string text() const;                                  ///< empty where there is none
   std::chrono::duration<double> since_sign_of_life() const;  ///< 0 between two cases

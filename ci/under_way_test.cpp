@@ -2,6 +2,7 @@
 #include "ci/under_way.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -20,6 +21,18 @@ TEST(UnderWay, ShowsTheCaseUntilItsEnd) {
   EXPECT_FALSE(under_way.asking());
   EXPECT_EQ(under_way.text(), "");
   EXPECT_EQ(under_way.since_sign_of_life().count(), 0.0);
+}
+
+TEST(UnderWay, SaysThatAViolationIsBeingExplained) {
+  UnderWay mine;
+  UnderWay theirs(::dup(mine.descriptor()));
+  EXPECT_FALSE(mine.explaining());
+  theirs.begin("a case");
+  theirs.explain(true);
+  theirs.end();
+  EXPECT_TRUE(mine.explaining()) << "the case is over, and nothing was told of it";
+  theirs.explain(false);
+  EXPECT_FALSE(mine.explaining());
 }
 
 TEST(UnderWay, KeepsNothingOfATextThatIsTooLarge) {
