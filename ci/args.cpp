@@ -199,7 +199,8 @@ void check_verb(const CLI::App& app, const Word& word) {
     if (verb->get_name() == word.text) return;
     if (!verb->get_group().empty()) verbs.push_back(verb->get_name());
   }
-  throw InputError(word.origin + unknown_name("command", word.text, verbs));
+  const std::string origin = word.origin.empty() ? "" : word.origin + ": ";
+  throw InputError(origin + unknown_name("command", word.text, verbs));
 }
 
 int parse_and_run(const std::vector<Word>& words) {

@@ -229,7 +229,7 @@ int run_explain(const ExplainOptions& options) {
     judgement = judged(dump, suspect_of(options).subject, here);
   } else {
     judgement = judge(dump, nullptr);
-    if (!options.configs.empty() && !dump.loss.empty()) {
+    if (!options.configs.empty() && reference::find_signature(dump.loss)) {
       judgement = wrong(suspect_of(options), options.file).value_or(judgement);
     }
   }

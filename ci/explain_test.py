@@ -89,6 +89,13 @@ def test_a_finite_loss_that_is_wrong_is_guilty_where_its_trainer_is_known(folder
         "the loss is innocent (its input gradients are finite: look below)")
 
 
+def test_what_the_subject_does_not_compute_is_not_called_innocent(folder):
+    text = (folder / "lossgate.toml").read_text()
+    (folder / "other.toml").write_text(text.replace("kl_penalty = 0 }", "kl_penalty = 0.5 }"))
+    said = explain(folder, dump(folder, "mean_of_means"), "--config", "other.toml", "--impl", "mean_of_means", status=2)
+    assert "mean_of_means is not compared with the formula: " in said and "kl_penalty" in said
+
+
 def test_a_mended_loss_does_not_do_it_again(folder):
     shutil.copy(os.path.join(FOUNDING, "sound", "founding.py"), folder / "mended.py")
     said = function(folder, "unclamped_exp", "mended.py:unclamped_exp", 0)

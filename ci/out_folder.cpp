@@ -93,7 +93,9 @@ void say_folder(const fs::path& folder, report::RunRecord& record) {
   const fs::path near = from_here(folder);
   const bool below = !near.is_absolute() && *near.begin() != "..";
   for (report::RecordedFinding& finding : record.findings) {
-    finding.repro = report::repro_line(finding, below ? near.string() : "");
+    // Flags name files from here, so cases are found from here, too.
+    const bool from_here = below || !finding.source_flags.empty();
+    finding.repro = report::repro_line(finding, from_here ? near.string() : "");
   }
 }
 

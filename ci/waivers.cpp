@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <ranges>
 #include <set>
 #include <sstream>
 
@@ -86,7 +87,8 @@ std::vector<Waiver> parse_waivers(std::string_view text, const std::string& file
 std::vector<Accepted> parse_baseline(std::string_view text, const std::string& file) {
   std::vector<Accepted> accepted;
   for_each_line(text, [&](const std::vector<std::string>& parts, int line) {
-    if (parts.size() != 3) fail(file, line, "expected 'fingerprint | grade | remark'");
+    // A remark is as the finding had it, bars and all.
+    if (parts.size() < 3) fail(file, line, "expected 'fingerprint | grade | remark'");
     if (!properties::parse_grade(parts[1])) {
       fail(file, line, "key 'grade': expected ordinary, rare or adversarial");
     }
@@ -130,6 +132,44 @@ bool matches(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
+namespace {
+
+/// Whether the run asked what may give such a fingerprint, of which a pattern says as much as
+/// stands before its first star: one file may serve runs of other properties, or of other subjects.
+bool was_asked(const report::RunRecord& record, std::string_view pattern) {
+  const auto known = [](const auto& entries, std::string_view name, auto member) {
+    return std::ranges::find(entries, name, member) != entries.end();
+  };
+  std::size_t place = 0;
+  for (const auto& range : std::views::split(pattern, '|')) {
+    const std::string_view part(range.begin(), range.end());
+    if (part.find('*') != part.npos) return true;
+    const bool asked = place == 0   ? known(record.subjects, part, &report::Subject::loss)
+                       : place == 2 ? known(record.subjects, part, &report::Subject::name)
+                       : place == 3 ? known(record.properties, part, &report::PropertyEntry::name)
+                                    : true;
+    if (!asked) return false;
+    ++place;
+  }
+  return true;
+}
+
+/// What the policy accepts and nothing that was asked needs.
+void say_what_is_idle(report::RunRecord& record, const Policy& policy,
+                      const std::set<std::string>& found) {
+  for (const Accepted& accepted : policy.baseline) {
+    if (found.contains(accepted.fingerprint)) continue;
+    if (was_asked(record, accepted.fingerprint)) record.vanished.push_back(accepted.fingerprint);
+  }
+  for (const Waiver& waiver : policy.waivers) {
+    const auto matched = [&](const std::string& f) { return matches(waiver.pattern, f); };
+    if (std::ranges::any_of(found, matched)) continue;
+    if (was_asked(record, waiver.pattern)) record.idle_waivers.push_back(waiver.pattern);
+  }
+}
+
+}  // namespace
+
 void judge(report::RunRecord& record, const Policy& policy) {
   std::set<std::string> found;
   for (report::RecordedFinding& finding : record.findings) {
@@ -156,14 +196,7 @@ void judge(report::RunRecord& record, const Policy& policy) {
   const report::Request& request = record.request;
   const bool filtered = !request.losses.empty() || !request.implementations.empty() ||
                         !request.properties.empty() || !request.dtypes.empty();
-  if (filtered || !record.complete()) return;
-  for (const Accepted& accepted : policy.baseline) {
-    if (!found.contains(accepted.fingerprint)) record.vanished.push_back(accepted.fingerprint);
-  }
-  for (const Waiver& waiver : policy.waivers) {
-    const auto matched = [&](const std::string& f) { return matches(waiver.pattern, f); };
-    if (std::ranges::none_of(found, matched)) record.idle_waivers.push_back(waiver.pattern);
-  }
+  if (!filtered && record.complete()) say_what_is_idle(record, policy, found);
 }
 
 std::string today() {

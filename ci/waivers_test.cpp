@@ -75,25 +75,59 @@ TEST(Baseline, AcceptsWhatItWasMadeFromAndNothingPlainer) {
   EXPECT_EQ(state("ordinary", policy), "red");
 }
 
-TEST(Baseline, SaysWhatVanished) {
+/// A run that asked `x` of grpo for one property.
+report::RunRecord asked_of_x() {
   report::RunRecord record;
-  judge(record, {.waivers = {}, .baseline = {{"gone", "rare", "-"}}, .today = "2026-01-01"});
-  EXPECT_EQ(record.vanished, std::vector<std::string>{"gone"});
+  record.subjects.emplace_back();
+  record.subjects.back().loss = "grpo";
+  record.subjects.back().name = "x";
+  record.properties = {{"finite_backward", "core", ""}};
+  return record;
+}
+
+TEST(Baseline, SaysWhatVanished) {
+  const std::string gone = "grpo|sum|x|finite_backward|cause|loss";
+  const Policy policy{.waivers = {}, .baseline = {{gone, "rare", "-"}}, .today = "2026-01-01"};
+  report::RunRecord record = asked_of_x();
+  judge(record, policy);
+  EXPECT_EQ(record.vanished, std::vector<std::string>{gone});
   record.vanished.clear();
   record.request.losses = {"grpo"};
-  judge(record, {.waivers = {}, .baseline = {{"gone", "rare", "-"}}, .today = "2026-01-01"});
+  judge(record, policy);
   EXPECT_TRUE(record.vanished.empty());
+}
+
+TEST(Baseline, SaysNothingOfWhatWasNotAsked) {
+  const Policy policy{.waivers = {},
+                      .baseline = {{"grpo|sum|y|finite_backward|cause|loss", "rare", "-"},
+                                   {"grpo|sum|x|bounds_hold|cause|loss", "rare", "-"},
+                                   {"jsd|sum|x|finite_backward|cause|loss", "rare", "-"}},
+                      .today = "2026-01-01"};
+  report::RunRecord record = asked_of_x();
+  judge(record, policy);
+  EXPECT_TRUE(record.vanished.empty());
+}
+
+TEST(Baseline, TakesARemarkWithBars) {
+  report::RunRecord record = record_of("grpo|sum|x|finite_backward|cause|loss", "rare");
+  record.findings[0].detail = "keep = mask | labels != -100 | x";
+  const auto known = parse_baseline(baseline_text(record), "baseline.txt");
+  ASSERT_EQ(known.size(), 1U);
+  EXPECT_EQ(known[0].fingerprint, "grpo|sum|x|finite_backward|cause|loss");
 }
 
 TEST(Waivers, SayWhatNothingNeedsAnyMore) {
   const auto waiver = [](const std::string& pattern) {
     return Waiver{.pattern = pattern, .reason = "r", .issue = "i", .expires = "2026-12-31"};
   };
-  const Policy policy{
-      .waivers = {waiver("grpo|*"), waiver("jsd|*")}, .baseline = {}, .today = "2026-01-01"};
-  report::RunRecord record = record_of("grpo|sum|x|finite_backward|cause|loss", "rare");
+  const Policy policy{.waivers = {waiver("grpo|*"), waiver("grpo|*|x|*|cause|per_token"),
+                                  waiver("grpo|sum|y|*"), waiver("jsd|*")},
+                      .baseline = {},
+                      .today = "2026-01-01"};
+  report::RunRecord record = asked_of_x();
+  record.findings = record_of("grpo|sum|x|finite_backward|cause|loss", "rare").findings;
   judge(record, policy);
-  EXPECT_EQ(record.idle_waivers, std::vector<std::string>{"jsd|*"});
+  EXPECT_EQ(record.idle_waivers, std::vector<std::string>{"grpo|*|x|*|cause|per_token"});
   record.idle_waivers.clear();
   record.interrupted = true;
   judge(record, policy);

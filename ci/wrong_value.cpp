@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ci/errors.h"
 #include "regressions/replay.h"
 #include "report/finding_text.h"
 #include "report/value_text.h"
@@ -30,7 +31,13 @@ std::optional<Judgement> judge_by_formula(const Brought& brought, Case c) {
     asked.push_back(properties::find_property(name));
   }
   const auto replay = regressions::replay(brought.loss, c, {&brought.implementation}, asked, {});
-  for (const regressions::Answer& answer : replay.replies.at(0).answers) {
+  const regressions::Reply& reply = replay.replies.at(0);
+  for (const std::string& reason : {reply.unsupported, reply.failure}) {
+    if (reason.empty()) continue;
+    throw InputError(fmt::format("{} is not compared with the formula: {}",
+                                 brought.implementation.name, reason));
+  }
+  for (const regressions::Answer& answer : reply.answers) {
     if (!answer.finding) continue;
     const properties::Violation& violation = answer.finding->violation;
     Judgement judgement{.word = Judgement::Word::guilty};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "corpora/case_check.h"
 #include "corpora/dump.h"
 #include "corpora/element_text.h"
 #include "reference/spec/numbers.h"
@@ -94,6 +95,24 @@ Shape shape_of(const Dump& dump, const LossSignature& signature) {
   return shape;
 }
 
+/// Nothing is allocated because a file claims a length: no field has more numbers than the largest
+/// tensor that is there.
+void check_size(const Dump& dump, const LossSignature& signature, const Shape& shape,
+                std::string_view name) {
+  std::int64_t largest = 1;
+  for (const auto& [field, tensor] : dump.fields) largest = std::max(largest, tensor.size());
+  for (const Field& field : signature.fields) {
+    const Extents extents = shape.of(field.axes);
+    if (std::ranges::any_of(extents, [](std::int64_t n) { return n < 0; })) continue;
+    const std::optional<std::int64_t> count = checked_count(extents);
+    if (count && *count <= largest) continue;
+    throw FormatError(name, 0, "tensor " + field.name,
+                      "expected up to " + std::to_string(largest) +
+                          " numbers, as the largest tensor has, found tensors whose axes together "
+                          "make them more");
+  }
+}
+
 [[noreturn]] void lacks(const Dump& dump, const LossSignature& signature, const Field& field,
                         std::string_view name) {
   std::vector<std::string> names;
@@ -154,6 +173,7 @@ TensorFile case_file_of(Dump dump, const LossSignature& signature, std::string_v
   file.metadata.emplace_back("upstream", number_text(dump.upstream));
   const Dtype shared = widened(shared_dtype(dump, signature), dump, signature);
   const Shape shape = shape_of(dump, signature);
+  check_size(dump, signature, shape, file_name);
   for (const Field& field : signature.fields) {
     file.tensors.emplace_back(field.name,
                               tensor_of(dump, signature, field, shape, shared, file_name));

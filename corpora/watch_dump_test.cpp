@@ -159,6 +159,25 @@ TEST(WatchDump, AsACaseTakesNoHalfOfAMask) {
   }
 }
 
+TEST(WatchDump, AsACaseAllocatesNothingForLengthsThatNoTensorHas) {
+  TensorFile file = written();
+  std::erase_if(file.tensors, [](const auto& pair) { return pair.first.starts_with("observed."); });
+  const auto refused = [&](Extents log_prob, Extents advantage) {
+    file.tensors[0].second = Tensor::zeros(Dtype::bf16, std::move(log_prob));
+    file.tensors[1].second = Tensor::zeros(Dtype::f32, std::move(advantage));
+    try {
+      case_file_of(dump_of(file, "x"), policy(), "x");
+      return false;
+    } catch (const FormatError& error) {
+      return std::string_view(error.what()).find("together make them more") != std::string::npos;
+    }
+  };
+  constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+  EXPECT_TRUE(refused({1, 2000}, {2000, 1}));
+  EXPECT_TRUE(refused({0, kHuge}, {kHuge, 0}));
+  EXPECT_FALSE(refused({2, 2}, {2, 1}));
+}
+
 TEST(WatchDump, OfListsInListsIsRefusedHoweverDeep) {
   TensorFile file = written();
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');

@@ -16,14 +16,23 @@ namespace {
 
 constexpr std::size_t kWidth = 110;
 
-// One line, cut where it would be longer: a finding never scrolls away.
-std::string line(std::string_view label, std::string text) {
+// One line, to be copied whole.
+std::string whole_line(std::string_view label, std::string text) {
   for (char& letter : text) {
     if (static_cast<unsigned char>(letter) < 0x20) letter = ' ';
   }
-  const std::size_t room = kWidth * 2 - 12;
-  if (text.size() > room) text = text.substr(0, room - 3) + "...";
   return fmt::format("  {:<10}{}\n", label, text);
+}
+
+// The same, cut between characters where it would be longer: a finding never scrolls away.
+std::string line(std::string_view label, std::string text) {
+  constexpr std::size_t kRoom = kWidth * 2 - 12;
+  if (text.size() > kRoom) {
+    std::size_t end = kRoom - 3;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+    text = text.substr(0, end) + "...";
+  }
+  return whole_line(label, std::move(text));
 }
 
 constexpr std::pair<std::string_view, std::string_view> kFixes[] = {
@@ -119,10 +128,10 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
   text += line("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));
   if (!f.cause.empty()) text += line("cause", f.cause);
   text += line("usual fix", std::string(usual_fix(f.property, f.cause)));
-  text += line("replay", folder.empty() ? f.repro : repro_line(f, folder));
+  text += whole_line("replay", folder.empty() ? f.repro : repro_line(f, folder));
   if (!f.state_reason.empty()) text += line(f.red() ? "expired" : f.state, f.state_reason);
   if (f.red()) {
-    text += line("to accept", f.fingerprint + " | reason | issue | expires YYYY-MM-DD");
+    text += whole_line("to accept", f.fingerprint + " | reason | issue | expires YYYY-MM-DD");
   }
   return text;
 }

@@ -32,5 +32,20 @@ TEST(FindingText, TheReproLineNamesNoPropertyThatAReplayRefuses) {
   EXPECT_EQ(repro_line(finding, ""), "lossgate replay findings/a.case --impl b");
 }
 
+TEST(FindingText, CutsNothingThatIsToBeCopied) {
+  const std::string longest(300, 'x');
+  RecordedFinding finding;
+  finding.fingerprint = finding.repro = longest;
+  finding.state = "red";
+  finding.detail = std::string(194, 'd') + "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9";
+  const std::string text = finding_text(finding, "", "");
+  EXPECT_NE(text.find("replay    " + longest + "\n"), text.npos) << text;
+  EXPECT_NE(text.find(longest + " | reason | issue | expires YYYY-MM-DD\n"), text.npos) << text;
+  for (const char* end : {"d...", "\u00e9..."}) {
+    if (text.find(end) != text.npos) return;
+  }
+  FAIL() << "cut within a character: " << text;
+}
+
 }  // namespace
 }  // namespace lossgate::report

@@ -63,6 +63,14 @@ class Annotations(unittest.TestCase):
         finding = {**FINDING, "source_flags": "--config 'my code/lossgate.toml'"}
         self.assertIn("file=my code/losses/a%2Cb.py", annotate.annotations(record(findings=[finding]))[0])
 
+    def test_the_replay_of_a_brought_loss_is_one_from_here(self) -> None:
+        command = "lossgate replay findings/00.case --config ci/lossgate.toml --impl mine"
+        finding = {**FINDING, "repro": command}
+        [shown] = annotate.annotations(record(findings=[finding]), "out of here")
+        self.assertIn("lossgate replay 'out of here/findings/00.case' --config ci/lossgate.toml --impl mine", shown)
+        [own] = annotate.annotations(record(findings=[{**finding, "source_flags": ""}]), "out of here")
+        self.assertIn(command, own)
+
     def test_a_file_outside_of_the_workspace_is_not_named(self) -> None:
         self.assertNotIn("file=", annotate.annotations(record())[0])
 

@@ -40,7 +40,15 @@ def file_of(finding: dict) -> Optional[str]:
     return None
 
 
-def lines_of(finding: dict, statement: str) -> list[str]:
+def replay_of(finding: dict, folder: str) -> str:
+    """The command by which to see it again from here, where the flags of a subject name its files."""
+    stored, command = finding["case_file"], finding["repro"]
+    if not stored or not finding["source_flags"]:
+        return command
+    return command.replace(stored, shlex.quote(os.path.join(folder, stored)), 1)
+
+
+def lines_of(finding: dict, statement: str, folder: str) -> list[str]:
     """What there is to say of a finding, in pairs that a table or a message can show."""
     pairs = [("", statement), ("code", finding["source_text"]), ("place", f"{finding['place']}: {finding['detail']}"),
              ("inputs", ", ".join(finding["inputs"]))]
@@ -48,11 +56,11 @@ def lines_of(finding: dict, statement: str) -> list[str]:
         pairs.append(("actual", f"{finding['actual']}, expected {finding['expected']}, "
                                 f"error ratio {finding['error_ratio']}"))
     pairs += [("grade", "; ".join(filter(None, (finding["grade"], finding["reach"])))), ("cause", finding["cause"]),
-              ("replay", finding["repro"]), ("to accept", f"{finding['fingerprint']} | reason | issue | expires YYYY-MM-DD")]
+              ("replay", replay_of(finding, folder)), ("to accept", f"{finding['fingerprint']} | reason | issue | expires YYYY-MM-DD")]
     return [f"{key:<10}{text}" if key else text for key, text in pairs if text]
 
 
-def annotations(record: dict) -> list[str]:
+def annotations(record: dict, folder: str = "") -> list[str]:
     statements = {each["name"]: each["statement"] for each in record["properties"]}
     commands: dict[str, list[str]] = {"error": [], "notice": []}
     for finding in record["findings"]:
@@ -63,7 +71,7 @@ def annotations(record: dict) -> list[str]:
         file = file_of(finding)
         if file is not None:
             where += [f"file={escaped(file, True)}", f"line={finding['source_line']}"]
-        message = "\n".join(lines_of(finding, statements.get(finding["property"], "")))
+        message = "\n".join(lines_of(finding, statements.get(finding["property"], ""), folder))
         commands[level].append(f"::{level} {','.join(where)}::{escaped(message)}")
     for trouble in record["troubles"]:
         commands["error"].append(f"::error title=lossgate could not do its work::{escaped(trouble)}")
@@ -87,7 +95,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except (OSError, ValueError) as error:
         print(f"::error title=lossgate::{escaped(f'{path} cannot be read: {error}')}")
         return 2
-    for command in annotations(record):
+    for command in annotations(record, os.path.dirname(path)):
         print(command)
     return 0
 
