@@ -181,6 +181,11 @@ TEST(RuleE8, AFiniteLossOfFiniteInputsHasNoNanForAGradient) {
   const Outcome outcome = finite.check(broken);
   ASSERT_TRUE(outcome.violation);
   EXPECT_EQ(outcome.violation->cause, "infinite slope");
+  // 0 times a slope without end may be NaN.
+  c.upstream = 0.0;
+  CaseStudy silent(loss, c);
+  Evaluation of_nothing(silent, fake);
+  EXPECT_FALSE(finite.check(of_nothing).violation);
   // What else is NaN is no gradient.
   impl::Implementation forward = fake;
   forward.evaluate = [](const LossSignature& signature, const Case& given) {

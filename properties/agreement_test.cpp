@@ -173,6 +173,9 @@ TEST(RuleC2, ANumberBeyondTheComputeFormatMayBeInfiniteInAnOutputThatWouldHoldIt
   EXPECT_FALSE(wrong(1e5, kInfinity)) << "beyond f16";
   EXPECT_FALSE(wrong(1e5, kNan));
   EXPECT_TRUE(wrong(1e4, kInfinity));
+  EXPECT_TRUE(wrong(1e5, -kInfinity)) << "of the wrong sign";
+  EXPECT_FALSE(wrong(7e4, max_finite(Dtype::f16))) << "the largest that there is";
+  EXPECT_TRUE(wrong(7e4, 6e4));
 }
 
 TEST(RuleC1, PartsAloneMayAddUpTheirGradientsInTheDtypeThatKeepsThem) {

@@ -179,12 +179,23 @@ Outcome Property::check(Evaluation& evaluation) const {
 
 namespace {
 
+/// Whether the implementation is asked nothing by the property: it says so of itself.
+bool is_left_out(const Property& property, const impl::Implementation& implementation) {
+  const impl::Contract& contract = implementation.contract;
+  if (property.ask == grad_mode_invariance) {
+    return !implementation.autograd || !contract.grad_modes;
+  }
+  return (property.ask == empty_is_zero && contract.empty != Empty::zero) ||
+         (property.ask == determinism && !contract.deterministic);
+}
+
 /// What the properties will ask about. Of an implementation that is not finite nothing is compared.
 std::vector<const Transform*> foreseen(const std::vector<const Property*>& properties,
-                                       bool compares) {
+                                       const impl::Implementation& implementation, bool compares) {
   std::vector<const Transform*> transforms;
   for (const Property* property : properties) {
     if (!compares && property->precedence == Precedence::yields) continue;
+    if (is_left_out(*property, implementation)) continue;
     for (const Transform* transform : property->transforms) {
       if (std::ranges::find(transforms, transform) == transforms.end()) {
         transforms.push_back(transform);
@@ -206,7 +217,8 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
     if (before) before(*property);
     const Precedence rank = property->precedence;
     if (!told && rank != Precedence::finite) {
-      evaluation.foresee(foreseen(properties, finite || !precedence));
+      const bool comparable = finite || !precedence;
+      evaluation.foresee(foreseen(properties, evaluation.implementation(), comparable));
       told = true;
     }
     const bool compares = rank == Precedence::formula || rank == Precedence::yields;

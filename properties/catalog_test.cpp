@@ -92,6 +92,8 @@ const std::vector<Trial>& trials() {
       {"reference_agreement", Flaw::dtype_changed, 0, nullptr, "malformed result"},
       {"split_invariance", Flaw::mean_of_means, 0, nullptr, "mean of means"},
       {"padding_invariance", Flaw::padding_counted, 0, nullptr, "padding counted"},
+      {"padding_invariance", Flaw::empty_divided, 0,
+       [](Case& c) { c.spec.reduction = Reduction::sequence_mean; }, "empty divisor"},
       {"permutation_invariance", Flaw::row_reads_neighbour, 0, nullptr, "a row reads another row"},
       {"inputs_not_mutated", Flaw::input_overwritten, 0, nullptr, "input overwritten"},
       {"inputs_not_mutated", Flaw::setting_changed, 0, nullptr, "setting left changed"},
@@ -309,36 +311,55 @@ TEST(RuleE2, WhatIsNotTheFormulaIsAskedForNoMoreThanThat) {
   EXPECT_TRUE(reasons(fake_grpo(Flaw::invalid_accepted)).empty());
 }
 
-TEST(CheckAll, TellsBeforehandWhatItWillAskAbout) {
-  Case c = grpo_case(3, 4);
-  mask_out(c, 0, 3);
-  c.split = {.world = 2, .parts = {{0, {0}}, {1, {1, 2}}}};
-  CaseStudy study(grpo(), c);
-  auto fake = fake_grpo();
-  std::vector<Case> told, asked;
-  fake.foresee = [&](const LossSignature&, const std::vector<const Case*>& cases) {
-    for (const Case* each : cases) told.push_back(*each);
-  };
-  fake.evaluate = [&, whole = fake.evaluate](const LossSignature& signature, const Case& each) {
-    asked.push_back(each);
-    return whole(signature, each);
-  };
-  Evaluation evaluation(study, fake);
-  std::vector<const Property*> all;
-  for (const Property& property : catalog()) all.push_back(&property);
-  check_all(evaluation, all, true);
+/// What an implementation with that contract is told beforehand, and what it is asked.
+struct Heard {
+  explicit Heard(const impl::Contract& contract) {
+    Case c = grpo_case(3, 4);
+    mask_out(c, 0, 3);
+    c.split = {.world = 2, .parts = {{0, {0}}, {1, {1, 2}}}};
+    CaseStudy study(grpo(), c);
+    auto fake = fake_grpo();
+    fake.contract = contract;
+    fake.foresee = [&](const LossSignature&, const std::vector<const Case*>& cases) {
+      for (const Case* each : cases) told.push_back(*each);
+    };
+    fake.evaluate = [&, whole = fake.evaluate](const LossSignature& signature, const Case& each) {
+      asked.push_back(each);
+      return whole(signature, each);
+    };
+    Evaluation evaluation(study, fake);
+    std::vector<const Property*> all;
+    for (const Property& property : catalog()) all.push_back(&property);
+    check_all(evaluation, all, true);
+  }
 
-  const auto among = [](const std::vector<Case>& cases, const Case& one) {
+  static bool among(const std::vector<Case>& cases, const Case& one) {
     return std::ranges::any_of(cases, [&](const Case& other) {
       return other.batch == one.batch && other.shape == one.shape && other.spec == one.spec &&
              other.split == one.split && other.grad_mode == one.grad_mode &&
              other.history == one.history;
     });
-  };
-  EXPECT_EQ(told.size(), 18);  // as many as the table names
-  for (const Case& each : told) EXPECT_TRUE(among(asked, each)) << "told in vain";
+  }
+
+  std::vector<Case> told, asked;
+};
+
+TEST(CheckAll, TellsBeforehandWhatItWillAskAbout) {
+  const Heard heard(fake_grpo().contract);
+  EXPECT_EQ(heard.told.size(), 18);  // as many as the table names
+  for (const Case& each : heard.told) EXPECT_TRUE(Heard::among(heard.asked, each)) << "in vain";
+  const auto untold = [&](const Case& each) { return !Heard::among(heard.told, each); };
   // The case itself, NaN at valid places and what must be refused come unforeseen.
-  EXPECT_EQ(std::ranges::count_if(asked, [&](const Case& each) { return !among(told, each); }), 7);
+  EXPECT_EQ(std::ranges::count_if(heard.asked, untold), 7);
+}
+
+TEST(CheckAll, TellsNothingOfWhatAContractLeavesOut) {
+  impl::Contract contract = fake_grpo().contract;
+  contract.grad_modes = contract.deterministic = false;
+  contract.empty = Empty::error;
+  const Heard heard(contract);
+  EXPECT_FALSE(heard.told.empty());
+  for (const Case& each : heard.told) EXPECT_TRUE(Heard::among(heard.asked, each)) << "in vain";
 }
 
 TEST(CheckAll, SkipsWhatTheImplementationDoesNotCompute) {

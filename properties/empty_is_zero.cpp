@@ -40,7 +40,7 @@ std::optional<Violation> something_of_empty(Evaluation& evaluation, CaseStudy& e
 }
 
 /// Whether it was no number before that was masked either, and rightly so: what overflows in a
-/// term that is left is not for this property to say.
+/// term that is left is not for this property to say. What comes of the data that is masked now is.
 bool was_there_before(Evaluation& evaluation, const Violation& violation) {
   if (std::isfinite(violation.actual)) return false;
   const Tensor& before = *evaluation.actual().find(violation.place.output);
@@ -66,16 +66,19 @@ std::optional<Violation> wrong_remainder(Evaluation& evaluation, const Transform
   if (auto violation = malformed(*study, actual)) return violation;
   auto violation =
       compare({.study = *study, .arithmetic = evaluation.arithmetic(), .actual = actual}).violation;
-  if (!violation || was_there_before(evaluation, *violation)) return std::nullopt;
-  violation->cause = comes_from_data(evaluation, *study) ? cause_of_data(*violation) : "";
+  if (!violation) return std::nullopt;
+  const bool of_data = comes_from_data(evaluation, *study);
+  if (!of_data && was_there_before(evaluation, *violation)) return std::nullopt;
+  violation->cause = of_data ? cause_of_data(*violation) : "";
   return violation;
 }
 
 std::optional<Violation> wrong_beside_empty_row(Evaluation& evaluation) {
   auto violation = wrong_remainder(evaluation, kRowMasked);
   if (!violation || violation->place.index < 0) return violation;
+  const bool counted = std::isfinite(violation->actual);
   violation->detail = "an empty row changes what the others contribute";
-  if (violation->cause.empty()) violation->cause = "empty row counted";
+  if (violation->cause.empty()) violation->cause = counted ? "empty row counted" : kEmptyDivisor;
   return violation;
 }
 

@@ -115,10 +115,12 @@ std::optional<Violation> nan_gradient(Evaluation& evaluation) {
   const LossResult& actual = evaluation.actual();
   const Tensor* loss = actual.find("loss");
   if (!loss || !std::isfinite(loss->at(0))) return std::nullopt;
-  for (const OutputInfo& output : study.outputs()) {
+  const std::set<OutputEntry> silenced = nan_excused(study, evaluation.stable_arithmetic());
+  for (std::size_t o = 0; o < study.outputs().size(); ++o) {
+    const OutputInfo& output = study.outputs()[o];
     const Tensor& tensor = *actual.find(output.name);
     for (std::int64_t i = 0; output.kind == OutputKind::gradient && i < tensor.size(); ++i) {
-      if (!std::isnan(tensor.at(i))) continue;
+      if (!std::isnan(tensor.at(i)) || silenced.contains({o, i})) continue;
       Place place = place_of(study, output, i);
       std::string cause =
           place.valid ? "infinite slope" : cause_of(evaluation, output, i, place, true);

@@ -1,8 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
 #include "properties/agreement.h"
 #include "properties/checks.h"
 
 namespace lossgate::properties {
+namespace {
+
+/// What is added holds zeros: where there is no number without the row that is added, either, it
+/// comes of what a column's zeros make, else of the row's own count.
+const char* cause_of(Evaluation& evaluation, const Violation& violation) {
+  if (std::isfinite(violation.actual)) return "padding counted";
+  const Transformed& padded = *evaluation.study().transformed(kPadded);
+  const Case columns = batch_of(evaluation.signature(), padded.c, padded.row_of);
+  const LossResult result = evaluation.call(columns);
+  const auto all_finite = [](const Output& output) { return output.tensor.all_finite(); };
+  return std::ranges::all_of(result.outputs, all_finite) ? "empty divisor"
+                                                         : "non-finite value behind a mask";
+}
+
+}  // namespace
 
 Outcome padding_invariance(Evaluation& evaluation) {
   Outcome outcome = compare_transformed(evaluation, kPadded);
@@ -11,7 +29,7 @@ Outcome padding_invariance(Evaluation& evaluation) {
         allows_empty_rows(evaluation.study().signature(), evaluation.study().whole().spec);
     outcome.violation->detail =
         row ? "masked columns and a masked row were added" : "masked columns were added";
-    outcome.violation->cause = "padding counted";
+    outcome.violation->cause = cause_of(evaluation, *outcome.violation);
   }
   return outcome;
 }

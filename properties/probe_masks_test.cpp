@@ -301,6 +301,16 @@ TEST(ProbeEmptiedRow, BlamesNoEmptySequenceForWhatIsWrongWithoutIt) {
   EXPECT_EQ(diagnosed(fake, c).cause, "disagrees with the formula");
 }
 
+TEST(ProbeEmptiedRow, LeavesADivisionBy0ToItsName) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const std::vector<bool> valid = valid_of(c);
+    const bool first = std::count(valid.begin(), valid.begin() + c.shape[Axis::tokens], true) > 0;
+    if (!first && std::ranges::count(valid, true) > 0) add_to_loss(result, kNan);
+  });
+  const Case c = ordinary_case("grpo");
+  EXPECT_EQ(check("empty_is_zero", fake, c).violation->cause, "empty divisor");
+}
+
 TEST(ProbeBehindMask, BelievesALossThatIsLostWhateverItsOwnNumbersDo) {
   const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     at_positions(c, false, [&](std::int64_t p) {

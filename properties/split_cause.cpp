@@ -20,6 +20,7 @@ constexpr double kNearer = 64.0;
 constexpr const char* kScope = "reduction over the wrong scope";
 constexpr const char* kMeans = "mean of means";
 constexpr const char* kRanks = "rank average";
+constexpr const char* kEmptyDivisor = "empty divisor";
 
 class Experiments {
  public:
@@ -32,6 +33,7 @@ class Experiments {
   }
 
   std::string cause() {
+    if (is_no_number_of_nothing()) return kEmptyDivisor;
     std::vector<Rows> parts, ranks(static_cast<std::size_t>(split_.split.world));
     for (const Split::Part& part : split_.split.parts) {
       parts.push_back(part.sequences);
@@ -58,6 +60,20 @@ class Experiments {
     if (at == rows.end()) return 0.0;
     const std::int64_t each = tensor->size() / static_cast<std::int64_t>(rows.size());
     return tensor->at(place_.index + (at - rows.begin() - place_.sequence) * each);
+  }
+
+  /// Whether it is no number, as that of a part without a token is by itself.
+  bool is_no_number_of_nothing() {
+    if (std::isfinite(given_)) return false;
+    return std::ranges::any_of(split_.split.parts, [&](const Split::Part& part) {
+      if (part.sequences.empty()) return false;
+      const Case c = batch_of(evaluation_.signature(), split_, part.sequences);
+      const std::vector<bool> valid = valid_positions(evaluation_.signature(), c);
+      if (std::ranges::find(valid, true) != valid.end()) return false;
+      const LossResult own = evaluation_.call(c);
+      const Tensor* loss = own.refusal ? nullptr : own.find("loss");
+      return loss && !std::isfinite(loss->at(0));
+    });
   }
 
   /// The entry with the same parts on one rank, where that is no more the whole batch's.

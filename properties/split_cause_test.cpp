@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
+#include "properties/agreement.h"
 #include "properties/fake_grpo.h"
 
 namespace lossgate::properties {
@@ -51,6 +53,21 @@ std::string cause(const impl::Implementation& implementation, const Case& c) {
 TEST(SplitCause, IsTheMeanOfMeansOfPartsWhateverTheRanks) {
   EXPECT_EQ(cause(fake_grpo(Flaw::mean_of_means), split_case(1)), "mean of means");
   EXPECT_EQ(cause(fake_grpo(Flaw::mean_of_means), split_case(2)), "mean of means");
+}
+
+TEST(SplitCause, IsTheDivisorOfAPartWithoutAToken) {
+  const auto divided =
+      changed([](const LossSignature& signature, const Case& c, const auto& sound) {
+        LossResult result = sound(signature, c);
+        const std::vector<bool> valid = valid_positions(signature, c);
+        const bool empty = std::ranges::find(valid, true) == valid.end();
+        if (empty || !c.split.whole()) result.outputs.front().tensor.set(0, std::nan(""));
+        return result;
+      });
+  Case c = split_case(1);
+  EXPECT_EQ(cause(divided, c), "reduction over the wrong scope") << "each part has a token";
+  for (std::int64_t t = 0; t < 4; ++t) mask_out(c, 4, t);
+  EXPECT_EQ(cause(divided, c), "empty divisor");
 }
 
 TEST(SplitCause, IsTheRanksWhereThePartsOfOneRankAreRight) {

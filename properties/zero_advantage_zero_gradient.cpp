@@ -4,6 +4,7 @@
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
 #include "properties/checks.h"
+#include "properties/zero_upstream.h"
 
 namespace lossgate::properties {
 
@@ -14,6 +15,7 @@ Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
   if (!study || study->refusal()) return vacuous("no trigger");
   const LossResult& actual = evaluation.actual(kZeroAdvantage);
   if (auto violation = malformed(*study, actual)) return violated(*violation);
+  const std::set<OutputEntry> silenced = nan_excused(*study, evaluation.arithmetic());
   std::optional<Violation> violation;
   bool asked = false;
   study->for_each_expected(evaluation.arithmetic(), false,
@@ -24,6 +26,7 @@ Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
                              asked = true;
                              const double value = actual.find(output.name)->at(i);
                              if (violation || value == 0.0) return;
+                             if (std::isnan(value) && silenced.contains({o, i})) return;
                              violation =
                                  Violation{.place = place_of(*study, output, i),
                                            .actual = value,
