@@ -131,6 +131,13 @@ bool spoil_mask(const LossSignature& signature, Case& c, std::uint64_t pick) {
   return true;
 }
 
+/// Whether the case has the option by which the reduction divides, if it does so by one.
+bool has_divisor(const LossSpec& spec, Reduction reduction) {
+  if (reduction == Reduction::sum_over_items) return spec.find("num_items") != nullptr;
+  if (reduction == Reduction::seq_mean_token_sum_norm) return spec.find("max_length") != nullptr;
+  return true;
+}
+
 /// One that the loss has not got, whatever its callers leave of those that it has; `none`, which
 /// many functions take, only where it has all others.
 bool spoil_reduction(const LossSignature& signature, Case& c, std::uint64_t /*pick*/) {
@@ -141,7 +148,7 @@ bool spoil_reduction(const LossSignature& signature, Case& c, std::uint64_t /*pi
   };
   c.spec.reduction = Reduction::none;
   for (const Reduction reduction : kAllReductions) {
-    if (reduction == Reduction::sum_over_items && !c.spec.find("num_items")) continue;
+    if (!has_divisor(c.spec, reduction)) continue;
     const bool unknown = lacks(signature, reduction) && (!whole || lacks(*whole, reduction));
     if (unknown) c.spec.reduction = reduction;
   }
