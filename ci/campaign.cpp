@@ -62,7 +62,12 @@ void Campaign::run(const std::atomic<bool>& interrupted) {
   } catch (const MachineError& error) {
     record_.troubles.emplace_back(error.what());
   }
-  hear_out();
+  save();
+  try {
+    hear_out(interrupted);
+  } catch (const MachineError& error) {
+    record_.troubles.emplace_back(error.what());
+  }
   for (auto& worker : workers_) settle(*worker);
   save();
   workers_.clear();
@@ -158,7 +163,7 @@ void Campaign::look_after(Worker& worker) {
   if (!worker.ready || worker.long_case || since(worker.stretch_began) < worker.stretch) return;
   if (is_explaining(worker)) return;
   hear_all(worker);
-  if (!worker.child) return;
+  if (!worker.child || worker.long_case || is_explaining(worker)) return;
   settle(worker);
   if (const std::size_t arm = next(worker); arm != worker.arm) {
     worker.child.reset();
@@ -230,6 +235,7 @@ void Campaign::failed(Worker& worker, const std::string& property, const std::st
     return failed_starts_.failed(cause);
   }
   const Arm& arm = arms_[worker.arm];
+  if (worker.long_case) folder_.asked_long(arm.name(), *worker.long_case + 1);
   if (arm.only) return retire(worker, kOwnProcess + cause);
   const PlannedCase planned = worker.long_case
                                   ? long_case(plan_, arm, *worker.long_case).value()

@@ -65,7 +65,7 @@ class Campaign {
   void take_kept(Worker& worker, const Kept& kept);
   void failed(Worker& worker, const std::string& property, const std::string& cause);
   void look_after(Worker& worker);
-  void hear_out();
+  void hear_out(const std::atomic<bool>& interrupted);
   void hear_all(Worker& worker);
   static bool is_explaining(const Worker& worker);
   void settle(Worker& worker);

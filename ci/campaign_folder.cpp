@@ -106,6 +106,7 @@ void CampaignFolder::take_over(const fs::path& folder, const History& history,
   for (const auto& [arm, spent] : history.spent) {
     this->spent(arm, spent.cases, spent.seconds);
     write({{}, {}, Json{{"kept", {{"case", ""}, {"arm", arm}, {"features", spent.seen}}}}.dump()});
+    if (spent.long_from != 0) asked_long(arm, spent.long_from);
   }
   elapsed(history.seconds, 0);
   found(findings);

@@ -14,8 +14,8 @@ namespace {
 
 constexpr auto kTick = std::chrono::milliseconds(100);
 
-/// What a campaign that is over waits for a violation to be explained.
-constexpr double kSecondsToExplain = 15.0;
+/// What a campaign that is over waits for a violation to be explained, and one that is called off.
+constexpr double kSecondsToExplain = 15.0, kSecondsToExplainAtOnce = 3.0;
 
 }  // namespace
 
@@ -55,16 +55,17 @@ void Campaign::hear(Worker& worker, const std::string& line) {
     if (text != "long end") worker.long_case = std::stoll(line.substr(5));
     // One that ends the process is not asked again.
     long_from_[worker.arm] = worker.long_case ? *worker.long_case + 1 : -1;
-    folder_.asked_long(arms_[worker.arm].name(), long_from_[worker.arm]);
+    folder_.asked_long(arms_[worker.arm].name(), worker.long_case.value_or(-1));
   } else {
     retire(worker, text);
   }
 }
 
 /// What was met when time was over is told before its process ends.
-void Campaign::hear_out() {
+void Campaign::hear_out(const std::atomic<bool>& interrupted) {
   const auto over = Clock::now();
-  for (bool any = true; any && since(over) < kSecondsToExplain;) {
+  const auto patience = [&] { return interrupted ? kSecondsToExplainAtOnce : kSecondsToExplain; };
+  for (bool any = true; any && since(over) < patience();) {
     any = std::ranges::any_of(workers_, [](const auto& worker) { return is_explaining(*worker); });
     if (any) wait();
     for (auto& worker : workers_) hear_all(*worker);

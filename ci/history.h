@@ -22,7 +22,7 @@ struct Spent {
   std::int64_t cases = 0;
   double seconds = 0.0;  ///< of one worker
   std::set<fuzz::Feature> seen;
-  std::int64_t long_from = 0;  ///< the first long case that was not asked, -1: all were
+  std::int64_t long_from = 0;  ///< the first long case that was not answered, -1: all were
 };
 
 /// What stands in the folder of a campaign.

@@ -33,6 +33,7 @@ bool ends_torn(int descriptor) {
 bool is_ours(int descriptor) {
   for (int i = 0; i < 20; ++i) {
     if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return true;
+    if (errno != EWOULDBLOCK && errno != EINTR) return true;  // no file is locked on such a disk
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return false;

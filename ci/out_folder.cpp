@@ -94,8 +94,8 @@ void say_folder(const fs::path& folder, report::RunRecord& record) {
   const bool below = !near.is_absolute() && *near.begin() != "..";
   for (report::RecordedFinding& finding : record.findings) {
     // Flags name files from here, so cases are found from here, too.
-    const bool from_here = below || !finding.source_flags.empty();
-    finding.repro = report::repro_line(finding, from_here ? near.string() : "");
+    const bool with_folder = below || !finding.source_flags.empty();
+    finding.repro = report::repro_line(finding, with_folder ? near.string() : "");
   }
 }
 
