@@ -71,7 +71,7 @@ Dtype widened(Dtype shared, const Dump& dump, const LossSignature& signature) {
   return shared;
 }
 
-/// One number for each row, [S] or [S, 1], where the field has one for each position.
+/// A number of each row at each position.
 Tensor spread(const Tensor& tensor, const Extents& extents) {
   Tensor wide = Tensor::zeros(tensor.dtype, extents);
   const std::int64_t each = extents[0] > 0 ? wide.size() / extents[0] : 0;
@@ -95,14 +95,22 @@ Shape shape_of(const Dump& dump, const LossSignature& signature) {
   return shape;
 }
 
-/// Nothing is allocated because a file claims a length: no field has more numbers than the largest
-/// tensor that is there.
+/// Whether the tensor has one number for each row, [S] or [S, 1], where the field has one for each
+/// position.
+bool has_rows_alone(const Tensor& tensor, const Extents& extents) {
+  return extents.size() == 2 && tensor.size() == extents[0] && tensor.extents != extents;
+}
+
+/// Nothing is allocated because a file claims a length: no field that is made has more numbers than
+/// the largest tensor that is there.
 void check_size(const Dump& dump, const LossSignature& signature, const Shape& shape,
                 std::string_view name) {
   std::int64_t largest = 1;
   for (const auto& [field, tensor] : dump.fields) largest = std::max(largest, tensor.size());
   for (const Field& field : signature.fields) {
     const Extents extents = shape.of(field.axes);
+    const Tensor* given = dump.find_field(field.name);
+    if (given && !has_rows_alone(*given, extents)) continue;
     if (std::ranges::any_of(extents, [](std::int64_t n) { return n < 0; })) continue;
     const std::optional<std::int64_t> count = checked_count(extents);
     if (count && *count <= largest) continue;
@@ -140,8 +148,7 @@ Tensor tensor_of(Dump& dump, const LossSignature& signature, const Field& field,
   }
   const auto& dtypes = field.dtypes;
   if (std::ranges::find(dtypes, given->dtype) != dtypes.end()) dtype = given->dtype;
-  const bool rows =
-      known && extents.size() == 2 && given->size() == extents[0] && given->extents != extents;
+  const bool rows = known && has_rows_alone(*given, extents);
   if (const std::int64_t at = first_lost(*given, dtype); at >= 0) {
     throw FormatError(name, 0, "tensor " + field.name,
                       "expected numbers that " + std::string(lossgate::name(dtype)) +
