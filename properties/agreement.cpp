@@ -37,7 +37,8 @@ bool acceptable_overflow(const Formats& formats, const Tracked& expected, double
   // A partial sum beyond what the value itself may be may have overflowed with the other sign
   // first.
   const bool sign_known = reference::tracking::is_its_own_peak(expected);
-  return std::fabs(actual) >= largest && (!sign_known || !(towards + reach < largest));
+  const bool overflown = std::fabs(actual) == largest || std::fabs(actual) >= formats.largest;
+  return overflown && (!sign_known || !(towards + reach < largest));
 }
 
 /// Collects the entries of one comparison.

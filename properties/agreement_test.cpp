@@ -176,6 +176,7 @@ TEST(RuleC2, ANumberBeyondTheComputeFormatMayBeInfiniteInAnOutputThatWouldHoldIt
   EXPECT_TRUE(wrong(1e5, -kInfinity)) << "of the wrong sign";
   EXPECT_FALSE(wrong(7e4, max_finite(Dtype::f16))) << "the largest that there is";
   EXPECT_TRUE(wrong(7e4, 6e4));
+  EXPECT_TRUE(wrong(1e5, 1e6)) << "another number";
 }
 
 TEST(RuleC1, PartsAloneMayAddUpTheirGradientsInTheDtypeThatKeepsThem) {

@@ -40,7 +40,7 @@ std::optional<Violation> something_of_empty(Evaluation& evaluation, CaseStudy& e
 }
 
 /// Whether it was no number before that was masked either, and rightly so: what overflows in a
-/// term that is left is not for this property to say. What comes of the data that is masked now is.
+/// term that is left is not for this property to say.
 bool was_there_before(Evaluation& evaluation, const Violation& violation) {
   if (std::isfinite(violation.actual)) return false;
   const Tensor& before = *evaluation.actual().find(violation.place.output);
@@ -67,6 +67,7 @@ std::optional<Violation> wrong_remainder(Evaluation& evaluation, const Transform
   auto violation =
       compare({.study = *study, .arithmetic = evaluation.arithmetic(), .actual = actual}).violation;
   if (!violation) return std::nullopt;
+  // What the data that is masked now does is another matter, whatever was there before.
   const bool of_data = comes_from_data(evaluation, *study);
   if (!of_data && was_there_before(evaluation, *violation)) return std::nullopt;
   violation->cause = of_data ? cause_of_data(*violation) : "";

@@ -20,9 +20,10 @@ std::optional<Outcome> judge(const Refusal& expected, const LossResult& actual) 
          .detail = "accepted: " + expected.argument + ": " + expected.message + returned,
          .cause = "invalid input accepted"});
   }
-  const auto& [named, sequence, token, message, beside] = *actual.refusal;
+  const std::string& named = actual.refusal->argument;
+  const auto& beside = actual.refusal->beside;
   if (named == expected.argument || named == impl::kNotComputed) return std::nullopt;
-  // It may say of which other one the argument at fault is not worthy.
+  // The argument at fault may come second, as one that does not fit another.
   if (std::ranges::find(beside, expected.argument) != beside.end()) return std::nullopt;
   return violated(
       {.place = {.output = expected.argument},
@@ -37,10 +38,12 @@ bool reaches(const impl::Implementation& implementation, const CaseStudy& study)
   return !hears || hears(study.whole(), study.refusal()->argument);
 }
 
-/// Whether no loss is what was asked for: many functions give the terms where nothing reduces them.
+/// Whether the terms, which are no loss, are what was asked for: many functions give them where
+/// nothing reduces.
 bool returns_terms(const Case& c, const LossResult& actual) {
   return c.spec.reduction == Reduction::none && actual.refusal &&
-         actual.refusal->argument == impl::kNoResult;
+         actual.refusal->argument == impl::kNoResult &&
+         std::ranges::find(actual.refusal->beside, "reduction") != actual.refusal->beside.end();
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ TEST(RuleC7, TermsAreARightAnswerToNoReduction) {
     fake.evaluate = [sound = fake.evaluate, terms](const LossSignature& signature, const Case& c) {
       if (c.spec.reduction != Reduction::none) return sound(signature, c);
       LossResult result;
-      if (terms) result.refusal = Refusal{impl::kNoResult, -1, -1, "a scalar is needed"};
+      result.refusal = Refusal{impl::kNoResult, -1, -1, "a scalar is needed"};
+      if (terms) result.refusal->beside = {"reduction"};
       return result;
     };
     return check("error_on_invalid", fake, grpo_case(2, 3)).verdict;

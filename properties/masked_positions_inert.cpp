@@ -50,16 +50,20 @@ std::optional<Violation> first_difference_in_one_piece(Evaluation& evaluation,
   return first_difference(study, base, other, Zeros::all);
 }
 
-/// What other data behind the mask changes: a bit or, where bits change from call to call anyway,
-/// more than the bound has room for.
+/// What other data behind the mask changes: a bit or, where bits change from call to call anyway or
+/// with the layout, more than the bound has room for.
 std::optional<Violation> difference(Evaluation& evaluation, const Transform& transform,
                                     const LossResult& other) {
   CaseStudy& study = evaluation.study();
   auto violation = first_difference(study, evaluation.actual(), other, Zeros::all);
-  if (violation && study.whole().layout == Layout::mixed) {
-    violation = first_difference_in_one_piece(evaluation, transform);
+  if (!violation) return violation;
+  bool bits = evaluation.implementation().contract.deterministic;
+  if (bits && study.whole().layout == Layout::mixed) {
+    const auto in_one_piece = first_difference_in_one_piece(evaluation, transform);
+    if (in_one_piece) return in_one_piece;
+    bits = false;
   }
-  if (!violation || evaluation.implementation().contract.deterministic) return violation;
+  if (bits) return violation;
   if (incomparable(evaluation) || compare_whole(evaluation).violation) return std::nullopt;
   return compare({.study = study, .arithmetic = evaluation.arithmetic(), .actual = other})
       .violation;

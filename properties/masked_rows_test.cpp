@@ -55,7 +55,9 @@ TEST(RuleC4, AsksForEqualBitsOfEqualStridesAlone) {
   mask_out(c, 1, 2);
   put(c, "advantage", 1, 2, 0.0);
   c.layout = Layout::mixed;
-  EXPECT_EQ(check("masked_positions_inert", follows(1e-3, false), c).verdict, Verdict::held);
+  EXPECT_EQ(check("masked_positions_inert", follows(1e-7, false), c).verdict, Verdict::held);
+  EXPECT_EQ(check("masked_positions_inert", follows(1e-3, false), c).verdict, Verdict::violated);
+  EXPECT_EQ(check("masked_positions_inert", follows(1e-7, true), c).verdict, Verdict::violated);
   EXPECT_EQ(check("masked_positions_inert", follows(1e-3, true), c).verdict, Verdict::violated);
   c.layout = Layout::contiguous;
   EXPECT_EQ(check("masked_positions_inert", follows(1e-3, true), c).verdict, Verdict::violated);

@@ -97,6 +97,9 @@ void scale(Tensor& tensor, double factor) {
                          const Greeting& greeting) {
   const std::string type = text_of(answer, "type");
   if (type == "BadResult") throw Refusal{kNoResult, -1, -1, text_of(answer, "message")};
+  if (type == "NotReduced") {
+    throw Refusal{kNoResult, -1, -1, text_of(answer, "message"), {"reduction"}};
+  }
   std::string message = type + ": " + text_of(answer, "message");
   const std::string file = text_of(answer, "file");
   if (!file.empty()) {

@@ -213,10 +213,10 @@ struct Dpo {
     S logistic(const S& x) const { return or_linear(sigmoid(x), one_, x); }
 
     S or_linear(const S& smooth, const S& linear, const S& x) const {
-      constexpr double kLinearAbove = 20.0;
+      constexpr double kMayBeLinear = 19.0;  // rounding decides at 20
       if (!in_.undeclared()) return smooth;
       return choose(
-          value_of(x) > kLinearAbove, [&] { return either(smooth, linear); },
+          value_of(x) > kMayBeLinear, [&] { return either(smooth, linear); },
           [&] { return smooth; });
     }
 

@@ -154,13 +154,9 @@ class Results(unittest.TestCase):
             (lambda log_prob, mask: 3, "Python number"),
             (lambda log_prob, mask: log_prob.sum().detach(), "without a graph"),
             (lambda log_prob, mask: torch.tensor(1.0), "without a graph"),
-            (lambda log_prob, mask: log_prob, "shape [2, 3]"),
-            (lambda log_prob, mask: log_prob.sum().reshape(1), "squeeze"),
-            (lambda log_prob, mask: log_prob.sum(1), "reduce it"),
             (lambda log_prob, mask: mask.sum(), "floating-point"),
             (lambda log_prob, mask: log_prob.sum() * 1j, "complex64"),
             (lambda log_prob, mask: (), "empty tuple"),
-            (lambda log_prob, mask: (log_prob, {}), "a tuple that begins with a tensor of shape [2, 3]"),
             (lambda log_prob, mask: {"total": log_prob.sum()}, "without the key 'loss' (keys: total)"),
             (lambda log_prob, mask: {"loss": None}, "None"),
             (lambda log_prob, mask: "loss", "a str"),
@@ -168,6 +164,10 @@ class Results(unittest.TestCase):
         ]
         for function, fragment in cases:
             self.raised(function, fragment)
+        self.raised(lambda log_prob, mask: log_prob, "shape [2, 3]", "NotReduced")
+        self.raised(lambda log_prob, mask: log_prob.sum().reshape(1), "squeeze", "NotReduced")
+        self.raised(lambda log_prob, mask: log_prob.sum(1), "reduce it", "NotReduced")
+        self.raised(lambda log_prob, mask: (log_prob, {}), "a tuple that begins with a tensor of shape [2, 3]", "NotReduced")
 
     def test_a_named_tuple_is_read_by_its_names(self) -> None:
         out = NamedTuple("Out", [("clip_fraction", torch.Tensor), ("loss", torch.Tensor)])

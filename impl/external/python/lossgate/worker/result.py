@@ -10,7 +10,7 @@ from typing import Any, Optional
 from lossgate.worker.aliases import ALIASES, plain_name
 from lossgate.worker.frames import DTYPE_NAMES
 from lossgate.worker.pytorch import torch
-from lossgate.worker.trouble import BadResult
+from lossgate.worker.trouble import BadResult, NotReduced
 
 
 def _described(value: Any) -> str:
@@ -90,7 +90,7 @@ def loss_of(result: Any, subject: str, outputs: list[str], has_loss: bool, wants
     if not loss.dtype.is_floating_point:
         raise BadResult(f"{subject} {where} {_described(loss)}; a loss is a floating-point scalar")
     if loss.dim() != 0:
-        raise BadResult(f"{subject} {where} {_described(loss)}, where a scalar is needed; reduce it, such as "
+        raise NotReduced(f"{subject} {where} {_described(loss)}, where a scalar is needed; reduce it, such as "
                         "`(per_token * mask).sum() / mask.sum().clamp(min=1)`"
                         + ("" if loss.numel() != 1 else ", or `.squeeze()` it"))
     if wants_graph and not loss.requires_grad:

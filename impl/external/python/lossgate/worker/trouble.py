@@ -14,6 +14,10 @@ class BadResult(Exception):
     """The subject returned something that is no loss."""
 
 
+class NotReduced(BadResult):
+    """The subject returned terms, where one number is asked for."""
+
+
 def clean(text: str) -> str:
     """Text that any reader of UTF-8 takes: names of files may hold bytes that are none."""
     return text.encode("utf-8", "replace").decode()
