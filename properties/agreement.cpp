@@ -26,11 +26,16 @@ double ratio_of(double distance, double exempt, double allowed) {
   return allowed == 0.0 ? kInfinity : excess / allowed;
 }
 
+/// Of the output and of what computes it, the largest number that fits both.
+double largest_of_both(const Formats& formats) {
+  return std::min(formats.largest, formats.largest_computed);
+}
+
 /// Where the value overflows, these are right, and NaN is tolerated (rule C2). Of the infinities
 /// and the largest finite numbers, those are right that an answer within the bound can overflow to.
 bool acceptable_overflow(const Formats& formats, const Tracked& expected, double actual) {
   if (std::isnan(actual)) return true;
-  const double largest = std::min(formats.largest, formats.largest_computed);
+  const double largest = largest_of_both(formats);
   const double towards = static_cast<double>(std::signbit(actual) ? -expected.v : expected.v);
   const double error = std::isinf(towards) ? 0.0 : kThreshold * expected.err;
   const double reach = error + expected.half;
@@ -90,9 +95,8 @@ class Judge {
     const bool peak_fits = must_be_finite(formats, expected);
     if (!peak_fits && !std::isfinite(actual)) {
       // Beyond the range an infinity must at least have the right sign where the value decides it.
-      const double largest = std::min(formats.largest, formats.largest_computed);
-      if (most_allowed(expected) <= largest || acceptable_overflow(formats, expected, actual))
-        return;
+      const bool fits = most_allowed(expected) <= largest_of_both(formats);
+      if (fits || acceptable_overflow(formats, expected, actual)) return;
     }
     if (!peak_fits && std::isfinite(actual) && !std::isfinite(static_cast<double>(expected.v))) {
       if (acceptable_overflow(formats, expected, actual)) return;
@@ -150,6 +154,11 @@ class Judge {
 
 bool in_range(const OutputInfo& output, const Tracked& expected) {
   return in_range(Formats(output), expected);
+}
+
+bool all_finite(const LossResult& result) {
+  return std::ranges::all_of(result.outputs,
+                             [](const Output& output) { return output.tensor.all_finite(); });
 }
 
 bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,

@@ -18,6 +18,9 @@ Place place_of(const CaseStudy& study, const OutputInfo& output, std::int64_t in
 /// Whether the output's dtype holds whatever the expectation allows.
 bool in_range(const OutputInfo& output, const reference::Tracked& expected);
 
+/// Whether every number of every output is finite.
+bool all_finite(const LossResult& result);
+
 /// Whether value and peak of an expectation are certainly within range: there the actual must be
 /// finite (rule C1). `peak` comes from the stable form.
 bool must_be_finite(const Arithmetic& arithmetic, const OutputInfo& output,

@@ -114,7 +114,7 @@ std::optional<Violation> nan_gradient(Evaluation& evaluation) {
   if (unusable(evaluation) || !has_finite_inputs(study)) return std::nullopt;
   const LossResult& actual = evaluation.actual();
   const Tensor* loss = actual.find("loss");
-  if (!loss || !std::isfinite(loss->at(0))) return std::nullopt;
+  if (!loss || !std::isfinite(loss->at(0)) || properties::all_finite(actual)) return std::nullopt;
   const std::set<OutputEntry> silenced = nan_excused(study, evaluation.stable_arithmetic());
   for (std::size_t o = 0; o < study.outputs().size(); ++o) {
     const OutputInfo& output = study.outputs()[o];

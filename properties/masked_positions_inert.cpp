@@ -57,13 +57,10 @@ std::optional<Violation> difference(Evaluation& evaluation, const Transform& tra
   CaseStudy& study = evaluation.study();
   auto violation = first_difference(study, evaluation.actual(), other, Zeros::all);
   if (!violation) return violation;
-  bool bits = evaluation.implementation().contract.deterministic;
-  if (bits && study.whole().layout == Layout::mixed) {
-    const auto in_one_piece = first_difference_in_one_piece(evaluation, transform);
-    if (in_one_piece) return in_one_piece;
-    bits = false;
+  if (evaluation.implementation().contract.deterministic) {
+    if (study.whole().layout != Layout::mixed) return violation;
+    if (auto alike = first_difference_in_one_piece(evaluation, transform)) return alike;
   }
-  if (bits) return violation;
   if (incomparable(evaluation) || compare_whole(evaluation).violation) return std::nullopt;
   return compare({.study = study, .arithmetic = evaluation.arithmetic(), .actual = other})
       .violation;

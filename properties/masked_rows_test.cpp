@@ -12,7 +12,9 @@
 namespace lossgate::properties {
 namespace {
 
-TEST(RuleC6, WhatTheDataOfARowDoesOnceItIsMaskedIsNoOverflowOfBefore) {
+/// It multiplies by the mask, but returns zeros for an empty batch, as trainers do that never ask
+/// their loss for one.
+impl::Implementation multiplying_where_anything_counts() {
   impl::Implementation fake = fake_grpo(Flaw::mask_multiplied);
   fake.evaluate = [broken = fake.evaluate, sound = fake_grpo().evaluate](
                       const LossSignature& signature, const Case& c) {
@@ -20,6 +22,25 @@ TEST(RuleC6, WhatTheDataOfARowDoesOnceItIsMaskedIsNoOverflowOfBefore) {
     const bool empty = std::ranges::find(valid, true) == valid.end();
     return empty ? sound(signature, c) : broken(signature, c);
   };
+  return fake;
+}
+
+TEST(RuleC6, WhatAnEmptyRowsDataDoesIsNotBlamedOnItsCount) {
+  const impl::Implementation fake = multiplying_where_anything_counts();
+  Case c = grpo_case(2, 3);
+  c.spec.set("log_ratio_clamp", None{});
+  for (std::int64_t s = 0; s < 2; ++s) {
+    for (std::int64_t t = 0; t < 3; ++t) put(c, "advantage", s, t, 0.0);
+  }
+  put(c, "old_log_prob", 0, 0, -1000.0);
+  put(c, "old_log_prob", 1, 0, -1000.0);
+  const Outcome outcome = check("empty_is_zero", fake, c);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "non-finite value behind a mask");
+}
+
+TEST(RuleC6, WhatTheDataOfARowDoesOnceItIsMaskedIsNoOverflowOfBefore) {
+  const impl::Implementation fake = multiplying_where_anything_counts();
   Case c = grpo_case(2, 3);
   c.spec.set("log_ratio_clamp", None{});
   put(c, "advantage", 0, 0, -1.0);

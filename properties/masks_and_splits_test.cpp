@@ -271,27 +271,6 @@ TEST(RuleC6, AnEmptyBatchMayBeAnErrorByContract) {
             Verdict::violated);
 }
 
-TEST(RuleC6, WhatAnEmptyRowsDataDoesIsNotBlamedOnItsCount) {
-  // It returns zeros for an empty batch, as trainers do that never ask their loss for one.
-  impl::Implementation fake = fake_grpo(Flaw::mask_multiplied);
-  fake.evaluate = [broken = fake.evaluate, sound = fake_grpo().evaluate](
-                      const LossSignature& signature, const Case& c) {
-    const std::vector<bool> valid = valid_positions(signature, c);
-    const bool empty = std::ranges::find(valid, true) == valid.end();
-    return empty ? sound(signature, c) : broken(signature, c);
-  };
-  Case c = grpo_case(2, 3);
-  c.spec.set("log_ratio_clamp", None{});
-  for (std::int64_t s = 0; s < 2; ++s) {
-    for (std::int64_t t = 0; t < 3; ++t) put(c, "advantage", s, t, 0.0);
-  }
-  put(c, "old_log_prob", 0, 0, -1000.0);
-  put(c, "old_log_prob", 1, 0, -1000.0);
-  const Outcome outcome = check("empty_is_zero", fake, c);
-  ASSERT_TRUE(outcome.violation);
-  EXPECT_EQ(outcome.violation->cause, "non-finite value behind a mask");
-}
-
 TEST(RuleC6, AGradientOfNothingByNothingIsAnEmptyDivisorForEveryProperty) {
   impl::Implementation fake = fake_grpo();
   fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& c) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 
 #include "properties/agreement.h"
@@ -14,10 +13,7 @@ const char* cause_of(Evaluation& evaluation, const Violation& violation) {
   if (std::isfinite(violation.actual)) return "padding counted";
   const Transformed& padded = *evaluation.study().transformed(kPadded);
   const Case columns = batch_of(evaluation.signature(), padded.c, padded.row_of);
-  const LossResult result = evaluation.call(columns);
-  const auto all_finite = [](const Output& output) { return output.tensor.all_finite(); };
-  return std::ranges::all_of(result.outputs, all_finite) ? "empty divisor"
-                                                         : "non-finite value behind a mask";
+  return all_finite(evaluation.call(columns)) ? "empty divisor" : "non-finite value behind a mask";
 }
 
 }  // namespace

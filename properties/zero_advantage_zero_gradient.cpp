@@ -15,7 +15,8 @@ Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
   if (!study || study->refusal()) return vacuous("no trigger");
   const LossResult& actual = evaluation.actual(kZeroAdvantage);
   if (auto violation = malformed(*study, actual)) return violated(*violation);
-  const std::set<OutputEntry> silenced = nan_excused(*study, evaluation.arithmetic());
+  std::set<OutputEntry> silenced;
+  if (!all_finite(actual)) silenced = nan_excused(*study, evaluation.arithmetic());
   std::optional<Violation> violation;
   bool asked = false;
   study->for_each_expected(evaluation.arithmetic(), false,
