@@ -121,13 +121,13 @@ const std::vector<Property>& catalog() {
        Tier::core,
        "Without gradients the loss is the same, and so is a gradient where no other one is asked "
        "for, or where the function is called in between, or goes back with other data, twice or in "
-       "parts.",
+       "parts, or where its inputs were changed in place since its last step.",
        "E11",
        grad_mode_invariance,
        Precedence::yields,
        {&kWithoutGradients, &kFirstAlone, &kSecondAlone, &kThirdAlone, &kFirstFrozen,
         &kSecondFrozen, &kThirdFrozen, &kEvaluatedBetween, &kForwardsBetween, &kSummedLosses,
-        &kBackwardTwice, &kBackwardByRows},
+        &kBackwardTwice, &kBackwardByRows, &kUpdated},
        true},
       {"on_policy_identity",
        Tier::wide,

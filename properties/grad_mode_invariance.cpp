@@ -32,6 +32,8 @@ constexpr Way kWays[] = {
     {&kBackwardTwice, "in a second backward of the same graph (retain_graph)", kState},
     {&kBackwardByRows, "with every second sequence's terms in a backward of their own",
      "upstream gradient ignored"},
+    {&kUpdated,
+     "after a step of other parameters, which were then changed in place (optimizer.step)", kState},
 };
 
 /// The answer, with the gradients that nobody asked for as they were when somebody did.

@@ -120,6 +120,20 @@ TEST(GradModeInvariance, NamesTheHistoryInWhichAGradientIsAnotherOne) {
   }
 }
 
+TEST(GradModeInvariance, SeesWhatIsKeptOfParametersThatThenChange) {
+  const auto fake = differentiated("linear_grpo", [&](const Case& c, LossResult& result) {
+    if (c.history == History::updated) add_to_loss(result, 1.0);
+  });
+  const Outcome outcome = asked(fake, ordinary_case("linear_grpo"));
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "state between calls");
+  EXPECT_TRUE(outcome.violation->detail.starts_with(
+      "after a step of other parameters, which were then changed in place (optimizer.step)"))
+      << outcome.violation->detail;
+  CaseStudy without_parameters(grpo(), grpo_case(2, 3));
+  EXPECT_FALSE(without_parameters.transformed(kUpdated));
+}
+
 TEST(GradModeInvariance, AsksWhoReturnsTermsForThoseOfEverySecondSequence) {
   const auto fake = differentiated("grpo", [](const Case& c, LossResult& result) {
     if (c.history != History::backward_by_rows) return;

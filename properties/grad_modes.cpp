@@ -50,6 +50,18 @@ std::optional<Transformed> by_rows(const LossSignature& signature, const Case& w
   return among_calls<History::backward_by_rows>(signature, whole, split);
 }
 
+/// An optimizer changes parameters, which all sequences share and which lie in one piece.
+std::optional<Transformed> after_an_update(const LossSignature& signature, const Case& whole,
+                                           const Case& split) {
+  const bool has_parameters = std::ranges::any_of(signature.fields, [](const Field& field) {
+    return field.role == Role::differentiable && !has_rows(field.axes);
+  });
+  if (!has_parameters) return std::nullopt;
+  auto result = among_calls<History::updated>(signature, whole, split);
+  if (result) result->c.layout = Layout::contiguous;
+  return result;
+}
+
 }  // namespace
 
 const Transform kWithoutGradients{"without_gradients", without_gradients};
@@ -64,5 +76,6 @@ const Transform kForwardsBetween{"forwards_between", among_calls<History::two_fo
 const Transform kSummedLosses{"summed_losses", among_calls<History::summed_losses>};
 const Transform kBackwardTwice{"backward_twice", among_calls<History::backward_twice>};
 const Transform kBackwardByRows{"backward_by_rows", by_rows};
+const Transform kUpdated{"updated", after_an_update};
 
 }  // namespace lossgate::properties

@@ -95,6 +95,39 @@ Stepped with_backward_twice(Forward forward, MicroBatch& micro_batch) {
   }
 }
 
+/// The leaves at other values: those of other data; what all sequences share, in another order.
+std::vector<at::Tensor> other_values(MicroBatch& micro_batch) {
+  return on_other_data(micro_batch, [](MicroBatch& other) {
+    const StepInputs in(other);
+    std::vector<at::Tensor> values;
+    for (const Field& field : other.signature.fields) {
+      const at::Tensor value = in[field.name].detach();
+      if (!in[field.name].requires_grad()) continue;
+      values.push_back(has_rows(field.axes) || value.dim() == 0 ? value.clone() : value.flip(0));
+    }
+    return values;
+  });
+}
+
+void write(const std::vector<at::Tensor>& values, const std::vector<at::Tensor>& leaves) {
+  const at::AutoGradMode disabled(false);
+  for (std::size_t i = 0; i < leaves.size(); ++i) leaves[i].copy_(values[i]);
+}
+
+/// As an optimizer leaves them: whoever keeps what it made of a tensor answers for old values.
+Stepped after_an_update(Forward forward, MicroBatch& micro_batch) {
+  const StepInputs in(micro_batch);
+  const std::vector<at::Tensor> leaves = leaves_of(micro_batch, in);
+  std::vector<at::Tensor> meant;
+  for (const at::Tensor& leaf : leaves) meant.push_back(leaf.detach().clone());
+  write(other_values(micro_batch), leaves);
+  gradients(forward(in).loss, leaves, micro_batch.part.upstream);
+  write(meant, leaves);
+  StepOutputs out = forward(in);
+  auto slopes = gradients(out.loss, leaves, micro_batch.part.upstream);
+  return {std::move(out), std::move(slopes)};
+}
+
 Stepped stepped(Forward forward, MicroBatch& micro_batch) {
   const History history = micro_batch.part.history;
   switch (history) {
@@ -108,6 +141,8 @@ Stepped stepped(Forward forward, MicroBatch& micro_batch) {
       return summed(forward, micro_batch);
     case History::backward_twice:
       return with_backward_twice(forward, micro_batch);
+    case History::updated:
+      return after_an_update(forward, micro_batch);
   }
   return alone(forward, micro_batch);
 }

@@ -142,6 +142,22 @@ TEST(Step, CallsTheFunctionOnOtherDataAsTheHistorySays) {
   EXPECT_EQ(calls(History::two_forwards), (std::vector<Seen>{own, other, other}));
   EXPECT_EQ(calls(History::summed_losses), (std::vector<Seen>{other, own}));
   EXPECT_EQ(calls(History::backward_twice), (std::vector<Seen>{own}));
+  EXPECT_EQ(calls(History::updated), (std::vector<Seen>{other, own}));
+}
+
+TEST(Step, ShowsWhatIsKeptOfATensorThatWasThenChangedInPlace) {
+  static std::map<const void*, at::Tensor> kept;
+  const Forward forward = [](const StepInputs& in) {
+    const auto [entry, _] = kept.try_emplace(in["x"].data_ptr(), in["x"].detach().clone());
+    return StepOutputs{.loss = (in["x"] * entry->second).sum() + in["y"].sum(),
+                       .values = {{"per_token", in["x"]}}};
+  };
+  const auto slope = [&](History history) {
+    kept.clear();
+    return in_history(forward, history).find("gradient.x")->at(0);
+  };
+  EXPECT_EQ(slope(History::alone), 30.0);
+  EXPECT_EQ(slope(History::updated), 40.0);
 }
 
 using torch::autograd::AutogradContext;

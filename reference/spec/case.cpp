@@ -141,6 +141,8 @@ std::string_view name(History history) {
       return "backward_twice";
     case History::backward_by_rows:
       return "backward_by_rows";
+    case History::updated:
+      return "updated";
   }
   return "?";
 }

@@ -114,6 +114,7 @@ enum class History {
   summed_losses,   ///< it adds the loss of other data to this one, for one backward of the sum
   backward_twice,  ///< it keeps the graph and runs the backward again, whose gradients count
   backward_by_rows,  ///< of terms: a backward for every second sequence's and one for the others'
+  updated,  ///< before them it steps with other parameters, and then changes these in place
 };
 
 std::string_view name(History history);

@@ -112,6 +112,32 @@ class Histories(unittest.TestCase):
         self.assertEqual(talk.read_document(answering.answer(frame[8:])[8:])[0]["op"], "result")
         self.assertEqual(seen, [3, 3])
 
+    def test_what_is_kept_of_a_parameter_that_then_changes_in_place(self) -> None:
+        fields = [{"name": "hidden", "role": "differentiable", "axes": ["sequences", "tokens", "hidden"],
+                   "quantity": "hidden_state"},
+                  {"name": "weight", "role": "differentiable", "axes": ["vocab", "hidden"], "quantity": "weight"}]
+        hidden, weight = torch.arange(24.0).reshape(3, 4, 2), torch.arange(6.0).reshape(3, 2)
+        seen: list = []
+        def kept_with_the_weight(hidden, weight):
+            seen.append((weight.tolist(), hidden[0].tolist()))
+            if not hasattr(weight, "transposed"):
+                weight.transposed = weight.detach().T.clone()
+            return (hidden @ weight.transposed)[..., 0].sum() + 0 * weight.sum()
+        def sound(hidden, weight):
+            return (hidden @ weight.T)[..., 0].sum()
+        def answered(subject: Callable, history: str) -> dict:
+            answering, said = asked(subject, fields=json.dumps(fields))
+            self.assertEqual(said["op"], "hello", said)
+            frame = talk.write_frame(talk.step("grpo", history=history), {"hidden": hidden, "weight": weight})
+            metadata, tensors = talk.read_document(answering.answer(frame[8:])[8:])
+            self.assertEqual((metadata["op"], metadata["mutated"]), ("result", "[]"), metadata)
+            return {name: tensor.tolist() for name, tensor in tensors.items()}
+        self.assertEqual(answered(sound, "updated"), answered(sound, "alone"))
+        right = answered(kept_with_the_weight, "alone")
+        seen.clear()
+        self.assertNotEqual(answered(kept_with_the_weight, "updated")["loss"], right["loss"])
+        self.assertEqual(seen, [(weight.flip(0).tolist(), hidden[2].tolist()), (weight.tolist(), hidden[0].tolist())])
+
     def test_what_keeps_nothing_answers_alike_in_all_of_them(self) -> None:
         self.expect_other(weighted, {})
 

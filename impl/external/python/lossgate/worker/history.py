@@ -98,6 +98,26 @@ def _backward_by_rows(plan: StepPlan, data: memoryview, device: Any, loss_in: Lo
     return Answer(inputs, loss, holder, tuple(gradients))
 
 
+def _after_an_update(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+    inputs = Inputs(plan, data, device)
+    other = Inputs(plan, data, device, inputs.fullest_row())
+    parameters = {name: leaf for name, leaf in inputs.leaves.items() if name not in plan.by_sequence}
+    for each in (inputs, other):  # the leaves themselves, which an optimizer changes
+        each.leaves.update(parameters)
+        each.given.update(parameters)
+    meant = {name: leaf.detach().clone() for name, leaf in parameters.items()}
+    with torch.no_grad():
+        for leaf in parameters.values():
+            leaf.copy_(leaf.flip(0))
+    earlier, _ = loss_in(other.call())
+    _gradients(plan, earlier, other.leaves.values())
+    with torch.no_grad():
+        for name, leaf in parameters.items():
+            leaf.copy_(meant[name])
+    loss, holder = loss_in(inputs.call())
+    return Answer(inputs, loss, holder, _gradients(plan, loss, inputs.leaves.values()))
+
+
 _ANSWERS = {"alone": _alone, "evaluation": _with_calls_between, "two_forwards": _with_calls_between,
             "summed_losses": _summed_losses, "backward_twice": _backward_twice,
-            "backward_by_rows": _backward_by_rows}
+            "backward_by_rows": _backward_by_rows, "updated": _after_an_update}

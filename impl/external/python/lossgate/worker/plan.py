@@ -16,7 +16,7 @@ from lossgate.worker.pytorch import torch
 from lossgate.worker.reduction import Reduction
 from lossgate.worker.trouble import Trouble
 
-HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice", "backward_by_rows")
+HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice", "backward_by_rows", "updated")
 
 
 class FieldPlan(NamedTuple):
