@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+import random
 import unittest
 from typing import Callable
 from unittest import mock
 
+import numpy as np
 import torch
 
 from given_worker import stepped
@@ -62,6 +64,34 @@ class WhatIsLeftChanged(unittest.TestCase):
     @unittest.skipUnless(hasattr(torch, "set_autocast_enabled") and torch.__version__ >= "2.4", "before torch 2.4")
     def test_autocast(self) -> None:
         self.assert_left(lambda: torch.set_autocast_enabled("cpu", True), 'torch.is_autocast_enabled("cpu") is True')
+
+    def test_subnormal_numbers_that_are_taken_for_zero(self) -> None:
+        self.assert_left(lambda: torch.set_flush_denormal(True), "5e-324 * 1 == 0 is True")
+
+    def test_that_a_frozen_field_is_to_have_a_gradient(self) -> None:
+        def unfreezes(log_prob: torch.Tensor, advantage: torch.Tensor) -> torch.Tensor:
+            return (log_prob * advantage.requires_grad_()).sum()
+        self.assertEqual(json.loads(stepped(unfreezes)[0]["changed_settings"]), ["advantage.requires_grad is True"])
+        def of_its_own(log_prob: torch.Tensor, advantage: torch.Tensor) -> torch.Tensor:
+            return (log_prob * advantage.detach().requires_grad_()).sum()
+        self.assertNotIn("changed_settings", stepped(of_its_own)[0])
+
+    def test_a_generator_that_each_call_begins_anew(self) -> None:
+        def says(draw: Callable[[], object]) -> list:
+            def drawing(log_prob: torch.Tensor) -> torch.Tensor:
+                draw()
+                return log_prob.sum()
+            return json.loads(stepped(drawing, history="two_forwards")[0].get("changed_settings", "[]"))
+        begun, numbers = torch.get_rng_state(), random.getstate()
+        self.assertEqual(says(lambda: torch.set_rng_state(begun)), ["torch.get_rng_state() is as another call left it"])
+        self.assertEqual(says(lambda: (random.setstate(numbers), random.random())),
+                         ["random.getstate() is as another call left it"])
+        self.assertEqual(says(lambda: np.random.seed(0)), ["numpy.random.get_state() is as another call left it"])
+        def puts_it_back() -> None:
+            with torch.random.fork_rng():
+                torch.set_rng_state(begun)
+        for sound in (lambda: torch.rand(3), random.random, np.random.random, puts_it_back):
+            self.assertEqual(says(sound), [])
 
     def test_not_what_was_changed_for_a_while(self) -> None:
         def careful(log_prob: torch.Tensor) -> torch.Tensor:

@@ -155,7 +155,7 @@ class Worker:
         settings = Settings()
         try:
             subject = bound.binding.subject.name
-            inputs, loss, holder, gradients = answer(plan, data, bound.device, lambda result: loss_of(
+            inputs, loss, holder, gradients, begun_anew = answer(plan, data, bound.device, lambda result: loss_of(
                 result, subject, bound.loss.outputs, plan.differentiable, bool(plan.asked)))
             tensors = [] if loss is None else [("loss", sendable(loss))]
             if holder is not loss:
@@ -172,7 +172,7 @@ class Worker:
             metadata = [("mutated", _names(inputs.mutated())), ("without_gradient", _names(without))]
             if loss is not None and holder is not loss:
                 metadata.append(("loss_in", place_of_loss(holder)))
-            changed = settings.restore()
+            changed = [*settings.restore(), *inputs.unfrozen(), *begun_anew]
             if changed:
                 metadata.append(("changed_settings", _names(changed)))
             if plan.explain and not all(finite(tensor) for _, tensor in tensors):

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple, Sequence
 
+from lossgate.worker.generators import Generators
 from lossgate.worker.inputs import Inputs
 from lossgate.worker.plan import StepPlan
 from lossgate.worker.pytorch import torch
@@ -16,6 +17,7 @@ class Answer(NamedTuple):
     loss: Any
     holder: Any  # what may hold the outputs
     gradients: tuple  # of the leaves, in their order
+    begun_anew: Sequence[str] = ()  # generators of random numbers
 
 
 # The loss in what the subject returned, and what may hold its outputs.
@@ -46,13 +48,18 @@ def _with_calls_between(plan: StepPlan, data: memoryview, device: Any, loss_in: 
     inputs = Inputs(plan, data, device)
     row = inputs.fullest_row()
     loss, holder = loss_in(inputs.call())
-    evaluates = plan.history == "evaluation"
-    with torch.set_grad_enabled(not evaluates):
-        # What they returned is kept for as long as a caller may want their backward.
-        others = [Inputs(plan, data, device, row).call() for _ in range(1 if evaluates else 2)]
+    begun_anew: list[str] = []
+    # What the calls between return is kept for as long as a caller may want their backward.
+    if plan.history == "evaluation":
+        with torch.no_grad():
+            others = [Inputs(plan, data, device, row).call()]
+    else:
+        generators = Generators()
+        others = [generators.called(Inputs(plan, data, device, row).call) for _ in range(2)]
+        begun_anew = generators.begun_anew()
     gradients = _gradients(plan, loss, inputs.leaves.values())
     del others
-    return Answer(inputs, loss, holder, gradients)
+    return Answer(inputs, loss, holder, gradients, begun_anew)
 
 
 def _summed_losses(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:

@@ -77,6 +77,11 @@ class Inputs:
                     found.append(name)
         return found
 
+    def unfrozen(self) -> list[str]:
+        """Of which fields the function had a gradient made that nobody asked for: they are the caller's tensors."""
+        return [f"{name}.requires_grad is True" for name, tensor in self.given.items()
+                if tensor.requires_grad and name not in self.leaves]
+
     def valid(self) -> torch.Tensor:
         """Which positions count; all of them where nothing says so."""
         if self.plan.valid_field is None:

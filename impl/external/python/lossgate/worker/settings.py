@@ -35,6 +35,14 @@ def _default_device() -> Setting:
                    lambda value: torch.set_default_device(None if value.type == "cpu" else value))
 
 
+_SMALLEST, _ONE = 5e-324, 1.0  # by name, or Python multiplies them before the processor does
+
+
+def _flushing() -> Setting:
+    """Whether the processor takes subnormal numbers for 0, of which torch does not say."""
+    return Setting("5e-324 * 1 == 0", lambda: _SMALLEST * _ONE == 0.0, torch.set_flush_denormal)
+
+
 @functools.lru_cache(maxsize=None)  # of the process; torch may be absent where this is imported
 def _settings() -> tuple[Setting, ...]:
     # Reading the generator's whole state takes longer than a small step; a seed says who has begun anew, drawing is legal.
@@ -49,6 +57,7 @@ def _settings() -> tuple[Setting, ...]:
         Setting("torch.are_deterministic_algorithms_enabled()", torch.are_deterministic_algorithms_enabled,
                 torch.use_deterministic_algorithms),
         Setting("torch.is_anomaly_enabled()", torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+        _flushing(),
         *_autocast(),
         _default_device(),
     )
