@@ -2,6 +2,7 @@
 #include "fuzz/domains/reward.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lossgate::fuzz {
 namespace {
@@ -38,9 +39,10 @@ double draw_common(RewardForm form, Choices& choices) {
 }
 
 /// How far the entries of a run lie apart: some of a common value's last bits, or more.
-double draw_spread(RewardForm form, Dtype dtype, Choices& choices) {
+double draw_spread(RewardForm form, double common, Dtype dtype, Choices& choices) {
   if (form != RewardForm::close) return 1.0;
-  return choices.log_uniform(4.0 * unit_roundoff(dtype), 0.125);
+  const double bits = 4.0 * unit_roundoff(dtype) * std::max(1.0, std::fabs(common));
+  return choices.log_uniform(std::min(bits, 0.125), 0.125);
 }
 
 double draw_own(RewardForm form, double spread, Dtype dtype, Choices& choices) {
@@ -71,7 +73,7 @@ void draw_run(RewardForm form, double offset, Tensor& tensor, std::int64_t first
               Choices& choices) {
   // Beyond the largest number nothing is finite.
   const double common = draw_common(form, choices) + (form == RewardForm::largest ? 0.0 : offset);
-  const double spread = draw_spread(form, tensor.dtype, choices);
+  const double spread = draw_spread(form, common, tensor.dtype, choices);
   const std::int64_t apart = form == RewardForm::lonely ? choices.integer(0, run - 1) : -1;
   for (std::int64_t i = 0; i < run; ++i) {
     tensor.set(first + i,

@@ -90,7 +90,9 @@ Split draw_split(SplitForm form, std::int64_t sequences, Choices& choices) {
       } else {
         remove_empty_parts(split);
       }
-      if (form == SplitForm::idle_rank) ++split.world;
+      // As many as a machine has, or a few.
+      constexpr int kIdle[] = {1, 7, 63};
+      if (form == SplitForm::idle_rank) split.world += choices.one_of(kIdle);
       return split;
     }
   }

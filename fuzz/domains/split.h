@@ -14,7 +14,7 @@ enum class SplitForm {
   ranks,        ///< a part per rank
   random,       ///< any partition over up to four ranks
   empty_parts,  ///< random, and some parts hold nothing
-  idle_rank,    ///< random, and the last rank has no part
+  idle_rank,    ///< random, and the last rank has no part, or the last seven, or 63
   shuffled,     ///< random, the sequences out of order
 };
 
