@@ -2,60 +2,25 @@
 #include "fuzz/long_case.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 
 #include "fuzz/case_seed.h"
-#include "fuzz/domains/mask.h"
 #include "fuzz/domains/options.h"
 #include "fuzz/domains/split.h"
 #include "fuzz/draw_case.h"
 #include "fuzz/hash.h"
+#include "fuzz/long_mask.h"
 
 namespace lossgate::fuzz {
 namespace {
 
-/// Of so many positions one is masked: more than enough to show, and so few that the others fill
-/// 16 bits.
-constexpr double kMasked = 1.0 / 128;
-
-/// The first, the last, where blocks begin and, as far from the end, where what they leave over
-/// does, and some others: what is lost there is no small part.
-std::vector<std::uint8_t> draw_few(std::int64_t count, int others, Choices& choices) {
-  std::vector<std::uint8_t> kept(static_cast<std::size_t>(count), 0);
-  kept.front() = kept.back() = 1;
-  for (std::int64_t at = 1; at < count; at *= 2) {
-    kept[static_cast<std::size_t>(at)] = kept[static_cast<std::size_t>(count - 1 - at)] = 1;
-  }
-  for (int i = 0; i < others; ++i) {
-    kept[static_cast<std::size_t>(choices.integer(0, count - 1))] = 1;
-  }
-  return kept;
-}
-
-/// Which positions count: where there are thousands, not all, and always the last, if need be with
-/// all of its sequence.
-std::vector<std::uint8_t> draw_valid(const LossSignature& signature, const Case& frame,
-                                     LongForm form, Choices& choices) {
-  const std::int64_t sequences = std::max<std::int64_t>(frame.shape[Axis::sequences], 1);
-  const std::int64_t tokens = frame.shape.positions();
-  const std::vector<std::uint8_t> all(static_cast<std::size_t>(sequences * tokens), 1);
-  if (sequences * tokens < kMany || form == LongForm::whole) return all;
-  const bool thin = form == LongForm::thin;
-  std::vector<std::uint8_t> valid = thin ? draw_few(sequences * tokens, 8, choices) : all;
-  for (std::uint8_t& position : valid) position &= thin || !choices.sometimes(kMasked);
-  valid.back() = 1;
-  if (!allows_empty_rows(signature, frame.spec)) revive_rows(valid, all, tokens, choices);
-  if (signature.prefix_mask) std::fill(valid.end() - tokens, valid.end(), std::uint8_t{1});
-  return valid;
-}
-
-/// The next of them at each turn, so that a gate asks each: a count may be wrong in one alone.
-std::optional<Reduction> reduction_of(std::uint64_t root_seed, const LossSignature& signature,
-                                      std::size_t turn) {
-  const auto& reductions = signature.reductions;
-  if (reductions.empty()) return std::nullopt;
-  return reductions[((root_seed ^ hash_of(signature.id)) + turn) % reductions.size()];
+/// What is carried from one row into the next shows in the next alone; of padded ones one may be
+/// empty.
+std::int64_t least_rows(const Length& length) {
+  if (is_padded(length)) return 3;
+  return length.form == LongForm::plain || length.form == LongForm::far ? 2 : 1;
 }
 
 /// A reduction, options, shape, dtypes and what is masked, over zeros.
@@ -65,17 +30,17 @@ Case draw_frame(const LossSignature& signature, const Length& length, Choices& c
   // With another share of the target, say, nothing may hang on the label: the defaults come first.
   frame.spec = standard_spec(signature);
   if (length.form == LongForm::other_options) frame.spec = draw_other_spec(signature, choices);
-  if (length.form == LongForm::other_option) frame.spec = draw_spec_of_one(signature, choices);
+  if (length.form == LongForm::other_option) {
+    frame.spec = draw_spec_of_one(signature, length.option, choices);
+  }
   if (length.form == LongForm::hostile) frame.spec = draw_spec(signature, Temper::nasty, choices);
   if (length.reduction) frame.spec.reduction = *length.reduction;
   choices.enter("shape");
-  // What is carried from one row into the next shows in the next alone.
-  const std::int64_t rows = length.form == LongForm::plain || length.form == LongForm::far ? 2 : 1;
   frame.shape = length.form == LongForm::crossed
                     ? draw_crossed_shape(signature, length.extents, choices)
-                    : draw_long_shape(signature, length.extents, choices, rows);
+                    : draw_long_shape(signature, length.extents, choices, least_rows(length));
   choices.enter("mask");
-  const std::vector<std::uint8_t> valid = draw_valid(signature, frame, length.form, choices);
+  const std::vector<std::uint8_t> valid = draw_long_mask(signature, frame, length, choices);
   const auto count = static_cast<std::int64_t>(valid.size());
   for (const Field& field : signature.fields) {
     const Dtype dtype =
@@ -175,19 +140,28 @@ void weigh_last_rows(const LossSignature& signature, Case& c, LongForm form) {
   }
 }
 
-/// The first label of all is that which lies farthest.
-void take_last_tokens(const LossSignature& signature, Case& c, LongForm form) {
+/// Where a vocabulary is dealt to blocks or to ranks, one of them begins there or ends: of all that
+/// are a power of two, or a half and less.
+std::int64_t draw_boundary(std::int64_t vocab, Choices& choices) {
+  const auto blocks =
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(vocab - 1)));
+  const std::int64_t boundaries[] = {blocks, blocks - 1, vocab / 2, vocab / 2 - 1};
+  return choices.one_of(boundaries);
+}
+
+/// The first label of all is that which lies farthest; others lie where blocks meet.
+void take_last_tokens(const LossSignature& signature, Case& c, LongForm form, Choices& choices) {
   weigh_last_rows(signature, c, form);
   for (const Field& field : signature.fields) {
     weigh_last_tokens(field, c.shape[Axis::vocab], c.batch.at(field.name));
     if (field.quantity != Quantity::label || contains(field.axes, Axis::support)) continue;
     Tensor& label = c.batch.at(field.name);
-    if (label.at(0) >= 0.0) label.set(0, static_cast<double>(c.shape[Axis::vocab] - 1));
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    for (std::int64_t i = 0; i < label.size(); ++i) {
+      if (label.at(i) < 0.0) continue;
+      label.set(i, static_cast<double>(i == 0 ? vocab - 1 : draw_boundary(vocab, choices)));
+    }
   }
-}
-
-bool is_filtered(const Field& field) {
-  return field.quantity == Quantity::logit && field.infinity == Infinity::legal;
 }
 
 /// As a filter leaves a row: half of its tokens or all but the last ones are impossible, and with
@@ -206,12 +180,6 @@ void rule_out_first_tokens(const LossSignature& signature, Case& c, Choices& cho
   }
 }
 
-/// Where logits may be ruled out, and no list names tokens.
-bool can_be_ruled_out(const LossSignature& signature, const Tier& tier) {
-  if (tier.axis != Axis::vocab || signature.has_axis(Axis::support)) return false;
-  return std::ranges::any_of(signature.fields, is_filtered);
-}
-
 /// Of every second row all logits move down, of the others the last one up: who takes the largest
 /// from no row, or from the wrong part of it, has a logarithm of 0, or of infinity.
 void move_rows_far(const LossSignature& signature, Case& c, Choices& choices) {
@@ -226,55 +194,7 @@ void move_rows_far(const LossSignature& signature, Case& c, Choices& choices) {
   }
 }
 
-bool can_be_far(const LossSignature& signature, const Tier& tier) {
-  const auto makes = [](Quantity q) { return q == Quantity::logit || q == Quantity::hidden_state; };
-  return tier.axis == Axis::vocab && std::ranges::any_of(signature.fields, makes, &Field::quantity);
-}
-
-/// Along sequences and tokens, where something masks them.
-bool can_be_thin(const LossSignature& signature, const Tier& tier) {
-  if (signature.mask.empty() && signature.ignore_label.empty()) return false;
-  return tier.axis == Axis::sequences || (tier.axis == Axis::tokens && !signature.prefix_mask);
-}
-
 }  // namespace
-
-std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
-                               std::span<const Dtype> dtypes) {
-  std::vector<Length> lengths;
-  if (dtypes.empty()) return lengths;
-  const auto add = [&](const Tier& extents, LongForm form) {
-    const std::size_t turn = lengths.size(), rounds = turn / dtypes.size();
-    // A round begins with the next dtype, or odd tiers would have every second one alone. What few
-    // lose shows best in the finest.
-    const Dtype dtype = form == LongForm::thin
-                            ? *std::ranges::min_element(dtypes, {}, unit_roundoff)
-                            : dtypes[(root_seed + turn + rounds) % dtypes.size()];
-    lengths.push_back({extents, dtype, form, reduction_of(root_seed, signature, turn)});
-  };
-  const auto longest = longest_tiers(signature);
-  for (const Tier& each : longest) add(each, LongForm::plain);
-  for (const Tier& each : longest) {
-    if (can_be_far(signature, each)) add(each, LongForm::far);
-    if (can_be_ruled_out(signature, each)) add(each, LongForm::ruled_out);
-  }
-  for (const Tier& each : longest) {
-    if (!signature.options.empty()) add(each, LongForm::other_options);
-  }
-  constexpr LongForm kOdd[] = {LongForm::plain, LongForm::other_option};
-  constexpr LongForm kFull[] = {LongForm::plain, LongForm::whole, LongForm::other_option};
-  std::uint64_t odd = root_seed, full = root_seed;
-  for (const Tier& tier : tiers(signature)) {
-    const bool is_odd = tier.every == 2;
-    add(tier, is_odd ? kOdd[odd++ % std::size(kOdd)] : kFull[full++ % std::size(kFull)]);
-    if (is_odd) add(tier, LongForm::hostile);
-  }
-  for (const Tier& each : crossed_tiers(signature)) add(each, LongForm::crossed);
-  for (const Tier& each : longest) {
-    if (can_be_thin(signature, each)) add(each, LongForm::thin);
-  }
-  return lengths;
-}
 
 Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length) {
   const auto& [axis, first, last, every] = length.extents;
@@ -286,7 +206,7 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   const bool hostile = length.form == LongForm::hostile;
   Case c = hostile ? draw_like(signature, frame, Keep::frame, Profile::hostile, choices)
                    : draw_like(signature, frame, Keep::positions, Profile::benign, choices);
-  if (axis == Axis::vocab && !hostile) take_last_tokens(signature, c, length.form);
+  if (axis == Axis::vocab && !hostile) take_last_tokens(signature, c, length.form, choices);
   if (length.form == LongForm::far) move_rows_far(signature, c, choices);
   if (length.form == LongForm::ruled_out) rule_out_first_tokens(signature, c, choices);
   if (axis == Axis::hidden) thin_hidden_states(signature, c, choices);

@@ -19,6 +19,7 @@ enum class LongForm {
   whole,          ///< nothing is masked
   other_option,   ///< one option has another value than its default
   other_options,  ///< each has
+  padded,         ///< plain, but of three sequences two are padded, or one of them is empty
   thin,           ///< a few positions count, the first, the last, and where blocks begin
   hostile,        ///< all but its length is drawn as short cases are
   crossed,        ///< plain, and long along a second axis besides
@@ -31,27 +32,36 @@ inline bool is_plain(LongForm form) {
   return form != LongForm::hostile && form != LongForm::ruled_out && form != LongForm::far;
 }
 
+/// Whether a filter may leave tokens of it impossible.
+inline bool is_filtered(const Field& field) {
+  return field.quantity == Quantity::logit && field.infinity == Infinity::legal;
+}
+
 /// How long a case is, of which dtype and form.
 struct Length {
   Tier extents;
   Dtype dtype;
   LongForm form = LongForm::plain;
   std::optional<Reduction> reduction = std::nullopt;  ///< as the options are drawn, if none
+  std::optional<std::size_t> option = std::nullopt;   ///< whose turn it is, of other_option; any
 };
 
 /// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults, along a
 /// vocabulary one more of which logits lie far from 0, and one of which tokens are ruled out, where
-/// they can be, and, where there are options, one without the defaults; then one of each tier.
-/// Dtypes and reductions take turns, and of tiers plain cases, those of one other option and, where
-/// blocks are full, whole ones, which the root seed begins elsewhere; where something is left over,
-/// a hostile one besides; then those of two long axes. Last, in the finest dtype, a thin one of
-/// production's lengths along positions that can be masked.
+/// they can be, where there are options, one without the defaults, and along tokens a padded one;
+/// then one of each tier. Dtypes, reductions and options take turns, and of tiers plain cases,
+/// those of one other option and, where blocks are full, whole ones, along tokens padded ones,
+/// along a vocabulary those far from 0 and those ruled out, which the root seed begins elsewhere;
+/// where something is left over, a hostile one besides, and of thousands one of one other option;
+/// then those of two long axes. Last, in the finest dtype, a thin one of production's lengths along
+/// positions that can be masked.
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes);
 
 /// A case that is so long. Where it is not hostile a few of many positions are masked, never the
-/// last, and the last token is taken; a hidden state is 0 but for a few of its coordinates, the
-/// last one too: what is lost there shows. The same root seed gives the same case.
+/// last, and the last token is taken, and those where blocks of a vocabulary meet; a hidden state
+/// is 0 but for a few of its coordinates, the last one too: what is lost there shows. The same root
+/// seed gives the same case.
 Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length);
 
 }  // namespace lossgate::fuzz

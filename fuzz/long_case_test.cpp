@@ -208,20 +208,6 @@ TEST(DrawLongCase, TurnsEachOptionAloneUnderSomeSeed) {
   EXPECT_EQ(turned.size(), signature.options.size());
 }
 
-TEST(LengthsOf, FormsTakeTurnsAlongTiersThatFillBlocks) {
-  const LossSignature& signature = *reference::find_signature("grpo");
-  for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    std::set<LongForm> forms;
-    for (const Length& length : lengths_of(seed, signature, kFloats)) {
-      if (length.extents.axis == Axis::tokens && length.extents.first >= 8192 &&
-          length.extents.first != length.extents.last) {
-        forms.insert(length.form);
-      }
-    }
-    EXPECT_EQ(forms, (std::set{LongForm::plain, LongForm::whole, LongForm::other_option})) << seed;
-  }
-}
-
 TEST(DrawLongCase, IsHostileInAllButItsLength) {
   const LossSignature& signature = *reference::find_signature("cross_entropy");
   int impossible = 0, poisoned = 0;
@@ -342,75 +328,6 @@ TEST(LongAxisOf, KnowsItsOwn) {
       const LossSignature& drawn = *reference::find_signature(loss);
       EXPECT_FALSE(long_axis_of(drawn, draw_shape(drawn, Temper::extreme, choices))) << loss;
     }
-  }
-}
-
-TEST(LengthsOf, DtypesTakeTurnsAlongOddTiersAsAlongFullOnes) {
-  const LossSignature& signature = *reference::find_signature("cross_entropy");
-  std::set<Dtype> odd, full, first;
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
-    odd.clear(), full.clear();
-    std::vector<Length> lengths = lengths_of(seed, signature, kFloats);
-    std::erase_if(lengths, [](const Length& length) { return length.form == LongForm::thin; });
-    for (const Length& length : lengths) {
-      (length.extents.first % 2 != 0 ? odd : full).insert(length.dtype);
-    }
-    first.insert(lengths.front().dtype);
-    for (std::size_t round = 0; round + 4 <= lengths.size(); round += 4) {
-      std::set<Dtype> once;
-      for (std::size_t i = round; i < round + 4; ++i) once.insert(lengths[i].dtype);
-      EXPECT_EQ(once.size(), 4u) << seed << " " << round;
-    }
-    EXPECT_EQ(odd.size(), 4u) << seed;
-    EXPECT_EQ(full.size(), 4u) << seed;
-  }
-  EXPECT_EQ(first.size(), 4u) << "of four seeds";
-  EXPECT_TRUE(lengths_of(1, signature, {}).empty());
-}
-
-TEST(LengthsOf, AreProductionsInEachFormAndEachTierOnce) {
-  const LossSignature& signature = *reference::find_signature("cross_entropy");
-  const auto longest = longest_tiers(signature);
-  std::size_t others = 0, thin = 0, ruled_out = 0, far = 0, production = 0;
-  const std::vector<Length> lengths = lengths_of(1, signature, kFloats);
-  for (const Length& length : lengths) {
-    others += length.form == LongForm::other_options;
-    thin += length.form == LongForm::thin;
-    if (length.form == LongForm::thin) EXPECT_EQ(length.dtype, Dtype::f64);
-    ruled_out += length.form == LongForm::ruled_out;
-    far += length.form == LongForm::far;
-    const auto is_it = [&](const Tier& tier) {
-      return tier.axis == length.extents.axis && tier.first == length.extents.first;
-    };
-    production += static_cast<std::size_t>(std::ranges::count_if(longest, is_it));
-  }
-  EXPECT_EQ(others, longest.size());
-  EXPECT_EQ(thin, 2u) << "along sequences and along tokens";
-  EXPECT_EQ(ruled_out, 1u) << "along the vocabulary";
-  EXPECT_EQ(far, 1u) << "along the vocabulary";
-  EXPECT_EQ(lengths.back().form, LongForm::thin);
-  EXPECT_EQ(production, 2 * longest.size() + thin + ruled_out + far);
-  const auto all = tiers(signature);
-  const auto odd = std::ranges::count(all, 2, &Tier::every);
-  EXPECT_EQ(std::ranges::count(lengths, LongForm::hostile, &Length::form), odd);
-  const auto crossed = std::ranges::count(lengths, LongForm::crossed, &Length::form);
-  EXPECT_EQ(crossed, 4);
-  EXPECT_EQ(lengths.size(), production + all.size() + static_cast<std::size_t>(odd + crossed));
-}
-
-TEST(LengthsOf, AskEachReductionAlongEachAxisOfEachDtype) {
-  const LossSignature& signature = *reference::find_signature("grpo");
-  for (std::uint64_t seed = 0; seed < 3; ++seed) {
-    std::set<std::pair<Axis, Reduction>> along;
-    std::set<std::pair<Dtype, Reduction>> of;
-    for (const Length& length : lengths_of(seed, signature, kFloats)) {
-      const Reduction reduction = draw_long_case(seed, signature, length).spec.reduction;
-      along.emplace(length.extents.axis, reduction);
-      of.emplace(length.dtype, reduction);
-    }
-    const std::size_t reductions = signature.reductions.size();
-    EXPECT_EQ(along.size(), 2 * reductions) << seed;
-    EXPECT_EQ(of.size(), 4 * reductions) << seed;
   }
 }
 

@@ -67,13 +67,14 @@ TEST(DrawLongCase, HasRowsFarBelowZeroAndTokensFarAboveTheirRows) {
   for (const char* loss : {"cross_entropy", "jsd", "sparse_jsd"}) {
     const LossSignature& signature = *reference::find_signature(loss);
     int below = 0, above = 0;
+    std::int64_t longest = 0;
     for (const Length& length : lengths_of(1, signature, kFloats)) {
       if (length.form != LongForm::far) continue;
       for (std::uint64_t seed = 0; seed < 10; ++seed) {
         const Case c = draw_long_case(seed, signature, length);
         EXPECT_EQ(fault_of(signature, c, length.dtype), "") << loss;
         const std::int64_t vocab = c.shape[Axis::vocab];
-        EXPECT_GT(vocab, 131072) << loss;
+        longest = std::max(longest, vocab);
         for (const Field& field : signature.fields) {
           if (field.quantity != Quantity::logit) continue;
           const Tensor& logits = c.batch.at(field.name);
@@ -89,6 +90,7 @@ TEST(DrawLongCase, HasRowsFarBelowZeroAndTokensFarAboveTheirRows) {
         }
       }
     }
+    EXPECT_GT(longest, 131072) << loss << ": production's, besides those that fill blocks";
     EXPECT_GE(below, 10) << loss;
     EXPECT_GE(above, 10) << loss;
   }
@@ -124,7 +126,7 @@ TEST(DrawLongCase, HasATokenFarAboveItsRowWhereAnOutputLayerMakesIt) {
       EXPECT_GT(last - std::ranges::max(logits), 90.0) << loss;
       ++cases;
     }
-    EXPECT_EQ(cases, 1) << loss;
+    EXPECT_GT(cases, 1) << loss << ": production's length, and those that fill blocks";
   }
 }
 

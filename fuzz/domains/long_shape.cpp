@@ -36,9 +36,6 @@ constexpr std::int64_t kSeveralBlocks = 515, kFew = 9, kMegaRow = 2051;
 /// number.
 constexpr std::int64_t kFour = 4;
 
-/// From there on a case takes a second and more.
-constexpr std::int64_t kThousands = 8192;
-
 /// What is longer leaves one of everything else, two of the vocabulary, and as many sequences as
 /// are asked for.
 constexpr std::int64_t kLongBudget = 1 << 15;

@@ -19,6 +19,9 @@ struct Tier {
   std::int64_t first, last, every = 1;
 };
 
+/// From there on a case takes a second and more.
+inline constexpr std::int64_t kThousands = 8192;
+
 /// What lies between the extents that draw_shape draws often and production's, from each power of
 /// two to the next, or to what callers promise at most: the odd ones, which leave something over
 /// whatever they are dealt to, and those that fill vectors, warps and blocks. Of thousands the

@@ -140,6 +140,21 @@ OptionValue other_value(const Option& option, Choices& choices) {
   return accepted(option, value);
 }
 
+/// Not where a subject computes one value alone.
+bool has_other_value(const Option& option) {
+  if (option.kind != Option::Kind::choice) return option.nullable || option.low < option.high;
+  return std::ranges::any_of(option.choices, [&](const std::string& choice) {
+    return OptionValue(choice) != option.standard;
+  });
+}
+
+/// A coefficient, whose term many a trainer leaves out where it is 0.
+bool can_be_off(const Option& option) {
+  const double* standard = std::get_if<double>(&option.standard);
+  const bool number = option.kind == Option::Kind::real || option.kind == Option::Kind::integer;
+  return number && option.low == 0.0 && !(standard && *standard == 0.0);
+}
+
 /// The first is the one that is used most, and has most of the faults.
 Reduction draw_reduction(const LossSignature& signature, Choices& choices) {
   std::vector<int> weights(signature.reductions.size(), 1);
@@ -185,15 +200,20 @@ LossSpec draw_other_spec(const LossSignature& signature, Choices& choices) {
   return spec;
 }
 
-LossSpec draw_spec_of_one(const LossSignature& signature, Choices& choices) {
+LossSpec draw_spec_of_one(const LossSignature& signature, std::optional<std::size_t> turn,
+                          Choices& choices) {
   LossSpec spec = standard_spec(signature);
   std::vector<std::size_t> free;
   for (std::size_t i = 0; i < signature.options.size(); ++i) {
-    if (signature.options[i].follows.empty()) free.push_back(i);
+    const Option& option = signature.options[i];
+    if (option.follows.empty() && has_other_value(option)) free.push_back(i);
   }
   if (free.empty()) return spec;
-  const std::size_t turned = choices.one_of(std::span<const std::size_t>(free));
-  spec.options[turned].second = other_value(signature.options[turned], choices);
+  const std::size_t turned =
+      turn ? free[*turn % free.size()] : choices.one_of(std::span<const std::size_t>(free));
+  const Option& option = signature.options[turned];
+  const bool off = can_be_off(option) && choices.sometimes(0.75);
+  spec.options[turned].second = off ? OptionValue(0.0) : other_value(option, choices);
   follow(signature, spec);
   return spec;
 }
