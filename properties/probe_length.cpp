@@ -36,15 +36,21 @@ Opinion probe_length(Suspect& suspect) {
       (is_one ? wrong : right) = middle;
       if (is_one) shortest.emplace(std::move(*reading));
     }
-    if (is_erratic(suspect, *shortest)) {
+    if (shortest->finite() && is_erratic(suspect, *shortest)) {
       return Diagnosis{"narrow arithmetic", 0.9,
                        "roundings add up: from " + std::to_string(wrong) + " " +
                            std::string(name(axis)) + " on they are beyond the bound"};
     }
-    return Diagnosis{"wrong beyond a length", 0.95,
-                     "plain numbers are right where " + std::string(name(axis)) + " is " +
-                         std::to_string(right) + ", and wrong where it is " +
-                         std::to_string(wrong)};
+    const std::string what = std::string(name(axis)) + " is ";
+    const std::string found = "plain numbers are right where " + what + std::to_string(right) +
+                              ", and wrong where it is " + std::to_string(wrong);
+    if (wrong < given && is_right(at(wrong + 1))) {
+      return Diagnosis{"wrong beyond a length", 0.7,
+                       found +
+                           ", but not where it is one more: it is this length, or what lies at "
+                           "its blocks' ends"};
+    }
+    return Diagnosis{"wrong beyond a length", 0.95, found};
   }
   return std::nullopt;
 }

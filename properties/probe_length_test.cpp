@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 
@@ -44,7 +47,21 @@ TEST(ProbeLength, FindsWhatOneLengthInTwoShows) {
   });
   Case c = grpo_case(2, 1800, Dtype::f64);
   c.split = {.world = 1, .parts = {{0, {0}}, {0, {1}}}};
-  EXPECT_EQ(diagnosed(odd, c).cause, "wrong beyond a length");
+  const auto found = diagnosed(odd, c);
+  EXPECT_EQ(found.cause, "wrong beyond a length");
+  EXPECT_TRUE(
+      found.because.ends_with("but not where it is one more: it is this length, or what lies "
+                              "at its blocks' ends"))
+      << found.because;
+}
+
+TEST(ProbeLength, BlamesNoRoundingForWhatIsNoNumber) {
+  const auto ends = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    if (c.shape[Axis::tokens] <= 1000) return;
+    const bool erratic = static_cast<std::int64_t>(c.batch.at("log_prob").at(0) * 4096) % 2 == 0;
+    output(result, "loss").set(0, erratic ? HUGE_VAL : std::numeric_limits<double>::quiet_NaN());
+  });
+  EXPECT_EQ(diagnosed(ends, grpo_case(2, 1800, Dtype::f64)).cause, "wrong beyond a length");
 }
 
 TEST(ProbeLength, FindsWhatIsWrongAfterTheFirstRow) {

@@ -88,6 +88,15 @@ Case centred(const LossSignature& signature, const Case& c) {
   return result;
 }
 
+/// The largest share that an error has of what is accepted.
+double worst_share(const Reading& reading) {
+  double worst = 0.0;
+  for (const ReadEntry& entry : reading.entries()) {
+    if (entry.accepted > 0.0) worst = std::max(worst, entry.distance() / entry.accepted);
+  }
+  return worst;
+}
+
 Diagnosis by_position() {
   return {"pairing by position", 0.95,
           "right where groups stand side by side and are as large as each other"};
@@ -137,9 +146,15 @@ Opinion probe_statistics(Suspect& suspect) {
     return by_position();
   }
   if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;
-  // Zeros show nothing but that they are numbers.
+  // Zeros show nothing but that they are numbers. An error that is hardly one there and hardly none
+  // here is the same error.
   const auto around_zero = suspect.read(centred(signature, given->given()));
-  if (is_right(around_zero) && (around_zero->numbers() > 0 || !given->finite())) {
+  constexpr double kMuchNearer = 8.0;
+  const auto is_nearer = [&] {
+    return around_zero->numbers() > 0 &&
+           kMuchNearer * worst_share(*around_zero) <= worst_share(*given);
+  };
+  if (is_right(around_zero) && (!given->finite() || is_nearer())) {
     return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
   }
   if (is_right(suspect.read(in_equal_blocks(signature, given->given())))) {

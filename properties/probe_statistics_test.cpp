@@ -58,16 +58,22 @@ TEST(RuleC6, ACaseIsAskedWithOnePositionLeft) {
   EXPECT_EQ(outcome.violation->cause, "empty divisor");
 }
 
-TEST(ProbeStatistics, NamesACancellationWhereNumbersAroundZeroAreRight) {
-  const auto cancelling = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
+/// Whose numbers are off by these shares where they lie far from 0, and elsewhere.
+impl::Implementation off_by(double far, double near) {
+  return answering("whitening", nullptr, [far, near](const Case& c, LossResult& result) {
     double sum = 0.0;
     at_positions(c, true, [&](std::int64_t p) { sum += c.batch.at("advantage").at(p); });
-    if (std::fabs(sum) < 100.0) return;
-    change_each(output(result, "whitened"), [](double x) { return 0.5 * x; });
+    const double off = std::fabs(sum) < 100.0 ? near : far;
+    change_each(output(result, "whitened"), [off](double x) { return (1.0 + off) * x; });
   });
+}
+
+TEST(ProbeStatistics, NamesACancellationWhereNumbersAroundZeroAreRight) {
   Case c = ordinary_case("whitening");
   change_each(c.batch.at("advantage"), [](double x) { return x + 1000.0; });
-  expect_shown(cancelling, c, "cancellation", "right where the numbers lie around 0");
+  expect_shown(off_by(-0.5, 0.0), c, "cancellation", "right where the numbers lie around 0");
+  // An error that is hardly one there and hardly none here is the same error.
+  EXPECT_NE(diagnosed(off_by(0x1p-9, 0x1p-20), c).cause, "cancellation");
 }
 
 TEST(ProbeStatistics, NamesAPairingByPositionWhereGroupsSideBySideAreRight) {

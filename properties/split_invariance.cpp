@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <random>
+#include <string>
 
 #include "properties/agreement.h"
 #include "properties/checks.h"
@@ -83,6 +84,9 @@ std::string sentence_of(const SplitBias& bias) {
     if (std::fabs(off_by) > std::fabs(worst)) worst = off_by;
   }
   const auto count = static_cast<int>(bias.off_by.size());
+  if (worst == 0.0) {
+    return "; over " + std::to_string(count) + " random splits the loss is that of the whole";
+  }
   char text[128];
   std::snprintf(text, sizeof text,
                 "; over %d random splits the loss is off by %+.3g on average, %+.3g at worst",
