@@ -82,13 +82,16 @@ std::string narrowing(const Fit& from, const Fit& to) {
   return fmt::format("the bounds are {:.2g} times as narrow", narrower);
 }
 
-Proposal declaring(const DeclaredArithmetic& arithmetic, const std::string& worth) {
+/// As it stands in a file: one line of the table, or the table in one line.
+std::string declaration_of(const DeclaredArithmetic& arithmetic) {
   const auto lines = impl::toml_lines(arithmetic);
-  return {fmt::format("[subject.arithmetic] {}",
-                      lines.empty() ? "without a line" : fmt::format("{}", fmt::join(lines, "; "))),
-          "it computes so; " + worth,
-          "",
-          {}};
+  if (lines.empty()) return "[subject.arithmetic] without a line";
+  if (lines.size() == 1) return "[subject.arithmetic] " + lines.front();
+  return fmt::format("[[subject]] arithmetic = {{ {} }}", fmt::join(lines, ", "));
+}
+
+Proposal declaring(const DeclaredArithmetic& arithmetic, const std::string& worth) {
+  return {declaration_of(arithmetic), "it computes so; " + worth, "", {}};
 }
 
 }  // namespace

@@ -257,7 +257,7 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
     return result;
   }
   function.bind(best.subject, loss.signature);  // another way may have been asked last
-  const int others = settle_by_edges(function, best);
+  const std::vector<std::string> others = settle_by_edges(function, best);
   free_told_options(function, best);
   result.subject = best.subject;
   result.subject.reductions = best.best().whole;
@@ -269,9 +269,16 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
     result.subject.contract.non_contiguous = false;
     result.remarks.push_back("raises where a tensor is a view of other memory: will not be asked");
   }
-  if (others > 0) {
+  if (!others.empty()) {
+    constexpr std::size_t kNamed = 3;
+    const std::vector<std::string> named(others.begin(),
+                                         others.begin() + std::min(kNamed, others.size()));
+    const std::string more =
+        others.size() > kNamed ? fmt::format(" or {} others", others.size() - kNamed) : "";
     result.remarks.push_back(
-        fmt::format("{} other choices are equal on these cases; the plainest is taken", others));
+        fmt::format("equal on these cases with {}{}, too: the plainest is taken, so write what the "
+                    "function has",
+                    fmt::join(named, " or "), more));
   }
   for (const auto& [option, value] : result.likeness.candidate.options) {
     set_value(result.subject.options, option, value);

@@ -147,9 +147,20 @@ void move_bounds(Interview& interview, const std::vector<Probe>& probes, std::pt
   }
 }
 
+/// What the second has otherwise: `log_ratio_clamp 20`.
+std::string difference(const Candidate& first, const Candidate& second) {
+  std::string text;
+  for (const auto& [name, value] : second.options) {
+    const OptionValue* other = find_value(first.options, name);
+    if (other && *other == value) continue;
+    text += (text.empty() ? "" : ", ") + name + " " + text_of(value);
+  }
+  return text;
+}
+
 }  // namespace
 
-int settle_by_edges(Function& function, Interview& interview) {
+std::vector<std::string> settle_by_edges(Function& function, Interview& interview) {
   auto& likenesses = interview.likenesses;
   const std::vector<Reduction> whole = interview.best().whole;
   std::erase_if(likenesses, [&](const Likeness& likeness) { return likeness.whole != whole; });
@@ -186,8 +197,12 @@ int settle_by_edges(Function& function, Interview& interview) {
     std::tie(places, least) = best();
   }
   std::swap(likenesses.front(), likenesses[places.front()]);
+  std::vector<std::string> others;
+  for (const std::size_t place : std::span(places).subspan(1)) {
+    others.push_back(difference(likenesses.front().candidate, likenesses[place].candidate));
+  }
   move_bounds(interview, probes, least, unlike);
-  return static_cast<int>(places.size()) - 1;
+  return others;
 }
 
 void free_told_options(Function& function, Interview& interview) {

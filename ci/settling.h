@@ -10,8 +10,9 @@
 namespace lossgate::ci {
 
 /// Brings the candidate to the front that agrees on the most edges, of those that explain the same
-/// answers: only there do clamps and bounds show. Returns how many others are as good.
-int settle_by_edges(Function& function, Interview& interview);
+/// answers: only there do clamps and bounds show. Returns in what those differ that are as good:
+/// `log_ratio_clamp 20`.
+std::vector<std::string> settle_by_edges(Function& function, Interview& interview);
 
 /// Lets go of every told option that the function follows wherever it is told to go: one at a time,
 /// then all together. Those that stay in `interview.subject.options` are right at that value only,
