@@ -83,19 +83,23 @@ std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& sig
     if (each.axis == Axis::tokens && is_masked(signature)) add(each, LongForm::padded);
   }
   constexpr LongForm kOdd[] = {LongForm::plain, LongForm::other_option};
-  std::uint64_t odd = root_seed, full = root_seed;
+  std::uint64_t odd = root_seed, full = root_seed, thousands = root_seed;
   for (const Tier& tier : tiers(signature)) {
     if (tier.every == 2) {
       add(tier, kOdd[odd++ % std::size(kOdd)]);
       add(tier, LongForm::hostile);
       continue;
     }
-    const std::vector<LongForm> forms = full_forms(signature, tier);
-    const LongForm form = forms[full++ % forms.size()];
-    const bool thousands = tier.first > kThousands && !signature.options.empty();
-    if (!thousands || form != LongForm::other_option) add(tier, form);
-    // A path of its own for one option that is off, say, is taken at production's lengths.
-    if (thousands) add(amid(tier), LongForm::other_option);
+    std::vector<LongForm> forms = full_forms(signature, tier);
+    if (tier.first > kThousands && !signature.options.empty()) {
+      // A path of its own for one option that is off, say, is taken at production's lengths.
+      if (thousands++ % 2 == 0) {
+        add(amid(tier), LongForm::other_option);
+        continue;
+      }
+      std::erase(forms, LongForm::other_option);
+    }
+    add(tier, forms[full++ % forms.size()]);
   }
   for (const Tier& each : crossed_tiers(signature)) add(each, LongForm::crossed);
   for (const Tier& each : longest) {

@@ -52,9 +52,9 @@ struct Length {
 /// then one of each tier. Dtypes, reductions and options take turns, and of tiers plain cases,
 /// those of one other option and, where blocks are full, whole ones, along tokens padded ones,
 /// along a vocabulary those far from 0 and those ruled out, which the root seed begins elsewhere;
-/// where something is left over, a hostile one besides, and of thousands one of one other option;
-/// then those of two long axes. Last, in the finest dtype, a thin one of production's lengths along
-/// positions that can be masked.
+/// where something is left over, a hostile one besides, and of every second of thousands one of one
+/// other option in its place; then those of two long axes. Last, in the finest dtype, a thin one of
+/// production's lengths along positions that can be masked.
 std::vector<Length> lengths_of(std::uint64_t root_seed, const LossSignature& signature,
                                std::span<const Dtype> dtypes);
 
