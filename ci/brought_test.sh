@@ -205,8 +205,8 @@ own_loss() {
   bring_own reinforce 'micro_batches = "sum"' 'ranks = "sum"' '[subject.contract]' 'masked = "any"'
   expect 0 'the same function in f64 stands for a reference' check
   gate 0 'green: 0 red findings' --cases 100
-  # A hundred, and 28 that are long.
-  grep -Eq '^  reinforce +f64 +128 ' stdout || fail "not asked in f64: $(cat stdout)"
+  # A hundred, and 29 that are long.
+  grep -Eq '^  reinforce +f64 +129 ' stdout || fail "not asked in f64: $(cat stdout)"
   bring_own reinforce_by_micro_batch 'micro_batches = "mean"'
   gate 1 'split_invariance VIOLATED by reinforce_by_micro_batch' --cases 60
   bring_own reinforce_of_sizes 'micro_batches = "sum"'

@@ -19,7 +19,7 @@ namespace {
 /// What is carried from one row into the next shows in the next alone; of padded ones one may be
 /// empty.
 std::int64_t least_rows(const Length& length) {
-  if (is_padded(length)) return 3;
+  if (is_padded(length)) return length.extents.first > kThousands ? 2 : 3;
   return length.form == LongForm::plain || length.form == LongForm::far ? 2 : 1;
 }
 

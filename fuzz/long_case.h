@@ -19,7 +19,7 @@ enum class LongForm {
   whole,          ///< nothing is masked
   other_option,   ///< one option has another value than its default
   other_options,  ///< each has
-  padded,         ///< plain, but of three sequences two are padded, or one of them is empty
+  padded,         ///< plain, but all sequences save one are padded, or one of them is empty
   thin,           ///< a few positions count, the first, the last, and where blocks begin
   hostile,        ///< all but its length is drawn as short cases are
   crossed,        ///< plain, and long along a second axis besides

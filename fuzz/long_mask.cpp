@@ -25,7 +25,8 @@ void pad(const LossSignature& signature, const Case& frame, std::span<std::uint8
     const std::int64_t first = row * tokens + (left ? 0 : tokens - padding);
     std::fill_n(valid.begin() + first, padding, std::uint8_t{0});
   }
-  if (rows < 3 || !allows_empty_rows(signature, frame.spec)) return;
+  if (rows < 2 || !allows_empty_rows(signature, frame.spec)) return;
+  if (rows == 2 && choices.sometimes(0.5)) return;
   std::fill_n(valid.begin() + choices.integer(0, rows - 2) * tokens, tokens, std::uint8_t{0});
 }
 
