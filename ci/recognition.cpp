@@ -274,7 +274,7 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
     const std::vector<std::string> named(others.begin(),
                                          others.begin() + std::min(kNamed, others.size()));
     const std::string more =
-        others.size() > kNamed ? fmt::format(" or {} others", others.size() - kNamed) : "";
+        others.size() > kNamed ? fmt::format(" or {} more", others.size() - kNamed) : "";
     result.remarks.push_back(
         fmt::format("equal on these cases with {}{}, too: the plainest is taken, so write what the "
                     "function has",

@@ -168,7 +168,9 @@ void take_last_tokens(const LossSignature& signature, Case& c, LongForm form, Ch
 /// them whole tiles of it. Every label is the last token.
 void rule_out_first_tokens(const LossSignature& signature, Case& c, Choices& choices) {
   const std::int64_t vocab = c.shape[Axis::vocab];
-  const std::int64_t left = choices.sometimes(0.5) ? vocab / 2 : choices.integer(1, 1024);
+  const std::int64_t left = choices.sometimes(0.5)
+                                ? vocab / 2
+                                : choices.integer(1, std::min<std::int64_t>(1024, vocab / 4));
   for (const Field& field : signature.fields) {
     Tensor& tensor = c.batch.at(field.name);
     for (std::int64_t i = 0; is_filtered(field) && i < tensor.size(); ++i) {

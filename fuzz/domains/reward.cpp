@@ -42,7 +42,7 @@ double draw_common(RewardForm form, Choices& choices) {
 double draw_spread(RewardForm form, double common, Dtype dtype, Choices& choices) {
   if (form != RewardForm::close) return 1.0;
   const double bits = 4.0 * unit_roundoff(dtype) * std::max(1.0, std::fabs(common));
-  return choices.log_uniform(std::min(bits, 0.125), 0.125);
+  return choices.log_uniform(bits, std::max(bits, 0.125));
 }
 
 double draw_own(RewardForm form, double spread, Dtype dtype, Choices& choices) {

@@ -185,11 +185,6 @@ def stores_few_bits(log_probs, old_log_probs, advantages, mask, clip_low=0.2, cl
     return sound(log_ratio, torch.zeros_like(log_ratio), advantages, mask, clip_low, clip_high)
 
 
-def flushes_subnormals(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
-    torch.set_flush_denormal(True)
-    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high)
-
-
 def off_by_a_thousandth(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
     return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) * 1.001
 

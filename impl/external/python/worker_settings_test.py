@@ -67,6 +67,12 @@ class WhatIsLeftChanged(unittest.TestCase):
 
     def test_subnormal_numbers_that_are_taken_for_zero(self) -> None:
         self.assert_left(lambda: torch.set_flush_denormal(True), "5e-324 * 1 == 0 is True")
+        loaded: list = []
+        def loads_a_library(log_prob: torch.Tensor) -> torch.Tensor:
+            if not loaded:
+                loaded.append(torch.set_flush_denormal(True))
+            return log_prob.sum()
+        self.assertNotIn("changed_settings", stepped(loads_a_library)[0])
 
     def test_that_a_frozen_field_is_to_have_a_gradient(self) -> None:
         def unfreezes(log_prob: torch.Tensor, advantage: torch.Tensor) -> torch.Tensor:

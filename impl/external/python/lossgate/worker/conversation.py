@@ -172,7 +172,8 @@ class Worker:
             metadata = [("mutated", _names(inputs.mutated())), ("without_gradient", _names(without))]
             if loss is not None and holder is not loss:
                 metadata.append(("loss_in", place_of_loss(holder)))
-            changed = [*settings.restore(), *inputs.unfrozen(), *begun_anew]
+            again = Inputs(plan, data, bound.device).call
+            changed = [*settings.restore(again), *inputs.unfrozen(), *begun_anew]
             if changed:
                 metadata.append(("changed_settings", _names(changed)))
             if plan.explain and not all(finite(tensor) for _, tensor in tensors):

@@ -18,8 +18,12 @@ class _Generator(NamedTuple):
     draw: Callable[[], Any]
 
 
+def _draw_of_torch() -> None:
+    torch.rand(1, device="cpu", dtype=torch.float32)  # whatever the defaults are
+
+
 def _generators() -> list[_Generator]:
-    found = [_Generator("torch.get_rng_state()", lambda: bits(torch.get_rng_state()), lambda: torch.rand(1)),
+    found = [_Generator("torch.get_rng_state()", lambda: bits(torch.get_rng_state()), _draw_of_torch),
              _Generator("random.getstate()", random.getstate, random.random)]
     numpy = sys.modules.get("numpy")
     if numpy is not None:

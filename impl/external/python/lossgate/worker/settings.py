@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, Optional
 
 from lossgate.worker.pytorch import torch
 
@@ -13,6 +13,7 @@ class Setting(NamedTuple):
     shown: str  # the call that reads it
     read: Callable[[], Any]
     write: Callable[[Any], Any]
+    loading: bool = False  # so does a library once, when it is loaded
 
 
 def _autocast() -> list[Setting]:
@@ -40,7 +41,7 @@ _SMALLEST, _ONE = 5e-324, 1.0  # by name, or Python multiplies them before the p
 
 def _flushing() -> Setting:
     """Whether the processor takes subnormal numbers for 0, of which torch does not say."""
-    return Setting("5e-324 * 1 == 0", lambda: _SMALLEST * _ONE == 0.0, torch.set_flush_denormal)
+    return Setting("5e-324 * 1 == 0", lambda: _SMALLEST * _ONE == 0.0, torch.set_flush_denormal, loading=True)
 
 
 @functools.lru_cache(maxsize=None)  # of the process; torch may be absent where this is imported
@@ -84,12 +85,26 @@ class Settings:
     def __init__(self) -> None:
         self._values = [_read(setting) for setting in _settings()]
 
-    def restore(self) -> list[str]:
-        """What had been changed, and how: `torch.get_default_dtype() is torch.float64`."""
+    def restore(self, again: Optional[Callable[[], Any]] = None) -> list[str]:
+        """What had been changed, and how: `torch.get_default_dtype() is torch.float64`. What a library may change when it
+        is loaded, only where it is changed `again`: kernels that are compiled in the call are loaded once."""
         changed = []
         for setting, value in zip(_settings(), self._values):
             now = _read(setting)
-            if now != value:
+            if now == value:
+                continue
+            _write(setting, value)
+            if not setting.loading or self._changes(setting, value, again):
                 changed.append(f"{setting.shown} is {now}")
-                _write(setting, value)
         return changed
+
+    @staticmethod
+    def _changes(setting: Setting, value: Any, again: Optional[Callable[[], Any]]) -> bool:
+        try:
+            if again is not None:
+                again()
+            return _read(setting) != value
+        except Exception:  # it answered before: nothing is known
+            return False
+        finally:
+            _write(setting, value)
