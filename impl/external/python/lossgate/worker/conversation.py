@@ -172,7 +172,7 @@ class Worker:
             metadata = [("mutated", _names(inputs.mutated())), ("without_gradient", _names(without))]
             if loss is not None and holder is not loss:
                 metadata.append(("loss_in", place_of_loss(holder)))
-            again = Inputs(plan, data, bound.device).call
+            again = lambda: Inputs(plan, data, bound.device).call()  # made where it is asked for, hardly ever
             changed = [*settings.restore(again), *inputs.unfrozen(), *begun_anew]
             if changed:
                 metadata.append(("changed_settings", _names(changed)))
