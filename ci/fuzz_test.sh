@@ -125,7 +125,7 @@ survived() {
 
 containment() {
   expect 1 'does_not_crash VIOLATED by fake_brittle' \
-    fuzz --impl fake_brittle --budget 20s --timeout 1 --workers 2 --out brittle
+    fuzz --impl fake_brittle --budget '600 cases' --timeout 1 --workers 2 --out brittle
   grep -q 'does_not_hang VIOLATED by fake_brittle' stdout || fail 'the hang was not found'
   grep -q 'signal 6' brittle/run.json || fail 'the signal is not named'
   grep -q 'threw: out of patience' brittle/run.json || fail 'the exception is not named'
@@ -233,13 +233,13 @@ founding() {
   "$lossgate" list implementations >implementations
   while read -r name loss rest; do
     [[ " $losses " == *" $loss "* ]] || continue
-    expect 1 'VIOLATED' fuzz "$loss" --impl "$name" --first --budget 30s --workers 1 --out "$loss-$name"
+    expect 1 'VIOLATED' fuzz "$loss" --impl "$name" --first --budget '5000 cases' --workers 1 --out "$loss-$name"
     ((++faulty))
   done < <(sed '1,/^faulty/d' implementations)
   ((faulty >= 60)) || fail "only $faulty faulty implementations were searched"
   # What only long cases show, though the worker is called away from its first stretches.
   expect 1 'wrong beyond a length' \
-    fuzz value_clip --impl beyond_grid,eager,eager_native --first --budget 60s --workers 1 --out length
+    fuzz value_clip --impl beyond_grid,eager,eager_native --first --budget '10000 cases' --workers 1 --out length
   # shellcheck disable=SC2086
   expect 0 'green: 0 red findings' fuzz $losses --budget '2000 cases' --workers 2 --out sound
 }

@@ -66,7 +66,7 @@ LossResult fragile(const LossSignature& signature, const Case& c) {
 /// or asks for too much.
 LossResult brittle(const LossSignature& signature, const Case& c) {
   const std::int64_t sequences = c.shape[Axis::sequences];
-  if (c.upstream == 0.0) std::raise(SIGABRT);
+  if (sequences == 13) std::raise(SIGABRT);
   if (sequences == 3 && c.layout != Layout::contiguous) {
     std::this_thread::sleep_for(std::chrono::hours(1));
   }
