@@ -40,6 +40,7 @@ struct Flags {
   FuzzFlags fuzz;
   std::string list, describe, profile = "hostile", fail_on = "rare";
   std::vector<std::string> corpora, configs;
+  bool quick = false;
 };
 
 void add_gate(CLI::App& verb, Flags& flags) {
@@ -88,6 +89,10 @@ int gate(Flags& flags) {
   return run_gate(flags.gate);
 }
 
+void add_quick(CLI::App& verb, bool& quick) {
+  verb.add_flag("--quick", quick, "Do not try what more the function keeps");
+}
+
 void add_identify(CLI::App& verb, IdentifyOptions& identify) {
   verb.add_option("function", identify.entry, "FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION")
       ->required();
@@ -95,6 +100,7 @@ void add_identify(CLI::App& verb, IdentifyOptions& identify) {
   verb.add_option("--out", identify.out, "The file to write");
   add_names(verb, "--loss", identify.losses, "Only these losses");
   verb.add_flag("--overwrite", identify.overwrite, "Even if there is one");
+  add_quick(verb, identify.quick);
 }
 
 void add_report(CLI::App& verb, ReportOptions& report) {
@@ -146,9 +152,10 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
       flags.identify);
   CLI::App* check = verb("check", "Show how the subjects of lossgate.toml will be asked", [&] {
     if (flags.configs.empty()) flags.configs = {"lossgate.toml"};
-    return run_check(flags.configs);
+    return run_check(flags.configs, flags.quick);
   });
   add_configs(*check, flags.configs);
+  add_quick(*check, flags.quick);
   CLI::App* init = verb("init", "Write a lossgate.toml and a function to fill in",
                         [&] { return run_init(flags.init); });
   init->add_option("loss", flags.init.loss, "Such as grpo")->required();

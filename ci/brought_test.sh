@@ -8,7 +8,7 @@ rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
 cp "$source"/ci/testdata/brought/{flushing,losses,near,tiles,unanswering}.py .
 source "$source/ci/expect.sh"
 
-# FUNCTION LINES...: a lossgate.toml for a function of losses.py; `splits` is a line of all of them.
+# FUNCTION LINES...: a lossgate.toml for a function of losses.py.
 bring() {
   cat >lossgate.toml <<END
 [[subject]]
@@ -18,7 +18,6 @@ interpreter = "$python"
 reductions = ["token_mean"]
 options = { kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }
 END
-  [[ -z ${splits:-} ]] || echo "$splits" >>lossgate.toml
   shift
   printf '%s\n' "$@" >>lossgate.toml
 }
@@ -75,7 +74,7 @@ contract() {
   gate 1 'ValueError: there are seven words'
   echo 'axes = { vocab = 7 }' >>lossgate.toml
   gate 0 'green: 0 red findings' --cases 60
-  expect 0 'axis vocab is 7' check
+  expect 0 'axis vocab is 7' check --quick
 }
 
 # FUNCTION PATTERN LINES...: check proposes the line, which is then written, and the gate is asked.
@@ -83,7 +82,7 @@ proposes() {
   local function=$1 pattern=$2
   shift 2
   bring "$function" "$@"
-  expect 0 "proposal: $pattern" check
+  expect 0 "proposal: $pattern" check --quick
   grep -q 'right only if' stdout || fail "its price is not said"
 }
 
@@ -95,46 +94,44 @@ proposals() {
   grep -FA1 'does not keep [[subject]] micro_batches = "mean"' stdout | grep -q 'fails split_invariance' ||
     fail "not what it would fail: $(cat stdout)"
   gate 0 'sound: relaxed by contract: 48; never asked: error_on_invalid, split_invariance; never triggered: bounds_hold, path_parity$'
-  local splits='micro_batches = "token_weighted"'  # so that no check tries them
   proposes refuses_empty '\[subject.contract\] empty = "error"$'
   grep -q 'it said: IndexError: no token counts' stdout || fail "not what it said: $(cat stdout)"
   grep -q 'no line' stdout && fail "half explained: $(cat stdout)"
   gate 1 'empty_is_zero VIOLATED'
   bring refuses_empty '[subject.contract]' 'empty = "error"'
-  gate 0 'refuses_empty: relaxed by contract: [0-9]+; never asked: error_on_invalid, empty_is_zero; '
+  gate 0 'refuses_empty: relaxed by contract: [0-9]+; never asked: error_on_invalid, empty_is_zero, split_invariance; '
   grep -q '"relaxed_by_contract": [1-9]' run/run.json || fail "run.json does not count it"
   proposes divides_by_none '\[subject.contract\] empty = "nan"$'
   proposes other_order_each_time '\[subject.contract\] deterministic = false$'
   proposes trusts_padding '\[subject.contract\] masked = \{ default = "any", old_log_prob = "finite" \}$' '[subject.contract]' 'masked = "any"'
-  splits='' proposes sound '\[\[subject\]\] micro_batches = "token_weighted"$' 'micro_batches = "mean"'
+  proposes sound '\[\[subject\]\] micro_batches = "token_weighted"$' 'micro_batches = "mean"'
   # Who refuses everything keeps nothing, and nothing is said of it.
   bring refuses_everything
   expect 0 'no line of the contract explains' check
   grep -q 'keeps more' stdout && fail "kept by none: $(cat stdout)"
   bring unbounded
-  expect 0 'no line of the contract explains finite_forward .*overflow on a live path' check
+  expect 0 'no line of the contract explains finite_forward .*overflow on a live path' check --quick
   bring exits
-  expect 1 'asked on [0-9]+ cases: exited with status 7' check
+  expect 1 'asked on [0-9]+ cases: exited with status 7' check --quick
 }
 
 # Python multiplies in the fields' format unless a function says otherwise.
 arithmetic() {
-  local splits='micro_batches = "token_weighted"'  # so that no check tries them
   bring sound 'dtypes = ["f32", "f64"]'
-  expect 0 'arithmetic with f64 fields: worst error [0-9.]+ of its bound on [0-9]+ benign cases$' check
+  expect 0 'arithmetic with f64 fields: worst error [0-9.]+ of its bound on [0-9]+ benign cases$' check --quick
   grep -q 'proposal' stdout && fail "a proposal without need: $(cat stdout)"
   bring widens 'dtypes = ["bf16"]'
   proposes widens '\[subject.arithmetic\] compute = "f32"$' 'dtypes = ["bf16"]'
   grep -q 'then the bounds are .* times as narrow' stdout || fail "its worth is not said: $(cat stdout)"
   bring widens 'dtypes = ["bf16"]' '[subject.arithmetic]' 'compute = "f32"'
-  expect 0 'arithmetic with bf16 fields' check
+  expect 0 'arithmetic with bf16 fields' check --quick
   grep -q 'proposal' stdout && fail "not content with its own proposal: $(cat stdout)"
   proposes rounds_its_fields '\[\[subject\]\] dtypes = \["bf16"\]$'
   proposes stores_few_bits '\[subject.arithmetic\] stages = \{ log_prob = "bf16", gradient = "bf16" \}$'
   grep -q 'at most 2 fits' stdout || fail "the misfit is not said: $(cat stdout)"
   gate 1 'advice: stores_few_bits with f32 fields fits .subject.arithmetic. stages'
   bring off_by_a_thousandth
-  expect 0 'no declaration of its arithmetic explains that' check
+  expect 0 'no declaration of its arithmetic explains that' check --quick
   grep -q 'proposal: .*arithmetic' stdout && fail "a fault is explained away: $(cat stdout)"
   gate 1 'reference_agreement VIOLATED'
   grep -q 'advice' stdout && fail "a fault is explained away: $(cat stdout)"
@@ -147,7 +144,7 @@ arithmetic() {
   # Rounding says nothing where it changes no field.
   bring scaled_by_a_millionth_less
   sed -i 's/^loss = .*/loss = "advantage_scaling"/; /^reductions/d; s/^options.*/options = { normalisation = "token_mean" }/' lossgate.toml
-  expect 0 'no declaration of its arithmetic explains that' check
+  expect 0 'no declaration of its arithmetic explains that' check --quick
   grep -q 'proposal' stdout && fail "a fault is explained away: $(cat stdout)"
 }
 
@@ -204,7 +201,7 @@ END
 
 own_loss() {
   bring_own reinforce 'micro_batches = "sum"' 'ranks = "sum"' '[subject.contract]' 'masked = "any"'
-  expect 0 'the same function in f64 stands for a reference' check
+  expect 0 'the same function in f64 stands for a reference' check --quick
   gate 0 'green: 0 red findings' --cases 100
   # A hundred, and 29 that are long.
   grep -Eq '^  reinforce +f64 +129 ' stdout || fail "not asked in f64: $(cat stdout)"
@@ -318,7 +315,7 @@ optional_field() {
   local options='label_smoothing = 0, z_loss = 0'
   bring_as layer_without_bias linear_cross_entropy "$options"
   gate 0 'green: 0 red findings'
-  expect 0 'bias does not reach it: taken as 0' check
+  expect 0 'bias does not reach it: taken as 0' check --quick
   bring_as of_layer linear_cross_entropy "$options"
   gate 0 'green: 0 red findings'
   bring_as layer_that_forgets_its_bias linear_cross_entropy "$options"
@@ -329,7 +326,7 @@ operations() {
   bring_as group_advantages group_advantage 'baseline = "mean", scale = "std", epsilon = 1e-6, singleton = "zero"'
   sed -i '/^reductions/d' lossgate.toml
   gate 0 'never asked: error_on_invalid; never triggered: '  # no contract leaves out the splits that it has not
-  expect 0 'computes group_advantage' check
+  expect 0 'computes group_advantage' check --quick
   grep -Eq 'reductions|splits' stdout && fail "what it has not is named: $(cat stdout)"
   sed -i 's/scale = "std"/scale = "population_std"/' lossgate.toml
   gate 1 'reference_agreement VIOLATED'
@@ -350,13 +347,13 @@ mistakes() {
   expect 2 'lossgate.toml is there already' init grpo
   expect 0 'wrote new/deeper/lossgate.toml' init grpo --folder new/deeper
   sed -i "s|python3|$python|" new/deeper/lossgate.toml
-  expect 1 'it answers none of them' check --config new/deeper/lossgate.toml
+  expect 1 'it answers none of them' check --quick --config new/deeper/lossgate.toml
   expect 3 'trouble: grpo/grpo answered no case: .*call your loss here' \
     gate --config new/deeper/lossgate.toml --corpus empty --cases 6 --jobs 1
   expect 2 'known' init grop
   expect 0 'wrote new/lossgate.toml' init value_clip --folder new  # a field of it is called return
   sed -i "s|python3|$python|" new/lossgate.toml
-  expect 1 'computes value_clip' check --config new/lossgate.toml
+  expect 1 'computes value_clip' check --quick --config new/lossgate.toml
 }
 
 "$test"

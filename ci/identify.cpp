@@ -127,14 +127,14 @@ struct Tried {
   std::vector<Promise> promises;
 };
 
-Tried try_config(const std::string& config) {
+Tried try_config(const std::string& config, bool quick) {
   Tried tried;
   try {
     const auto brought = bring(read_subject_file(config), {}).front();
     Progress progress(kTrials, 0);
     tried.failures = failures({*brought, brought->subject}, brought->dtypes.front(), progress);
     progress.finish();
-    tried.promises = try_promises(*brought);
+    if (!quick) tried.promises = try_promises(*brought);
   } catch (const ImplementationThrew&) {  // a gate shows it
   } catch (const impl::SubjectError&) {
   }
@@ -186,7 +186,7 @@ int run_identify(const IdentifyOptions& options) {
   }
   print_match(found.front());
   write_config(options.out, config_text(options, found.front(), {}));
-  const Tried tried = try_config(options.out);
+  const Tried tried = try_config(options.out, options.quick);
   print_failures(tried.failures, shortened(found.front().likeness.candidate.options));
   print_promises(tried.promises);
   write_config(options.out, config_text(options, found.front(), tried.promises));

@@ -12,6 +12,7 @@ struct IdentifyOptions {
   std::string out = "lossgate.toml";    ///< written where the function was recognised
   std::vector<std::string> losses;      ///< only these
   bool overwrite = false;
+  bool quick = false;  ///< do not try what it keeps beyond the least that a contract says
 };
 
 /// The verb `identify`: asks the function as every loss whose fields its parameters can take, see

@@ -18,24 +18,24 @@ found() {
     fail "its splits are not said: $(cat found.toml)"
   # A file that lies elsewhere says where the function is.
   mkdir -p elsewhere
-  expect 0 'wrote elsewhere/found.toml' identify losses.py:unbounded --python "$python" --out elsewhere/found.toml
+  expect 0 'wrote elsewhere/found.toml' identify --quick losses.py:unbounded --python "$python" --out elsewhere/found.toml
   grep -q '^folder = "\.\."$' elsewhere/found.toml || fail "not where it is: $(cat elsewhere/found.toml)"
-  expect 2 'there is no folder .*/nowhere$' identify losses.py:unbounded --python "$python" --out nowhere/found.toml
+  expect 2 'there is no folder .*/nowhere$' identify --quick losses.py:unbounded --python "$python" --out nowhere/found.toml
   expect 2 'found.toml is there already' identify losses.py:unbounded --python "$python" --out found.toml
-  expect 1 '= 1 x grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
+  expect 1 '= 1 x grpo\(token_mean\) x valid / all positions' identify --quick losses.py:over_all_positions --python "$python" --out other.toml
   [[ -e other.toml ]] && fail "a guess was written down"
-  expect 0 'log_probs +<- field:log_prob' check --config found.toml
+  expect 0 'log_probs +<- field:log_prob' check --quick --config found.toml
   expect 1 'VIOLATED by unbounded' gate --config found.toml --corpus empty --cases 24 --jobs 1
   # In other ways than its parameters say, and with numbers that it is not told.
-  expect 0 '= grpo\(token_mean\)' identify near.py:one_advantage_a_sequence --python "$python" --out rows.toml
+  expect 0 '= grpo\(token_mean\)' identify --quick near.py:one_advantage_a_sequence --python "$python" --out rows.toml
   grep -Fq 'arguments = { advantages = "field:advantage as rows" }' rows.toml || fail "$(cat rows.toml)"
   grep -q 'clip_low = 0.17, clip_high = 0.31,' rows.toml || fail "$(cat rows.toml)"
-  expect 0 'advantages +<- field:advantage as rows' check --config rows.toml
-  expect 0 '= grpo\(token_mean, sequence_mean\)' identify near.py:one_epsilon --python "$python" --out means.toml
+  expect 0 'advantages +<- field:advantage as rows' check --quick --config rows.toml
+  expect 0 '= grpo\(token_mean, sequence_mean\)' identify --quick near.py:one_epsilon --python "$python" --out means.toml
   grep -q 'clip_low' means.toml && fail "a value is left of what it is told: $(cat means.toml)"
   grep -q 'empty_rows = "counted"' means.toml || fail "$(cat means.toml)"
-  expect 0 'means' check --config means.toml
-  expect 0 'right only where temperature is 1$' identify near.py:scaled_distillation --python "$python" --out kd.toml
+  expect 0 'means' check --quick --config means.toml
+  expect 0 'right only where temperature is 1$' identify --quick near.py:scaled_distillation --python "$python" --out kd.toml
   grep -q 'temperature: at its own default of 2 it is 4 times the formula, and will not be asked there$' stdout ||
     fail "not what is left out: $(cat stdout)"
 }
@@ -43,7 +43,7 @@ found() {
 # A function that returns its terms is asked for every reduction, which is made of them by the whole step's counts.
 terms() {
   expect 0 '= grpo\(token_mean, sequence_mean, seq_mean_token_sum_norm, sum\)' \
-    identify near.py:terms --python "$python" --out terms.toml
+    identify --quick near.py:terms --python "$python" --out terms.toml
   grep -q '^returns = "per_token"$' terms.toml || fail "$(cat terms.toml)"
   grep -q '^micro_batches = "sum"' terms.toml || fail "$(cat terms.toml)"
   expect 0 'green: 0 red findings' gate --config terms.toml --corpus empty --cases 24 --jobs 1
@@ -67,15 +67,15 @@ terms() {
 # One parameter stands for both clip distances: they are asked together, in every process, and never apart.
 one_parameter() {
   expect 0 'clip_high follows clip_low: one parameter stands for both' \
-    identify losses.py:one_distance --python "$python" --out one.toml
+    identify --quick losses.py:one_distance --python "$python" --out one.toml
   grep -q 'clip_' one.toml && fail "a value is left of what it is told: $(cat one.toml)"
-  expect 0 'clip_high follows clip_low: one parameter stands for both' check --config one.toml
+  expect 0 'clip_high follows clip_low: one parameter stands for both' check --quick --config one.toml
   expect 0 'green: 0 red findings' gate --config one.toml --corpus "$source/corpora/seeds" --cases 100 --jobs 2
   expect 0 'green: 0 red findings' fuzz --config one.toml --budget '400 cases' --out campaign
   # What is another number above is wrong, unless the file says so.
   sed 's/one_distance/one_distance_below/g' one.toml >below.toml
   expect 1 'reference_agreement VIOLATED' gate --config below.toml --corpus empty --cases 48 --jobs 1
-  expect 0 '= grpo\(token_mean\)' identify losses.py:one_distance_below --python "$python" --out below.toml --overwrite
+  expect 0 '= grpo\(token_mean\)' identify --quick losses.py:one_distance_below --python "$python" --out below.toml --overwrite
   grep -q 'clip_high = 0.28' below.toml || fail "not what is written into it: $(cat below.toml)"
   expect 0 'green: 0 red findings' gate --config below.toml --corpus empty --cases 48 --jobs 1
 }
@@ -107,7 +107,7 @@ in_16_bits() {
 
 # FUNCTION PATTERN: it is not named, and what differs is said.
 misses() {
-  expect 1 "$2" identify "near.py:$1" --python "$python" --out never.toml
+  expect 1 "$2" identify --quick "near.py:$1" --python "$python" --out never.toml
   grep -q 'loss and gradients equal' stdout && fail "$1 is named: $(cat stdout)"
   [[ -e never.toml ]] && fail "a guess was written down for $1"
 }
@@ -125,23 +125,23 @@ near_misses() {
 # What it is on plain cases alone is said, and what it refuses besides is left to its contract.
 hostile() {
   expect 0 'raises where a tensor is a view of other memory' \
-    identify near.py:flattened --python "$python" --out views.toml
+    identify --quick near.py:flattened --python "$python" --out views.toml
   grep -q '^non_contiguous = false$' views.toml || fail "$(cat views.toml)"
   grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
   expect 0 'green: 0 red findings' gate --config views.toml --corpus empty --cases 48 --jobs 1
   sed '/^non_contiguous/d' views.toml >any.toml
   expect 1 'refused a legal input: RuntimeError: view size is not compatible' \
     gate --config any.toml --corpus empty --cases 48 --jobs 1
-  expect 0 'non_contiguous = false' check --config any.toml
-  expect 0 '= grpo\(token_mean\)' identify near.py:compiled_first --python "$python" --out slow.toml
+  expect 0 'non_contiguous = false' check --quick --config any.toml
+  expect 0 '= grpo\(token_mean\)' identify --quick near.py:compiled_first --python "$python" --out slow.toml
   grep -q '^seconds = 60' slow.toml || fail "its first call takes longer than that: $(cat slow.toml)"
   grep -q '^seconds' views.toml && fail "it does not: $(cat views.toml)"
   expect 0 'right only where dual_clip is a number$' \
-    identify near.py:dual_clipped --python "$python" --out dual.toml
+    identify --quick near.py:dual_clipped --python "$python" --out dual.toml
   grep -q 'dual_clip = "number"' dual.toml || fail "$(cat dual.toml)"
   expect 0 'green: 0 red findings' gate --config dual.toml --corpus empty --cases 48 --jobs 1
   expect 0 'but not on all of 72 cases such as a gate draws:' \
-    identify near.py:bounded_above --python "$python" --out above.toml
+    identify --quick near.py:bounded_above --python "$python" --out above.toml
   grep -q 'either it is wrong there, or something else than .*log_ratio_clamp' stdout ||
     fail "what was settled is not doubted: $(cat stdout)"
 }
@@ -152,14 +152,14 @@ groups() {
     identify near.py:by_generations --python "$python" --out size.toml
   grep -q '^uneven_groups = false$' size.toml || fail "$(cat size.toml)"
   grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
-  expect 0 'num_generations +<- field:group as size' check --config size.toml
+  expect 0 'num_generations +<- field:group as size' check --quick --config size.toml
   expect 0 'green: 0 red findings' gate --config size.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
   expect 0 'right only where groups are as large as each other, side by side' \
-    identify near.py:by_blocks --python "$python" --out blocks.toml
+    identify --quick near.py:by_blocks --python "$python" --out blocks.toml
   expect 0 'green: 0 red findings' gate --config blocks.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
   sed '/^uneven_groups/d' blocks.toml >any.toml
   expect 1 'reference_agreement VIOLATED' gate --config any.toml --corpus empty --cases 24 --jobs 1
-  expect 0 'uneven_groups = false' check --config any.toml
+  expect 0 'uneven_groups = false' check --quick --config any.toml
   sed 's/by_generations/by_interleaved_blocks/g' size.toml >interleaved.toml
   expect 1 'reference_agreement VIOLATED' gate --config interleaved.toml --corpus empty --cases 24 --jobs 1
   case=$(find run/findings -name '*.case' | head -1)
@@ -170,19 +170,19 @@ groups() {
 # Masks as callers have them who pad on the right, and what says no more than those.
 right_padding() {
   expect 0 'right only where the positions of a sequence that count come first' \
-    identify near.py:told_lengths --python "$python" --out lengths.toml
+    identify --quick near.py:told_lengths --python "$python" --out lengths.toml
   grep -q '^scattered_mask = false$' lengths.toml || fail "$(cat lengths.toml)"
-  expect 0 'response_lengths +<- field:mask as lengths' check --config lengths.toml
+  expect 0 'response_lengths +<- field:mask as lengths' check --quick --config lengths.toml
   grep -q 'in each sequence the positions that count come first' stdout || fail "its masks are not said: $(cat stdout)"
   expect 0 'green: 0 red findings' gate --config lengths.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
   expect 0 'right only where the positions of a sequence that count come first' \
-    identify near.py:advantages_of_responses --python "$python" --out gae.toml
+    identify --quick near.py:advantages_of_responses --python "$python" --out gae.toml
   grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
   expect 0 'green: 0 red findings' gate --config gae.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
   expect 0 'does not keep \[subject.contract\] scattered_mask = true' check --config gae.toml
   sed '/^scattered_mask/d' gae.toml >any.toml
   expect 1 'reference_agreement VIOLATED' gate --config any.toml --corpus empty --cases 24 --jobs 1
-  expect 0 'proposal: \[subject.contract\] scattered_mask = false' check --config any.toml
+  expect 0 'proposal: \[subject.contract\] scattered_mask = false' check --quick --config any.toml
   sed 's/told_lengths/told_one_more/' lengths.toml >more.toml
   expect 1 'VIOLATED' gate --config more.toml --corpus empty --cases 24 --jobs 1 --property reference_agreement
   case=$(find run/findings -name '*.case' | head -1)

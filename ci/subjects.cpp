@@ -239,7 +239,7 @@ void write(const fs::path& path, const std::string& text) {
 
 }  // namespace
 
-int run_check(const std::vector<std::string>& configs) {
+int run_check(const std::vector<std::string>& configs, bool quick) {
   bool all_answer = true;
   for (const std::string& path : configs) {
     for (const auto& brought : bring(read_subject_file(path), {})) {
@@ -250,7 +250,7 @@ int run_check(const std::vector<std::string>& configs) {
       all_answer = all_answer && contract.trouble.empty() && (failing || contract.answered > 0);
       if (!contract.trouble.empty()) continue;
       try {
-        print_promises(try_promises(*brought));
+        if (!quick) print_promises(try_promises(*brought));
         for (const ArithmeticTrial& trial : try_arithmetic(*brought)) print_trial(trial);
       } catch (
           const ImplementationThrew& error) {  // in a format that the contract was not tried in
