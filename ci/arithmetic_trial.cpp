@@ -34,24 +34,33 @@ std::vector<Case> benign_cases(const LossSignature& signature, Dtype stored) {
   return cases;
 }
 
+struct Narrowest {
+  std::optional<DeclaredArithmetic> found, hiding;
+  Fit fit;  ///< of what is found
+};
+
 /// The narrowest declaration whose bound holds every value as it is: T is for what bounds of first
-/// order leave out, which is little on benign cases.
-std::optional<DeclaredArithmetic> narrowest(Observations& observations,
-                                            const DeclaredArithmetic& declared, bool fits,
-                                            Dtype stored, Fit& fit) {
-  std::optional<DeclaredArithmetic> found;
+/// order leave out, which is little on benign cases. And the first that would hold them, but hides
+/// what is disputed.
+Narrowest narrowest(Observations& observations, const DeclaredArithmetic& declared, bool fits,
+                    Dtype stored) {
+  Narrowest best;
   std::optional<bool> insensitive;
   for (const DeclaredArithmetic& candidate : candidates(declared, fits, stored)) {
     const Fit next = observations.fit(candidate);
-    if (next.ratio > 1.0 || (found && next.log_bound >= fit.log_bound)) continue;
+    if (next.ratio > 1.0 || (best.found && next.log_bound >= best.fit.log_bound)) continue;
     if (narrows(candidate, stored)) {
       if (!insensitive) insensitive = observations.insensitive();
       if (!*insensitive) continue;
     }
-    found = candidate;
-    fit = next;
+    if (next.hides) {
+      if (!best.hiding) best.hiding = candidate;
+      continue;
+    }
+    best.found = candidate;
+    best.fit = next;
   }
-  return found;
+  return best;
 }
 
 /// Wide fields that keep their digits alone, where some are rounded to the others' format at once.
@@ -115,9 +124,11 @@ ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype) {
     }
     if ((trial.proposal = fewer_wide_fields(observations, brought.subject, dtype))) return trial;
   }
-  Fit fit;
-  const auto found = narrowest(observations, declared, trial.fits(), dtype, fit);
-  if (!found) return trial;
+  const auto [found, hiding, fit] = narrowest(observations, declared, trial.fits(), dtype);
+  if (!found) {
+    if (hiding) trial.hiding = declaration_of(*hiding);
+    return trial;
+  }
   const double narrower = as_declared.log_bound - fit.log_bound;
   if (trial.fits() && narrower < std::log2(kMuchNarrower)) return trial;
   trial.declaration = found;
@@ -138,7 +149,7 @@ std::optional<Proposal> try_order(const Brought& brought, Dtype dtype,
     DeclaredArithmetic other = declared;
     other.sum = sum;
     const Fit fit = observations.fit(other);
-    if (fit.ratio <= 1.0) {  // as it is, as in narrowest()
+    if (fit.ratio <= 1.0 && !fit.hides) {  // as it is, as in narrowest()
       return declaring(other, fmt::format("then the worst error is {:.3g}", fit.ratio));
     }
   }

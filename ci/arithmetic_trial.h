@@ -19,7 +19,8 @@ struct ArithmeticTrial {
   /// What fits where the declared does not, or fits with much narrower bounds.
   std::optional<Proposal> proposal = {};
   std::optional<impl::DeclaredArithmetic> declaration = {};  ///< that it proposes
-  std::string worth = {};  ///< "then the bounds are 30 times as narrow"
+  std::string worth = {};   ///< "then the bounds are 30 times as narrow"
+  std::string hiding = {};  ///< what would fit, were it not that it keeps no digit of what does not
 
   bool fits() const;
 };

@@ -16,9 +16,6 @@ namespace {
 using impl::DeclaredArithmetic;
 using properties::CaseStudy;
 
-/// log2 of a bound that is none: wider than any.
-constexpr double kNoBound = 1024.0;
-
 bool is_differentiable(const Field& field) { return field.role == Role::differentiable; }
 
 }  // namespace
@@ -46,13 +43,14 @@ Fit Observations::fit(const DeclaredArithmetic& declared) {
     if (!fit.holds()) return fit;
     one.study->for_each_expected(arithmetic, false,
                                  [&](std::size_t, std::int64_t, const reference::Tracked& e) {
-                                   if (!(e.err > 0.0)) return;
-                                   fit.log_bound += std::isinf(e.err) ? kNoBound : std::log2(e.err);
+                                   const double size = std::fabs(static_cast<double>(e.v));
+                                   if (!(e.err > 0.0) || !(size > 0.0)) return;
+                                   fit.log_bound += std::log2(std::min(e.err, size));
                                    fit.unbounded += std::isinf(e.err);
                                    ++bounded;
                                  });
   }
-  if (hides(arithmetic)) fit.ratio = HUGE_VAL;
+  fit.hides = hides(arithmetic);
   if (bounded == 0) return fit;
   fit.log_bound /= static_cast<double>(bounded);
   fit.unbounded /= static_cast<double>(bounded);

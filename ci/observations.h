@@ -13,11 +13,14 @@ namespace lossgate::ci {
 
 /// What a declaration makes of the values seen.
 struct Fit {
-  double ratio = 0.0;      ///< worst error, in units of the bound
-  double log_bound = 0.0;  ///< mean of log2(bound) over all entries that are not exact
+  double ratio = 0.0;  ///< worst error, in units of the bound
+  /// Mean of log2(bound) over all entries that are neither exact nor 0. A bound beyond the value is
+  /// worth as little as one as large.
+  double log_bound = 0.0;
   double unbounded = 0.0;  ///< the share of these whose bound is none
+  bool hides = false;      ///< of a case it keeps no digit of what is disputed
 
-  bool holds() const { return ratio <= reference::kThreshold; }
+  bool holds() const { return ratio <= reference::kThreshold && !hides; }
 };
 
 /// What a subject answered to cases of one format, held against declarations of its arithmetic.
@@ -30,8 +33,8 @@ class Observations {
 
   Fit fit(const impl::DeclaredArithmetic& declared);
 
-  /// Holds further declarations against what this one says is wrong: none fits under which a case
-  /// keeps no digit of that.
+  /// Holds further declarations against what this one says is wrong: one hides it under which a
+  /// case keeps no digit of that.
   void dispute(const impl::DeclaredArithmetic& declared);
 
   /// Whether most results stay as they are when the fields change by less than a narrower format

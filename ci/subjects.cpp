@@ -145,7 +145,10 @@ void print_trial(const ArithmeticTrial& trial) {
   if (trial.proposal) {
     print_proposal(*trial.proposal);
   } else if (!trial.fits()) {
-    fmt::print("  no declaration of its arithmetic explains that\n");
+    fmt::print("  no declaration of its arithmetic explains that{}\n",
+               trial.hiding.empty()
+                   ? ""
+                   : fmt::format("; {} would, but leaves no digit of it", trial.hiding));
   }
 }
 
