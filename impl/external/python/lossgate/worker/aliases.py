@@ -86,6 +86,8 @@ _ALIASES = {
     "value_clip": "cliprange_value clip_range_value value_clip_range value_eps_clip value_cliprange clip_value "
                   "clip_eps eps_clip cliprange clip_range epsilon eps",
     "temperature": "temp tau",
+    "tau_positive": "tau_pos sapo_temperature_pos temperature_pos",
+    "tau_negative": "tau_neg sapo_temperature_neg temperature_neg",
     "beta": "jsd_beta jsd_alpha dpo_beta",
     "num_items": "num_items_in_batch",
     "label_smoothing": "smoothing label_smooth label_smoothing_factor dpo_label_smoothing",
