@@ -108,6 +108,7 @@ void observe_policy(const Case& c, Traits& traits) {
   observe_log_ratios(signature, c, traits);
   observe_advantages(signature, c, traits);
   observe_sentinels(signature, c, traits);
+  traits.add(c.shape[Axis::sequences] == 1 && c.shape[Axis::tokens] == 1, "one position in all");
   traits.add(has_equal_sequences(signature, c), "a sequence twice");
   traits.add(!c.split.whole(), "split");
   traits.add(c.layout != Layout::contiguous, "layout");
@@ -122,6 +123,7 @@ TEST(Census, HostilePolicyCasesSitOnEveryEdge) {
                                      "log-prob -0",
                                      "nothing valid",
                                      "one valid token",
+                                     "one position in all",
                                      "overflowing ratio",
                                      "advantage 0",
                                      "advantage -0",
@@ -155,6 +157,7 @@ TEST(Census, HostilePolicyCasesSitOnEveryEdge) {
     expect_all(seen, wanted);
     // Differences of two arbitrary numbers would be on the edge half as often.
     EXPECT_GE(seen.at("clip edge"), 80);
+    EXPECT_GE(seen.at("one position in all"), 80);
   }
 }
 
