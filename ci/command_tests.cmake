@@ -110,5 +110,5 @@ add_executable(library_recall recall/library_recall.cpp)
 target_link_libraries(library_recall PRIVATE
   lossgate_external lossgate_impl lossgate_reference lossgate_report ${fmt})
 add_test(NAME library.recall COMMAND library_recall $<TARGET_FILE:lossgate>
-  $<TARGET_FILE:given_implementations> ${PROJECT_BINARY_DIR}/library_recall 24)
+  $<TARGET_FILE:given_implementations> ${PROJECT_BINARY_DIR}/library_recall 12)
 set_tests_properties(library.recall PROPERTIES TIMEOUT 1200 COST 300)
