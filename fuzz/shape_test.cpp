@@ -30,6 +30,22 @@ TEST(Shape, HasManyPositionsWhereNoneHasARow) {
   EXPECT_LE(usual_positions("jsd"), usual_positions("grpo") / 2) << "each is a row of numbers";
 }
 
+TEST(Shape, IsAPositionInAllWhereNoSequenceIsPinned) {
+  const auto single_tokens = [](bool pinned) {
+    LossSignature signature = *reference::find_signature("grpo");
+    if (pinned) signature.pinned = {{Axis::sequences, 1}};
+    int found = 0;
+    for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+      Choices choices(seed);
+      const Shape shape = draw_shape(signature, Temper::nasty, choices);
+      found += shape[Axis::sequences] == 1 && shape[Axis::tokens] == 1;
+    }
+    return found;
+  };
+  EXPECT_GE(single_tokens(false), 20);
+  EXPECT_LE(single_tokens(true), 150) << "no more than of any number of sequences";
+}
+
 TEST(Shape, IsLongAlongOneAxisAndShortAlongTheOthers) {
   for (const char* loss : {"grpo", "cross_entropy", "sparse_jsd", "linear_grpo", "prompt_dedup"}) {
     const LossSignature& signature = *reference::find_signature(loss);

@@ -63,16 +63,20 @@ bool has_positions_alone(const LossSignature& signature) {
          std::ranges::any_of(signature.fields, is_number);
 }
 
-std::int64_t draw_extent(Axis axis, const Shape& drawn, bool wide, bool alone, Temper temper,
+/// Of one sequence that might have been more.
+bool is_single(const LossSignature& signature, const Shape& drawn) {
+  return drawn[Axis::sequences] == 1 && !signature.pinned_extent(Axis::sequences) &&
+         signature.longest_extent(Axis::sequences).value_or(2) > 1;
+}
+
+std::int64_t draw_extent(Axis axis, bool single, bool wide, bool alone, Temper temper,
                          Choices& choices) {
   switch (axis) {
     case Axis::sequences:
       return alone ? pick(kTokensAlone, temper, choices) : pick(kSequences, temper, choices);
     case Axis::tokens:
       // One position in all is where code squeezes, and where nothing is beside it.
-      if (drawn[Axis::sequences] == 1 && temper != Temper::plain && choices.sometimes(0.5)) {
-        return 1;
-      }
+      if (single && temper != Temper::plain && choices.sometimes(0.5)) return 1;
       return wide ? pick(kTokens, temper, choices) : pick(kTokensAlone, temper, choices);
     case Axis::vocab:
       return pick(kVocab, temper, choices);
@@ -136,7 +140,8 @@ Shape draw_extents(const LossSignature& signature, Temper temper, Choices& choic
   for_each_axis(signature, [&](Axis axis) {
     if (shape[axis] >= 0) return;
     const auto pinned = signature.pinned_extent(axis);
-    shape[axis] = pinned ? *pinned : draw_extent(axis, shape, wide, alone, temper, choices);
+    const bool single = is_single(signature, shape);
+    shape[axis] = pinned ? *pinned : draw_extent(axis, single, wide, alone, temper, choices);
     const auto most = signature.longest_extent(axis);
     if (most && !pinned) shape[axis] = std::min(shape[axis], *most);
     if (!pinned) shape[axis] = std::max(shape[axis], signature.least_extent(axis));
