@@ -31,6 +31,8 @@ def option(name: str, kind: str = "real", standard: Any = 0.2) -> dict:
 FIELDS = {
     "grpo": [field("log_prob", "differentiable"), field("old_log_prob"), field("ref_log_prob"),
              field("advantage", quantity="advantage"), field("mask", "mask", "mask")],
+    "sapo": [field("log_prob", "differentiable"), field("old_log_prob"), field("advantage", quantity="advantage"),
+             field("mask", "mask", "mask")],
     "kl_penalty": [field("log_prob", "differentiable"), field("ref_log_prob"), field("old_log_prob"),
                    field("mask", "mask", "mask")],
     "value_clip": [field("value", "differentiable", "value"), field("old_value", quantity="value"),
@@ -67,6 +69,7 @@ DISTILL = [option("beta", standard=0.5), option("temperature", standard=1), opti
 OPTIONS = {
     "grpo": CLIP + KL + LENGTH,
     "kl_penalty": KL + [option("kl_straight_through", "flag", 0), option("log_ratio_clamp", standard=20)] + LENGTH,
+    "sapo": [option("tau_positive", standard=1), option("tau_negative", standard=1.05)] + LENGTH,
     "value_clip": [option("value_clip"), option("clip_form", "choice", "around_old")] + LENGTH,
     "jsd": DISTILL, "linear_jsd": DISTILL,
     "sparse_jsd": DISTILL + [option("tail", "flag", 1), option("tail_floor", standard=1e-7)],
