@@ -68,7 +68,8 @@ std::string reductions_text(const std::vector<Reduction>& reductions, const char
 std::string config_text(const IdentifyOptions& options, const Recognition& match,
                         const std::vector<Promise>& promises) {
   const impl::Subject& subject = match.subject;
-  std::string text = "# Written by `lossgate identify " + options.entry + "`.\n[[subject]]\n";
+  std::string text = fmt::format("# Written by `lossgate identify {}{}`.\n[[subject]]\n",
+                                 options.quick ? "--quick " : "", options.entry);
   text += fmt::format("name = \"{}\"\nloss = \"{}\"\nentry = \"{}\"\ninterpreter = \"{}\"\n",
                       subject.name, match.loss->signature.id, subject.entry, options.interpreter);
   // Paths begin where the file lies, and those of the command line here.

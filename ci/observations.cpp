@@ -44,7 +44,7 @@ Fit Observations::fit(const DeclaredArithmetic& declared) {
     one.study->for_each_expected(arithmetic, false,
                                  [&](std::size_t, std::int64_t, const reference::Tracked& e) {
                                    const double size = std::fabs(static_cast<double>(e.v));
-                                   if (!(e.err > 0.0) || !(size > 0.0)) return;
+                                   if (!(e.err > 0.0 && size > 0.0 && std::isfinite(size))) return;
                                    fit.log_bound += std::log2(std::min(e.err, size));
                                    fit.unbounded += std::isinf(e.err);
                                    ++bounded;

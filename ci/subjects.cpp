@@ -148,7 +148,7 @@ void print_trial(const ArithmeticTrial& trial) {
     fmt::print("  no declaration of its arithmetic explains that{}\n",
                trial.hiding.empty()
                    ? ""
-                   : fmt::format("; {} would, but leaves no digit of it", trial.hiding));
+                   : fmt::format(" and leaves a digit of it: {} would hide it", trial.hiding));
   }
 }
 
