@@ -35,9 +35,10 @@ found() {
   grep -q 'clip_low' means.toml && fail "a value is left of what it is told: $(cat means.toml)"
   grep -q 'empty_rows = "counted"' means.toml || fail "$(cat means.toml)"
   expect 0 'means' check --quick --config means.toml
-  expect 0 'right only where temperature is 1$' identify --quick near.py:scaled_distillation --python "$python" --out kd.toml
+  expect 0 'right only where temperature is 1$' identify near.py:scaled_distillation --python "$python" --out kd.toml
   grep -q 'temperature: at its own default of 2 it is 4 times the formula, and will not be asked there$' stdout ||
     fail "not what is left out: $(cat stdout)"
+  grep -q 'int32_labels' kd.toml || fail "its labels are not tried: $(cat kd.toml)"
 }
 
 # A function that returns its terms is asked for every reduction, which is made of them by the whole step's counts.
@@ -107,7 +108,7 @@ in_16_bits() {
 
 # FUNCTION PATTERN: it is not named, and what differs is said.
 misses() {
-  expect 1 "$2" identify --quick "near.py:$1" --python "$python" --out never.toml
+  expect 1 "$2" identify "near.py:$1" --python "$python" --out never.toml
   grep -q 'loss and gradients equal' stdout && fail "$1 is named: $(cat stdout)"
   [[ -e never.toml ]] && fail "a guess was written down for $1"
 }
@@ -170,8 +171,9 @@ groups() {
 # Masks as callers have them who pad on the right, and what says no more than those.
 right_padding() {
   expect 0 'right only where the positions of a sequence that count come first' \
-    identify --quick near.py:told_lengths --python "$python" --out lengths.toml
+    identify near.py:told_lengths --python "$python" --out lengths.toml
   grep -q '^scattered_mask = false$' lengths.toml || fail "$(cat lengths.toml)"
+  grep -q 'scattered_mask = true' lengths.toml && fail "who is told lengths is tried: $(cat lengths.toml)"
   expect 0 'response_lengths +<- field:mask as lengths' check --quick --config lengths.toml
   grep -q 'in each sequence the positions that count come first' stdout || fail "its masks are not said: $(cat stdout)"
   expect 0 'green: 0 red findings' gate --config lengths.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
