@@ -39,8 +39,8 @@ void add_concessions(const DeclaredArithmetic& plain, Dtype compute, Dtype store
     for (const auto& [word, stage] : impl::stage_words()) {
       with([&](auto& a) { a.stages = {{stage, in}}; });
     }
-    // The backward of a cast rounds the gradient, too.
-    for (const Stage stage : {Stage::logits, Stage::log_prob, Stage::per_token, Stage::loss}) {
+    // Terms that are handed back in it, and their gradient, too.
+    for (const Stage stage : {Stage::per_token, Stage::loss}) {
       with([&](auto& a) { a.stages = {{stage, in}, {Stage::gradient, in}}; });
     }
     with([&](auto& a) { a.sum = DeclaredSum{SumOrder::pairwise, 1.0, format}; });

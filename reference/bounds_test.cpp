@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reference/given_case.h"
+#include "reference/given_one_token.h"
 #include "reference/reference.h"
 #include "reference/rows.h"
 
@@ -101,6 +102,59 @@ TEST(Stores, OfTermsReachTheLossAndEveryGradient) {
   }
   EXPECT_GT(charged.size(), 40u);
   for (const auto& [name, count] : charged) EXPECT_GT(count, 5) << name;
+}
+
+TEST(Stores, OfLogitsAndLogProbsReachWhatComesBackToThem) {
+  const double u = unit_roundoff(Dtype::bf16);
+  std::map<std::string, std::int64_t> charged;
+  for (const Loss& loss : catalog()) {
+    const bool rows = loss.signature.has_axis(Axis::vocab);
+    for (const Stage stage : {Stage::logits, Stage::log_prob}) {
+      if (!rows && (stage == Stage::logits || loss.signature.id != "sapo")) continue;
+      for (const bool declared : {false, true}) {
+        const auto& forms = loss.signature.forms;
+        Arithmetic coarse =
+            plain_arithmetic(Dtype::f64, declared && !forms.empty() ? forms.front() : "");
+        coarse.stage(stage) = {u, min_subnormal(Dtype::f64)};
+        for_small_cases(loss, 40, [&](const Case&, const Problem& problem) {
+          Kept kept;
+          evaluate(loss, problem, coarse, kept);
+          for (const auto& [at, x] : kept.values) {
+            if (problem.outputs[at.first].kind != OutputKind::gradient) continue;
+            const double size = std::fabs(static_cast<double>(x.v));
+            if (!(size > 0.0 && size < HUGE_VAL)) continue;
+            const std::string name = loss.signature.id + "." + problem.outputs[at.first].name;
+            EXPECT_GE(x.err, 0.99 * u * size) << name;
+            ++charged[name];
+          }
+        });
+      }
+    }
+  }
+  EXPECT_GT(charged.size(), 5u);
+  for (const auto& [name, count] : charged) EXPECT_GT(count, 5) << name;
+}
+
+TEST(Stores, OfALogRatioLoseOfWhatComesBackThoughWhatComesPastItCancelsThat) {
+  Arithmetic coarse = plain_arithmetic(Dtype::f32, "");
+  const double u = unit_roundoff(Dtype::bf16);
+  coarse.stage(Stage::log_prob) = {u, min_subnormal(Dtype::bf16)};
+  Case c = zero_case(*find_signature("kl_penalty"), 1, 1);
+  c.spec.set("kl_estimator", std::string("k1"));
+  c.spec.set("kl_weighted", 1.0);
+  for (const char* field : {"log_prob", "old_log_prob"}) c.batch.at(field).set(0, -1.0);
+  c.batch.at("mask").set(0, 1.0);
+  EXPECT_EQ(OneToken(c, coarse).gradient.v, 0.0L);
+  EXPECT_GE(OneToken(c, coarse).gradient.err, 0.99 * u);
+  for (const char* level : {"token", "sequence"}) {
+    Case p = zero_case(*find_signature("grpo"), 1, 1);
+    p.spec.set("level", std::string(level));
+    p.spec.set("kl_estimator", std::string("k1"));
+    p.spec.set("kl_penalty", 1.0);
+    p.batch.at("mask").set(0, 1.0);
+    p.batch.at("advantage").set(0, 1.0);
+    EXPECT_GE(OneToken(p, coarse).gradient.err, 0.99 * u) << level;
+  }
 }
 
 TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {

@@ -96,6 +96,14 @@ S through_temperature(const S& gradient, const S& temperature, const S& upstream
   return store(Stage::logits, made_for_one(gradient, upstream)) / temperature;
 }
 
+/// The same of logits that are a field: what comes back to them has the format that they were
+/// stored in, whatever the temperature.
+template <class S>
+S back_to_logits(const S& gradient, const S& temperature, const S& upstream) {
+  if (value_of(temperature) == 1) return store(Stage::logits, gradient);
+  return through_temperature(gradient, temperature, upstream);
+}
+
 /// x, as the slope of x^2 / 2: an implementation that squares (x / 2) x hands on x / 2 from either
 /// side, and the one that it has formed may have underflowed.
 template <class S>

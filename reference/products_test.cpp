@@ -313,6 +313,7 @@ TEST_F(Products, AGradientThatIsMadeForOneHasLostWhatTheUpstreamMakesLarger) {
   EXPECT_GT(off_by(tiny / 20.0F * upstream, first / stored(20.0)), 2.0);
   EXPECT_LE(off_by(tiny / 20.0F * upstream, hot), 1.0);
   EXPECT_EQ(through_temperature(first, stored(1.0), above).err, first.err) << "no division";
+  EXPECT_EQ(back_to_logits(first, stored(1.0), above).err, first.err) << "nothing is stored";
   EXPECT_TRUE(made_for_one(stored(0.0), above).is_exact_zero());
   EXPECT_EQ(made_for_one(stored(kInfinity), above).err, 0.0);
 }
@@ -328,6 +329,8 @@ TEST_F(Products, AGradientHasTheFormatInWhichTheQuotientsByTheTemperatureWereSto
   arithmetic_.stage(Stage::logits) = {unit_roundoff(Dtype::bf16), min_subnormal(Dtype::bf16)};
   const ArithmeticScope stores(arithmetic_);
   EXPECT_TRUE(within());
+  EXPECT_GE(back_to_logits(slope, stored(1.0), above).err,
+            unit_roundoff(Dtype::bf16) * static_cast<double>(slope.v));
 }
 
 TEST_F(Products, TheSlopeOfAHalfSquareMayLoseTheHalfThatWasFormed) {

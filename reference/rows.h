@@ -278,9 +278,11 @@ Row<S> log_softmax_gradient_at(const Row<S>& p, const Row<S>& g) {
   return result;
 }
 
-/// The same at log-probs, whose normaliser may be `joined` of parts of the row.
+/// The same at log-probs, whose normaliser may be `joined` of parts of the row: what comes back to
+/// those has the format that they were stored in.
 template <class S>
-Row<S> log_softmax_gradient(const Row<S>& log_prob, const Row<S>& g, bool joined) {
+Row<S> log_softmax_gradient(const Row<S>& log_prob, Row<S> g, bool joined) {
+  for (S& slope : g) slope = store(Stage::log_prob, slope);
   return log_softmax_gradient_at(probabilities(log_prob, joined), g);
 }
 

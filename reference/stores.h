@@ -59,6 +59,20 @@ inline Tracked stored_within(Stage stage, const Tracked& whole, const Tracked& p
   return result;
 }
 
+/// x, of which one summand is such a `whole`: where others cancel it, what was lost of it stays.
+template <class S>
+S holding_stored(Stage /*stage*/, const S& x, const S& /*whole*/, const S& /*part*/) {
+  return x;
+}
+
+inline Tracked holding_stored(Stage stage, const Tracked& x, const Tracked& whole,
+                              const Tracked& part) {
+  if (tracking::current->stage(stage).roundoff == 0.0) return x;
+  const Tracked stored = stored_within(stage, whole, part);
+  return tracking::finish(x.v, x.err + (stored.err - whole.err), std::max(x.peak, stored.peak),
+                          x.half);
+}
+
 /// What a backward makes of the upstream gradient that it begins with. Where the compute format
 /// does not hold that, it is infinite before it meets anything, an exact zero too.
 template <class S>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 #include "reference/losses/options.h"
 #include "reference/losses/row_terms.h"
 #include "reference/losses/target_cost.h"
@@ -49,7 +51,9 @@ struct CrossEntropy {
     evaluate_by_row(in, out, "logits",
                     [&](const S& weight, std::int64_t s, std::int64_t t, bool wanted) {
                       const Row<S> x = read_logits(logits, s, t, vocab, one);
-                      return weighted_by(weight, cost(x, label.integer(s, t), weight, wanted));
+                      RowFunction<S> term = cost(x, label.integer(s, t), weight, wanted);
+                      for (S& g : term.gradient) g = store(Stage::logits, g);
+                      return weighted_by(weight, std::move(term));
                     });
   }
 };

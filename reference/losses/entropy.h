@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 #include "reference/rows.h"
 
 namespace lossgate::reference {
@@ -22,7 +24,7 @@ RowFunction<S> entropy_of_log_probs(const Row<S>& l, bool joined, const Scaled& 
     const S slope = -(term + p);
     g[v] = scaled(Cancelling<S>{slope, l[v]});
   }
-  return {-sum.value(), log_softmax_gradient(l, g, joined)};
+  return {-sum.value(), log_softmax_gradient(l, std::move(g), joined)};
 }
 
 /// The same from logits, with a normaliser that may be `joined`, too: logsumexp(x) - sum p x. Of
@@ -35,9 +37,11 @@ RowFunction<S> entropy_as_difference(const Row<S>& x, const Row<S>& l, const Log
   Row<S> gradient(x.size());
   for (Eigen::Index v = 0; v < x.size(); ++v) sum.add(weighed(exp(l[v]), x[v]));
   const S mean = sum.value();
+  const S back = scaled(Cancelling<S>{constant<S>(1.0L), S(0)});  // to the normaliser
   for (Eigen::Index v = 0; v < x.size(); ++v) {
     const S p = probability(l[v], joined);
-    gradient[v] = scaled(Cancelling<S>{weighed(p, mean - x[v]) + (p - p), x[v]});
+    const S slope = scaled(Cancelling<S>{weighed(p, mean - x[v]) + (p - p), x[v]});
+    gradient[v] = holding_stored(Stage::log_prob, slope, S(p * back), back);
   }
   return {stored(whole) - mean, std::move(gradient)};
 }

@@ -65,6 +65,7 @@ struct EntropyBonus {
         widen(h, entropy_of_log_probs(l, true, scaled));
         charge_shift(x, h.gradient);
       }
+      for (S& g : h.gradient) g = store(Stage::logits, g);
       const S weighted = -product(weight, coefficient, h.value);
       h.value = -product(coefficient, h.value);
       return RowTerm<S>{std::move(h), weighted};

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string_view>
 
 #include "reference/given_case.h"
+#include "reference/given_one_token.h"
+#include "reference/losses/softmax_divergence.h"
 #include "reference/reference.h"
 
 namespace lossgate::reference {
@@ -13,6 +16,24 @@ namespace {
 
 constexpr std::int64_t kVocab = 4099;
 constexpr float kLargest = 18.5f;
+
+// A token that is all but certain has hardly a slope, of which p times what comes back to the
+// normaliser is cancelled: that has the format in which the normaliser was stored.
+TEST(Entropy, AsADifferenceKeepsWhatANormaliserThatIsStoredLosesOnTheWayBack) {
+  const double u = unit_roundoff(Dtype::bf16);
+  for (const char* form : {kEntropyDifferenceForm, kGapForm}) {
+    const bool entropy = form == std::string_view(kEntropyDifferenceForm);
+    Arithmetic arithmetic = plain_arithmetic(Dtype::f32, form);
+    arithmetic.stage(Stage::log_prob) = {u, min_subnormal(Dtype::bf16)};
+    Case c = zero_case(*find_signature(entropy ? "entropy_bonus" : "jsd"), 1, 1, 2);
+    c.spec.set(entropy ? "coefficient" : "beta", 1.0);
+    for (const char* field : {"logits", "student_logits", "teacher_logits"}) {
+      if (Tensor* row = c.batch.find(field)) row->set(0, -40.0);
+    }
+    if (Tensor* mask = c.batch.find("mask")) mask->set(0, 1.0);
+    EXPECT_GE(OneToken(c, arithmetic).gradient.err, 0.99 * u) << form;
+  }
+}
 
 TEST(Entropy, AsADifferenceMeetsTheLogitsWithWhatTheNormaliserLost) {
   Arithmetic arithmetic = plain_arithmetic(Dtype::f32, "");

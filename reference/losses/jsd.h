@@ -73,7 +73,7 @@ struct Jsd {
           const Softmax<S> p = softmax(read_logits(student, s, t, vocab, temperature), form),
                            q = softmax(read_logits(teacher, s, t, vocab, temperature), form);
           RowFunction<S> d = softmax_divergence(in, p, q, soft, upstream * weight, wanted);
-          for (S& slope : d.gradient) slope = through_temperature(slope, temperature, upstream);
+          for (S& slope : d.gradient) slope = back_to_logits(slope, temperature, upstream);
           return weighted_by(weight, std::move(d));
         });
   }

@@ -69,11 +69,12 @@ struct KlPenalty {
       const auto k = kl(p, r, weighted ? &w.value : nullptr);
       const S value = straight ? straight_through(k.value, half_square(p - r)) : k.value;
       const S scale = in.upstream() * weight;
-      const S slope = straight ? scale * slope_of_half_square(p - r)
-                      : weighted
-                          ? scaled_sum(in.upstream(), weight, distributed(k.slope, scale, w.value),
-                                       through(w, scale, k.weight_slope), S(0))
-                          : distributed(k.slope, scale);
+      const S slope =
+          straight ? scale * slope_of_half_square(p - r)
+          : weighted
+              ? scaled_sum(in.upstream(), weight, distributed(k.slope, scale, w.value),
+                           store(Stage::log_prob, S(through(w, scale, k.weight_slope))), S(0))
+              : distributed(k.slope, scale);
       return TokenTerm<S>{value, weight * value, slope};
     });
   }

@@ -70,7 +70,7 @@ struct LinearGrpo {
         const Row<S> x = layer.logits(s, t), l = log_softmax(x, form);
         Row<S> g = zero_row<S>(l.size());
         g[label.integer(s, t)] = slope[static_cast<std::size_t>(t)];
-        Row<S> by_logit = log_softmax_gradient(l, g, in.undeclared());
+        Row<S> by_logit = log_softmax_gradient(l, std::move(g), in.undeclared());
         if (in.undeclared()) charge_shift(x, by_logit);
         gradients.back(by_logit, s, t);
       }

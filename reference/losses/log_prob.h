@@ -102,7 +102,7 @@ struct LogProb {
         if (!above.wanted) continue;
         if (undeclared) charge_shift(x, h.gradient);
         for (std::int64_t v = 0; v < vocab; ++v) {
-          gradient(in.gradient(through_temperature(h.gradient[v], temperature, upstream)), s, t, v);
+          gradient(in.gradient(back_to_logits(h.gradient[v], temperature, upstream)), s, t, v);
         }
       }
     }
@@ -134,8 +134,8 @@ struct LogProb {
     for (Eigen::Index v = 0; v < l.size(); ++v) {
       g[v] = -(weighed_by(scale, p[v], l[v]) + scale * p[v]);
     }
-    g[above.taken] += above.log_prob;
-    h.gradient = log_softmax_gradient(l, g, above.joined);
+    g[above.taken] += store(Stage::log_prob, above.log_prob);
+    h.gradient = log_softmax_gradient(l, std::move(g), above.joined);
     return h;
   }
 
@@ -150,7 +150,7 @@ struct LogProb {
     if (!above.wanted) return {h.value, {}};
     Row<S> g = zero_row<S>(l.size());
     g[above.taken] = above.log_prob;
-    h.gradient += log_softmax_gradient(l, g, above.joined);
+    h.gradient += log_softmax_gradient(l, std::move(g), above.joined);
     return h;
   }
 };

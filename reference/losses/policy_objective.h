@@ -74,9 +74,9 @@ class PolicyObjective {
       } else {
         const S policy = weighted_within(through(w, scale, token.policy_slope),
                                          upstream * token.policy_slope * w.slope, advantage_(s, t));
-        gradient[i] =
-            scaled_sum(upstream, weight, policy,
-                       through(w, scale, kl_penalty_, token.kl_weight_slope), gradient[i]);
+        gradient[i] = scaled_sum(
+            upstream, weight, back_to_ratio(policy),
+            back_to_ratio(through(w, scale, kl_penalty_, token.kl_weight_slope)), gradient[i]);
       }
     }
     if (sequence_level_ && live) {
@@ -85,7 +85,7 @@ class PolicyObjective {
       const S common = weighted_within(sum / row_count(s), sum, shared.slope);
       for (std::int64_t t = 0; t < in_.tokens(); ++t) {
         S& g = gradient[static_cast<std::size_t>(t)];
-        if (in_.valid(s, t)) g = scaled_sum(upstream, weight, g, common, S(0));
+        if (in_.valid(s, t)) g = scaled_sum(upstream, weight, g, back_to_ratio(common), S(0));
       }
     }
     for (S& g : gradient) g = stored_within(Stage::per_token, g, scale);
@@ -109,6 +109,9 @@ class PolicyObjective {
   S log_ratio(std::int64_t s, std::int64_t t, const S& log_prob) const {
     return store(Stage::log_prob, log_prob - old_log_prob_(s, t));
   }
+
+  /// What goes through the log-ratio has its format; the slope of a KL estimate goes past it.
+  static S back_to_ratio(const S& slope) { return store(Stage::log_prob, slope); }
 
   Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight,
            const S& scale) const {

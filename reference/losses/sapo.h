@@ -51,9 +51,12 @@ struct Sapo {
     evaluate_by_token(in, out, "log_prob", [&](const S& weight, std::int64_t s, std::int64_t t) {
       const S a = advantage(s, t);
       const auto w = importance(store(Stage::log_prob, log_prob(s, t) - old_log_prob(s, t)));
-      return choose(
+      TokenTerm<S> term = choose(
           value_of(a) > 0, [&] { return positive(w, a, in.upstream(), weight); },
           [&] { return negative(w, a, in.upstream(), weight); });
+      term.gradient =
+          store(Stage::log_prob, term.gradient);  // all of it goes through the log-ratio
+      return term;
     });
   }
 

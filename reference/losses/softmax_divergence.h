@@ -78,8 +78,10 @@ RowFunction<S> softmax_divergence(const Inputs<S>& in, const Softmax<S>& student
   } else {
     other.value = kl_of_gaps(student, teacher);
     for (Eigen::Index v = 0; v < other.gradient.size(); ++v) {
+      const S share = probability(p[v], in.undeclared());
       other.gradient[v] =
-          weighed_by(scale, probability(p[v], in.undeclared()), (p[v] - q[v]) - other.value);
+          holding_stored(Stage::log_prob, weighed_by(scale, share, (p[v] - q[v]) - other.value),
+                         S(share * scale), scale);
     }
   }
   if (gaps) return other;

@@ -121,13 +121,15 @@ struct SparseJsd {
         if (student_entries.adds_up) {
           // What is off in the tail's slope comes into its tokens, and leaves them again.
           const S by_tail = slope[slope.size() - 1] * student_entries.passes;
-          const Row<S> of_tail = back(student_entries.shares_of_tail(l, tokens)) * by_tail;
-          widen(whole, Row<S>(back(spread(slope, tokens, vocab)) + of_tail));
+          Row<S> shares = student_entries.shares_of_tail(l, tokens);
+          for (S& share : shares) share = stored_within(Stage::log_prob, share, S(share * by_tail));
+          shares = log_softmax_gradient_at(probabilities(l, undeclared), shares);
+          widen(whole, Row<S>(back(spread(slope, tokens, vocab)) + shares * by_tail));
         }
         if (undeclared) charge_shift(x, whole);
         for (std::int64_t v = 0; v < vocab; ++v) {
           const S g = stored_within(Stage::per_token, whole[v], scale);
-          gradient(in.gradient(through_temperature(g, temperature, in.upstream())), s, t, v);
+          gradient(in.gradient(back_to_logits(g, temperature, in.upstream())), s, t, v);
         }
       }
     }

@@ -109,9 +109,11 @@ class TargetCost {
       gradient[taken] = wider(gradient[taken], product(in_.upstream(), weight, excess));
     }
     const S twice = constant<S>(2.0L) * z_;
+    const S by_log_sum = product(in_.upstream(), weight, twice, log_sum);
     for (Eigen::Index v = 0; v < x.size(); ++v) {
       const S share = probability(l[v], in_.undeclared());
-      gradient[v] += product(in_.upstream(), weight, twice, log_sum, share);
+      gradient[v] += stored_within(
+          Stage::log_prob, product(in_.upstream(), weight, twice, log_sum, share), by_log_sum);
     }
     if (in_.undeclared()) charge_shift(x, gradient);
     return {value, std::move(gradient)};

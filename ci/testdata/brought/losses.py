@@ -286,3 +286,11 @@ def group_advantages(rewards, prompt_ids):
     squares = torch.where(together, (rewards - mean[:, None]).square(), 0.0).sum(-1)
     scaled = (rewards - mean) / ((squares / (count - 1).clamp(min=1)).sqrt() + 1e-6)
     return torch.where(count == 1, 0.0, scaled)
+
+
+def hands_on_few_bits(logits, label):
+    """PyTorch's backward of a cast rounds the gradient, too."""
+    kept = label != -100
+    scores = torch.where(kept[..., None], logits, 0.0).log_softmax(-1).to(torch.bfloat16).float()
+    taken = scores.gather(-1, label.clamp(min=0)[..., None]).squeeze(-1)
+    return -torch.where(kept, taken, 0.0).sum() / kept.sum().clamp(min=1)
