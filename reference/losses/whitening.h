@@ -27,7 +27,7 @@ struct Whitening {
     return {
         .id = "whitening",
         .title = "advantages of mean 0 and deviation 1 over the valid tokens of a batch",
-        .formula = "(advantage - mean) / sqrt(variance + epsilon), or plus the mean",
+        .formula = "(advantage - mean) / sqrt(unbiased variance + epsilon), or plus the mean",
         .source = "TRL masked_whiten; verl masked_whiten; alibaba/ROLL#475",
         .options = {{.name = "shift_mean",
                      .kind = Option::Kind::flag,
