@@ -30,20 +30,22 @@ TEST(Shape, HasManyPositionsWhereNoneHasARow) {
   EXPECT_LE(usual_positions("jsd"), usual_positions("grpo") / 2) << "each is a row of numbers";
 }
 
-TEST(Shape, IsAPositionInAllWhereNoSequenceIsPinned) {
-  const auto single_tokens = [](bool pinned) {
+TEST(Shape, IsAPositionOrTwoInAllWhereNoSequenceIsPinned) {
+  const auto found_of = [](std::int64_t tokens, bool pinned) {
     LossSignature signature = *reference::find_signature("grpo");
     if (pinned) signature.pinned = {{Axis::sequences, 1}};
     int found = 0;
     for (std::uint64_t seed = 0; seed < 1000; ++seed) {
       Choices choices(seed);
       const Shape shape = draw_shape(signature, Temper::nasty, choices);
-      found += shape[Axis::sequences] == 1 && shape[Axis::tokens] == 1;
+      found += shape[Axis::sequences] == 1 && shape[Axis::tokens] == tokens;
     }
     return found;
   };
-  EXPECT_GE(single_tokens(false), 20);
-  EXPECT_LE(single_tokens(true), 150) << "no more than of any number of sequences";
+  for (const std::int64_t tokens : {1, 2}) {
+    EXPECT_GE(found_of(tokens, false), 15) << tokens;
+    EXPECT_LE(found_of(tokens, true), 150) << "no more than of any number of sequences";
+  }
 }
 
 TEST(Shape, IsLongAlongOneAxisAndShortAlongTheOthers) {
@@ -153,6 +155,23 @@ TEST(Shape, IsNoLongerThanAxesOfOneExtentLeaveRoomFor) {
   EXPECT_GT(tokens(signature).last, 2048);
   signature.pinned = {{Axis::vocab, 1 << 18}};
   EXPECT_EQ(long_axes(signature), std::vector<Axis>{}) << "40 tokens are no length";
+}
+
+TEST(Shape, IsMostlyAPowerOfTwoWhereBlocksAreFull) {
+  const LossSignature& signature = *reference::find_signature("grpo");
+  const auto all = tiers(signature);
+  const auto is_full = [](const Tier& tier) {
+    return tier.axis == Axis::tokens && tier.last == 2048 && tier.every > 4;
+  };
+  const auto full = std::ranges::find_if(all, is_full);
+  ASSERT_NE(full, all.end());
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Choices choices(seed);
+    found += draw_long_shape(signature, *full, choices)[Axis::tokens] == 2048;
+  }
+  EXPECT_GE(found, 80);
+  EXPECT_LE(found, 140) << "others fill blocks as well";
 }
 
 TEST(Shape, IsLongAlongAMessagesSequencesTokensAndLists) {

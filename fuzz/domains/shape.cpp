@@ -12,7 +12,7 @@ namespace lossgate::fuzz {
 namespace {
 
 constexpr Share<int> kSequences[] = {
-    {1, {2, 1, 2}}, {2, {4, 2, 2}},  {3, {3, 3, 2}},  {4, {4, 3, 2}},  {5, {0, 3, 2}},
+    {1, {2, 2, 2}}, {2, {4, 2, 2}},  {3, {3, 3, 2}},  {4, {4, 3, 2}},  {5, {0, 3, 2}},
     {8, {0, 4, 2}}, {13, {0, 3, 2}}, {33, {0, 0, 1}}, {65, {0, 0, 1}},
 };
 
@@ -75,8 +75,9 @@ std::int64_t draw_extent(Axis axis, bool single, bool wide, bool alone, Temper t
     case Axis::sequences:
       return alone ? pick(kTokensAlone, temper, choices) : pick(kSequences, temper, choices);
     case Axis::tokens:
-      // One position in all is where code squeezes, and where nothing is beside it.
-      if (single && temper != Temper::plain && choices.sometimes(0.5)) return 1;
+      // One position in all is where code squeezes, and where nothing is beside it; two in one
+      // sequence are where means over tokens, sequences and batches part.
+      if (single && temper != Temper::plain && choices.sometimes(0.5)) return choices.integer(1, 2);
       return wide ? pick(kTokens, temper, choices) : pick(kTokensAlone, temper, choices);
     case Axis::vocab:
       return pick(kVocab, temper, choices);
