@@ -57,7 +57,7 @@ terms() {
   # In a mean over all tokens each term's weight is the mean of them: two backwards, each of half of the sequences, differ.
   sed 's/near.py:terms/near.py:terms_of_mean/; s/^reductions.*/reductions = ["token_mean"]/' terms.toml > mean.toml
   expect 1 'grad_mode_invariance VIOLATED by terms' gate --config mean.toml --corpus empty --cases 24 --jobs 1
-  grep -q 'cause  *upstream gradient ignored' stdout || fail "$(grep cause stdout)"
+  grep -q 'cause  *wrong upstream factor' stdout || fail "$(grep cause stdout)"
   for misread in terms_unstrided advantage_by_other_strides; do
     sed "s/near.py:terms/near.py:$misread/" terms.toml > strides.toml
     expect 1 'reference_agreement VIOLATED by terms' gate --config strides.toml --corpus empty --cases 48 --jobs 1

@@ -131,15 +131,20 @@ const std::vector<Cause>& causes() {
        "Which gradients the caller asks for changes the loss, or a gradient that it asks for.",
        "let requires_grad, is_grad_enabled() and ctx.needs_input_grad decide what is kept for the "
        "backward, each for its own input, and never what is returned"},
-      {"upstream gradient ignored",
-       "The backward hands on gradients without the factor that comes from above.",
+      {"wrong upstream factor",
+       "The backward hands on gradients without the factor that comes from above, or with another.",
        "multiply every gradient that the forward kept by the incoming one: it is 1 only where "
        "backward starts at this loss"},
       {"strides ignored", "A tensor that is a view is read as if it lay in one piece.",
        "address by the tensor's own strides, or make it contiguous first"},
-      {"wrong beyond a length", "What is right for a short axis is wrong for a longer one.",
+      {kWrongBeyondALength, "What is right for a short axis is wrong for a longer one.",
        "loop over blocks and what is left over of them, ask whether the launch failed, and count "
        "and index in 64 bits"},
+      {"single one mistaken",
+       "What is right where there are several is wrong where an axis has one.",
+       "name the axes that squeeze(), broadcasting and deviations work along: they treat an axis "
+       "of "
+       "one unlike others"},
       {"input overwritten", "An input changes during the call.",
        "scale a copy: an in-place normalisation runs twice"},
       {"setting left changed", "The call leaves something changed that all code computes by.",

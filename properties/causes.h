@@ -17,6 +17,9 @@ struct Cause {
   bool symptom = false;
 };
 
+/// The one that no rounding explains: its answers leave the bound at one length, not by degrees.
+inline constexpr std::string_view kWrongBeyondALength = "wrong beyond a length";
+
 const std::vector<Cause>& causes();
 const Cause* find_cause(std::string_view name);
 

@@ -82,10 +82,11 @@ const Probe kProbes[] = {
     {{}, probe_state},
     {{}, probe_strides},
     {{}, probe_length},
+    {kAnyNumber, probe_single},
     {{Symptom::refused}, probe_refusal},
     {{Symptom::split}, probe_split},
     {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
-    {{Symptom::miscounted, Symptom::differs}, probe_upstream},
+    {kAnyNumber, probe_upstream},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted}, probe_rows},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::laundered,
       Symptom::not_finite},
@@ -134,9 +135,6 @@ std::vector<LossSpec> other_reductions(const LossSignature& signature, const Los
 
 /// A log-ratio that no bound of a weight is beyond.
 constexpr double kBeyondBounds = 24.0;
-
-/// From here on no other probe is asked.
-constexpr double kSure = 0.9;
 
 }  // namespace
 

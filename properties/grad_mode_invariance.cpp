@@ -31,7 +31,7 @@ constexpr Way kWays[] = {
     {&kSummedLosses, "with the loss of other data added before its backward", kState},
     {&kBackwardTwice, "in a second backward of the same graph (retain_graph)", kState},
     {&kBackwardByRows, "with every second sequence's terms in a backward of their own",
-     "upstream gradient ignored"},
+     "wrong upstream factor"},
     {&kUpdated,
      "after a step of other parameters, which were then changed in place (optimizer.step)", kState},
 };

@@ -146,7 +146,7 @@ TEST(GradModeInvariance, AsksWhoReturnsTermsForThoseOfEverySecondSequence) {
   Evaluation evaluation(study, fake);
   const Outcome outcome = find_property(kProperty)->check(evaluation);
   ASSERT_TRUE(outcome.violation);
-  EXPECT_EQ(outcome.violation->cause, "upstream gradient ignored");
+  EXPECT_EQ(outcome.violation->cause, "wrong upstream factor");
   EXPECT_TRUE(outcome.violation->detail.starts_with(
       "with every second sequence's terms in a backward of their own"))
       << outcome.violation->detail;

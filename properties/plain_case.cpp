@@ -30,7 +30,7 @@ double share(std::size_t field, std::int64_t index) {
   return std::ldexp(static_cast<double>((x ^ (x >> 31)) >> 11), -53);
 }
 
-Shape plain_shape(const LossSignature& signature, const Case& like) {
+Shape plain_shape(const LossSignature& signature, const Case& like, const Plain& plain) {
   Shape shape = like.shape;
   const auto choose = [&](Axis axis, std::int64_t extent) {
     const std::int64_t most = signature.longest_extent(axis).value_or(extent);
@@ -42,6 +42,7 @@ Shape plain_shape(const LossSignature& signature, const Case& like) {
   choose(Axis::vocab, std::clamp<std::int64_t>(like.shape[Axis::vocab], 5, 12));
   choose(Axis::hidden, 3);
   choose(Axis::support, std::clamp<std::int64_t>(like.shape[Axis::support], 1, 3));
+  for (const Axis axis : plain.single) choose(axis, 1);
   return shape;
 }
 
@@ -104,7 +105,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
                                const Plain& plain) {
   Case c = like;
   c.shape = plain.length ? long_shape(signature, like, plain.length->first, plain.length->second)
-                         : plain_shape(signature, like);
+                         : plain_shape(signature, like, plain);
   if (!has_room_for_lists(signature, c.shape)) c.shape[Axis::vocab] = c.shape[Axis::support];
   c.split = {};
   c.layout = Layout::contiguous;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "reference/spec/case.h"
 
@@ -19,6 +20,7 @@ struct Plain {
   /// One axis of that length, one of everything else (two of the vocabulary, and of the sequences
   /// where that axis is not one of positions), the last tokens taken.
   std::optional<std::pair<Axis, std::int64_t>> length = std::nullopt;
+  std::vector<Axis> single = {};  ///< axes with one of everything, which else have several
 };
 
 /// A case with the options and the reduction of `like`, of four sequences, if no length is given,

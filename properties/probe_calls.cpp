@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "properties/probes.h"
 
@@ -12,6 +15,10 @@ namespace {
 
 /// Exact in every format.
 constexpr double kHalf = 0.5;
+
+/// What losses are multiplied by: a sign, more than 1, and what 16 bits round.
+constexpr std::pair<double, std::string_view> kMultiples[] = {
+    {-1.0, "minus the loss"}, {3.0, "three times the loss"}, {0.1F, "a tenth of the loss"}};
 
 /// Whether there are numbers of different sizes in it: those of one size may be at a limit.
 bool has_sizes(const Tensor& tensor) {
@@ -101,13 +108,16 @@ Opinion probe_refusal(Suspect& suspect) {
 }
 
 /// The plain case as such, and with its loss multiplied by a half: a gradient that stays what it
-/// is, bit for bit, has not heard of it.
+/// is, bit for bit, has not heard of it. Where the gradient is right, by what else it is not.
 Opinion probe_upstream(Suspect& suspect) {
   auto c = suspect.plain_case();
   const auto whole = suspect.read(c);
   if (!is_finite(whole)) return std::nullopt;
-  c->upstream *= kHalf;
-  const auto half = suspect.read(c);
+  const auto multiplied = [&](double upstream) {
+    c->upstream = upstream;
+    return suspect.read(c);
+  };
+  const auto half = multiplied(kHalf);
   if (!is_finite(half)) return std::nullopt;
   const bool ignored = std::ranges::any_of(whole->outputs(), [&](const OutputInfo& output) {
     if (output.kind != OutputKind::gradient) return false;
@@ -115,9 +125,17 @@ Opinion probe_upstream(Suspect& suspect) {
                  &other = *half->result().find(output.name);
     return one == other && has_sizes(one);
   });
-  if (!ignored) return std::nullopt;
-  return Diagnosis{"upstream gradient ignored", 0.95,
-                   "half the loss has the gradient of the whole one"};
+  if (ignored) {
+    return Diagnosis{"wrong upstream factor", 0.95,
+                     "half the loss has the gradient of the whole one"};
+  }
+  if (!whole->right()) return std::nullopt;
+  for (const auto& [upstream, multiple] : kMultiples) {
+    if (!is_wrong_in_gradients_alone(multiplied(upstream))) continue;
+    return Diagnosis{"wrong upstream factor", 0.9,
+                     "the gradient is right, that of " + std::string(multiple) + " is not"};
+  }
+  return std::nullopt;
 }
 
 }  // namespace lossgate::properties

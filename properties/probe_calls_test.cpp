@@ -127,7 +127,7 @@ Case with_upstream(double upstream) {
 TEST(ProbeUpstream, SeesGradientsThatItDoesNotReach) {
   for (const double upstream : {0.25, 3.0, -1.0, 65536.0}) {
     expect_shown(fake_grpo(Flaw::upstream_ignored), with_upstream(upstream),
-                 "upstream gradient ignored", "half the loss has the gradient of the whole one");
+                 "wrong upstream factor", "half the loss has the gradient of the whole one");
   }
 }
 
@@ -138,7 +138,7 @@ TEST(ProbeUpstream, SeesAGradientThatItDoesNotReachBesideOthers) {
   });
   Case c = ordinary_case("linear_jsd");
   c.upstream = 0.25;
-  EXPECT_EQ(diagnosed(one, c).cause, "upstream gradient ignored");
+  EXPECT_EQ(diagnosed(one, c).cause, "wrong upstream factor");
 }
 
 TEST(ProbeUpstream, SeesOneThatIsIgnoredWhereTheGradientIsWrongAnyhow) {
@@ -146,7 +146,7 @@ TEST(ProbeUpstream, SeesOneThatIsIgnoredWhereTheGradientIsWrongAnyhow) {
     change_each(output(result, "gradient.log_prob"),
                 [&](double x) { return 5.0 * x / c.upstream; });
   });
-  EXPECT_EQ(diagnosed(twice, with_upstream(1.0)).cause, "upstream gradient ignored");
+  EXPECT_EQ(diagnosed(twice, with_upstream(1.0)).cause, "wrong upstream factor");
 }
 
 TEST(ProbeUpstream, LeavesGradientsAtALimitAlone) {
@@ -154,14 +154,30 @@ TEST(ProbeUpstream, LeavesGradientsAtALimitAlone) {
     change_each(output(result, "gradient.log_prob"),
                 [](double x) { return std::clamp(x, -1e-9, 1e-9); });
   });
-  EXPECT_NE(diagnosed(clipped, ordinary_case("grpo")).cause, "upstream gradient ignored");
+  EXPECT_NE(diagnosed(clipped, ordinary_case("grpo")).cause, "wrong upstream factor");
 }
 
-TEST(ProbeUpstream, LeavesOtherPowersOfItAlone) {
-  const auto twice = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
-    change_each(output(result, "gradient.log_prob"), [&](double x) { return x * c.upstream; });
+/// GRPO whose gradient has that of the upstream gradient for a factor.
+impl::Implementation multiplying_by(double (*factor)(double)) {
+  return answering("grpo", nullptr, [=](const Case& c, LossResult& result) {
+    change_each(output(result, "gradient.log_prob"),
+                [&](double x) { return x / c.upstream * factor(c.upstream); });
   });
-  EXPECT_NE(diagnosed(twice, with_upstream(0.25)).cause, "upstream gradient ignored");
+}
+
+TEST(ProbeUpstream, SeesAnotherFactorWhereTheGradientIsRightUnderOne) {
+  const auto square = multiplying_by([](double u) { return u * u; });
+  expect_shown(square, with_upstream(0.25), "wrong upstream factor",
+               "the gradient is right, that of minus the loss is not");
+  const auto absolute = multiplying_by([](double u) { return std::fabs(u); });
+  expect_shown(absolute, with_upstream(-1.0), "wrong upstream factor",
+               "the gradient is right, that of minus the loss is not");
+  const auto capped = multiplying_by([](double u) { return std::min(u, 1.0); });
+  EXPECT_EQ(diagnosed(capped, with_upstream(65536.0)).cause, "wrong upstream factor");
+  const auto rounded =
+      multiplying_by([](double u) { return std::ldexp(std::rint(std::ldexp(u, 10)), -10); });
+  expect_shown(rounded, with_upstream(0.1), "wrong upstream factor",
+               "the gradient is right, that of a tenth of the loss is not");
 }
 
 TEST(ProbeUpstream, LeavesGradientsThatAreWrongUnderOneToOthers) {

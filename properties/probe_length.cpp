@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a case must be: what ends at a block, a grid of blocks or a format of indices.
+// How long a case must be: what ends at a block, a grid of blocks or a format of indices. And how
+// short: what treats an axis of one unlike others.
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "properties/causes.h"
 #include "properties/probes.h"
 
 namespace lossgate::properties {
@@ -45,12 +48,43 @@ Opinion probe_length(Suspect& suspect) {
     const std::string found = "plain numbers are right where " + what + std::to_string(right) +
                               ", and wrong where it is " + std::to_string(wrong);
     if (wrong < given && is_right(at(wrong + 1))) {
-      return Diagnosis{"wrong beyond a length", 0.7,
+      return Diagnosis{std::string(kWrongBeyondALength), 0.7,
                        found +
                            ", but not where it is one more: it is this length, or what lies at "
                            "its blocks' ends"};
     }
-    return Diagnosis{"wrong beyond a length", 0.95, found};
+    return Diagnosis{std::string(kWrongBeyondALength), 0.95, found};
+  }
+  return std::nullopt;
+}
+
+/// The plain case, and with one of each axis of which the given case has one, and with one of them
+/// all.
+Opinion probe_single(Suspect& suspect) {
+  const auto several = suspect.plain_case({.padding = false});
+  std::vector<std::vector<Axis>> tried;
+  std::vector<Axis> all;
+  for (const Axis axis : kAllAxes) {
+    const bool may_be_one = suspect.given().shape[axis] == 1 &&
+                            !suspect.signature().pinned_extent(axis) && several &&
+                            several->shape[axis] > 1;
+    if (!may_be_one) continue;
+    tried.push_back({axis});
+    all.push_back(axis);
+  }
+  if (tried.empty() || !is_right(suspect.read(several))) return std::nullopt;
+  if (all.size() > 1) tried.push_back(all);
+  for (const std::vector<Axis>& single : tried) {
+    if (!is_wrong(suspect.read_if_made(suspect.plain_case({.padding = false, .single = single})))) {
+      continue;
+    }
+    std::string axes;
+    for (const Axis axis : single) {
+      axes += (axes.empty() ? "" : " and ") + std::string(name(axis));
+    }
+    return Diagnosis{"single one mistaken", 0.9,
+                     "plain numbers are right where there are several " + axes +
+                         ", and wrong where there is one" + (single.size() > 1 ? " of each" : "")};
   }
   return std::nullopt;
 }

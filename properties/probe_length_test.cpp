@@ -106,5 +106,35 @@ TEST(ProbeLength, LeavesShortCasesAlone) {
   EXPECT_NE(diagnosed(off_beyond(20), grpo_case(2, 32, Dtype::f64)).cause, "wrong beyond a length");
 }
 
+/// GRPO whose loss is off where `single` says so of a shape.
+impl::Implementation off_where(bool (*single)(const Shape&)) {
+  return answering("grpo", nullptr, [=](const Case& c, LossResult& result) {
+    if (single(c.shape)) add_to_loss(result, 1.0);
+  });
+}
+
+TEST(ProbeSingle, FindsWhatOneSequenceAloneOrOneTokenShows) {
+  const auto one_sequence = off_where([](const Shape& s) { return s[Axis::sequences] == 1; });
+  expect_shown(one_sequence, grpo_case(1, 7, Dtype::f64), "single one mistaken",
+               "plain numbers are right where there are several sequences, and wrong where there "
+               "is one");
+  const auto one_token = off_where([](const Shape& s) { return s[Axis::tokens] == 1; });
+  expect_shown(one_token, grpo_case(3, 1, Dtype::f64), "single one mistaken",
+               "plain numbers are right where there are several tokens, and wrong where there is "
+               "one");
+  const auto one_position =
+      off_where([](const Shape& s) { return s[Axis::sequences] * s[Axis::tokens] == 1; });
+  expect_shown(one_position, grpo_case(1, 1, Dtype::f64), "single one mistaken",
+               "plain numbers are right where there are several sequences and tokens, and wrong "
+               "where there is one of each");
+}
+
+TEST(ProbeSingle, SaysNothingOfWhatSeveralShowToo) {
+  const auto few = off_where([](const Shape& s) { return s[Axis::sequences] <= 4; });
+  EXPECT_NE(diagnosed(few, grpo_case(1, 1, Dtype::f64)).cause, "single one mistaken");
+  const auto one_sequence = off_where([](const Shape& s) { return s[Axis::sequences] == 1; });
+  EXPECT_NE(diagnosed(one_sequence, grpo_case(2, 7, Dtype::f64)).cause, "single one mistaken");
+}
+
 }  // namespace
 }  // namespace lossgate::properties

@@ -48,6 +48,7 @@ Opinion probe_state(Suspect& suspect);
 Opinion probe_strides(Suspect& suspect);
 Opinion probe_upstream(Suspect& suspect);
 Opinion probe_length(Suspect& suspect);
+Opinion probe_single(Suspect& suspect);
 Opinion probe_refusal(Suspect& suspect);
 
 // What stands behind a mask, and splits.

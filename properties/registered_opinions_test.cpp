@@ -42,6 +42,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_rounding", probe_rounding},
     {"probe_rows", probe_rows},
     {"probe_sign", probe_sign},
+    {"probe_single", probe_single},
     {"probe_split", probe_split},
     {"probe_statistics", probe_statistics},
     {"probe_state", probe_state},

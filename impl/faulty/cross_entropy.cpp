@@ -160,7 +160,7 @@ void add_kernel_faults(std::vector<Implementation>& all) {
   all.push_back(faulty("upstream_ignored", CrossEntropyFault::upstream_ignored,
                        {.twin = "eager",
                         .thread = "https://github.com/pytorch/torchtitan/pull/3250",
-                        .cause = "upstream gradient ignored",
+                        .cause = "wrong upstream factor",
                         .trigger = "an upstream gradient other than 1",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("gradient_of_sum", CrossEntropyFault::gradient_of_sum,

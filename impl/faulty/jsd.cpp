@@ -76,7 +76,7 @@ void add_value_faults(std::vector<Implementation>& all) {
                        {.fault = JsdFault::upstream_in_hidden_gradient_alone},
                        {.twin = "eager",
                         .thread = "https://github.com/pytorch/torchtitan/pull/3250",
-                        .cause = "upstream gradient ignored",
+                        .cause = "wrong upstream factor",
                         .trigger = "an upstream gradient other than 1",
                         .killers = {"reference_agreement"}}));
 }
