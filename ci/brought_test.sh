@@ -162,6 +162,11 @@ orders() {
   sed -i 's/joins_tiles/joins_tiles_of_what_it_caps/; /arithmetic/,$d' lossgate.toml
   gate 1 'reference_agreement VIOLATED by joins_tiles_of_what_it_caps' --cases 60
   grep '^advice' stdout && fail "a fault is explained away"
+  # Lost terms of so wide a row would explain it, but not that narrower ones lose nothing.
+  sed -i 's/joins_tiles_of_what_it_caps/off_where_wide/' lossgate.toml
+  printf '[subject.arithmetic]\ncompute = "f32"\n' >>lossgate.toml
+  gate 1 'cause +wrong beyond a length' --cases 100
+  grep '^advice' stdout && fail "a fault is explained away"
 }
 
 # SIGNATURE FUNCTION LINES...: a lossgate.toml for a loss with a signature of its own.
