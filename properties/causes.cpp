@@ -143,8 +143,7 @@ const std::vector<Cause>& causes() {
       {"single one mistaken",
        "What is right where there are several is wrong where an axis has one.",
        "name the axes that squeeze(), broadcasting and deviations work along: they treat an axis "
-       "of "
-       "one unlike others"},
+       "of one unlike others"},
       {"input overwritten", "An input changes during the call.",
        "scale a copy: an in-place normalisation runs twice"},
       {"setting left changed", "The call leaves something changed that all code computes by.",

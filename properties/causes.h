@@ -17,7 +17,8 @@ struct Cause {
   bool symptom = false;
 };
 
-/// The one that no rounding explains: its answers leave the bound at one length, not by degrees.
+/// The one of which experiments say that nothing but a length matters: numbers that are nearly the
+/// same are off by nearly the same.
 inline constexpr std::string_view kWrongBeyondALength = "wrong beyond a length";
 
 const std::vector<Cause>& causes();

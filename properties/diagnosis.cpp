@@ -82,7 +82,6 @@ const Probe kProbes[] = {
     {{}, probe_state},
     {{}, probe_strides},
     {{}, probe_length},
-    {kAnyNumber, probe_single},
     {{Symptom::refused}, probe_refusal},
     {{Symptom::split}, probe_split},
     {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
@@ -113,6 +112,7 @@ const Probe kProbes[] = {
     {{Symptom::laundered}, probe_repaired_value, true},
     {kWrongNumber, probe_exponents, true},
     {{Symptom::miscounted}, probe_emptied_row},
+    {kAnyNumber, probe_single},
 };
 
 /// The specification with each of the other reductions that the loss has, as such or by an option.

@@ -42,7 +42,7 @@ Shape plain_shape(const LossSignature& signature, const Case& like, const Plain&
   choose(Axis::vocab, std::clamp<std::int64_t>(like.shape[Axis::vocab], 5, 12));
   choose(Axis::hidden, 3);
   choose(Axis::support, std::clamp<std::int64_t>(like.shape[Axis::support], 1, 3));
-  for (const Axis axis : plain.single) choose(axis, 1);
+  for (const Axis axis : plain.few) choose(axis, plain.at_most);
   return shape;
 }
 

@@ -20,10 +20,11 @@ struct Plain {
   /// One axis of that length, one of everything else (two of the vocabulary, and of the sequences
   /// where that axis is not one of positions), the last tokens taken.
   std::optional<std::pair<Axis, std::int64_t>> length = std::nullopt;
-  std::vector<Axis> single = {};  ///< axes with one of everything, which else have several
+  std::vector<Axis> few = {};  ///< axes that have no more than so many, which else have several
+  std::int64_t at_most = 1;
 };
 
-/// A case with the options and the reduction of `like`, of four sequences, if no length is given,
+/// A case with the options and the reduction of `like`, of four sequences, if not told otherwise,
 /// and ordinary numbers: no infinity, no overflow, no split, zeros where masked, an upstream
 /// gradient of 1. Nothing where the loss has a field for which no ordinary number is known.
 std::optional<Case> plain_case(const LossSignature& signature, const Case& like,

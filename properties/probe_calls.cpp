@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "properties/probes.h"
 
@@ -108,7 +109,8 @@ Opinion probe_refusal(Suspect& suspect) {
 }
 
 /// The plain case as such, and with its loss multiplied by a half: a gradient that stays what it
-/// is, bit for bit, has not heard of it. Where the gradient is right, by what else it is not.
+/// is, bit for bit, has not heard of it. Where the given loss was multiplied and the plain gradient
+/// is right: by what it is not.
 Opinion probe_upstream(Suspect& suspect) {
   auto c = suspect.plain_case();
   const auto whole = suspect.read(c);
@@ -129,9 +131,16 @@ Opinion probe_upstream(Suspect& suspect) {
     return Diagnosis{"wrong upstream factor", 0.95,
                      "half the loss has the gradient of the whole one"};
   }
-  if (!whole->right()) return std::nullopt;
-  for (const auto& [upstream, multiple] : kMultiples) {
-    if (!is_wrong_in_gradients_alone(multiplied(upstream))) continue;
+  const double given = suspect.given().upstream;
+  if (given == 1.0 || !whole->right() || !is_wrong_in_gradients_alone(suspect.as_given())) {
+    return std::nullopt;
+  }
+  std::vector<std::pair<double, std::string_view>> multiples(std::begin(kMultiples),
+                                                             std::end(kMultiples));
+  multiples.emplace_back(given, "as many times the loss as were given");
+  for (const auto& [upstream, multiple] : multiples) {
+    const auto other = multiplied(upstream);
+    if (!is_wrong_in_gradients_alone(other) || is_erratic(suspect, *other)) continue;
     return Diagnosis{"wrong upstream factor", 0.9,
                      "the gradient is right, that of " + std::string(multiple) + " is not"};
   }

@@ -170,7 +170,7 @@ TEST(ProbeUpstream, SeesAnotherFactorWhereTheGradientIsRightUnderOne) {
   expect_shown(square, with_upstream(0.25), "wrong upstream factor",
                "the gradient is right, that of minus the loss is not");
   const auto absolute = multiplying_by([](double u) { return std::fabs(u); });
-  expect_shown(absolute, with_upstream(-1.0), "wrong upstream factor",
+  expect_shown(absolute, with_upstream(-4.0), "wrong upstream factor",
                "the gradient is right, that of minus the loss is not");
   const auto capped = multiplying_by([](double u) { return std::min(u, 1.0); });
   EXPECT_EQ(diagnosed(capped, with_upstream(65536.0)).cause, "wrong upstream factor");
@@ -178,6 +178,9 @@ TEST(ProbeUpstream, SeesAnotherFactorWhereTheGradientIsRightUnderOne) {
       multiplying_by([](double u) { return std::ldexp(std::rint(std::ldexp(u, 10)), -10); });
   expect_shown(rounded, with_upstream(0.1), "wrong upstream factor",
                "the gradient is right, that of a tenth of the loss is not");
+  const auto far = multiplying_by([](double u) { return std::min(u, 1000.0); });
+  expect_shown(far, with_upstream(65536.0), "wrong upstream factor",
+               "the gradient is right, that of as many times the loss as were given is not");
 }
 
 TEST(ProbeUpstream, LeavesGradientsThatAreWrongUnderOneToOthers) {

@@ -58,33 +58,36 @@ Opinion probe_length(Suspect& suspect) {
   return std::nullopt;
 }
 
-/// The plain case, and with one of each axis of which the given case has one, and with one of them
-/// all.
+/// The plain case, and with one of an axis of which the given case has one, or with one of all such
+/// axes, where it is right with two.
 Opinion probe_single(Suspect& suspect) {
   const auto several = suspect.plain_case({.padding = false});
+  if (!several) return std::nullopt;
   std::vector<std::vector<Axis>> tried;
   std::vector<Axis> all;
   for (const Axis axis : kAllAxes) {
-    const bool may_be_one = suspect.given().shape[axis] == 1 &&
-                            !suspect.signature().pinned_extent(axis) && several &&
-                            several->shape[axis] > 1;
-    if (!may_be_one) continue;
+    const bool may_be_two = several->shape[axis] > 1 && !suspect.signature().pinned_extent(axis);
+    if (!may_be_two || suspect.given().shape[axis] != 1) continue;
     tried.push_back({axis});
     all.push_back(axis);
   }
   if (tried.empty() || !is_right(suspect.read(several))) return std::nullopt;
   if (all.size() > 1) tried.push_back(all);
-  for (const std::vector<Axis>& single : tried) {
-    if (!is_wrong(suspect.read_if_made(suspect.plain_case({.padding = false, .single = single})))) {
-      continue;
-    }
-    std::string axes;
-    for (const Axis axis : single) {
-      axes += (axes.empty() ? "" : " and ") + std::string(name(axis));
-    }
-    return Diagnosis{"single one mistaken", 0.9,
-                     "plain numbers are right where there are several " + axes +
-                         ", and wrong where there is one" + (single.size() > 1 ? " of each" : "")};
+  for (const std::vector<Axis>& axes : tried) {
+    const auto read = [&](std::int64_t extent) {
+      return suspect.read_if_made(
+          suspect.plain_case({.padding = false, .few = axes, .at_most = extent}));
+    };
+    const auto one = read(1);
+    // Of one the bound is narrower, too.
+    if (!is_wrong(one) || (one->finite() && is_erratic(suspect, *one))) continue;
+    if (!is_right(read(2))) continue;
+    std::string names;
+    for (const Axis axis : axes) names += (names.empty() ? "" : " and ") + std::string(name(axis));
+    const std::string are = axes.size() > 1 ? " are " : " is ";
+    return Diagnosis{"single one mistaken", 0.85,
+                     "plain numbers are right where " + names + are + "2, and wrong where " +
+                         (axes.size() > 1 ? "they are 1" : "it is 1")};
   }
   return std::nullopt;
 }
