@@ -164,9 +164,9 @@ Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices&
   Shape shape = draw_extents(signature, Temper::plain, choices);
   const std::int64_t steps = choices.integer(0, (tier.last - tier.first) / tier.every);
   const std::int64_t between = tier.first + steps * tier.every;
-  // The powers of two are what production has most.
+  // Production has powers of two most, which such a tier ends with unless callers promise less.
   const bool fills = tier.last % tier.every == 0;
-  const std::int64_t extents[] = {tier.first, between, tier.last, fills ? tier.last : tier.first};
+  const std::int64_t extents[] = {tier.first, between, tier.last, fills ? tier.last : between};
   shape[axis] = std::max(choices.one_of(extents), signature.least_extent(axis));
   if (axis == Axis::support && shape[Axis::vocab] > 0) {
     shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[axis]);

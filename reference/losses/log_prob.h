@@ -134,6 +134,7 @@ struct LogProb {
     for (Eigen::Index v = 0; v < l.size(); ++v) {
       g[v] = -(weighed_by(scale, p[v], l[v]) + scale * p[v]);
     }
+    // Either slope comes back by itself, and is stored, before they are added.
     g[above.taken] += store(Stage::log_prob, above.log_prob);
     h.gradient = log_softmax_gradient(l, std::move(g), above.joined);
     return h;
