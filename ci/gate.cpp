@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -77,25 +76,24 @@ void tell_what_was_left_out(const Plan& plan) {
              fmt::join(plan.without_long_cases(), ", "), kWithLongCases);
 }
 
-/// The cases on which a subject was found to be another formula, by their formats; none of one in
-/// which an experiment has shown what no rounding does, which an advice would explain away.
+/// The cases on which a subject was found to be another formula, by their formats. None where an
+/// experiment is sure that only the length of an axis matters: no order of a sum explains that, but
+/// a bound as wide as that of the worst order hides it.
 std::map<Dtype, std::vector<Case>> disputed(const Plan& plan, const report::RunRecord& record,
                                             const Brought& brought) {
   constexpr std::size_t kMost = 8;
   std::map<Dtype, std::vector<Case>> cases;
-  std::set<Dtype> explained;
   for (const report::RecordedFinding& finding : record.findings) {
     if (finding.implementation != brought.implementation.name) continue;
     if (finding.property != "reference_agreement") continue;
-    PlannedCase planned = plan.at(finding.ordinal);
     if (finding.cause == properties::kWrongBeyondALength &&
         finding.confidence >= properties::kSure) {
-      explained.insert(planned.dtype);
+      return {};
     }
+    PlannedCase planned = plan.at(finding.ordinal);
     auto& others = cases[planned.dtype];
     if (others.size() < kMost) others.push_back(std::move(planned.c));
   }
-  for (const Dtype dtype : explained) cases.erase(dtype);
   return cases;
 }
 
