@@ -38,6 +38,8 @@ TEST(Tensors, LieAsTheLayoutSays) {
   EXPECT_EQ(as_torch(tensor, Layout::transposed).stride(0), 1);
   EXPECT_EQ(as_torch(tensor, Layout::sliced).strides(), at::IntArrayRef({4, 1}));
   EXPECT_EQ(as_torch(tensor, Layout::sliced).storage_offset(), 1);
+  Tensor one_axis = Tensor::zeros(Dtype::f32, {4});
+  EXPECT_EQ(as_torch(one_axis, Layout::transposed).stride(0), 2);
   Tensor rows = Tensor::zeros(Dtype::f32, {2, 3, 5});
   EXPECT_EQ(as_torch(rows, Layout::sliced).strides(), at::IntArrayRef({20, 5, 1}));
   EXPECT_EQ(as_torch(rows, Layout::sliced).storage_offset(), 0);

@@ -23,6 +23,9 @@ at::Tensor empty_in(Layout layout, at::IntArrayRef extents, const at::TensorOpti
     std::swap(swapped[0], swapped[1]);
     return buffer(swapped).transpose(0, 1);
   }
+  if (layout == Layout::transposed && extents.size() == 1) {
+    return buffer({extents[0], 2}).select(1, 0);
+  }
   if (layout == Layout::sliced && extents.size() >= 2) {
     const auto axis = std::max<std::int64_t>(std::ssize(extents) - 2, 1);
     std::vector<std::int64_t> wider = extents.vec();

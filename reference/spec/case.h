@@ -85,7 +85,7 @@ enum class Layout {
   contiguous,
   offset,       ///< one element into a larger buffer
   padded_rows,  ///< last-axis stride 1, row stride larger than the row
-  transposed,   ///< the first two axes are swapped in memory
+  transposed,   ///< the first two axes are swapped in memory; of one axis every other element
   sliced,       ///< as a shift by one token leaves it: logits[:, :-1], labels[:, 1:]
   mixed,        ///< no two neighbouring fields lie alike: contiguous, padded and transposed in turn
 };

@@ -27,6 +27,8 @@ def place_of(shape: tuple, layout: str) -> Optional[Place]:
     if layout == "transposed" and len(shape) >= 2:
         rows, columns, *rest = _strides((shape[1], shape[0], *shape[2:]))
         return Place(math.prod(shape), (columns, rows, *rest), 0)
+    if layout == "transposed":
+        return Place(2 * shape[0], (2,), 0)
     if layout == "sliced" and len(shape) >= 2:
         axis = max(len(shape) - 2, 1)
         wider = (*shape[:axis], shape[axis] + 1, *shape[axis + 1:])
