@@ -55,7 +55,7 @@ TEST(Plan, AsksLongCasesAlongEachAxisAfterAllOthers) {
     turns.insert(planned.dtype);
   }
   EXPECT_EQ(most, (std::map<Axis, std::int64_t>{
-                      {Axis::sequences, 4096}, {Axis::tokens, 66561}, {Axis::vocab, 132097}}));
+                      {Axis::sequences, 4096}, {Axis::tokens, 66561}, {Axis::vocab, 262209}}));
   EXPECT_EQ(turns.size(), 4u) << "the dtypes take turns";
   EXPECT_EQ(others, std::ranges::count_if(lengths, [](const fuzz::Length& length) {
               return length.form == fuzz::LongForm::other_option ||

@@ -214,7 +214,8 @@ TEST(Domains, UpstreamGradientsHoldTheNastyOnes) {
     negative_zero |= drawn == 0.0 && std::signbit(drawn);
     seen.insert(drawn);
   }
-  for (double wanted : {0.0, 1.0, -1.0, 65536.0, 0.5, 4096.0}) EXPECT_TRUE(seen.contains(wanted));
+  for (double wanted : {0.0, 1.0, -1.0, 65536.0, 0x1p24, 0.5, 4096.0})
+    EXPECT_TRUE(seen.contains(wanted));
   EXPECT_TRUE(negative_zero);
   EXPECT_LT(*seen.upper_bound(0.0), 1e-20);  // as tiny as an advantage over a long batch
   int ones = 0;

@@ -33,8 +33,9 @@ class Drawing {
       : signature_(signature), dtype_(dtype), choices_(choices), tempers_(profile, choices) {}
 
   Drawing(const LossSignature& signature, const Case& like, Keep keep, Profile profile,
-          Choices& choices)
+          std::optional<Profile> behind_mask, Choices& choices)
       : Drawing(signature, float_dtype(signature, like), profile, choices) {
+    if (behind_mask) behind_mask_ = Tempers(*behind_mask, choices);
     like_ = &like;
     keeps_positions_ = keep == Keep::positions;
   }
@@ -246,7 +247,8 @@ class Drawing {
   }
 
   void place_all_sentinels() {
-    const Temper temper = enter("sentinel");
+    choices_.enter("sentinel");
+    const Temper temper = behind_mask_.value_or(tempers_).next(choices_);
     for (std::size_t i = 0; i < signature_.fields.size(); ++i) {
       const Field& field = signature_.fields[i];
       const Column column{&field, &tensor(i), false};
@@ -276,8 +278,9 @@ class Drawing {
   Dtype dtype_;
   Choices& choices_;
   Tempers tempers_;
-  const Case* like_ = nullptr;    ///< gives spec, shape and dtypes
-  bool keeps_positions_ = false;  ///< and what counts
+  std::optional<Tempers> behind_mask_;  ///< those of it where they are others
+  const Case* like_ = nullptr;          ///< gives spec, shape and dtypes
+  bool keeps_positions_ = false;        ///< and what counts
   Case case_;
   std::vector<std::uint8_t> valid_;           ///< 1 where a position counts
   std::vector<std::uint8_t> masked_by_mask_;  ///< 0 where the mask field masks, whatever the label
@@ -290,8 +293,8 @@ Case draw_case(const LossSignature& signature, Dtype dtype, Profile profile, Cho
 }
 
 Case draw_like(const LossSignature& signature, const Case& like, Keep keep, Profile profile,
-               Choices& choices) {
-  return Drawing(signature, like, keep, profile, choices).draw();
+               Choices& choices, std::optional<Profile> behind_mask) {
+  return Drawing(signature, like, keep, profile, behind_mask, choices).draw();
 }
 
 }  // namespace lossgate::fuzz

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "fuzz/case_seed.h"
 #include "fuzz/profile.h"
 #include "reference/spec/case.h"
@@ -17,9 +19,10 @@ Case draw_case(const LossSignature& signature, Dtype dtype, Profile profile, Cho
 /// which positions count.
 enum class Keep { frame, positions };
 
-/// Such a case with everything else drawn anew. Of the fields of `like` that do not have its shape
-/// only the dtype is looked at.
+/// Such a case with everything else drawn anew, and behind the mask as in a case of another profile
+/// where one is given. Of the fields of `like` that do not have its shape only the dtype is looked
+/// at.
 Case draw_like(const LossSignature& signature, const Case& like, Keep keep, Profile profile,
-               Choices& choices);
+               Choices& choices, std::optional<Profile> behind_mask = std::nullopt);
 
 }  // namespace lossgate::fuzz

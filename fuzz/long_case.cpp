@@ -206,8 +206,11 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   Choices choices(case_seed(of_extents, signature.id, length.dtype, 0));
   const Case frame = draw_frame(signature, length, choices);
   const bool hostile = length.form == LongForm::hostile;
+  // What is padded, or nearly all masked, is mostly what nobody may read.
+  const bool masks = is_padded(length) || length.form == LongForm::thin;
   Case c = hostile ? draw_like(signature, frame, Keep::frame, Profile::hostile, choices)
-                   : draw_like(signature, frame, Keep::positions, Profile::benign, choices);
+                   : draw_like(signature, frame, Keep::positions, Profile::benign, choices,
+                               masks ? std::optional(Profile::hostile) : std::nullopt);
   if (axis == Axis::vocab && !hostile) take_last_tokens(signature, c, length.form, choices);
   if (length.form == LongForm::far) move_rows_far(signature, c, choices);
   if (length.form == LongForm::ruled_out) rule_out_first_tokens(signature, c, choices);

@@ -69,5 +69,28 @@ TEST(DrawLongMask, HasLabelsWhereBlocksOfAVocabularyMeet) {
   EXPECT_EQ(labels, (std::set<std::int64_t>{8255, 8256, 16383, 16384}));
 }
 
+TEST(DrawLongMask, HidesWhatNobodyMayReadWhereCallersPromiseNothing) {
+  LossSignature signature = *reference::find_signature("grpo");
+  const auto hidden = [&] {
+    int found = 0;
+    for (const Length& length : lengths_of(1, signature, kFloats)) {
+      if (!is_padded(length) && length.form != LongForm::thin) continue;
+      const Case c = draw_long_case(1, signature, length);
+      const Tensor &values = c.batch.at("log_prob"), &mask = c.batch.at("mask");
+      bool strange = false;
+      for (std::int64_t i = 0; i < values.size(); ++i) {
+        const double x = values.at(i);
+        EXPECT_TRUE(mask.at(i) == 0.0 || (x <= 0.0 && x > -1e4)) << "what counts is plain";
+        strange |= x != x || x > 0.0 || x < -1e4;
+      }
+      found += strange;
+    }
+    return found;
+  };
+  EXPECT_GE(hidden(), 3);
+  for (Field& field : signature.fields) field.masked = Masked::zero;
+  EXPECT_EQ(hidden(), 0);
+}
+
 }  // namespace
 }  // namespace lossgate::fuzz

@@ -116,6 +116,23 @@ TEST(Payload, IsNeverRefusedWhereItDeviatesInNothing) {
   }
 }
 
+TEST(Payload, HasSpacesNowAndThen) {
+  EXPECT_EQ(spaced(R"({"a":[1,2],"b":"x,y:z"})"), R"({"a": [1, 2], "b": "x,y:z"})");
+  int with_spaces = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Choices choices(seed);
+    const Case c = draw_case(payload_loss().signature, Dtype::f32, Profile::hostile, choices);
+    const Tensor& bytes = c.batch.fields.front().second;
+    for (std::int64_t i = 0; i + 1 < bytes.size(); ++i) {
+      if (bytes.at(i) != ':' || bytes.at(i + 1) != ' ') continue;
+      ++with_spaces;
+      break;
+    }
+  }
+  EXPECT_GT(with_spaces, 20);
+  EXPECT_LT(with_spaces, 150);
+}
+
 TEST(Payload, IsJudgedAlikeByTwoReaders) {
   std::map<std::string, int> messages;
   int refused = 0, named = 0;

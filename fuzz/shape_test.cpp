@@ -56,7 +56,7 @@ TEST(Shape, IsLongAlongOneAxisAndShortAlongTheOthers) {
       Choices choices(7);
       const Shape shape = draw_long_shape(signature, tier, choices, 2);
       EXPECT_GE(shape[axis], 257) << loss << " " << name(axis);
-      EXPECT_LE(work(shape), 3 << 17) << loss << " " << name(axis);
+      EXPECT_LE(work(shape), 5 << 17) << loss << " " << name(axis);
       EXPECT_GE(shape[Axis::sequences], 2) << "what is carried along shows in the second row";
       for (Axis other : kAllAxes) {
         if (other != axis) EXPECT_LE(shape[other], 257) << loss << " " << name(axis);
@@ -72,14 +72,19 @@ TEST(Shape, BeginsATierFillsItOrLiesWithin) {
   const LossSignature& signature = *reference::find_signature("linear_jsd");
   for (const Tier& tier : tiers(signature)) {
     int first = 0, last = 0, within = 0;
+    // Of thousands those between are of any length: no tier besides has odd ones.
+    const std::int64_t every = tier.first > kThousands ? 1 : tier.every;
+    bool odd = false;
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
       Choices choices(seed);
       const std::int64_t extent = draw_long_shape(signature, tier, choices)[tier.axis];
       ASSERT_TRUE(extent >= tier.first && extent <= tier.last);
-      ASSERT_EQ((extent - tier.first) % tier.every, 0);
+      ASSERT_EQ((extent - tier.first) % every, 0);
+      odd |= extent % 2 != 0;
       (extent == tier.first ? first : extent == tier.last ? last : within) += 1;
     }
     EXPECT_GT(std::min(first, last), 10) << name(tier.axis) << " " << tier.last;
+    EXPECT_EQ(odd, every == 1 || tier.first % 2 != 0) << name(tier.axis) << " " << tier.last;
     if (tier.last - tier.first > 8 * tier.every) EXPECT_GT(within, 10) << tier.last;
   }
 }
@@ -110,7 +115,7 @@ TEST(Shape, HasATierForEachSizeUpToProductions) {
   EXPECT_EQ(reach(signature, Axis::tokens, true), Reach(129, 8191));
   EXPECT_EQ(reach(signature, Axis::tokens, false), Reach(192, 65536));
   EXPECT_EQ(reach(signature, Axis::vocab, true), Reach(129, 8191));
-  EXPECT_EQ(reach(signature, Axis::vocab, false), Reach(192, 131072));
+  EXPECT_EQ(reach(signature, Axis::vocab, false), Reach(192, 262144));
   EXPECT_EQ(reach(signature, Axis::support, true), Reach(9, 255));
   EXPECT_EQ(reach(signature, Axis::support, false), Reach(12, 256));
   const LossSignature& linear = *reference::find_signature("linear_grpo");

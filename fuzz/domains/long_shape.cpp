@@ -14,16 +14,16 @@ struct Lengths {
   std::int64_t often, production;
 };
 
-/// Blocks of threads end at 1,024, tiles of a vocabulary at 65,536 or 131,072, the second axis of a
-/// grid at 65,535, exact counts of a half at 2,048. What is dealt to blocks leaves one over, which
-/// is lost most easily, or nothing, which is taken for all.
+/// Blocks of threads end at 1,024, tiles of a vocabulary at a power of two up to 262,144, the
+/// second axis of a grid at 65,535, exact counts of a half at 2,048. What is dealt to blocks leaves
+/// one over, which is lost most easily, or nothing, which is taken for all.
 constexpr Lengths kLong[] = {
-    {Axis::sequences, 16, 4096}, {Axis::tokens, 128, 66561}, {Axis::vocab, 128, 132097},
+    {Axis::sequences, 16, 4096}, {Axis::tokens, 128, 66561}, {Axis::vocab, 128, 262209},
     {Axis::hidden, 16, 16385},   {Axis::support, 8, 257},
 };
 
-/// A batch of long answers: of 8 or 16 sequences and 256 tokens blocks leave one over.
-constexpr Tier kSequences = {Axis::sequences, 17, 17};
+/// A batch of long answers: of 8, 16 or 32 sequences and 256 tokens blocks leave one over.
+constexpr Tier kSequences = {Axis::sequences, 33, 33};
 constexpr std::int64_t kTokensOfThose = 259, kCrossedBudget = 1 << 16;
 
 /// A vocabulary or a hidden state of that many more fills all that threads take at once.
@@ -122,6 +122,9 @@ std::vector<Tier> crossed_tiers(const LossSignature& signature) {
   if (has_room && may_be(Axis::vocab, kMegaRow)) {
     tiers.push_back({Axis::vocab, kMegaRow - 2, kMegaRow, 2});
   }
+  if (may_be(Axis::hidden, kBlock + 3)) {
+    tiers.push_back({Axis::hidden, kBlock + 1, kBlock + 3, 2});
+  }
   return tiers;
 }
 
@@ -138,7 +141,10 @@ Shape draw_crossed_shape(const LossSignature& signature, const Tier& tier, Choic
   }
   if (!signature.pinned_extent(Axis::sequences)) shape[Axis::sequences] = 1;
   const bool has_list = signature.has_axis(Axis::support);
-  if (tier.axis == Axis::vocab) {
+  if (tier.axis == Axis::hidden) {
+    shape[Axis::tokens] = kFew;
+    shape[Axis::vocab] = std::max(kSeveralBlocks, signature.least_extent(Axis::vocab));
+  } else if (tier.axis == Axis::vocab) {
     shape[Axis::tokens] = kSeveralBlocks;
   } else if (tier.last < kSeveralBlocks) {
     shape[Axis::vocab] = std::max(kSeveralBlocks, signature.least_extent(Axis::vocab));
@@ -162,9 +168,11 @@ Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices&
                       std::int64_t least_sequences) {
   const Axis axis = tier.axis;
   Shape shape = draw_extents(signature, Temper::plain, choices);
-  const std::int64_t steps = choices.integer(0, (tier.last - tier.first) / tier.every);
-  const std::int64_t between = tier.first + steps * tier.every;
-  // Production has powers of two most, which such a tier ends with unless callers promise less.
+  const std::int64_t every = tier.first > kThousands ? 1 : tier.every;
+  const std::int64_t between =
+      tier.first + choices.integer(0, (tier.last - tier.first) / every) * every;
+  // Production has powers of two most, which such a tier ends with unless callers promise less. Of
+  // thousands it is the only tier, and vocabularies are of any length.
   const bool fills = tier.last % tier.every == 0;
   const std::int64_t extents[] = {tier.first, between, tier.last, fills ? tier.last : between};
   shape[axis] = std::max(choices.one_of(extents), signature.least_extent(axis));

@@ -160,6 +160,17 @@ std::string text_of(const Members& members) {
   return text + "}";
 }
 
+std::string spaced(std::string_view json) {
+  std::string text;
+  bool quoted = false;
+  for (const char c : json) {
+    text += c;
+    if (c == '"') quoted = !quoted;
+    if (!quoted && (c == ',' || c == ':')) text += ' ';
+  }
+  return text;
+}
+
 std::string write_base64(std::span<const std::uint8_t> bytes) {
   constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;

@@ -42,6 +42,9 @@ Members binary_form(const Message& message, const Packing& packing);
 
 std::string text_of(const Members& members);
 
+/// The same with a space behind each comma and colon, as most writers of JSON have it.
+std::string spaced(std::string_view json);
+
 std::string write_base64(std::span<const std::uint8_t> bytes);
 
 }  // namespace lossgate::fuzz

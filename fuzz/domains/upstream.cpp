@@ -27,8 +27,10 @@ double draw_kind(Kind kind, Dtype dtype, Choices& choices) {
       return -1.0;
     case Kind::power_of_two:
       return std::ldexp(1.0, static_cast<int>(choices.integer(-12, 12)));
-    case Kind::loss_scale:
-      return 65536.0;
+    case Kind::loss_scale: {  // where scalers begin, and where they have doubled for a while
+      constexpr double kScales[] = {0x1p16, 0x1p16, 0x1p24};
+      return choices.one_of(kScales);
+    }
     case Kind::small:
       return choices.log_uniform(0x1p-100, 0x1p-12);
     case Kind::free:
