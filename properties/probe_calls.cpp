@@ -3,6 +3,7 @@
 // in memory, what multiplies the loss.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <string_view>
@@ -137,7 +138,9 @@ Opinion probe_upstream(Suspect& suspect) {
   }
   std::vector<std::pair<double, std::string_view>> multiples(std::begin(kMultiples),
                                                              std::end(kMultiples));
-  multiples.emplace_back(given, "as many times the loss as were given");
+  char given_multiple[32];
+  std::snprintf(given_multiple, sizeof given_multiple, "%.6g times the loss", given);
+  multiples.emplace_back(given, given_multiple);
   for (const auto& [upstream, multiple] : multiples) {
     const auto other = multiplied(upstream);
     if (!is_wrong_in_gradients_alone(other) || is_erratic(suspect, *other)) continue;

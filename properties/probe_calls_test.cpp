@@ -180,7 +180,18 @@ TEST(ProbeUpstream, SeesAnotherFactorWhereTheGradientIsRightUnderOne) {
                "the gradient is right, that of a tenth of the loss is not");
   const auto far = multiplying_by([](double u) { return std::min(u, 1000.0); });
   expect_shown(far, with_upstream(65536.0), "wrong upstream factor",
-               "the gradient is right, that of as many times the loss as were given is not");
+               "the gradient is right, that of 65536 times the loss is not");
+}
+
+TEST(ProbeUpstream, SaysNothingOfWhatIsWrongUnderOneToo) {
+  const auto twice_wrong = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const bool far = c.batch.at("log_prob").at(0) < -20.0;
+    change_each(output(result, "gradient.log_prob"),
+                [&](double x) { return far ? x + 1.0 : x * c.upstream; });
+  });
+  Case c = ordinary_case("grpo");
+  for (const char* field : {"log_prob", "old_log_prob"}) c.batch.at(field).set(0, -30.0);
+  EXPECT_NE(diagnosed(twice_wrong, c).cause, "wrong upstream factor");
 }
 
 TEST(ProbeUpstream, LeavesGradientsThatAreWrongUnderOneToOthers) {
