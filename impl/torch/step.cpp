@@ -180,12 +180,19 @@ LossResult run(Forward forward, MicroBatch& micro_batch) {
   return result;
 }
 
+/// A bias is dense always (rule E12).
+Layout layout_of(const Case& part, const Field& field) {
+  const Layout layout = layout_of(part, field.name);
+  const bool is_bias = field.axes.size() == 1 && !has_rows(field.axes);
+  return is_bias && layout == Layout::transposed ? Layout::offset : layout;
+}
+
 }  // namespace
 
 StepInputs::StepInputs(MicroBatch& micro_batch) : micro_batch_(micro_batch) {
   for (const Field& field : micro_batch.signature.fields) {
     at::Tensor tensor =
-        as_torch(micro_batch.part.batch.at(field.name), layout_of(micro_batch.part, field.name));
+        as_torch(micro_batch.part.batch.at(field.name), layout_of(micro_batch.part, field));
     if (field.role == Role::differentiable) {
       if (!has_rows(field.axes)) tensor = tensor.to(compute_type(tensor.scalar_type()));
       if (asks_gradient(micro_batch.signature, micro_batch.part.grad_mode, field.name)) {

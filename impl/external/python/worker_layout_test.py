@@ -22,6 +22,7 @@ class Layouts(unittest.TestCase):
         placed = laid_out(torch.arange(3.0), place_of((3,), "transposed"))
         self.assertEqual(placed.stride(), (2,))
         self.assertEqual(placed.untyped_storage().nbytes(), 6 * 4)
+        self.assertEqual(place_of((3,), "transposed", by_sequence=False).strides, (1,), "that of a bias, is dense")
 
 
 if __name__ == "__main__":

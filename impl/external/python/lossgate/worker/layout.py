@@ -19,7 +19,7 @@ class Place(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1024)
-def place_of(shape: tuple, layout: str) -> Optional[Place]:
+def place_of(shape: tuple, layout: str, by_sequence: bool = True) -> Optional[Place]:
     if not shape or layout == "contiguous":
         return None
     if layout == "padded_rows":
@@ -27,7 +27,7 @@ def place_of(shape: tuple, layout: str) -> Optional[Place]:
     if layout == "transposed" and len(shape) >= 2:
         rows, columns, *rest = _strides((shape[1], shape[0], *shape[2:]))
         return Place(math.prod(shape), (columns, rows, *rest), 0)
-    if layout == "transposed":
+    if layout == "transposed" and by_sequence:  # no bias
         return Place(2 * shape[0], (2,), 0)
     if layout == "sliced" and len(shape) >= 2:
         axis = max(len(shape) - 2, 1)

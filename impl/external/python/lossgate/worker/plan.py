@@ -76,7 +76,7 @@ class StepPlan:
         if len(layouts) == 1:
             layouts *= len(self.fields)
         self.mixed = "," in self.layout
-        self.places = [place_of(field.shape, layout) for field, layout in zip(self.fields, layouts)]
+        self.places = [place_of(field.shape, layout, field.by_sequence) for field, layout in zip(self.fields, layouts)]
         self.explain = metadata.get("explain") == "1"
         self.history = metadata.get("history", "alone")
         if self.history not in HISTORIES:
