@@ -43,7 +43,7 @@ std::optional<PlannedCase> long_case(const Plan& plan, const Arm& arm, std::int6
   const fuzz::Length& length = lengths.at(static_cast<std::size_t>(number));
   PlannedCase planned = planned_for(arm, draw_long_case(plan.options().seed, signature, length));
   planned.long_axis = length.extents.axis;
-  planned.benign = is_plain(length.form);
+  planned.benign = is_plain(length);
   return planned;
 }
 

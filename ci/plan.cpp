@@ -188,7 +188,7 @@ PlannedCase Plan::drawn(const Stream& stream, fuzz::Profile profile, std::int64_
   planned.loss = stream.loss;
   planned.dtype = stream.dtype;
   planned.only = stream.only;
-  planned.benign = stream.length ? is_plain(stream.length->form) : profile == fuzz::Profile::benign;
+  planned.benign = stream.length ? is_plain(*stream.length) : profile == fuzz::Profile::benign;
   if (stream.length) {
     planned.long_axis = stream.length->extents.axis;
     planned.c = fuzz::draw_long_case(options_.seed, signature, *stream.length);

@@ -198,6 +198,13 @@ void move_rows_far(const LossSignature& signature, Case& c, Choices& choices) {
 
 }  // namespace
 
+bool hides(const Length& length) { return is_padded(length) || length.form == LongForm::thin; }
+
+bool is_plain(const Length& length) {
+  constexpr LongForm kOthers[] = {LongForm::hostile, LongForm::ruled_out, LongForm::far};
+  return !hides(length) && std::ranges::find(kOthers, length.form) == std::end(kOthers);
+}
+
 Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, const Length& length) {
   const auto& [axis, first, last, every] = length.extents;
   const std::uint64_t of_extents = root_seed ^ hash_of(name(axis)) ^
@@ -206,11 +213,9 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   Choices choices(case_seed(of_extents, signature.id, length.dtype, 0));
   const Case frame = draw_frame(signature, length, choices);
   const bool hostile = length.form == LongForm::hostile;
-  // What is padded, or nearly all masked, is mostly what nobody may read.
-  const bool masks = is_padded(length) || length.form == LongForm::thin;
   Case c = hostile ? draw_like(signature, frame, Keep::frame, Profile::hostile, choices)
                    : draw_like(signature, frame, Keep::positions, Profile::benign, choices,
-                               masks ? std::optional(Profile::hostile) : std::nullopt);
+                               hides(length) ? std::optional(Profile::hostile) : std::nullopt);
   if (axis == Axis::vocab && !hostile) take_last_tokens(signature, c, length.form, choices);
   if (length.form == LongForm::far) move_rows_far(signature, c, choices);
   if (length.form == LongForm::ruled_out) rule_out_first_tokens(signature, c, choices);

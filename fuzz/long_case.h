@@ -19,18 +19,13 @@ enum class LongForm {
   whole,          ///< nothing is masked
   other_option,   ///< one option has another value than its default
   other_options,  ///< each has
-  padded,         ///< plain, but all sequences save one are padded, or one of them is empty
+  padded,         ///< plain where it counts: all sequences save one are padded, or one is empty
   thin,           ///< a few positions count, the first, the last, and where blocks begin
   hostile,        ///< all but its length is drawn as short cases are
   crossed,        ///< plain, and long along a second axis besides
   ruled_out,      ///< plain, but of each row of logits the first tokens are impossible
   far,            ///< plain, but all logits of a row, or all but the last, lie far below 0
 };
-
-/// Whether an ordinary unit test might hold such a case, if it were shorter.
-inline bool is_plain(LongForm form) {
-  return form != LongForm::hostile && form != LongForm::ruled_out && form != LongForm::far;
-}
 
 /// Whether a filter may leave tokens of it impossible.
 inline bool is_filtered(const Field& field) {
@@ -45,6 +40,12 @@ struct Length {
   std::optional<Reduction> reduction = std::nullopt;  ///< as the options are drawn, if none
   std::optional<std::size_t> option = std::nullopt;   ///< whose turn it is, of other_option; any
 };
+
+/// Whether most of it is masked, and holds what callers may leave behind a mask.
+bool hides(const Length& length);
+
+/// Whether an ordinary unit test might hold such a case, if it were shorter.
+bool is_plain(const Length& length);
 
 /// For each of production's lengths (domains/shape.h: longest_tiers) one with the defaults, along a
 /// vocabulary one more of which logits lie far from 0, and one of which tokens are ruled out, where

@@ -2,6 +2,7 @@
 #include "fuzz/domains/long_shape.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "fuzz/domains/shape.h"
 
@@ -112,14 +113,19 @@ std::vector<Tier> crossed_tiers(const LossSignature& signature) {
     return signature.has_axis(axis) && !signature.pinned_extent(axis) &&
            signature.longest_extent(axis).value_or(extent) >= extent;
   };
+  const auto has_room = [&](std::int64_t positions) {
+    return positions * pinned_work(signature) <= kLongWork;
+  };
   std::vector<Tier> tiers;
   if (!may_be(Axis::tokens, kSeveralBlocks)) return tiers;
-  if (may_be(Axis::sequences, kSequences.last)) tiers.push_back(kSequences);
-  if (!may_be(Axis::vocab, kSeveralBlocks)) return tiers;
+  if (may_be(Axis::sequences, kSequences.last) && has_room(kSequences.last * kTokensOfThose)) {
+    tiers.push_back(kSequences);
+  }
+  if (!may_be(Axis::vocab, kSeveralBlocks) || !has_room((kBlock + 3) * kSeveralBlocks))
+    return tiers;
   tiers.push_back({Axis::tokens, kBlock + 1, kBlock + 3, 2});
   tiers.push_back({Axis::tokens, kSeveralBlocks - 2, kSeveralBlocks, 2});
-  const bool has_room = kSeveralBlocks * kMegaRow * pinned_work(signature) <= kLongWork;
-  if (has_room && may_be(Axis::vocab, kMegaRow)) {
+  if (has_room(kSeveralBlocks * kMegaRow) && may_be(Axis::vocab, kMegaRow)) {
     tiers.push_back({Axis::vocab, kMegaRow - 2, kMegaRow, 2});
   }
   if (may_be(Axis::hidden, kBlock + 3)) {
@@ -168,13 +174,16 @@ Shape draw_long_shape(const LossSignature& signature, const Tier& tier, Choices&
                       std::int64_t least_sequences) {
   const Axis axis = tier.axis;
   Shape shape = draw_extents(signature, Temper::plain, choices);
-  const std::int64_t every = tier.first > kThousands ? 1 : tier.every;
+  // Of thousands no other tier has odd ones, and vocabularies are of any length. Else production
+  // has powers of two most.
+  const bool any = tier.first > kThousands && tier.every > 1;
+  const std::int64_t every = any ? 1 : tier.every;
   const std::int64_t between =
       tier.first + choices.integer(0, (tier.last - tier.first) / every) * every;
-  // Production has powers of two most, which such a tier ends with unless callers promise less. Of
-  // thousands it is the only tier, and vocabularies are of any length.
-  const bool fills = tier.last % tier.every == 0;
-  const std::int64_t extents[] = {tier.first, between, tier.last, fills ? tier.last : between};
+  const bool is_power = std::has_single_bit(static_cast<std::uint64_t>(tier.last));
+  const std::int64_t extents[] = {any ? between : tier.first, between,
+                                  any && !is_power ? between : tier.last,
+                                  is_power ? tier.last : between};
   shape[axis] = std::max(choices.one_of(extents), signature.least_extent(axis));
   if (axis == Axis::support && shape[Axis::vocab] > 0) {
     shape[Axis::vocab] = std::max(shape[Axis::vocab], shape[axis]);

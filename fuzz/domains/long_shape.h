@@ -24,9 +24,9 @@ inline constexpr std::int64_t kThousands = 8192;
 
 /// What lies between the extents that draw_shape draws often and production's, from each power of
 /// two to the next, or to what callers promise at most: the odd ones, which leave something over
-/// whatever they are dealt to, and those that fill vectors, warps and blocks. Of thousands the
-/// latter alone: the longest are odd. Once along each axis the twice odd ones, which fill pairs and
-/// no vector of four. None of an axis that the signature pins.
+/// whatever they are dealt to, and those that fill vectors, warps and blocks. Of thousands one
+/// tier, of which a power of two or any length is drawn. Once along each axis the twice odd ones,
+/// which fill pairs and no vector of four. None of an axis that the signature pins.
 std::vector<Tier> tiers(const LossSignature& signature);
 
 /// Production's lengths, each the one extent of its tier: a little beyond what blocks, tiles and
@@ -35,8 +35,9 @@ std::vector<Tier> tiers(const LossSignature& signature);
 std::vector<Tier> longest_tiers(const LossSignature& signature);
 
 /// Batches whose sequences are long, lengths of a sequence for which a vocabulary, or a list of its
-/// tokens, is long, too, and those of a vocabulary for which a sequence is: what goes wrong for a
-/// block of both shows along neither alone. None where either axis is pinned or shorter.
+/// tokens, is long, too, those of a vocabulary for which a sequence is, and hidden states of a
+/// layer of many tokens: what goes wrong for a block of both shows along neither alone. None where
+/// either axis is pinned or shorter, or what is pinned leaves no room.
 std::vector<Tier> crossed_tiers(const LossSignature& signature);
 
 /// A shape with an extent of such a tier.

@@ -134,7 +134,7 @@ class MessageDraw {
     Members members = binary ? binary_form(message, packing) : json_form(message);
     deviate(members, deviation);
     std::string text = text_of(members);
-    if (!plain() && choices_.sometimes(0.3)) text = spaced(text);
+    if (choices_.sometimes(0.3)) text = spaced(text);
     deviate(text, deviation);
     return text;
   }

@@ -6,8 +6,8 @@
 
 namespace lossgate::fuzz {
 
-/// A gradient that comes from above, exact in the dtype: 1, 0, -1, powers of two, the 65536 of a
-/// loss scaler, anything.
+/// A gradient that comes from above, exact in the dtype: 1, 0, -1, powers of two, 2^16 and 2^24 as
+/// loss scalers have them, anything.
 double draw_upstream(Temper temper, Dtype dtype, Choices& choices);
 
 /// A gradient tensor: uniform, one-hot or free.
