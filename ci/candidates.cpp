@@ -77,14 +77,15 @@ void refine(const Option& option, double low, double high, double apart, Nearest
   for (double number = low; whole && number <= high; ++number) offer(best, number, distance);
 }
 
-/// As few digits as do no harm.
-void shorten(Nearest& best, const Distance& distance) {
+/// As few digits as do no harm: of numbers that are no further `apart` than a search looks, chance
+/// tells which is nearer.
+void shorten(Nearest& best, double apart, const Distance& distance) {
   const double* number = std::get_if<double>(&best.value);
   if (!number) return;
   for (int digits = 1; digits <= 6; ++digits) {
     const double rounded = to_digits(*number, digits);
     const double away = distance(rounded);
-    if (away <= best.distance + 1e-9) {
+    if (away <= best.distance + 1e-9 || std::fabs(rounded - *number) <= apart) {
       best = {rounded, away};
       return;
     }
@@ -162,11 +163,12 @@ Nearest polished(const Option& option, const Nearest& rough, const Distance& dis
   if (!number || option.kind == Option::Kind::flag) return rough;
   Nearest best = rough;
   const double middle = *number, reach = 0.05 * std::max(std::fabs(middle), 1e-3);
+  const double apart = 1e-12 * std::max(std::fabs(middle), 1e-3);
   if (option.kind == Option::Kind::real) {
     refine(option, std::max(option.low, middle - reach), std::min(option.high, middle + reach),
-           1e-12 * std::max(std::fabs(middle), 1e-3), best, distance);
+           apart, best, distance);
   }
-  shorten(best, distance);
+  shorten(best, apart, distance);
   return best;
 }
 
