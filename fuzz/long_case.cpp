@@ -117,7 +117,7 @@ void weigh_last_row(const Tensor& hidden, Tensor& weight, LongForm form) {
   const std::vector<double> logits = last_logits(hidden, weight);
   const auto likeliest = std::ranges::max_element(logits);
   if (*likeliest == 0.0) return;
-  constexpr double kMost = 1024.0;  // or nearly no hidden state would need a weight beyond f16
+  constexpr double kMost = 4096.0;  // or nearly no hidden state would need a weight beyond f16
   const double ahead = form == LongForm::far ? kFar : log_sum_above(*likeliest, logits);
   const double scale = std::clamp(1.0 + ahead / *likeliest, -kMost, kMost);
   const std::int64_t width = weight.extents.back(), last = weight.size() - width;

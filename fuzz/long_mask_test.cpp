@@ -74,7 +74,7 @@ TEST(DrawLongMask, HidesWhatNobodyMayReadWhereCallersPromiseNothing) {
   const auto hidden = [&] {
     int found = 0;
     for (const Length& length : lengths_of(1, signature, kFloats)) {
-      if (!is_padded(length) && length.form != LongForm::thin) continue;
+      if (!hides(length)) continue;
       const Case c = draw_long_case(1, signature, length);
       const Tensor &values = c.batch.at("log_prob"), &mask = c.batch.at("mask");
       bool strange = false;
