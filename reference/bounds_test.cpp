@@ -106,11 +106,13 @@ TEST(Stores, OfTermsReachTheLossAndEveryGradient) {
 
 TEST(Stores, OfLogitsAndLogProbsReachWhatComesBackToThem) {
   const double u = unit_roundoff(Dtype::bf16);
+  const std::set<std::string> of_log_ratios = {"dpo", "grpo", "kl_penalty", "sapo"};
   std::map<std::string, std::int64_t> charged;
   for (const Loss& loss : catalog()) {
     const bool rows = loss.signature.has_axis(Axis::vocab);
+    const bool ratios = of_log_ratios.contains(loss.signature.id);
     for (const Stage stage : {Stage::logits, Stage::log_prob}) {
-      if (!rows && (stage == Stage::logits || loss.signature.id != "sapo")) continue;
+      if (!rows && (stage == Stage::logits || !ratios)) continue;
       for (const bool declared : {false, true}) {
         const auto& forms = loss.signature.forms;
         Arithmetic coarse =
@@ -135,7 +137,7 @@ TEST(Stores, OfLogitsAndLogProbsReachWhatComesBackToThem) {
   for (const auto& [name, count] : charged) EXPECT_GT(count, 5) << name;
 }
 
-TEST(Stores, OfALogRatioLoseOfWhatComesBackThoughWhatComesPastItCancelsThat) {
+TEST(Stores, OfLogRatiosLoseOfWhatComesBackToEachThoughItCancels) {
   Arithmetic coarse = plain_arithmetic(Dtype::f32, "");
   const double u = unit_roundoff(Dtype::bf16);
   coarse.stage(Stage::log_prob) = {u, min_subnormal(Dtype::bf16)};
@@ -145,7 +147,8 @@ TEST(Stores, OfALogRatioLoseOfWhatComesBackThoughWhatComesPastItCancelsThat) {
   for (const char* field : {"log_prob", "old_log_prob"}) c.batch.at(field).set(0, -1.0);
   c.batch.at("mask").set(0, 1.0);
   EXPECT_EQ(OneToken(c, coarse).gradient.v, 0.0L);
-  EXPECT_GE(OneToken(c, coarse).gradient.err, 0.99 * u);
+  // Of the estimate, by which the weight's slope is scaled, and of both slopes.
+  EXPECT_GE(OneToken(c, coarse).gradient.err, 2.97 * u);
   for (const char* level : {"token", "sequence"}) {
     Case p = zero_case(*find_signature("grpo"), 1, 1);
     p.spec.set("level", std::string(level));
@@ -153,7 +156,33 @@ TEST(Stores, OfALogRatioLoseOfWhatComesBackThoughWhatComesPastItCancelsThat) {
     p.spec.set("kl_penalty", 1.0);
     p.batch.at("mask").set(0, 1.0);
     p.batch.at("advantage").set(0, 1.0);
-    EXPECT_GE(OneToken(p, coarse).gradient.err, 0.99 * u) << level;
+    EXPECT_GE(OneToken(p, coarse).gradient.err, 1.98 * u) << level;
+  }
+}
+
+TEST(Stores, OfALogRatioReachTheKlEstimateAndItsSlope) {
+  Arithmetic coarse = plain_arithmetic(Dtype::f32, "");
+  const double u = unit_roundoff(Dtype::bf16), x = 0.5, power = std::exp(x);
+  coarse.stage(Stage::log_prob) = {u, min_subnormal(Dtype::bf16)};
+  struct Estimate {
+    const char* kind;
+    double slope, bend;
+  };
+  for (const auto& [kind, slope, bend] :
+       {Estimate{"k1", 1.0, 0.0}, Estimate{"k2", x, 1.0}, Estimate{"k3", power - 1.0, power}}) {
+    for (const char* id : {"kl_penalty", "grpo"}) {
+      SCOPED_TRACE(testing::Message() << id << ", " << kind);
+      Case c = zero_case(*find_signature(id), 1, 1);
+      c.spec.set("kl_estimator", std::string(kind));
+      for (const char* field : {"log_prob", "old_log_prob"}) c.batch.at(field).set(0, -x);
+      c.batch.at("mask").set(0, 1.0);
+      if (c.spec.find("kl_penalty")) c.spec.set("kl_penalty", 1.0);
+      EXPECT_GE(OneToken(c, coarse).term.err, 0.99 * u * slope * x);
+      EXPECT_GE(OneToken(c, coarse).gradient.err, 0.99 * u * (bend * x + slope));
+      if (!c.spec.find("kl_straight_through")) continue;
+      c.spec.set("kl_straight_through", 1.0);
+      EXPECT_GE(OneToken(c, coarse).gradient.err, 0.99 * u * (x + x));
+    }
   }
 }
 

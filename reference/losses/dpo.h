@@ -99,7 +99,8 @@ struct Dpo {
       const Pair<S> pair = pairs(of, weight);
       per_pair(store(Stage::per_token, pair.value), s);
       loss.add(stored_within(Stage::per_token, weight * pair.value, pair.value));
-      const S slope = stored_within(Stage::per_token, pair.gradient, S(in.upstream() * weight));
+      const S by_margin = stored_within(Stage::per_token, pair.gradient, S(in.upstream() * weight));
+      const S slope = store(Stage::log_prob, by_margin);  // all of it goes through log-ratios
       by_chosen(in.gradient(slope), s);
       by_rejected(in.gradient(-slope), s);
     }
@@ -145,11 +146,17 @@ struct Dpo {
     }
 
    private:
+    /// Of two policies or of two answers, as it is stored.
+    static S log_ratio(const S& a, const S& b) { return store(Stage::log_prob, a - b); }
+
     /// D
     S margin(const Answers<S>& of) const {
       const auto& [c, r, ref_c, ref_r] = of;
-      if (in_.undeclared()) return sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r});
-      return in_.form(kByPolicy) ? S((c - r) - (ref_c - ref_r)) : S((c - ref_c) - (r - ref_r));
+      const S of_answers = log_ratio(c, ref_c) - log_ratio(r, ref_r),
+              of_policies = log_ratio(c, r) - log_ratio(ref_c, ref_r);
+      if (!in_.undeclared()) return in_.form(kByPolicy) ? of_policies : of_answers;
+      const S of_each = sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r});
+      return wider(of_each, wider(of_answers, of_policies));
     }
 
     /// beta D, the difference of two rewards, of two policies', or of four scaled log-probs.

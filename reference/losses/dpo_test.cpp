@@ -46,9 +46,13 @@ std::vector<Tracked> entries_of(const Loss& loss, const Case& c, const Arithmeti
   return kept.entries;
 }
 
-Answer answer_to(const Case& c, const std::string& form, Dtype compute = Dtype::f32) {
-  const auto entries = entries_of(*find_loss("dpo"), c, plain_arithmetic(compute, form));
+Answer answer_to(const Case& c, const Arithmetic& arithmetic) {
+  const auto entries = entries_of(*find_loss("dpo"), c, arithmetic);
   return {entries.at(0), entries.at(1), entries.at(2)};
+}
+
+Answer answer_to(const Case& c, const std::string& form, Dtype compute = Dtype::f32) {
+  return answer_to(c, plain_arithmetic(compute, form));
 }
 
 TEST(Dpo, IsAsExactAsTheDifferencesThatItIsMadeOf) {
@@ -167,6 +171,29 @@ TEST(Dpo, AddsUpTermsAsTheyAreStored) {
     EXPECT_LT(plain[i].err, 0.1 * u * size) << i;
     EXPECT_GT(coarse[i].err, u * size) << i << ": terms, loss and both gradients";
     EXPECT_LT(coarse[i].err, 2.0 * u * size) << i;
+  }
+}
+
+TEST(Dpo, IsMadeOfLogRatiosAsTheyAreStoredAndSoIsWhatComesBackToThem) {
+  const double u = unit_roundoff(Dtype::bf16), slope = 0.5;  // by a D of 1/4, below by that much
+  Case c = pair_of(-9.0, -5.0, -9.5, -5.25);
+  c.spec.set("loss_type", std::string("ipo"));
+  const auto answer_in = [&](const std::string& form) {
+    Arithmetic stored = plain_arithmetic(Dtype::f32, form);
+    stored.stage(Stage::log_prob) = {u, min_subnormal(Dtype::bf16)};
+    return answer_to(c, stored);
+  };
+  const Answer any = answer_in("");
+  for (const auto& [form, sizes] :
+       {std::pair(kApart, 4.0 + 4.25), std::pair(kByAnswer, 0.5 + 0.25)}) {
+    const Answer answer = answer_in(form);
+    EXPECT_GE(answer.value.err, slope * sizes * u) << form;
+    EXPECT_LT(answer.value.err, 1.2 * slope * sizes * u) << form;
+    for (const Tracked& by : {answer.by_chosen, answer.by_rejected}) {
+      EXPECT_NEAR(by.err, (2.0 * sizes + slope) * u, 0.01 * u) << form;
+    }
+    EXPECT_GE(any.value.err, answer.value.err) << form;
+    EXPECT_GE(any.by_chosen.err, answer.by_chosen.err) << form;
   }
 }
 

@@ -67,14 +67,18 @@ struct KlPenalty {
       const Term<S> w = weighted ? importance(store(Stage::log_prob, p - old_log_prob(s, t)))
                                  : Term<S>{S(0), S(0)};
       const auto k = kl(p, r, weighted ? &w.value : nullptr);
-      const S value = straight ? straight_through(k.value, half_square(p - r)) : k.value;
+      const S off = straight ? store(Stage::log_prob, S(p - r)) : S(0);
+      const S value = straight ? straight_through(k.value, half_square(off)) : k.value;
       const S scale = in.upstream() * weight;
+      // What comes back to either log-ratio has its format, whatever of it cancels behind that.
+      const S by_kl = store(Stage::log_prob, straight   ? S(scale * slope_of_half_square(off))
+                                             : weighted ? distributed(k.slope, scale, w.value)
+                                                        : distributed(k.slope, scale));
       const S slope =
-          straight ? scale * slope_of_half_square(p - r)
-          : weighted
-              ? scaled_sum(in.upstream(), weight, distributed(k.slope, scale, w.value),
-                           store(Stage::log_prob, S(through(w, scale, k.weight_slope))), S(0))
-              : distributed(k.slope, scale);
+          straight || !weighted
+              ? by_kl
+              : scaled_sum(in.upstream(), weight, by_kl,
+                           store(Stage::log_prob, S(through(w, scale, k.weight_slope))), S(0));
       return TokenTerm<S>{value, weight * value, slope};
     });
   }

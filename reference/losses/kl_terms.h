@@ -42,7 +42,7 @@ class KlEstimator {
   /// `weight` is the importance weight, or null where the estimator is not weighted. The slope with
   /// respect to log_prob, the weight held fixed, is the weight's product with `slope`.
   Value operator()(const S& log_prob, const S& ref_log_prob, const S* weight) const {
-    const S difference = ref_log_prob - log_prob;
+    const S difference = store(Stage::log_prob, ref_log_prob - log_prob);
     const Term<S> x = input_.bounded() ? input_(difference) : Term<S>{difference, selected<S>(1.0)};
     const Estimate plain = estimate(x.value);
     Value kl{plain.value, within(plain.slope, x.slope), S(0)};

@@ -66,8 +66,9 @@ class PolicyObjective {
         sums.policy.add(weighted(token.policy));
         sums.penalty.add(stored_within(Stage::per_token, weight * token.penalty, token.penalty));
       }
-      gradient[i] = kl_weighted_ ? distributed(token.kl_slope, scale, kl_penalty_, w.value)
-                                 : distributed(token.kl_slope, scale, kl_penalty_);
+      gradient[i] =
+          back_to_ratio(kl_weighted_ ? distributed(token.kl_slope, scale, kl_penalty_, w.value)
+                                     : distributed(token.kl_slope, scale, kl_penalty_));
       if (sequence_level_) {
         through_shared.add(through(w, scale, token.policy_slope));
         through_shared.add(through(w, scale, kl_penalty_, token.kl_weight_slope));
@@ -110,7 +111,8 @@ class PolicyObjective {
     return store(Stage::log_prob, log_prob - old_log_prob_(s, t));
   }
 
-  /// What goes through the log-ratio has its format; the slope of a KL estimate goes past it.
+  /// What comes back to a log-ratio, the weight's or the KL's, has its format, whatever of it
+  /// cancels behind that.
   static S back_to_ratio(const S& slope) { return store(Stage::log_prob, slope); }
 
   Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight,
