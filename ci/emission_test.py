@@ -19,6 +19,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOUNDING = os.path.join(HERE, "testdata", "founding")
 PROGRAM = os.path.abspath(os.environ["LOSSGATE_PROGRAM"])
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")  # once for all that a test has written: torch imports slowly
 BUGS = {"0001": "sparse_reverse_kl", "0002": "every_nth_prompt", "0003": "unclamped_exp", "0004": "mean_of_means",
         "0005": "mean_of_means", "0006": "merged_where_present", "0007": "prompt_unchecked",
         "0008": "json_lacks_actual"}
@@ -76,7 +77,7 @@ def test_the_written_tests_fail_with_each_bug_and_pass_without(folder):
         imports = ["import torch", f"from founding import {name}"]
         assert [line for line in text.splitlines() if "import" in line] == imports
         assert [line for line in script.splitlines() if "import" in line] == imports
-    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *(f"test_{number}.py" for number in BUGS))
+    run = (*PYTEST, *(f"test_{number}.py" for number in BUGS))
     failing = python(*run, folder=folder)
     assert f"{len(BUGS)} failed" in failing.stdout and "passed" not in failing.stdout, failing.stdout
     shown = python("show_0003.py", folder=folder)
@@ -119,25 +120,30 @@ def founding_as_loss(kind):
         return file.read().replace("def unclamped_exp(", "def loss(")
 
 
-@pytest.mark.parametrize("name, imported", [("odd-losses.v2.py", "loss_under_test = runpy.run_path("),
-                                            ("losses.py", "from losses import loss as loss_under_test")])
-def test_a_function_is_found_whatever_it_and_its_file_are_called(tmp_path, name, imported):
+NAMES = {"odd-losses.v2.py": "loss_under_test = runpy.run_path(",
+         "losses.py": "from losses import loss as loss_under_test"}
+
+
+def test_a_function_is_found_whatever_it_and_its_file_are_called(tmp_path):
     with open(os.path.join(FOUNDING, "founding.toml"), encoding="utf-8") as file:
         subject, = (part for part in file.read().split("[[subject]]") if "py:founding.py:unclamped_exp" in part)
-    subject = subject.replace("founding.py:unclamped_exp", name + ":loss").replace("PYTHON", sys.executable)
-    (tmp_path / "lossgate.toml").write_text("[[subject]]\npath = [\"src\"]" + subject)
     (tmp_path / "src").mkdir()
     for file in ("teacher_answers.py", os.path.join("src", "teacher_answers.py")):
         shutil.copy(os.path.join(FOUNDING, "teacher_answers.py"), tmp_path / file)
-    (tmp_path / "src" / name).write_text(founding_as_loss("faulty"))
-    lossgate("replay", case("0003"), "--config", "lossgate.toml", "--emit-test", "test_it.py", folder=tmp_path,
-             status=1)
-    assert imported in (tmp_path / "test_it.py").read_text()
-    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
-    failing = python(*run, folder=tmp_path).stdout
-    assert "AssertionError" in failing and "1 failed" in failing, failing
-    (tmp_path / "src" / name).write_text(founding_as_loss("sound"))
-    assert "1 passed" in python(*run, folder=tmp_path).stdout
+    tests = []
+    for name, imported in NAMES.items():
+        (tmp_path / "src" / name).write_text(founding_as_loss("faulty"))
+        here = subject.replace("founding.py:unclamped_exp", name + ":loss").replace("PYTHON", sys.executable)
+        (tmp_path / "lossgate.toml").write_text("[[subject]]\npath = [\"src\"]" + here)
+        tests.append(f"test_{len(tests)}.py")
+        lossgate("replay", case("0003"), "--config", "lossgate.toml", "--emit-test", tests[-1], folder=tmp_path,
+                 status=1)
+        assert imported in (tmp_path / tests[-1]).read_text()
+    failing = python(*PYTEST, *tests, folder=tmp_path).stdout
+    assert "AssertionError" in failing and f"{len(tests)} failed" in failing, failing
+    for name in NAMES:
+        (tmp_path / "src" / name).write_text(founding_as_loss("sound"))
+    assert f"{len(tests)} passed" in python(*PYTEST, *tests, folder=tmp_path).stdout
 
 
 PADDED = """[[subject]]
@@ -158,7 +164,7 @@ def test_an_operation_is_told_how_long_its_outputs_are_and_returns_a_tuple(tmp_p
              status=0)
     lossgate("replay", os.path.join(seeds, "without-sampled-tokens.case"), "--config", "lossgate.toml", "--emit-test",
              "test_it.py", folder=tmp_path, status=1)
-    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
+    run = (*PYTEST, "test_it.py")
     failing = python(*run, folder=tmp_path)
     assert "assert 0.0 == -inf" in failing.stdout, failing.stdout
     (tmp_path / "padded.py").write_text((tmp_path / "padded.py").read_text().replace("payload, 0.0", "payload, filler"))
@@ -173,7 +179,7 @@ def test_an_output_besides_the_loss_is_read_by_its_name(folder):  # and a subjec
              "--property", "reference_agreement", folder=folder, status=1)
     found = glob.glob(str(folder / "run" / "findings" / "*.case"))[0]
     lossgate("replay", found, "--config", "two.toml", "--emit-test", "test_two.py", folder=folder, status=1)
-    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_two.py")
+    run = (*PYTEST, "test_two.py")
     assert "1 failed" in python(*run, folder=folder).stdout
     (folder / "two.py").write_text(TWO.replace(" * 1.01", ""))
     assert "1 passed" in python(*run, folder=folder).stdout
@@ -214,34 +220,44 @@ def picky(log_probs, old_log_probs, advantages, mask):
 MEAN = "loss.sum() / mask.sum().clamp(min=1)"
 
 
-def finding_of_picky(tmp_path):
-    (tmp_path / "lossgate.toml").write_text(f"""[[subject]]
+def finding_of_picky(tmp_path, modules=("picky",)):
+    """Of the first module; the file brings the function of each."""
+    (tmp_path / "lossgate.toml").write_text("".join(f"""[[subject]]
 loss = "grpo"
-entry = "py:picky.py:picky"
+name = "{module}"
+entry = "py:{module}.py:picky"
 interpreter = "{sys.executable}"
 reductions = ["token_mean"]
 options = {{ kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }}
-""")
+""" for module in modules))
     (tmp_path / "none").mkdir()
-    lossgate("gate", "--config", "lossgate.toml", "--corpus", "none", "--cases", "24", "--property", "reference_agreement",
-             folder=tmp_path, status=1)
+    lossgate("gate", "--config", "lossgate.toml", "--corpus", "none", "--cases", "24", "--jobs", "1", "--impl",
+             modules[0], "--property", "reference_agreement", folder=tmp_path, status=1)
     return str(next((tmp_path / "run" / "findings").glob("*.case")))
 
 
-@pytest.mark.parametrize("returned, place", [("loss, {'clipped': 0.0}", "[0]"), ("{'loss': loss}", '["loss"]'),
-                                             ("types.SimpleNamespace(loss=loss)", ".loss")])
-def test_a_loss_is_found_in_what_a_function_returns(tmp_path, returned, place):
+RETURNED = {"tuple": ("loss, {'clipped': 0.0}", "[0]"), "dict": ("{'loss': loss}", '["loss"]'),
+            "object": ("types.SimpleNamespace(loss=loss)", ".loss")}
+
+
+def test_a_loss_is_found_in_what_a_function_returns(tmp_path):
+    modules = {f"picky_{kind}": how for kind, how in RETURNED.items()}
+
     def write(mean):
-        text = PICKY.replace("import torch", "import types\n\nimport torch").replace("FAR", "False")
-        (tmp_path / "picky.py").write_text(text.replace("return RETURNED", f"loss = {mean}\n    return {returned}"))
+        for module, (returned, _) in modules.items():
+            text = PICKY.replace("import torch", "import types\n\nimport torch").replace("FAR", "False")
+            text = text.replace("return RETURNED", f"loss = {mean}\n    return {returned}")
+            (tmp_path / f"{module}.py").write_text(text)
     write("loss.mean()")
-    lossgate("replay", finding_of_picky(tmp_path), "--config", "lossgate.toml", "--emit-test", "test_picky.py",
-             folder=tmp_path, status=1)
-    assert f"){place}\n" in (tmp_path / "test_picky.py").read_text()
-    run = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_picky.py")
-    assert python(*run, folder=tmp_path).returncode == 1
+    found = finding_of_picky(tmp_path, tuple(modules))
+    for module, (_, place) in modules.items():
+        lossgate("replay", found, "--config", "lossgate.toml", "--impl", module, "--emit-test", f"test_{module}.py",
+                 folder=tmp_path, status=1)
+        assert f"){place}\n" in (tmp_path / f"test_{module}.py").read_text()
+    run = (*PYTEST, *(f"test_{module}.py" for module in modules))
+    assert "3 failed" in python(*run, folder=tmp_path).stdout
     write(MEAN)
-    assert python(*run, folder=tmp_path).returncode == 0
+    assert "3 passed" in python(*run, folder=tmp_path).stdout
 
 
 def test_a_refusal_of_legal_input_is_written_as_the_call_that_must_answer(tmp_path):
@@ -249,9 +265,9 @@ def test_a_refusal_of_legal_input_is_written_as_the_call_that_must_answer(tmp_pa
     found = finding_of_picky(tmp_path)
     lossgate("replay", found, "--config", "lossgate.toml", "--emit-test", "test_picky.py", "--emit-py", "show.py",
              folder=tmp_path, status=1)
-    failing = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_picky.py", folder=tmp_path)
+    failing = python(*PYTEST, "test_picky.py", folder=tmp_path)
     assert failing.returncode == 1 and "too far off policy" in failing.stdout
     assert python("show.py", folder=tmp_path).returncode == 1
     (tmp_path / "picky.py").write_text(PICKY.replace("FAR", "False").replace("RETURNED", MEAN))
-    assert python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_picky.py", folder=tmp_path).returncode == 0
+    assert python(*PYTEST, "test_picky.py", folder=tmp_path).returncode == 0
     assert python("show.py", folder=tmp_path).returncode == 0

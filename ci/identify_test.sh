@@ -71,7 +71,7 @@ one_parameter() {
     identify --quick losses.py:one_distance --python "$python" --out one.toml
   grep -q 'clip_' one.toml && fail "a value is left of what it is told: $(cat one.toml)"
   expect 0 'clip_high follows clip_low: one parameter stands for both' check --quick --config one.toml
-  expect 0 'green: 0 red findings' gate --config one.toml --corpus "$source/corpora/seeds" --cases 100 --jobs 2
+  expect 0 'green: 0 red findings' gate --config one.toml --corpus "$source/corpora/seeds" --cases 60 --jobs 2
   expect 0 'green: 0 red findings' fuzz --config one.toml --budget '400 cases' --out campaign
   # What is another number above is wrong, unless the file says so.
   sed 's/one_distance/one_distance_below/g' one.toml >below.toml
@@ -89,13 +89,13 @@ in_16_bits() {
     fail "not declared: $(cat widens.toml)"
   grep -q '^wide = \["old_log_prob", "advantage"\]  # kept on 288 cases' widens.toml ||
     fail "not said which fields may be wider: $(cat widens.toml)"
-  expect 0 'green: 0 red findings' gate --config widens.toml --corpus empty --cases 100 --jobs 2
+  expect 0 'green: 0 red findings' gate --config widens.toml --corpus empty --cases 60 --jobs 2
   # What it rounds shows where its callers have more digits alone.
   expect 0 'does not keep wide = \["old_log_prob", "advantage"\]: reference_agreement \([0-9]+ cases: narrow arithmetic\)' \
     identify losses.py:rounds_what_is_wide --python "$python" --out rounds.toml
-  expect 0 'green: 0 red findings' gate --config rounds.toml --corpus empty --cases 100 --jobs 2
+  expect 0 'green: 0 red findings' gate --config rounds.toml --corpus empty --cases 60 --jobs 2
   sed 's/^# wide/wide/' rounds.toml >wide.toml
-  expect 1 'reference_agreement .* by rounds_what_is_wide .*bf16' gate --config wide.toml --corpus empty --cases 100 --jobs 2
+  expect 1 'reference_agreement .* by rounds_what_is_wide .*bf16' gate --config wide.toml --corpus empty --cases 60 --jobs 2
   grep -q '^advice: rounds_what_is_wide with bf16 fields fits \[\[subject\]\] wide = \["advantage"\], right only if its callers have old_log_prob in bf16' stdout stderr ||
     fail "no other advice: $(grep -h ^advice stdout stderr)"
   cp -r run/findings kept
@@ -154,10 +154,10 @@ groups() {
   grep -q '^uneven_groups = false$' size.toml || fail "$(cat size.toml)"
   grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
   expect 0 'num_generations +<- field:group as size' check --quick --config size.toml
-  expect 0 'green: 0 red findings' gate --config size.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
+  expect 0 'green: 0 red findings' gate --config size.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   expect 0 'right only where groups are as large as each other, side by side' \
     identify --quick near.py:by_blocks --python "$python" --out blocks.toml
-  expect 0 'green: 0 red findings' gate --config blocks.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
+  expect 0 'green: 0 red findings' gate --config blocks.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   sed '/^uneven_groups/d' blocks.toml >any.toml
   expect 1 'reference_agreement VIOLATED' gate --config any.toml --corpus empty --cases 24 --jobs 1
   expect 0 'uneven_groups = false' check --quick --config any.toml
@@ -176,11 +176,11 @@ right_padding() {
   grep -q 'scattered_mask = true' lengths.toml && fail "who is told lengths is tried: $(cat lengths.toml)"
   expect 0 'response_lengths +<- field:mask as lengths' check --quick --config lengths.toml
   grep -q 'in each sequence the positions that count come first' stdout || fail "its masks are not said: $(cat stdout)"
-  expect 0 'green: 0 red findings' gate --config lengths.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
+  expect 0 'green: 0 red findings' gate --config lengths.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   expect 0 'right only where the positions of a sequence that count come first' \
     identify --quick near.py:advantages_of_responses --python "$python" --out gae.toml
   grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
-  expect 0 'green: 0 red findings' gate --config gae.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
+  expect 0 'green: 0 red findings' gate --config gae.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   expect 0 'does not keep \[subject.contract\] scattered_mask = true' check --config gae.toml
   sed '/^scattered_mask/d' gae.toml >any.toml
   expect 1 'reference_agreement VIOLATED' gate --config any.toml --corpus empty --cases 24 --jobs 1
