@@ -221,7 +221,6 @@ struct Dpo {
 
     S or_linear(const S& smooth, const S& linear, const S& x) const {
       constexpr double kMayBeLinear = 19.0;  // rounding decides at 20
-      if (!in_.undeclared()) return smooth;
       return choose(
           value_of(x) > kMayBeLinear, [&] { return either(smooth, linear); },
           [&] { return smooth; });

@@ -88,7 +88,9 @@ struct Gae {
         next_value = own;
         advantages.push_back(
             sums.before(sum_in_any_order(std::array{now, ahead, S(-own)}), next_advantage));
-        write_return(store(Stage::per_token, wider(S(advantages.back() + own), next_target)), s, t);
+        // The return may be made of the advantage as it is handed back.
+        const S target = store(Stage::per_token, advantages.back()) + own;
+        write_return(store(Stage::per_token, wider(target, next_target)), s, t);
       }
     }
     if (in.spec().number("whiten") != 0.0) whiten(in, advantages);

@@ -115,5 +115,28 @@ TEST(Gae, LosesWhatAPowerBelowTheSmallestNumberMultiplies) {
   EXPECT_LE(worst_by_powers(rewards, 0.0675F), 1.0);
 }
 
+TEST(Gae, MayMakeTheReturnOfTheAdvantageAsItIsStored) {
+  const Loss& loss = *find_loss("gae");
+  Case c = zero_case(loss.signature, 1, 1);
+  c.batch.at("mask").set(0, 1.0);
+  c.batch.at("reward").set(0, -1.0);
+  c.batch.at("value").set(0, -300.0);
+  Arithmetic stored = plain_arithmetic(Dtype::f32, "");
+  const double u = unit_roundoff(Dtype::bf16);
+  const auto off = [&] {
+    struct Return : Sink<Tracked> {
+      void entry(std::size_t output, std::int64_t, const Tracked& x) override {
+        if (output == 1) err = x.err;
+      }
+      double err = 0.0;
+    } of;
+    evaluate(loss, Problem(loss.signature, c), stored, of);
+    return of.err;
+  };
+  EXPECT_LT(off(), u);
+  stored.stage(Stage::per_token) = {u, min_subnormal(Dtype::bf16)};
+  EXPECT_GE(off(), 0.99 * 299.0 * u) << "the return is -1, the advantage 299";
+}
+
 }  // namespace
 }  // namespace lossgate::reference
