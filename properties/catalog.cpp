@@ -225,7 +225,7 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
     if (precedence && compares && !finite) {
       outcomes.push_back(skipped("not finite"));
     } else if (precedence && rank == Precedence::yields && !formula) {
-      outcomes.push_back(skipped("not the formula"));
+      outcomes.push_back(skipped("disagrees with the formula already"));
     } else {
       outcomes.push_back(property->check(evaluation));
     }

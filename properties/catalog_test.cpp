@@ -305,7 +305,8 @@ TEST(RuleE2, WhatIsNotTheFormulaIsAskedForNoMoreThanThat) {
     }
     return found;
   };
-  EXPECT_EQ(reasons(fake_grpo(Flaw::value_biased, 0.1)), std::set<std::string>{"not the formula"});
+  EXPECT_EQ(reasons(fake_grpo(Flaw::value_biased, 0.1)),
+            std::set<std::string>{"disagrees with the formula already"});
   EXPECT_TRUE(reasons(fake_grpo(Flaw::value_biased, 0.1), false).empty());
   EXPECT_TRUE(reasons(fake_grpo(Flaw::order_varies)).empty());
   EXPECT_TRUE(reasons(fake_grpo(Flaw::invalid_accepted)).empty());

@@ -67,7 +67,9 @@ const std::vector<Cause>& causes() {
       {"mean of means",
        "Each micro-batch, rank, chunk or buffer is divided by its own count, and the means are put "
        "together.",
-       "divide by the whole step's token count and sum over chunks, micro-batches and ranks"},
+       "divide by the whole step's count, of tokens or of sequences, and sum over chunks, "
+       "micro-batches "
+       "and ranks"},
       {"rank average",
        "The average that the all-reduce takes over ranks is not undone, or is twice.",
        "multiply by the number of ranks once, or all-reduce sums"},
@@ -169,7 +171,10 @@ const std::vector<Cause>& causes() {
       {"paths drift apart", "Two paths to the same numbers differ.",
        "compare both paths with the reference; the farther one is wrong", true},
       {"reduction over the wrong scope", "A split batch does not give what the whole gives.",
-       "divide by the whole step's token count and sum over micro-batches and ranks", true},
+       "divide by the whole step's count, of tokens or of sequences, and sum over micro-batches "
+       "and "
+       "ranks",
+       true},
   };
   return all;
 }

@@ -2,6 +2,7 @@
 #include "properties/diagnosis.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <string_view>
 #include <utility>
@@ -74,7 +75,8 @@ constexpr Symptom kSupposed[] = {Symptom::miscounted, Symptom::laundered, Sympto
 struct Probe {
   std::initializer_list<Symptom> symptoms;  ///< none: whatever was seen
   Opinion (*ask)(Suspect&);
-  bool of_edges = false;  ///< says nothing of what is wrong on plain numbers
+  bool of_edges = false;      ///< says nothing of what is wrong on plain numbers
+  bool of_gradients = false;  ///< says nothing of a value that is wrong
 };
 
 /// In order: of two opinions of one confidence the earlier stands.
@@ -85,7 +87,7 @@ const Probe kProbes[] = {
     {{Symptom::refused}, probe_refusal},
     {{Symptom::split}, probe_split},
     {{Symptom::refused, Symptom::not_finite, Symptom::differs}, probe_message},
-    {kAnyNumber, probe_upstream},
+    {kAnyNumber, probe_upstream, false, true},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted}, probe_rows},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::laundered,
       Symptom::not_finite},
@@ -96,7 +98,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_weights},
     {kWrongNumber, probe_empty, true},
     {kWrongNumber, probe_dead_clamp},
-    {kAnyNumber, probe_dead_gradient},
+    {kAnyNumber, probe_dead_gradient, false, true},
     {kAnyNumber, probe_options},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted,
       Symptom::not_finite},
@@ -104,10 +106,10 @@ const Probe kProbes[] = {
     {{Symptom::miscounted, Symptom::differs, Symptom::not_finite, Symptom::split,
       Symptom::permuted},
      probe_rounding},
-    {kAnyNumber, probe_gradient},
+    {kAnyNumber, probe_gradient, false, true},
     {{Symptom::differs, Symptom::laundered, Symptom::not_finite}, probe_needed_options},
     {{Symptom::differs}, probe_constant_in_logarithm},
-    {{Symptom::differs}, probe_filtered_gradient, true},
+    {{Symptom::differs}, probe_filtered_gradient, true, true},
     {kWrongNumber, probe_logits, true},
     {{Symptom::laundered}, probe_repaired_value, true},
     {kWrongNumber, probe_exponents, true},
@@ -188,6 +190,11 @@ const std::optional<Reading>& Suspect::plain() {
 
 bool Suspect::wrong_on_plain() { return plain_case() && is_wrong(plain()) && plain()->finite(); }
 
+bool Suspect::wrong_in_values() {
+  if (violation().has_numbers() && !violation().place.in_gradient()) return true;
+  return is_wrong(as_given()) && !is_wrong_in_gradients_alone(as_given());
+}
+
 const std::optional<Reading>& Suspect::as_given() {
   if (!as_given_) as_given_ = read(given());
   return *as_given_;
@@ -204,12 +211,14 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
     bool asked = probe.symptoms.size() == 0;
     for (const Symptom each : probe.symptoms) asked |= each == symptom;
     if (!asked || (probe.of_edges && suspect.wrong_on_plain())) continue;
+    if (probe.of_gradients && suspect.wrong_in_values()) continue;
     Opinion opinion = probe.ask(suspect);
     if (opinion && opinion->confidence > best.confidence) best = std::move(*opinion);
     if (best.confidence >= kSure) break;
   }
+  // What is wrong of a number that is one explains none that is not.
   const bool supposed = std::ranges::find(kSupposed, symptom) != std::end(kSupposed) &&
-                        !find_cause(best.cause)->symptom;
+                        !find_cause(best.cause)->symptom && std::isfinite(violation.actual);
   if (best.confidence > 0.0 || !supposed || !suspect.wrong_on_plain()) return best;
   return {.cause = "disagrees with the formula",
           .confidence = 0.5,

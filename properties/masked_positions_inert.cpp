@@ -66,11 +66,22 @@ std::optional<Violation> difference(Evaluation& evaluation, const Transform& tra
       .violation;
 }
 
+/// Of two answers the one that is no number is wrong, whichever data it was given.
+void blame_no_number(Violation& violation) {
+  const auto answer = static_cast<double>(violation.expected);
+  if (std::isfinite(answer) || !std::isfinite(violation.actual)) return;
+  violation.expected = violation.actual;
+  violation.actual = answer;
+  violation.detail = "a number with other data at masked positions, and none with these";
+}
+
 std::optional<Violation> leak(Evaluation& evaluation, const Transform& transform) {
   CaseStudy& study = evaluation.study();
   const LossResult& other = evaluation.actual(transform);
   auto violation = malformed(study, other);
-  if (!violation) violation = difference(evaluation, transform, other);
+  if (!violation && (violation = difference(evaluation, transform, other))) {
+    blame_no_number(*violation);
+  }
   if (!violation) violation = moving_gradient(evaluation, other);
   return violation;
 }

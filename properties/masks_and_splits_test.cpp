@@ -224,6 +224,25 @@ TEST(RuleC4, WhatAnOutputThatIsNoGradientHasAtAMaskedPositionIsTheReferencesMatt
   EXPECT_EQ(check("reference_agreement", fake, c).verdict, Verdict::violated);
 }
 
+TEST(RuleC4, OfTwoAnswersTheOneThatIsNoNumberIsWrong) {
+  Case c = grpo_case(2, 3);
+  mask_out(c, 0, 1);
+  put(c, "advantage", 0, 1, 7.0);
+  for (const bool given : {false, true}) {  // with the given data behind the mask, or with others
+    impl::Implementation fake = fake_grpo();
+    fake.evaluate = [=, sound = fake.evaluate](const LossSignature& signature, const Case& x) {
+      LossResult result = sound(signature, x);
+      if ((get(x, "advantage", 0, 1) == 7.0) == given) result.outputs[0].tensor.set(0, kNan);
+      return result;
+    };
+    const Outcome outcome = check("masked_positions_inert", fake, c);
+    ASSERT_TRUE(outcome.violation) << given;
+    EXPECT_TRUE(std::isnan(outcome.violation->actual)) << given;
+    EXPECT_TRUE(std::isfinite(outcome.violation->expected)) << given;
+    EXPECT_EQ(outcome.violation->cause, "non-finite value behind a mask") << given;
+  }
+}
+
 TEST(RuleC4, NonFiniteMaskedDataOutsideTheContractIsANote) {
   Case c = grpo_case(2, 3);
   mask_out(c, 1, 1);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "properties/agreement.h"
 #include "properties/checks.h"
 
@@ -18,7 +20,10 @@ Outcome on_policy_identity(Evaluation& evaluation) {
                              .exact_values = true});
   if (outcome.violation) {
     outcome.violation->detail = "current, old and reference policy are the same";
-    outcome.violation->cause = "disagrees with the formula";
+    outcome.violation->cause = std::isfinite(outcome.violation->actual)
+                                   ? "disagrees with the formula"
+                               : outcome.violation->place.valid ? "not finite"
+                                                                : "non-finite value behind a mask";
   }
   return outcome;
 }

@@ -194,6 +194,19 @@ TEST(ProbeUpstream, SaysNothingOfWhatIsWrongUnderOneToo) {
   EXPECT_NE(diagnosed(twice_wrong, c).cause, "wrong upstream factor");
 }
 
+TEST(ProbeUpstream, ExplainsNoValueThatIsWrong) {
+  const auto both = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    change_each(output(result, "gradient.log_prob"), [&](double x) { return x / c.upstream; });
+    const Tensor& mask = c.batch.at("mask");
+    if (std::ranges::count(mask.bytes, std::byte{0}) < std::ssize(mask.bytes)) return;
+    change_each(output(result, "loss"), [](double) { return std::nan(""); });
+  });
+  Case c = with_upstream(1.0);
+  Tensor& mask = c.batch.at("mask");
+  for (std::int64_t i = 0; i < mask.size(); ++i) mask.set(i, 0.0);
+  EXPECT_EQ(diagnosed(both, c).cause, "empty divisor");
+}
+
 TEST(ProbeUpstream, LeavesGradientsThatAreWrongUnderOneToOthers) {
   EXPECT_EQ(diagnosed(fake_grpo(Flaw::signal_dead), with_upstream(0.25)).cause, "dead signal");
 }

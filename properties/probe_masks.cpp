@@ -188,7 +188,7 @@ Opinion probe_behind_mask(Suspect& suspect) {
   }
   if (forward) {
     return Diagnosis{"non-finite value behind a mask", 0.95,
-                     "data behind the mask that is not finite reaches the loss"};
+                     "what is made of data behind the mask is no number, and reaches the loss"};
   }
   if (!backward) return std::nullopt;
   return Diagnosis{"value repaired, gradient not", 0.95,

@@ -134,7 +134,7 @@ TEST(ProbeBehindMask, SeesWhatBreaksTheLossWhereOrdinaryNumbersDoSoToo) {
   change_each(c.batch.at("advantage"), [](double) { return 0.125; });
   c.batch.at("advantage").set(5, kNan);
   expect_shown(fake, c, "non-finite value behind a mask",
-               "data behind the mask that is not finite reaches the loss");
+               "what is made of data behind the mask is no number, and reaches the loss");
 }
 
 /// GRPO whose loss is no number where a valid log-ratio overflows exp.
@@ -322,7 +322,7 @@ TEST(ProbeBehindMask, BelievesALossThatIsLostWhateverItsOwnNumbersDo) {
   Case c = ordinary_case("grpo");
   at_positions(c, false, [&](std::int64_t p) { c.batch.at("ref_log_prob").set(p, -3e4); });
   expect_shown(fake, c, "non-finite value behind a mask",
-               "data behind the mask that is not finite reaches the loss");
+               "what is made of data behind the mask is no number, and reaches the loss");
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST(ProbeBehindMask, SeesEveryKindOfNumberThatBreaksTheLoss) {
         +[](double x) { return x >= 1e4 && std::isfinite(x); },
         +[](double x) { return x <= -1e4 && std::isfinite(x); }}) {
     expect_shown(broken_by(kind), ordinary_case("grpo"), "non-finite value behind a mask",
-                 "data behind the mask that is not finite reaches the loss");
+                 "what is made of data behind the mask is no number, and reaches the loss");
   }
 }
 

@@ -34,6 +34,9 @@ class Suspect {
   const std::optional<Reading>& plain();
   /// Whether that is a wrong number: no edge explains it.
   bool wrong_on_plain();
+  /// Whether a value is wrong, of the violation or of the answer to the given case: no gradient
+  /// explains it.
+  bool wrong_in_values();
   /// What is answered to the given case.
   const std::optional<Reading>& as_given();
 

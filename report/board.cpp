@@ -235,7 +235,8 @@ std::string verdict_line(const RunRecord& record) {
       break;
   }
   text += ": " + plural(counts.red, "red finding");
-  if (counts.red > 1) text += " that look like " + plural(std::ssize(counts.red_faults), "fault");
+  if (counts.red > 1)
+    text += " that look like at least " + plural(std::ssize(counts.red_faults), "fault");
   if (counts.tolerated) text += fmt::format(", {} tolerated", counts.tolerated);
   if (counts.accepted) text += fmt::format(", {} accepted", counts.accepted);
   if (counts.survivors) {

@@ -44,7 +44,8 @@ constexpr std::pair<std::string_view, std::string_view> kFixes[] = {
     {"no_laundering", "no nan_to_num at valid positions: raise, or let the NaN show"},
     {"reference_agreement", "widen before the first subtraction; use the stable form; sum in f32"},
     {"split_invariance",
-     "divide by the whole step's token count and sum over micro-batches and ranks"},
+     "divide by the whole step's count, of tokens or of sequences, and sum over micro-batches and "
+     "ranks"},
     {"padding_invariance", "count valid positions, never positions"},
     {"permutation_invariance", "index rows by their own data, never by their place in the batch"},
     {"empty_is_zero", "give the divisor a floor of 1 where nothing is valid"},
