@@ -210,6 +210,14 @@ void check_verb(const CLI::App& app, const Word& word) {
   throw InputError(origin + unknown_name("command", word.text, verbs));
 }
 
+/// `help`, and `help VERB`, as flags.
+std::vector<Word> with_help_flag(std::vector<Word> words) {
+  if (words.empty() || words[0].text != "help") return words;
+  words.erase(words.begin());
+  words.insert(words.begin() + std::min<std::ptrdiff_t>(1, std::ssize(words)), {"--help", ""});
+  return words;
+}
+
 int parse_and_run(const std::vector<Word>& words) {
   Flags flags;
   std::function<int()> chosen;
@@ -242,7 +250,7 @@ int complain(const char* what, Exit status) {
 
 int run_command(const std::vector<std::string>& words) {
   try {
-    return parse_and_run(expanded(words));
+    return parse_and_run(with_help_flag(expanded(words)));
   } catch (const InputError& error) {
     return complain(error.what(), Exit::usage);
   } catch (const corpora::FormatError& error) {

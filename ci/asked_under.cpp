@@ -64,6 +64,15 @@ std::string Failure::text() const {
                      cause.empty() ? "" : ": " + cause);
 }
 
+void Failures::add(const properties::Property& property, const std::string& cause,
+                   const std::vector<Case>& shown) {
+  auto known = std::ranges::find_if(all, [&](const Failure& failure) {
+    return failure.property == &property && failure.cause == cause;
+  });
+  if (known == all.end()) known = all.insert(all.end(), Failure{&property, cause, {}});
+  known->cases.insert(known->cases.end(), shown.begin(), shown.end());
+}
+
 Failures failures(const AskedUnder& asked, Dtype dtype, Progress& progress, std::uint64_t seed,
                   Breadth breadth) {
   const auto properties = asked_properties(breadth);
@@ -83,14 +92,7 @@ Failures failures(const AskedUnder& asked, Dtype dtype, Progress& progress, std:
     found.answered += !study.refusal() && !evaluation.actual().refusal;
     for (std::size_t p = 0; p < properties.size(); ++p) {
       if (!outcomes[p].violation) continue;
-      const std::string& cause = outcomes[p].violation->cause;
-      auto known = std::ranges::find_if(found.all, [&](const Failure& failure) {
-        return failure.property == properties[p] && failure.cause == cause;
-      });
-      if (known == found.all.end()) {
-        known = found.all.insert(found.all.end(), Failure{properties[p], cause, {}});
-      }
-      known->cases.push_back(c);
+      found.add(*properties[p], outcomes[p].violation->cause, {c});
     }
   }
   return found;

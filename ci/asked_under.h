@@ -42,6 +42,9 @@ struct Failures {
   int cases = 0;     ///< that were asked
   int answered = 0;  ///< of those, with numbers
   std::vector<Failure> all;
+
+  void add(const properties::Property& property, const std::string& cause,
+           const std::vector<Case>& shown);
 };
 
 inline constexpr std::uint64_t kTrialSeed = 30;

@@ -105,6 +105,11 @@ proposals() {
   proposes other_order_each_time '\[subject.contract\] deterministic = false$'
   proposes trusts_padding '\[subject.contract\] masked = \{ default = "any", old_log_prob = "finite" \}$' '[subject.contract]' 'masked = "any"'
   proposes sound '\[\[subject\]\] micro_batches = "token_weighted"$' 'micro_batches = "mean"'
+  # One line for both.
+  bring trusts_padding_twice
+  sed -i 's/losses.py/near.py/' lossgate.toml
+  expect 0 'proposal: \[subject.contract\] masked = \{ default = "finite", advantage = 0, log_prob = 0 \}$' check --quick
+  [[ $(grep -c 'proposal: .*masked' stdout) == 1 ]] || fail "lines that exclude each other: $(grep proposal stdout)"
   # Who refuses everything keeps nothing, and nothing is said of it.
   bring refuses_everything
   expect 0 'no line of the contract explains' check
@@ -355,6 +360,7 @@ mistakes() {
   gate 2 'lossgate.toml:1:'
   expect 2 'lossgate.toml is there already' init grpo
   expect 0 'wrote new/deeper/lossgate.toml' init grpo --folder new/deeper
+  grep -q 'lossgate check --config new/deeper/lossgate.toml; ' stdout || fail "what to do next: $(cat stdout)"
   sed -i "s|python3|$python|" new/deeper/lossgate.toml
   expect 1 'it answers none of them' check --quick --config new/deeper/lossgate.toml
   expect 3 'trouble: grpo/grpo answered no case: .*call your loss here' \

@@ -120,7 +120,9 @@ std::vector<OptionValue> alternatives(const Option& option, const OptionValue& v
   if (option.kind == Option::Kind::flag) others = {OptionValue(0.0), OptionValue(1.0)};
   if (option.kind == Option::Kind::real || option.kind == Option::Kind::integer) {
     const double* standard = std::get_if<double>(&option.standard);
-    const double middle = standard && *standard != 0.0 ? *standard : 2.0 * option.low;
+    const double middle = standard && *standard != 0.0 ? *standard
+                          : option.low > 0.0           ? 2.0 * option.low
+                                                       : 0.5 * option.high;
     for (const double factor : {1.0, 0.5, 2.0}) {
       const double number = std::clamp(middle * factor, option.low, option.high);
       others.emplace_back(option.kind == Option::Kind::integer ? std::round(number) : number);
@@ -176,6 +178,13 @@ std::string text_of(const OptionValue& value) {
   if (const double* number = std::get_if<double>(&value)) return report::decimal(*number);
   if (const std::string* word = std::get_if<std::string>(&value)) return *word;
   return "none";
+}
+
+bool accepts(const Option& option, const OptionValue& value) {
+  if (std::holds_alternative<None>(value)) return option.nullable;
+  const std::string* word = std::get_if<std::string>(&value);
+  if (word) return std::ranges::find(option.choices, *word) != option.choices.end();
+  return option.kind != Option::Kind::choice;
 }
 
 double to_digits(double number, int digits) {

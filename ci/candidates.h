@@ -35,6 +35,9 @@ Nearest polished(const Option& option, const Nearest& rough, const Distance& dis
 /// As a lossgate.toml has it, without quotes.
 std::string text_of(const OptionValue& value);
 
+/// Whether an option may be told that.
+bool accepts(const Option& option, const OptionValue& value);
+
 /// The nearest number of so many significant digits.
 double to_digits(double number, int digits);
 

@@ -68,6 +68,8 @@ help() {
   for verb in '' gate fuzz merge replay minimise share explain list describe identify check init baseline report; do
     expect 0 '' $verb --help
     diff "$source/ci/testdata/help${verb:+_$verb}.txt" stdout || fail "help of '$verb' has changed"
+    expect 0 '' help $verb
+    diff "$source/ci/testdata/help${verb:+_$verb}.txt" stdout || fail "help $verb says something else"
   done
 }
 

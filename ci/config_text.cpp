@@ -107,6 +107,7 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   std::string contract = lines_of(promises, kContractTable);
   if (!subject.contract.non_contiguous) contract += "non_contiguous = false\n";
   if (!subject.contract.scattered_mask) contract += "scattered_mask = false\n";
+  if (!subject.contract.masked_outputs) contract += "masked_outputs = false\n";
   if (!subject.contract.uneven_groups) contract += "uneven_groups = false\n";
   if (subject.contract.empty_rows == EmptyRows::counted) contract += "empty_rows = \"counted\"\n";
   return contract.empty() ? text : text + std::string(kContractTable) + "\n" + contract;

@@ -65,6 +65,15 @@ def test_an_exponential_behind_the_mask(folder):
     assert "non-finite value behind a mask; select valid positions" in said and "[2, 3]" in said
 
 
+def test_what_is_stored_under_a_parameters_name_is_what_it_was_given(folder):
+    text = (folder / "lossgate.toml").read_text().replace(
+        'entry = "py:founding.py:unclamped_exp"',
+        'entry = "py:founding.py:unclamped_exp"\narguments = { advantage = "field:log_prob as rows" }')
+    (folder / "stored.toml").write_text(text)
+    said = explain(folder, dump(folder, "unclamped_exp"), "--config", "stored.toml", "--impl", "unclamped_exp", status=1)
+    assert said.startswith("guilty (founding.py:30: kl = torch.exp(x) - x - 1")
+
+
 def test_a_sentinel_behind_a_finite_loss(folder):
     said = function(folder, "sparse_reverse_kl", "founding.py:sparse_reverse_kl", 1)
     first = said.splitlines()[0]

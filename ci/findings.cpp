@@ -38,16 +38,7 @@ Dtype output_dtype(const PlannedCase& planned, const std::string& output) {
 /// can look inside.
 void look_inside(report::RecordedFinding& recorded, const impl::Implementation& implementation,
                  const PlannedCase& planned, double actual) {
-  if (!implementation.origin || std::isfinite(actual)) return;
-  Case whole = planned.c;
-  whole.split = {};
-  std::optional<impl::Origin> origin;
-  try {
-    origin = implementation.origin(planned.loss->signature, whole);
-  } catch (const impl::ProcessEnded&) {  // the finding stands without it
-  } catch (const impl::ProcessHung&) {
-  } catch (const impl::SubjectWornOut&) {
-  }
+  const auto origin = origin_of(implementation, planned.loss->signature, planned.c, actual);
   if (!origin) return;
   recorded.source_file = origin->source.file;
   recorded.source_line = origin->source.line;
@@ -81,6 +72,19 @@ void keep_outputs(report::RecordedFinding& recorded, const impl::Implementation&
 }
 
 }  // namespace
+
+std::optional<impl::Origin> origin_of(const impl::Implementation& implementation,
+                                      const LossSignature& signature, Case c, double actual) {
+  if (!implementation.origin || std::isfinite(actual)) return std::nullopt;
+  c.split = {};
+  try {
+    return implementation.origin(signature, c);
+  } catch (const impl::ProcessEnded&) {  // a finding stands without it
+  } catch (const impl::ProcessHung&) {
+  } catch (const impl::SubjectWornOut&) {
+  }
+  return std::nullopt;
+}
 
 report::RecordedFinding counted(const properties::Finding& finding, std::int64_t ordinal) {
   report::RecordedFinding counted;

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "ci/plan.h"
 #include "report/run_record.h"
 
 namespace lossgate::ci {
+
+/// Where a number that is not finite begins on the undivided case, if somebody can look inside.
+std::optional<impl::Origin> origin_of(const impl::Implementation& implementation,
+                                      const LossSignature& signature, Case c, double actual);
 
 /// A finding with all that is needed to show and to replay it.
 report::RecordedFinding recorded(const properties::Finding& finding,

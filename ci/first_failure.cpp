@@ -2,6 +2,7 @@
 #include "ci/first_failure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <exception>
 
@@ -46,6 +47,22 @@ std::optional<fuzz::Failure> first_failure(
     }
   }
   return std::nullopt;
+}
+
+std::string also_violated(const Selection& selection, const fuzz::Failure& first, const Case& c) {
+  std::vector<std::string> names;
+  for (const properties::Property* property : selection.properties) {
+    if (property == &first.property()) continue;
+    try {
+      const auto other = fuzz::Failure::on(first.loss(), first.implementation(), *property, c);
+      if (other) names.push_back(property->name);
+    } catch (const impl::ProcessEnded&) {  // what does not return violates none
+    } catch (const impl::ProcessHung&) {
+    }
+  }
+  return names.empty() ? ""
+                       : fmt::format("  as well as {}: --property takes one of them\n",
+                                     fmt::join(names, ", "));
 }
 
 }  // namespace lossgate::ci

@@ -19,4 +19,7 @@ std::optional<fuzz::Failure> first_failure(
 /// The subject that the implementation is; null where it is one of the catalog.
 const Brought* brought_as(const Selection& selection, const impl::Implementation& implementation);
 
+/// The other properties that the case violates of the same implementation, in one line.
+std::string also_violated(const Selection& selection, const fuzz::Failure& first, const Case& c);
+
 }  // namespace lossgate::ci

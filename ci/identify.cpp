@@ -30,6 +30,9 @@ void print_function(const impl::Greeting& greeting, const impl::Subject& subject
   for (const auto& [parameter, source] : greeting.arguments) {
     fmt::print("  {:<24}<- {}\n", parameter, source);
   }
+  for (const auto& [parameter, standard] : greeting.left) {
+    fmt::print("  {:<24}is left at its default, {}\n", parameter, standard);
+  }
   for (const auto& [option, followed] : subject.tied) {
     fmt::print("  {} follows {}: one parameter stands for both\n", option, followed);
   }

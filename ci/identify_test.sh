@@ -137,6 +137,8 @@ hostile() {
   expect 0 '= grpo\(token_mean\)' identify --quick near.py:compiled_first --python "$python" --out slow.toml
   grep -q '^seconds = 60' slow.toml || fail "its first call takes longer than that: $(cat slow.toml)"
   grep -q '^seconds' views.toml && fail "it does not: $(cat views.toml)"
+  expect 0 '= grpo\(token_mean\)' identify --quick near.py:by_items --python "$python" --out items.toml
+  grep -Fq 'arguments = { num_items_in_batch = "fact:total_tokens as tensor" }' items.toml || fail "$(cat items.toml)"
   expect 0 'right only where dual_clip is a number$' \
     identify --quick near.py:dual_clipped --python "$python" --out dual.toml
   grep -q 'dual_clip = "number"' dual.toml || fail "$(cat dual.toml)"
@@ -185,6 +187,14 @@ right_padding() {
   sed '/^scattered_mask/d' gae.toml >any.toml
   expect 1 'reference_agreement VIOLATED' gate --config any.toml --corpus empty --cases 24 --jobs 1
   expect 0 'proposal: \[subject.contract\] scattered_mask = false' check --quick --config any.toml
+  # What nobody reads is no fault, and no reason to ask less of the mask.
+  expect 0 'right only where nobody reads what it returns at masked positions' \
+    identify --quick near.py:whitened_everywhere --loss whitening --python "$python" --out whitened.toml
+  grep -q '^masked_outputs = false$' whitened.toml || fail "$(cat whitened.toml)"
+  grep -q 'scattered_mask' whitened.toml && fail "its masks are blamed: $(cat whitened.toml)"
+  expect 0 'green: 0 red findings' gate --config whitened.toml --profile benign --cases 60 --jobs 1 --corpus empty
+  sed '/^masked_outputs/d' whitened.toml >any.toml
+  expect 0 'proposal: \[subject.contract\] masked_outputs = false' check --quick --config any.toml
   sed 's/told_lengths/told_one_more/' lengths.toml >more.toml
   expect 1 'VIOLATED' gate --config more.toml --corpus empty --cases 24 --jobs 1 --property reference_agreement
   case=$(find run/findings -name '*.case' | head -1)

@@ -54,6 +54,7 @@ int run_minimise(const MinimiseOptions& options) {
   const LossSignature& signature = failure->loss().signature;
   fmt::print("{} violates {}: {}\n", failure->implementation().name, failure->property().name,
              failure->cause());
+  fmt::print("{}", also_violated(selection, *failure, c));
   fuzz::Minimised small;
   {
     LiveLine line;

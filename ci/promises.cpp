@@ -96,6 +96,11 @@ class Trials {
            .asked = "masked positions before and between those that count"},
           move_valid_first);
     }
+    flag(
+        &impl::Contract::masked_outputs,
+        [](const Field& f) { return f.role == Role::mask || f.role == Role::label; },
+        {.table = {}, .line = "masked_outputs = true", .asked = "0 at masked positions of outputs"},
+        as_it_is);
     splits();
     dtypes();
     return std::move(found_);
@@ -265,11 +270,12 @@ class Trials {
                                         more == 0 ? Breadth::all : Breadth::of_the_case);
         promise.cases += found.cases;
         answered += found.answered;
-        for (Failure failure : found.all) {
+        Failures told;  // what looked like two kinds may have one cause
+        for (const Failure& failure : found.all) {
           if (already(failure)) continue;
-          failure.cause = diagnosed(asked, failure);
-          promise.failing.push_back(failure.text());
+          told.add(*failure.property, diagnosed(asked, failure), failure.cases);
         }
+        for (const Failure& kind : told.all) promise.failing.push_back(kind.text());
       }
       // Who refuses everything keeps nothing.
       if (answered == 0 && promise.failing.empty()) promise.cases = 0;

@@ -43,9 +43,11 @@ std::string word(Masked masked) {
   return "";
 }
 
+/// What would make all of these kinds go.
 class Trial {
  public:
-  Trial(const Brought& brought, const Failure& kind) : brought_(brought), kind_(kind) {}
+  Trial(const Brought& brought, std::span<const Failure> kinds)
+      : brought_(brought), kinds_(kinds), kind_(kinds.front()) {}
 
   std::optional<Proposal> explain() const {
     const auto& declared = brought_.subject;
@@ -54,6 +56,10 @@ class Trial {
                   "the same batch may give other bits");
     }
     if (!still_fails(declared)) return std::nullopt;  // it comes and goes by itself
+    if (auto found = flag(&impl::Contract::masked_outputs, "masked_outputs",
+                          "nobody reads what it returns at masked positions")) {
+      return found;
+    }
     if (auto found = masked()) return found;
     if (auto found = empty()) return found;
     if (auto found = flag(&impl::Contract::infinite_valid, "infinite_valid",
@@ -82,18 +88,7 @@ class Trial {
     }
     if (auto found = combination(&impl::Subject::micro_batches, "micro_batches")) return found;
     if (auto found = combination(&impl::Subject::ranks, "ranks")) return found;
-    return try_order(brought_, brought_.dtypes.front(), some_cases());
-  }
-
- private:
-  bool still_fails(const impl::Subject& subject) const {
-    const AskedUnder asked(brought_, subject);
-    return std::ranges::any_of(some_cases(),
-                               [&](const Case& c) { return asked.fails(*kind_.property, c); });
-  }
-
-  std::span<const Case> some_cases() const {
-    return {kind_.cases.begin(), std::min(kind_.cases.size(), kMostTried)};
+    return try_order(brought_, brought_.dtypes.front(), some_cases(kind_));
   }
 
   /// Callers who leave less at masked positions: of as few fields as will do.
@@ -118,6 +113,19 @@ class Trial {
       return masked_line(subject, level);
     }
     return std::nullopt;
+  }
+
+ private:
+  bool still_fails(const impl::Subject& subject) const {
+    const AskedUnder asked(brought_, subject);
+    return std::ranges::any_of(kinds_, [&](const Failure& kind) {
+      return std::ranges::any_of(some_cases(kind),
+                                 [&](const Case& c) { return asked.fails(*kind.property, c); });
+    });
+  }
+
+  static std::span<const Case> some_cases(const Failure& kind) {
+    return {kind.cases.begin(), std::min(kind.cases.size(), kMostTried)};
   }
 
   Proposal masked_line(const impl::Subject& subject, Masked level) const {
@@ -188,25 +196,45 @@ class Trial {
   }
 
   const Brought& brought_;
+  std::span<const Failure> kinds_;
   const Failure& kind_;
 };
+
+bool is_of_masked(const Proposal& proposal) {
+  return proposal.line.starts_with("[subject.contract] masked = ");
+}
+
+/// A file has one such line, so one is proposed that is right for all kinds that one explains.
+void join_masked(const Brought& brought, const std::vector<Failure>& kinds, ContractTrial& trial) {
+  if (std::ranges::count_if(trial.proposals, is_of_masked) < 2) return;
+  auto joint = Trial(brought, kinds).masked();
+  if (!joint) return;
+  for (const Failure& kind : kinds) joint->relaxes.push_back(kind.text());
+  std::erase_if(trial.proposals, is_of_masked);
+  trial.proposals.push_back(*std::move(joint));
+}
 
 void explain(const Brought& brought, const std::vector<Failure>& kinds, ContractTrial& trial) {
   // Of a function that gives other bits each time, nothing is shown by what vanishes.
   const bool repeatable = !trial.failing.contains(std::string(kDeterminism));
+  std::vector<Failure> by_masked;
   for (const Failure& kind : kinds) {
     std::optional<Proposal> found;
-    if (repeatable || kind.property->name == kDeterminism) found = Trial(brought, kind).explain();
+    if (repeatable || kind.property->name == kDeterminism) {
+      found = Trial(brought, {&kind, 1}).explain();
+    }
     if (!found) {
       trial.unexplained.push_back(kind.text());
       continue;
     }
+    if (is_of_masked(*found)) by_masked.push_back(kind);
     auto known = std::ranges::find(trial.proposals, found->line, &Proposal::line);
     if (known == trial.proposals.end()) {
       known = trial.proposals.insert(trial.proposals.end(), std::move(*found));
     }
     known->relaxes.push_back(kind.text());
   }
+  join_masked(brought, by_masked, trial);
 }
 
 }  // namespace

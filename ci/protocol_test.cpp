@@ -31,7 +31,8 @@ TEST(Protocol, TellsAWorkerWhatASubjectSaid) {
                                 .facts = {"global_tokens"},
                                 .reduction = true,
                                 .tied = {{"low", "high"}},
-                                .defaults = {}};
+                                .defaults = {},
+                                .left = {}};
   PlanOptions options;
   options.filters.subjects = {{"text", "lossgate.toml", "/folder", {{"mine", greeting}}}};
   const auto subjects = decode_plan(encode(options)).filters.subjects;

@@ -50,7 +50,9 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     const auto convert = [&](const std::string& to) {
       add([&](impl::Subject& subject) { subject.arguments.emplace_back(parameter, source + to); });
     };
-    if (!source.starts_with("field:") || source.find(" as ") != std::string::npos) continue;
+    if (source.find(" as ") != std::string::npos) continue;
+    if (source.starts_with("fact:") && interview.answered == 0) convert(" as tensor");
+    if (!source.starts_with("field:")) continue;
     const Field* field = loss.find_field(source.substr(6));
     if (field->name == loss.advantage) convert(" as rows");
     if (field->role == Role::mask && parameter.find("pad") != std::string::npos) {
@@ -58,6 +60,11 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     }
     if (field->role == Role::mask && refuses) convert(" as float");
     if (field->role == Role::label && refuses) convert(" as int64");
+  }
+  // What it returns at masked positions may be nobody's to read.
+  if (interview.answered > 0 && loss.reductions.empty() && properties::has_positions(loss) &&
+      interview.subject.contract.masked_outputs) {
+    add([](impl::Subject& subject) { subject.contract.masked_outputs = false; });
   }
   // Right on some of them: those of which nothing within a sequence is masked, it may be.
   const bool some = !interview.likenesses.empty() && interview.best().equal > 0;
@@ -187,20 +194,15 @@ void say_where_it_holds(const Interview& interview, const std::vector<std::strin
   if (!result.subject.contract.scattered_mask) {
     result.remarks.push_back("right only where the positions of a sequence that count come first");
   }
+  if (!result.subject.contract.masked_outputs) {
+    result.remarks.push_back("right only where nobody reads what it returns at masked positions");
+  }
   for (const Answers& answers : interview.answers) {
     const auto& whole = interview.best().whole;
     const bool right = std::ranges::find(whole, answers.reduction) != whole.end();
     if (right || !interview.greeting.reduction) continue;
     result.remarks.push_back(fmt::format("another formula under {}", name(answers.reduction)));
   }
-}
-
-/// Whether an option may be told that.
-bool accepts(const Option& option, const OptionValue& value) {
-  if (std::holds_alternative<None>(value)) return option.nullable;
-  const std::string* word = std::get_if<std::string>(&value);
-  if (word) return std::ranges::find(option.choices, *word) != option.choices.end();
-  return option.kind != Option::Kind::choice;
 }
 
 /// Whether it raises where tensors are views of other memory, what it computes where each lies in
@@ -217,19 +219,26 @@ bool wants_contiguous(Function& function, const Interview& interview) {
   });
 }
 
-/// What a gate will never ask, though whoever leaves the parameter alone gets it.
-void say_what_its_defaults_give(Function& function, const Interview& interview,
-                                Recognition& result) {
-  for (const auto& [option, own] : interview.greeting.defaults) {
-    const OptionValue* kept = find_value(interview.subject.options, option);
-    if (!kept || *kept == own || !accepts(*interview.loss->signature.find_option(option), own)) {
+/// What a gate will never ask: at the default, which whoever leaves the parameter alone gets, else
+/// at any other value.
+void say_what_else_it_is_told(Function& function, const Interview& interview, Recognition& result) {
+  for (const auto& [name, kept] : interview.subject.options) {
+    const auto& heard = interview.greeting.options;
+    if (std::ranges::find(heard, name) == heard.end() || text_of(kept) == impl::kAnyNumber)
       continue;
+    const Option& option = *interview.loss->signature.find_option(name);
+    const OptionValue* own = find_value(interview.greeting.defaults, name);
+    const bool by_itself = own && *own != kept && accepts(option, *own);
+    const auto values = by_itself ? std::vector{*own} : alternatives(option, kept);
+    for (const OptionValue& value : values) {
+      const auto factor = factor_at(function, interview, name, value);
+      if (!factor || *factor == 1.0) continue;
+      result.remarks.push_back(fmt::format(
+          "{}: at {}{} it is {}, and will not be asked there", name,
+          by_itself ? "its own default of " : "", text_of(value),
+          *factor == 0.0 ? "another formula" : fmt::format("{:.6g} times the formula", *factor)));
+      break;
     }
-    const auto factor = factor_at(function, interview, option, own);
-    if (!factor || *factor == 1.0) continue;
-    result.remarks.push_back(fmt::format(
-        "{}: at its own default of {} it is {}, and will not be asked there", option, text_of(own),
-        *factor == 0.0 ? "another formula" : fmt::format("{:.6g} times the formula", *factor)));
   }
 }
 
@@ -264,7 +273,7 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
   result.subject.contract.empty_rows = empty_rows_of(function, best);
   result.likeness = best.best();
   say_where_it_holds(best, best.greeting.options, result);
-  say_what_its_defaults_give(function, best, result);
+  say_what_else_it_is_told(function, best, result);
   if (wants_contiguous(function, best)) {
     result.subject.contract.non_contiguous = false;
     result.remarks.push_back("raises where a tensor is a view of other memory: will not be asked");

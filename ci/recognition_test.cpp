@@ -233,6 +233,8 @@ TEST(Recognition, SaysWhichOptionIsIgnored) {
   const Recognition found = deaf.recognised();
   EXPECT_EQ(number(found, "clip_high"), 0.3);
   EXPECT_THAT(found.remarks, Contains("right only where clip_high is 0.3"));
+  EXPECT_THAT(found.remarks,
+              Contains("clip_high: at 0.2 it is another formula, and will not be asked there"));
 }
 
 TEST(Recognition, TellsAnotherValueWhereTheDefaultIsRefused) {

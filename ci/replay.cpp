@@ -7,6 +7,7 @@
 
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/findings.h"
 #include "ci/live_line.h"
 #include "ci/plan.h"
 #include "ci/stored_case.h"
@@ -42,11 +43,14 @@ std::string word(const Reply& reply, const Answer& answer) {
   return std::string(name(answer.outcome.verdict));
 }
 
-void print_violation(const LossSignature& signature, const Case& c, const Answer& answer) {
+void print_violation(const LossSignature& signature, const Case& c, const Reply& reply,
+                     const Answer& answer) {
   const properties::Violation& violation = *answer.outcome.violation;
   const auto line = [](const char* label, const std::string& text) {
     if (!text.empty()) fmt::print("      {:<10}{}\n", label, text);
   };
+  const auto origin = origin_of(*reply.implementation, signature, c, violation.actual);
+  if (origin) line("code", origin->text);
   line("place", report::place_text(violation.place));
   line("", violation.detail);
   line("inputs",
@@ -65,9 +69,11 @@ void print_violation(const LossSignature& signature, const Case& c, const Answer
       line("", "torch.allclose would have passed");
     }
   }
-  line("cause", answer.finding ? answer.finding->diagnosis.cause : violation.cause);
+  const std::string& cause = answer.finding ? answer.finding->diagnosis.cause : violation.cause;
+  line("cause", cause);
+  if (answer.finding) line("", report::because_text(answer.finding->diagnosis));
+  line("usual fix", std::string(report::usual_fix(answer.property->name, cause)));
   if (answer.finding) {
-    line("", report::because_text(answer.finding->diagnosis));
     line("grade", std::string(name(answer.finding->grade)) +
                       (answer.finding->reach.empty() ? "" : "; " + answer.finding->reach));
   }
@@ -89,7 +95,7 @@ void print_property(const LossSignature& signature, const Case& c,
     }
     fmt::print("  {:<36}{}{}\n", reply.implementation->name, word(reply, answer),
                remark.empty() ? "" : " (" + remark + ")");
-    if (answer.outcome.violation) print_violation(signature, c, answer);
+    if (answer.outcome.violation) print_violation(signature, c, reply, answer);
   }
 }
 

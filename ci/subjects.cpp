@@ -11,6 +11,7 @@
 
 #include "ci/arithmetic_trial.h"
 #include "ci/brought.h"
+#include "ci/candidates.h"
 #include "ci/errors.h"
 #include "ci/promises.h"
 #include "ci/selection.h"
@@ -40,12 +41,10 @@ std::string_view words(Masked masked) {
   return "";
 }
 
+/// As TOML has it.
 std::string standard_text(const Option& option) {
-  if (const double* number = std::get_if<double>(&option.standard)) {
-    return report::decimal(*number);
-  }
-  if (const auto* word = std::get_if<std::string>(&option.standard)) return '"' + *word + '"';
-  return "\"none\"";
+  const bool number = std::holds_alternative<double>(option.standard);
+  return number ? text_of(option.standard) : '"' + text_of(option.standard) + '"';
 }
 
 void print_subject(const Brought& brought) {
@@ -57,7 +56,14 @@ void print_subject(const Brought& brought) {
     fmt::print("  the same function in f64 stands for a reference: what hangs on that is a note\n");
   }
   for (const auto& [parameter, source] : greeting.arguments) {
-    fmt::print("  {:<24}<- {}\n", parameter, source);
+    const bool told = source.starts_with("option:");
+    const auto* fixed = told ? find_value(brought.subject.options, source.substr(7)) : nullptr;
+    std::string value = fixed ? text_of(*fixed) : "";
+    if (fixed) value = value == impl::kAnyNumber ? ", never none" : ", no other than " + value;
+    fmt::print("  {:<24}<- {}{}\n", parameter, source, value);
+  }
+  for (const auto& [parameter, standard] : greeting.left) {
+    fmt::print("  {:<24}is left at its default, {}\n", parameter, standard);
   }
   for (const std::string& name : brought.fixed) {
     fmt::print("  {} does not reach it and is not declared: taken as {}\n", name,
@@ -88,6 +94,9 @@ void print_subject(const Brought& brought) {
     fmt::print("  axis {} is {} at most\n", name(axis), extent);
   }
   if (signature.prefix_mask) fmt::print("  in each sequence the positions that count come first\n");
+  if (!brought.subject.contract.masked_outputs) {
+    fmt::print("  what it returns at masked positions is not looked at\n");
+  }
   if (signature.empty_rows == EmptyRows::counted) {
     fmt::print("  sequences without a valid token are not asked of means over sequences\n");
   }
@@ -282,8 +291,9 @@ int run_init(const InitOptions& options) {
   write(python, python_text(*loss));
   write(toml, toml_text(*loss));
   const std::string config = report::shell_word(toml.lexically_normal().string());
-  fmt::print("fill in the function, then: lossgate check {0}; lossgate gate --config {0}\n",
-             config);
+  fmt::print(
+      "fill in the function, then: lossgate check --config {0}; lossgate gate --config {0}\n",
+      config);
   return static_cast<int>(Exit::green);
 }
 

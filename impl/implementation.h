@@ -25,6 +25,7 @@ struct Contract {
   bool uneven_groups = true;      ///< groups may differ in size and lie anywhere
   bool repeated_tokens = true;    ///< a list may name a token twice
   bool scattered_mask = true;     ///< what counts of a sequence may lie anywhere in it
+  bool masked_outputs = true;     ///< what comes back at masked positions is 0
   bool splits = true;             ///< what micro-batches and ranks give adds up to the whole
   Empty empty = Empty::zero;
   EmptyRows empty_rows = EmptyRows::skipped;

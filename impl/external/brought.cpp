@@ -131,6 +131,21 @@ LossResult train_with(const Subject& subject, const LossSignature& signature, co
   return train(signature, c, step, trainer);
 }
 
+/// What nobody reads is taken for the 0 that the formula has there.
+LossResult with_silent_outputs(const MicroBatch& batch, LossResult result) {
+  const std::vector<bool> valid = valid_positions(batch.signature, batch.part);
+  for (const OutputInfo& info : outputs_of(batch.signature, batch.part)) {
+    if (info.kind == OutputKind::gradient || !has_positions(info.axes)) continue;
+    const auto output = std::ranges::find(result.outputs, info.name, &Output::name);
+    if (output == result.outputs.end() || output->tensor.extents != info.extents) continue;
+    const std::int64_t each = output->tensor.size() / std::ssize(valid);
+    for (std::int64_t i = 0; i < output->tensor.size(); ++i) {
+      if (!valid[static_cast<std::size_t>(i / each)]) output->tensor.set(i, 0.0);
+    }
+  }
+  return result;
+}
+
 void foresee(const Subject& subject, Session& session, const LossSignature& signature,
              const std::vector<const Case*>& cases) {
   bool room = session.begin_foreseeing();
@@ -161,7 +176,9 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.arithmetic = [subject, loss](Dtype stored) { return arithmetic_of(subject, loss, stored); };
   row.evaluate = [subject, session](const LossSignature& signature, const Case& c) {
     return train_with(subject, signature, c, [&](MicroBatch& batch) {
-      return session->step(batch, share_of(subject, batch));
+      LossResult result = session->step(batch, share_of(subject, batch));
+      if (subject.contract.masked_outputs) return result;
+      return with_silent_outputs(batch, std::move(result));
     });
   };
   row.foresee = [subject, session](const LossSignature& signature, const auto& cases) {

@@ -24,8 +24,8 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
                    Subject& subject) {
   const Reader reader(table, file, "[subject.contract]");
   reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "grad_modes",
-                "int32_labels", "repeated_tokens", "scattered_mask", "non_contiguous",
-                "uneven_groups", "empty", "empty_rows", "longest"});
+                "int32_labels", "repeated_tokens", "scattered_mask", "masked_outputs",
+                "non_contiguous", "uneven_groups", "empty", "empty_rows", "longest"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
@@ -33,6 +33,7 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   contract.int32_labels = reader.flag("int32_labels", contract.int32_labels);
   contract.repeated_tokens = reader.flag("repeated_tokens", contract.repeated_tokens);
   contract.scattered_mask = reader.flag("scattered_mask", contract.scattered_mask);
+  contract.masked_outputs = reader.flag("masked_outputs", contract.masked_outputs);
   contract.non_contiguous = reader.flag("non_contiguous", contract.non_contiguous);
   contract.uneven_groups = reader.flag("uneven_groups", contract.uneven_groups);
   contract.grad_modes = reader.flag("grad_modes", contract.grad_modes);

@@ -60,6 +60,7 @@ TEST(Config, NeedsNoMoreThanALossAndAnEntry) {
   EXPECT_FALSE(subject.contract.refuses_invalid);
   EXPECT_FALSE(subject.contract.repeated_tokens);
   EXPECT_TRUE(subject.contract.scattered_mask);
+  EXPECT_TRUE(subject.contract.masked_outputs);
 }
 
 TEST(Config, NeedsTimeAndAThread) {
@@ -124,6 +125,7 @@ refuses_invalid = true
 infinite_valid = true
 repeated_tokens = true
 scattered_mask = false
+masked_outputs = false
 deterministic = false
 empty = "nan"
 empty_rows = "counted"
@@ -159,6 +161,7 @@ longest = { vocab = 9000 }
   EXPECT_TRUE(subject.contract.refuses_invalid);
   EXPECT_TRUE(subject.contract.repeated_tokens);
   EXPECT_FALSE(subject.contract.scattered_mask);
+  EXPECT_FALSE(subject.contract.masked_outputs);
   EXPECT_EQ(subject.contract.empty, Empty::nan);
   EXPECT_EQ(subject.contract.empty_rows, EmptyRows::counted);
 }

@@ -36,6 +36,15 @@ LossSignature fields_of(const Dump& dump) {
   return fields;
 }
 
+/// What a dump has under a parameter's own name is what the parameter was given, wherever a
+/// lossgate.toml takes it from.
+Subject called_as_stored(Subject subject, const Dump& dump) {
+  std::erase_if(subject.arguments, [&](const auto& argument) {
+    return dump.find_field(argument.first) || dump.find_given(argument.first);
+  });
+  return subject;
+}
+
 /// The counts of the whole batch, of which a dump may hold a few rows.
 TensorFile request(const Subject& subject, const Dump& dump, bool explain) {
   TensorFile frame{.tensors = dump.fields, .metadata = {{"op", "step"}, {"subject", subject.name}}};
@@ -87,7 +96,9 @@ Rerun rerun_of(TensorFile answer) {
 }  // namespace
 
 Rerunner::Rerunner(Subject subject, const Dump& dump)
-    : subject_(std::move(subject)), fields_(fields_of(dump)), host_(subject_) {}
+    : subject_(called_as_stored(std::move(subject), dump)),
+      fields_(fields_of(dump)),
+      host_(subject_) {}
 
 const Greeting& Rerunner::greeting() {
   if (greeting_ && greeted_ == host_.running()) return *greeting_;

@@ -115,8 +115,11 @@ TEST(Session, ReadsWhichOptionsOneParameterStandsFor) {
 TEST(Session, ReadsWhatItsParametersStandAt) {
   Metadata answer = kHello;
   answer.emplace_back("defaults", R"({"a": 2, "b": true, "c": "k3", "d": null, "e": [1]})");
+  answer.emplace_back("left", R"({"mode": "'mean'"})");
   const Answered other({answer});
   Session session(other.subject(), signature());
+  const std::vector<std::pair<std::string, std::string>> left = {{"mode", "'mean'"}};
+  EXPECT_EQ(session.greeting().left, left);
   const std::vector<std::pair<std::string, OptionValue>> defaults = {
       {"a", 2.0}, {"b", 1.0}, {"c", "k3"}, {"d", None{}}};
   EXPECT_EQ(session.greeting().defaults, defaults);

@@ -211,3 +211,26 @@ def advantages_of_responses(rewards, values, mask, gamma=1.0, lam=0.95):
 
 def told_one_more(log_probs, old_log_probs, advantages, response_lengths):
     return told_lengths(log_probs, old_log_probs, advantages, response_lengths + 1)
+
+
+def whitened_everywhere(values, mask, shift_mean=True):
+    """As trainers have it, who read the valid positions alone."""
+    mask = mask.float()
+    count = mask.sum()
+    mean = (values * mask).sum() / count
+    squares = ((values - mean) ** 2 * mask).sum()
+    whitened = (values - mean) * torch.rsqrt(squares / (count - 1).clamp(min=1) + 1e-8)
+    return whitened if shift_mean else whitened + mean
+
+
+def by_items(log_probs, old_log_probs, advantages, mask, num_items_in_batch):
+    """Divided by a count that its trainer gathers, and hands over as a tensor."""
+    loss = policy(torch.exp((log_probs - old_log_probs).clamp(-20, 20)), advantages)
+    return torch.where(mask.bool(), loss, 0.0).sum() / num_items_in_batch.clamp(min=1)
+
+
+def trusts_padding_twice(log_probs, old_log_probs, advantages, mask):
+    """A leak of one field and an overflow of another."""
+    behind = 1 - mask.float()
+    leak = 1e-3 * (torch.nan_to_num(advantages) * behind).sum() + (0 * torch.exp(log_probs * behind)).sum()
+    return leak + by_items(log_probs, old_log_probs, advantages, mask, mask.sum())

@@ -317,6 +317,11 @@ class Matching(unittest.TestCase):
         self.assertEqual(defaults, {"clip_low": 0.1, "kl_penalty": None, "kl_estimator": "k1", "kl_weighted": False})
         self.assertNotIn("defaults", asked(sum_loss)[1])
 
+    def test_what_nothing_reaches_stays_at_its_default(self) -> None:
+        def loss(log_prob, mask, kl_penalty=0.1, loss_agg_mode="token-mean", *rest, **more): ...
+        self.assertEqual(json.loads(asked(loss)[1]["left"]), {"loss_agg_mode": "'token-mean'"})
+        self.assertNotIn("left", asked(sum_loss)[1])
+
     def test_refusals_say_what_to_write(self) -> None:
         def config(log_prob, mask, config): ...
         def nothing(x1, x2): ...

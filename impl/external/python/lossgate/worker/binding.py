@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+import reprlib
 from typing import Any, Callable
 
 from lossgate.worker.aliases import SYMMETRIC_CLIP, plain_name
@@ -152,6 +153,13 @@ class Binding:
             isinstance(value, float) and math.isfinite(value)
         return {source.split(" as ")[0][7:]: own[name] for name, source in self.sources().items()
                 if source.startswith("option:") and plain(own.get(name, inspect.Parameter.empty))}
+
+    def left(self) -> dict[str, str]:
+        """Parameters that nothing reaches, and their defaults in a few letters."""
+        reached = set(self.sources()) | self.subject.bound
+        return {parameter.name: reprlib.repr(parameter.default)
+                for parameter in self.subject.constructor + self.subject.parameters
+                if parameter.default is not parameter.empty and parameter.name not in reached}
 
     def callee(self, constants: dict) -> Callable:
         """The function; where the subject is a class, its instance for these options, where its inputs are."""

@@ -145,6 +145,8 @@ class Worker:
             reply.append(("tied", text(binding.tied())))
         if binding.defaults():
             reply.append(("defaults", text(binding.defaults())))
+        if binding.left():
+            reply.append(("left", text(binding.left())))
         if self._contained:
             gc.collect()
             gc.freeze()  # what was imported stays; looking through it again and again would cost time
