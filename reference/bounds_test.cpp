@@ -160,6 +160,29 @@ TEST(Stores, OfLogRatiosLoseOfWhatComesBackToEachThoughItCancels) {
   }
 }
 
+TEST(Stores, OfAGradientAreOfEachUseOfAFieldThatIsWidenedForIt) {
+  Arithmetic coarse = plain_arithmetic(Dtype::f32, "");
+  const double u = unit_roundoff(Dtype::bf16);
+  coarse.stage(Stage::gradient) = {u, min_subnormal(Dtype::bf16)};
+  Case c = zero_case(*find_signature("grpo"), 1, 1);
+  c.spec.set("kl_estimator", std::string("k1"));
+  c.batch.at("mask").set(0, 1.0);
+  c.batch.at("advantage").set(0, 1.0);
+  for (const double penalty : {0.0, 1.0}) {
+    c.spec.set("kl_penalty", penalty);
+    const OneToken answer(c, coarse);
+    EXPECT_EQ(answer.gradient.v, penalty - 1.0L) << penalty;
+    EXPECT_NEAR(answer.gradient.err, (1.0 + penalty) * u, 0.01 * u) << penalty;
+  }
+  Case kl = zero_case(*find_signature("kl_penalty"), 1, 1);
+  kl.spec.set("kl_estimator", std::string("k1"));
+  kl.spec.set("kl_weighted", 1.0);
+  for (const char* field : {"log_prob", "old_log_prob"}) kl.batch.at(field).set(0, -1.0);
+  kl.batch.at("mask").set(0, 1.0);
+  EXPECT_EQ(OneToken(kl, coarse).gradient.v, 0.0L);
+  EXPECT_NEAR(OneToken(kl, coarse).gradient.err, 2.0 * u, 0.01 * u);
+}
+
 TEST(Stores, OfALogRatioReachTheKlEstimateAndItsSlope) {
   Arithmetic coarse = plain_arithmetic(Dtype::f32, "");
   const double u = unit_roundoff(Dtype::bf16), x = 0.5, power = std::exp(x);

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "reference/losses/logistic_loss.h"
 #include "reference/losses/options.h"
 #include "reference/monotonic.h"
 #include "reference/problem.h"
@@ -140,8 +141,8 @@ struct Dpo {
           two_(selected<S>(2.0)) {}
 
     Pair<S> operator()(const Answers<S>& of, const S& weight) const {
-      if (kind_ == "ipo") return ipo(margin(of), weight);
-      return kind_ == "hinge" ? hinge(scaled_margin(of), weight)
+      if (kind_ == "ipo") return ipo(off_target(of), weight);
+      return kind_ == "hinge" ? hinge(short_of_one(of), weight)
                               : sigmoidal(scaled_margin(of), weight);
     }
 
@@ -204,37 +205,30 @@ struct Dpo {
       return by_softmax_with_zero(sum, h);
     }
 
-    Pair<S> hinge(const S& h, const S& weight) const {
-      const S flows = switched<S>(compare(h, one_), 1.0, 0.0, 0.0);
-      return {maximum(one_ - h, S(0)), -product(upstream_, weight, beta_, flows)};
+    /// 1 - h, of whose terms the constant may meet any first.
+    S short_of_one(const Answers<S>& of) const {
+      const S rest = one_ - scaled_margin(of);
+      if (!in_.undeclared()) return rest;
+      const auto& [c, r, ref_c, ref_r] = of;
+      return wider(rest, sum_in_any_order(std::array{one_, S(-(beta_ * c)), S(beta_ * r),
+                                                     S(beta_ * ref_c), S(-(beta_ * ref_r))}));
     }
 
-    Pair<S> ipo(const S& d, const S& weight) const {
-      const S off = d - one_ / (two_ * beta_);
+    /// D - 1 / (2 beta), the same.
+    S off_target(const Answers<S>& of) const {
+      const S target = one_ / (two_ * beta_), off = margin(of) - target;
+      if (!in_.undeclared()) return off;
+      const auto& [c, r, ref_c, ref_r] = of;
+      return wider(off, sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r, S(-target)}));
+    }
+
+    Pair<S> hinge(const S& rest, const S& weight) const {
+      const S flows = switched<S>(compare(rest, S(0)), 0.0, 0.0, 1.0);
+      return {maximum(rest, S(0)), -product(upstream_, weight, beta_, flows)};
+    }
+
+    Pair<S> ipo(const S& off, const S& weight) const {
       return {off * off, product(upstream_, weight, two_, off)};
-    }
-
-    /// log(1 + exp(x)), or x where that is large, and its slope: PyTorch's softplus is linear above
-    /// 20 (https://docs.pytorch.org/docs/stable/generated/torch.nn.Softplus.html).
-    S logistic_loss(const S& x) const { return or_linear(softplus(x), x, x); }
-    S logistic(const S& x) const { return or_linear(sigmoid(x), one_, x); }
-
-    S or_linear(const S& smooth, const S& linear, const S& x) const {
-      constexpr double kMayBeLinear = 19.0;  // rounding decides at 20
-      return choose(
-          value_of(x) > kMayBeLinear, [&] { return either(smooth, linear); },
-          [&] { return smooth; });
-    }
-
-    /// log(1 + exp(x))
-    static S softplus(const S& x) {
-      return monotonic(
-          []<class T>(const T& of) {
-            return choose(
-                value_of(of) > 0, [&] { return T(of + log1p(exp(-of))); },
-                [&] { return T(log1p(exp(of))); });
-          },
-          x);
     }
 
     const Inputs<S>& in_;

@@ -75,6 +75,18 @@ TEST(Dpo, MayTakeItsReferencesOneByOneWhereNoFormIsDeclared) {
   EXPECT_GT(answer_to(near, "").value.err, 500.0 * u);
 }
 
+TEST(Dpo, MayMeetItsConstantFirstWhereNoFormIsDeclared) {
+  // 1 - c + r, as SLiC is written, and c - (r + 1 / (2 beta)) round at 1000; c - r at 1/4.
+  Case near = pair_of(-1000.25, -1000.0, 0.0, 0.0);
+  near.spec.set("beta", 1.0);
+  const double u = unit_roundoff(Dtype::f32);
+  for (const std::string kind : {"hinge", "ipo"}) {
+    near.spec.set("loss_type", kind);
+    EXPECT_LT(answer_to(near, kApart).value.err, 10.0 * u) << kind;
+    EXPECT_GT(answer_to(near, "").value.err, 500.0 * u) << kind;
+  }
+}
+
 TEST(Dpo, MayBeOfTwoRewardsThatOverflowWhereNoFormIsDeclared) {
   // Ten times 8e37 is no number in f32, ten times what is left of their difference is.
   Case far = pair_of(-7e37, 0.0, -15e37, -7e37);

@@ -52,7 +52,7 @@ struct Grpo {
 
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
-    const PolicyObjective<S> objective(in, out);
+    const PolicyObjective<S> objective(in, out, true);
     const FieldReader<S> log_prob = in.field("log_prob");
     const auto write = out.gradient("log_prob");
     PolicySums<S> sums(in);

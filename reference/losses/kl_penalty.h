@@ -74,11 +74,14 @@ struct KlPenalty {
       const S by_kl = store(Stage::log_prob, straight   ? S(scale * slope_of_half_square(off))
                                              : weighted ? distributed(k.slope, scale, w.value)
                                                         : distributed(k.slope, scale));
+      // Where each widens the log-prob by itself, each hands it back as the field has it.
+      const auto apart = [](const S& part) { return store(Stage::gradient, part); };
       const S slope =
           straight || !weighted
               ? by_kl
-              : scaled_sum(in.upstream(), weight, by_kl,
-                           store(Stage::log_prob, S(through(w, scale, k.weight_slope))), S(0));
+              : scaled_sum(in.upstream(), weight, apart(by_kl),
+                           apart(store(Stage::log_prob, S(through(w, scale, k.weight_slope)))),
+                           S(0));
       return TokenTerm<S>{value, weight * value, slope};
     });
   }

@@ -47,7 +47,7 @@ struct LinearGrpo {
 
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
-    const PolicyObjective<S> objective(in, out);
+    const PolicyObjective<S> objective(in, out, false);
     const FieldReader<S> label = in.field("label");
     const SoftmaxForm form = softmax_form(in);
     const OutputLayer<S> layer(in, {"hidden", "weight", "bias"}, in.option("temperature"));

@@ -22,7 +22,9 @@ struct PolicySums {
 template <class S>
 class PolicyObjective {
  public:
-  PolicyObjective(const Inputs<S>& in, const Outputs<S>& out)
+  /// Each use of a log-prob that is a field may widen it by itself, and hands its gradient back as
+  /// the field has it.
+  PolicyObjective(const Inputs<S>& in, const Outputs<S>& out, bool log_prob_is_field)
       : in_(in),
         old_log_prob_(in.field("old_log_prob")),
         ref_log_prob_(in.field("ref_log_prob")),
@@ -34,6 +36,7 @@ class PolicyObjective {
         penalised_(in.spec().number("kl_penalty") != 0.0),
         kl_weighted_(in.spec().number("kl_weighted") != 0.0),
         sequence_level_(in.spec().choice("level") == "sequence"),
+        handed_back_apart_(log_prob_is_field && penalised_),
         per_token_(out.writer("per_token")) {}
 
   /// Adds the sequence's weighted terms to `sums`, writes them unweighted, and makes `gradient`
@@ -113,7 +116,10 @@ class PolicyObjective {
 
   /// What comes back to a log-ratio, the weight's or the KL's, has its format, whatever of it
   /// cancels behind that.
-  static S back_to_ratio(const S& slope) { return store(Stage::log_prob, slope); }
+  S back_to_ratio(const S& slope) const {
+    const S stored = store(Stage::log_prob, slope);
+    return handed_back_apart_ ? store(Stage::gradient, stored) : stored;
+  }
 
   Token at(std::int64_t s, std::int64_t t, const S& log_prob, const S& weight,
            const S& scale) const {
@@ -150,7 +156,7 @@ class PolicyObjective {
   ClippedSurrogate<S> surrogate_;
   KlEstimator<S> kl_;
   S kl_penalty_;
-  bool penalised_, kl_weighted_, sequence_level_;
+  bool penalised_, kl_weighted_, sequence_level_, handed_back_apart_;
   typename Outputs<S>::Writer per_token_;
 };
 

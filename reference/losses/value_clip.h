@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+
 #include "reference/losses/options.h"
 #include "reference/losses/token_terms.h"
 #include "reference/problem.h"
 #include "reference/products.h"
+#include "reference/sums.h"
 
 namespace lossgate::reference {
 
@@ -80,9 +83,9 @@ struct ValueClip {
     if (in.spec().is_none("value_clip")) return {half_square(d), slope_of_half_square(d)};
     const S limit = in.option("value_clip");
     const bool around_old = in.spec().choice("clip_form") == "around_old";
-    const S clipped =
-        around_old ? old + clamp(v - old, -limit, limit) : clamp(v, old - limit, old + limit);
-    const S e = clipped - target;
+    const S e = around_old
+                    ? sum_in_any_order(std::array{old, clamp(v - old, -limit, limit), S(-target)})
+                    : S(clamp(v, old - limit, old + limit) - target);
     const S plain = half_square(d), other = half_square(e);
     // As the implementation compares: where old is large, old - limit is rounded far more than
     // v - old is.

@@ -31,6 +31,21 @@ TEST(ValueClip, AnIntervalReturnsWhatIsInsideAsItIs) {
   EXPECT_GT(moved_to_and_fro.err, 1.5 * as_it_is.err);
 }
 
+TEST(ValueClip, MayTakeTheTargetFromTheOldValueFirst) {
+  Case c = zero_case(*find_signature("value_clip"), 1, 1);
+  c.spec.reduction = Reduction::sum;
+  c.spec.set("value_clip", 2.5);
+  c.spec.set("clip_form", std::string("around_old"));
+  c.batch.at("mask").set(0, 1.0);
+  c.batch.at("value").set(0, 0.001);
+  c.batch.at("old_value").set(0, -2.5);
+  c.batch.at("return").set(0, 0.1);
+  const double u = unit_roundoff(Dtype::f32);
+  const OneToken answer(c, plain_arithmetic(Dtype::f32, ""));
+  EXPECT_GE(answer.term.err, 0.99 * 0.1 * 2.6 * u) << "(old - R) + 2.5 is off by a rounding of 2.6";
+  EXPECT_LE(answer.term.err, 1.3 * 0.1 * 2.6 * u);
+}
+
 TEST(ValueClip, AtAnEdgeThatIsRoundedAtTheSizeOfTheOldValueTheGradientMayFlowOrNot) {
   // Within the edge by less than half a unit in the last place of 1000.
   for (const float within : {1000.2f - 0x1p-14f, 999.8f + 0x1p-14f}) {
