@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "properties/advice.h"
+#include "properties/another_formula.h"
 #include "properties/checks.h"
 #include "properties/property.h"
 
@@ -212,7 +213,7 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
                                const std::function<void(const Property&)>& before) {
   std::vector<Outcome> outcomes;
   outcomes.reserve(properties.size());
-  bool finite = true, formula = true, told = false;
+  bool finite = true, formula = true, answered = true, told = false;
   for (const Property* property : properties) {
     if (before) before(*property);
     const Precedence rank = property->precedence;
@@ -225,13 +226,14 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
     if (precedence && compares && !finite) {
       outcomes.push_back(skipped("not finite"));
     } else if (precedence && rank == Precedence::yields && !formula) {
-      outcomes.push_back(skipped("disagrees with the formula already"));
+      outcomes.push_back(skipped(answered ? "disagrees with the formula already" : "no values"));
     } else {
       outcomes.push_back(property->check(evaluation));
     }
     const bool wrong = outcomes.back().verdict == Verdict::violated;
     finite &= rank != Precedence::finite || !wrong;
     formula &= rank != Precedence::formula || !wrong;
+    answered &= !wrong || !is_no_answer(*outcomes.back().violation);
     evaluation.forget_derived();
   }
   evaluation.foresee_nothing();

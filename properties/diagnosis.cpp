@@ -69,8 +69,7 @@ constexpr std::initializer_list<Symptom> kAnyNumber = {Symptom::miscounted, Symp
 constexpr std::initializer_list<Symptom> kWrongNumber = {Symptom::not_finite, Symptom::differs};
 
 /// Where a property supposes a cause for what it saw, which any wrong number may have.
-constexpr Symptom kSupposed[] = {Symptom::miscounted, Symptom::laundered, Symptom::permuted,
-                                 Symptom::not_finite};
+constexpr Symptom kSupposed[] = {Symptom::miscounted, Symptom::laundered, Symptom::permuted};
 
 struct Probe {
   std::initializer_list<Symptom> symptoms;  ///< none: whatever was seen

@@ -50,6 +50,29 @@ std::optional<Violation> first_difference_in_one_piece(Evaluation& evaluation,
   return first_difference(study, base, other, Zeros::all);
 }
 
+bool has_finite_formula(Evaluation& evaluation, const Place& place) {
+  bool finite = false;
+  evaluation.study().for_each_expected(
+      evaluation.arithmetic(), false,
+      [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
+        const bool here = evaluation.study().outputs()[o].name == place.output && i == place.index;
+        if (here) finite = std::isfinite(expected.v);
+      });
+  return finite;
+}
+
+/// Of two answers where the formula has a number the one that is none is wrong, whichever data it
+/// was given.
+std::optional<Violation> blamed(Evaluation& evaluation, Violation violation) {
+  const auto answer = static_cast<double>(violation.expected);
+  const bool exchanged = !std::isfinite(answer) && std::isfinite(violation.actual);
+  if (!exchanged || !has_finite_formula(evaluation, violation.place)) return violation;
+  violation.expected = violation.actual;
+  violation.actual = answer;
+  violation.detail = "a number with other data at masked positions, and none with these";
+  return violation;
+}
+
 /// What other data behind the mask changes: a bit or, where bits change from call to call anyway or
 /// with the layout, more than the bound has room for.
 std::optional<Violation> difference(Evaluation& evaluation, const Transform& transform,
@@ -58,30 +81,20 @@ std::optional<Violation> difference(Evaluation& evaluation, const Transform& tra
   auto violation = first_difference(study, evaluation.actual(), other, Zeros::all);
   if (!violation) return violation;
   if (evaluation.implementation().contract.deterministic) {
-    if (study.whole().layout != Layout::mixed) return violation;
-    if (auto alike = first_difference_in_one_piece(evaluation, transform)) return alike;
+    if (study.whole().layout != Layout::mixed) return blamed(evaluation, *violation);
+    auto alike = first_difference_in_one_piece(evaluation, transform);
+    if (alike) return blamed(evaluation, *std::move(alike));
   }
   if (incomparable(evaluation) || compare_whole(evaluation).violation) return std::nullopt;
   return compare({.study = study, .arithmetic = evaluation.arithmetic(), .actual = other})
       .violation;
 }
 
-/// Of two answers the one that is no number is wrong, whichever data it was given.
-void blame_no_number(Violation& violation) {
-  const auto answer = static_cast<double>(violation.expected);
-  if (std::isfinite(answer) || !std::isfinite(violation.actual)) return;
-  violation.expected = violation.actual;
-  violation.actual = answer;
-  violation.detail = "a number with other data at masked positions, and none with these";
-}
-
 std::optional<Violation> leak(Evaluation& evaluation, const Transform& transform) {
   CaseStudy& study = evaluation.study();
   const LossResult& other = evaluation.actual(transform);
   auto violation = malformed(study, other);
-  if (!violation && (violation = difference(evaluation, transform, other))) {
-    blame_no_number(*violation);
-  }
+  if (!violation) violation = difference(evaluation, transform, other);
   if (!violation) violation = moving_gradient(evaluation, other);
   return violation;
 }
