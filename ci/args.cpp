@@ -213,6 +213,7 @@ void check_verb(const CLI::App& app, const Word& word) {
 /// `help`, and `help VERB`, as flags.
 std::vector<Word> with_help_flag(std::vector<Word> words) {
   if (words.empty() || words[0].text != "help") return words;
+  while (words.size() > 1 && words[1].text == "help") words.erase(words.begin());
   words.erase(words.begin());
   words.insert(words.begin() + std::min<std::ptrdiff_t>(1, std::ssize(words)), {"--help", ""});
   return words;

@@ -108,7 +108,7 @@ proposals() {
   # One line for both.
   bring trusts_padding_twice
   sed -i 's/losses.py/near.py/' lossgate.toml
-  expect 0 'proposal: \[subject.contract\] masked = \{ default = "finite", advantage = 0, log_prob = 0 \}$' check --quick
+  expect 0 'proposal: \[subject.contract\] masked = \{ default = "finite", advantage = 0, log_prob = "ordinary" \}$' check --quick
   [[ $(grep -c 'proposal: .*masked' stdout) == 1 ]] || fail "lines that exclude each other: $(grep proposal stdout)"
   # Who refuses everything keeps nothing, and nothing is said of it.
   bring refuses_everything

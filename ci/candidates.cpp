@@ -122,7 +122,8 @@ std::vector<OptionValue> alternatives(const Option& option, const OptionValue& v
     const double* standard = std::get_if<double>(&option.standard);
     const double middle = standard && *standard != 0.0 ? *standard
                           : option.low > 0.0           ? 2.0 * option.low
-                                                       : 0.5 * option.high;
+                          : option.high > 0.0          ? 0.5 * option.high
+                                                       : option.low;
     for (const double factor : {1.0, 0.5, 2.0}) {
       const double number = std::clamp(middle * factor, option.low, option.high);
       others.emplace_back(option.kind == Option::Kind::integer ? std::round(number) : number);
@@ -189,6 +190,11 @@ bool accepts(const Option& option, const OptionValue& value) {
 
 double to_digits(double number, int digits) {
   return std::stod(fmt::format("{:.{}g}", number, digits));
+}
+
+const OptionValue* find_told(const OptionValues& values, const std::string& source) {
+  if (!source.starts_with("option:")) return nullptr;
+  return find_value(values, source.substr(7, source.find(" as ") - 7));
 }
 
 const OptionValue* find_value(const OptionValues& values, const std::string& option) {

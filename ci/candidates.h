@@ -43,6 +43,8 @@ double to_digits(double number, int digits);
 
 /// The value of an option among these, or null.
 const OptionValue* find_value(const OptionValues& values, const std::string& option);
+/// That of the option which the source of an argument names, converted or not.
+const OptionValue* find_told(const OptionValues& values, const std::string& source);
 void set_value(OptionValues& values, const std::string& option, OptionValue value);
 
 }  // namespace lossgate::ci

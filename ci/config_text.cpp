@@ -105,10 +105,14 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   }
   text += lines_of(promises, kSubjectTable);
   std::string contract = lines_of(promises, kContractTable);
-  if (!subject.contract.non_contiguous) contract += "non_contiguous = false\n";
-  if (!subject.contract.scattered_mask) contract += "scattered_mask = false\n";
-  if (!subject.contract.masked_outputs) contract += "masked_outputs = false\n";
-  if (!subject.contract.uneven_groups) contract += "uneven_groups = false\n";
+  const auto deny = [&](bool kept, const std::string& key) {  // once, whatever was promised
+    const bool written = ("\n" + contract).find("\n" + key) != std::string::npos;
+    if (!kept && !written) contract += key + " = false\n";
+  };
+  deny(subject.contract.non_contiguous, "non_contiguous");
+  deny(subject.contract.scattered_mask, "scattered_mask");
+  deny(subject.contract.masked_outputs, "masked_outputs");
+  deny(subject.contract.uneven_groups, "uneven_groups");
   if (subject.contract.empty_rows == EmptyRows::counted) contract += "empty_rows = \"counted\"\n";
   return contract.empty() ? text : text + std::string(kContractTable) + "\n" + contract;
 }

@@ -66,12 +66,23 @@ def test_an_exponential_behind_the_mask(folder):
 
 
 def test_what_is_stored_under_a_parameters_name_is_what_it_was_given(folder):
-    text = (folder / "lossgate.toml").read_text().replace(
-        'entry = "py:founding.py:unclamped_exp"',
-        'entry = "py:founding.py:unclamped_exp"\narguments = { advantage = "field:log_prob as rows" }')
-    (folder / "stored.toml").write_text(text)
-    said = explain(folder, dump(folder, "unclamped_exp"), "--config", "stored.toml", "--impl", "unclamped_exp", status=1)
-    assert said.startswith("guilty (founding.py:30: kl = torch.exp(x) - x - 1")
+    with open(dump(folder, "unclamped_exp"), "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        header, data = file.read(length).rstrip(), file.read()
+    header = header.replace(b"advantage", b"advantages")
+    header += b" " * (-len(header) % 8)
+    (folder / "stored.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+    (folder / "stored.py").write_text("import founding\n\n\ndef loss(log_prob, old_log_prob, ref_log_prob, advantages, mask):\n"
+                                      "    return founding.unclamped_exp(log_prob, old_log_prob, ref_log_prob, advantages, mask)\n")
+    (folder / "stored.toml").write_text(f"""[[subject]]
+loss = "grpo"
+entry = "py:stored.py:loss"
+interpreter = "{sys.executable}"
+reductions = ["token_mean"]
+arguments = {{ advantages = "field:advantage as rows", mask = "field:mask as float" }}
+""")
+    said = explain(folder, "stored.safetensors", "--config", "stored.toml", status=1)
+    assert said.startswith("guilty (founding.py:30: kl = torch.exp(x) - x - 1"), said
 
 
 def test_a_sentinel_behind_a_finite_loss(folder):

@@ -81,7 +81,7 @@ std::optional<impl::Origin> origin_of(const impl::Implementation& implementation
     return implementation.origin(signature, c);
   } catch (const impl::ProcessEnded&) {  // a finding stands without it
   } catch (const impl::ProcessHung&) {
-  } catch (const impl::SubjectWornOut&) {
+  } catch (const impl::SubjectError&) {
   }
   return std::nullopt;
 }

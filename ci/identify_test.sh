@@ -89,7 +89,7 @@ in_16_bits() {
     fail "not declared: $(cat widens.toml)"
   grep -q '^wide = \["old_log_prob", "advantage"\]  # kept on 288 cases' widens.toml ||
     fail "not said which fields may be wider: $(cat widens.toml)"
-  expect 0 'green: 0 red findings' gate --config widens.toml --corpus empty --cases 60 --jobs 2
+  expect 0 'green: 0 red findings' gate --config widens.toml --corpus empty --cases 100 --jobs 2
   # What it rounds shows where its callers have more digits alone.
   expect 0 'does not keep wide = \["old_log_prob", "advantage"\]: reference_agreement \([0-9]+ cases: narrow arithmetic\)' \
     identify losses.py:rounds_what_is_wide --python "$python" --out rounds.toml
@@ -178,7 +178,7 @@ right_padding() {
   grep -q 'scattered_mask = true' lengths.toml && fail "who is told lengths is tried: $(cat lengths.toml)"
   expect 0 'response_lengths +<- field:mask as lengths' check --quick --config lengths.toml
   grep -q 'in each sequence the positions that count come first' stdout || fail "its masks are not said: $(cat stdout)"
-  expect 0 'green: 0 red findings' gate --config lengths.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
+  expect 0 'green: 0 red findings' gate --config lengths.toml --cases 100 --jobs 2 --corpus "$source/corpora/seeds"
   expect 0 'right only where the positions of a sequence that count come first' \
     identify --quick near.py:advantages_of_responses --python "$python" --out gae.toml
   grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"

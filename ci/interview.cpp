@@ -180,4 +180,33 @@ Interview interview(Function& function, const reference::Loss& loss, impl::Subje
   return result;
 }
 
+std::vector<std::string> missing_fields(const Interview& interview) {
+  std::vector<std::string> missing;
+  const LossSignature& loss = interview.loss->signature;
+  for (const Field& field : loss.fields) {
+    // Of terms the mask is the trainer's.
+    const bool reduced = interview.subject.per_token && field.role == Role::mask;
+    if (field.optional || takes(interview.greeting, field) || reduced) continue;
+    OptionValues plain;
+    for (const Option& option : loss.options) {
+      plain.emplace_back(option.name, option.name == loss.coefficient ? OptionValue(0.0)
+                                      : option.nullable               ? OptionValue(None{})
+                                                                      : option.standard);
+    }
+    const auto matters = [&](const Probe& probe) {
+      Case moved = probe.c;
+      Tensor& tensor = moved.batch.at(field.name);
+      if (!is_float(tensor.dtype)) return true;
+      for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) * 0.5 - 0.25);
+      const Candidate candidate{.reduction = reductions_of(loss).front(), .options = plain};
+      return Formula::differ(interview.formula.values(probe.c, candidate),
+                             interview.formula.values(moved, candidate));
+    };
+    if (std::ranges::any_of(interview.answers.front().probes, matters)) {
+      missing.push_back(field.name);
+    }
+  }
+  return missing;
+}
+
 }  // namespace lossgate::ci

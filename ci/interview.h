@@ -79,4 +79,7 @@ std::vector<Likeness> compare(const Interview& interview);
 
 Likeness liken(const Interview& interview, const OptionValues& untold, Reduction reduction);
 
+/// Fields that the loss needs, whatever its options are, and that the function does not take.
+std::vector<std::string> missing_fields(const Interview& interview);
+
 }  // namespace lossgate::ci

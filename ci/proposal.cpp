@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 
@@ -105,12 +106,8 @@ class Trial {
         changed.push_back(field.name);
       }
       if (changed.empty() || still_fails(subject)) continue;
-      for (const std::string& name : changed) {
-        const Masked needed = std::exchange(subject.masked_of_field[name],
-                                            brought_.loss.signature.find_field(name)->masked);
-        if (still_fails(subject)) subject.masked_of_field[name] = needed;
-      }
-      return masked_line(subject, level);
+      for (const std::string& name : changed) loosen(subject, name, level);
+      return masked_line(subject);
     }
     return std::nullopt;
   }
@@ -128,22 +125,31 @@ class Trial {
     return {kind.cases.begin(), std::min(kind.cases.size(), kMostTried)};
   }
 
-  Proposal masked_line(const impl::Subject& subject, Masked level) const {
-    std::string line = "default = " + word(subject.masked), names;
+  /// Leaves as much at masked positions of the field as will do.
+  void loosen(impl::Subject& subject, const std::string& name, Masked needed) const {
+    Masked& left = subject.masked_of_field[name];
+    left = brought_.loss.signature.find_field(name)->masked;
+    while (left < needed && still_fails(subject))
+      left = static_cast<Masked>(static_cast<int>(left) + 1);
+  }
+
+  Proposal masked_line(const impl::Subject& subject) const {
+    std::string line = "default = " + word(subject.masked), right;
+    std::map<Masked, std::string> names;
     for (const auto& [field, masked] : subject.masked_of_field) {
       if (masked != subject.masked) line += ", " + field + " = " + word(masked);
-      if (masked == level && brought_.loss.signature.find_field(field)->masked != level) {
-        names += (names.empty() ? "" : ", ") + field;
-      }
+      if (brought_.loss.signature.find_field(field)->masked == masked) continue;
+      names[masked] += (names[masked].empty() ? "" : ", ") + field;
     }
-    const char* what = level == Masked::zero       ? "nothing but 0"
-                       : level == Masked::ordinary ? "numbers of a healthy run"
-                       : level == Masked::finite   ? "finite numbers"
-                                                   : "finite numbers and -inf";
-    return {"[subject.contract] masked = { " + line + " }",
-            fmt::format("callers leave {} at masked positions of {}", what, names),
-            "",
-            {}};
+    for (const auto& [masked, fields] : names) {
+      const char* what = masked == Masked::zero       ? "nothing but 0"
+                         : masked == Masked::ordinary ? "numbers of a healthy run"
+                         : masked == Masked::finite   ? "finite numbers"
+                                                      : "finite numbers and -inf";
+      right += fmt::format("{}{} at masked positions of {}",
+                           right.empty() ? "callers leave " : ", and ", what, fields);
+    }
+    return {"[subject.contract] masked = { " + line + " }", right, "", {}};
   }
 
   /// What the function does with a batch in which nothing counts says which word it is.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 
 #include "ci/candidates.h"
@@ -50,9 +51,7 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     const auto convert = [&](const std::string& to) {
       add([&](impl::Subject& subject) { subject.arguments.emplace_back(parameter, source + to); });
     };
-    if (source.find(" as ") != std::string::npos) continue;
-    if (source.starts_with("fact:") && interview.answered == 0) convert(" as tensor");
-    if (!source.starts_with("field:")) continue;
+    if (!source.starts_with("field:") || source.find(" as ") != std::string::npos) continue;
     const Field* field = loss.find_field(source.substr(6));
     if (field->name == loss.advantage) convert(" as rows");
     if (field->role == Role::mask && parameter.find("pad") != std::string::npos) {
@@ -61,9 +60,17 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     if (field->role == Role::mask && refuses) convert(" as float");
     if (field->role == Role::label && refuses) convert(" as int64");
   }
+  if (interview.answered == 0) {  // as a trainer gathers counts
+    add([&](impl::Subject& subject) {
+      for (const auto& [parameter, source] : interview.greeting.arguments) {
+        const bool fact = source.starts_with("fact:");
+        if (fact) subject.arguments.emplace_back(parameter, source + " as tensor");
+      }
+    });
+  }
   // What it returns at masked positions may be nobody's to read.
-  if (interview.answered > 0 && loss.reductions.empty() && properties::has_positions(loss) &&
-      interview.subject.contract.masked_outputs) {
+  const bool reads = interview.subject.contract.masked_outputs;
+  if (interview.answered > 0 && loss.reductions.empty() && reads) {
     add([](impl::Subject& subject) { subject.contract.masked_outputs = false; });
   }
   // Right on some of them: those of which nothing within a sequence is masked, it may be.
@@ -132,36 +139,6 @@ Interview in_some_way(Function& function, Interview best) {
   return best;
 }
 
-/// Fields that the loss needs, whatever its options are, and that the function does not take.
-std::vector<std::string> missing_fields(const Interview& interview) {
-  std::vector<std::string> missing;
-  const LossSignature& loss = interview.loss->signature;
-  for (const Field& field : loss.fields) {
-    // Of terms the mask is the trainer's.
-    const bool reduced = interview.subject.per_token && field.role == Role::mask;
-    if (field.optional || takes(interview.greeting, field) || reduced) continue;
-    OptionValues plain;
-    for (const Option& option : loss.options) {
-      plain.emplace_back(option.name, option.name == loss.coefficient ? OptionValue(0.0)
-                                      : option.nullable               ? OptionValue(None{})
-                                                                      : option.standard);
-    }
-    const auto matters = [&](const Probe& probe) {
-      Case moved = probe.c;
-      Tensor& tensor = moved.batch.at(field.name);
-      if (!is_float(tensor.dtype)) return true;
-      for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) * 0.5 - 0.25);
-      const Candidate candidate{.reduction = reductions_of(loss).front(), .options = plain};
-      return Formula::differ(interview.formula.values(probe.c, candidate),
-                             interview.formula.values(moved, candidate));
-    };
-    if (std::ranges::any_of(interview.answers.front().probes, matters)) {
-      missing.push_back(field.name);
-    }
-  }
-  return missing;
-}
-
 void say_what_differs(const Interview& interview, Recognition& result) {
   if (!interview.refusal.empty()) result.remarks.push_back(interview.refusal);
   const auto explanation = explain(interview);
@@ -173,8 +150,8 @@ void say_what_differs(const Interview& interview, Recognition& result) {
   });
 }
 
-void say_where_it_holds(const Interview& interview, const std::vector<std::string>& told,
-                        Recognition& result) {
+void say_where_it_holds(const Interview& interview, Recognition& result) {
+  const auto& told = interview.greeting.options;
   for (const auto& [option, value] : result.subject.options) {
     if (std::ranges::find(told, option) == told.end()) continue;
     const std::string text = text_of(value);
@@ -222,14 +199,13 @@ bool wants_contiguous(Function& function, const Interview& interview) {
 /// What a gate will never ask: at the default, which whoever leaves the parameter alone gets, else
 /// at any other value.
 void say_what_else_it_is_told(Function& function, const Interview& interview, Recognition& result) {
-  for (const auto& [name, kept] : interview.subject.options) {
-    const auto& heard = interview.greeting.options;
-    if (std::ranges::find(heard, name) == heard.end() || text_of(kept) == impl::kAnyNumber)
-      continue;
+  for (const std::string& name : interview.greeting.options) {
+    const OptionValue* kept = find_value(interview.subject.options, name);
+    if (!kept || text_of(*kept) == impl::kAnyNumber) continue;
     const Option& option = *interview.loss->signature.find_option(name);
     const OptionValue* own = find_value(interview.greeting.defaults, name);
-    const bool by_itself = own && *own != kept && accepts(option, *own);
-    const auto values = by_itself ? std::vector{*own} : alternatives(option, kept);
+    const bool by_itself = own && *own != *kept && accepts(option, *own);
+    const auto values = by_itself ? std::vector{*own} : alternatives(option, *kept);
     for (const OptionValue& value : values) {
       const auto factor = factor_at(function, interview, name, value);
       if (!factor || *factor == 1.0) continue;
@@ -272,7 +248,7 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
   result.subject.reductions = best.best().whole;
   result.subject.contract.empty_rows = empty_rows_of(function, best);
   result.likeness = best.best();
-  say_where_it_holds(best, best.greeting.options, result);
+  say_where_it_holds(best, result);
   say_what_else_it_is_told(function, best, result);
   if (wants_contiguous(function, best)) {
     result.subject.contract.non_contiguous = false;
@@ -280,8 +256,7 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
   }
   if (!others.empty()) {
     constexpr std::size_t kNamed = 3;
-    const std::vector<std::string> named(others.begin(),
-                                         others.begin() + std::min(kNamed, others.size()));
+    const auto named = std::span(others).first(std::min(kNamed, others.size()));
     const std::string more =
         others.size() > kNamed ? fmt::format(" or {} more", others.size() - kNamed) : "";
     result.remarks.push_back(

@@ -56,8 +56,7 @@ void print_subject(const Brought& brought) {
     fmt::print("  the same function in f64 stands for a reference: what hangs on that is a note\n");
   }
   for (const auto& [parameter, source] : greeting.arguments) {
-    const bool told = source.starts_with("option:");
-    const auto* fixed = told ? find_value(brought.subject.options, source.substr(7)) : nullptr;
+    const OptionValue* fixed = find_told(brought.subject.options, source);
     std::string value = fixed ? text_of(*fixed) : "";
     if (fixed) value = value == impl::kAnyNumber ? ", never none" : ", no other than " + value;
     fmt::print("  {:<24}<- {}{}\n", parameter, source, value);

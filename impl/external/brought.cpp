@@ -134,6 +134,7 @@ LossResult train_with(const Subject& subject, const LossSignature& signature, co
 /// What nobody reads is taken for the 0 that the formula has there.
 LossResult with_silent_outputs(const MicroBatch& batch, LossResult result) {
   const std::vector<bool> valid = valid_positions(batch.signature, batch.part);
+  if (valid.empty()) return result;
   for (const OutputInfo& info : outputs_of(batch.signature, batch.part)) {
     if (info.kind == OutputKind::gradient || !has_positions(info.axes)) continue;
     const auto output = std::ranges::find(result.outputs, info.name, &Output::name);

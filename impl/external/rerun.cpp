@@ -36,11 +36,13 @@ LossSignature fields_of(const Dump& dump) {
   return fields;
 }
 
-/// What a dump has under a parameter's own name is what the parameter was given, wherever a
-/// lossgate.toml takes it from.
+/// Where a dump has no field of the name that a lossgate.toml takes an argument from, but one of
+/// the parameter's own, that is what the parameter was given.
 Subject called_as_stored(Subject subject, const Dump& dump) {
   std::erase_if(subject.arguments, [&](const auto& argument) {
-    return dump.find_field(argument.first) || dump.find_given(argument.first);
+    const auto& [parameter, source] = argument;
+    if (!source.starts_with("field:") || !dump.find_field(parameter)) return false;
+    return !dump.find_field(source.substr(6, source.find(" as ") - 6));
   });
   return subject;
 }

@@ -157,7 +157,7 @@ class Binding:
     def left(self) -> dict[str, str]:
         """Parameters that nothing reaches, and their defaults in a few letters."""
         reached = set(self.sources()) | self.subject.bound
-        return {parameter.name: reprlib.repr(parameter.default)
+        return {parameter.name: " ".join(reprlib.repr(parameter.default).split())
                 for parameter in self.subject.constructor + self.subject.parameters
                 if parameter.default is not parameter.empty and parameter.name not in reached}
 
