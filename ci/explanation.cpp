@@ -119,6 +119,23 @@ std::optional<Explanation> by_slip(const Interview& interview) {
   return std::nullopt;
 }
 
+/// With a detach that is missing, or one too many.
+std::optional<Explanation> by_loss_alone(const Interview& interview) {
+  if (interview.loss->signature.reductions.empty()) return std::nullopt;
+  Interview of_loss = interview;
+  for (Answers& answers : of_loss.answers) {
+    for (Probe& probe : answers.probes) {
+      if (probe.answer) probe.answer->resize(1);  // the loss comes first
+    }
+  }
+  of_loss.likenesses = compare(of_loss);
+  if (!of_loss.whole()) solve_untold(of_loss);
+  if (!of_loss.whole()) return std::nullopt;
+  return Explanation{.candidate = of_loss.best().candidate,
+                     .told = {},
+                     .text = "the loss is right on all cases, its gradients are not"};
+}
+
 }  // namespace
 
 std::optional<Explanation> explain(const Interview& interview) {
@@ -126,6 +143,7 @@ std::optional<Explanation> explain(const Interview& interview) {
   if (interview.best().factor != 0.0) return std::nullopt;  // that says it
   if (auto reduction = by_reduction(interview)) return reduction;
   if (auto slip = by_slip(interview)) return slip;
+  if (auto gradients = by_loss_alone(interview)) return gradients;
   return by_told_options(interview);
 }
 

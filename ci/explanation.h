@@ -17,7 +17,8 @@ struct Explanation {
 };
 
 /// Of a function that is not the loss: other values of what it was told, another reduction than the
-/// one that it was told, the other sign of the advantage, one field in the place of another.
+/// one that it was told, the other sign of the advantage, one field in the place of another,
+/// gradients that are not the loss's.
 /// Nothing where none of these explains the answers.
 std::optional<Explanation> explain(const Interview& interview);
 

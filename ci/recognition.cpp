@@ -201,11 +201,14 @@ bool wants_contiguous(Function& function, const Interview& interview) {
 void say_what_else_it_is_told(Function& function, const Interview& interview, Recognition& result) {
   for (const std::string& name : interview.greeting.options) {
     const OptionValue* kept = find_value(interview.subject.options, name);
-    if (!kept || text_of(*kept) == impl::kAnyNumber) continue;
+    if (!kept) continue;
     const Option& option = *interview.loss->signature.find_option(name);
     const OptionValue* own = find_value(interview.greeting.defaults, name);
     const bool by_itself = own && *own != *kept && accepts(option, *own);
-    const auto values = by_itself ? std::vector{*own} : alternatives(option, *kept);
+    const bool any_number = text_of(*kept) == impl::kAnyNumber;
+    const auto values = by_itself    ? std::vector{*own}
+                        : any_number ? std::vector<OptionValue>()
+                                     : alternatives(option, *kept);
     for (const OptionValue& value : values) {
       const auto factor = factor_at(function, interview, name, value);
       if (!factor || *factor == 1.0) continue;

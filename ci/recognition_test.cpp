@@ -227,6 +227,19 @@ TEST(Recognition, WarnsOfADefaultThatAGateWillNotAsk) {
                "asked there"));
 }
 
+TEST(Recognition, SaysThatTheLossIsRightAndItsGradientsAreNot) {
+  FakeFunction attached("cispo");  // the weight is not detached, say
+  attached.after = [](const Case&, LossResult& result) {
+    for (Output& output : result.outputs) {
+      if (!output.name.starts_with("gradient.")) continue;
+      for (std::int64_t i = 0; i < output.tensor.size(); i += 2) output.tensor.set(i, 0.25);
+    }
+  };
+  const Recognition found = attached.recognised();
+  EXPECT_FALSE(found.whole());
+  EXPECT_THAT(found.remarks, Contains("the loss is right on all cases, its gradients are not"));
+}
+
 TEST(Recognition, SaysWhichOptionIsIgnored) {
   FakeFunction deaf("grpo");
   deaf.before = [](Case& c) { c.spec.set("clip_high", 0.3); };
