@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -80,56 +81,64 @@ TEST(Ranges, OfAnEntropyBonusEndsAtZeroAndAtTheLogarithmOfTheVocabulary) {
   EXPECT_EQ(range->second, 0.0);
 }
 
+/// f32's arithmetic with one stage in bf16, and f64's with nothing else to lose.
+Arithmetic with_coarse(Stage stage) {
+  Arithmetic coarse = plain_arithmetic(Dtype::f32, "");
+  coarse.stage(stage) = {unit_roundoff(Dtype::bf16), min_subnormal(Dtype::bf16)};
+  return coarse;
+}
+Arithmetic with_coarse_alone(Stage stage, const std::string& form) {
+  Arithmetic coarse = plain_arithmetic(Dtype::f64, form);
+  coarse.stage(stage) = {unit_roundoff(Dtype::bf16), min_subnormal(Dtype::f64)};
+  return coarse;
+}
+
+/// How many entries of each output were charged that stage, of those that are `wanted`.
+using Charged = std::map<std::string, std::int64_t>;
+void expect_charged(const Loss& loss, const Arithmetic& coarse,
+                    const std::function<bool(const OutputInfo&)>& wanted, Charged& charged) {
+  for_small_cases(loss, 40, [&](const Case&, const Problem& problem) {
+    Kept kept;
+    evaluate(loss, problem, coarse, kept);
+    for (const auto& [at, x] : kept.values) {
+      const OutputInfo& output = problem.outputs[at.first];
+      const double size = std::fabs(static_cast<double>(x.v));
+      if (!wanted(output) || !(size > 0.0 && size < HUGE_VAL)) continue;
+      const std::string name = loss.signature.id + "." + output.name;
+      EXPECT_GE(x.err, 0.99 * unit_roundoff(Dtype::bf16) * size) << name;
+      ++charged[name];
+    }
+  });
+}
+
 TEST(Stores, OfTermsReachTheLossAndEveryGradient) {
-  Arithmetic coarse = plain_arithmetic(Dtype::f64, "");
-  const double u = unit_roundoff(Dtype::bf16);
-  coarse.stage(Stage::per_token) = {u, min_subnormal(Dtype::f64)};
-  std::map<std::string, std::int64_t> charged;
+  Charged charged;
   for (const Loss& loss : catalog()) {
     const auto& outputs = loss.signature.outputs;
     if (outputs.empty() || !outputs.front().name.starts_with("per_")) continue;
-    for_small_cases(loss, 40, [&](const Case&, const Problem& problem) {
-      Kept kept;
-      evaluate(loss, problem, coarse, kept);
-      for (const auto& [at, x] : kept.values) {
-        const double size = std::fabs(static_cast<double>(x.v));
-        if (!(size > 0.0 && size < HUGE_VAL)) continue;
-        const std::string name = loss.signature.id + "." + problem.outputs[at.first].name;
-        EXPECT_GE(x.err, 0.99 * u * size) << name;
-        ++charged[name];
-      }
-    });
+    expect_charged(
+        loss, with_coarse_alone(Stage::per_token, ""), [](const OutputInfo&) { return true; },
+        charged);
   }
   EXPECT_GT(charged.size(), 40u);
   for (const auto& [name, count] : charged) EXPECT_GT(count, 5) << name;
 }
 
 TEST(Stores, OfLogitsAndLogProbsReachWhatComesBackToThem) {
-  const double u = unit_roundoff(Dtype::bf16);
   const std::set<std::string> of_log_ratios = {"dpo", "grpo", "kl_penalty", "sapo"};
-  std::map<std::string, std::int64_t> charged;
+  const auto is_gradient = [](const OutputInfo& output) {
+    return output.kind == OutputKind::gradient;
+  };
+  Charged charged;
   for (const Loss& loss : catalog()) {
+    const auto& forms = loss.signature.forms;
     const bool rows = loss.signature.has_axis(Axis::vocab);
     const bool ratios = of_log_ratios.contains(loss.signature.id);
     for (const Stage stage : {Stage::logits, Stage::log_prob}) {
       if (!rows && (stage == Stage::logits || !ratios)) continue;
       for (const bool declared : {false, true}) {
-        const auto& forms = loss.signature.forms;
-        Arithmetic coarse =
-            plain_arithmetic(Dtype::f64, declared && !forms.empty() ? forms.front() : "");
-        coarse.stage(stage) = {u, min_subnormal(Dtype::f64)};
-        for_small_cases(loss, 40, [&](const Case&, const Problem& problem) {
-          Kept kept;
-          evaluate(loss, problem, coarse, kept);
-          for (const auto& [at, x] : kept.values) {
-            if (problem.outputs[at.first].kind != OutputKind::gradient) continue;
-            const double size = std::fabs(static_cast<double>(x.v));
-            if (!(size > 0.0 && size < HUGE_VAL)) continue;
-            const std::string name = loss.signature.id + "." + problem.outputs[at.first].name;
-            EXPECT_GE(x.err, 0.99 * u * size) << name;
-            ++charged[name];
-          }
-        });
+        const std::string form = declared && !forms.empty() ? forms.front() : "";
+        expect_charged(loss, with_coarse_alone(stage, form), is_gradient, charged);
       }
     }
   }
@@ -137,56 +146,53 @@ TEST(Stores, OfLogitsAndLogProbsReachWhatComesBackToThem) {
   for (const auto& [name, count] : charged) EXPECT_GT(count, 5) << name;
 }
 
-TEST(Stores, OfLogRatiosLoseOfWhatComesBackToEachThoughItCancels) {
-  Arithmetic coarse = plain_arithmetic(Dtype::f32, "");
-  const double u = unit_roundoff(Dtype::bf16);
-  coarse.stage(Stage::log_prob) = {u, min_subnormal(Dtype::bf16)};
+/// One token of a KL estimate k1, whose slope is that of its importance weight, turned round.
+Case weighted_kl() {
   Case c = zero_case(*find_signature("kl_penalty"), 1, 1);
   c.spec.set("kl_estimator", std::string("k1"));
   c.spec.set("kl_weighted", 1.0);
   for (const char* field : {"log_prob", "old_log_prob"}) c.batch.at(field).set(0, -1.0);
   c.batch.at("mask").set(0, 1.0);
-  EXPECT_EQ(OneToken(c, coarse).gradient.v, 0.0L);
+  return c;
+}
+
+/// One token on policy, whose slope is -1 and that of the penalty, k1, as much as that is.
+Case penalised(double kl_penalty) {
+  Case c = zero_case(*find_signature("grpo"), 1, 1);
+  c.spec.set("kl_estimator", std::string("k1"));
+  c.spec.set("kl_penalty", kl_penalty);
+  for (const char* field : {"mask", "advantage"}) c.batch.at(field).set(0, 1.0);
+  return c;
+}
+
+TEST(Stores, OfLogRatiosLoseOfWhatComesBackToEachThoughItCancels) {
+  const Arithmetic coarse = with_coarse(Stage::log_prob);
+  const double u = unit_roundoff(Dtype::bf16);
+  EXPECT_EQ(OneToken(weighted_kl(), coarse).gradient.v, 0.0L);
   // Of the estimate, by which the weight's slope is scaled, and of both slopes.
-  EXPECT_GE(OneToken(c, coarse).gradient.err, 2.97 * u);
+  EXPECT_GE(OneToken(weighted_kl(), coarse).gradient.err, 2.97 * u);
   for (const char* level : {"token", "sequence"}) {
-    Case p = zero_case(*find_signature("grpo"), 1, 1);
-    p.spec.set("level", std::string(level));
-    p.spec.set("kl_estimator", std::string("k1"));
-    p.spec.set("kl_penalty", 1.0);
-    p.batch.at("mask").set(0, 1.0);
-    p.batch.at("advantage").set(0, 1.0);
-    EXPECT_GE(OneToken(p, coarse).gradient.err, 1.98 * u) << level;
+    Case c = penalised(1.0);
+    c.spec.set("level", std::string(level));
+    EXPECT_GE(OneToken(c, coarse).gradient.err, 1.98 * u) << level;
   }
 }
 
 TEST(Stores, OfAGradientAreOfEachUseOfAFieldThatIsWidenedForIt) {
-  Arithmetic coarse = plain_arithmetic(Dtype::f32, "");
+  const Arithmetic coarse = with_coarse(Stage::gradient);
   const double u = unit_roundoff(Dtype::bf16);
-  coarse.stage(Stage::gradient) = {u, min_subnormal(Dtype::bf16)};
-  Case c = zero_case(*find_signature("grpo"), 1, 1);
-  c.spec.set("kl_estimator", std::string("k1"));
-  c.batch.at("mask").set(0, 1.0);
-  c.batch.at("advantage").set(0, 1.0);
   for (const double penalty : {0.0, 1.0}) {
-    c.spec.set("kl_penalty", penalty);
-    const OneToken answer(c, coarse);
+    const OneToken answer(penalised(penalty), coarse);
     EXPECT_EQ(answer.gradient.v, penalty - 1.0L) << penalty;
     EXPECT_NEAR(answer.gradient.err, (1.0 + penalty) * u, 0.01 * u) << penalty;
   }
-  Case kl = zero_case(*find_signature("kl_penalty"), 1, 1);
-  kl.spec.set("kl_estimator", std::string("k1"));
-  kl.spec.set("kl_weighted", 1.0);
-  for (const char* field : {"log_prob", "old_log_prob"}) kl.batch.at(field).set(0, -1.0);
-  kl.batch.at("mask").set(0, 1.0);
-  EXPECT_EQ(OneToken(kl, coarse).gradient.v, 0.0L);
-  EXPECT_NEAR(OneToken(kl, coarse).gradient.err, 2.0 * u, 0.01 * u);
+  EXPECT_EQ(OneToken(weighted_kl(), coarse).gradient.v, 0.0L);
+  EXPECT_NEAR(OneToken(weighted_kl(), coarse).gradient.err, 2.0 * u, 0.01 * u);
 }
 
 TEST(Stores, OfALogRatioReachTheKlEstimateAndItsSlope) {
-  Arithmetic coarse = plain_arithmetic(Dtype::f32, "");
+  const Arithmetic coarse = with_coarse(Stage::log_prob);
   const double u = unit_roundoff(Dtype::bf16), x = 0.5, power = std::exp(x);
-  coarse.stage(Stage::log_prob) = {u, min_subnormal(Dtype::bf16)};
   struct Estimate {
     const char* kind;
     double slope, bend;
