@@ -51,14 +51,11 @@ std::optional<Violation> first_difference_in_one_piece(Evaluation& evaluation,
 }
 
 bool has_finite_formula(Evaluation& evaluation, const Place& place) {
-  bool finite = false;
-  evaluation.study().for_each_expected(
-      evaluation.arithmetic(), false,
-      [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
-        const bool here = evaluation.study().outputs()[o].name == place.output && i == place.index;
-        if (here) finite = std::isfinite(expected.v);
-      });
-  return finite;
+  CaseStudy& study = evaluation.study();
+  const auto is_finite_there = [&](std::size_t o, std::int64_t i, const reference::Tracked& x) {
+    return study.outputs()[o].name == place.output && i == place.index && std::isfinite(x.v);
+  };
+  return study.any_expected(evaluation.arithmetic(), false, is_finite_there);
 }
 
 /// Of two answers where the formula has a number the one that is none is wrong, whichever data it
