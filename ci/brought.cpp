@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/brought.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -117,6 +119,14 @@ impl::Subject function_named(const std::string& name) {
   subject.entry = (name.starts_with("py:") ? "" : "py:") + name;
   subject.folder = fs::current_path();
   return subject;
+}
+
+std::string left_text(const impl::Greeting& greeting) {
+  std::string text;
+  for (const auto& [parameter, standard] : greeting.left) {
+    text += fmt::format("  {:<24}is left at its default, {}\n", parameter, standard);
+  }
+  return text;
 }
 
 std::vector<impl::Subject> subjects_of(const SubjectFile& file) {

@@ -44,6 +44,9 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
 /// else said of it. Throws InputError.
 impl::Subject function_named(const std::string& name);
 
+/// A line for each of its parameters that nothing reaches.
+std::string left_text(const impl::Greeting& greeting);
+
 /// The same function as another declaration of it would be asked.
 Brought redeclared(const Brought& brought, impl::Subject subject);
 

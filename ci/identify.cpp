@@ -30,9 +30,7 @@ void print_function(const impl::Greeting& greeting, const impl::Subject& subject
   for (const auto& [parameter, source] : greeting.arguments) {
     fmt::print("  {:<24}<- {}\n", parameter, source);
   }
-  for (const auto& [parameter, standard] : greeting.left) {
-    fmt::print("  {:<24}is left at its default, {}\n", parameter, standard);
-  }
+  fmt::print("{}", left_text(greeting));
   for (const auto& [option, followed] : subject.tied) {
     fmt::print("  {} follows {}: one parameter stands for both\n", option, followed);
   }

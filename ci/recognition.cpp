@@ -205,10 +205,8 @@ void say_what_else_it_is_told(Function& function, const Interview& interview, Re
     const Option& option = *interview.loss->signature.find_option(name);
     const OptionValue* own = find_value(interview.greeting.defaults, name);
     const bool by_itself = own && *own != *kept && accepts(option, *own);
-    const bool any_number = text_of(*kept) == impl::kAnyNumber;
-    const auto values = by_itself    ? std::vector{*own}
-                        : any_number ? std::vector<OptionValue>()
-                                     : alternatives(option, *kept);
+    if (!by_itself && text_of(*kept) == impl::kAnyNumber) continue;
+    const auto values = by_itself ? std::vector{*own} : alternatives(option, *kept);
     for (const OptionValue& value : values) {
       const auto factor = factor_at(function, interview, name, value);
       if (!factor || *factor == 1.0) continue;

@@ -61,9 +61,7 @@ void print_subject(const Brought& brought) {
     if (fixed) value = value == impl::kAnyNumber ? ", never none" : ", no other than " + value;
     fmt::print("  {:<24}<- {}{}\n", parameter, source, value);
   }
-  for (const auto& [parameter, standard] : greeting.left) {
-    fmt::print("  {:<24}is left at its default, {}\n", parameter, standard);
-  }
+  fmt::print("{}", left_text(greeting));
   for (const std::string& name : brought.fixed) {
     fmt::print("  {} does not reach it and is not declared: taken as {}\n", name,
                standard_text(*signature.find_option(name)));
