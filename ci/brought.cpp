@@ -88,10 +88,9 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   return brought;
 }
 
-/// In as few processes as serve them.
+/// In as few processes as serve them, those that run first.
 std::vector<std::shared_ptr<impl::Session>> sessions_of(
-    const std::vector<impl::Subject>& subjects) {
-  std::vector<std::shared_ptr<impl::Host>> hosts;
+    const std::vector<impl::Subject>& subjects, std::vector<std::shared_ptr<impl::Host>> hosts) {
   std::vector<std::shared_ptr<impl::Session>> sessions;
   for (const impl::Subject& subject : subjects) {
     auto host = std::ranges::find_if(hosts, [&](const auto& one) { return one->serves(subject); });
@@ -147,7 +146,7 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
   std::erase_if(subjects, [&](const impl::Subject& subject) {
     return !names.empty() && std::ranges::find(names, subject.name) == names.end();
   });
-  const std::vector<std::shared_ptr<impl::Session>> sessions = sessions_of(subjects);
+  const std::vector<std::shared_ptr<impl::Session>> sessions = sessions_of(subjects, file.hosts);
   const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::shared_ptr<const Brought>> all;
   for (std::size_t i = 0, begun = 0; i < subjects.size(); ++i) {
@@ -157,6 +156,13 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
     all.push_back(load(file, std::move(subjects[i]), sessions[i]));
   }
   return all;
+}
+
+void preload(SubjectFile& file, const std::vector<std::string>& names) {
+  for (const auto& brought : bring(file, names)) {
+    file.greetings.emplace(brought->implementation.name, brought->greeting);
+    file.hosts.push_back(brought->session->host());
+  }
 }
 
 SubjectFile read_subject_file(const std::string& path) {

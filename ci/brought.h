@@ -18,6 +18,8 @@ struct SubjectFile {
   /// What its subjects said when they were loaded, by name: spares a worker to load those that it
   /// does not ask.
   std::map<std::string, impl::Greeting> greetings = {};
+  /// Processes in which some of them are loaded already, of this process alone.
+  std::vector<std::shared_ptr<impl::Host>> hosts = {};
 };
 
 /// A loss that a user brings, loaded: the loss under the narrowed signature, and how it is asked.
@@ -39,6 +41,9 @@ const LossSignature& whole_signature(const impl::Subject& subject);
 /// InputError.
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names);
+
+/// Loads them, and keeps in the file what they said and where they run.
+void preload(SubjectFile& file, const std::vector<std::string>& names);
 
 /// A function that is named as FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION, from here, and nothing
 /// else said of it. Throws InputError.

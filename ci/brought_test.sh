@@ -63,6 +63,23 @@ verdicts() {
   grep -Eq '^  sound +f32 +5 ' stdout || fail "not what the file here brings: $(cat stdout)"
 }
 
+# A gate has as many interpreters as workers: what they import takes longer than a small gate.
+starts() {
+  cat >counted.py <<'END'
+from losses import sound
+
+with open("starts.log", "a") as log:
+    log.write("one\n")
+END
+  bring sound 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
+  sed -i 's/losses.py:/counted.py:/' lossgate.toml
+  gate 0 'green: 0 red findings'
+  [[ $(wc -l <starts.log) == 1 ]] || fail "loaded so many times by one worker: $(wc -l <starts.log)"
+  rm starts.log
+  expect 0 'green: 0 red findings' gate --config lossgate.toml --corpus empty --cases 60 --jobs 2
+  [[ $(wc -l <starts.log) == 2 ]] || fail "loaded so many times by two workers: $(wc -l <starts.log)"
+}
+
 contract() {
   bring over_all_rows 'micro_batches = "sum"' 'ranks = "sum"'
   sed -i 's/token_mean/sequence_mean/' lossgate.toml

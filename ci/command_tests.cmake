@@ -23,7 +23,7 @@ set_tests_properties(fuzz.founding PROPERTIES TIMEOUT 900)
 # Losses that a user brings (their cost: the longest tests begin first), with the Python that ci/setup.sh gives torch.
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
-  foreach(test IN ITEMS verdicts contract proposals arithmetic orders own_loss difference_of_equals
+  foreach(test IN ITEMS verdicts starts contract proposals arithmetic orders own_loss difference_of_equals
       asked containment length optional_field operations mistakes)
     add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/brought_test.sh ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/brought_test)

@@ -19,6 +19,7 @@
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/out_folder.h"
+#include "ci/preload.h"
 #include "ci/progress.h"
 #include "ci/unanswered.h"
 #include "ci/variant.h"
@@ -48,7 +49,8 @@ Policy policy_of(const GateOptions& options) {
   return policy;
 }
 
-void run(const Plan& plan, const GateOptions& options, report::RunRecord& record) {
+void run(const Plan& plan, const GateOptions& options, std::unique_ptr<Child> first,
+         report::RunRecord& record) {
   std::vector<Task> tasks = tasks_of(plan);
   const auto variants =
       std::ranges::count_if(tasks, [](const Task& t) { return !t.variant.empty(); });
@@ -61,7 +63,8 @@ void run(const Plan& plan, const GateOptions& options, report::RunRecord& record
   try {
     run_tasks(
         plan, std::move(tasks), options.pool,
-        [&](const report::RunRecord& part) { merge(record, part); }, tick, interrupted);
+        [&](const report::RunRecord& part) { merge(record, part); }, tick, interrupted,
+        std::move(first));
   } catch (const MachineError& error) {
     record.troubles.emplace_back(error.what());
   }
@@ -124,7 +127,9 @@ bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COL
 int run_gate(const GateOptions& options) {
   const Policy policy = policy_of(options);
   check_environment();
-  const Plan plan(options.plan);
+  PlanOptions planned = options.plan;
+  auto first = options.pool.jobs > 0 ? worker_that_loads(planned) : nullptr;
+  const Plan plan(planned);
   if (plan.size() == 0) throw InputError("no case to run: the filters and --cases leave none");
   for (const reference::Loss* loss : plan.selection().unasked) {
     fmt::print(stderr, "no implementation of {}: its cases are left out\n", loss->signature.id);
@@ -144,7 +149,7 @@ int run_gate(const GateOptions& options) {
 
   const auto start = std::chrono::steady_clock::now();
   report::RunRecord record = begun_record(plan, options.fail_on);
-  run(plan, options, record);
+  run(plan, options, std::move(first), record);
   record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   record.interrupted = interrupted;
   close_record(record);

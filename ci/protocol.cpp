@@ -37,7 +37,7 @@ impl::Greeting greeting_of(const Json& json) {
 
 Json as_json(const std::vector<SubjectFile>& subjects) {
   Json all = Json::array();
-  for (const auto& [text, name, folder, greetings] : subjects) {
+  for (const auto& [text, name, folder, greetings, hosts] : subjects) {  // hosts are of one process
     Json said = Json::object();
     for (const auto& [subject, greeting] : greetings) said[subject] = as_json(greeting);
     all.push_back({text, name, folder, std::move(said)});

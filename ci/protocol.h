@@ -9,7 +9,8 @@
 /// What a gate and its workers say to each other: one line of JSON each. A worker reads the plan
 /// and then tasks from its standard input, and answers each on descriptor kReplyDescriptor with
 /// lines `at <case number> <implementation>` before a call, at least one a second, and, at the end,
-/// one line: `done <record>` or `failed <reason>`.
+/// one line: `done <record>` or `failed <reason>`. One may be told `load <plan>` before: then it
+/// says `loaded <plan>`, with what the subjects said, or `refused <reason>` (ci/preload.h).
 namespace lossgate::ci {
 
 inline constexpr int kReplyDescriptor = 3;

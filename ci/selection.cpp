@@ -20,7 +20,7 @@ bool named(const std::vector<std::string>& filter, std::string_view name) {
   return filter.empty() || std::ranges::find(filter, name) != filter.end();
 }
 
-void check_names(std::string_view kind, const std::vector<std::string>& given,
+void check_known(std::string_view kind, const std::vector<std::string>& given,
                  const std::vector<std::string>& known) {
   for (const std::string& name : given) {
     if (std::ranges::find(known, name) == known.end()) {
@@ -74,7 +74,6 @@ void select_brought(const Filters& filters, Selection& selection) {
 
 /// The implementations of the catalog, and the losses that they compute.
 void select_known(const Filters& filters, Selection& selection) {
-  check_names("implementation", filters.implementations, implementation_names());
   for (const reference::Loss& loss : reference::catalog()) {
     if (named(filters.losses, loss.signature.id)) selection.losses.push_back(&loss);
   }
@@ -124,18 +123,26 @@ double patience_with(const Selection& selection, double timeout) {
   return patience;
 }
 
-Selection select(const Filters& filters) {
+void check_names(const Filters& filters) {
   const Declared declared = declared_in(filters.subjects);
   std::vector<std::string> losses = loss_names();
   std::ranges::copy(declared.own_losses, std::back_inserter(losses));
-  check_names("loss", filters.losses, losses);
-  check_names("property", filters.properties, property_names());
-  check_names("dtype", filters.dtypes, float_dtype_names());
+  check_known("loss", filters.losses, losses);
+  check_known("property", filters.properties, property_names());
+  check_known("dtype", filters.dtypes, float_dtype_names());
+  if (filters.subjects.empty()) {
+    check_known("implementation", filters.implementations, implementation_names());
+  } else {
+    check_known("subject", filters.implementations, declared.subjects);
+  }
+}
+
+Selection select(const Filters& filters) {
+  check_names(filters);
   Selection selection;
   if (filters.subjects.empty()) {
     select_known(filters, selection);
   } else {
-    check_names("subject", filters.implementations, declared.subjects);
     select_brought(filters, selection);
   }
   for (const properties::Property& property : properties::catalog()) {

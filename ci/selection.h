@@ -45,6 +45,9 @@ struct Selection {
 double patience_with(const Selection& selection, double timeout);
 
 /// Throws InputError for a name that does not exist.
+void check_names(const Filters& filters);
+
+/// Throws as check_names does.
 Selection select(const Filters& filters);
 
 std::vector<std::string> loss_names();

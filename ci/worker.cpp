@@ -8,6 +8,7 @@
 
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/preload.h"
 #include "ci/protocol.h"
 #include "ci/reply.h"
 #include "report/record_file.h"
@@ -18,13 +19,26 @@ namespace {
 /// While the same implementation is asked about the same case.
 constexpr auto kSignOfLifeEvery = std::chrono::seconds(1);
 
+/// The plan, where the subjects that are loaded already run in their processes.
+PlanOptions with_hosts(PlanOptions options, const std::vector<SubjectFile>& loaded) {
+  for (SubjectFile& file : options.filters.subjects) {
+    for (const SubjectFile& known : loaded) {
+      if (known.name == file.name) file.hosts = known.hosts;
+    }
+  }
+  return options;
+}
+
 }  // namespace
 
 int run_worker() {
   become_worker();
   std::string line;
-  if (!std::getline(std::cin, line)) return static_cast<int>(Exit::usage);
-  const Plan plan(decode_plan(line));
+  std::vector<SubjectFile> loaded;
+  do {
+    if (!std::getline(std::cin, line)) return static_cast<int>(Exit::usage);
+  } while (preload(line, loaded));
+  const Plan plan(with_hosts(decode_plan(line), loaded));
   Shown shown;
   while (std::getline(std::cin, line)) {
     try {

@@ -10,7 +10,6 @@
 #include <memory>
 #include <optional>
 
-#include "ci/child.h"
 #include "ci/errors.h"
 #include "ci/protocol.h"
 
@@ -47,13 +46,15 @@ std::string task_name(const Task& task) {
 class Pool {
  public:
   Pool(const Plan& plan, std::vector<Task> tasks, const PoolOptions& options,
-       const Collect& collect, const Tick& tick)
+       const Collect& collect, const Tick& tick, std::unique_ptr<Child> first)
       : plan_(plan),
         waiting_(tasks.begin(), tasks.end()),
         options_(options),
         collect_(collect),
         tick_(tick),
-        workers_(std::min(static_cast<std::size_t>(options.jobs), tasks.size())) {}
+        workers_(std::min(static_cast<std::size_t>(options.jobs), tasks.size())) {
+    if (first && !workers_.empty()) hire(workers_.front(), std::move(first));
+  }
 
   void run(const std::atomic<bool>& interrupted) {
     while (!interrupted && give_work()) {
@@ -79,11 +80,13 @@ class Pool {
     return busy;
   }
 
+  void hire(Worker& worker, std::unique_ptr<Child> child) {
+    worker.child = std::move(child);
+    worker.child->write(encode(plan_.options()));
+  }
+
   void give(Worker& worker) {
-    if (!worker.child) {
-      worker.child = std::make_unique<Child>();
-      worker.child->write(encode(plan_.options()));
-    }
+    if (!worker.child) hire(worker, std::make_unique<Child>());
     worker.task = std::move(waiting_.front());
     waiting_.pop_front();
     worker.ordinal = -1;
@@ -174,9 +177,10 @@ class Pool {
 }  // namespace
 
 void run_tasks(const Plan& plan, std::vector<Task> tasks, const PoolOptions& options,
-               const Collect& collect, const Tick& tick, const std::atomic<bool>& interrupted) {
+               const Collect& collect, const Tick& tick, const std::atomic<bool>& interrupted,
+               std::unique_ptr<Child> first) {
   if (options.jobs > 0) {
-    Pool(plan, std::move(tasks), options, collect, tick).run(interrupted);
+    Pool(plan, std::move(tasks), options, collect, tick, std::move(first)).run(interrupted);
     return;
   }
   Shown shown;

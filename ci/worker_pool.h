@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "ci/child.h"
 #include "ci/tasks.h"
 
 namespace lossgate::ci {
@@ -20,10 +22,11 @@ using Collect = std::function<void(const report::RunRecord& part)>;
 /// Told now and then how far the run is: whole tasks that are done.
 using Tick = std::function<void(const Task* done)>;
 
-/// Does all tasks. An implementation that crashes or hangs becomes a finding, and its task is done
-/// again without that call. Returns early when `interrupted` becomes true. Throws MachineError
-/// where workers cannot work at all.
+/// Does all tasks, in `first` if there is one, and in other workers. An implementation that crashes
+/// or hangs becomes a finding, and its task is done again without that call. Returns early when
+/// `interrupted` becomes true. Throws MachineError where workers cannot work at all.
 void run_tasks(const Plan& plan, std::vector<Task> tasks, const PoolOptions& options,
-               const Collect& collect, const Tick& tick, const std::atomic<bool>& interrupted);
+               const Collect& collect, const Tick& tick, const std::atomic<bool>& interrupted,
+               std::unique_ptr<Child> first = nullptr);
 
 }  // namespace lossgate::ci

@@ -28,6 +28,8 @@ class Session {
   /// Throws SubjectError where the subject cannot be loaded.
   const Greeting& greeting();
 
+  const std::shared_ptr<Host>& host() const { return host_; }
+
   /// Ends the process, and gives back its memory until a subject is asked again.
   void rest() { host_->end(); }
 
