@@ -190,6 +190,41 @@ TEST(Stores, OfAGradientAreOfEachUseOfAFieldThatIsWidenedForIt) {
   EXPECT_NEAR(OneToken(weighted_kl(), coarse).gradient.err, 2.0 * u, 0.01 * u);
 }
 
+/// One token of four that are as likely as each other, the last one taken.
+Case of_four(const char* loss) {
+  Case c = zero_case(*find_signature(loss), 1, 1, 4);
+  c.batch.at("label").set(0, 3.0);
+  return c;
+}
+
+/// The gradient by the logit of the taken token.
+Tracked taken_gradient(const Case& c, const Arithmetic& arithmetic) {
+  const Loss& loss = *find_loss(c.spec.loss);
+  const Problem problem(loss.signature, c);
+  Kept kept;
+  evaluate(loss, problem, arithmetic, kept);
+  return kept.values.at({problem.outputs.size() - 1, 3});
+}
+
+TEST(Stores, OfAGradientAreOfEachUseOfLogitsThatAreWidenedForIt) {
+  Case cross_entropy = of_four("cross_entropy"), log_prob = of_four("log_prob");
+  cross_entropy.spec.set("z_loss", 1.0);
+  for (const char* weight : {"log_prob_weight", "entropy_weight"}) {
+    log_prob.batch.at(weight).set(0, 1.0);
+  }
+  // p - 1 and 2 logsumexp(x) p; 1 - p and the slope of an entropy that is the largest.
+  const std::pair<Case, std::pair<double, double>> expected[] = {
+      {cross_entropy, {-0.75, 0.5 * std::log(4.0)}}, {log_prob, {0.75, 0.0}}};
+  const double u = unit_roundoff(Dtype::bf16);
+  for (const auto& [c, parts] : expected) {
+    const auto& [one, other] = parts;
+    const Tracked gradient = taken_gradient(c, with_coarse(Stage::gradient));
+    EXPECT_NEAR(static_cast<double>(gradient.v), one + other, 1e-12) << c.spec.loss;
+    const double stored = std::fabs(one) + std::fabs(other) + std::fabs(one + other);
+    EXPECT_NEAR(gradient.err, stored * u, 0.01 * u) << c.spec.loss;
+  }
+}
+
 TEST(Stores, OfALogRatioReachTheKlEstimateAndItsSlope) {
   const Arithmetic coarse = with_coarse(Stage::log_prob);
   const double u = unit_roundoff(Dtype::bf16), x = 0.5, power = std::exp(x);

@@ -73,6 +73,21 @@ inline Tracked holding_stored(Stage stage, const Tracked& x, const Tracked& whol
                           x.half);
 }
 
+/// x, the sum of `part()` and another summand, each of which is stored before they are added.
+template <class S, class Part>
+S stored_apart(Stage /*stage*/, const S& x, Part&& /*part*/) {
+  return x;
+}
+
+template <class Part>
+Tracked stored_apart(Stage stage, const Tracked& x, Part&& part_of) {
+  if (tracking::current->stage(stage).roundoff == 0.0) return x;
+  const Tracked part = part_of();
+  if (tracking::is_stored_infinity(x) || tracking::is_stored_infinity(part)) return x;
+  const Tracked other = {x.v - part.v, 0.0, 0.0, x.half};
+  return holding_stored(stage, holding_stored(stage, x, part, part), other, other);
+}
+
 /// What a backward makes of the upstream gradient that it begins with. Where the compute format
 /// does not hold that, it is infinite before it meets anything, an exact zero too.
 template <class S>

@@ -47,7 +47,7 @@ struct CrossEntropy {
     const auto logits = in.field("logits"), label = in.field("label");
     const std::int64_t vocab = in.extent(Axis::vocab);
     const S one = constant<S>(1.0L);
-    const TargetCost<S> cost(in);
+    const TargetCost<S> cost(in, TargetCost<S>::Logits::a_field);
     evaluate_by_row(in, out, "logits",
                     [&](const S& weight, std::int64_t s, std::int64_t t, bool wanted) {
                       const Row<S> x = read_logits(logits, s, t, vocab, one);

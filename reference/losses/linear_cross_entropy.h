@@ -38,7 +38,7 @@ struct LinearCrossEntropy {
   template <class S>
   static void evaluate(const Inputs<S>& in, const Outputs<S>& out) {
     const auto label = in.field("label");
-    const TargetCost<S> cost(in);
+    const TargetCost<S> cost(in, TargetCost<S>::Logits::computed);
     const OutputLayer<S> layer(in, {"hidden", "weight", "bias"}, constant<S>(1.0L));
     evaluate_by_hidden(
         in, out, layer,

@@ -102,7 +102,13 @@ struct LogProb {
         if (!above.wanted) continue;
         if (undeclared) charge_shift(x, h.gradient);
         for (std::int64_t v = 0; v < vocab; ++v) {
-          gradient(in.gradient(back_to_logits(h.gradient[v], temperature, upstream)), s, t, v);
+          const S back = back_to_logits(h.gradient[v], temperature, upstream);
+          // Either output may widen the logits by itself, and hands its gradient back as these are.
+          const auto of_log_prob = [&] {
+            return S((selected<S>(v == taken ? 1.0 : 0.0) - exp(l[v])) * above.log_prob /
+                     temperature);
+          };
+          gradient(in.gradient(stored_apart(Stage::gradient, back, of_log_prob)), s, t, v);
         }
       }
     }

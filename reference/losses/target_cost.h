@@ -85,8 +85,13 @@ class Target {
 template <class S>
 class TargetCost {
  public:
-  explicit TargetCost(const Inputs<S>& in)
+  /// Cross-entropy and z-loss may each widen logits that are a field by themselves: either hands
+  /// its gradient back as the field has it.
+  enum class Logits { computed, a_field };
+
+  TargetCost(const Inputs<S>& in, Logits logits)
       : in_(in),
+        handed_back_apart_(logits == Logits::a_field && in.spec().number("z_loss") != 0.0),
         z_(in.option("z_loss")),
         target_(in.option("label_smoothing"), in.extent(Axis::vocab)),
         shifted_(in.form(kShiftedForm)),
@@ -110,12 +115,17 @@ class TargetCost {
     }
     const S twice = constant<S>(2.0L) * z_;
     const S by_log_sum = product(in_.upstream(), weight, twice, log_sum);
+    Row<S> of_z(x.size());
     for (Eigen::Index v = 0; v < x.size(); ++v) {
       const S share = probability(l[v], in_.undeclared());
-      gradient[v] += stored_within(
-          Stage::log_prob, product(in_.upstream(), weight, twice, log_sum, share), by_log_sum);
+      of_z[v] = stored_within(Stage::log_prob,
+                              product(in_.upstream(), weight, twice, log_sum, share), by_log_sum);
+      gradient[v] += of_z[v];
     }
     if (in_.undeclared()) charge_shift(x, gradient);
+    for (Eigen::Index v = 0; handed_back_apart_ && v < x.size(); ++v) {
+      gradient[v] = stored_apart(Stage::gradient, gradient[v], [&] { return of_z[v]; });
+    }
     return {value, std::move(gradient)};
   }
 
@@ -127,6 +137,7 @@ class TargetCost {
   }
 
   const Inputs<S>& in_;
+  bool handed_back_apart_;
   S z_;
   Target<S> target_;
   bool shifted_, difference_;
