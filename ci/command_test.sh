@@ -149,6 +149,9 @@ out_folder() {
     >stdout 2>stderr
   [[ $? == 3 ]] || fail 'a folder that takes no more must be met before the run'
   grep -q 'nothing can be written' stderr || fail "said instead: $(cat stderr)"
+  mkdir -p campaign/findings && touch campaign/journal campaign/findings/0123456789abcdef.case
+  gate 2 'campaign holds a campaign' --impl fake_exact --out campaign
+  [[ -e campaign/findings/0123456789abcdef.case ]] || fail 'the findings of a campaign are gone'
 }
 
 verdicts() {

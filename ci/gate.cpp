@@ -127,6 +127,10 @@ bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COL
 int run_gate(const GateOptions& options) {
   const Policy policy = policy_of(options);
   check_environment();
+  if (holds_campaign(options.out)) {
+    throw InputError(options.out + " holds a campaign, whose findings this run would replace: " +
+                     "name another folder with --out");
+  }
   PlanOptions planned = options.plan;
   auto first = options.pool.jobs > 0 ? worker_that_loads(planned) : nullptr;
   const Plan plan(planned);

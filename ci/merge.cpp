@@ -46,7 +46,7 @@ void add_rows(report::RunRecord& whole, const report::RunRecord& part) {
 
 int run_merge(const MergeOptions& options) {
   const fs::path out = options.out;
-  if (fs::exists(out / "journal")) {
+  if (holds_campaign(out)) {
     throw InputError(options.out + " holds a campaign already; say another --out");
   }
   // All is read before anything is written: what cannot be read leaves no half of a campaign.

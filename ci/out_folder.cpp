@@ -61,6 +61,8 @@ void remove_earlier(const fs::path& folder) {
 
 }  // namespace
 
+bool holds_campaign(const fs::path& folder) { return fs::exists(folder / "journal"); }
+
 void prepare_out(const fs::path& folder) {
   try {
     fs::create_directories(folder);

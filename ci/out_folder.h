@@ -14,6 +14,9 @@ namespace lossgate::ci {
 /// left. Throws MachineError, before a run is spent in vain.
 void prepare_out(const std::filesystem::path& folder);
 
+/// Whether a campaign lives there, whose state a gate would replace.
+bool holds_campaign(const std::filesystem::path& folder);
+
 /// Whether one of these folders of cases holds findings that prepare_out would remove.
 bool holds_findings_of(const std::filesystem::path& folder,
                        const std::vector<std::string>& corpora);
