@@ -113,8 +113,10 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
                   f.dtype, f.count, f.count == 1 ? "" : "s");
   text += line("", std::string(statement));
   if (!f.source_file.empty()) {
-    const std::string place = fmt::format("{}:{}", f.source_file, f.source_line);
-    text += line("code", f.source_text.empty() ? place : f.source_text);
+    // Without a guilty line all that is known is where the function begins.
+    text += f.source_text.empty()
+                ? line("function", fmt::format("{}:{}", f.source_file, f.source_line))
+                : line("code", f.source_text);
   }
   text += line("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
   if (!f.inputs.empty()) text += line("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));

@@ -32,6 +32,17 @@ TEST(FindingText, TheReproLineNamesNoPropertyThatAReplayRefuses) {
   EXPECT_EQ(repro_line(finding, ""), "lossgate replay findings/a.case --impl b");
 }
 
+TEST(FindingText, CallsALineGuiltyOnlyWhereItIsKnown) {
+  RecordedFinding finding;
+  finding.source_file = "losses.py";
+  finding.source_line = 7;
+  EXPECT_NE(finding_text(finding, "", "").find("function  losses.py:7\n"), std::string::npos);
+  finding.source_text = "exp(100) = inf at losses.py:9: ratio = x.exp()";
+  const std::string text = finding_text(finding, "", "");
+  EXPECT_NE(text.find("code      exp(100) = inf"), std::string::npos) << text;
+  EXPECT_EQ(text.find("function"), std::string::npos) << text;
+}
+
 TEST(FindingText, CutsNothingThatIsToBeCopied) {
   const std::string longest(300, 'x');
   RecordedFinding finding;
