@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "report/finding_text.h"
@@ -87,6 +88,28 @@ std::string relaxed(const RunRecord& record) {
     };
     list("; never asked: ", s.never_asked);
     list("; never triggered: ", s.never_triggered);
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
+/// Where the function itself stands for a reference, what its f64 does not bear out is no finding,
+/// and must not be overlooked.
+std::string advisory(const RunRecord& record) {
+  std::string text;
+  for (const Subject& s : record.subjects) {
+    std::map<std::string, std::int64_t> notes;
+    for (const Cell& c : record.cells) {
+      if (s.faulty() || c.loss != s.loss || c.implementation != s.name) continue;
+      for (const auto& [reason, count] : c.reasons) {
+        if (reason.starts_with("note: advisory: ")) notes[c.property] += count;
+      }
+    }
+    if (notes.empty()) continue;
+    text += fmt::format("\n  {}: its own f64 does not bear out, which is no finding: ", s.name);
+    const char* comma = "";
+    for (const auto& [property, count] : notes) {
+      text += fmt::format("{}{} ({})", std::exchange(comma, ", "), property, count);
+    }
   }
   return text.empty() ? "" : text + "\n";
 }
@@ -254,8 +277,8 @@ std::string verdict_line(const RunRecord& record) {
 std::string board(const RunRecord& record, const BoardStyle& style) {
   const Painter paint{style.colour};
   const std::string verdict = verdict_line(record);
-  return head_line(record) + implementations(record, paint) + relaxed(record) + shares(record) +
-         kill_matrix(record, paint) + findings(record, style) + "\n" +
+  return head_line(record) + implementations(record, paint) + relaxed(record) + advisory(record) +
+         shares(record) + kill_matrix(record, paint) + findings(record, style) + "\n" +
          (exit_status(record) == 0 ? paint.green(verdict) : paint.red(verdict)) + "\n";
 }
 

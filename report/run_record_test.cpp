@@ -267,6 +267,19 @@ TEST(Board, SaysWhatAContractLeavesOut) {
             std::string::npos);
 }
 
+TEST(Board, SaysWhatIsNotedAndNoFinding) {
+  RunRecord record = record_of();
+  EXPECT_EQ(board(record, {}).find("no finding"), std::string::npos);
+  for (const char* property : {"finite_forward", "reference_agreement"}) {
+    tally(cell(record, "grpo", "one", "f32", property), properties::note("advisory: inf"), 5);
+  }
+  const std::string text = board(record, {});
+  EXPECT_NE(text.find("\n  one: its own f64 does not bear out, which is no finding: "
+                      "finite_forward (1), reference_agreement (1)\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Board, CountsWhatLongCasesAloneShowByItself) {
   RunRecord record = record_of();
   record.kills.push_back({.loss = "grpo",
