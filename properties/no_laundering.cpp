@@ -17,9 +17,12 @@ namespace {
 struct Poison {
   std::string places;  ///< the first entry of each field: "log_prob[3]"
   bool nan = false;    ///< it became NaN, rather than infinite
+  bool negative = false;
 
   /// "a NaN in log_prob[3]".
-  std::string text() const { return (nan ? "a NaN in " : "an infinity in ") + places; }
+  std::string text() const {
+    return (nan ? "a NaN in " : negative ? "-infinity in " : "infinity in ") + places;
+  }
 };
 
 Poison poison_of(const Case& before, const Case& after) {
@@ -32,6 +35,7 @@ Poison poison_of(const Case& before, const Case& after) {
       poison.places +=
           (poison.places.empty() ? "" : " and ") + name + "[" + std::to_string(i) + "]";
       poison.nan = std::isnan(now);
+      poison.negative = now < 0.0;
       break;
     }
   }
@@ -72,12 +76,13 @@ Entries spoken(CaseStudy& study) {
 Entries lost_to(CaseStudy& poisoned, bool nan, Evaluation& evaluation) {
   const auto& outputs = poisoned.outputs();
   // What is no number even without the poison says nothing about it; an infinity, nothing about
-  // another.
-  std::set<std::pair<std::size_t, std::int64_t>> undefined;
+  // another, nor of a NaN that it does not become.
+  std::set<std::pair<std::size_t, std::int64_t>> undefined, infinite;
   evaluation.study().for_each_expected(
       evaluation.arithmetic(), false,
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
         if (nan ? std::isnan(expected.v) : !std::isfinite(expected.v)) undefined.emplace(o, i);
+        if (std::isinf(expected.v)) infinite.emplace(o, i);
       },
       CaseStudy::Wanted::values);
   // Where an infinity leaves a NaN it met a zero or another infinity, and either may decide.
@@ -85,7 +90,8 @@ Entries lost_to(CaseStudy& poisoned, bool nan, Evaluation& evaluation) {
   poisoned.for_each_expected(
       evaluation.arithmetic(), false,
       [&](std::size_t o, std::int64_t i, const reference::Tracked& expected) {
-        const bool surfaces = nan ? !std::isfinite(expected.v) : std::isinf(expected.v);
+        const bool surfaces = std::isinf(expected.v) ? !nan || !infinite.contains({o, i})
+                                                     : nan && std::isnan(expected.v);
         if (outputs[o].kind == speaker(outputs) && surfaces && !undefined.contains({o, i})) {
           lost.emplace_back(&outputs[o], i);
         }

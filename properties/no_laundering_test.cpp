@@ -171,6 +171,29 @@ TEST(RuleC3, AnInfiniteFormulaSaysNothingOfAnotherInfinity) {
   EXPECT_GT(of_nan, 10);
 }
 
+/// A field of which the formula makes nothing stands beside an infinite answer: whoever bounds that
+/// has done nothing to the NaN.
+TEST(RuleC3, AnInfiniteFormulaSaysNothingOfANanThatItDoesNotBecome) {
+  const auto bounds = answering("grpo", nullptr, [](const Case&, LossResult& result) {
+    for (const char* name : {"loss", "per_token"}) {
+      Tensor& tensor = output(result, name);
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        if (std::isinf(tensor.at(i))) tensor.set(i, 7.0);
+      }
+    }
+  });
+  for (int i = 0; i < 100; ++i) {
+    Case c = grpo_case_of(i);
+    c.spec.set("log_ratio_clamp", None{});
+    c.spec.set("dual_clip", None{});
+    c.spec.set("kl_penalty", 0.0);
+    for (int t = 0; t < 3; ++t) put(c, "old_log_prob", 0, t, -1e37);
+    put(c, "advantage", 0, 0, -1.0);
+    const auto violation = asked(bounds, c).violation;
+    if (violation) EXPECT_EQ(violation->detail.find("ref_log_prob"), std::string::npos);
+  }
+}
+
 /// An advantage that underflows once it carries the reduction lets nobody look at the log-prob.
 TEST(RuleC3, WhatUnderflowsOnTheWayToTheNanIsNotLaundered) {
   const auto guards = answering("grpo", [](Case& c) {
