@@ -87,6 +87,9 @@ TEST(BadText, HasAWrongSpec) {
               "bad.case:8: option.max_length: ", "an integer from 1 to 4096");
   expect_says(message_for("contiguous", "strided"), "bad.case:11: layout: ", "padded_rows");
   expect_says(message_for("upstream: 1", "upstream: one"), "bad.case:12: upstream: ", "f64");
+  for (const char* number : {"upstream: inf", "upstream: nan"}) {
+    expect_says(message_for("upstream: 1", number), "bad.case:12: upstream: ", "a finite number");
+  }
 }
 
 TEST(BadText, HasAWrongShape) {

@@ -202,6 +202,9 @@ void read_description(const Header& header, const LossSignature& signature, Miss
     header.fail("upstream",
                 "expected " + expected_element(Dtype::f64) + ", found " + in_quotes(upstream));
   }
+  if (!std::isfinite(*number)) {
+    header.fail("upstream", "expected a finite number, found " + in_quotes(upstream));
+  }
   c.upstream = *number;
   c.provenance = {.title = provenance_text(header, "title"),
                   .found_by = provenance_text(header, "found_by"),

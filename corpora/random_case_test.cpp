@@ -197,7 +197,9 @@ Case random_case(const LossSignature& signature, Random& random) {
   }
   c.split = random_split(c.shape[Axis::sequences], random);
   c.layout = kAllLayouts[below(std::size(kAllLayouts), random)];
-  c.upstream = random_tensor(Dtype::f64, {}, random).at(0);
+  do {
+    c.upstream = random_tensor(Dtype::f64, {}, random).at(0);
+  } while (!std::isfinite(c.upstream));
   c.provenance = {.title = random_prose(random),
                   .found_by = random_prose(random),
                   .story = random_prose(random),
