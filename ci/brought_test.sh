@@ -44,6 +44,12 @@ verdicts() {
   expect 0 'those of lossgate.toml with --config lossgate.toml' replay "$(find run/findings -name '*.case' | head -n 1)"
   bring sound 'micro_batches = "mean"'
   gate 1 'split_invariance VIOLATED' --cases 100
+  # A finding that a fixed function no longer shows is still known for what it was.
+  local stored
+  stored=$(find run/findings -name '*.case' | head -n 1)
+  bring sound 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
+  expect 0 'what it was stored for is mended, or comes and goes' replay "$stored" --config lossgate.toml
+  grep -q 'violated by sound; made simple' stdout || fail "not what it was stored for: $(cat stdout)"
   # A micro-batch without a sequence, of which a stack of rows is made, is no call of a trainer.
   bring row_by_row 'micro_batches = "token_weighted"'
   gate 0 'green: 0 red findings' --cases 60

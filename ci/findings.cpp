@@ -20,8 +20,13 @@ namespace {
 void attach_case(report::RecordedFinding& recorded, const PlannedCase& planned) {
   Case c = planned.c;
   c.provenance.expect.clear();
-  c.provenance.found_by = "lossgate gate";
+  c.provenance.found_by = kFoundByGate;
   if (c.provenance.title.empty()) c.provenance.title = "a finding of the gate";
+  // What somebody stored has a story of its own.
+  if (std::string& story = c.provenance.story; planned.file.empty() || story.empty()) {
+    const char* colon = story.empty() ? "" : "; ";
+    story = recorded.property + " violated by " + recorded.implementation + colon + story;
+  }
   recorded.case_id = corpora::case_id(c);
   recorded.case_file = "findings/" + recorded.case_id + ".case";
   recorded.case_text = corpora::encode(c, planned.loss->signature);

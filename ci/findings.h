@@ -9,6 +9,9 @@
 
 namespace lossgate::ci {
 
+/// What a stored case of a finding says that it was found by.
+inline constexpr const char* kFoundByGate = "lossgate gate";
+
 /// Where a number that is not finite begins on the undivided case, if somebody can look inside.
 std::optional<impl::Origin> origin_of(const impl::Implementation& implementation,
                                       const LossSignature& signature, Case c, double actual);

@@ -198,6 +198,10 @@ int run_replay(const ReplayOptions& options) {
       break;
     case Shown::holds:
       fmt::print("holds\n");
+      if (c.provenance.found_by == kFoundByGate) {
+        fmt::print(
+            "what it was stored for is mended, or comes and goes with what was asked before\n");
+      }
       return static_cast<int>(Exit::green);
     case Shown::fails:
       fmt::print("still fails\n");
