@@ -113,6 +113,13 @@ impl::Subject function_named(const std::string& name) {
   if (colon == std::string::npos || colon == 0 || colon + 1 == name.size()) {
     throw InputError(name + ": name a function as FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION");
   }
+  const std::string file = name.substr(0, colon);
+  if (name.starts_with("so:") || file.ends_with(".so") || file.find(".so.") != file.npos) {
+    throw InputError(name +
+                     ": identify and explain --fn are for functions in Python; "
+                     "name one of a shared library in a lossgate.toml: entry = \"so:" +
+                     name.substr(name.starts_with("so:") ? 3 : 0) + "\"");
+  }
   impl::Subject subject;
   subject.name = name.substr(colon + 1);
   subject.entry = (name.starts_with("py:") ? "" : "py:") + name;

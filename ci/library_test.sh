@@ -69,8 +69,16 @@ verdicts() {
   gate 1 'empty_is_zero VIOLATED by empty_divisor' --cases 200
   bring writes_inputs
   gate 1 'inputs_not_mutated VIOLATED by writes_inputs'
+  bring rounds_upward
+  gate 1 'the rounding mode is upward afterwards, and was not before'
+  grep -q 'inputs_not_mutated VIOLATED by rounds_upward' stdout || fail "another property fails: $(cat stdout)"
+  bring flushes
+  gate 1 'flush to zero is on afterwards, and was not before' --out run
+  replays
+  bring flushes_once
+  gate 0 'green: 0 red findings'
   bring leaves_gradient
-  gate 1 "'gradient.value' is not written at"
+  gate 1 "place +gradient.value: 'gradient.value' is not written at"
   bring returns_garbage
   gate 1 'returns_garbage returned 700'
   bring refuses
@@ -130,6 +138,8 @@ mistakes() {
   bring sound
   gate 1 'VIOLATED by half_the_gradient' --config half.toml --impl half_the_gradient
   gate 2 "unknown subject 'whole'" --config half.toml --impl whole
+  expect 2 'are for functions in Python; .*: entry = "so:given_losses.so:sound"' identify given_losses.so:sound --out never.toml
+  expect 2 'are for functions in Python' identify so:given_losses.so:sound --out never.toml
   bring asks_for_more
   gate 3 "asks for the array 'old_value'; it takes"
   bring asks_for_what_is_not

@@ -150,6 +150,14 @@ class Judge {
   bool loss_speaks_ = false;
 };
 
+/// The output that the message names, else the first.
+std::string output_meant(const CaseStudy& study, const Refusal& refusal) {
+  for (const OutputInfo& output : study.outputs()) {
+    if (std::ranges::count(refusal.beside, output.name) > 0) return output.name;
+  }
+  return study.outputs().front().name;
+}
+
 }  // namespace
 
 bool in_range(const OutputInfo& output, const Tracked& expected) {
@@ -247,7 +255,7 @@ std::optional<Violation> first_difference(const CaseStudy& study, const LossResu
 
 std::optional<Violation> malformed(const CaseStudy& study, const LossResult& actual) {
   if (actual.refusal && actual.refusal->argument == impl::kNoResult) {
-    return Violation{.place = {.output = study.outputs().front().name},
+    return Violation{.place = {.output = output_meant(study, *actual.refusal)},
                      .detail = actual.refusal->message,
                      .cause = "malformed result"};
   }

@@ -411,4 +411,10 @@ TEST(FirstDifference, SeesEveryBitButPayloadsAndSignsOfMaskedZeros) {
   EXPECT_FALSE(difference->place.valid);
 }
 
+TEST(Malformed, IsPlacedAtTheOutputThatTheRefusalNames) {
+  const CaseStudy study(grpo(), grpo_case(1, 1));
+  const Refusal none{impl::kNoResult, -1, -1, "", {"gradient.log_prob"}};
+  EXPECT_EQ(malformed(study, {{}, none, {}, {}, {}})->place.output, "gradient.log_prob");
+}
+
 }  // namespace lossgate::properties

@@ -87,7 +87,8 @@ const std::vector<Cause>& causes() {
       {"option misread", "An option is ignored, applied twice, or means something else.",
        "compare how the formula in the signature uses that option"},
       {"dead signal", "A term of the loss, or all of it, has no gradient.",
-       "look for detach, no_grad or a constant on the way to the loss"},
+       "look for detach, no_grad or a constant on the way to the loss; in a backward by hand, "
+       "for a term or entries that it leaves out"},
       {"gradient through a clamp", "A gradient flows where a clamp or clip holds.",
        "the slope beyond a bound is 0: clamp the variable itself, not a detached copy"},
       {"gradient through what is constant",
@@ -149,9 +150,10 @@ const std::vector<Cause>& causes() {
       {"input overwritten", "An input changes during the call.",
        "scale a copy: an in-place normalisation runs twice"},
       {"setting left changed", "The call leaves something changed that all code computes by.",
-       "restore it in a finally, or use the context manager that does"},
-      {"malformed result", "An output is missing, or has another shape or dtype.",
-       "return every output that the loss has, each a tensor in the fields' dtype"},
+       "restore it on every way out: in a finally, a context manager or a destructor"},
+      {"malformed result", "An output is missing, is not filled, or has another shape or dtype.",
+       "return, or write, every number of every output, in the fields' dtype; a library "
+       "then returns LOSSGATE_DONE"},
       {"another formula", "Ordinary data in a wide format show another loss.",
        "declare the loss, options and reduction that it has (lossgate identify names them), or "
        "mend "

@@ -61,7 +61,9 @@ constexpr std::pair<std::string_view, std::string_view> kFixes[] = {
     {"path_parity", "compare both paths with the reference; the farther one is wrong"},
     {"gradient_matches_finite_difference", "derive the backward again from the forward"},
     {"finite_for_every_finite_input", "clamp what the exponential and the products are given"},
-    {"does_not_crash", "check sizes and indices before memory is read"},
+    {"does_not_crash",
+     "check sizes and indices before memory is read; raise or return an error, and never end the "
+     "process"},
     {"does_not_hang", "bound every loop by the input's size"},
 };
 

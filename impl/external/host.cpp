@@ -42,7 +42,7 @@ std::unique_ptr<Process> interpreter(const Subject& subject) {
   nlohmann::json modules = nlohmann::json::object();
   for (const auto& [name, text] : worker_modules()) modules[std::string(name)] = text;
   const std::string frame = modules.dump();
-  process->tell(std::as_bytes(std::span(frame)), kSecondsToStart);
+  process->tell(std::as_bytes(std::span(frame)), loading_of(subject).seconds);
   return process;
 }
 
@@ -53,6 +53,11 @@ auto surroundings(const Subject& subject) {
 }
 
 }  // namespace
+
+Loading loading_of(const Subject& subject) {
+  if (!subject.entry.starts_with("so:")) return {180.0, "it was not loaded within three minutes"};
+  return {60.0, "opening it did not return within a minute; what its constructors do is done then"};
+}
 
 Host::Host(const Subject& subject) : subject_(subject) {}
 
@@ -74,20 +79,21 @@ Greeting greet(Host& host, const Subject& subject, const LossSignature& loss) {
     host.end();
     return SubjectError(subject.name + ": " + why);
   };
+  const Loading loading = loading_of(subject);
   try {
     if (!subject.folder.empty() && !std::filesystem::is_directory(subject.folder)) {
       throw SubjectError(subject.name + ": there is no folder " + subject.folder.string());
     }
     host.start();
     const auto frame = corpora::write_tensors(hello(subject, loss));
-    const auto answer = corpora::read_tensors(host.ask(frame, kSecondsToStart), "answer");
+    const auto answer = corpora::read_tensors(host.ask(frame, loading.seconds), "answer");
     if (text_of(answer, "op") == "hello") return greeting_of(answer);
     throw SubjectError(subject.name + ": " + text_of(answer, "message"));
   } catch (const ProcessEnded& error) {
     const bool library = subject.entry.starts_with("so:");
     throw lost((library ? subject.entry : subject.interpreter) + " " + error.what());
   } catch (const ProcessHung&) {
-    throw lost("it was not loaded within three minutes");
+    throw lost(loading.late);
   } catch (const corpora::FormatError& error) {
     throw lost(error.what());
   } catch (const nlohmann::json::exception& error) {

@@ -62,7 +62,12 @@ class Host {
 /// SubjectError where that cannot be done; where the process is to blame, it is gone then.
 Greeting greet(Host& host, const Subject& subject, const LossSignature& loss);
 
-/// To import torch from a cold disk takes its time.
-constexpr double kSecondsToStart = 180.0;
+/// How long a subject may take until it is loaded, and what is said where it takes longer. To
+/// import torch from a cold disk takes its time; to open a library does not.
+struct Loading {
+  double seconds;
+  const char* late;
+};
+Loading loading_of(const Subject& subject);
 
 }  // namespace lossgate::impl

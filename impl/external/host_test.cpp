@@ -59,6 +59,16 @@ TEST(Host, KeepsALibraryByItself) {
   EXPECT_FALSE(Host(library).serves(library));
 }
 
+TEST(Host, WaitsForALibraryNoLongerThanItTakesToOpenOne) {
+  const Loading python = loading_of(subject_with([](Subject&) {}));
+  const Loading library =
+      loading_of(subject_with([](Subject& subject) { subject.entry = "so:libmine.so:loss"; }));
+  EXPECT_EQ(python.seconds, 180.0);
+  EXPECT_STREQ(python.late, "it was not loaded within three minutes");
+  EXPECT_EQ(library.seconds, 60.0);
+  EXPECT_TRUE(std::string(library.late).starts_with("opening it did not return within a minute"));
+}
+
 TEST(Host, SaysThatAFolderIsNotThere) {
   const Subject lost = subject_with([](Subject& subject) { subject.folder = "/sorce"; });
   Host host(lost);

@@ -82,9 +82,11 @@ TensorFile request(const Subject& subject, const MicroBatch& batch, double share
 Tensor output_of(const TensorFile& answer, const OutputInfo& info) {
   const Tensor* tensor = answer.find_tensor(info.name);
   if (!tensor && info.kind == OutputKind::gradient) return Tensor::zeros(info.dtype, info.extents);
-  if (!tensor) throw Refusal{kNoResult, -1, -1, "'" + info.name + "' was not returned"};
+  if (!tensor) {
+    throw Refusal{kNoResult, -1, -1, "'" + info.name + "' was not returned", {info.name}};
+  }
   if (tensor->extents != info.extents) {
-    throw Refusal{kNoResult, -1, -1, "'" + info.name + "' has another shape"};
+    throw Refusal{kNoResult, -1, -1, "'" + info.name + "' has another shape", {info.name}};
   }
   return *tensor;
 }
@@ -96,7 +98,13 @@ void scale(Tensor& tensor, double factor) {
 [[noreturn]] void refuse(const TensorFile& answer, const LossSignature& loss,
                          const Greeting& greeting) {
   const std::string type = text_of(answer, "type");
-  if (type == "BadResult") throw Refusal{kNoResult, -1, -1, text_of(answer, "message")};
+  if (type == "BadResult") {
+    Refusal refusal{kNoResult, -1, -1, text_of(answer, "message")};
+    if (std::string output = text_of(answer, "output"); !output.empty()) {
+      refusal.beside.push_back(std::move(output));
+    }
+    throw refusal;
+  }
   if (type == "NotReduced") {
     throw Refusal{kNoResult, -1, -1, text_of(answer, "message"), {"reduction"}};
   }

@@ -153,7 +153,7 @@ TEST(Session, RefusesASubjectThatCannotBeLoaded) {
 }
 
 /// What is raised when an empty batch is asked for.
-std::string raised(Session& session) {
+Refusal raised(Session& session) {
   const LossSignature loss = signature();
   Case part;
   const Positions positions;
@@ -161,9 +161,9 @@ std::string raised(Session& session) {
   try {
     session.step(batch, 1.0);
   } catch (const Refusal& refusal) {
-    return refusal.message;
+    return refusal;
   }
-  return "nothing";
+  return {.argument = "", .message = "nothing"};
 }
 
 TEST(Session, AsksALostDeviceNoMore) {
@@ -174,9 +174,21 @@ TEST(Session, AsksALostDeviceNoMore) {
     const Answered other({kHello, answer});
     const auto host = std::make_shared<Host>(other.subject());
     Session session(other.subject(), signature(), host);
-    EXPECT_TRUE(raised(session).find("an assert") != std::string::npos);
+    EXPECT_TRUE(raised(session).message.find("an assert") != std::string::npos);
     EXPECT_EQ(host->running(), answer == lost ? 0 : 1);
   }
+}
+
+TEST(Session, SaysWhichOutputIsNoResult) {
+  const Answered other({kHello,
+                        {{"op", "raised"},
+                         {"type", "BadResult"},
+                         {"message", "'per_token' is not written at all"},
+                         {"output", "per_token"}}});
+  Session session(other.subject(), signature());
+  const Refusal refusal = raised(session);
+  EXPECT_EQ(refusal.argument, kNoResult);
+  EXPECT_EQ(refusal.beside, std::vector<std::string>{"per_token"});
 }
 
 }  // namespace

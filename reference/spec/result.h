@@ -17,7 +17,8 @@ struct Refusal {
   std::int64_t sequence = -1;
   std::int64_t token = -1;
   std::string message;
-  /// What else the message names, as one of two that do not fit each other.
+  /// What else the message names, as one of two that do not fit each other, or the output that is
+  /// no result.
   std::vector<std::string> beside = {};
 };
 

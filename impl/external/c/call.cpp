@@ -222,6 +222,7 @@ LibraryCall::Filled LibraryCall::filled() const {
       ++left;
     }
     if (left > 0 && filled.complaint.empty()) {
+      filled.output = laid.name;
       filled.complaint = "'" + laid.name + "' is not written at " +
                          (laid.extents.empty() ? "all" : place_text(first, laid.extents)) +
                          (left > 1 ? " and " + std::to_string(left - 1) + " more places" : "") +

@@ -57,6 +57,7 @@ class LibraryCall {
   struct Filled {
     std::vector<std::pair<std::string, Tensor>> tensors;
     std::string complaint;  ///< what is not written and should be
+    std::string output;     ///< of the complaint
   };
   Filled filled() const;
 

@@ -115,6 +115,7 @@ TensorFile result(const LibraryCall& call) {
   if (!filled.complaint.empty()) {
     TensorFile raised = message("raised", filled.complaint);
     raised.metadata.emplace_back("type", "BadResult");
+    raised.metadata.emplace_back("output", filled.output);
     return raised;
   }
   return {.tensors = std::move(filled.tensors),
@@ -145,6 +146,33 @@ TensorFile outcome(int status, const LibraryCall& call, const FencedArrays& arra
                         "; return LOSSGATE_DONE, LOSSGATE_NOT_COMPUTED or LOSSGATE_REFUSED",
                     "");
   }
+}
+
+/// How a call ended.
+struct Called {
+  int status = 0;
+  std::optional<std::string> thrown;
+  std::vector<FpSettings::Change> changes;  ///< which are undone
+};
+
+Called called(LibraryCall& call) {
+  const pid_t process = ::getpid();
+  const FpSettings settings;
+  Called done;
+  try {
+    done.status = call.run();
+  } catch (const std::exception& error) {
+    done.thrown = error.what();
+  } catch (...) {
+    done.thrown = "something that is no std::exception";
+  }
+  done.changes = settings.restore();
+  if (::getpid() != process) ::_exit(0);  // a child that the library forked and let return
+  return done;
+}
+
+bool is_among(const std::string& text, const std::vector<FpSettings::Change>& changes) {
+  return std::ranges::find(changes, text, &FpSettings::Change::text) != changes.end();
 }
 
 /// Texts of a library need not be UTF-8, those of a frame must.
@@ -190,19 +218,30 @@ TensorFile LibraryConversation::hello(const TensorFile& request) {
 TensorFile LibraryConversation::step(const TensorFile& request) {
   if (!function_) throw SubjectError("a step came before a successful hello");
   LibraryCall call(*function_, loss_, taken_, request, arrays_);
-  const pid_t process = ::getpid();
-  int status = 0;
-  std::optional<std::string> thrown;
-  try {
-    status = call.run();
-  } catch (const std::exception& error) {
-    thrown = error.what();
-  } catch (...) {
-    thrown = "something that is no std::exception";
+  Called done = called(call);
+  if (done.thrown) return raised("exception", std::move(*done.thrown), "without a message");
+  TensorFile answer = outcome(done.status, call, arrays_, *function_);
+  if (text_of(answer, "op") != "result") return answer;
+  if (const auto changed = changed_settings(done.changes, request); !changed.empty()) {
+    answer.metadata.emplace_back("changed_settings", Json(changed).dump());
   }
-  if (::getpid() != process) ::_exit(0);  // a child that the library forked and let return
-  if (thrown) return raised("exception", std::move(*thrown), "without a message");
-  return outcome(status, call, arrays_, *function_);
+  return answer;
+}
+
+/// What a library may change when it is loaded, only where it is changed again: one that is loaded
+/// in the call is loaded once.
+std::vector<std::string> LibraryConversation::changed_settings(
+    const std::vector<FpSettings::Change>& changes, const TensorFile& request) {
+  std::vector<FpSettings::Change> again = changes;
+  if (std::ranges::any_of(changes, &FpSettings::Change::loading)) {
+    LibraryCall call(*function_, loss_, taken_, request, arrays_);
+    again = called(call).changes;
+  }
+  std::vector<std::string> texts;
+  for (const FpSettings::Change& change : changes) {
+    if (!change.loading || is_among(change.text, again)) texts.push_back(change.text);
+  }
+  return texts;
 }
 
 std::vector<std::byte> LibraryConversation::answer(std::span<const std::byte> frame) {

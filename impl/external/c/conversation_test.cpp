@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cfenv>
+
 #include "impl/external/greeting.h"
 
 namespace lossgate::impl {
@@ -144,10 +146,28 @@ TEST(LibraryConversation, SeesWhatIsWrittenWhereNothingBelongs) {
   EXPECT_EQ(text_of(Asked("writes_inputs").step(true), "mutated"), R"(["return"])");
 }
 
+TEST(LibraryConversation, SeesAndRestoresWhatTheProcessorComputesBy) {
+  for (const auto& [function, change] :
+       {std::pair("rounds_upward", R"(["the rounding mode is upward"])"),
+        std::pair("flushes", R"(["flush to zero is on"])")}) {
+    Asked asked(function);
+    EXPECT_EQ(asked.step().find_metadata("changed_settings"), nullptr);
+    for (int i = 0; i < 2; ++i) {
+      const TensorFile answer = asked.step(true);
+      EXPECT_EQ(text_of(answer, "op"), "result") << text(answer);
+      EXPECT_EQ(text_of(answer, "changed_settings"), change);
+      EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+    }
+  }
+  // What is loaded in a call may do so, once.
+  EXPECT_EQ(Asked("flushes_once").step().find_metadata("changed_settings"), nullptr);
+}
+
 TEST(LibraryConversation, SeesWhatIsNotWritten) {
   const TensorFile answer = Asked("leaves_gradient").step();
   expect_says(answer, "raised", "'gradient.value' is not written at [0, 1]; every element");
   EXPECT_EQ(text_of(answer, "type"), "BadResult");
+  EXPECT_EQ(text_of(answer, "output"), "gradient.value");
   expect_says(Asked("leaves_loss").step(true), "raised", "'loss' is not written at all");
 }
 

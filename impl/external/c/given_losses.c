@@ -2,12 +2,17 @@
 /* Losses as users bring them in a shared library: one that is sound, some that are not, and some that
  * do not even answer. All are value_clip with the mean over valid tokens and no clip, in f32. */
 #define _POSIX_C_SOURCE 200809L
+#include <fenv.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 #include "lossgate.h"
 
@@ -79,6 +84,23 @@ LOSSGATE_LOSS(asks_for_memory, TAKES) {
   return compute(call, global_mean(call));
 }
 
+/* As what is compiled with -ffast-math does when it is loaded. */
+static void flush_to_zero(void) {
+#if defined(__SSE2__)
+  _mm_setcsr(_mm_getcsr() | 0x8000);
+#elif defined(__aarch64__)
+  uint64_t word;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(word));
+  __asm__ volatile("msr fpcr, %0" : : "r"(word | 1 << 24));
+#endif
+}
+
+LOSSGATE_LOSS(flushes_once, TAKES) {
+  static int loaded;
+  if (!loaded++) flush_to_zero();
+  return compute(call, global_mean(call));
+}
+
 /* What goes wrong for an odd number of valid tokens, so that a run shows that it goes on. */
 #define IF_ODD(name, what)                  \
   LOSSGATE_LOSS(name, TAKES) {              \
@@ -106,6 +128,8 @@ IF_ODD(underruns, b.gradient[-2] = 1)
 IF_ODD(runs_away, memset(b.gradient, 0, 1 << 20))
 IF_ODD(reads_away, *b.loss += b.value[1 << 12])
 IF_ODD(writes_inputs, ((float*)(uintptr_t)b.target)[0] += 1)
+IF_ODD(rounds_upward, fesetround(FE_UPWARD))
+IF_ODD(flushes, flush_to_zero())
 IF_ODD(returns_garbage, return 700)
 IF_ODD(leaves_loss, memcpy(b.loss, "\365\377\365\377", 4))
 IF_ODD(refuses, snprintf(call->message, sizeof call->message, "%d is odd", (int)b.valid);
