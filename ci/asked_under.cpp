@@ -9,6 +9,7 @@
 #include "fuzz/draw_case.h"
 #include "properties/behind_mask.h"
 #include "reference/spec/contract.h"
+#include "reference/spec/even_parts.h"
 #include "reference/spec/masked.h"
 #include "reference/spec/padding.h"
 
@@ -46,6 +47,7 @@ AskedUnder::AskedUnder(const Brought& brought, const impl::Subject& subject) {
 bool AskedUnder::fails(const Property& property, const Case& c) const {
   Case moved = c;
   move_valid_first(loss_.signature, moved);
+  make_parts_even(loss_.signature, moved);
   const CaseStudy given(loss_, moved);
   const auto may_not_stand = [](const Field& field, double value) {
     return !field.one_per_sequence && !keeps_to(field.masked, field.quantity, value);
@@ -73,17 +75,21 @@ void Failures::add(const properties::Property& property, const std::string& caus
   known->cases.insert(known->cases.end(), shown.begin(), shown.end());
 }
 
+Case trial_case(const AskedUnder& asked, Dtype dtype, std::uint64_t seed, int index) {
+  const auto profile = index < kHostileTrials ? fuzz::Profile::hostile : fuzz::Profile::benign;
+  const LossSignature& signature = asked.loss().signature;
+  fuzz::Choices choices =
+      fuzz::case_choices(seed, signature.id, dtype, profile, static_cast<std::uint64_t>(index));
+  return fuzz::draw_case(signature, dtype, profile, choices);
+}
+
 Failures failures(const AskedUnder& asked, Dtype dtype, Progress& progress, std::uint64_t seed,
                   Breadth breadth) {
   const auto properties = asked_properties(breadth);
   Failures found;
   for (int i = 0; i < kTrials; ++i, progress.add_cases(1)) {
     progress.show();
-    const auto profile = i < kHostileTrials ? fuzz::Profile::hostile : fuzz::Profile::benign;
-    const LossSignature& signature = asked.loss().signature;
-    fuzz::Choices choices =
-        fuzz::case_choices(seed, signature.id, dtype, profile, static_cast<std::uint64_t>(i));
-    const Case c = fuzz::draw_case(signature, dtype, profile, choices);
+    const Case c = trial_case(asked, dtype, seed, i);
     if (asked.implementation().unsupported(c)) continue;
     CaseStudy study(asked.loss(), c);
     Evaluation evaluation(study, asked.implementation());

@@ -21,7 +21,7 @@ class AskedUnder {
   const impl::Implementation& implementation() const { return implementation_; }
 
   /// Whether the property is still violated, once callers leave at masked positions what they
-  /// promise here. What they never ask for is not.
+  /// promise here, and split as they promise. What they never ask for is not.
   bool fails(const properties::Property& property, const Case& c) const;
 
  private:
@@ -56,6 +56,9 @@ enum class Breadth { all, of_the_case };
 
 inline constexpr int kHostileTrials = 64, kBenignTrials = 8;
 inline constexpr int kTrials = kHostileTrials + kBenignTrials;
+
+/// One of a trial's cases, which has kTrials.
+Case trial_case(const AskedUnder& asked, Dtype dtype, std::uint64_t seed, int index);
 
 /// What fails on a trial's cases, each of which `progress` is told. Throws ImplementationThrew,
 /// SubjectError.

@@ -5,7 +5,7 @@
 set -uo pipefail
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
-cp "$source"/ci/testdata/brought/{flushing,losses,near,tiles,unanswering}.py .
+cp "$source"/ci/testdata/brought/{flushing,losses,near,per_sequence,tiles,unanswering}.py .
 source "$source/ci/expect.sh"
 
 # FUNCTION LINES...: a lossgate.toml for a function of losses.py.
@@ -86,12 +86,30 @@ END
   [[ $(wc -l <starts.log) == 2 ]] || fail "loaded so many times by two workers: $(wc -l <starts.log)"
 }
 
+# FUNCTION LINES...: of per_sequence.py, whose micro-batches and ranks are averaged.
+bring_averaged() {
+  bring "$1" 'micro_batches = "mean"' 'ranks = "mean"' "${@:2}"
+  sed -i 's/losses.py/per_sequence.py/; s/token_mean/sequence_mean/' lossgate.toml
+  [[ $1 != mean_over_tokens ]] || sed -i 's/sequence_mean/token_mean/' lossgate.toml
+}
+
 contract() {
   bring over_all_rows 'micro_batches = "sum"' 'ranks = "sum"'
   sed -i 's/token_mean/sequence_mean/' lossgate.toml
   gate 1 'cause +empty row counted' --cases 60
   printf '[subject.contract]\nempty_rows = "counted"\n' >>lossgate.toml
   gate 0 'green: 0 red findings' --cases 60
+  # A mean of means is right of micro-batches as large as each other, where it is one over sequences.
+  bring_averaged mean_over_sequences
+  gate 1 'split_invariance VIOLATED by mean_over_sequences' --cases 60
+  printf '[subject.contract]\nuneven_parts = false\n' >>lossgate.toml
+  gate 0 'green: 0 red findings' --cases 100
+  expect 0 'micro-batches hold equally many sequences that count' check --quick
+  local function
+  for function in mean_over_tokens mean_that_is_divided_twice; do
+    bring_averaged "$function" '[subject.contract]' 'uneven_parts = false'
+    gate 1 "split_invariance VIOLATED by $function" --cases 100
+  done
   bring of_seven_words
   sed -i 's/"grpo"/"log_prob"/; /^options/d; s/token_mean/sum/' lossgate.toml
   gate 1 'ValueError: there are seven words'
@@ -128,6 +146,15 @@ proposals() {
   proposes other_order_each_time '\[subject.contract\] deterministic = false$'
   proposes trusts_padding '\[subject.contract\] masked = \{ default = "any", old_log_prob = "finite" \}$' '[subject.contract]' 'masked = "any"'
   proposes sound '\[\[subject\]\] micro_batches = "token_weighted"$' 'micro_batches = "mean"'
+  bring_averaged mean_over_sequences
+  expect 0 'proposal: \[subject.contract\] uneven_parts = false$' check --quick
+  grep -q 'right only if micro-batches hold equally many sequences' stdout || fail "its price is not said: $(cat stdout)"
+  local function
+  for function in mean_over_tokens mean_that_is_divided_twice; do
+    bring_averaged "$function"
+    expect 0 'split_invariance' check --quick
+    grep -q 'proposal: .*uneven_parts' stdout && fail "a fault is explained away: $(cat stdout)"
+  done
   # One line for both.
   bring trusts_padding_twice
   sed -i 's/losses.py/near.py/' lossgate.toml

@@ -87,6 +87,7 @@ class Trial {
                           "callers check labels and the like themselves")) {
       return found;
     }
+    if (auto found = even_parts()) return found;
     if (auto found = combination(&impl::Subject::micro_batches, "micro_batches")) return found;
     if (auto found = combination(&impl::Subject::ranks, "ranks")) return found;
     return try_order(brought_, brought_.dtypes.front(), some_cases(kind_));
@@ -181,6 +182,28 @@ class Trial {
     if (!std::exchange(subject.contract.*member, false) || still_fails(subject))
       return std::nullopt;
     return Proposal{fmt::format("[subject.contract] {} = false", name), right, "", {}};
+  }
+
+  /// Of parts that are averaged. In a few cases tokens, too, may be as many in each, or no split is
+  /// left: so none of a trial may fail, and some have parts.
+  std::optional<Proposal> even_parts() const {
+    using enum impl::Combination;
+    impl::Subject subject = brought_.subject;
+    const bool averages = subject.micro_batches == mean || subject.ranks == mean;
+    if (kind_.property->name != "split_invariance" || !averages) return std::nullopt;
+    auto found = flag(&impl::Contract::uneven_parts, "uneven_parts",
+                      "micro-batches hold equally many sequences with a valid position, and ranks "
+                      "equally many micro-batches");
+    if (!found) return std::nullopt;
+    subject.contract.uneven_parts = false;
+    const AskedUnder asked(brought_, subject);
+    bool any_parts = false;
+    for (int i = 0; i < kTrials; ++i) {
+      const Case c = trial_case(asked, brought_.dtypes.front(), kTrialSeed, i);
+      if (asked.fails(*kind_.property, c)) return std::nullopt;
+      any_parts = any_parts || c.split.parts.size() > 1;
+    }
+    return any_parts ? found : std::nullopt;
   }
 
   /// Another word for what the trainer does with parts is no contract, and as easily mistaken.

@@ -90,6 +90,9 @@ void print_subject(const Brought& brought) {
   for (const auto& [axis, extent] : signature.longest) {
     fmt::print("  axis {} is {} at most\n", name(axis), extent);
   }
+  if (signature.splittable && signature.even_parts) {
+    fmt::print("  micro-batches hold equally many sequences that count\n");
+  }
   if (signature.prefix_mask) fmt::print("  in each sequence the positions that count come first\n");
   if (!brought.subject.contract.masked_outputs) {
     fmt::print("  what it returns at masked positions is not looked at\n");

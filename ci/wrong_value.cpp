@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ci/errors.h"
+#include "reference/spec/even_parts.h"
 #include "regressions/replay.h"
 #include "report/finding_text.h"
 #include "report/value_text.h"
@@ -11,7 +12,8 @@
 namespace lossgate::ci {
 namespace {
 
-/// The first row alone, the others together, where the trainer makes micro-batches.
+/// The first row alone, the others together, where the trainer makes micro-batches; as large as
+/// each other where it makes no others.
 void deal(const Brought& brought, Case& c) {
   const std::int64_t rows = c.shape[Axis::sequences];
   if (brought.subject.micro_batches == impl::Combination::none || !c.split.whole() || rows < 2) {
@@ -19,6 +21,7 @@ void deal(const Brought& brought, Case& c) {
   }
   c.split.parts = {{.rank = 0, .sequences = {0}}, {.rank = 0, .sequences = {}}};
   for (std::int64_t row = 1; row < rows; ++row) c.split.parts[1].sequences.push_back(row);
+  make_parts_even(brought.loss.signature, c);
 }
 
 }  // namespace

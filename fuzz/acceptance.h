@@ -7,6 +7,7 @@
 #include <string>
 
 #include "fuzz/census.h"
+#include "reference/spec/even_parts.h"
 #include "reference/spec/groups.h"
 #include "reference/spec/masked.h"
 
@@ -148,6 +149,7 @@ inline std::string fault_of(const LossSignature& signature, const Case& c, Dtype
     for (std::int64_t s : part.sequences) ++dealt.at(static_cast<std::size_t>(s));
   }
   if (!c.split.whole() && std::ranges::any_of(dealt, [](int n) { return n != 1; })) return "split";
+  if (!has_even_parts(signature, c)) return "uneven parts";
   return std::isfinite(c.upstream) ? "" : "upstream";
 }
 

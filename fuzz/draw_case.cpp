@@ -265,9 +265,7 @@ class Drawing {
 
   void draw_surroundings() {
     if (signature_.splittable && case_.shape[Axis::sequences] > 0) {
-      const Temper temper = enter("split");
-      case_.split = draw_split(pick_split_form(temper, choices_), sequences(), choices_);
-      if (!signature_.shardable) gather(case_.split);
+      split_sequences(signature_, enter("split"), case_, choices_);
     }
     case_.layout = draw_layout(enter("layout"), choices_);
     const Dtype loss_dtype = dtype_ == Dtype::f64 ? Dtype::f64 : Dtype::f32;

@@ -299,6 +299,24 @@ TEST(DrawCase, HasGroupsOfOneSizeWhereTheCallerHasNoOthers) {
   EXPECT_GE(members.size(), 5u);
 }
 
+TEST(DrawCase, SplitsEvenlyWhereTheTrainerDoes) {
+  LossSignature signature = fake_policy_loss();
+  for (const EmptyRows rows : {EmptyRows::skipped, EmptyRows::counted}) {
+    signature.even_parts = true;
+    signature.empty_rows = rows;
+    std::set<std::size_t> parts;
+    std::set<int> worlds;
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      const Case c = draw(signature, Dtype::f32, i % 2 ? Profile::hostile : Profile::benign, i);
+      ASSERT_EQ(fault_of(signature, c, Dtype::f32), "") << i;
+      parts.insert(c.split.parts.size());
+      worlds.insert(c.split.world);
+    }
+    EXPECT_GE(parts.size(), 4u);
+    EXPECT_GE(worlds.size(), 2u);
+  }
+}
+
 TEST(DrawCase, NamesNoTokenTwiceWhereTheCallerTookTheKLargest) {
   LossSignature signature = *reference::find_signature("sparse_jsd");
   const auto repeats = [&](bool distinct, std::optional<std::int64_t> pinned) {

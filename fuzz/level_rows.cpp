@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "reference/spec/even_parts.h"
 #include "reference/spec/groups.h"
 #include "reference/spec/lists.h"
 #include "reference/spec/padding.h"
@@ -32,10 +33,12 @@ void level_rows(const LossSignature& signature, Case& c) {
   const auto is_leveled = [](const Field& f) {
     return f.one_per_sequence || f.even_groups || f.distinct;
   };
-  if (!signature.prefix_mask && std::ranges::none_of(signature.fields, is_leveled)) return;
-  const std::vector<bool> positions = valid_positions(signature, c);
-  const std::vector<std::uint8_t> valid(positions.begin(), positions.end());
-  level_rows(signature, valid, c);
+  if (signature.prefix_mask || std::ranges::any_of(signature.fields, is_leveled)) {
+    const std::vector<bool> positions = valid_positions(signature, c);
+    const std::vector<std::uint8_t> valid(positions.begin(), positions.end());
+    level_rows(signature, valid, c);
+  }
+  make_parts_even(signature, c);  // which, too, follows from what counts
 }
 
 }  // namespace lossgate::fuzz

@@ -14,7 +14,7 @@ namespace lossgate::fuzz {
 /// them so.
 void level_rows(const LossSignature& signature, std::span<const std::uint8_t> valid, Case& c);
 
-/// The same, where what counts follows from the case.
+/// The same, where what counts follows from the case; and makes the parts of its split even.
 void level_rows(const LossSignature& signature, Case& c);
 
 }  // namespace lossgate::fuzz

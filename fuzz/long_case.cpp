@@ -12,6 +12,7 @@
 #include "fuzz/draw_case.h"
 #include "fuzz/hash.h"
 #include "fuzz/long_mask.h"
+#include "reference/spec/even_parts.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -222,6 +223,7 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   if (axis == Axis::hidden) thin_hidden_states(signature, c, choices);
   if (c.split.parts.size() > 2) {  // a micro-batch of each sequence would be thousands of calls
     c.split = draw_split(SplitForm::halves, c.shape[Axis::sequences], choices);
+    make_parts_even(signature, c);
   }
   return c;
 }

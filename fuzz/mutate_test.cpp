@@ -30,10 +30,17 @@ LossSignature fake_contract() {
   return signature;
 }
 
+LossSignature fake_even_parts() {
+  LossSignature signature = fake_policy_loss();
+  signature.even_parts = true;
+  return signature;
+}
+
 const std::vector<LossSignature>& signatures() {
   static const std::vector<LossSignature> all = [] {
     std::vector<LossSignature> list = all_signatures();
     list.push_back(fake_contract());
+    list.push_back(fake_even_parts());
     list.push_back(*std::ranges::find_if(list, [](const LossSignature& each) {
       return std::ranges::find(each.fields, Role::group, &Field::role) != each.fields.end();
     }));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fuzz/transplant.h"
+#include "reference/spec/even_parts.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -97,7 +98,10 @@ Case with_axis(const LossSignature& signature, const Case& c, Axis axis, const K
       rename_labels(tensor, kept, c.shape[axis]);
     }
   }
-  if (axis == Axis::sequences) keep_sequences(smaller.split, kept);
+  if (axis == Axis::sequences) {
+    keep_sequences(smaller.split, kept);
+    make_parts_even(signature, smaller);
+  }
   return smaller;
 }
 

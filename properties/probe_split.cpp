@@ -6,11 +6,12 @@
 
 #include "properties/probes.h"
 #include "properties/weights.h"
+#include "reference/spec/even_parts.h"
 
 namespace lossgate::properties {
 namespace {
 
-/// Unequal parts, of one rank or of two.
+/// Unequal parts, of one rank or of two, where the callers have such.
 Split plain_split(int world) {
   if (world == 1) return {.world = 1, .parts = {{0, {0, 1, 2}}, {0, {3}}}};
   return {.world = world, .parts = {{0, {0}}, {1, {1}}, {0, {2, 3}}}};
@@ -119,6 +120,7 @@ std::optional<Reading> wrong_split(const Suspect& suspect, Case c, int world) {
     c.split = {};
     if (!is_right(suspect.read(c))) continue;
     c.split = plain_split(world);
+    make_parts_even(suspect.signature(), c);
     if (auto reading = suspect.read(c); is_wrong(reading)) wrong = std::move(reading);
   }
   return wrong;

@@ -8,6 +8,7 @@
 #include "properties/agreement.h"
 #include "properties/checks.h"
 #include "properties/split_cause.h"
+#include "reference/spec/even_parts.h"
 
 namespace lossgate::properties {
 namespace {
@@ -64,6 +65,8 @@ SplitBias bias_of(Evaluation& evaluation) {
   double worst = 0.0;
   for (int i = 0; i < kRandomSplits; ++i) {
     c.split = random_split(c.shape[Axis::sequences], loss.signature.shardable, random);
+    make_parts_even(loss.signature, c);
+    if (c.split.whole()) continue;
     const LossResult result = evaluation.implementation().evaluate(loss.signature, c);
     const Tensor* value = result.find("loss");
     if (!value || !std::isfinite(value->at(0))) continue;
@@ -97,14 +100,15 @@ std::string sentence_of(const SplitBias& bias) {
 }  // namespace
 
 /// Rule D1, asked of the aggregation that the implementation declares; of a micro-batch without a
-/// valid position its contract may say something else (rule C6).
+/// valid position its contract may say something else (rule C6), and of parts that are not as large
+/// as each other (rule D1).
 Outcome split_invariance(Evaluation& evaluation) {
   const impl::Contract& contract = evaluation.implementation().contract;
   if (!contract.splits) return skipped("contract");
+  const CaseStudy& study = evaluation.study();
+  if (!has_even_parts(study.signature(), study.split())) return skipped("contract");
   if (auto outcome = incomparable(evaluation)) return *outcome;
-  if (contract.empty != Empty::zero && has_empty_part(evaluation.study())) {
-    return skipped("contract");
-  }
+  if (contract.empty != Empty::zero && has_empty_part(study)) return skipped("contract");
   Outcome outcome = compare_transformed(evaluation, kSplit, true);
   if (outcome.violation && outcome.violation->detail.empty()) {
     const SplitBias bias = bias_of(evaluation);

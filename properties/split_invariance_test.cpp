@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "properties/fake_grpo.h"
+#include "reference/spec/even_parts.h"
 
 namespace lossgate::properties {
 namespace {
@@ -123,6 +125,90 @@ TEST(RuleD2, SaysNothingBesideALossThatIsZeroOrNoNumber) {
   ASSERT_TRUE(outcome.violation);
   EXPECT_TRUE(outcome.violation->split_bias.off_by.empty());
   EXPECT_EQ(outcome.violation->detail.find("over"), std::string::npos);
+}
+
+/// Six sequences of as many tokens as their number.
+Case ragged_case(Reduction reduction, std::vector<Split::Part> parts) {
+  Case c = grpo_case(6, 6);
+  c.spec.reduction = reduction;
+  for (std::int64_t s = 0; s < 6; ++s) {
+    for (std::int64_t t = s + 1; t < 6; ++t) mask_out(c, s, t);
+  }
+  c.split = {.world = 1, .parts = std::move(parts)};
+  return c;
+}
+
+/// Each part divides by its own count, and a trainer averages them so many times.
+impl::Implementation averaged(int times) {
+  impl::Implementation fake = fake_grpo(Flaw::mean_of_means);
+  fake.evaluate = [times, of_means = fake.evaluate](const LossSignature& signature, const Case& c) {
+    LossResult result = of_means(signature, c);
+    const auto parts = static_cast<double>(std::max<std::size_t>(c.split.parts.size(), 1));
+    for (Output& output : result.outputs) {
+      const int left = output.name == "loss" ? times - 1 : output.name == "per_token" ? 0 : times;
+      for (std::int64_t i = 0; i < output.tensor.size(); ++i) {
+        output.tensor.set(i, output.tensor.at(i) / std::pow(parts, left));
+      }
+    }
+    return result;
+  };
+  return fake;
+}
+
+Outcome of_even_parts(const impl::Implementation& implementation, const Case& c,
+                      EmptyRows empty_rows = EmptyRows::skipped) {
+  reference::Loss loss = grpo();
+  loss.signature.even_parts = true;
+  loss.signature.empty_rows = empty_rows;
+  CaseStudy study(loss, c);
+  Evaluation evaluation(study, implementation);
+  return find_property("split_invariance")->check(evaluation);
+}
+
+TEST(RuleD1, MeansOverSequencesMayBeAveragedOfPartsAsLargeAsEachOther) {
+  using enum Reduction;
+  const std::vector<Split::Part> even = {{0, {0, 4, 2}}, {0, {1, 3, 5}}},
+                                 uneven = {{0, {0, 4}}, {0, {2, 1, 3, 5}}};
+  for (const Reduction reduction : {sequence_mean, seq_mean_token_sum_norm}) {
+    const Case c = ragged_case(reduction, uneven);
+    EXPECT_EQ(check("split_invariance", averaged(1), c).verdict, Verdict::violated);
+    EXPECT_EQ(of_even_parts(averaged(1), c).reason, "contract");
+    const Case kept = ragged_case(reduction, even);
+    EXPECT_EQ(of_even_parts(averaged(1), kept).verdict, Verdict::held);
+    EXPECT_EQ(of_even_parts(averaged(0), kept).verdict, Verdict::violated) << "a sum of means";
+    EXPECT_EQ(of_even_parts(averaged(2), kept).verdict, Verdict::violated) << "divided twice";
+  }
+  EXPECT_EQ(of_even_parts(averaged(1), ragged_case(token_mean, even)).verdict, Verdict::violated);
+}
+
+TEST(RuleD1, SequencesThatAMeanLeavesOutMakeNoPartLarger) {
+  const std::vector<Split::Part> of_live_ones = {{0, {0, 4}}, {0, {1, 2, 3, 5}}},
+                                 of_all = {{0, {0, 4, 5}}, {0, {1, 2, 3}}};
+  for (const auto& parts : {of_live_ones, of_all}) {
+    Case c = ragged_case(Reduction::sequence_mean, parts);
+    for (const std::int64_t s : {2, 5}) {
+      for (std::int64_t t = 0; t <= s; ++t) mask_out(c, s, t);
+    }
+    // Two count of each four, or of each three.
+    EXPECT_EQ(of_even_parts(averaged(1), c).verdict, Verdict::held);
+    c.split.parts = {{0, {0, 4, 1}}, {0, {2, 3, 5}}};
+    EXPECT_EQ(of_even_parts(averaged(1), c).reason, "contract");
+    EXPECT_EQ(check("split_invariance", averaged(1), c).verdict, Verdict::violated);
+  }
+}
+
+TEST(RuleD2, TriesNoUnevenSplitWhereTheTrainerMakesNone) {
+  Case c = ragged_case(Reduction::sequence_mean, {{0, {0, 4, 2}}, {0, {1, 3, 5}}});
+  LossSignature signature = grpo().signature;
+  signature.even_parts = true;
+  Asked asked;
+  const Outcome outcome = of_even_parts(asked.implementation(), c);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->split_bias.off_by.size(), 24U);
+  for (const Split& split : asked.splits) {
+    c.split = split;
+    EXPECT_TRUE(has_even_parts(signature, c)) << text_of(split);
+  }
 }
 
 TEST(RuleC6, AMicroBatchWithoutAValidPositionMayBeAnErrorByContract) {

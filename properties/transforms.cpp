@@ -10,6 +10,7 @@
 
 #include "properties/case_facts.h"
 #include "reference/problem.h"
+#include "reference/spec/even_parts.h"
 #include "reference/spec/masked.h"
 
 namespace lossgate::properties {
@@ -148,6 +149,7 @@ std::optional<Transformed> rows_permuted(const LossSignature& signature, const C
 std::optional<Transformed> split_as_given(const LossSignature& signature, const Case&,
                                           const Case& split) {
   if (!signature.splittable || split.split.whole()) return std::nullopt;
+  if (!has_even_parts(signature, split)) return std::nullopt;
   return Transformed{.c = split};
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "reference/spec/even_parts.h"
+
 namespace lossgate::fuzz {
 namespace {
 
@@ -102,6 +104,12 @@ Split draw_split(SplitForm form, std::int64_t sequences, Choices& choices) {
 void gather(Split& split) {
   split.world = 1;
   for (Split::Part& part : split.parts) part.rank = 0;
+}
+
+void split_sequences(const LossSignature& signature, Temper temper, Case& c, Choices& choices) {
+  c.split = draw_split(pick_split_form(temper, choices), c.shape[Axis::sequences], choices);
+  if (!signature.shardable) gather(c.split);
+  make_parts_even(signature, c);
 }
 
 }  // namespace lossgate::fuzz

@@ -31,4 +31,8 @@ Split draw_split(SplitForm form, std::int64_t sequences, Choices& choices);
 /// All micro-batches on one rank.
 void gather(Split& split);
 
+/// Deals the case's sequences as callers of the signature do, who may have one rank, or parts as
+/// large as each other.
+void split_sequences(const LossSignature& signature, Temper temper, Case& c, Choices& choices);
+
 }  // namespace lossgate::fuzz

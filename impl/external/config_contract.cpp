@@ -25,7 +25,8 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   const Reader reader(table, file, "[subject.contract]");
   reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "grad_modes",
                 "int32_labels", "repeated_tokens", "scattered_mask", "masked_outputs",
-                "non_contiguous", "uneven_groups", "empty", "empty_rows", "longest"});
+                "non_contiguous", "uneven_groups", "uneven_parts", "empty", "empty_rows",
+                "longest"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
@@ -36,6 +37,7 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   contract.masked_outputs = reader.flag("masked_outputs", contract.masked_outputs);
   contract.non_contiguous = reader.flag("non_contiguous", contract.non_contiguous);
   contract.uneven_groups = reader.flag("uneven_groups", contract.uneven_groups);
+  contract.uneven_parts = reader.flag("uneven_parts", contract.uneven_parts);
   contract.grad_modes = reader.flag("grad_modes", contract.grad_modes);
   contract.empty =
       reader.one_of<Empty>("empty", contract.empty,

@@ -126,6 +126,7 @@ infinite_valid = true
 repeated_tokens = true
 scattered_mask = false
 masked_outputs = false
+uneven_parts = false
 deterministic = false
 empty = "nan"
 empty_rows = "counted"
@@ -162,6 +163,7 @@ longest = { vocab = 9000 }
   EXPECT_TRUE(subject.contract.repeated_tokens);
   EXPECT_FALSE(subject.contract.scattered_mask);
   EXPECT_FALSE(subject.contract.masked_outputs);
+  EXPECT_FALSE(subject.contract.uneven_parts);
   EXPECT_EQ(subject.contract.empty, Empty::nan);
   EXPECT_EQ(subject.contract.empty_rows, EmptyRows::counted);
 }
@@ -283,6 +285,13 @@ TEST(Narrowed, IsNotSplitWhereGroupsAreKnownByTheirPlace) {
   EXPECT_TRUE(narrowed(loss, subject).splittable);
   subject.contract.uneven_groups = false;
   EXPECT_FALSE(narrowed(loss, subject).splittable);
+}
+
+TEST(Narrowed, IsSplitIntoEvenPartsWhereItsTrainerHasNoOthers) {
+  Subject subject;
+  EXPECT_FALSE(narrowed(signature(), subject).even_parts);
+  subject.contract.uneven_parts = false;
+  EXPECT_TRUE(narrowed(signature(), subject).even_parts);
 }
 
 TEST(Narrowed, HasNoGradientOfAFieldThatTheSubjectHasNoneOf) {

@@ -108,6 +108,7 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   const bool grouped = std::ranges::any_of(signature.fields, &Field::even_groups);
   if (subject.micro_batches == Combination::none || grouped) signature.splittable = false;
   if (subject.ranks == Combination::none) signature.shardable = false;
+  signature.even_parts = !subject.contract.uneven_parts;
   signature.empty = subject.contract.empty;
   signature.empty_rows = subject.contract.empty_rows;
   signature.prefix_mask = !subject.contract.scattered_mask;

@@ -73,8 +73,9 @@ inline constexpr const char* kAnyNumber = "number";
 /// The loss as the subject computes it: options that it fixes have one value, or any number,
 /// reductions are those that it has, options that are tied have one value, axes that it pins have
 /// one extent, fields that it has none of are 0, without a gradient, wide ones stay in f32, only
-/// what it returns is an output, and masked positions, infinities, splits, empty batches and empty
-/// rows are what its contract says. Cases drawn for this signature are cases of the loss.
+/// what it returns is an output, and masked positions, infinities, splits and their parts, empty
+/// batches and empty rows are what its contract says. Cases drawn for this signature are cases of
+/// the loss.
 LossSignature narrowed(const LossSignature& loss, const Subject& subject);
 
 /// The subject cannot be asked: the message says what to do.

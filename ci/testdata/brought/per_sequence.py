@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses of a trainer with a fixed batch for each device, which averages what its micro-batches give."""
+import torch
+
+from losses import sound
+
+
+def mean_over_sequences(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    valid = mask.bool()
+    log_ratio = torch.where(valid, log_probs - old_log_probs, 0.0).clamp(-20.0, 20.0)
+    ratio, advantage = torch.exp(log_ratio), torch.where(valid, advantages, 0.0)
+    loss = -torch.min(ratio * advantage, ratio.clamp(1 - clip_low, 1 + clip_high) * advantage)
+    tokens = valid.sum(1)
+    rows = torch.where(valid, loss, 0.0).sum(1) / tokens.clamp(min=1)
+    return rows.sum() / (tokens > 0).sum().clamp(min=1)
+
+
+def mean_that_is_divided_twice(log_probs, old_log_probs, advantages, mask, micro_batches, clip_low=0.2, clip_high=0.2):
+    """By the function and by its trainer."""
+    return mean_over_sequences(log_probs, old_log_probs, advantages, mask, clip_low, clip_high) / micro_batches
+
+
+def mean_over_tokens(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high)
