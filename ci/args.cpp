@@ -75,8 +75,7 @@ void add_gate(CLI::App& verb, Flags& flags) {
             "Folders of .case files, instead of regressions and corpora/seeds", "FOLDER");
   verb.add_option("--fail-on", flags.fail_on,
                   "The rarest findings that are red: ordinary, rare, adversarial");
-  verb.add_option("--waivers", gate.waivers, "File of findings accepted until a day");
-  verb.add_option("--baseline", gate.baseline, "File of findings accepted as they are");
+  add_accepted(verb, gate.waivers, gate.baseline);
 }
 
 int gate(Flags& flags) {
@@ -163,7 +162,8 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   CLI::App* baseline = verb("baseline", "Accept the findings of a run as they are",
                             [&] { return run_baseline(flags.baseline); });
   baseline->add_option("record", flags.baseline.record, "The run.json, run/run.json unless said");
-  baseline->add_option("--out", flags.baseline.out, "File to write, for gate --baseline");
+  baseline->add_option("--out", flags.baseline.out,
+                       "File to write, for --baseline of gate and fuzz");
   add_report(*verb("report", "Show runs as a page, and as SARIF, JUnit XML and Markdown",
                    [&] { return run_report(flags.report); }),
              flags.report);

@@ -297,6 +297,8 @@ asked() {
   expect 2 "lossgate.toml and other.toml have a subject 'sound' of grpo each" gate --config lossgate.toml,other.toml
   bring unbounded
   gate 1 'finite_backward VIOLATED by unbounded'
+  expect 3 'trouble: never asked: grpo/unbounded$' \
+    fuzz --config other.toml,lossgate.toml --budget '1 cases' --jobs 1 --out small
   local count
   count=$(find run/findings -name '*.case' | wc -l)
   expect 2 '^lossgate: --corpus holds the cases in run/findings, which this run replaces' gate --config lossgate.toml --corpus run

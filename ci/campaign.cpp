@@ -93,22 +93,11 @@ std::string Campaign::busy_with() const {
   return names;
 }
 
-/// The search that comes next for this worker: its own one counts as free.
-std::size_t Campaign::next(const Worker& worker) const {
-  std::vector<bool> taken = retired_;
-  for (const auto& other : workers_) {
-    if (other.get() != &worker && other->child) taken[other->arm] = true;
-  }
-  const bool all = std::ranges::find(taken, false) == taken.end();
-  return schedule_.next(all ? retired_ : taken);
-}
-
-bool Campaign::any_left() const { return std::ranges::find(retired_, false) != retired_.end(); }
-
 void Campaign::start(Worker& worker, std::size_t arm) {
   const std::string& loss = arms_[arm].loss->signature.id;
   tell_spent(worker);
   worker.arm = arm;
+  worker.first = waits(arm) && waiting() > 1;
   worker.ready = false;
   worker.long_case.reset();
   // One of those that search an arm asks the long cases: they are drawn alike in all.
@@ -118,7 +107,7 @@ void Campaign::start(Worker& worker, std::size_t arm) {
   worker.started = worker.stretch_began = Clock::now();
   worker.under_way.end();
   worker.under_way.explain(false);
-  worker.cases_left = options_.budget.cases == 0 ? 0 : share_of_cases();
+  worker.cases_left = cases_for(worker);
   worker.child = std::make_unique<Child>("fuzz-worker", worker.under_way.descriptor());
   // Another seed for every start, after an interruption as well.
   const std::uint64_t seed = fuzz::mix(plan_.options().seed ^ fuzz::hash_of(arms_[arm].name()) ^
@@ -139,17 +128,10 @@ void Campaign::start(Worker& worker, std::size_t arm) {
   worker.child->write(encode(stint));
 }
 
-/// What is left of the budget and not under way, dealt to the workers.
-std::int64_t Campaign::share_of_cases() const {
-  std::int64_t left = options_.budget.cases - cases_;
-  for (const auto& worker : workers_) left -= worker->child ? worker->cases_left : 0;
-  return (left + options_.workers - 1) / options_.workers;
-}
-
 /// Starts a worker that has none, ends a stretch of time that is over and what hangs.
 void Campaign::look_after(Worker& worker) {
   if (!worker.child) {
-    const bool left = any_left() && (options_.budget.cases == 0 || share_of_cases() > 0);
+    const bool left = any_left() && (options_.budget.cases == 0 || share_of_cases(1) > 0);
     return left ? start(worker, next(worker)) : void();
   }
   const double call = patience_with(plan_.selection(), options_.timeout_s);
@@ -160,7 +142,7 @@ void Campaign::look_after(Worker& worker) {
     worker.child->end();
     return failed(worker, "does_not_hang", fmt::format("no answer within {} s", patience));
   }
-  if (!worker.ready || worker.long_case || since(worker.stretch_began) < worker.stretch) return;
+  if (!worker.ready || worker.long_case || !is_over(worker)) return;
   if (is_explaining(worker)) return;
   hear_all(worker);
   if (!worker.child || worker.long_case || is_explaining(worker)) return;
@@ -171,11 +153,13 @@ void Campaign::look_after(Worker& worker) {
   }
 }
 
-/// Credits a stretch of time to its search.
+/// Credits a stretch of time to its search; a first turn is none, and leaves it one to come.
 void Campaign::settle(Worker& worker) {
   if (!worker.child || !worker.ready) return;
-  schedule_.credit(worker.arm, since(worker.stretch_began), std::exchange(worker.cases, 0.0),
-                   std::exchange(worker.found, 0.0));
+  const double cases = std::exchange(worker.cases, 0.0), found = std::exchange(worker.found, 0.0);
+  if (!std::exchange(worker.first, false)) {
+    schedule_.credit(worker.arm, since(worker.stretch_began), cases, found);
+  }
   worker.stretch_began = Clock::now();
 }
 
@@ -203,7 +187,10 @@ void Campaign::take_part(Worker& worker, report::RunRecord part) {
   }
   folder_.found(part);
   for (report::RecordedFinding& finding : part.findings) {
-    if (!finding.case_text.empty() && on_finding) on_finding(finding);
+    if (finding.case_text.empty()) continue;
+    judge(finding, options_.policy);
+    found_ = found_ || finding.red();
+    if (on_finding) on_finding(finding);
     finding.case_text.clear();
   }
   merge(record_, part);
@@ -213,9 +200,7 @@ void Campaign::take_part(Worker& worker, report::RunRecord part) {
 bool Campaign::is_news(const report::RecordedFinding& finding) {
   const auto grade = properties::parse_grade(finding.grade).value_or(properties::Grade::rare);
   const auto [known, fresh] = shown_.try_emplace(finding.fingerprint, grade);
-  const bool news = fresh || grade < std::exchange(known->second, std::min(known->second, grade));
-  found_ = found_ || (news && grade <= options_.fail_on);
-  return news;
+  return fresh || grade < std::exchange(known->second, std::min(known->second, grade));
 }
 
 void Campaign::take_kept(Worker& worker, const Kept& kept) {

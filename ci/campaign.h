@@ -14,6 +14,7 @@
 #include "ci/plan.h"
 #include "ci/stint.h"
 #include "ci/under_way.h"
+#include "ci/waivers.h"
 #include "fuzz/schedule.h"
 #include "report/run_record.h"
 
@@ -26,12 +27,13 @@ struct CampaignOptions {
   std::int64_t memory_mib = 4096;  ///< for one worker; 0: any
   Shard shard;
   bool guided = true;
-  properties::Grade fail_on = properties::Grade::rare;  ///< the rarest findings that are red
-  bool first = false;                                   ///< stop at the first red finding
+  Policy policy;       ///< which findings are red
+  bool first = false;  ///< stop at the first of them
 };
 
-/// Searches every implementation of the plan until the budget is spent: which of them next is what
-/// still pays, each in a process of its own. Whatever is found or kept goes to the folder at once.
+/// Searches every implementation of the plan until the budget is spent, each in a process of its
+/// own: all of them for a moment, and then which of them next is what still pays. Whatever is found
+/// or kept goes to the folder at once.
 class Campaign {
  public:
   Campaign(const Plan& plan, const CampaignOptions& options, CampaignFolder& folder,
@@ -51,7 +53,10 @@ class Campaign {
   double seconds() const;  ///< by the clock on the wall, before an interruption as well
   std::int64_t cases() const { return cases_; }
   std::int64_t kept() const { return kept_; }
-  std::string busy_with() const;  ///< "grpo/torch, jsd/torch"
+  bool found() const { return found_; }  ///< something new that is red
+  std::string busy_with() const;         ///< "grpo/torch, jsd/torch"
+  /// Those that no case was put to, though nothing stood in the way: "grpo/torch".
+  std::vector<std::string> never_asked() const;
 
  private:
   struct Worker;
@@ -74,7 +79,11 @@ class Campaign {
   void save();
   std::int64_t resident_mib() const;
   std::size_t next(const Worker& worker) const;
-  std::int64_t share_of_cases() const;
+  bool waits(std::size_t arm) const;
+  std::int64_t waiting() const;
+  bool is_over(const Worker& worker) const;
+  std::int64_t share_of_cases(std::int64_t turns) const;
+  std::int64_t cases_for(const Worker& worker) const;
   bool is_news(const report::RecordedFinding& finding);
   void retire(Worker& worker, std::string_view why);
   bool any_left() const;

@@ -25,11 +25,12 @@ struct Campaign::Worker {
   UnderWay under_way;
   std::size_t arm = 0;
   bool ready = false, asks_long = false;
+  bool first = false;                     ///< a short turn, since others wait for theirs
   std::optional<std::int64_t> long_case;  ///< it is not called away from one
   Clock::time_point started, stretch_began;
   double seconds_to_start = 0.0, stretch = kLeastStretch;
   double cases = 0.0, found = 0.0;  ///< in this stretch
-  std::int64_t cases_left = 0;      ///< of its share, where the budget is one of cases
+  std::int64_t cases_left = 0;      ///< of its share; 0: any
   std::int64_t unsaved_cases = 0;   ///< since the journal was told
   Clock::time_point unsaved_since;
 };

@@ -233,6 +233,9 @@ acceptance() {
   gate 0 'green' --impl fake_wrong --waivers waivers.txt
   echo 'grpo|*|fake_wrong|* | a fake | #1 | expires 2001-12-31' >waivers.txt
   gate 1 'expires 2001-12-31' --impl fake_wrong --waivers waivers.txt
+  echo 'grpo|x|fake_wrong|finite_bakward|* | a fake | #1 | expires 2999-12-31' >waivers.txt
+  gate 1 "fits nothing that exists: .*: no property is called 'finite_bakward'; did you mean 'finite_backward'" \
+    --impl fake_wrong --waivers waivers.txt
   head -n 2 accepted.txt >fewer.txt
   gate 1 'red' --impl fake_wrong --baseline fewer.txt
   sed 's/"schema": 1/"schema": 2/' first/run.json >newer.json

@@ -27,6 +27,11 @@ void add_filters(CLI::App& verb, Filters& filters) {
   add_names(verb, "--property", filters.properties, "Only these properties");
 }
 
+void add_accepted(CLI::App& verb, std::string& waivers, std::string& baseline) {
+  verb.add_option("--waivers", waivers, "File of findings accepted until a day");
+  verb.add_option("--baseline", baseline, "File of findings accepted as they are");
+}
+
 void add_configs(CLI::App& verb, std::vector<std::string>& configs) {
   add_names(verb, "--config", configs, "Ask the losses that these lossgate.toml bring, no others",
             "FILE");

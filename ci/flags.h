@@ -35,6 +35,9 @@ void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names
 /// --impl and --property.
 void add_filters(CLI::App& verb, Filters& filters);
 
+/// --waivers and --baseline.
+void add_accepted(CLI::App& verb, std::string& waivers, std::string& baseline);
+
 /// --config, and what the files say.
 void add_configs(CLI::App& verb, std::vector<std::string>& configs);
 std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs);

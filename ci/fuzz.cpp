@@ -13,6 +13,7 @@
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/live_line.h"
+#include "ci/misfits.h"
 #include "ci/out_folder.h"
 #include "ci/progress.h"
 #include "ci/unanswered.h"
@@ -91,9 +92,10 @@ class Teller {
   void finding(const Campaign& campaign, const report::RecordedFinding& finding) {
     line_.clear();
     ++findings_;
-    fmt::print("{} {:>8} cases: {} VIOLATED by {} ({}, {}; {}): {}/{}\n",
+    const std::string accepted = finding.red() ? "" : "; " + finding.state;
+    fmt::print("{} {:>8} cases: {} VIOLATED by {} ({}, {}; {}{}): {}/{}\n",
                duration_text(campaign.seconds()), campaign.cases(), finding.property,
-               finding.implementation, finding.loss, finding.dtype, finding.cause,
+               finding.implementation, finding.loss, finding.dtype, finding.cause, accepted,
                folder_.path().string(), finding.case_file);
     std::fflush(stdout);
   }
@@ -135,10 +137,7 @@ report::RunRecord ended(report::RunRecord record, const Campaign& campaign,
   record.seconds = campaign.seconds();
   record.cases_run = record.cases_planned = campaign.cases();
   close_record(record);
-  Policy policy;
-  policy.fail_on = options.campaign.fail_on;
-  policy.today = today();
-  judge(record, policy);
+  judge(record, options.campaign.policy);
   return record;
 }
 
@@ -150,11 +149,28 @@ void snapshot(const fs::path& folder, const report::RunRecord& record) {
   }
 }
 
+/// What the budget did not reach. Of what was brought it is a trouble, as in a gate what answered
+/// no case is: nothing was shown of it, and nobody should take that for a green.
+void tell_never_asked(const FuzzOptions& options, const Plan& plan, const Campaign& campaign,
+                      report::RunRecord& record) {
+  const std::vector<std::string> names = campaign.never_asked();
+  if (names.empty()) return;
+  const bool ended_early = interrupted || (options.campaign.first && campaign.found());
+  if (!ended_early && !plan.selection().brought.empty()) {
+    record.troubles.push_back(fmt::format("never asked: {}", fmt::join(names, ", ")));
+    return;
+  }
+  fmt::print("{} of {} implementations not asked yet: they come first when this campaign goes on\n",
+             names.size(), campaign.arms().size());
+}
+
 int finish(const FuzzOptions& options, const Plan& plan, const Campaign& campaign,
            CampaignFolder& folder, report::RunRecord record) {
   record.interrupted = interrupted;
   if (!interrupted) add_unanswered(plan, record);
+  tell_never_asked(options, plan, campaign, record);
   record = ended(std::move(record), campaign, options);
+  record.misfits = misfits(options.campaign.policy, options.plan.filters);
   if (!folder.flush()) {
     throw MachineError(fmt::format("{}: {}; {} findings and kept cases are not written",
                                    options.out, folder.trouble(),
@@ -180,7 +196,10 @@ int run_fuzz(const FuzzOptions& options) {
   const Plan plan(options.plan);
   for (const auto& brought : plan.selection().brought) brought->session->rest();
   CampaignFolder folder(options.out);
-  report::RunRecord record = begun_record(plan, options.campaign.fail_on);
+  report::RunRecord record = begun_record(plan, options.campaign.policy.fail_on);
+  if (const Shard& shard = options.campaign.shard; shard.count > 1) {
+    record.request.shard = fmt::format("{}/{}", shard.index, shard.count);
+  }
   for (report::Subject& subject : record.subjects)
     subject.twin.clear();  // it is asked as any other
   take_up(record, folder);

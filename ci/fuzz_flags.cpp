@@ -46,6 +46,7 @@ void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
   verb.add_flag("--blind", flags.blind, "Draw every case anew, guided by nothing");
   verb.add_option("--fail-on", flags.fail_on,
                   "The rarest findings that are red: ordinary, rare, adversarial");
+  add_accepted(verb, flags.waivers, flags.baseline);
 }
 
 FuzzOptions fuzz_options(FuzzFlags& flags) {
@@ -55,8 +56,10 @@ FuzzOptions fuzz_options(FuzzFlags& flags) {
   options.campaign.guided = !flags.blind;
   options.plan.profile = parsed("profile", flags.profile, fuzz::parse_profile(flags.profile),
                                 names_of(fuzz::kAllProfiles));
-  options.campaign.fail_on = parsed("grade", flags.fail_on, properties::parse_grade(flags.fail_on),
-                                    names_of(properties::kAllGrades));
+  const auto fail_on = parsed("grade", flags.fail_on, properties::parse_grade(flags.fail_on),
+                              names_of(properties::kAllGrades));
+  options.campaign.policy = read_policy(fail_on, flags.waivers, flags.baseline);
+  options.campaign.policy.names_idle = false;
   options.plan.filters.subjects = subject_files_or_those_here(flags.configs);
   options.plan.cases = 0;
   return options;

@@ -15,6 +15,7 @@ struct FuzzFlags {
   FuzzOptions options;
   MergeOptions merge;
   std::string budget = "10m", shard = "1/1", profile = "hostile", fail_on = "rare";
+  std::string waivers, baseline;  ///< files; empty: none
   std::vector<std::string> configs;
   bool blind = false;
 };

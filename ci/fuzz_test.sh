@@ -52,6 +52,8 @@ usage() {
   echo text >file
   expect 3 '--out file: nothing can be written' fuzz --impl fake_exact --out file
   expect 2 'nothere holds no campaign' merge nothere --out merged
+  expect 2 'nothere.txt.*expected' fuzz --impl fake_exact --waivers nothere.txt
+  expect 2 'nothere.txt.*expected' fuzz --impl fake_exact --baseline nothere.txt
 }
 
 resumption() {
@@ -164,6 +166,11 @@ shards() {
   expect 2 'run.json' merge one two --out both
   mv kept.json two/run.json
   expect 1 '2 campaigns, 200 cases, red' merge one two --out both
+  grep -q '"shard": "2/2"' two/run.json || fail 'the record does not say which share it is of'
+  grep -q '"shard": ""' both/run.json || fail 'the whole is taken for a share'
+  expect 2 'one/ is named twice' merge one two "$PWD/one/" --out twice
+  [[ ! -e twice ]] || fail 'something was written'
+  expect 0 '^1 campaign, 100 cases, green' merge one --out single
   grep -q '"campaign": \[\]' both/run.json || fail 'one of two curves is taken for that of both'
   diff <(find two/findings -name '*.case' | sort | xargs -n 1 basename) \
     <(find both/findings -name '*.case' | sort | xargs -n 1 basename) || fail 'findings are missing'
@@ -224,6 +231,34 @@ full() {
   grep -Eq ' [2-9] damaged lines' stdout && fail "more than the line that the disk cut: $(cat stdout)"
   find full -name '*.case' -size 0 | grep . && fail 'a file is half written'
   :
+}
+
+# What is accepted is not red in a campaign either, nor does it end one.
+acceptance() {
+  expect 1 'VIOLATED by fake_wrong' fuzz --impl fake_wrong --budget '200 cases' --workers 1 --out first
+  expect 0 'accepted' baseline first/run.json --out accepted.txt
+  expect 0 'green: 0 red findings, [1-9][0-9]* accepted' \
+    fuzz --impl fake_wrong --budget '200 cases' --workers 1 --out first --baseline accepted.txt
+  grep -q '"vanished": \[\]' first/run.json || fail 'a campaign says what is gone'
+  echo 'grpo|*|fake_wrong|* | a fake | #1 | expires 2999-12-31' >waivers.txt
+  expect 0 'VIOLATED by fake_wrong .*; waived\): second/findings' \
+    fuzz --impl fake_wrong --first --budget '200 cases' --workers 1 --out second --waivers waivers.txt
+  grep -q '"cases_run": 200' second/run.json || fail '--first stopped at what is accepted'
+  echo 'grpo|*|fake_wrong|* | a fake | #1 | expires 2001-12-31' >waivers.txt
+  expect 1 'expires 2001-12-31' fuzz --impl fake_wrong --budget '200 cases' --workers 1 --out second --waivers waivers.txt
+  echo 'grpo|x|fake_wrnog|* | a fake | #1 | expires 2999-12-31' >waivers.txt
+  expect 1 "fits nothing that exists: grpo.x.fake_wrnog.*: no implementation of grpo is called 'fake_wrnog'; did you mean 'fake_wrong'" \
+    fuzz --impl fake_wrong --budget '200 cases' --workers 1 --out second --waivers waivers.txt
+}
+
+# All are asked before any of them is asked for long, and what a budget does not reach is said.
+first_turns() {
+  local both=(fuzz --impl fake_exact,fake_wrong --workers 1)
+  expect 0 '^1 of 2 implementations not asked yet' "${both[@]}" --budget '1 cases' --out one
+  expect 1 'VIOLATED by fake_wrong' "${both[@]}" --budget '40 cases' --out one
+  grep -q 'not asked yet' stdout && fail 'what was not asked did not come first'
+  expect 1 'VIOLATED by fake_wrong' "${both[@]}" --budget '100 cases' --out all
+  grep -Eq '"spent".*grpo/fake_exact' all/journal || fail 'one was not asked'
 }
 
 # With the real implementations: every founding fault within a short campaign, nothing of a sound one.

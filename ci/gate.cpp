@@ -18,13 +18,13 @@
 #include "ci/devices.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/misfits.h"
 #include "ci/out_folder.h"
 #include "ci/preload.h"
 #include "ci/progress.h"
 #include "ci/unanswered.h"
 #include "ci/variant.h"
 #include "ci/waivers.h"
-#include "corpora/files.h"
 #include "properties/causes.h"
 #include "properties/diagnosis.h"
 #include "report/board.h"
@@ -35,19 +35,6 @@ namespace {
 
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
-
-Policy policy_of(const GateOptions& options) {
-  Policy policy;
-  policy.fail_on = options.fail_on;
-  policy.today = today();
-  if (!options.waivers.empty()) {
-    policy.waivers = parse_waivers(corpora::read_text(options.waivers), options.waivers);
-  }
-  if (!options.baseline.empty()) {
-    policy.baseline = parse_baseline(corpora::read_text(options.baseline), options.baseline);
-  }
-  return policy;
-}
 
 void run(const Plan& plan, const GateOptions& options, std::unique_ptr<Child> first,
          report::RunRecord& record) {
@@ -125,7 +112,7 @@ bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COL
 }  // namespace
 
 int run_gate(const GateOptions& options) {
-  const Policy policy = policy_of(options);
+  const Policy policy = read_policy(options.fail_on, options.waivers, options.baseline);
   check_environment();
   if (holds_campaign(options.out)) {
     throw InputError(options.out + " holds a campaign, whose findings this run would replace: " +
@@ -159,6 +146,7 @@ int run_gate(const GateOptions& options) {
   close_record(record);
   compare_devices(record);
   judge(record, policy);
+  record.misfits = misfits(policy, options.plan.filters);
   write_out(options.out, record);
   // All is written: who has seen enough need not wait for advice.
   std::signal(SIGINT, SIG_DFL);

@@ -50,11 +50,15 @@ int run_merge(const MergeOptions& options) {
     throw InputError(options.out + " holds a campaign already; say another --out");
   }
   // All is read before anything is written: what cannot be read leaves no half of a campaign.
+  std::set<fs::path> given;
   std::vector<History> histories;
   std::vector<report::RunRecord> parts;
   for (const std::string& folder : options.folders) {
     histories.push_back(read_history(fs::path(folder) / "journal"));
     if (!histories.back().begun) throw InputError(folder + " holds no campaign");
+    if (!given.insert(fs::canonical(folder)).second) {
+      throw InputError(folder + " is named twice: its cases would be counted twice");
+    }
     parts.push_back(report::read_record(fs::path(folder) / "run.json"));
   }
   CampaignFolder merged(out);
@@ -78,11 +82,12 @@ int run_merge(const MergeOptions& options) {
     merge(record, part);
   }
   record.campaign.clear();  // campaigns side by side have no curve in common
+  record.request.shard.clear();
   close_record(record);
   if (!merged.flush()) throw MachineError(options.out + ": " + merged.trouble());
   write_out(options.out, record);
-  fmt::print("{} campaigns, {} cases, {}\n", histories.size(), record.cases_run,
-             report::verdict_line(record));
+  fmt::print("{} campaign{}, {} cases, {}\n", histories.size(), histories.size() == 1 ? "" : "s",
+             record.cases_run, report::verdict_line(record));
   fmt::print("results: {}/run.json, {}\n", options.out, views_in(options.out));
   return report::exit_status(record);
 }

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "ci/errors.h"
+#include "corpora/files.h"
 
 namespace lossgate::ci {
 namespace {
@@ -170,33 +171,48 @@ void say_what_is_idle(report::RunRecord& record, const Policy& policy,
 
 }  // namespace
 
+Policy read_policy(properties::Grade fail_on, const std::string& waivers,
+                   const std::string& baseline) {
+  Policy policy;
+  policy.fail_on = fail_on;
+  policy.today = today();
+  if (!waivers.empty()) policy.waivers = parse_waivers(corpora::read_text(waivers), waivers);
+  if (!baseline.empty()) policy.baseline = parse_baseline(corpora::read_text(baseline), baseline);
+  return policy;
+}
+
+void judge(report::RecordedFinding& finding, const Policy& policy) {
+  const auto grade = properties::parse_grade(finding.grade).value_or(properties::Grade::ordinary);
+  finding.state = grade <= policy.fail_on ? "red" : "tolerated";
+  finding.state_reason = finding.state == "red" ? "" : "rarer than --fail-on asks for";
+  for (const Accepted& accepted : policy.baseline) {
+    const auto known = properties::parse_grade(accepted.grade);
+    if (accepted.fingerprint != finding.fingerprint || grade < known) continue;
+    finding.state = "known";
+    finding.state_reason = "in the baseline";
+  }
+  for (const Waiver& waiver : policy.waivers) {
+    if (finding.state == "known" || !matches(waiver.pattern, finding.fingerprint)) continue;
+    const bool expired = waiver.expires < policy.today;
+    if (expired && finding.state != "red") continue;
+    finding.state = expired ? "expired waiver" : "waived";
+    finding.state_reason =
+        waiver.reason + " (" + waiver.issue + ", expires " + waiver.expires + ")";
+    if (!expired) break;
+  }
+}
+
 void judge(report::RunRecord& record, const Policy& policy) {
   std::set<std::string> found;
   for (report::RecordedFinding& finding : record.findings) {
     found.insert(finding.fingerprint);
-    const auto grade = properties::parse_grade(finding.grade).value_or(properties::Grade::ordinary);
-    finding.state = grade <= policy.fail_on ? "red" : "tolerated";
-    finding.state_reason = finding.state == "red" ? "" : "rarer than --fail-on asks for";
-    for (const Accepted& accepted : policy.baseline) {
-      const auto known = properties::parse_grade(accepted.grade);
-      if (accepted.fingerprint != finding.fingerprint || grade < known) continue;
-      finding.state = "known";
-      finding.state_reason = "in the baseline";
-    }
-    for (const Waiver& waiver : policy.waivers) {
-      if (finding.state == "known" || !matches(waiver.pattern, finding.fingerprint)) continue;
-      const bool expired = waiver.expires < policy.today;
-      if (expired && finding.state != "red") continue;
-      finding.state = expired ? "expired waiver" : "waived";
-      finding.state_reason =
-          waiver.reason + " (" + waiver.issue + ", expires " + waiver.expires + ")";
-      if (!expired) break;
-    }
+    judge(finding, policy);
   }
   const report::Request& request = record.request;
   const bool filtered = !request.losses.empty() || !request.implementations.empty() ||
                         !request.properties.empty() || !request.dtypes.empty();
-  if (!filtered && record.complete()) say_what_is_idle(record, policy, found);
+  const bool whole = !filtered && record.complete();
+  if (whole && policy.names_idle) say_what_is_idle(record, policy, found);
 }
 
 std::string today() {

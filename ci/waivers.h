@@ -39,7 +39,16 @@ struct Policy {
   std::vector<Waiver> waivers;
   std::vector<Accepted> baseline;
   std::string today;  ///< YYYY-MM-DD
+  /// Whether to name what a whole run did not need. Not of a campaign, which meets what it meets.
+  bool names_idle = true;
 };
+
+/// As of today, with what the files say; empty: none. Throws InputError.
+Policy read_policy(properties::Grade fail_on, const std::string& waivers,
+                   const std::string& baseline);
+
+/// Sets the state of one finding.
+void judge(report::RecordedFinding& finding, const Policy& policy);
 
 /// Sets the state of every finding, and names what a whole run did not need: accepted findings that
 /// it did not find, waivers that match none.

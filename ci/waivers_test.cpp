@@ -108,6 +108,17 @@ TEST(Baseline, SaysNothingOfWhatWasNotAsked) {
   EXPECT_TRUE(record.vanished.empty());
 }
 
+TEST(Policy, NamesNothingThatIsIdleOfACampaign) {
+  const Policy policy{.waivers = {{"grpo|sum|x|*", "r", "i", "2026-12-31"}},
+                      .baseline = {{"grpo|sum|x|finite_backward|cause|loss", "rare", "-"}},
+                      .today = "2026-01-01",
+                      .names_idle = false};
+  report::RunRecord record = asked_of_x();
+  judge(record, policy);
+  EXPECT_TRUE(record.vanished.empty());
+  EXPECT_TRUE(record.idle_waivers.empty());
+}
+
 TEST(Baseline, TakesARemarkWithBars) {
   report::RunRecord record = record_of("grpo|sum|x|finite_backward|cause|loss", "rare");
   record.findings[0].detail = "keep = mask | labels != -100 | x";

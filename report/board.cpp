@@ -205,6 +205,9 @@ std::string findings(const RunRecord& record, const BoardStyle& style) {
   for (const std::string& pattern : record.idle_waivers) {
     text += fmt::format("\nwaiver that nothing needs any more: {}\n", pattern);
   }
+  for (const std::string& misfit : record.misfits) {
+    text += fmt::format("\nfits nothing that exists: {}\n", misfit);
+  }
   for (const std::string& trouble : record.troubles) text += "\ntrouble: " + trouble + "\n";
   return text;
 }

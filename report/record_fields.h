@@ -25,6 +25,7 @@ void fields(Request& r, Visit&& visit) {
   visit("hardening", r.hardening);
   visit("corpora", r.corpora);
   visit("fail_on", r.fail_on);
+  visit(Later{"shard"}, r.shard);
 }
 
 template <class Visit>
@@ -212,6 +213,7 @@ void fields(RunRecord& r, Visit&& visit) {
   visit(Later{"coverage"}, r.coverage);
   visit(Later{"splits"}, r.splits);
   visit(Later{"campaign"}, r.campaign);
+  visit(Later{"misfits"}, r.misfits);
 }
 
 }  // namespace lossgate::report

@@ -40,6 +40,7 @@ struct Request {
   bool hardening = false;            ///< the hardening properties were asked as well
   std::vector<std::string> corpora;  ///< names of the folders of stored cases
   std::string fail_on;
+  std::string shard = {};  ///< "2/5", the share of a campaign; empty: all of it
 };
 
 /// An implementation under test, or one that is wrong on purpose (twin is not empty).
@@ -183,6 +184,7 @@ struct RunRecord {
   std::vector<Coverage> coverage;
   std::vector<SplitErrors> splits;
   std::vector<CampaignPoint> campaign;  ///< of a campaign on one machine
+  std::vector<std::string> misfits;     ///< waivers and baseline entries that nothing could match
 
   /// A run that stopped early or lost cases proves nothing.
   bool complete() const { return !interrupted && troubles.empty() && cases_run == cases_planned; }

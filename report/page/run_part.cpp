@@ -30,7 +30,7 @@ std::string request(const RunRecord& record) {
          pair("properties", joined(r.properties, "all")) + pair("dtypes", joined(r.dtypes, "all")) +
          pair("hardening", r.hardening ? "asked as well" : "not asked") +
          pair("stored cases", joined(r.corpora)) + pair("red from grade", html(r.fail_on)) +
-         "</dl>";
+         pair("share", html(r.shard)) + "</dl>";
 }
 
 std::string environment(const RunRecord& record) {
@@ -89,12 +89,16 @@ std::string time(const RunRecord& record) {
   return text + "</table></div></details>";
 }
 
-std::string idle(const RunRecord& record) {
-  if (record.idle_waivers.empty()) return "";
-  std::string text = "<h3>Waivers that nothing needs any more</h3><ul>";
-  for (const std::string& pattern : record.idle_waivers)
-    text += "<li><code>" + html(pattern) + "</code>";
+std::string list(const char* title, const std::vector<std::string>& lines) {
+  if (lines.empty()) return "";
+  std::string text = fmt::format("<h3>{}</h3><ul>", title);
+  for (const std::string& line : lines) text += "<li><code>" + html(line) + "</code>";
   return text + "</ul>";
+}
+
+std::string idle(const RunRecord& record) {
+  return list("Waivers that nothing needs any more", record.idle_waivers) +
+         list("Accepted, and fits nothing that exists", record.misfits);
 }
 
 }  // namespace
