@@ -113,6 +113,12 @@ std::vector<OptionValues> combinations(const LossSignature& loss,
   return all;
 }
 
+std::vector<OptionValue> usual_values(const LossSignature& loss, const Option& option) {
+  std::vector<OptionValue> values = likely_values(loss, option);
+  values.insert(values.end(), option.usual.begin(), option.usual.end());
+  return values;
+}
+
 std::vector<OptionValue> alternatives(const Option& option, const OptionValue& value) {
   std::vector<OptionValue> others;
   if (option.nullable) others.emplace_back(None{});
@@ -145,6 +151,7 @@ Nearest nearest_value(const Option& option, const OptionValue& value, const Dist
     for (const OptionValue& other : alternatives(option, value)) offer(best, other, distance);
     return best;
   }
+  for (const double number : option.usual) offer(best, number, distance);
   const std::vector<double> numbers = spread(option);
   std::size_t nearest = 0;
   double least = std::numeric_limits<double>::infinity(), most = 0.0;

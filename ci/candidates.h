@@ -14,6 +14,9 @@ namespace lossgate::ci {
 std::vector<OptionValues> combinations(const LossSignature& loss,
                                        const std::vector<std::string>& options);
 
+/// The likely values of one option, and what others have there.
+std::vector<OptionValue> usual_values(const LossSignature& loss, const Option& option);
+
 /// Other values of an option, far enough from `value` to show: each choice, the other state of a
 /// flag, none, numbers on both sides.
 std::vector<OptionValue> alternatives(const Option& option, const OptionValue& value);

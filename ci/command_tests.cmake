@@ -24,13 +24,17 @@ set_tests_properties(fuzz.founding PROPERTIES TIMEOUT 900)
 # Losses that a user brings (their cost: the longest tests begin first), with the Python that ci/setup.sh gives torch.
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
-  foreach(test IN ITEMS verdicts starts contract proposals arithmetic orders own_loss difference_of_equals
-      asked containment length optional_field operations mistakes)
-    add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/brought_test.sh ${test}
+  foreach(test IN ITEMS verdicts starts contract proposals arithmetic orders asked containment length
+      optional_field operations mistakes own_loss difference_of_equals)
+    set(script brought_test.sh)
+    if(test MATCHES "own_loss|difference_of_equals")
+      set(script brought_signed_test.sh)
+    endif()
+    add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/${script} ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/brought_test)
     set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600 COST 100)
   endforeach()
-  foreach(test IN ITEMS found terms one_parameter in_16_bits near_misses hostile groups right_padding)
+  foreach(test IN ITEMS found faults terms one_parameter in_16_bits near_misses hostile groups right_padding)
     add_test(NAME identify.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/identify_test.sh ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/identify_test)
     set_tests_properties(identify.${test} PROPERTIES TIMEOUT 600)

@@ -21,17 +21,18 @@ std::string value_text(const OptionValue& value, bool quoted) {
 
 /// What the words for micro-batches would mean: "right under token_weighted, not under sum, mean".
 std::string splits_text(const std::vector<Promise>& promises) {
-  std::string kept, others;
+  std::string kept, others, beside;
   for (const Promise& promise : promises) {
     if (!promise.of_trainer || promise.cases == 0) continue;
+    if (!promise.beside.empty()) beside = ", where " + promise.beside + " stands below";
     const std::string word = promise.line.substr(promise.line.find('"'));
     std::string& list = promise.kept() ? kept : others;
     list += (list.empty() ? "" : ", ") + word;
   }
   if (kept.empty() && others.empty()) return "";
-  if (others.empty()) return "; it is right under " + kept;
+  if (others.empty()) return "; it is right under " + kept + beside;
   return "; it is " + (kept.empty() ? "wrong under " : "right under " + kept + ", not under ") +
-         others;
+         others + beside;
 }
 
 /// The lines of a table that the function keeps, and those that it does not as comments.
@@ -66,7 +67,8 @@ std::string reductions_text(const std::vector<Reduction>& reductions, const char
 }
 
 std::string config_text(const IdentifyOptions& options, const Recognition& match,
-                        const std::vector<Promise>& promises) {
+                        const std::vector<Promise>& promises,
+                        const std::optional<Proposal>& empty) {
   const impl::Subject& subject = match.subject;
   std::string text = fmt::format("# Written by `lossgate identify {}{}`.\n[[subject]]\n",
                                  options.quick ? "--quick " : "", options.entry);
@@ -93,6 +95,7 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   if (!loss.reductions.empty())
     text += "reductions = [" + reductions_text(subject.reductions, "\"") + "]\n";
   if (!axes.empty()) text += "axes = { " + axes + " }\n";
+  for (const std::string& fault : match.faults) text += "# wrong: " + fault + "\n";
   if (!subject.options.empty()) {
     text += "options = { " + options_text(subject.options, " = ", true) + " }\n";
   }
@@ -114,6 +117,10 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   deny(subject.contract.masked_outputs, "masked_outputs");
   deny(subject.contract.uneven_groups, "uneven_groups");
   if (subject.contract.empty_rows == EmptyRows::counted) contract += "empty_rows = \"counted\"\n";
+  if (empty) {  // the trainer's to say
+    const std::string line = empty->line.substr(kContractTable.size() + 1);
+    contract += fmt::format("# {}  # right only if {}\n", line, empty->right);
+  }
   return contract.empty() ? text : text + std::string(kContractTable) + "\n" + contract;
 }
 

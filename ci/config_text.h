@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ci/identify.h"
 #include "ci/promises.h"
+#include "ci/proposal.h"
 #include "ci/recognition.h"
 
 namespace lossgate::ci {
@@ -16,8 +18,9 @@ std::string options_text(const OptionValues& options, const char* equals, bool q
 std::string reductions_text(const std::vector<Reduction>& reductions, const char* quote);
 
 /// The lossgate.toml of a function that was recognised: what it keeps beyond the least is asked,
-/// what it does not stands there as a comment.
+/// what it does not stands there as a comment, and so does what only its trainer can promise of
+/// an `empty` batch.
 std::string config_text(const IdentifyOptions& options, const Recognition& match,
-                        const std::vector<Promise>& promises);
+                        const std::vector<Promise>& promises, const std::optional<Proposal>& empty);
 
 }  // namespace lossgate::ci

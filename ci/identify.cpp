@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "ci/asked_under.h"
 #include "ci/brought.h"
@@ -15,6 +16,7 @@
 #include "ci/config_text.h"
 #include "ci/errors.h"
 #include "ci/promises.h"
+#include "ci/proposal.h"
 #include "ci/recognition.h"
 #include "ci/selection.h"
 #include "ci/suggestion.h"
@@ -125,6 +127,7 @@ void write_config(const std::string& path, const std::string& text) {
 /// does not keep on cases such as a gate draws.
 struct Tried {
   Failures failures;
+  std::optional<Proposal> empty;  ///< for what it makes of a batch in which nothing counts
   std::vector<Promise> promises;
 };
 
@@ -135,6 +138,7 @@ Tried try_config(const std::string& config, bool quick) {
     Progress progress(kTrials, 0);
     tried.failures = failures({*brought, brought->subject}, brought->dtypes.front(), progress);
     progress.finish();
+    tried.empty = propose_empty(*brought, tried.failures.all);
     if (!quick) tried.promises = try_promises(*brought);
   } catch (const ImplementationThrew&) {  // a gate shows it
   } catch (const impl::SubjectError&) {
@@ -186,15 +190,18 @@ int run_identify(const IdentifyOptions& options) {
     return static_cast<int>(Exit::red);
   }
   print_match(found.front());
-  write_config(options.out, config_text(options, found.front(), {}));
+  write_config(options.out, config_text(options, found.front(), {}, {}));
   const Tried tried = try_config(options.out, options.quick);
   print_failures(tried.failures, shortened(found.front().likeness.candidate.options));
+  if (tried.empty) print_proposal(*tried.empty);
   print_promises(tried.promises);
-  write_config(options.out, config_text(options, found.front(), tried.promises));
+  write_config(options.out, config_text(options, found.front(), tried.promises, tried.empty));
+  const auto& faults = found.front().faults;
+  for (const std::string& fault : faults) fmt::print("wrong: {}\n", fault);
   const bool doubted = !tried.failures.all.empty();
   fmt::print("wrote {0}; next: lossgate {1} --config {0}{2}\n", options.out,
              doubted ? "check" : "gate", doubted ? ", which tries what a contract could say" : "");
-  return static_cast<int>(Exit::green);
+  return static_cast<int>(faults.empty() ? Exit::green : Exit::red);
 }
 
 }  // namespace lossgate::ci

@@ -17,7 +17,8 @@ struct IdentifyOptions {
 
 /// The verb `identify`: asks the function as every loss whose fields its parameters can take, see
 /// recognise(). Prints what it is or what it is nearest to, and writes a lossgate.toml. Exit status
-/// 1 where it is none of the catalog's losses.
+/// 1 where it is none of the catalog's losses, and where it is one with a fault: an option in the
+/// place of another, or a default of its own at which it is another formula.
 int run_identify(const IdentifyOptions& options);
 
 }  // namespace lossgate::ci

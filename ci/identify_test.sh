@@ -41,6 +41,21 @@ found() {
   grep -q 'int32_labels' kd.toml || fail "its labels are not tried: $(cat kd.toml)"
 }
 
+# It is the loss, and wrong: the file is written, and a gate sees what it says.
+faults() {
+  expect 1 '^wrong: clip_low and clip_high are exchanged: it takes cliprange_low for clip_high and cliprange_high for clip_low; whoever leaves them at its own defaults of 0.2 and 0.28 gets another formula$' \
+    identify --quick near.py:clips_exchanged --python "$python" --out exchanged.toml
+  grep -q '^# wrong: clip_low and clip_high' exchanged.toml || fail "not said: $(cat exchanged.toml)"
+  grep -q 'clip_low = ' exchanged.toml && fail "a gate would not ask it: $(cat exchanged.toml)"
+  expect 1 'reference_agreement VIOLATED' gate --config exchanged.toml --corpus empty --cases 48 --jobs 1
+  # No number where nothing counts, which its trainer may drop: micro-batches are judged beside that.
+  expect 0 'proposal: \[subject.contract\] empty = "nan"$' \
+    identify losses.py:divides_by_none --python "$python" --out none.toml
+  grep -q '^# empty = "nan"  # right only if the trainer drops the NaN' none.toml || fail "$(cat none.toml)"
+  grep -q 'it is right under "token_weighted", not under "sum", "mean", where empty = "nan" stands below$' none.toml ||
+    fail "its splits are not said: $(cat none.toml)"
+}
+
 # A function that returns its terms is asked for every reduction, which is made of them by the whole step's counts.
 terms() {
   expect 0 '= grpo\(token_mean, sequence_mean, seq_mean_token_sum_norm, sum\)' \

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -15,10 +14,11 @@
 #include "ci/arithmetic_trial.h"
 #include "ci/asked_under.h"
 #include "ci/declarations.h"
+#include "ci/empty_trial.h"
+#include "ci/tame.h"
 #include "ci/variant.h"
 #include "properties/diagnosis.h"
 #include "reference/spec/lists.h"
-#include "reference/spec/numbers.h"
 #include "reference/spec/padding.h"
 
 namespace lossgate::ci {
@@ -38,30 +38,6 @@ std::string diagnosed(const AskedUnder& asked, const Failure& failure) {
   const auto outcome = failure.property->check(evaluation);
   if (!outcome.violation) return failure.cause;
   return diagnose(study, asked.implementation(), *failure.property, *outcome.violation).cause;
-}
-
-/// Makes of a case one that the contract as declared allows, too.
-using Tame = void (*)(const LossSignature&, Case&);
-
-/// What stands at masked positions is seen to by whoever asks.
-void as_it_is(const LossSignature&, Case&) {}
-
-void without_infinities(const LossSignature& signature, Case& c) {
-  constexpr double kImpossible = -1e4;
-  for (const Field& field : signature.fields) {
-    Tensor& tensor = c.batch.at(field.name);
-    for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
-      if (tensor.at(i) == -HUGE_VAL) tensor.set(i, kImpossible);
-    }
-  }
-}
-
-void with_long_labels(const LossSignature& signature, Case& c) {
-  for (const Field& field : signature.fields) {
-    Tensor& tensor = c.batch.at(field.name);
-    if (tensor.dtype != Dtype::i32 || std::ranges::count(field.dtypes, Dtype::i64) == 0) continue;
-    tensor = as_dtype(std::move(tensor), Dtype::i64);
-  }
 }
 
 class Trials {
@@ -146,17 +122,33 @@ class Trials {
   void splits() {
     if (!whole_signature(brought_.subject).splittable) return;
     if (brought_.subject.micro_batches != Combination::none) return;
+    const auto made = of_nothing();
+    const std::string beside = made ? line_of(*made) : "";
     for (const auto& [value, word] :
          {std::pair(Combination::sum, "sum"), std::pair(Combination::mean, "mean"),
           std::pair(Combination::token_weighted, "token_weighted")}) {
       Subject subject = brought_.subject;
       subject.micro_batches = value;
+      if (made) subject.contract.empty = *made;
       ask(subject,
           {.table = std::string(kSubjectTable),
            .line = fmt::format("micro_batches = \"{}\"", word),
-           .asked = "a batch in parts, whose losses the trainer combines so",
-           .of_trainer = true},
+           .asked = "a batch in parts, whose losses the trainer combines so" +
+                    (made ? ", beside " + beside : ""),
+           .of_trainer = true,
+           .beside = beside},
           as_declared());
+    }
+  }
+
+  /// Where a micro-batch may be empty, no word is right for who makes no number of that.
+  std::optional<Empty> of_nothing() const {
+    if (brought_.subject.contract.empty != Empty::zero) return std::nullopt;
+    try {
+      const auto made = made_of_nothing(declared_, brought_.dtypes.front());
+      return made ? std::optional(made->word) : std::nullopt;
+    } catch (const ImplementationThrew&) {  // a gate shows it
+      return std::nullopt;
     }
   }
 

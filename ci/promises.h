@@ -18,6 +18,7 @@ struct Promise {
   std::string line;         ///< `infinite_valid = true`
   std::string asked;        ///< what is asked then
   bool of_trainer = false;  ///< it says what the trainer does: no function promises that
+  std::string beside = {};  ///< a line that stands with it: `empty = "nan"`
   int cases = 0;
   std::vector<std::string> failing =
       {};  ///< "finite_backward (3 cases: ...)", not without the line

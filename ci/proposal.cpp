@@ -4,230 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <optional>
-#include <span>
+#include <utility>
 
-#include "ci/arithmetic_trial.h"
-#include "ci/asked_under.h"
+#include "ci/contract_line.h"
 #include "ci/variant.h"
-#include "properties/behind_mask.h"
 #include "properties/property.h"
-#include "reference/spec/masked.h"
 
 namespace lossgate::ci {
 namespace {
-
-using properties::CaseStudy;
-using properties::Evaluation;
-using properties::Property;
-
-/// Failing cases of a kind on which a line is tried.
-constexpr std::size_t kMostTried = 8;
-constexpr std::string_view kDeterminism = "determinism";
-
-std::string word(Masked masked) {
-  switch (masked) {
-    case Masked::anything:
-      return "\"any\"";
-    case Masked::minus_infinity:
-      return "\"-inf\"";
-    case Masked::finite:
-      return "\"finite\"";
-    case Masked::ordinary:
-      return "\"ordinary\"";
-    case Masked::zero:
-      return "0";
-  }
-  return "";
-}
-
-/// What would make all of these kinds go.
-class Trial {
- public:
-  Trial(const Brought& brought, std::span<const Failure> kinds)
-      : brought_(brought), kinds_(kinds), kind_(kinds.front()) {}
-
-  std::optional<Proposal> explain() const {
-    const auto& declared = brought_.subject;
-    if (kind_.property->name == kDeterminism) {
-      return flag(&impl::Contract::deterministic, "deterministic",
-                  "the same batch may give other bits");
-    }
-    if (!still_fails(declared)) return std::nullopt;  // it comes and goes by itself
-    if (auto found = flag(&impl::Contract::masked_outputs, "masked_outputs",
-                          "nobody reads what it returns at masked positions")) {
-      return found;
-    }
-    if (auto found = masked()) return found;
-    if (auto found = empty()) return found;
-    if (auto found = flag(&impl::Contract::infinite_valid, "infinite_valid",
-                          "no caller has infinities at valid positions")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::non_contiguous, "non_contiguous",
-                          "callers hand over tensors that lie in memory in one piece")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::uneven_groups, "uneven_groups",
-                          "groups are as large as each other and lie side by side")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::scattered_mask, "scattered_mask",
-                          "callers pad on the right, and mask nothing within a sequence")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::grad_modes, "grad_modes",
-                          "callers ask for every gradient, right behind its forward")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::refuses_invalid, "refuses_invalid",
-                          "callers check labels and the like themselves")) {
-      return found;
-    }
-    if (auto found = even_parts()) return found;
-    if (auto found = combination(&impl::Subject::micro_batches, "micro_batches")) return found;
-    if (auto found = combination(&impl::Subject::ranks, "ranks")) return found;
-    return try_order(brought_, brought_.dtypes.front(), some_cases(kind_));
-  }
-
-  /// Callers who leave less at masked positions: of as few fields as will do.
-  std::optional<Proposal> masked() const {
-    for (const Masked level :
-         {Masked::minus_infinity, Masked::finite, Masked::ordinary, Masked::zero}) {
-      impl::Subject subject = brought_.subject;
-      std::vector<std::string> changed;
-      for (const Field& field : brought_.loss.signature.fields) {
-        if (!is_positional(field) || field.role == Role::mask || field.role == Role::label)
-          continue;
-        if (field.masked >= level) continue;
-        subject.masked_of_field[field.name] = level;
-        changed.push_back(field.name);
-      }
-      if (changed.empty() || still_fails(subject)) continue;
-      for (const std::string& name : changed) loosen(subject, name, level);
-      return masked_line(subject);
-    }
-    return std::nullopt;
-  }
-
- private:
-  bool still_fails(const impl::Subject& subject) const {
-    const AskedUnder asked(brought_, subject);
-    return std::ranges::any_of(kinds_, [&](const Failure& kind) {
-      return std::ranges::any_of(some_cases(kind),
-                                 [&](const Case& c) { return asked.fails(*kind.property, c); });
-    });
-  }
-
-  static std::span<const Case> some_cases(const Failure& kind) {
-    return {kind.cases.begin(), std::min(kind.cases.size(), kMostTried)};
-  }
-
-  /// Leaves as much at masked positions of the field as will do.
-  void loosen(impl::Subject& subject, const std::string& name, Masked needed) const {
-    Masked& left = subject.masked_of_field[name];
-    left = brought_.loss.signature.find_field(name)->masked;
-    while (left < needed && still_fails(subject))
-      left = static_cast<Masked>(static_cast<int>(left) + 1);
-  }
-
-  Proposal masked_line(const impl::Subject& subject) const {
-    std::string line = "default = " + word(subject.masked), right;
-    std::map<Masked, std::string> names;
-    for (const auto& [field, masked] : subject.masked_of_field) {
-      if (masked != subject.masked) line += ", " + field + " = " + word(masked);
-      if (brought_.loss.signature.find_field(field)->masked == masked) continue;
-      names[masked] += (names[masked].empty() ? "" : ", ") + field;
-    }
-    for (const auto& [masked, fields] : names) {
-      const char* what = masked == Masked::zero       ? "nothing but 0"
-                         : masked == Masked::ordinary ? "numbers of a healthy run"
-                         : masked == Masked::finite   ? "finite numbers"
-                                                      : "finite numbers and -inf";
-      right += fmt::format("{}{} at masked positions of {}",
-                           right.empty() ? "callers leave " : ", and ", what, fields);
-    }
-    return {"[subject.contract] masked = { " + line + " }", right, "", {}};
-  }
-
-  /// What the function does with a batch in which nothing counts says which word it is.
-  std::optional<Proposal> empty() const {
-    if (brought_.subject.contract.empty != Empty::zero) return std::nullopt;
-    const AskedUnder declared(brought_, brought_.subject);
-    CaseStudy study(declared.loss(), kind_.cases.front());
-    const bool is_empty = !properties::anything_counts(study);
-    if (!is_empty && !study.transformed(properties::kAllMasked)) return std::nullopt;
-    Evaluation evaluation(study, declared.implementation());
-    const LossResult& result =
-        is_empty ? evaluation.actual() : evaluation.actual(properties::kAllMasked);
-    const Tensor* loss = result.find("loss");
-    const bool nan = !result.refusal && loss && std::isnan(loss->at(0));
-    if (!result.refusal && !nan) return std::nullopt;
-    impl::Subject subject = brought_.subject;
-    subject.contract.empty = nan ? Empty::nan : Empty::error;
-    if (still_fails(subject)) return std::nullopt;
-    return Proposal{fmt::format("[subject.contract] empty = \"{}\"", nan ? "nan" : "error"),
-                    nan ? "the trainer drops the NaN of a batch without a valid position"
-                        : "the trainer never asks for a batch without a valid position",
-                    nan ? "" : result.refusal->message,
-                    {}};
-  }
-
-  std::optional<Proposal> flag(bool impl::Contract::*member, const char* name,
-                               const char* right) const {
-    impl::Subject subject = brought_.subject;
-    if (!std::exchange(subject.contract.*member, false) || still_fails(subject))
-      return std::nullopt;
-    return Proposal{fmt::format("[subject.contract] {} = false", name), right, "", {}};
-  }
-
-  /// Of parts that are averaged. In a few cases tokens, too, may be as many in each, or no split is
-  /// left: so none of a trial may fail, and some have parts.
-  std::optional<Proposal> even_parts() const {
-    using enum impl::Combination;
-    impl::Subject subject = brought_.subject;
-    const bool averages = subject.micro_batches == mean || subject.ranks == mean;
-    if (kind_.property->name != "split_invariance" || !averages) return std::nullopt;
-    auto found = flag(&impl::Contract::uneven_parts, "uneven_parts",
-                      "micro-batches hold equally many sequences with a valid position, and ranks "
-                      "equally many micro-batches");
-    if (!found) return std::nullopt;
-    subject.contract.uneven_parts = false;
-    const AskedUnder asked(brought_, subject);
-    bool any_parts = false;
-    for (int i = 0; i < kTrials; ++i) {
-      const Case c = trial_case(asked, brought_.dtypes.front(), kTrialSeed, i);
-      if (asked.fails(*kind_.property, c)) return std::nullopt;
-      any_parts = any_parts || c.split.parts.size() > 1;
-    }
-    return any_parts ? found : std::nullopt;
-  }
-
-  /// Another word for what the trainer does with parts is no contract, and as easily mistaken.
-  std::optional<Proposal> combination(impl::Combination impl::Subject::*member,
-                                      const char* name) const {
-    using enum impl::Combination;
-    if (kind_.property->name != "split_invariance") return std::nullopt;
-    for (const auto& [value, text] : {std::pair(sum, "sum"), std::pair(mean, "mean"),
-                                      std::pair(token_weighted, "token_weighted")}) {
-      impl::Subject subject = brought_.subject;
-      if (subject.*member == none || std::exchange(subject.*member, value) == value) continue;
-      if (still_fails(subject)) continue;
-      return Proposal{fmt::format("[[subject]] {} = \"{}\"", name, text),
-                      "that is what the trainer does with their losses",
-                      "",
-                      {}};
-    }
-    return std::nullopt;
-  }
-
-  const Brought& brought_;
-  std::span<const Failure> kinds_;
-  const Failure& kind_;
-};
 
 bool is_of_masked(const Proposal& proposal) {
   return proposal.line.starts_with("[subject.contract] masked = ");
@@ -236,7 +20,7 @@ bool is_of_masked(const Proposal& proposal) {
 /// A file has one such line, so one is proposed that is right for all kinds that one explains.
 void join_masked(const Brought& brought, const std::vector<Failure>& kinds, ContractTrial& trial) {
   if (std::ranges::count_if(trial.proposals, is_of_masked) < 2) return;
-  auto joint = Trial(brought, kinds).masked();
+  auto joint = masked_line_against(brought, kinds);
   if (!joint) return;
   for (const Failure& kind : kinds) joint->relaxes.push_back(kind.text());
   std::erase_if(trial.proposals, is_of_masked);
@@ -250,7 +34,7 @@ void explain(const Brought& brought, const std::vector<Failure>& kinds, Contract
   for (const Failure& kind : kinds) {
     std::optional<Proposal> found;
     if (repeatable || kind.property->name == kDeterminism) {
-      found = Trial(brought, {&kind, 1}).explain();
+      found = line_against(brought, {&kind, 1});
     }
     if (!found) {
       trial.unexplained.push_back(kind.text());
@@ -267,6 +51,18 @@ void explain(const Brought& brought, const std::vector<Failure>& kinds, Contract
 }
 
 }  // namespace
+
+std::optional<Proposal> propose_empty(const Brought& brought, const std::vector<Failure>& kinds) {
+  std::optional<Proposal> proposal;
+  for (const Failure& kind : kinds) {
+    if (kind.property->name == kDeterminism) return std::nullopt;  // nothing is shown, as above
+    auto found = empty_line_against(brought, {&kind, 1});
+    if (!found || (proposal && proposal->line != found->line)) continue;
+    if (!proposal) proposal = std::move(found);
+    proposal->relaxes.push_back(kind.text());
+  }
+  return proposal;
+}
 
 ContractTrial try_contract(const Brought& brought) {
   ContractTrial trial;
@@ -287,6 +83,14 @@ ContractTrial try_contract(const Brought& brought) {
     trial.trouble = error.what();
   }
   return trial;
+}
+
+void print_proposal(const Proposal& proposal) {
+  fmt::print("  proposal: {}\n    right only if {}\n", proposal.line, proposal.right);
+  if (!proposal.seen.empty()) fmt::print("    it said: {}\n", proposal.seen);
+  for (const std::string& relaxed : proposal.relaxes) {
+    fmt::print("    then no longer asked: {}\n", relaxed);
+  }
 }
 
 }  // namespace lossgate::ci

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ci/asked_under.h"
 #include "ci/brought.h"
 
 namespace lossgate::ci {
@@ -29,5 +31,11 @@ struct ContractTrial {
 /// Asks the subject under its own contract; then, where something fails, under contracts that are
 /// stricter with its callers by one line, to see whether the failure is still there.
 ContractTrial try_contract(const Brought& brought);
+
+/// The line for what the subject makes of a batch in which nothing counts, where that is what these
+/// failures are, some of them.
+std::optional<Proposal> propose_empty(const Brought& brought, const std::vector<Failure>& kinds);
+
+void print_proposal(const Proposal& proposal);
 
 }  // namespace lossgate::ci

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "ci/candidates.h"
+#include "ci/exchange.h"
 #include "ci/explanation.h"
 #include "ci/settling.h"
 #include "ci/solution.h"
@@ -214,6 +215,12 @@ void say_what_else_it_is_told(Function& function, const Interview& interview, Re
           "{}: at {}{} it is {}, and will not be asked there", name,
           by_itself ? "its own default of " : "", text_of(value),
           *factor == 0.0 ? "another formula" : fmt::format("{:.6g} times the formula", *factor)));
+      // A factor may be a convention; another formula is none.
+      if (by_itself && *factor == 0.0) {
+        result.faults.push_back(
+            fmt::format("whoever leaves {} at its own default of {} gets another formula", name,
+                        text_of(value)));
+      }
       break;
     }
   }
@@ -245,6 +252,7 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
   function.bind(best.subject, loss.signature);  // another way may have been asked last
   const std::vector<std::string> others = settle_by_edges(function, best);
   free_told_options(function, best);
+  result.faults = free_exchanged_options(function, best);
   result.subject = best.subject;
   result.subject.reductions = best.best().whole;
   result.subject.contract.empty_rows = empty_rows_of(function, best);

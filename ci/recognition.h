@@ -19,6 +19,8 @@ struct Recognition {
   Likeness likeness;                 ///< of the nearest candidate
   std::vector<std::string> remarks;  ///< what was found out on the way, or what differs
   std::string refusal;               ///< why it did not answer, where it did not
+  /// Where it is wrong, though it is the loss otherwise.
+  std::vector<std::string> faults = {};
 
   bool whole() const { return !subject.reductions.empty(); }
 };

@@ -86,6 +86,22 @@ TEST(Recognition, FindsNumbersThatNobodyWouldGuess) {
   EXPECT_EQ(number(reverse.recognised(), "beta"), 1.0);
 }
 
+TEST(Recognition, FindsUsualNumbersThatMakeUpForEachOther) {
+  for (const double dual_clip : {3.0, 10.0}) {
+    const Recognition found = ppo()
+                                  .with("clip_low", 0.2)
+                                  .with("clip_high", 0.28)
+                                  .with("dual_clip", dual_clip)
+                                  .with("log_ratio_clamp", 20.0)
+                                  .recognised(false);
+    EXPECT_TRUE(found.whole()) << dual_clip;
+    EXPECT_EQ(number(found, "clip_low"), 0.2);
+    EXPECT_EQ(number(found, "clip_high"), 0.28);
+    EXPECT_EQ(number(found, "dual_clip"), dual_clip);
+    EXPECT_EQ(number(found, "log_ratio_clamp"), 20.0);
+  }
+}
+
 struct Near {
   std::string what;
   FakeFunction function;
@@ -193,6 +209,38 @@ TEST(Recognition, KeepsWhatIsRightAtOneValueOnly) {
   EXPECT_EQ(find_value(found.subject.options, "clip_high"), nullptr);
 }
 
+TEST(Recognition, FindsOptionsThatAreExchanged) {
+  FakeFunction swapped = ppo();
+  swapped.before = [then = swapped.before](Case& c) {
+    then(c);
+    const double low = c.spec.number("clip_low");
+    c.spec.set("clip_low", *c.spec.find("clip_high"));
+    c.spec.set("clip_high", low);
+  };
+  swapped.defaults = {{"clip_low", 0.2}, {"clip_high", 0.28}};
+  const Recognition found = swapped.recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_THAT(found.faults,
+              ElementsAre("clip_low and clip_high are exchanged: it takes clip_low for clip_high "
+                          "and clip_high for clip_low; whoever leaves them at its own defaults of "
+                          "0.2 and 0.28 gets another formula"));
+  EXPECT_EQ(find_value(found.subject.options, "clip_low"), nullptr) << "a gate is to see it";
+  EXPECT_EQ(find_value(found.subject.options, "clip_high"), nullptr);
+}
+
+TEST(Recognition, TakesNoOptionThatIsIgnoredForAnExchangedOne) {
+  FakeFunction one_for_both = ppo();
+  one_for_both.before = [then = one_for_both.before](Case& c) {
+    then(c);
+    c.spec.set("clip_high", *c.spec.find("clip_low"));
+  };
+  const Recognition found = one_for_both.recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_THAT(found.faults, IsEmpty());
+  EXPECT_EQ(number(found, "clip_low"), 0.2);
+  EXPECT_EQ(number(found, "clip_high"), 0.2);
+}
+
 TEST(Recognition, LeavesFreeWhatOneParameterStandsFor) {
   const Recognition found = ppo().tie("clip_high", "clip_low").recognised();
   EXPECT_TRUE(found.whole());
@@ -216,6 +264,7 @@ TEST(Recognition, WarnsOfADefaultThatAGateWillNotAsk) {
   const char* said =
       "temperature: at its own default of 2 it is 4 times the formula, and will not be asked there";
   EXPECT_THAT(scaled.recognised().remarks, Contains(said));
+  EXPECT_THAT(scaled.recognised().faults, IsEmpty()) << "a convention, maybe";
   scaled.defaults = {{"temperature", 1.0}};
   EXPECT_THAT(scaled.recognised().remarks, Not(Contains(HasSubstr("its own default"))));
   FakeFunction deaf("grpo");
@@ -225,6 +274,9 @@ TEST(Recognition, WarnsOfADefaultThatAGateWillNotAsk) {
       deaf.recognised().remarks,
       Contains("clip_high: at its own default of 0.2 it is another formula, and will not be "
                "asked there"));
+  EXPECT_THAT(
+      deaf.recognised().faults,
+      ElementsAre("whoever leaves clip_high at its own default of 0.2 gets another formula"));
 }
 
 TEST(Recognition, SaysThatTheLossIsRightAndItsGradientsAreNot) {

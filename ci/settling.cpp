@@ -27,26 +27,6 @@ bool wrong(Function& function, const Interview& interview, const Case& c) {
   return !interview.formula(*probe, candidate).rounded;
 }
 
-void tell(const Interview& interview, Case& c, const std::string& option,
-          const OptionValue& value) {
-  c.spec.set(option, value);
-  follow(interview.formula.signature(), c.spec);
-}
-
-/// Telling cases under every reduction that is the loss's.
-std::vector<Case> right_cases(const Interview& interview) {
-  std::vector<Case> cases;
-  for (const Reduction reduction : interview.best().whole) {
-    const auto answers = std::ranges::find(interview.answers, reduction, &Answers::reduction);
-    const auto& from = answers == interview.answers.end() ? interview.answers.front() : *answers;
-    for (const Probe& probe : from.probes) {
-      cases.push_back(probe.c);
-      cases.back().spec.reduction = reduction;
-    }
-  }
-  return cases;
-}
-
 /// What an option may be told besides what it stands at, the ends of its range included.
 std::vector<OptionValue> far_values(const Option& option, const OptionValue& now) {
   std::vector<OptionValue> values = alternatives(option, now);
@@ -159,6 +139,25 @@ std::string difference(const Candidate& first, const Candidate& second) {
 }
 
 }  // namespace
+
+void tell(const Interview& interview, Case& c, const std::string& option,
+          const OptionValue& value) {
+  c.spec.set(option, value);
+  follow(interview.formula.signature(), c.spec);
+}
+
+std::vector<Case> right_cases(const Interview& interview) {
+  std::vector<Case> cases;
+  for (const Reduction reduction : interview.best().whole) {
+    const auto answers = std::ranges::find(interview.answers, reduction, &Answers::reduction);
+    const auto& from = answers == interview.answers.end() ? interview.answers.front() : *answers;
+    for (const Probe& probe : from.probes) {
+      cases.push_back(probe.c);
+      cases.back().spec.reduction = reduction;
+    }
+  }
+  return cases;
+}
 
 std::vector<std::string> settle_by_edges(Function& function, Interview& interview) {
   auto& likenesses = interview.likenesses;

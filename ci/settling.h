@@ -14,6 +14,12 @@ namespace lossgate::ci {
 /// `log_ratio_clamp 20`.
 std::vector<std::string> settle_by_edges(Function& function, Interview& interview);
 
+/// Telling cases under every reduction that is the loss's.
+std::vector<Case> right_cases(const Interview& interview);
+
+/// Makes a case tell the function that, and whatever follows it.
+void tell(const Interview& interview, Case& c, const std::string& option, const OptionValue& value);
+
 /// Lets go of every told option that the function follows wherever it is told to go: one at a time,
 /// then all together. Those that stay in `interview.subject.options` are right at that value only,
 /// or at any number, where none alone is wrong.

@@ -65,6 +65,57 @@ const Likeness* likest(const Interview& interview, Reduction reduction) {
   return found == interview.likenesses.end() ? &interview.best() : &*found;
 }
 
+bool likelier(const Likeness& a, const Likeness& b) {
+  if (a.whole.empty() != b.whole.empty()) return b.whole.empty();
+  return a.equal != b.equal ? a.equal > b.equal : a.distance < kProgress * b.distance;
+}
+
+/// Moves one option to a value that is usual for it, or two at once where one alone does not help,
+/// as long as that helps.
+Likeness by_usual_values(const Interview& interview, Likeness from,
+                         const std::vector<std::string>& options) {
+  const LossSignature& loss = interview.loss->signature;
+  OptionValues moves;
+  for (const std::string& name : options) {
+    for (OptionValue& value : usual_values(loss, *loss.find_option(name))) {
+      moves.emplace_back(name, std::move(value));
+    }
+  }
+  for (int round = 0; round < kRounds && from.whole.empty(); ++round) {
+    Likeness best = from;
+    const auto go = [&](const OptionValues& to) {
+      OptionValues values = from.candidate.options;
+      for (const auto& [name, value] : to) set_value(values, name, value);
+      if (values == from.candidate.options) return;
+      Likeness moved = liken(interview, values, from.candidate.reduction);
+      if (likelier(moved, best)) best = std::move(moved);
+    };
+    for (const auto& move : moves) go({move});
+    // Two at once are many; of what explains nothing they are not worth it.
+    const bool stuck = from.equal > 0 && !likelier(best, from);
+    for (std::size_t i = 0; stuck && i < moves.size(); ++i) {
+      for (std::size_t j = i + 1; j < moves.size(); ++j) {
+        if (moves[i].first != moves[j].first) go({moves[i], moves[j]});
+      }
+    }
+    if (!likelier(best, from)) break;
+    from = std::move(best);
+  }
+  return from;
+}
+
+/// Through usual numbers first: of several that are written into it a descent finds others, each of
+/// which makes up for the next.
+Likeness fit(const Interview& interview, const Likeness& from,
+             const std::vector<std::string>& options) {
+  const Likeness usual = by_usual_values(interview, from, options);
+  if (!usual.whole.empty()) return usual;
+  Likeness found = descend(interview, from, options);
+  if (!found.whole.empty() || usual.equal <= from.equal) return found;
+  Likeness further = descend(interview, usual, options);  // one of them is not usual
+  return likelier(further, found) ? further : found;
+}
+
 }  // namespace
 
 Likeness descend(const Interview& interview, Likeness from,
@@ -103,7 +154,7 @@ void solve_untold(Interview& interview) {
   const auto untold = interview.untold();
   for (const Reduction reduction : unexplained(interview)) {
     const OptionValues beginning = likest(interview, reduction)->candidate.options;
-    Likeness found = descend(interview, liken(interview, beginning, reduction), untold);
+    Likeness found = fit(interview, liken(interview, beginning, reduction), untold);
     if (!found.whole.empty() && interview.greeting.reduction) {
       found.whole = whole_under(interview, found.candidate.options);
     }

@@ -9,7 +9,8 @@
 namespace lossgate::ci {
 
 /// Looks for values of untold options under which the formula gives the answers, beginning at the
-/// likest candidates, and puts what it finds in front of `likenesses`.
+/// likest candidates, among usual numbers before others, and puts what it finds in front of
+/// `likenesses`.
 void solve_untold(Interview& interview);
 
 /// Moves that option to where the formula comes nearest which brings it nearest of all, as long as

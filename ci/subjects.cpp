@@ -107,14 +107,6 @@ void print_subject(const Brought& brought) {
   }
 }
 
-void print_proposal(const Proposal& proposal) {
-  fmt::print("  proposal: {}\n    right only if {}\n", proposal.line, proposal.right);
-  if (!proposal.seen.empty()) fmt::print("    it said: {}\n", proposal.seen);
-  for (const std::string& relaxed : proposal.relaxes) {
-    fmt::print("    then no longer asked: {}\n", relaxed);
-  }
-}
-
 /// What fails on a few cases, and the lines that would make of it what is not asked.
 void print_trial(const ContractTrial& trial, const std::string& config) {
   std::string failing;

@@ -112,5 +112,20 @@ TEST(Options, SayWhatEachChoiceMeans) {
   EXPECT_GT(choices, 10);
 }
 
+TEST(Options, HaveUsualNumbersThatTheyAccept) {
+  int numbers = 0;
+  for (const Loss& loss : catalog()) {
+    for (const Option& option : loss.signature.options) {
+      for (const double number : option.usual) {
+        EXPECT_GE(number, option.low) << loss.signature.id << " " << option.name;
+        EXPECT_LE(number, option.high) << loss.signature.id << " " << option.name;
+        EXPECT_NE(OptionValue(number), option.standard) << loss.signature.id << " " << option.name;
+        ++numbers;
+      }
+    }
+  }
+  EXPECT_GT(numbers, 10);
+}
+
 }  // namespace
 }  // namespace lossgate::reference

@@ -92,6 +92,8 @@ struct Option {
   std::string doc = {};
   /// Another option, whose value it has in every case: one parameter stands for both.
   std::string follows = {};
+  /// Numbers that code in the field has there, the default aside.
+  std::vector<double> usual = {};
 };
 
 std::string_view name(Option::Kind kind);

@@ -87,6 +87,13 @@ def clips_late(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_hi
     return mean(policy(torch.exp(log_probs - old_log_probs), advantages, clip_low, 2 * clip_high), mask)
 
 
+def clips_exchanged(log_probs, old_log_probs, advantages, mask, cliprange_low=0.2, cliprange_high=0.28):
+    """Each distance on the other's side."""
+    x = torch.where(mask.bool(), log_probs - old_log_probs, 0.0).clamp(-20, 20)
+    loss = policy(torch.exp(x), torch.where(mask.bool(), advantages, 0.0), cliprange_high, cliprange_low)
+    return loss.sum() / mask.sum().clamp(min=1)
+
+
 def another_mean(log_probs, old_log_probs, advantages, mask, reduction):
     loss = policy(torch.exp(log_probs - old_log_probs), advantages)
     return ((loss * mask).sum(1) / mask.sum(1)).mean() if reduction == "token_mean" else mean(loss, mask)

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Losses that a user brings with a signature of their own, with the arguments of ci/brought_test.sh.
+set -uo pipefail
+source "$4/ci/bring.sh"
+
+# SIGNATURE FUNCTION LINES...: a lossgate.toml for a loss with a signature of its own.
+bring_signed() {
+  local signature=$1
+  shift
+  bring "$@"
+  sed -i "/^reductions/d; /^options/d; s/^loss = .*/signature = \"$signature.toml\"/" lossgate.toml
+  cp "$source/ci/testdata/brought/$signature.toml" .
+}
+
+bring_own() { bring_signed reinforce "$@"; }
+
+# The only valid row is a difference of equals: what rounding leaves there is no fault, in any format.
+difference_of_equals() {
+  bring_signed divergence divergence_from_mixture
+  local dtype
+  for dtype in f32 f64; do
+    cat > equals.case <<END
+lossgate-case: 1
+loss: divergence
+reduction: sum
+shape: sequences 2, tokens 1, vocab 3
+split: whole
+layout: contiguous
+upstream: 1
+field student_logits $dtype
+  0 0 0
+  0 0 0
+field teacher_logits $dtype
+  -1 0 0
+  0 0 0
+field label i64
+  0
+  0
+END
+    expect 0 'holds' replay equals.case --config lossgate.toml
+  done
+  gate 0 'green: 0 red findings' --cases 60
+}
+
+own_loss() {
+  bring_own reinforce 'micro_batches = "sum"' 'ranks = "sum"' '[subject.contract]' 'masked = "any"'
+  expect 0 'the same function in f64 stands for a reference' check --quick
+  gate 0 'green: 0 red findings' --cases 100
+  # A hundred, and 29 that are long.
+  grep -Eq '^  reinforce +f64 +129 ' stdout || fail "not asked in f64: $(cat stdout)"
+  bring_own reinforce_by_micro_batch 'micro_batches = "mean"'
+  gate 1 'split_invariance VIOLATED by reinforce_by_micro_batch' --cases 60
+  bring_own reinforce_of_sizes 'micro_batches = "sum"'
+  gate 1 'finite_backward VIOLATED by reinforce_of_sizes'
+  grep -q 'inputs and loss are finite' stdout || fail "not what is wrong: $(cat stdout)"
+  local file
+  file=$(grep -l '^loss: reinforce' run/findings/*.case | head -n 1)
+  expect 1 'still fails' replay "$file" --config lossgate.toml
+  expect 0 'wrote' minimise "$file" --config lossgate.toml --out small.case
+  bring_own reinforce_by_products '[subject.contract]' 'masked = "any"'
+  gate 1 'masked_positions_inert VIOLATED by reinforce_by_products'
+  bring_own reinforce_with_cancellation
+  gate 0 'green: 0 red findings' --cases 60
+  grep -Eq 'reinforce_with_cancellation: its own f64 does not bear out, which is no finding: .*reference_agreement' stdout ||
+    fail "no advice: $(cat stdout)"
+  sed -i 's/role = "mask"/role = "veil"/' reinforce.toml
+  expect 2 "reinforce.toml:[0-9]+:[0-9]+: 'role' must be one of differentiable, constant, label, mask" check
+  sed -i 's/^signature.*/signature = "absent.toml"/' lossgate.toml
+  expect 2 'lossgate.toml:[0-9]+:[0-9]+: .*absent.toml' check
+}
+
+"$test"
+exit "$failures"

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/contract_line.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "ci/arithmetic_trial.h"
+#include "ci/empty_trial.h"
+#include "ci/variant.h"
+#include "properties/property.h"
+#include "reference/spec/masked.h"
+
+namespace lossgate::ci {
+namespace {
+
+/// Failing cases of a kind on which a line is tried.
+constexpr std::size_t kMostTried = 8;
+
+std::string word(Masked masked) {
+  switch (masked) {
+    case Masked::anything:
+      return "\"any\"";
+    case Masked::minus_infinity:
+      return "\"-inf\"";
+    case Masked::finite:
+      return "\"finite\"";
+    case Masked::ordinary:
+      return "\"ordinary\"";
+    case Masked::zero:
+      return "0";
+  }
+  return "";
+}
+
+/// What would make all of these kinds go.
+class Trial {
+ public:
+  Trial(const Brought& brought, std::span<const Failure> kinds)
+      : brought_(brought), kinds_(kinds), kind_(kinds.front()) {}
+
+  std::optional<Proposal> explain() const {
+    const auto& declared = brought_.subject;
+    if (kind_.property->name == kDeterminism) {
+      return flag(&impl::Contract::deterministic, "deterministic",
+                  "the same batch may give other bits");
+    }
+    if (!still_fails(declared)) return std::nullopt;  // it comes and goes by itself
+    if (auto found = flag(&impl::Contract::masked_outputs, "masked_outputs",
+                          "nobody reads what it returns at masked positions")) {
+      return found;
+    }
+    if (auto found = masked()) return found;
+    if (auto found = empty()) return found;
+    if (auto found = empty_rows()) return found;
+    if (auto found = flag(&impl::Contract::infinite_valid, "infinite_valid",
+                          "no caller has infinities at valid positions")) {
+      return found;
+    }
+    if (auto found = flag(&impl::Contract::non_contiguous, "non_contiguous",
+                          "callers hand over tensors that lie in memory in one piece")) {
+      return found;
+    }
+    if (auto found = flag(&impl::Contract::uneven_groups, "uneven_groups",
+                          "groups are as large as each other and lie side by side")) {
+      return found;
+    }
+    if (auto found = flag(&impl::Contract::scattered_mask, "scattered_mask",
+                          "callers pad on the right, and mask nothing within a sequence")) {
+      return found;
+    }
+    if (auto found = flag(&impl::Contract::grad_modes, "grad_modes",
+                          "callers ask for every gradient, right behind its forward")) {
+      return found;
+    }
+    if (auto found = flag(&impl::Contract::refuses_invalid, "refuses_invalid",
+                          "callers check labels and the like themselves")) {
+      return found;
+    }
+    if (auto found = even_parts()) return found;
+    if (auto found = combination(&impl::Subject::micro_batches, "micro_batches")) return found;
+    if (auto found = combination(&impl::Subject::ranks, "ranks")) return found;
+    return try_order(brought_, brought_.dtypes.front(), some_cases(kind_));
+  }
+
+  /// Callers who leave less at masked positions: of as few fields as will do.
+  std::optional<Proposal> masked() const {
+    for (const Masked level :
+         {Masked::minus_infinity, Masked::finite, Masked::ordinary, Masked::zero}) {
+      impl::Subject subject = brought_.subject;
+      std::vector<std::string> changed;
+      for (const Field& field : brought_.loss.signature.fields) {
+        if (!is_positional(field) || field.role == Role::mask || field.role == Role::label)
+          continue;
+        if (field.masked >= level) continue;
+        subject.masked_of_field[field.name] = level;
+        changed.push_back(field.name);
+      }
+      if (changed.empty() || still_fails(subject)) continue;
+      for (const std::string& name : changed) loosen(subject, name, level);
+      return masked_line(subject);
+    }
+    return std::nullopt;
+  }
+
+  /// What the function does with a batch in which nothing counts says which word it is.
+  std::optional<Proposal> empty() const {
+    if (brought_.subject.contract.empty != Empty::zero) return std::nullopt;
+    const auto made = made_of_nothing({brought_, brought_.subject}, kind_.cases.front());
+    if (!made) return std::nullopt;
+    impl::Subject subject = brought_.subject;
+    subject.contract.empty = made->word;
+    if (still_fails(subject)) return std::nullopt;
+    return Proposal{fmt::format("{} {}", kContractTable, line_of(made->word)),
+                    made->word == Empty::nan
+                        ? "the trainer drops the NaN of a batch without a valid position"
+                        : "the trainer never asks for a batch without a valid position",
+                    made->said,
+                    {}};
+  }
+
+ private:
+  /// Not of what is another number there, or none.
+  std::optional<Proposal> empty_rows() const {
+    impl::Subject subject = brought_.subject;
+    if (std::exchange(subject.contract.empty_rows, EmptyRows::counted) == EmptyRows::counted ||
+        still_fails(subject)) {
+      return std::nullopt;
+    }
+    const AskedUnder declared(brought_, brought_.subject);
+    const auto counted = [&](const Case& c) { return counts_empty_rows(declared, c); };
+    if (std::ranges::none_of(some_cases(kind_), counted)) return std::nullopt;
+    return Proposal{fmt::format("{} empty_rows = \"counted\"", kContractTable),
+                    "a mean over sequences is meant to count those without a valid position",
+                    "",
+                    {}};
+  }
+
+  bool still_fails(const impl::Subject& subject) const {
+    const AskedUnder asked(brought_, subject);
+    return std::ranges::any_of(kinds_, [&](const Failure& kind) {
+      return std::ranges::any_of(some_cases(kind),
+                                 [&](const Case& c) { return asked.fails(*kind.property, c); });
+    });
+  }
+
+  static std::span<const Case> some_cases(const Failure& kind) {
+    return {kind.cases.begin(), std::min(kind.cases.size(), kMostTried)};
+  }
+
+  /// Leaves as much at masked positions of the field as will do.
+  void loosen(impl::Subject& subject, const std::string& name, Masked needed) const {
+    Masked& left = subject.masked_of_field[name];
+    left = brought_.loss.signature.find_field(name)->masked;
+    while (left < needed && still_fails(subject))
+      left = static_cast<Masked>(static_cast<int>(left) + 1);
+  }
+
+  Proposal masked_line(const impl::Subject& subject) const {
+    std::string line = "default = " + word(subject.masked), right;
+    std::map<Masked, std::string> names;
+    for (const auto& [field, masked] : subject.masked_of_field) {
+      if (masked != subject.masked) line += ", " + field + " = " + word(masked);
+      if (brought_.loss.signature.find_field(field)->masked == masked) continue;
+      names[masked] += (names[masked].empty() ? "" : ", ") + field;
+    }
+    for (const auto& [masked, fields] : names) {
+      const char* what = masked == Masked::zero       ? "nothing but 0"
+                         : masked == Masked::ordinary ? "numbers of a healthy run"
+                         : masked == Masked::finite   ? "finite numbers"
+                                                      : "finite numbers and -inf";
+      right += fmt::format("{}{} at masked positions of {}",
+                           right.empty() ? "callers leave " : ", and ", what, fields);
+    }
+    return {"[subject.contract] masked = { " + line + " }", right, "", {}};
+  }
+
+  std::optional<Proposal> flag(bool impl::Contract::*member, const char* name,
+                               const char* right) const {
+    impl::Subject subject = brought_.subject;
+    if (!std::exchange(subject.contract.*member, false) || still_fails(subject))
+      return std::nullopt;
+    return Proposal{fmt::format("[subject.contract] {} = false", name), right, "", {}};
+  }
+
+  /// Of parts that are averaged. In a few cases tokens, too, may be as many in each, or no split is
+  /// left: so none of a trial may fail, and some have parts.
+  std::optional<Proposal> even_parts() const {
+    using enum impl::Combination;
+    impl::Subject subject = brought_.subject;
+    const bool averages = subject.micro_batches == mean || subject.ranks == mean;
+    if (kind_.property->name != "split_invariance" || !averages) return std::nullopt;
+    auto found = flag(&impl::Contract::uneven_parts, "uneven_parts",
+                      "micro-batches hold equally many sequences with a valid position, and ranks "
+                      "equally many micro-batches");
+    if (!found) return std::nullopt;
+    subject.contract.uneven_parts = false;
+    const AskedUnder asked(brought_, subject);
+    bool any_parts = false;
+    for (int i = 0; i < kTrials; ++i) {
+      const Case c = trial_case(asked, brought_.dtypes.front(), kTrialSeed, i);
+      if (asked.fails(*kind_.property, c)) return std::nullopt;
+      any_parts = any_parts || c.split.parts.size() > 1;
+    }
+    return any_parts ? found : std::nullopt;
+  }
+
+  /// Another word for what the trainer does with parts is no contract, and as easily mistaken.
+  std::optional<Proposal> combination(impl::Combination impl::Subject::*member,
+                                      const char* name) const {
+    using enum impl::Combination;
+    if (kind_.property->name != "split_invariance") return std::nullopt;
+    for (const auto& [value, text] : {std::pair(sum, "sum"), std::pair(mean, "mean"),
+                                      std::pair(token_weighted, "token_weighted")}) {
+      impl::Subject subject = brought_.subject;
+      if (subject.*member == none || std::exchange(subject.*member, value) == value) continue;
+      if (still_fails(subject)) continue;
+      return Proposal{fmt::format("[[subject]] {} = \"{}\"", name, text),
+                      "that is what the trainer does with their losses",
+                      "",
+                      {}};
+    }
+    return std::nullopt;
+  }
+
+  const Brought& brought_;
+  std::span<const Failure> kinds_;
+  const Failure& kind_;
+};
+
+}  // namespace
+
+std::optional<Proposal> line_against(const Brought& brought, std::span<const Failure> kinds) {
+  return Trial(brought, kinds).explain();
+}
+
+std::optional<Proposal> masked_line_against(const Brought& brought,
+                                            std::span<const Failure> kinds) {
+  return Trial(brought, kinds).masked();
+}
+
+std::optional<Proposal> empty_line_against(const Brought& brought, std::span<const Failure> kinds) {
+  return Trial(brought, kinds).empty();
+}
+
+}  // namespace lossgate::ci

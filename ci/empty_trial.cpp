@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/empty_trial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "fuzz/draw_case.h"
+#include "properties/behind_mask.h"
+#include "properties/evaluation.h"
+#include "reference/spec/masked.h"
+
+namespace lossgate::ci {
+namespace {
+
+using properties::CaseStudy;
+using properties::Evaluation;
+
+/// The formula's, which leaves empty rows out.
+double expected_loss(CaseStudy& study, const Arithmetic& arithmetic) {
+  double loss = std::numeric_limits<double>::quiet_NaN();
+  const auto see = [&](std::size_t output, std::int64_t, const reference::Tracked& value) {
+    if (study.outputs()[output].name == "loss") loss = static_cast<double>(value.v);
+  };
+  study.for_each_expected(arithmetic, false, see, CaseStudy::Wanted::values);
+  return loss;
+}
+
+/// The case with a row in which nothing counts beside others.
+std::optional<Case> with_empty_row(const AskedUnder& asked, const Case& c) {
+  CaseStudy study(asked.loss(), c);
+  const LossSignature& signature = asked.loss().signature;
+  const auto valid = valid_positions(signature, study.whole());
+  if (has_empty_sequence(valid, c.shape[Axis::sequences])) return study.whole();
+  const properties::Transformed* masked = study.transformed(properties::kRowMasked);
+  return masked ? std::optional(masked->c) : std::nullopt;
+}
+
+/// The share of sequences in which something counts.
+double live_share(const LossSignature& signature, const Case& c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  const std::int64_t rows = c.shape[Axis::sequences], tokens = c.shape[Axis::tokens];
+  std::int64_t live = 0;
+  for (std::int64_t s = 0; s < rows; ++s) {
+    const auto row = valid.begin() + s * tokens;
+    live += std::find(row, row + tokens, true) != row + tokens;
+  }
+  return static_cast<double>(live) / static_cast<double>(rows);
+}
+
+}  // namespace
+
+std::optional<MadeOfNothing> made_of_nothing(const AskedUnder& asked, const Case& c) {
+  CaseStudy study(asked.loss(), c);
+  const bool is_empty = !properties::anything_counts(study);
+  if (!is_empty && !study.transformed(properties::kAllMasked)) return std::nullopt;
+  Evaluation evaluation(study, asked.implementation());
+  const LossResult& result =
+      is_empty ? evaluation.actual() : evaluation.actual(properties::kAllMasked);
+  if (result.refusal) return MadeOfNothing{Empty::error, result.refusal->message};
+  const Tensor* loss = result.find("loss");
+  if (!loss || !std::isnan(loss->at(0))) return std::nullopt;
+  return MadeOfNothing{Empty::nan, ""};
+}
+
+std::optional<MadeOfNothing> made_of_nothing(const AskedUnder& asked, Dtype dtype) {
+  const LossSignature& signature = asked.loss().signature;
+  fuzz::Choices choices =
+      fuzz::case_choices(kTrialSeed, signature.id, dtype, fuzz::Profile::benign, 0);
+  const Case c = fuzz::draw_case(signature, dtype, fuzz::Profile::benign, choices);
+  if (asked.implementation().unsupported(c)) return std::nullopt;
+  return made_of_nothing(asked, c);
+}
+
+std::string line_of(Empty word) {
+  return word == Empty::nan     ? "empty = \"nan\""
+         : word == Empty::error ? "empty = \"error\""
+                                : "empty = \"zero\"";
+}
+
+bool counts_empty_rows(const AskedUnder& asked, const Case& c) {
+  constexpr double kTolerance = 1e-3;  // a row more or less is far beyond it
+  LossSignature counted = asked.loss().signature;
+  counted.empty_rows = EmptyRows::counted;
+  if (allows_empty_rows(counted, c.spec)) return false;  // no mean over sequences
+  std::optional<Case> emptied = with_empty_row(asked, c);
+  if (!emptied) return false;
+  CaseStudy study(asked.loss(), *std::move(emptied));
+  if (study.refusal()) return false;
+  Evaluation evaluation(study, asked.implementation());
+  const LossResult& result = evaluation.actual();
+  const Tensor* loss = result.refusal ? nullptr : result.find("loss");
+  const double left_out = expected_loss(study, evaluation.arithmetic());
+  if (!loss || !std::isfinite(left_out) || left_out == 0.0) return false;
+  const double share = live_share(asked.loss().signature, study.whole());
+  return share < 1.0 && std::fabs(loss->at(0) / left_out - share) <= kTolerance * share;
+}
+
+}  // namespace lossgate::ci
