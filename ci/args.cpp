@@ -164,6 +164,7 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   baseline->add_option("record", flags.baseline.record, "The run.json, run/run.json unless said");
   baseline->add_option("--out", flags.baseline.out,
                        "File to write, for --baseline of gate and fuzz");
+  baseline->add_flag("--overwrite", flags.baseline.overwrite, "Even if there is one");
   add_report(*verb("report", "Show runs as a page, and as SARIF, JUnit XML and Markdown",
                    [&] { return run_report(flags.report); }),
              flags.report);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "ci/errors.h"
+#include "ci/target.h"
 #include "ci/verbs.h"
 #include "ci/waivers.h"
 #include "corpora/files.h"
@@ -12,6 +13,9 @@
 namespace lossgate::ci {
 
 int run_baseline(const BaselineOptions& options) {
+  if (!options.out.empty()) {
+    check_target(options.out, options.overwrite ? Present::overwrite : Present::refuse);
+  }
   const report::RunRecord record = report::read_record(options.record);
   if (!record.complete()) {
     throw InputError(options.record +

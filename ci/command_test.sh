@@ -35,11 +35,34 @@ minimise() {
   expect 1 'still fails' replay small.case --impl fake_wrong
   grep -q '^story: minimised from case' small.case || fail 'small.case does not say what it was'
   expect 2 'small.case is there already' minimise "$file" --impl fake_wrong --out small.case
+  expect 0 'nothing simpler fails the same way; written as it was' minimise small.case --impl fake_wrong --out again.case
+  # A search may take hours: where nothing can be written is said before it.
+  expect 3 'small.case/in.case: cannot be written: Not a directory' \
+    minimise "$file" --impl fake_wrong --out small.case/in.case
+  grep -q 'violates' stdout && fail "it searched before it said so: $(cat stdout)"
   expect 0 'nothing to minimise' minimise "$file" --impl fake_exact --out sound.case
   [[ ! -e sound.case ]] || fail 'a file was written for nothing'
   expect 0 'all that it may; --tries N' minimise "$file" --impl fake_wrong --tries 1 --out one.case
   expect 2 'No such file|cannot open|missing' minimise missing.case
   expect 2 "did you mean 'fake_wrong'" minimise "$file" --impl fake_wron --out other.case
+}
+
+# A case of so many tokens, on which nothing is wrong.
+long_case() {
+  sed -E "/^field/,\$d; s/^shape:.*/shape: sequences 1, tokens $1/" "$source/corpora/seeds/grpo/on-policy.case"
+  awk -v n="$1" '
+    function field(name, dtype, even, odd,   i) {
+      printf "field %s %s\n ", name, dtype
+      for (i = 0; i < n; ++i) printf " %s", i % 2 ? odd : even
+      printf "\n\n"
+    }
+    BEGIN {
+      field("log_prob", "f32", -0.5, -0.25)
+      field("old_log_prob", "f32", -0.5, -0.25)
+      field("ref_log_prob", "f32", -0.5, -0.25)
+      field("advantage", "f32", 1, -1)
+      field("mask", "u8", 1, 1)
+    }'
 }
 
 share() {
@@ -56,6 +79,12 @@ share() {
   expect 1 'still fails' replay shared.case --impl fake_wrong
   expect 2 'shared.case is there already' share given.case --impl fake_wrong --out shared.case
   expect 0 'nothing fails, so no number can be left out' share given.case --impl fake_exact --out all.case
+  # Nobody reads thousands of numbers.
+  long_case 300 >long.case
+  expect 0 'log_prob +f32, 300 numbers from -0.5 to -0.25; 300 are not 0' \
+    share long.case --impl fake_exact --out listed.case
+  grep -q '^1500 numbers are too many to list: listed.case has each' stdout || fail "$(cat stdout)"
+  [[ $(wc -c <stdout) -lt 3000 ]] || fail "$(wc -c <stdout) bytes are printed"
 }
 
 # The record without what may differ between runs.
@@ -226,6 +255,8 @@ interruption() {
 acceptance() {
   gate 1 'red' --impl fake_wrong --out first
   expect 0 'accepted' baseline first/run.json --out accepted.txt
+  expect 2 'accepted.txt is there already; say --overwrite, or --out FILE' baseline first/run.json --out accepted.txt
+  expect 0 'accepted' baseline first/run.json --out accepted.txt --overwrite
   gate 0 'green' --impl fake_wrong --out second --baseline accepted.txt
   expect 0 '' baseline second/run.json
   diff accepted.txt stdout || fail 'the baseline of the same findings differs'

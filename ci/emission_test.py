@@ -79,6 +79,12 @@ def test_the_written_tests_fail_with_each_bug_and_pass_without(folder):
         assert [line for line in script.splitlines() if "import" in line] == imports
     run = (*PYTEST, *(f"test_{number}.py" for number in BUGS))
     failing = python(*run, folder=folder)
+    kept = (folder / "test_0003.py").read_text()
+    again = ("replay", case("0003"), "--config", "lossgate.toml", "--impl", BUGS["0003"], "--emit-test", "test_0003.py")
+    refused = lossgate(*again, folder=folder, status=2).stderr
+    assert "test_0003.py is there already; say --overwrite, or --emit-test FILE" in refused
+    lossgate(*again, "--overwrite", folder=folder, status=1)
+    assert (folder / "test_0003.py").read_text() == kept
     assert f"{len(BUGS)} failed" in failing.stdout and "passed" not in failing.stdout, failing.stdout
     shown = python("show_0003.py", folder=folder)
     assert shown.returncode == 1 and "loss: nan, expected" in shown.stdout, shown.stdout + shown.stderr

@@ -8,6 +8,7 @@
 #include "ci/emission.h"
 #include "ci/errors.h"
 #include "ci/first_failure.h"
+#include "ci/target.h"
 #include "corpora/files.h"
 #include "regressions/replay.h"
 
@@ -50,6 +51,16 @@ void write(const std::string& path, const Emission& emission,
 }
 
 }  // namespace
+
+void check_targets(const EmitOptions& options) {
+  const auto check = [&](const std::string& path, const char* flag) {
+    if (path.empty()) return;
+    check_target(path, options.overwrite ? Present::overwrite : Present::refuse, flag);
+  };
+  check(options.test, "--emit-test");
+  check(options.script, "--emit-py");
+  check(options.issue, "--emit-issue");
+}
 
 void emit(const EmitOptions& options, const Selection& selection, const Case& c) {
   if (selection.brought.empty()) {

@@ -27,6 +27,7 @@ void add_emissions(CLI::App& verb, EmitOptions& emit) {
   file("--emit-test", emit.test, "Write a pytest function that needs torch and the function alone");
   file("--emit-py", emit.script, "Write the same as a script");
   file("--emit-issue", emit.issue, "Write a report in Markdown, with the script");
+  verb.add_flag("--overwrite", emit.overwrite, "Even if there is one");
 }
 
 void add_share(CLI::App& verb, FileFlags& flags) {

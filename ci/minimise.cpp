@@ -9,6 +9,7 @@
 #include "ci/errors.h"
 #include "ci/first_failure.h"
 #include "ci/live_line.h"
+#include "ci/target.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -40,9 +41,7 @@ fs::path target_of(const MinimiseOptions& options) {
 int run_minimise(const MinimiseOptions& options) {
   check_environment();
   const fs::path target = target_of(options);
-  if (fs::exists(target) && !options.overwrite) {
-    throw InputError(target.string() + " is there already; say --overwrite, or --out FILE");
-  }
+  check_target(target, options.overwrite ? Present::overwrite : Present::refuse);
   const Selection selection = select(options.filters);
   const Case c = corpora::read_case_file(
       options.file, [&](std::string_view loss) { return selection.find_signature(loss); });
@@ -68,6 +67,10 @@ int run_minimise(const MinimiseOptions& options) {
              size_text(signature, small.c));
   fmt::print("  tried   {} cases{}\n", small.tried,
              small.complete ? "" : ", which is all that it may; --tries N for more");
+  if (small.steps == 0) {
+    fmt::print("  nothing simpler {}fails the same way; written as it was\n",
+               small.complete ? "" : "was found that ");
+  }
   small.c.provenance.story = "minimised from case " + corpora::case_id(c);
   small.c.provenance.expect.clear();
   corpora::write_file(target, corpora::encode(small.c, signature));

@@ -180,6 +180,7 @@ Shown show_brought(const Case& c, const Selection& selection) {
 
 int run_replay(const ReplayOptions& options) {
   check_environment();
+  check_targets(options.emit);
   const Selection selection = select(options.filters);
   const Case c = corpora::read_case_file(
       options.file, [&](std::string_view loss) { return selection.find_signature(loss); });

@@ -46,12 +46,13 @@ struct ShareOptions {
 };
 
 /// The verb `share`: the case without its prose and with as few numbers as still fail, all of which
-/// it lists.
+/// it lists, or the ranges of too many to read.
 int run_share(const ShareOptions& options);
 
 struct BaselineOptions {
   std::string record = "run/run.json";
   std::string out;  ///< empty: standard output
+  bool overwrite = false;
 };
 
 /// The verb `baseline`: the findings of a record as a file for --baseline.
