@@ -15,6 +15,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
+
+from lossgate.watch import watch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOUNDING = os.path.join(HERE, "testdata", "founding")
@@ -83,6 +86,27 @@ arguments = {{ advantages = "field:advantage as rows", mask = "field:mask as flo
 """)
     said = explain(folder, "stored.safetensors", "--config", "stored.toml", status=1)
     assert said.startswith("guilty (founding.py:30: kl = torch.exp(x) - x - 1"), said
+
+
+def test_a_function_that_shifts_labels_is_given_what_was_stored(folder):
+    torch.manual_seed(1)
+    logits, labels = torch.randn(2, 3, 4), torch.tensor([[0, 1, 2], [3, 2, 1]])
+    logits[1, 1, 1] = 100.0
+    (folder / "shifts.py").write_text("def loss(logits, labels):\n    odds = logits[:, :-1].exp()\n"
+                                      "    return -odds.gather(2, labels[:, 1:, None]).log().mean()\n")
+    (folder / "shifts.toml").write_text(f"""[[subject]]
+loss = "cross_entropy"
+entry = "py:shifts.py:loss"
+interpreter = "{sys.executable}"
+reductions = ["token_mean"]
+arguments = {{ logits = "field:logits as shifted", labels = "field:label as shifted" }}
+""")
+    logits.requires_grad_()
+    with watch(out=folder / "shifts", step=3, rank=0, loss="cross_entropy", logits=logits, label=labels):
+        (-logits[:, :-1].exp().gather(2, labels[:, 1:, None]).log().mean()).backward()
+    path, = glob.glob(str(folder / "shifts" / "*.safetensors"))
+    said = explain(folder, path, "--config", "shifts.toml", status=1)
+    assert said.startswith("guilty (shifts.py:2: odds = logits[:, :-1].exp(); token [1, 1]; "), said
 
 
 def test_a_sentinel_behind_a_finite_loss(folder):

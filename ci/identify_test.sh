@@ -217,5 +217,25 @@ right_padding() {
   grep -q 'response_lengths=(mask != 0).sum(1)' test_lengths.py || fail "$(cat test_lengths.py)"
 }
 
+# Labels that lie at their own tokens, as data sets have them: the loss moves them to the logits that predict them.
+shifted() {
+  expect 0 '= cross_entropy\(token_mean\)' identify --quick near.py:next_token_loss --python "$python" --out shifted.toml
+  grep -q 'labels  *<- field:label as shifted$' stdout && grep -q 'logits  *<- field:logits as shifted$' stdout ||
+    fail "not how it is called: $(cat stdout)"
+  grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
+  grep -Fq 'labels = "field:label as shifted"' shifted.toml && grep -Fq 'logits = "field:logits as shifted"' shifted.toml ||
+    fail "$(cat shifted.toml)"
+  expect 0 'labels +<- field:label as shifted' check --quick --config shifted.toml
+  expect 0 'green: 0 red findings' gate --config shifted.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
+  sed 's/next_token_loss/shifted_twice/' shifted.toml >twice.toml
+  expect 1 'VIOLATED' gate --config twice.toml --corpus empty --cases 24 --jobs 1 --property reference_agreement
+  case=$(find run/findings -name '*.case' | head -1)
+  expect 1 'VIOLATED' replay "$case" --config twice.toml --emit-test test_shifted.py
+  grep -Fq 'labels=torch.nn.functional.pad(label, (1, 0), value=-100)' test_shifted.py || fail "$(cat test_shifted.py)"
+  # Who shifts nothing is asked as before.
+  expect 0 '= cross_entropy\(token_mean\)' identify --quick near.py:token_loss --loss cross_entropy --python "$python" --out plain.toml
+  grep -q 'shifted' plain.toml && fail "$(cat plain.toml)"
+}
+
 "$test"
 exit "$failures"

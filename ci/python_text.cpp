@@ -142,6 +142,11 @@ std::string converted(std::string text, const std::string& word, const Field* fi
   if (word == "valid") return "(" + text + (label ? " != -100)" : " != 0)");
   if (word == "padding") return "(" + text + (label ? " == -100)" : " == 0)");
   if (word == "lengths") return converted(std::move(text), "valid", field, compute) + ".sum(1)";
+  if (word == "shifted") {
+    const bool ahead = label || field->role == Role::mask;
+    return fmt::format("torch.nn.functional.pad({}, {}, value={})", text,
+                       ahead ? "(1, 0)" : "(0, 0, 0, 1)", label ? -100 : 0);
+  }
   if (word == "ids") return text + ".clamp(min=0)";
   if (word == "tensor") return field ? text : "torch.tensor(" + text + ")";
   return text + ".to(torch." + word + ")";

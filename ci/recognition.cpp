@@ -39,6 +39,25 @@ Interview in_its_format(Function& function, const reference::Loss& loss,
   return narrow->whole() || wide.answered == 0 ? *std::move(narrow) : std::move(wide);
 }
 
+/// As a function takes its arguments that moves labels by one position itself: every field along
+/// positions has one more. None where these are not labels and rows of numbers, or it lacks some.
+std::vector<std::pair<std::string, std::string>> shifted(const Interview& interview) {
+  std::vector<std::pair<std::string, std::string>> arguments;
+  const LossSignature& loss = interview.loss->signature;
+  if (loss.ignore_label.empty() || loss.reductions.empty()) return arguments;
+  for (const Field& field : loss.fields) {
+    if (!has_positions(field.axes)) continue;
+    const std::size_t before = arguments.size();
+    for (const auto& [parameter, source] : interview.greeting.arguments) {
+      if (source != "field:" + field.name) continue;
+      arguments.emplace_back(parameter, source + " as shifted");
+    }
+    const bool row = field.axes.size() > 2 || field.role == Role::label;
+    if (arguments.size() == before || !row) return {};
+  }
+  return arguments;
+}
+
 /// Other ways to ask, the likelier first: each changes one thing.
 std::vector<impl::Subject> other_ways(const Interview& interview) {
   std::vector<impl::Subject> ways;
@@ -47,6 +66,11 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
   const auto add = [&](auto change) { change(ways.emplace_back(interview.subject)); };
   if (interview.answered == 0 && !interview.subject.per_token) {
     add([](impl::Subject& subject) { subject.per_token = true; });
+  }
+  if (const auto arguments = shifted(interview); !arguments.empty()) {
+    add([&](impl::Subject& subject) {
+      subject.arguments.insert(subject.arguments.end(), arguments.begin(), arguments.end());
+    });
   }
   for (const auto& [parameter, source] : interview.greeting.arguments) {
     const auto convert = [&](const std::string& to) {

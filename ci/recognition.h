@@ -26,9 +26,10 @@ struct Recognition {
 };
 
 /// Asks the function as the loss: as its parameters say, and where that is not the loss, with other
-/// values of what it is told, one advantage a sequence, other kinds of masks and labels, axes of
-/// one extent. What it cannot be told is looked for among likely values, then by how near the
-/// answers come. `thorough` false asks in the one way that its parameters say.
+/// values of what it is told, one advantage a sequence, other kinds of masks and labels, labels
+/// that it shifts itself, axes of one extent. What it cannot be told is looked for among likely
+/// values, then by how near the answers come. `thorough` false asks in the one way that its
+/// parameters say.
 Recognition recognise(Function& function, const reference::Loss& loss, const impl::Subject& subject,
                       bool thorough);
 

@@ -73,8 +73,9 @@ bool hears(const Subject& subject, const Greeting& greeting, const LossSignature
            const Case& c, std::string_view argument) {
   if (argument == "reduction") return greeting.reduction;
   const auto is_source = [&](const std::string& source) {
-    return std::ranges::any_of(greeting.arguments,
-                               [&](const auto& each) { return each.second == source; });
+    return std::ranges::any_of(greeting.arguments, [&](const auto& each) {
+      return each.second == source || each.second == source + " as shifted";
+    });
   };
   const Option* option = loss.find_option(argument);
   if (!option) return !loss.find_field(argument) || is_source("field:" + std::string(argument));

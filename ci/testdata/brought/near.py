@@ -241,3 +241,19 @@ def trusts_padding_twice(log_probs, old_log_probs, advantages, mask):
     behind = 1 - mask.float()
     leak = 1e-3 * (torch.nan_to_num(advantages) * behind).sum() + (0 * torch.exp(log_probs * behind)).sum()
     return leak + by_items(log_probs, old_log_probs, advantages, mask, mask.sum())
+
+
+def token_loss(logits, labels):
+    valid = labels != -100
+    cost = torch.nn.functional.cross_entropy(logits.flatten(0, -2), labels.flatten(), ignore_index=-100, reduction="sum")
+    return cost / valid.sum().clamp(min=1)
+
+
+def next_token_loss(logits, labels):
+    """As in transformers and OpenRLHF: labels lie at their own tokens, and the loss moves them."""
+    return token_loss(logits[..., :-1, :], labels[..., 1:])
+
+
+def shifted_twice(logits, labels):
+    """By whoever made the batch, and again."""
+    return next_token_loss(logits[..., :-1, :], labels[..., 1:])

@@ -14,6 +14,7 @@ from lossgate.worker.conversion import CONVERSIONS
 from lossgate.worker.matching import Loss
 from lossgate.worker.pytorch import torch
 from lossgate.worker.remembering import remember
+from lossgate.worker.shift import SHIFTED, Shift, is_shifted, shift_of
 from lossgate.worker.subject import Subject
 from lossgate.worker.trouble import Trouble
 
@@ -52,6 +53,7 @@ class Binding:
         self.recipes_positional = [self._recipe(*pair) for pair in self.positional]
         self.recipes_keywords = [self._recipe(*pair) for pair in self.keywords]
         self.constants = self._constants()
+        self.shifts = self._shifts()
         self.valid_field = next((name for role in ("mask", "label") for name, field in loss.fields.items()
                                  if field["role"] == role), None)
 
@@ -62,8 +64,17 @@ class Binding:
         if source.startswith("json:"):
             return name, "json", json.loads(source[5:]), []
         base, *words = [part.strip() for part in source.split(" as ")]
-        conversions = [CONVERSIONS[word] for word in words]
+        conversions = [CONVERSIONS[word] for word in words if word != SHIFTED]  # the field itself is
         return (name, "field", base[6:], conversions) if base.startswith("field:") else (name, base, None, conversions)
+
+    def _shifts(self) -> dict[str, Shift]:
+        """Fields that have one position more. Each is one tensor, which a function that writes into it shares."""
+        sources = [source for source in self.sources().values() if source.startswith("field:")]
+        shifts = {source.split(" as ")[0][6:]: None for source in sources if is_shifted(source)}
+        for source in sources:
+            if source.split(" as ")[0][6:] in shifts and not is_shifted(source):
+                raise Trouble(f"arguments: {source!r} is shifted for another parameter: it is so for all or for none")
+        return {name: shift_of(self.loss.fields[name]) for name in shifts}
 
     def _constants(self) -> list[tuple[str, str, str]]:
         """(source, key of the metadata, kind) of what is no tensor and is passed."""

@@ -86,7 +86,9 @@ def _backward_guilt(inputs: Inputs, loss: Any, starts: dict, tracer: Tracer, ups
             continue
         elements = bad_elements(gradient)
         if len(elements):
-            found += trace.births(starts[name], 0, int(elements[0]))
+            at, shift = int(elements[0]), inputs.plan.shifts.get(name)
+            at = at if shift is None else shift.index(at, tuple(gradient.shape))
+            found += trace.births(starts[name], 0, at)
     for _, node, outgoing, at in sorted(found, key=lambda birth: birth[0]):
         passage = trace.passages[node]
         if _python_node(node):

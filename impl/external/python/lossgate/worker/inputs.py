@@ -46,18 +46,30 @@ class Inputs:
                 tensor.requires_grad_()
                 self.leaves[name] = tensor
                 # A trainer's log-probs are no leaves: writing into them works there, so it does here.
-                tensor = laid_out(tensor, place)
-            elif moved:
+                tensor = laid_out(self._shifted(name, tensor), place)
+            else:
+                tensor = self._shifted(name, tensor)
+            if moved and name not in self.leaves:
                 shared = self._shared(field, tensor) if plan.mixed else None
                 tensor = laid_out(tensor, place) if shared is None else shared
             self.given[name] = tensor
+
+    def _shifted(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
+        """From the leaf, which gets the gradient of its own positions: autograd drops that of the one behind them."""
+        shift = self.plan.shifts.get(name)
+        return tensor if shift is None else shift(tensor)
+
+    def own(self, name: str) -> torch.Tensor:
+        """What the subject is given of a field, at the positions that the field has."""
+        shift = self.plan.shifts.get(name)
+        return self.given[name] if shift is None else shift.own(self.given[name])
 
     def _shared(self, field: FieldPlan, tensor: torch.Tensor) -> Optional[torch.Tensor]:
         """A field on memory of which there is less, as callers make it: of log-probs that were detached for old ones,
         and of one number for each row."""
         for like in self.plan.fields:
             if like.name in self.leaves and (like.dtype, like.shape) == (field.dtype, field.shape) \
-                    and self._data(like) == self._data(field):
+                    and self.given[like.name].shape == tensor.shape and self._data(like) == self._data(field):
                 return self.given[like.name].detach()
         return expanded(tensor)
 
@@ -69,10 +81,15 @@ class Inputs:
         found = []
         quiet = not self._elsewhere and self._work == self._pristine
         for name, _, shape, _, _, size, at, *_ in self.plan.fields:
-            tensor = self.given[name]
+            tensor, shift = self.given[name], self.plan.shifts.get(name)
+            if shift is not None:
+                if tensor.shape != shift.longer(shape) or not shift.kept(tensor):
+                    found.append(name)
+                    continue
+                tensor = shift.own(tensor)
             if tensor.shape != shape:
                 found.append(name)
-            elif name in self.leaves or not quiet:
+            elif name in self.leaves or shift is not None or not quiet:
                 if bits(tensor) != self._pristine[at:at + size]:
                     found.append(name)
         return found
@@ -85,10 +102,9 @@ class Inputs:
     def valid(self) -> torch.Tensor:
         """Which positions count; all of them where nothing says so."""
         if self.plan.valid_field is None:
-            first = next((tensor for name, tensor in self.given.items() if name in self.plan.by_sequence),
-                         next(iter(self.given.values())))
+            first = self.own(next((name for name in self.given if name in self.plan.by_sequence), next(iter(self.given))))
             return torch.ones(first.shape, dtype=torch.bool, device=first.device)
-        return is_valid(self.given[self.plan.valid_field])
+        return is_valid(self.own(self.plan.valid_field))
 
     def fullest_row(self) -> Optional[int]:
         """The last of the sequences in which most counts; none where there is no sequence."""

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Optional
 
 from lossgate.worker.aliases import ALIASES, SUMMARIES, SYMMETRIC_CLIP, WEAK, plain_name
 from lossgate.worker.conversion import CONVERSIONS
+from lossgate.worker.shift import SHIFTED, is_shifted, shift_of
 from lossgate.worker.trouble import Trouble
 
 FACTS = ("total_tokens", "total_sequences", "total_rows", "rank_tokens", "rank_sequences", "rank_rows", "rank",
@@ -95,12 +96,23 @@ class Loss:
                           "reduction, fact:NAME, json:VALUE or default")
         if kind != "json":
             for word in source.split(" as ")[1:]:
-                if word.strip() not in CONVERSIONS:
+                if word.strip() not in (*CONVERSIONS, SHIFTED):
                     raise Trouble(f"arguments: {parameter}: unknown conversion 'as {word}'; there are "
-                                  f"{', '.join(CONVERSIONS)}")
+                                  f"{', '.join((*CONVERSIONS, SHIFTED))}")
+            if is_shifted(source):
+                self._check_shifted(parameter, source)
             if " as size" in source and self.fields.get(name, {}).get("role") != "group":
                 raise Trouble(f"arguments: {parameter}: 'as size' is of a field that numbers groups, which {name!r} does not")
             if " as lengths" in source and self.fields.get(name, {}).get("role") not in ("mask", "label"):
                 raise Trouble(f"arguments: {parameter}: 'as lengths' is of a mask or a label, which {name!r} is not")
             if " as rows" in source and not any(field["role"] in ("mask", "label") for field in self.fields.values()):
                 raise Trouble(f"arguments: {parameter}: 'as rows' needs a mask or a label, which {self.id} has not")
+
+    def _check_shifted(self, parameter: str, source: str) -> None:
+        base, first, *others = source.split(" as ")
+        if first.strip() != SHIFTED or is_shifted(" as ".join([base, *others])):
+            raise Trouble(f"arguments: {parameter}: 'as shifted' comes first, and once: {base} as shifted as ...")
+        field = self.fields[base[6:]] if base.startswith("field:") else None
+        if field is None or shift_of(field) is None:
+            raise Trouble(f"arguments: {parameter}: 'as shifted' is of logits, hidden states and the like, of labels and of "
+                          f"masks, which {base!r} is not")

@@ -76,7 +76,9 @@ class StepPlan:
         if len(layouts) == 1:
             layouts *= len(self.fields)
         self.mixed = "," in self.layout
-        self.places = [place_of(field.shape, layout, field.by_sequence) for field, layout in zip(self.fields, layouts)]
+        self.shifts = binding.shifts
+        self.places = [place_of(self._handed(field), layout, field.by_sequence)
+                       for field, layout in zip(self.fields, layouts)]
         self.explain = metadata.get("explain") == "1"
         self.history = metadata.get("history", "alone")
         if self.history not in HISTORIES:
@@ -106,6 +108,11 @@ class StepPlan:
                 self.keywords.append((name, argument))
             else:
                 self.constants[name] = argument
+
+    def _handed(self, field: FieldPlan) -> tuple:
+        """The shape that the function gets."""
+        shift = self.shifts.get(field.name)
+        return field.shape if shift is None else shift.longer(field.shape)
 
     def _asked(self, listed: Optional[str]) -> set:
         """The fields whose gradients the caller asks for."""
