@@ -161,7 +161,8 @@ void describe_command(CLI::App& app, Flags& flags, std::function<int()>& chosen)
   init->add_option("--folder", flags.init.folder, "Where to write");
   CLI::App* baseline = verb("baseline", "Accept the findings of a run as they are",
                             [&] { return run_baseline(flags.baseline); });
-  baseline->add_option("record", flags.baseline.record, "The run.json, run/run.json unless said");
+  baseline->add_option("record", flags.baseline.record,
+                       "The run.json, or its folder; run/run.json unless said");
   baseline->add_option("--out", flags.baseline.out,
                        "File to write, for --baseline of gate and fuzz");
   baseline->add_flag("--overwrite", flags.baseline.overwrite, "Even if there is one");

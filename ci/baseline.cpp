@@ -16,7 +16,9 @@ int run_baseline(const BaselineOptions& options) {
   if (!options.out.empty()) {
     check_target(options.out, options.overwrite ? Present::overwrite : Present::refuse);
   }
-  const report::RunRecord record = report::read_record(options.record);
+  std::filesystem::path file = options.record;
+  if (std::filesystem::is_directory(file)) file /= "run.json";
+  const report::RunRecord record = report::read_record(file);
   if (!record.complete()) {
     throw InputError(options.record +
                      ": the run is not whole; a baseline of it would miss findings");

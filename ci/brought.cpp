@@ -165,7 +165,7 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
   return all;
 }
 
-void preload(SubjectFile& file, const std::vector<std::string>& names) {
+void load_here(SubjectFile& file, const std::vector<std::string>& names) {
   for (const auto& brought : bring(file, names)) {
     file.greetings.emplace(brought->implementation.name, brought->greeting);
     file.hosts.push_back(brought->session->host());

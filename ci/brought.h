@@ -43,7 +43,7 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names);
 
 /// Loads them, and keeps in the file what they said and where they run.
-void preload(SubjectFile& file, const std::vector<std::string>& names);
+void load_here(SubjectFile& file, const std::vector<std::string>& names);
 
 /// A function that is named as FILE.py:FUNCTION or PACKAGE.MODULE:FUNCTION, from here, and nothing
 /// else said of it. Throws InputError.

@@ -19,12 +19,14 @@ std::string value_text(const OptionValue& value, bool quoted) {
   return quote + text_of(value) + quote;
 }
 
-/// What the words for micro-batches would mean: "right under token_weighted, not under sum, mean".
-std::string splits_text(const std::vector<Promise>& promises) {
+/// What the words for micro-batches would mean: "right under token_weighted, not under sum, mean";
+/// and beside which line for an empty batch, where that is said.
+std::string splits_text(const std::vector<Promise>& promises, bool says_empty) {
   std::string kept, others, beside;
   for (const Promise& promise : promises) {
     if (!promise.of_trainer || promise.cases == 0) continue;
-    if (!promise.beside.empty()) beside = ", where " + promise.beside + " stands below";
+    if (says_empty && !promise.beside.empty())
+      beside = ", where " + promise.beside + " stands below";
     const std::string word = promise.line.substr(promise.line.find('"'));
     std::string& list = promise.kept() ? kept : others;
     list += (list.empty() ? "" : ", ") + word;
@@ -104,7 +106,7 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
     text += fmt::format(
         "micro_batches = \"{}\"  # what the trainer does with the losses of "
         "micro-batches: sum, mean, token_weighted, none (not asked){}\n",
-        told ? "sum" : "none", splits_text(promises));
+        told ? "sum" : "none", splits_text(promises, empty.has_value()));
   }
   text += lines_of(promises, kSubjectTable);
   std::string contract = lines_of(promises, kContractTable);

@@ -59,7 +59,10 @@ std::optional<MadeOfNothing> made_of_nothing(const AskedUnder& asked, const Case
   Evaluation evaluation(study, asked.implementation());
   const LossResult& result =
       is_empty ? evaluation.actual() : evaluation.actual(properties::kAllMasked);
-  if (result.refusal) return MadeOfNothing{Empty::error, result.refusal->message};
+  if (result.refusal) {
+    if (result.refusal->argument == impl::kNotComputed) return std::nullopt;
+    return MadeOfNothing{Empty::error, result.refusal->message};
+  }
   const Tensor* loss = result.find("loss");
   if (!loss || !std::isnan(loss->at(0))) return std::nullopt;
   return MadeOfNothing{Empty::nan, ""};

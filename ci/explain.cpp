@@ -177,8 +177,12 @@ Judgement judged(const Dump& dump, const impl::Subject& subject, std::string& he
   try {
     impl::Rerunner rerunner(subject, dump);
     here = subject.device + ", " + versions_text(rerunner.greeting());
-    return judge(dump,
-                 [&](const Dump& other, bool explain) { return rerunner.run(other, explain); });
+    const bool shifts = std::ranges::any_of(subject.arguments, [](const auto& argument) {
+      return impl::is_converted(argument.second, "shifted");
+    });
+    return judge(
+        dump, [&](const Dump& other, bool explain) { return rerunner.run(other, explain); },
+        shifts);
   } catch (const impl::SubjectError& error) {
     throw InputError(error.what());
   } catch (const impl::ProcessEnded& error) {

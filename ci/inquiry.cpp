@@ -176,6 +176,8 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
     finding.diagnosis = {.cause = violation.cause, .confidence = 0.0, .because = ""};
   } else if ((simple = simplest(finding, *planned.loss, subject, property, planned.c,
                                 asked_of(planned)))) {
+    // What became of a stored case is another one, with nobody's story.
+    if (corpora::case_id(simple->c) != corpora::case_id(planned.c)) shown.file.clear();
     shown.c = std::move(simple->c);
   } else {
     finding.diagnosis = properties::diagnose(study, subject, property, violation);

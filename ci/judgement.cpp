@@ -62,11 +62,28 @@ std::string cause_of(const GuiltyLine& line) {
   return "overflow on a live path";
 }
 
+/// Of logits, where each is for the label behind it: the last of a row is for none.
+std::optional<std::vector<bool>> moved_ahead(std::optional<std::vector<bool>> counted,
+                                             const Dump& dump) {
+  const std::vector<std::int64_t> shape = positions_of(dump);
+  if (!counted || shape.size() < 2 || shape[1] <= 0) return counted;
+  const auto tokens = static_cast<std::size_t>(shape[1]);
+  for (std::size_t i = 0; i < counted->size(); ++i) {
+    const bool last = (i + 1) % tokens == 0;
+    (*counted)[i] = !last && (*counted)[i + 1];
+  }
+  return counted;
+}
+
 /// The suspect: a dump that was reproduced, and the experiments on it.
 class Suspect {
  public:
-  Suspect(const Dump& dump, const RunAgain& run, Rerun shown)
-      : dump_(dump), run_(run), shown_(std::move(shown)), counted_(counted_positions(dump)) {}
+  Suspect(const Dump& dump, const RunAgain& run, Rerun shown, bool shifts)
+      : dump_(dump),
+        run_(run),
+        shown_(std::move(shown)),
+        labelled_(counted_positions(dump)),
+        counted_(shifts ? moved_ahead(labelled_, dump) : labelled_) {}
 
   Judgement judged() {
     if (auto given = given_above()) return *given;
@@ -76,7 +93,7 @@ class Suspect {
                     "finite with zeros behind the mask", first_masked());
     }
     if (auto given = given_as_input()) return *given;
-    if (counted_ && mended(rows_counted(dump_, *counted_))) {
+    if (counted_ && mended(rows_counted(dump_, *labelled_))) {
       return guilty("empty divisor", "finite where every row has a token that counts",
                     std::nullopt);
     }
@@ -184,7 +201,7 @@ class Suspect {
   const Dump& dump_;
   const RunAgain& run_;
   Rerun shown_;
-  std::optional<std::vector<bool>> counted_;
+  std::optional<std::vector<bool>> labelled_, counted_;  ///< of labels, and of what stands by them
 };
 
 }  // namespace
@@ -194,14 +211,14 @@ bool observed_finite(const Dump& dump) {
   return any && finite(dump.observed, dump.gradients);
 }
 
-Judgement judge(const Dump& dump, const RunAgain& run) {
+Judgement judge(const Dump& dump, const RunAgain& run, bool shifts) {
   if (observed_finite(dump)) {
     return {.word = Word::innocent, .why = "its input gradients are finite: look below"};
   }
   Rerun shown = run(dump, true);
   if (!shown.raised.empty()) throw InputError("the function raised " + shown.raised);
   if (finite(shown)) return {.word = Word::not_reproduced};
-  return Suspect(dump, run, std::move(shown)).judged();
+  return Suspect(dump, run, std::move(shown), shifts).judged();
 }
 
 }  // namespace lossgate::ci

@@ -31,9 +31,10 @@ bool observed_finite(const corpora::Dump& dump);
 
 /// Runs the function again on the dump and on dumps that differ from it in one thing: other numbers
 /// behind the mask, finite inputs, no loss scale, a token in every row. An innocent loss is one
-/// whose gradients are finite, or one that was given what no loss can be finite for. Throws
-/// InputError where the function raises.
-Judgement judge(const corpora::Dump& dump, const RunAgain& run);
+/// whose gradients are finite, or one that was given what no loss can be finite for. Of a function
+/// that `shifts` labels itself, a row of logits counts where the next label does. Throws InputError
+/// where the function raises.
+Judgement judge(const corpora::Dump& dump, const RunAgain& run, bool shifts = false);
 
 /// Which of the [rows, tokens] count, by the mask or the labels that the dump holds; nothing where
 /// it holds neither.

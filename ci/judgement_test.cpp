@@ -108,6 +108,20 @@ TEST(Judgement, CallsALossInnocentThatWasGivenNoNumbers) {
   EXPECT_EQ(judgement.why, "x[3, 1] was nan when it came in: look at what made it");
 }
 
+/// Of a function that moves labels itself the first of a row says what stands behind no logits.
+TEST(Judgement, GoesByTheNextLabelWhereLabelsAreShifted) {
+  Dump dump = given({kNan, 2, 3, 4});
+  dump.fields[1].second = numbers(Dtype::u8, {2, 2}, {0, 1, 1, 0});
+  const RunAgain run = [](const Dump& other, bool) {
+    return answer(other.find_field("x")->at(0), other.find_field("x")->at(0));
+  };
+  EXPECT_EQ(judge(dump, run).cause, "non-finite value behind a mask");
+  const Judgement judgement = judge(dump, run, true);
+  EXPECT_EQ(judgement.word, Word::innocent) << judgement.cause;
+  EXPECT_NE(judgement.why.find("x[3, 0] was nan when it came in"), std::string::npos)
+      << judgement.why;
+}
+
 TEST(Judgement, CallsALossInnocentWhoseGradientWasScaledTooFar) {
   Dump dump = given();
   dump.upstream = 65536;

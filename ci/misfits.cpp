@@ -39,7 +39,8 @@ std::string missing(const std::string& kind, const std::string& name,
                      meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
 }
 
-/// What the pattern names that does not exist; empty where all of it does.
+/// What the pattern names that does not exist; empty where all of it does. Where there may be
+/// others, only what looks like a slip is taken for one.
 std::string misfit(std::string_view pattern, const KnownNames& known) {
   constexpr std::size_t kImplementation = 2, kProperty = 3;
   const std::vector<std::string> parts = parts_of(pattern);
@@ -48,11 +49,11 @@ std::string misfit(std::string_view pattern, const KnownNames& known) {
   if (loss == known.implementations.end()) {
     std::vector<std::string> losses;
     for (const auto& [name, implementations] : known.implementations) losses.push_back(name);
-    return missing("loss", parts[0], losses);
+    const bool slip = known.all || !nearest(parts[0], losses).empty();
+    return slip ? missing("loss", parts[0], losses) : "";
   }
   if (parts.size() > kImplementation && !has(loss->second, parts[kImplementation])) {
     const std::string& name = parts[kImplementation];
-    // Where there may be others, only what looks like a slip is taken for one.
     if (known.all || !nearest(name, loss->second).empty()) {
       return missing("implementation of " + parts[0], name, loss->second);
     }
@@ -65,6 +66,7 @@ std::string misfit(std::string_view pattern, const KnownNames& known) {
 
 KnownNames known_names(const Filters& filters, bool with_torch) {
   KnownNames known;
+  known.all = false;  // another lossgate.toml, or another build, may bring more
   for (const std::string& loss : loss_names()) known.implementations[loss];
   for (const SubjectFile& file : filters.subjects) {
     for (const impl::Subject& subject : subjects_of(file)) {
@@ -78,7 +80,6 @@ KnownNames known_names(const Filters& filters, bool with_torch) {
   for (const report::PropertyEntry& entry : run_properties()) {
     known.properties.push_back(entry.name);
   }
-  known.all = with_torch && impl::torch_status().empty();
   return known;
 }
 

@@ -18,7 +18,8 @@ struct KnownNames {
 };
 
 /// A line for each loss, implementation or property that the policy's waivers and baseline name and
-/// that does not exist: what is misspelt accepts nothing, and would be idle for ever unnoticed.
+/// that does not exist, or, where there may be others, that looks like a slip: what is misspelt
+/// accepts nothing, and would be idle for ever unnoticed.
 std::vector<std::string> misfits(const Policy& policy, const KnownNames& known);
 
 /// The same, of the catalog and of what the filters' files bring.

@@ -52,12 +52,12 @@ std::unique_ptr<Child> worker_that_loads(PlanOptions& options) {
   return child;
 }
 
-bool preload(std::string_view line, std::vector<SubjectFile>& loaded) {
+bool answer_load(std::string_view line, std::vector<SubjectFile>& loaded) {
   if (!line.starts_with(kLoad)) return false;
   PlanOptions options = decode_plan(line.substr(kLoad.size()));
   try {
     for (SubjectFile& file : options.filters.subjects) {
-      preload(file, options.filters.implementations);
+      load_here(file, options.filters.implementations);
     }
     reply(std::string(kLoaded) + encode(options));
     loaded = std::move(options.filters.subjects);

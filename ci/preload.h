@@ -19,6 +19,6 @@ namespace lossgate::ci {
 std::unique_ptr<Child> worker_that_loads(PlanOptions& options);
 
 /// In that worker: what it was told first, if that was to load subjects, which `loaded` keeps.
-bool preload(std::string_view line, std::vector<SubjectFile>& loaded);
+bool answer_load(std::string_view line, std::vector<SubjectFile>& loaded);
 
 }  // namespace lossgate::ci

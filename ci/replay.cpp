@@ -176,6 +176,21 @@ Shown show_brought(const Case& c, const Selection& selection) {
   return all;
 }
 
+/// Whether what a gate stored the case for, "PROPERTY violated by NAME; ...", is among it.
+bool is_what_was_asked(const Case& c, const Selection& selection,
+                       const std::vector<const impl::Implementation*>& implementations) {
+  constexpr std::string_view kBy = " violated by ";
+  const std::string_view story = c.provenance.story;
+  const std::size_t by = story.find(kBy);
+  if (c.provenance.found_by != kFoundByGate || by == story.npos) return false;
+  const std::string_view property = story.substr(0, by), rest = story.substr(by + kBy.size()),
+                         name = rest.substr(0, rest.find(';'));
+  return std::ranges::find(implementations, name, &impl::Implementation::name) !=
+             implementations.end() &&
+         std::ranges::find(selection.properties, property, &properties::Property::name) !=
+             selection.properties.end();
+}
+
 }  // namespace
 
 int run_replay(const ReplayOptions& options) {
@@ -199,7 +214,7 @@ int run_replay(const ReplayOptions& options) {
       break;
     case Shown::holds:
       fmt::print("holds\n");
-      if (c.provenance.found_by == kFoundByGate) {
+      if (is_what_was_asked(c, selection, implementations)) {
         fmt::print(
             "what it was stored for is mended, or comes and goes with what was asked before\n");
       }

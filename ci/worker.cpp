@@ -37,7 +37,7 @@ int run_worker() {
   std::vector<SubjectFile> loaded;
   do {
     if (!std::getline(std::cin, line)) return static_cast<int>(Exit::usage);
-  } while (preload(line, loaded));
+  } while (answer_load(line, loaded));
   const Plan plan(with_hosts(decode_plan(line), loaded));
   Shown shown;
   while (std::getline(std::cin, line)) {

@@ -12,6 +12,7 @@
 #include "fuzz/transplant.h"
 #include "properties/behind_mask.h"
 #include "reference/spec/contract.h"
+#include "reference/spec/even_parts.h"
 
 namespace lossgate::fuzz {
 
@@ -80,6 +81,7 @@ class Search {
   void all_plain();
   void shorten(Axis axis, void (*drop)(Kept&, const Suffices&));
   void shorten_ends();
+  Case with(const Case& c, const Field& field, const Rewrite& rewrite, const Kept& entries) const;
   void rewrite_most(const Field& field, const Rewrite& rewrite);
   void round(const Field& field);
 
@@ -177,7 +179,7 @@ void Search::all_plain() {
       Case simpler = result_.c;
       for (; first != last; ++first) {
         const Field& field = *first->first;
-        simpler = rewritten(simpler, field, plainer(field), first->second);
+        simpler = with(simpler, field, plainer(field), first->second);
       }
       return simpler;
     });
@@ -203,13 +205,21 @@ void Search::shorten_ends() {
   for (const Axis axis : axes) shorten(axis, drop_ends);
 }
 
+Case Search::with(const Case& c, const Field& field, const Rewrite& rewrite,
+                  const Kept& entries) const {
+  Case simpler = rewritten(c, field, rewrite, entries);
+  // Other sequences count now: parts that were as large as each other need not be.
+  if (field.role == Role::mask || field.role == Role::label) make_parts_even(signature_, simpler);
+  return simpler;
+}
+
 /// Rewrites as many entries as may be of those that this would change.
 void Search::rewrite_most(const Field& field, const Rewrite& rewrite) {
   const Case whole = result_.c;
   const Kept all = changed_by(rewrite, whole.batch.at(field.name));
   Kept kept = all;
   drop_chunks(kept, [&](const Kept& rest) {
-    return take([&] { return rewritten(whole, field, rewrite, without(all, rest)); });
+    return take([&] { return with(whole, field, rewrite, without(all, rest)); });
   });
 }
 

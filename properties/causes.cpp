@@ -106,7 +106,8 @@ const std::vector<Cause>& causes() {
        "accumulate in it is a trade-off where it is declared.",
        "widen before the first operation and accumulate in f32, or declare the stage"},
       {"cancellation", "Nearly equal numbers are subtracted where a stable form exists.",
-       "use the stable form: expm1(x) - x, not exp(x) - x - 1"},
+       "use the stable form: expm1(x) - x, not exp(x) - x - 1; squares of x less its mean, not a "
+       "mean of squares less a squared mean"},
       {"epsilon in a logarithm", "A constant is added to a probability before its logarithm.",
        "use log_softmax; it needs none"},
 

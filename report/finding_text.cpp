@@ -125,8 +125,8 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
   if (!f.actual.empty()) {
     std::string numbers = f.actual + ", expected " + expected_text(f);
     if (f.expected != "nan") {
-      numbers += fmt::format(", allowed difference {}, error ratio {}", brief(f.allowed),
-                             brief(f.error_ratio));
+      numbers += fmt::format(", allowed difference {}, error ratio {} (up to {} holds)",
+                             brief(f.allowed), brief(f.error_ratio), reference::kThreshold);
     }
     text += line("actual", numbers);
   }

@@ -32,8 +32,16 @@ std::optional<std::int64_t> offset_at(const Field& field, const Tensor& tensor,
   return offset < tensor.size() ? std::optional(offset) : std::nullopt;
 }
 
+/// So few numbers say more than their range.
+constexpr std::int64_t kMostListed = 6;
+
 std::string range_text(const Tensor& tensor) {
   if (tensor.size() == 0) return "empty";
+  if (tensor.size() <= kMostListed) {
+    std::vector<std::string> numbers;
+    for (std::int64_t i = 0; i < tensor.size(); ++i) numbers.push_back(decimal(tensor.at(i)));
+    return fmt::format("= {}", fmt::join(numbers, " "));
+  }
   double low = INFINITY, high = -INFINITY;
   std::int64_t nans = 0;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {

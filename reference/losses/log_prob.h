@@ -101,6 +101,7 @@ struct LogProb {
         loss.add(e * h.value);
         if (!above.wanted) continue;
         if (undeclared) charge_shift(x, h.gradient);
+        const bool both = value_of(w) != 0 && value_of(e) != 0;  // 0 is added exactly
         for (std::int64_t v = 0; v < vocab; ++v) {
           const S back = back_to_logits(h.gradient[v], temperature, upstream);
           // Either output may widen the logits by itself, and hands its gradient back as these are.
@@ -108,7 +109,8 @@ struct LogProb {
             return S((selected<S>(v == taken ? 1.0 : 0.0) - exp(l[v])) * above.log_prob /
                      temperature);
           };
-          gradient(in.gradient(stored_apart(Stage::gradient, back, of_log_prob)), s, t, v);
+          gradient(in.gradient(both ? stored_apart(Stage::gradient, back, of_log_prob) : back), s,
+                   t, v);
         }
       }
     }

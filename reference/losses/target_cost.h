@@ -115,12 +115,13 @@ class TargetCost {
     }
     const S twice = constant<S>(2.0L) * z_;
     const S by_log_sum = product(in_.upstream(), weight, twice, log_sum);
-    Row<S> of_z(x.size());
+    Row<S> of_z(handed_back_apart_ ? x.size() : 0);
     for (Eigen::Index v = 0; v < x.size(); ++v) {
       const S share = probability(l[v], in_.undeclared());
-      of_z[v] = stored_within(Stage::log_prob,
-                              product(in_.upstream(), weight, twice, log_sum, share), by_log_sum);
-      gradient[v] += of_z[v];
+      const S part = stored_within(
+          Stage::log_prob, product(in_.upstream(), weight, twice, log_sum, share), by_log_sum);
+      gradient[v] += part;
+      if (handed_back_apart_) of_z[v] = part;
     }
     if (in_.undeclared()) charge_shift(x, gradient);
     for (Eigen::Index v = 0; handed_back_apart_ && v < x.size(); ++v) {
