@@ -143,9 +143,10 @@ std::string converted(std::string text, const std::string& word, const Field* fi
   if (word == "padding") return "(" + text + (label ? " == -100)" : " == 0)");
   if (word == "lengths") return converted(std::move(text), "valid", field, compute) + ".sum(1)";
   if (word == "shifted") {
-    const bool ahead = label || field->role == Role::mask;
-    return fmt::format("torch.nn.functional.pad({}, {}, value={})", text,
-                       ahead ? "(1, 0)" : "(0, 0, 0, 1)", label ? -100 : 0);
+    if (label || field->role == Role::mask)
+      return fmt::format("torch.cat(({0}[:, :1], {0}), 1)", text);
+    return fmt::format("torch.nn.functional.pad({}, (0, 0, 0, 1), value={})", text,
+                       field->dtypes.empty() ? "0.5" : "0");
   }
   if (word == "ids") return text + ".clamp(min=0)";
   if (word == "tensor") return field ? text : "torch.tensor(" + text + ")";

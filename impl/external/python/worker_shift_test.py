@@ -59,22 +59,50 @@ class AsShifted(unittest.TestCase):
         seen: list = []
         shifted(subject)
         shifted(subject, layout="transposed")
-        self.assertEqual(seen[0], ([[0.0] * 4] * 2, [[-100, 1, 2], [-100, -100, 3]], (12, 4, 1)))
+        self.assertEqual(seen[0], ([[0.5] * 4] * 2, [[1, 1, 2], [-100, -100, 3]], (12, 4, 1)))
         self.assertEqual(seen[1], (*seen[0][:2], (4, 8, 1)))
 
-    def test_masks_begin_with_a_0_and_further_words_follow(self) -> None:
+    def test_masks_begin_with_what_follows_and_further_words_follow(self) -> None:
         def subject(x, mask, number):
             seen.append((mask.tolist(), number.tolist(), number.dtype))
             return x.sum()
         seen: list = []
         more = {"x": "field:log_prob", "mask": "field:mask as shifted", "number": "field:mask as shifted as float"}
         stepped(subject, batch(), "grpo", more)
-        rows = [[False, *row] for row in batch()["mask"].bool().tolist()]
+        rows = [[row[0], *row] for row in batch()["mask"].bool().tolist()]
         self.assertEqual(seen, [(rows, rows, torch.float32)])
 
-    def test_the_gradient_of_what_was_added_is_dropped(self) -> None:
-        _, found = shifted(lambda logits, labels: (logits * torch.tensor([1.0, 2.0, 50.0])[:, None]).sum())
+    def test_the_gradient_of_what_was_added_is_0(self) -> None:
+        def weighed(last):
+            return lambda logits, labels: (logits * torch.tensor([1.0, 2.0, last])[:, None]).sum()
+        _, found = shifted(weighed(0.0))
         self.assertEqual(found["gradient.student_logits"].tolist(), [[[1.0] * 4, [2.0] * 4]] * 2)
+        for layout in LAYOUTS:
+            metadata, _ = shifted(weighed(50.0), layout=layout)
+            self.assertEqual((metadata["op"], metadata["type"]), ("raised", "BadResult"))
+            self.assertIn("'student_logits' is not 0 at its last position", metadata["message"])
+
+    def test_whoever_counts_or_pairs_before_shifting_is_seen(self) -> None:
+        def counts(logits, labels):
+            return slices(logits, labels) / (labels != -100).sum()
+        def rolls(logits, labels):
+            return summed(logits, labels.roll(-1, 1))
+        def flattens(logits, labels):
+            return cross_entropy(logits.reshape(-1, 4)[:-1], labels.reshape(-1)[1:], ignore_index=-100, reduction="sum")
+        given = {**logits(), "label": torch.tensor([[1, 2], [0, 3]])}
+        expected = shifted(slices, given)[1]["loss"].item()
+        self.assertNotAlmostEqual(shifted(counts, given)[1]["loss"].item(), expected / 4)
+        for subject in (rolls, flattens):
+            self.assertEqual(shifted(subject, given)[0]["op"], "raised", subject.__name__)
+
+    def test_lengths_count_the_token_ahead(self) -> None:
+        def subject(logits, labels, lengths):
+            seen.append(lengths.tolist())
+            return slices(logits, labels)
+        seen: list = []
+        more = {**SOURCES, "lengths": "field:label as shifted as lengths"}
+        stepped(subject, {**logits(), "label": torch.tensor([[1, 2], [3, -100]])}, "jsd", more)
+        self.assertEqual(seen, [[3, 2]])
 
     def test_sequences_without_a_token_have_the_added_position_alone(self) -> None:
         empty = {"student_logits": torch.zeros(2, 0, 4), "teacher_logits": torch.zeros(2, 0, 4),

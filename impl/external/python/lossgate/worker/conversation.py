@@ -159,6 +159,7 @@ class Worker:
             subject = bound.binding.subject.name
             inputs, loss, holder, gradients, begun_anew = answer(plan, data, bound.device, lambda result: loss_of(
                 result, subject, bound.loss.outputs, plan.differentiable, bool(plan.asked)))
+            inputs.check_touched()
             tensors = [] if loss is None else [("loss", sendable(loss))]
             if holder is not loss:
                 for name in bound.loss.outputs:

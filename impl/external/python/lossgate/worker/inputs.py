@@ -10,6 +10,7 @@ from lossgate.worker.frames import bits
 from lossgate.worker.layout import expanded, laid_out
 from lossgate.worker.plan import FieldPlan, StepPlan, Tensorial
 from lossgate.worker.pytorch import torch
+from lossgate.worker.trouble import BadResult
 
 
 class Inputs:
@@ -30,6 +31,7 @@ class Inputs:
         moved = plan.layout != "contiguous"
         self._elsewhere = device is not None or moved
         self.leaves: dict[str, torch.Tensor] = {}
+        self._touched: set[str] = set()  # beyond the last position of the field
         self.given: dict[str, torch.Tensor] = {}
         for field, place in zip(plan.fields, plan.places):
             name, dtype, shape, count, _, size, at, _, mask_bits, by_sequence = field
@@ -55,9 +57,18 @@ class Inputs:
             self.given[name] = tensor
 
     def _shifted(self, name: str, tensor: torch.Tensor) -> torch.Tensor:
-        """From the leaf, which gets the gradient of its own positions: autograd drops that of the one behind them."""
+        """From the leaf, which gets the gradient of its own positions; that of the one behind them is looked at."""
         shift = self.plan.shifts.get(name)
-        return tensor if shift is None else shift(tensor)
+        if shift is None:
+            return tensor
+        tensor = shift(tensor)
+        if tensor.requires_grad:
+            tensor.register_hook(lambda gradient: self._touched.add(name) if shift.touches(gradient) else None)
+        return tensor
+
+    def check_touched(self) -> None:
+        for name in self._touched:
+            raise BadResult(f"the gradient of {name!r} is not 0 at its last position, which no label follows")
 
     def own(self, name: str) -> torch.Tensor:
         """What the subject is given of a field, at the positions that the field has."""

@@ -17,14 +17,22 @@ class Shift(NamedTuple):
     So that the field is what is left after the function's own `[:, :-1]` or `[:, 1:]`."""
 
     ahead: bool
-    value: int
+    nothing: int  # what stands for no token
 
     def longer(self, shape: tuple) -> tuple:
         return (shape[0], shape[1] + 1, *shape[2:])
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
-        extra = tensor.new_full((tensor.shape[0], 1, *tensor.shape[2:]), self.value)
+        extra = self._extra(tensor)
         return torch.cat([extra, tensor] if self.ahead else [tensor, extra], dim=1)
+
+    def _extra(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Ahead, what the next one is: the first token of a row that begins with one counts, unless somebody shifts. So
+        does what is behind, which is not 0 for whoever goes by all positions."""
+        if self.ahead and tensor.shape[1]:
+            return tensor.detach()[:, :1]
+        value = self.nothing if self.ahead else 0.5 if tensor.is_floating_point() else 0
+        return tensor.new_full((tensor.shape[0], 1, *tensor.shape[2:]), value)
 
     def own(self, tensor: torch.Tensor) -> torch.Tensor:
         """The field's positions of what was handed over."""
@@ -32,8 +40,15 @@ class Shift(NamedTuple):
 
     def kept(self, tensor: torch.Tensor) -> bool:
         """Whether the position that was added is as it was."""
-        extra = tensor.detach().narrow(1, 0 if self.ahead else tensor.shape[1] - 1, 1)
-        return bool((extra == self.value).all())
+        return bool((self.added(tensor.detach()) == self._extra(self.own(tensor))).all())
+
+    def added(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.narrow(1, 0 if self.ahead else tensor.shape[1] - 1, 1)
+
+    def touches(self, gradient: torch.Tensor) -> bool:
+        """Whether the loss is said to depend on the position that was added. What is no number says nothing of that."""
+        added = self.added(gradient)
+        return bool(((added != 0) & added.isfinite()).any())
 
     def index(self, at: int, shape: tuple) -> int:
         """Where an element of the field lies among those that were handed over."""
