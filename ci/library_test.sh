@@ -75,7 +75,7 @@ verdicts() {
   bring flushes
   gate 1 'flush to zero is on afterwards, and was not before' --out run
   replays
-  bring flushes_once
+  bring loads_once
   gate 0 'green: 0 red findings'
   bring leaves_gradient
   gate 1 "place +gradient.value: 'gradient.value' is not written at"

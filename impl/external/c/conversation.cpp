@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "impl/external/c/conversation.h"
 
+#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <sstream>
 
 #include "corpora/format_error.h"
+#include "impl/external/c/fp_settings.h"
 #include "impl/external/greeting.h"
 #include "impl/external/subject.h"
 
@@ -148,15 +150,28 @@ TensorFile outcome(int status, const LibraryCall& call, const FencedArrays& arra
   }
 }
 
+/// How many libraries this process has loaded so far (dl_iterate_phdr(3)).
+unsigned long long libraries_loaded() {
+  unsigned long long loaded = 0;
+  const auto read = [](dl_phdr_info* info, std::size_t, void* count) {
+    *static_cast<unsigned long long*>(count) = info->dlpi_adds;
+    return 1;
+  };
+  ::dl_iterate_phdr(read, &loaded);
+  return loaded;
+}
+
 /// How a call ended.
 struct Called {
   int status = 0;
   std::optional<std::string> thrown;
   std::vector<FpSettings::Change> changes;  ///< which are undone
+  bool loaded = false;                      ///< another library
 };
 
 Called called(LibraryCall& call) {
   const pid_t process = ::getpid();
+  const unsigned long long before = libraries_loaded();
   const FpSettings settings;
   Called done;
   try {
@@ -167,12 +182,18 @@ Called called(LibraryCall& call) {
     done.thrown = "something that is no std::exception";
   }
   done.changes = settings.restore();
+  done.loaded = libraries_loaded() != before;
   if (::getpid() != process) ::_exit(0);  // a child that the library forked and let return
   return done;
 }
 
-bool is_among(const std::string& text, const std::vector<FpSettings::Change>& changes) {
-  return std::ranges::find(changes, text, &FpSettings::Change::text) != changes.end();
+/// What a call left changed, but for what the loading of a library changes.
+std::vector<std::string> texts_of(const Called& done) {
+  std::vector<std::string> texts;
+  for (const FpSettings::Change& change : done.changes) {
+    if (!change.loading || !done.loaded) texts.push_back(change.text);
+  }
+  return texts;
 }
 
 /// Texts of a library need not be UTF-8, those of a frame must.
@@ -222,26 +243,10 @@ TensorFile LibraryConversation::step(const TensorFile& request) {
   if (done.thrown) return raised("exception", std::move(*done.thrown), "without a message");
   TensorFile answer = outcome(done.status, call, arrays_, *function_);
   if (text_of(answer, "op") != "result") return answer;
-  if (const auto changed = changed_settings(done.changes, request); !changed.empty()) {
+  if (const auto changed = texts_of(done); !changed.empty()) {
     answer.metadata.emplace_back("changed_settings", Json(changed).dump());
   }
   return answer;
-}
-
-/// What a library may change when it is loaded, only where it is changed again: one that is loaded
-/// in the call is loaded once.
-std::vector<std::string> LibraryConversation::changed_settings(
-    const std::vector<FpSettings::Change>& changes, const TensorFile& request) {
-  std::vector<FpSettings::Change> again = changes;
-  if (std::ranges::any_of(changes, &FpSettings::Change::loading)) {
-    LibraryCall call(*function_, loss_, taken_, request, arrays_);
-    again = called(call).changes;
-  }
-  std::vector<std::string> texts;
-  for (const FpSettings::Change& change : changes) {
-    if (!change.loading || is_among(change.text, again)) texts.push_back(change.text);
-  }
-  return texts;
 }
 
 std::vector<std::byte> LibraryConversation::answer(std::span<const std::byte> frame) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "impl/external/c/call.h"
-#include "impl/external/c/fp_settings.h"
 
 namespace lossgate::impl {
 
@@ -25,8 +24,6 @@ class LibraryConversation {
  private:
   corpora::TensorFile hello(const corpora::TensorFile& request);
   corpora::TensorFile step(const corpora::TensorFile& request);
-  std::vector<std::string> changed_settings(const std::vector<FpSettings::Change>& changes,
-                                            const corpora::TensorFile& request);
 
   FencedArrays arrays_;
   std::optional<LibraryFunction> function_;

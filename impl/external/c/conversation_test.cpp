@@ -159,8 +159,10 @@ TEST(LibraryConversation, SeesAndRestoresWhatTheProcessorComputesBy) {
       EXPECT_EQ(std::fegetround(), FE_TONEAREST);
     }
   }
-  // What is loaded in a call may do so, once.
-  EXPECT_EQ(Asked("flushes_once").step().find_metadata("changed_settings"), nullptr);
+  EXPECT_EQ(text_of(Asked("flushes_once").step(), "changed_settings"),
+            R"(["flush to zero is on"])");
+  // What is loaded in a call may do so.
+  EXPECT_EQ(Asked("loads_once").step().find_metadata("changed_settings"), nullptr);
 }
 
 TEST(LibraryConversation, SeesWhatIsNotWritten) {

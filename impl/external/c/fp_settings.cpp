@@ -53,7 +53,7 @@ FpSettings::Words FpSettings::read() {
 #if defined(__aarch64__)
   std::uint64_t fpcr = 0;
   __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-  words.flush_to_zero = words.denormals_are_zero = (fpcr >> 24 & 1) != 0;
+  words.flush_to_zero = (fpcr >> 24 & 1) != 0;  // of operands and of results
   words.traps = static_cast<int>(fpcr >> 8) & FE_ALL_EXCEPT;
 #endif
 #endif

@@ -2,6 +2,7 @@
 /* Losses as users bring them in a shared library: one that is sound, some that are not, and some that
  * do not even answer. All are value_clip with the mean over valid tokens and no clip, in f32. */
 #define _POSIX_C_SOURCE 200809L
+#include <dlfcn.h>
 #include <fenv.h>
 #include <math.h>
 #include <signal.h>
@@ -96,8 +97,14 @@ static void flush_to_zero(void) {
 }
 
 LOSSGATE_LOSS(flushes_once, TAKES) {
-  static int loaded;
-  if (!loaded++) flush_to_zero();
+  static int begun;
+  if (!begun++) flush_to_zero();
+  return compute(call, global_mean(call));
+}
+
+LOSSGATE_LOSS(loads_once, TAKES) {
+  static int begun;
+  if (!begun++ && dlopen("libresolv.so.2", RTLD_NOW)) flush_to_zero();
   return compute(call, global_mean(call));
 }
 
