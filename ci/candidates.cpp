@@ -192,7 +192,8 @@ bool accepts(const Option& option, const OptionValue& value) {
   if (std::holds_alternative<None>(value)) return option.nullable;
   const std::string* word = std::get_if<std::string>(&value);
   if (word) return std::ranges::find(option.choices, *word) != option.choices.end();
-  return option.kind != Option::Kind::choice;
+  const double number = std::get<double>(value);
+  return option.kind != Option::Kind::choice && number >= option.low && number <= option.high;
 }
 
 double to_digits(double number, int digits) {

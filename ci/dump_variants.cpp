@@ -81,11 +81,14 @@ std::optional<std::vector<bool>> counted_positions(const Dump& dump) {
   return counted;
 }
 
-std::optional<Dump> masked_zeroed(const Dump& dump, const std::vector<bool>& counted) {
-  if (std::ranges::find(counted, false) == counted.end()) return std::nullopt;
+std::optional<Dump> masked_zeroed(const Dump& dump, const Counted& counted) {
+  const auto whole = [](const std::vector<bool>& all) {
+    return std::ranges::find(all, false) == all.end();
+  };
+  if (whole(counted.of_numbers) && whole(counted.of_rows)) return std::nullopt;
   Dump other = dump;
   at_positions(other, [&](Tensor& tensor, std::int64_t p, std::int64_t begin, std::int64_t end) {
-    if (counted[static_cast<std::size_t>(p)] || !is_float(tensor.dtype)) return;
+    if (counted.of(tensor)[static_cast<std::size_t>(p)] || !is_float(tensor.dtype)) return;
     for (std::int64_t i = begin; i < end; ++i) tensor.set(i, 0.0);
   });
   return other;
@@ -110,8 +113,7 @@ std::optional<Dump> rows_counted(const Dump& dump, const std::vector<bool>& coun
   return any ? std::optional(std::move(other)) : std::nullopt;
 }
 
-std::optional<BadInput> bad_input(const Dump& dump,
-                                  const std::optional<std::vector<bool>>& counted) {
+std::optional<BadInput> bad_input(const Dump& dump, const std::optional<Counted>& counted) {
   const auto shape = positions_of(dump);
   std::optional<BadInput> bad;
   Dump repaired = dump;
@@ -121,7 +123,7 @@ std::optional<BadInput> bad_input(const Dump& dump,
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       const double value = tensor.at(i);
       if (std::isfinite(value)) continue;
-      if (counted && each > 0 && !(*counted)[static_cast<std::size_t>(i / each)]) continue;
+      if (counted && each > 0 && !counted->of(tensor)[static_cast<std::size_t>(i / each)]) continue;
       if (!bad || (bad->may_be_meant && std::isnan(value))) {
         const bool row = each > 1 && std::isinf(value) && value < 0;
         bad = BadInput{.field = name,

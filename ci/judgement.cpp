@@ -62,28 +62,28 @@ std::string cause_of(const GuiltyLine& line) {
   return "overflow on a live path";
 }
 
-/// Of logits, where each is for the label behind it: the last of a row is for none.
-std::optional<std::vector<bool>> moved_ahead(std::optional<std::vector<bool>> counted,
-                                             const Dump& dump) {
-  const std::vector<std::int64_t> shape = positions_of(dump);
-  if (!counted || shape.size() < 2 || shape[1] <= 0) return counted;
-  const auto tokens = static_cast<std::size_t>(shape[1]);
-  for (std::size_t i = 0; i < counted->size(); ++i) {
-    const bool last = (i + 1) % tokens == 0;
-    (*counted)[i] = !last && (*counted)[i + 1];
+/// Of logits that are for the label behind them: the last of a row are for none.
+std::vector<bool> moved_ahead(std::vector<bool> counted, std::int64_t tokens) {
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const bool last = (i + 1) % static_cast<std::size_t>(tokens) == 0;
+    counted[i] = !last && counted[i + 1];
   }
   return counted;
+}
+
+std::optional<Counted> counted_in(const Dump& dump, bool shifts) {
+  const auto counted = counted_positions(dump);
+  if (!counted) return std::nullopt;
+  const std::vector<std::int64_t> shape = positions_of(dump);
+  const bool moved = shifts && shape.size() > 1 && shape[1] > 0;
+  return Counted{*counted, moved ? moved_ahead(*counted, shape[1]) : *counted};
 }
 
 /// The suspect: a dump that was reproduced, and the experiments on it.
 class Suspect {
  public:
   Suspect(const Dump& dump, const RunAgain& run, Rerun shown, bool shifts)
-      : dump_(dump),
-        run_(run),
-        shown_(std::move(shown)),
-        labelled_(counted_positions(dump)),
-        counted_(shifts ? moved_ahead(labelled_, dump) : labelled_) {}
+      : dump_(dump), run_(run), shown_(std::move(shown)), counted_(counted_in(dump, shifts)) {}
 
   Judgement judged() {
     if (auto given = given_above()) return *given;
@@ -93,7 +93,7 @@ class Suspect {
                     "finite with zeros behind the mask", first_masked());
     }
     if (auto given = given_as_input()) return *given;
-    if (counted_ && mended(rows_counted(dump_, *labelled_))) {
+    if (counted_ && mended(rows_counted(dump_, counted_->of_numbers))) {
       return guilty("empty divisor", "finite where every row has a token that counts",
                     std::nullopt);
     }
@@ -147,7 +147,8 @@ class Suspect {
       for (const auto& [name, tensor] : gradients ? shown_.gradients : dump_.fields) {
         const std::int64_t each = counted_each(tensor);
         for (std::int64_t i = 0; each > 0 && is_float(tensor.dtype) && i < tensor.size(); ++i) {
-          if (!(*counted_)[static_cast<std::size_t>(i / each)] && !std::isfinite(tensor.at(i))) {
+          const bool counts = counted_->of(tensor)[static_cast<std::size_t>(i / each)];
+          if (!counts && !std::isfinite(tensor.at(i))) {
             return Entry{name, i};
           }
         }
@@ -157,7 +158,7 @@ class Suspect {
   }
 
   std::int64_t counted_each(const Tensor& tensor) const {
-    const auto positions = static_cast<std::int64_t>(counted_->size());
+    const auto positions = static_cast<std::int64_t>(counted_->of_numbers.size());
     return positions > 0 && tensor.extents.size() > 1 && tensor.size() % positions == 0
                ? tensor.size() / positions
                : 0;
@@ -201,7 +202,7 @@ class Suspect {
   const Dump& dump_;
   const RunAgain& run_;
   Rerun shown_;
-  std::optional<std::vector<bool>> labelled_, counted_;  ///< of labels, and of what stands by them
+  std::optional<Counted> counted_;
 };
 
 }  // namespace

@@ -110,7 +110,8 @@ TEST(Judgement, CallsALossInnocentThatWasGivenNoNumbers) {
 
 /// Of a function that moves labels itself the first of a row says what stands behind no logits.
 TEST(Judgement, GoesByTheNextLabelWhereLabelsAreShifted) {
-  Dump dump = given({kNan, 2, 3, 4});
+  Dump dump = given();
+  dump.fields[0].second = numbers(Dtype::f32, {2, 2, 1}, {kNan, 2, 3, 4});
   dump.fields[1].second = numbers(Dtype::u8, {2, 2}, {0, 1, 1, 0});
   const RunAgain run = [](const Dump& other, bool) {
     return answer(other.find_field("x")->at(0), other.find_field("x")->at(0));
@@ -118,8 +119,11 @@ TEST(Judgement, GoesByTheNextLabelWhereLabelsAreShifted) {
   EXPECT_EQ(judge(dump, run).cause, "non-finite value behind a mask");
   const Judgement judgement = judge(dump, run, true);
   EXPECT_EQ(judgement.word, Word::innocent) << judgement.cause;
-  EXPECT_NE(judgement.why.find("x[3, 0] was nan when it came in"), std::string::npos)
+  EXPECT_NE(judgement.why.find("x[3, 0, 0] was nan when it came in"), std::string::npos)
       << judgement.why;
+  // What stands by the labels themselves is moved with them.
+  dump.fields[0].second = numbers(Dtype::f32, {2, 2}, {kNan, 2, 3, 4});
+  EXPECT_EQ(judge(dump, run, true).cause, "non-finite value behind a mask");
 }
 
 TEST(Judgement, CallsALossInnocentWhoseGradientWasScaledTooFar) {

@@ -16,7 +16,7 @@ impl             | reference/spec/ | nlohmann/ POSIX
 impl/cuda        | reference/spec/ impl/ | cuda sys/mman.h
 impl/cuda/fused  | reference/spec/ impl/ | stddef.h stdint.h
 impl/external    | reference/spec/ impl/ corpora/ | toml++/ nlohmann/ POSIX
-impl/external/c  | reference/spec/ impl/ corpora/ | stdint.h nlohmann/ POSIX
+impl/external/c  | reference/spec/ impl/ corpora/ | link.h stdint.h nlohmann/ POSIX
 impl/torch       | reference/spec/ impl/ | ATen/ torch/ c10/ POSIX
 corpora          | reference/spec/ | nlohmann/ POSIX
 properties       | reference/ impl/implementation.h | nlohmann/

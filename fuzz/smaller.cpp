@@ -118,10 +118,8 @@ Case with_axis(const LossSignature& signature, const Case& c, Axis axis, const K
       rename_labels(tensor, kept, c.shape[axis]);
     }
   }
-  if (axis == Axis::sequences) {
-    keep_sequences(smaller.split, kept);
-    make_parts_even(signature, smaller);
-  }
+  if (axis == Axis::sequences) keep_sequences(smaller.split, kept);
+  make_parts_even(signature, smaller);  // which sequences count hangs on their tokens, too
   return smaller;
 }
 
