@@ -2,61 +2,19 @@
 #include "reference/fp_environment.h"
 
 #include <cfenv>
-#include <cstdint>
 #include <limits>
 
 #include "reference/real.h"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
+#include "reference/spec/control_words.h"
 
 namespace lossgate::reference {
-namespace {
-
-std::string rounding_name(int mode) {
-  switch (mode) {
-    case FE_TONEAREST:
-      return "to nearest";
-    case FE_UPWARD:
-      return "upward";
-    case FE_DOWNWARD:
-      return "downward";
-    case FE_TOWARDZERO:
-      return "toward zero";
-    default:
-      return "unknown";
-  }
-}
-
-// The control words are read directly: <cfenv> knows the rounding mode and nothing else.
-void read_control_words(FpEnvironment& environment) {
-#if defined(__SSE2__)
-  const unsigned mxcsr = _mm_getcsr();
-  environment.flush_to_zero = (mxcsr & 0x8000U) != 0;
-  environment.denormals_are_zero = (mxcsr & 0x0040U) != 0;
-  std::uint16_t x87 = 0;
-  __asm__ volatile("fnstcw %0" : "=m"(x87));
-  constexpr int kPrecisions[] = {24, 0, 53, 64};
-  environment.x87_precision = kPrecisions[(x87 >> 8) & 3];
-#elif defined(__aarch64__)
-  std::uint64_t fpcr = 0;
-  __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
-  environment.flush_to_zero = (fpcr >> 24 & 1) != 0;
-  environment.denormals_are_zero = environment.flush_to_zero;
-#else
-  (void)environment;
-#endif
-}
-
-}  // namespace
-
 FpEnvironment fp_environment() {
-  FpEnvironment environment;
-  environment.rounding = rounding_name(std::fegetround());
-  environment.real_digits = std::numeric_limits<Real>::digits;
-  read_control_words(environment);
-  return environment;
+  const ControlWords words = control_words();
+  return {.rounding = rounding_name(std::fegetround()),
+          .flush_to_zero = words.flush_to_zero,
+          .denormals_are_zero = words.denormals_are_zero,
+          .x87_precision = words.x87_precision,
+          .real_digits = std::numeric_limits<Real>::digits};
 }
 
 std::optional<std::string> why_unfit(const FpEnvironment& environment) {
