@@ -3,7 +3,7 @@
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
 cp "$source"/ci/testdata/brought/{flushing,losses,near,per_sequence,tiles,unanswering}.py .
-source "$source/ci/expect.sh"
+source "$source/ci/small_gate.sh"
 
 # FUNCTION LINES...: a lossgate.toml for a function of losses.py.
 bring() {
@@ -17,11 +17,4 @@ options = { kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "t
 END
   shift
   printf '%s\n' "$@" >>lossgate.toml
-}
-
-# STATUS PATTERN ARGUMENTS...: a small gate over lossgate.toml.
-gate() {
-  local status=$1 pattern=$2
-  shift 2
-  expect "$status" "$pattern" gate --config lossgate.toml --corpus empty --cases 24 --jobs 1 "$@"
 }

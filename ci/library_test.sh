@@ -6,7 +6,7 @@ set -uo pipefail
 test=$1 lossgate=$2 library=$3 compiler=$4 source=$5 scratch=$6/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
 cp "$library" given_losses.so
-source "$source/ci/expect.sh"
+source "$source/ci/small_gate.sh"
 
 # FUNCTION LINES...: a lossgate.toml for a function of given_losses.c.
 bring() {
@@ -20,13 +20,6 @@ outputs = ["per_token"]
 END
   shift
   printf '%s\n' "$@" >>lossgate.toml
-}
-
-# STATUS PATTERN ARGUMENTS...: a small gate over lossgate.toml.
-gate() {
-  local status=$1 pattern=$2
-  shift 2
-  expect "$status" "$pattern" gate --config lossgate.toml --corpus empty --cases 24 --jobs 1 "$@"
 }
 
 # FUNCTION PATTERN LINES...: breaks off on some cases; the run must go on, and keep a case.
