@@ -36,6 +36,24 @@ std::string word(Masked masked) {
   return "";
 }
 
+/// What callers may promise, in a word.
+struct Flag {
+  bool impl::Contract::*member;
+  const char *name, *right;
+};
+constexpr Flag kFlags[] = {{&impl::Contract::infinite_valid, "infinite_valid",
+                            "no caller has infinities at valid positions"},
+                           {&impl::Contract::non_contiguous, "non_contiguous",
+                            "callers hand over tensors that lie in memory in one piece"},
+                           {&impl::Contract::uneven_groups, "uneven_groups",
+                            "groups are as large as each other and lie side by side"},
+                           {&impl::Contract::scattered_mask, "scattered_mask",
+                            "callers pad on the right, and mask nothing within a sequence"},
+                           {&impl::Contract::grad_modes, "grad_modes",
+                            "callers ask for every gradient, right behind its forward"},
+                           {&impl::Contract::refuses_invalid, "refuses_invalid",
+                            "callers check labels and the like themselves"}};
+
 /// What would make all of these kinds go.
 class Trial {
  public:
@@ -56,29 +74,8 @@ class Trial {
     if (auto found = masked()) return found;
     if (auto found = empty()) return found;
     if (auto found = empty_rows()) return found;
-    if (auto found = flag(&impl::Contract::infinite_valid, "infinite_valid",
-                          "no caller has infinities at valid positions")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::non_contiguous, "non_contiguous",
-                          "callers hand over tensors that lie in memory in one piece")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::uneven_groups, "uneven_groups",
-                          "groups are as large as each other and lie side by side")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::scattered_mask, "scattered_mask",
-                          "callers pad on the right, and mask nothing within a sequence")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::grad_modes, "grad_modes",
-                          "callers ask for every gradient, right behind its forward")) {
-      return found;
-    }
-    if (auto found = flag(&impl::Contract::refuses_invalid, "refuses_invalid",
-                          "callers check labels and the like themselves")) {
-      return found;
+    for (const auto& [member, name, right] : kFlags) {
+      if (auto found = flag(member, name, right)) return found;
     }
     if (auto found = even_parts()) return found;
     if (auto found = combination(&impl::Subject::micro_batches, "micro_batches")) return found;
@@ -175,7 +172,7 @@ class Trial {
       right += fmt::format("{}{} at masked positions of {}",
                            right.empty() ? "callers leave " : ", and ", what, fields);
     }
-    return {"[subject.contract] masked = { " + line + " }", right, "", {}};
+    return {fmt::format("{} masked = {{ {} }}", kContractTable, line), right, "", {}};
   }
 
   std::optional<Proposal> flag(bool impl::Contract::*member, const char* name,
@@ -183,7 +180,7 @@ class Trial {
     impl::Subject subject = brought_.subject;
     if (!std::exchange(subject.contract.*member, false) || still_fails(subject))
       return std::nullopt;
-    return Proposal{fmt::format("[subject.contract] {} = false", name), right, "", {}};
+    return Proposal{fmt::format("{} {} = false", kContractTable, name), right, "", {}};
   }
 
   /// Of parts that are averaged. In a few cases tokens, too, may be as many in each, or no split is

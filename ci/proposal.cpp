@@ -14,7 +14,7 @@ namespace lossgate::ci {
 namespace {
 
 bool is_of_masked(const Proposal& proposal) {
-  return proposal.line.starts_with("[subject.contract] masked = ");
+  return proposal.line.starts_with(std::string(kContractTable) + " masked = ");
 }
 
 /// A file has one such line, so one is proposed that is right for all kinds that one explains.
