@@ -92,6 +92,7 @@ const Probe kProbes[] = {
       Symptom::not_finite},
      probe_positions},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs}, probe_masked_terms},
+    {{Symptom::behind_mask, Symptom::miscounted}, probe_cancelled_deviation},
     {{Symptom::behind_mask, Symptom::not_finite}, probe_behind_mask},
     {kAnyNumber, probe_sign},
     {kAnyNumber, probe_weights},

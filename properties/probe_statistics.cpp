@@ -109,6 +109,20 @@ bool is_wrong_where_it_counts(const Reading& reading) {
   });
 }
 
+/// Whether what is wrong is right once every number lies around 0.
+bool is_right_around_zero(const LossSignature& signature, const Suspect& suspect,
+                          const Reading& wrong) {
+  // Zeros show nothing but that they are numbers. An error that is hardly one there and hardly none
+  // here is the same error.
+  const auto around_zero = suspect.read(centred(signature, wrong.given()));
+  constexpr double kMuchNearer = 8.0;
+  const auto is_nearer = [&] {
+    return around_zero->numbers() > 0 &&
+           kMuchNearer * worst_share(*around_zero) <= worst_share(wrong);
+  };
+  return is_right(around_zero) && (!wrong.finite() || is_nearer());
+}
+
 /// What is right where nothing is masked: does a mask count, or rows of other lengths?
 Opinion of_padding(const Suspect& suspect) {
   const auto ragged = suspect.read(suspect.plain_case());
@@ -146,19 +160,31 @@ Opinion probe_statistics(Suspect& suspect) {
     return by_position();
   }
   if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;
-  // Zeros show nothing but that they are numbers. An error that is hardly one there and hardly none
-  // here is the same error.
-  const auto around_zero = suspect.read(centred(signature, given->given()));
-  constexpr double kMuchNearer = 8.0;
-  const auto is_nearer = [&] {
-    return around_zero->numbers() > 0 &&
-           kMuchNearer * worst_share(*around_zero) <= worst_share(*given);
-  };
-  if (is_right(around_zero) && (!given->finite() || is_nearer())) {
+  if (is_right_around_zero(signature, suspect, *given)) {
     return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
   }
   if (is_right(suspect.read(in_equal_blocks(signature, given->given())))) {
     return by_position();
+  }
+  return std::nullopt;
+}
+
+/// The given case, or what padding or a masked row makes of it where it is right, is wrong until
+/// its numbers lie around 0, whatever is behind the mask: no divisor and no masked data, but a
+/// difference of squares that rounds to another number in another order, or to less than nothing.
+Opinion probe_cancelled_deviation(Suspect& suspect) {
+  const LossSignature& signature = suspect.signature();
+  if (!signature.reductions.empty()) return std::nullopt;
+  std::vector<std::optional<Reading>> readings = {suspect.as_given()};
+  for (const Transform* transform : {&kPadded, &kRowMasked}) {
+    if (!is_right(suspect.as_given())) break;
+    const auto masked = transform->apply(signature, suspect.given(), suspect.given());
+    if (masked) readings.push_back(suspect.read(masked->c));
+  }
+  for (const std::optional<Reading>& wrong : readings) {
+    if (!is_wrong(wrong) || !is_wrong_where_it_counts(*wrong)) continue;
+    if (!is_right_around_zero(signature, suspect, *wrong)) continue;
+    return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
   }
   return std::nullopt;
 }

@@ -76,6 +76,28 @@ TEST(ProbeStatistics, NamesACancellationWhereNumbersAroundZeroAreRight) {
   EXPECT_NE(diagnosed(off_by(0x1p-9, 0x1p-20), c).cause, "cancellation");
 }
 
+/// No number of a batch that is longer than the given one and whose numbers lie far from 0, or
+/// anywhere.
+impl::Implementation lost_where_padded(const Case& given, bool anywhere) {
+  const std::int64_t tokens = given.shape[Axis::tokens];
+  return answering("whitening", nullptr, [=](const Case& c, LossResult& result) {
+    double sum = 0.0;
+    at_positions(c, true, [&](std::int64_t p) { sum += c.batch.at("advantage").at(p); });
+    if (c.shape[Axis::tokens] <= tokens || (!anywhere && std::fabs(sum) < 100.0)) return;
+    at_positions(c, true, [&](std::int64_t p) {
+      output(result, "whitened").set(p, std::numeric_limits<double>::quiet_NaN());
+    });
+  });
+}
+
+TEST(ProbeCancelledDeviation, BlamesNoMaskForWhatIsRightAroundZero) {
+  Case c = ordinary_case("whitening");
+  change_each(c.batch.at("advantage"), [](double x) { return x + 1000.0; });
+  expect_shown(lost_where_padded(c, false), c, "cancellation",
+               "right where the numbers lie around 0");
+  EXPECT_EQ(diagnosed(lost_where_padded(c, true), c).cause, "non-finite value behind a mask");
+}
+
 TEST(ProbeStatistics, NamesAPairingByPositionWhereGroupsSideBySideAreRight) {
   const auto blocks = answering("group_advantage", [](Case& c) {
     Tensor& group = c.batch.at("group");

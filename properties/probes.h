@@ -56,6 +56,7 @@ Opinion probe_behind_mask(Suspect& suspect);
 Opinion probe_emptied_row(Suspect& suspect);
 Opinion probe_message(Suspect& suspect);
 Opinion probe_statistics(Suspect& suspect);
+Opinion probe_cancelled_deviation(Suspect& suspect);
 Opinion probe_split(Suspect& suspect);
 
 }  // namespace lossgate::properties

@@ -22,6 +22,7 @@ namespace {
 
 const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_behind_mask", probe_behind_mask},
+    {"probe_cancelled_deviation", probe_cancelled_deviation},
     {"probe_constant_in_logarithm", probe_constant_in_logarithm},
     {"probe_dead_clamp", probe_dead_clamp},
     {"probe_dead_gradient", probe_dead_gradient},
