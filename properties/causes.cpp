@@ -84,6 +84,10 @@ const std::vector<Cause>& causes() {
 
       // Formula and signal.
       {"wrong sign", "What is wrong is right with the other sign.", "negate it"},
+      {"distributions exchanged",
+       "Two distributions stand the other way round in a divergence, an estimate of it or a ratio.",
+       "exchange them: KL(p || q) is the mean under p of log p - log q, and its estimators take "
+       "log q - log p of p's sample"},
       {"option misread", "An option is ignored, applied twice, or means something else.",
        "compare how the formula in the signature uses that option"},
       {"dead signal", "A term of the loss, or all of it, has no gradient.",

@@ -96,6 +96,7 @@ const Probe kProbes[] = {
     {{Symptom::behind_mask, Symptom::not_finite}, probe_behind_mask},
     {kAnyNumber, probe_sign},
     {kAnyNumber, probe_weights},
+    {kAnyNumber, probe_differences},
     {kWrongNumber, probe_empty, true},
     {kWrongNumber, probe_dead_clamp},
     {kAnyNumber, probe_dead_gradient, false, true},
