@@ -88,6 +88,9 @@ const std::vector<Cause>& causes() {
        "Two distributions stand the other way round in a divergence, an estimate of it or a ratio.",
        "exchange them: KL(p || q) is the mean under p of log p - log q, and its estimators take "
        "log q - log p of p's sample"},
+      {"wrong baseline",
+       "A reward is compared with the mean of other samples, or by another count, than is asked.",
+       "leave-one-out: (sum - own) / (k - 1) of k samples; else sum / k"},
       {"option misread", "An option is ignored, applied twice, or means something else.",
        "compare how the formula in the signature uses that option"},
       {"dead signal", "A term of the loss, or all of it, has no gradient.",

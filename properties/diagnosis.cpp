@@ -95,6 +95,7 @@ const Probe kProbes[] = {
     {{Symptom::behind_mask, Symptom::miscounted}, probe_cancelled_deviation},
     {{Symptom::behind_mask, Symptom::not_finite}, probe_behind_mask},
     {kAnyNumber, probe_sign},
+    {kAnyNumber, probe_baseline},
     {kAnyNumber, probe_weights},
     {kAnyNumber, probe_differences},
     {kWrongNumber, probe_empty, true},

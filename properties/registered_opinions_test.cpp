@@ -21,6 +21,7 @@ namespace lossgate::properties {
 namespace {
 
 const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
+    {"probe_baseline", probe_baseline},
     {"probe_behind_mask", probe_behind_mask},
     {"probe_cancelled_deviation", probe_cancelled_deviation},
     {"probe_constant_in_logarithm", probe_constant_in_logarithm},

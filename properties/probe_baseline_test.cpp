@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "properties/fake_answer.h"
+#include "properties/probes.h"
+
+namespace lossgate::properties {
+namespace {
+
+using Baseline = double (*)(double sum, double own, double n);
+
+double mean_of_all(double sum, double, double n) { return sum / n; }
+double mean_of_others(double sum, double own, double n) { return (sum - own) / (n - 1.0); }
+double others_by_all(double sum, double own, double n) { return (sum - own) / n; }
+double all_by_others(double sum, double, double n) { return sum / (n - 1.0); }
+
+/// The formula's advantage with another baseline, whatever divides it.
+impl::Implementation subtracting(Baseline other) {
+  return answering("group_advantage", nullptr, [other](const Case& c, LossResult& result) {
+    const Tensor &reward = c.batch.at("reward"), &group = c.batch.at("group");
+    std::map<std::int64_t, std::pair<double, double>> sums;
+    for (std::int64_t s = 0; s < reward.size(); ++s) {
+      auto& [sum, n] = sums[group.integer_at(s)];
+      sum += reward.at(s), n += 1.0;
+    }
+    const bool of_all = c.spec.choice("baseline") == "mean";
+    Tensor& advantage = output(result, "advantage");
+    for (std::int64_t s = 0; s < reward.size(); ++s) {
+      const auto& [sum, n] = sums[group.integer_at(s)];
+      const double own = reward.at(s);
+      const double right = own - (of_all ? mean_of_all : mean_of_others)(sum, own, n);
+      if (n < 2.0 || right == 0.0) continue;
+      advantage.set(s, advantage.at(s) * (own - other(sum, own, n)) / right);
+    }
+  });
+}
+
+Case with_baseline(const std::string& baseline, const std::string& scale) {
+  Case c = ordinary_case("group_advantage");
+  c.spec.set("baseline", baseline);
+  c.spec.set("scale", scale);
+  return c;
+}
+
+TEST(ProbeBaseline, NamesWhoseMeanIsSubtractedAndByWhichCount) {
+  const std::pair<Baseline, const char*> of_leave_one_out[] = {
+      {others_by_all, "the sum of the others is divided by the number of all"},
+      {all_by_others, "the sum of all is divided by the number of the others"},
+      {mean_of_all, "the baseline takes in the sample itself"}};
+  for (const char* scale : {"unscaled", "std"}) {
+    for (const auto& [other, because] : of_leave_one_out) {
+      expect_shown(subtracting(other), with_baseline("leave_one_out", scale), "wrong baseline",
+                   because);
+    }
+    expect_shown(subtracting(mean_of_others), with_baseline("mean", scale), "wrong baseline",
+                 "the baseline leaves out the sample itself");
+  }
+}
+
+TEST(ProbeBaseline, SaysNothingOfAnotherMultipleOfTheAdvantage) {
+  const auto halved = answering("group_advantage", nullptr, [](const Case&, LossResult& result) {
+    change_each(output(result, "advantage"), [](double x) { return 0.5 * x; });
+  });
+  EXPECT_NE(diagnosed(halved, with_baseline("leave_one_out", "unscaled")).cause, "wrong baseline");
+}
+
+TEST(ProbeBaseline, LeavesAnotherDeviationToItsOption) {
+  const auto population = answering("group_advantage", [](Case& c) {
+    if (c.spec.choice("scale") == "std") c.spec.set("scale", std::string("population_std"));
+  });
+  EXPECT_EQ(diagnosed(population, with_baseline("leave_one_out", "std")).cause, "option misread");
+}
+
+}  // namespace
+}  // namespace lossgate::properties
