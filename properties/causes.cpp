@@ -151,6 +151,9 @@ const std::vector<Cause>& causes() {
       {kWrongBeyondALength, "What is right for a short axis is wrong for a longer one.",
        "loop over blocks and what is left over of them, ask whether the launch failed, and count "
        "and index in 64 bits"},
+      {"broadcast to a matrix",
+       "Two shapes, (n, 1) and (n), broadcast to (n, n): every row meets every other one.",
+       "give both one shape: unsqueeze or squeeze one of them, and assert that they are equal"},
       {"single one mistaken",
        "What is right where there are several is wrong where an axis has one.",
        "name the axes that squeeze(), broadcasting and deviations work along: they treat an axis "

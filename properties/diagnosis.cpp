@@ -98,6 +98,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_baseline},
     {kAnyNumber, probe_weights},
     {kAnyNumber, probe_differences},
+    {kAnyNumber, probe_broadcast},
     {kWrongNumber, probe_empty, true},
     {kWrongNumber, probe_dead_clamp},
     {kAnyNumber, probe_dead_gradient, false, true},

@@ -33,6 +33,7 @@ Opinion probe_filtered_gradient(Suspect& suspect);
 Opinion probe_weights(Suspect& suspect);
 Opinion probe_baseline(Suspect& suspect);
 Opinion probe_differences(Suspect& suspect);
+Opinion probe_broadcast(Suspect& suspect);
 Opinion probe_options(Suspect& suspect);
 Opinion probe_needed_options(Suspect& suspect);
 Opinion probe_rows(Suspect& suspect);
