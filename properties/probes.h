@@ -41,6 +41,7 @@ Opinion probe_positions(Suspect& suspect);
 
 // An answer that differs, or is not finite, on edges alone.
 Opinion probe_dead_clamp(Suspect& suspect);
+Opinion probe_sum(Suspect& suspect);
 Opinion probe_empty(Suspect& suspect);
 Opinion probe_logits(Suspect& suspect);
 Opinion probe_repaired_value(Suspect& suspect);

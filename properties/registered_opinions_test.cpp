@@ -51,6 +51,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_statistics", probe_statistics},
     {"probe_state", probe_state},
     {"probe_strides", probe_strides},
+    {"probe_sum", probe_sum},
     {"probe_upstream", probe_upstream},
     {"probe_weights", probe_weights},
 };

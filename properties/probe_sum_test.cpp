@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "properties/fake_answer.h"
+#include "properties/probes.h"
+
+namespace lossgate::properties {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+/// Of which one fits and two do not, squared and halved, in a format that ends at kEnd.
+constexpr double kFar = 300.0, kEnd = 65504.0;
+
+/// Terms are added up in a format that ends there.
+impl::Implementation added_up_in_f16() {
+  return answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
+    double sum = 0.0;
+    at_positions(c, true, [&](std::int64_t p) { sum += output(result, "per_token").at(p); });
+    if (sum > kEnd) output(result, "loss").set(0, HUGE_VAL);
+  });
+}
+
+/// Values that far from their returns, at these positions.
+Case far_at(const std::vector<std::int64_t>& positions) {
+  Case c = ordinary_case("value_clip");
+  c.spec.reduction = Reduction::token_mean;
+  c.spec.set("value_clip", None{});
+  for (const std::int64_t p : positions) {
+    c.batch.at("value").set(p, c.batch.at("return").at(p) + kFar);
+  }
+  return c;
+}
+
+TEST(ProbeSum, NamesTheSumOfTermsOfWhichEachFits) {
+  const std::int64_t third = 2 * far_at({}).shape[Axis::tokens];
+  expect_shown(added_up_in_f16(), far_at({0, third}), "overflow of a square or sum",
+               "right for each sequence alone, and no number where one stands in place of all");
+  expect_shown(added_up_in_f16(), far_at({0, 1}), "overflow of a square or sum",
+               "right for each token alone, and no number where one stands in place of all");
+}
+
+/// Whether the probe says something, whatever others say.
+bool speaks(const impl::Implementation& implementation, const Case& c) {
+  bool any = false;
+  ask_first_violation(implementation, c,
+                      [&](CaseStudy& study, const Property&, const Violation& violation) {
+                        Suspect suspect(study, implementation, violation);
+                        any = probe_sum(suspect).has_value();
+                      });
+  return any;
+}
+
+TEST(ProbeSum, SaysNothingOfATermThatOverflows) {
+  const auto square = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t p) {
+      const bool fits = output(result, "per_token").at(p) < 0.5 * kEnd;
+      if (!fits) output(result, "loss").set(0, HUGE_VAL);
+    });
+  });
+  EXPECT_TRUE(speaks(added_up_in_f16(), far_at({0, 1})));
+  EXPECT_FALSE(speaks(square, far_at({0, 1})));
+}
+
+TEST(ProbeSum, SaysNothingOfWhatUnlikeTermsDoToEachOther) {
+  const auto one_maximum = answering("cross_entropy", nullptr, [](const Case& c, LossResult& r) {
+    const Tensor& logits = c.batch.at("logits");
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    double least = HUGE_VAL, most = -HUGE_VAL;
+    at_positions(c, true, [&](std::int64_t p) {
+      double own = -HUGE_VAL;
+      for (std::int64_t v = 0; v < vocab; ++v) own = std::max(own, logits.at(p * vocab + v));
+      least = std::min(least, own), most = std::max(most, own);
+    });
+    if (most - least > 700.0) output(r, "loss").set(0, kNan);
+  });
+  Case c = ordinary_case("cross_entropy");
+  for (std::int64_t v = 0; v < c.shape[Axis::vocab]; ++v) {
+    c.batch.at("logits").set(v, c.batch.at("logits").at(v) + 1000.0);
+  }
+  EXPECT_FALSE(speaks(one_maximum, c));
+}
+
+TEST(ProbeSum, SaysNothingOfASequenceWhereNothingCounts) {
+  const auto divided = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    std::vector<bool> counts(static_cast<std::size_t>(c.shape[Axis::sequences]), false);
+    at_positions(c, true,
+                 [&](std::int64_t p) { counts[static_cast<std::size_t>(p / tokens)] = true; });
+    if (std::ranges::count(counts, false) > 0) output(result, "loss").set(0, kNan);
+  });
+  Case c = far_at({});
+  for (std::int64_t t = 0; t < c.shape[Axis::tokens]; ++t) c.batch.at("mask").set(t, 0.0);
+  EXPECT_FALSE(speaks(divided, c));
+}
+
+}  // namespace
+}  // namespace lossgate::properties
