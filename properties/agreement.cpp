@@ -10,6 +10,7 @@
 #include "properties/behind_mask.h"
 #include "properties/filtered.h"
 #include "properties/zero_upstream.h"
+#include "reference/rounding_in_sums.h"
 
 namespace lossgate::properties {
 namespace {
@@ -56,7 +57,13 @@ class Judge {
     excused_ = nan_excused(comparison.study, comparison.arithmetic);
   }
 
-  void operator()(std::size_t index_of_output, std::int64_t index, const Tracked& expected) {
+  void operator()(std::size_t output, std::int64_t index, const Tracked& expected) {
+    (*this)(output, index, expected, comparison_.exact_values);
+  }
+
+  /// Of an entry that must be `exact`, if it is a value.
+  void operator()(std::size_t index_of_output, std::int64_t index, const Tracked& expected,
+                  bool exact) {
     const OutputInfo& output = comparison_.study.outputs()[index_of_output];
     if (std::isnan(expected.v)) {
       ++undefined_;
@@ -67,7 +74,7 @@ class Judge {
         comparison_.moved ? comparison_.moved->index_of(output, tensor.extents, index) : index;
     const double actual = tensor.at(at);
     if (std::isnan(actual) && excused_.contains({index_of_output, index})) return;
-    judge(output, index, expected, actual);
+    judge(output, index, expected, actual, exact && output.kind == OutputKind::value);
   }
 
   Outcome outcome() const {
@@ -86,7 +93,8 @@ class Judge {
   }
 
  private:
-  void judge(const OutputInfo& output, std::int64_t index, const Tracked& expected, double actual) {
+  void judge(const OutputInfo& output, std::int64_t index, const Tracked& expected, double actual,
+             bool exact) {
     Formats formats(output, comparison_.arithmetic.compute);
     // Parts may leave their gradients in its own dtype, as a trainer's .grad does, and add them up.
     if (comparison_.split && output.kind == OutputKind::gradient) {
@@ -103,7 +111,6 @@ class Judge {
     }
     const double distance =
         std::isfinite(actual) ? static_cast<double>(std::fabs(actual - expected.v)) : kInfinity;
-    const bool exact = comparison_.exact_values && output.kind == OutputKind::value;
     const auto [exempt, scaled, allowed] = allowance(
         formats, exact ? correctly_rounded(output, expected, comparison_.arithmetic) : expected);
     ++compared_;
@@ -149,6 +156,19 @@ class Judge {
   std::optional<Violation> violation_;
   bool loss_speaks_ = false;
 };
+
+/// Values that are exact, but for those that depend on equal numbers which may be added up apart:
+/// their sums differ by what these round (rule B7), and what is made of that rounds as ever.
+Outcome compare_but_sums(const Comparison& comparison) {
+  Judge judge(comparison);
+  const Arithmetic sums = reference::rounding_in_sums_alone(comparison.arithmetic);
+  comparison.study.for_each_pair(
+      comparison.arithmetic, sums,
+      [&](std::size_t o, std::int64_t i, const Tracked& expected, const Tracked& summed) {
+        judge(o, i, expected, summed.err == 0.0);
+      });
+  return judge.outcome();
+}
 
 /// The output that the message names, else the first.
 std::string output_meant(const CaseStudy& study, const Refusal& refusal) {
@@ -203,7 +223,8 @@ Outcome compare(const Comparison& comparison) {
   Judge judge(comparison);
   comparison.study.for_each_expected(comparison.arithmetic, comparison.split, std::ref(judge),
                                      comparison.wanted);
-  return judge.outcome();
+  Outcome outcome = judge.outcome();
+  return comparison.exact_values && outcome.violation ? compare_but_sums(comparison) : outcome;
 }
 
 bool empty_by_contract(Evaluation& evaluation) {

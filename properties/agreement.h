@@ -41,7 +41,7 @@ struct Comparison {
   const LossResult& actual;
   const Transformed* moved = nullptr;  ///< where the base's entries are in `actual`
   bool split = false;                  ///< results accumulated over the parts of the split
-  bool exact_values = false;           ///< outputs of kind value must be correctly rounded
+  bool exact_values = false;           ///< of an identity: values are rounded by sums alone
   CaseStudy::Wanted wanted = CaseStudy::Wanted::everything;
 };
 

@@ -301,6 +301,52 @@ TEST(RuleB7, AnUndeclaredFormGetsTheWidestBound) {
   EXPECT_LT(bound(grpo().signature.forms.front()), widest);
 }
 
+/// On policy, a weight for each of two sequences, of which the second has one token.
+Case sequences_on_policy() {
+  Case c = grpo_case(2, 4);
+  c.spec.set("level", "sequence");
+  c.spec.set("kl_penalty", 0.0);
+  for (std::int64_t i = 0; i < 8; ++i) {
+    put(c, "log_prob", i / 4, i % 4, -2.7);
+    put(c, "advantage", i / 4, i % 4, 1.0);
+  }
+  c.batch.at("old_log_prob") = c.batch.at("ref_log_prob") = c.batch.at("log_prob");
+  for (std::int64_t t = 1; t < 4; ++t) mask_out(c, 1, t);
+  return c;
+}
+
+/// Its weight of one sequence is off by so much of 1.
+impl::Implementation off_policy(std::int64_t sequence, double off, const std::string& form) {
+  impl::Implementation fake = fake_grpo();
+  fake.arithmetic = [form](Dtype) { return plain_arithmetic(Dtype::f32, form); };
+  fake.evaluate = [plain = fake.evaluate, sequence, off](const LossSignature& signature,
+                                                         const Case& given) {
+    LossResult result = plain(signature, given);
+    for (Output& output : result.outputs) {
+      if (output.name != "per_token") continue;
+      for (std::int64_t i = 4 * sequence; i < 4 * sequence + 4; ++i) {
+        output.tensor.set(i, output.tensor.at(i) * (1.0 + off));
+      }
+    }
+    return result;
+  };
+  return fake;
+}
+
+TEST(RuleB7, AnIdentityOfMeansThatAreAddedUpApartIsOneWithinTheirRoundings) {
+  const Case c = sequences_on_policy();
+  constexpr double kOrder = 0x1p-21;  // a few units of what the sums of eleven round
+  const auto verdict = [&](std::int64_t sequence, double off, const std::string& form = "") {
+    return check("on_policy_identity", off_policy(sequence, off, form), c).verdict;
+  };
+  EXPECT_EQ(verdict(0, 0.0), Verdict::held);
+  EXPECT_EQ(verdict(0, kOrder), Verdict::held);
+  EXPECT_EQ(verdict(0, 1e-5), Verdict::violated) << "more than the sums round";
+  EXPECT_EQ(verdict(1, kOrder), Verdict::violated) << "one token is no sum";
+  EXPECT_EQ(verdict(0, kOrder, grpo().signature.forms.front()), Verdict::violated)
+      << "the differences are added up";
+}
+
 TEST(RuleB7, EachFormOfK3HasItsOwnBound) {
   Case c = on_policy_case(1, 1);
   put(c, "advantage", 0, 0, 0.0);
