@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reference/lanes/lanes.h"
+#include "reference/stored_bounds.h"
 
 /// Branches (reference/scalar.h) that each lane takes for itself.
 namespace lossgate::reference {
@@ -117,6 +118,10 @@ LOSSGATE_LANEWISE Lanes stored_within(Stage stage, const Lanes& whole, const Lan
   const Doubles others = (size_of_each(whole.v) + whole.half) / size;
   const Doubles lost = others * (rule.roundoff * size + rule.eta);
   return lanes::finish(whole.v, whole.err + or_zero(counts, lost), whole.peak, whole.half);
+}
+
+LOSSGATE_LANEWISE Lanes stored_bound(Stage stage, const Lanes& bound, double option) {
+  return holds(lanes::scope->arithmetic.stage(stage), option) ? bound : store(stage, bound);
 }
 
 }  // namespace LOSSGATE_LANES_NAMESPACE

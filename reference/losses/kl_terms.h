@@ -24,7 +24,7 @@ class KlEstimator {
  public:
   explicit KlEstimator(const Inputs<S>& in)
       : kind_(in.spec().choice("kl_estimator").back()),
-        input_(in, "kl_input_clamp"),
+        input_(in, "kl_input_clamp", Stage::log_prob),
         output_(in, "kl_output_clamp"),
         half_(constant<S>(0.5L)),
         one_(constant<S>(1.0L)) {

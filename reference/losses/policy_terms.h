@@ -4,6 +4,7 @@
 #include "reference/one_plus.h"
 #include "reference/problem.h"
 #include "reference/products.h"
+#include "reference/stored_bounds.h"
 
 namespace lossgate::reference {
 
@@ -22,6 +23,13 @@ class Limit {
       : bounded_(!in.spec().is_none(option)),
         high_(bounded_ ? in.option(option) : S(0)),
         low_(-high_) {}
+
+  /// Of what is stored at that stage, before it is clamped or after.
+  Limit(const Inputs<S>& in, std::string_view option, Stage stage) : Limit(in, option) {
+    if (!bounded_) return;
+    high_ = stored_bound(stage, high_, in.spec().number(option));
+    low_ = -high_;
+  }
 
   bool bounded() const { return bounded_; }
 
@@ -47,7 +55,7 @@ class Limit {
 template <class S>
 class ImportanceWeight {
  public:
-  explicit ImportanceWeight(const Inputs<S>& in) : limit_(in, "log_ratio_clamp") {}
+  explicit ImportanceWeight(const Inputs<S>& in) : limit_(in, "log_ratio_clamp", Stage::log_prob) {}
 
   Term<S> operator()(const S& log_ratio) const {
     if (!limit_.bounded()) {
