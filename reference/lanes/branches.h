@@ -3,6 +3,7 @@
 
 #include "reference/lanes/lanes.h"
 #include "reference/stored_bounds.h"
+#include "reference/stored_parts.h"
 
 /// Branches (reference/scalar.h) that each lane takes for itself.
 namespace lossgate::reference {
@@ -118,6 +119,19 @@ LOSSGATE_LANEWISE Lanes stored_within(Stage stage, const Lanes& whole, const Lan
   const Doubles others = (size_of_each(whole.v) + whole.half) / size;
   const Doubles lost = others * (rule.roundoff * size + rule.eta);
   return lanes::finish(whole.v, whole.err + or_zero(counts, lost), whole.peak, whole.half);
+}
+
+LOSSGATE_LANEWISE Lanes holding_stored(Stage stage, const Lanes& x, const Lanes& whole,
+                                       const Lanes& part) {
+  if (lanes::scope->arithmetic.stage(stage).roundoff == 0.0) return x;
+  const Lanes stored = stored_within(stage, whole, part);
+  return lanes::finish(x.v, x.err + (stored.err - whole.err), larger(x.peak, stored.peak), x.half);
+}
+
+LOSSGATE_LANEWISE Lanes of_stored_parts(Stage stage, const Lanes& sum, const Lanes& first,
+                                        const Lanes& second, const Lanes& part) {
+  const Lanes apart = holding_stored(stage, holding_stored(stage, sum, first, first), second, part);
+  return blended(second.is_exact_zero(), sum, apart);
 }
 
 LOSSGATE_LANEWISE Lanes stored_bound(Stage stage, const Lanes& bound, double option) {

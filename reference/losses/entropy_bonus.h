@@ -65,10 +65,14 @@ struct EntropyBonus {
         widen(h, entropy_of_log_probs(l, true, scaled));
         charge_shift(x, h.gradient);
       }
-      for (S& g : h.gradient) g = store(Stage::logits, g);
-      const S weighted = -product(weight, coefficient, h.value);
-      h.value = -product(coefficient, h.value);
-      return RowTerm<S>{std::move(h), weighted};
+      // The entropy may be stored before its coefficient comes.
+      const S entropy = h.value, back = product(in.upstream(), weight, coefficient);
+      for (S& g : h.gradient) {
+        g = store(Stage::logits, stored_within(Stage::per_token, g, back));
+      }
+      h.value = stored_within(Stage::per_token, S(-product(coefficient, entropy)), entropy);
+      const S weighted = -product(weight, coefficient, entropy);
+      return RowTerm<S>{std::move(h), stored_within(Stage::per_token, weighted, entropy)};
     });
   }
 };

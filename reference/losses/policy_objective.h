@@ -5,6 +5,7 @@
 
 #include "reference/losses/kl_terms.h"
 #include "reference/losses/policy_terms.h"
+#include "reference/stored_parts.h"
 
 namespace lossgate::reference {
 
@@ -47,7 +48,10 @@ class PolicyObjective {
     const bool live = in_.row_tokens(s) > 0;
     const S weight = live ? in_.token_weight(s) : S(0);
     const S upstream = in_.upstream();
-    const S scale = upstream * weight;
+    const S scale = upstream * weight, kl_scale = penalised_ ? S(scale * kl_penalty_) : S(0);
+    // What comes back to the terms of the policy and to KL estimates, where each are stored.
+    const auto of_policy = [&](const S& g) { return stored_within(Stage::per_token, g, scale); };
+    const auto of_kl = [&](const S& g) { return stored_within(Stage::per_token, g, kl_scale); };
     const Term<S> shared =
         live && sequence_level_ ? sequence_weight(s, log_prob) : Term<S>{S(0), S(0)};
     Sum<S> through_shared = in_.row_sum();
@@ -69,30 +73,29 @@ class PolicyObjective {
         sums.policy.add(weighted(token.policy));
         sums.penalty.add(stored_within(Stage::per_token, weight * token.penalty, token.penalty));
       }
-      gradient[i] =
-          back_to_ratio(kl_weighted_ ? distributed(token.kl_slope, scale, kl_penalty_, w.value)
-                                     : distributed(token.kl_slope, scale, kl_penalty_));
+      gradient[i] = back_to_ratio(
+          of_kl(kl_weighted_ ? distributed(token.kl_slope, scale, kl_penalty_, w.value)
+                             : distributed(token.kl_slope, scale, kl_penalty_)));
+      const S by_kl = of_kl(through(w, scale, kl_penalty_, token.kl_weight_slope));
       if (sequence_level_) {
         through_shared.add(through(w, scale, token.policy_slope));
-        through_shared.add(through(w, scale, kl_penalty_, token.kl_weight_slope));
+        through_shared.add(by_kl);
       } else {
         const S policy = weighted_within(through(w, scale, token.policy_slope),
                                          upstream * token.policy_slope * w.slope, advantage_(s, t));
-        gradient[i] = scaled_sum(
-            upstream, weight, back_to_ratio(policy),
-            back_to_ratio(through(w, scale, kl_penalty_, token.kl_weight_slope)), gradient[i]);
+        gradient[i] = scaled_sum(upstream, weight, back_to_ratio(of_policy(policy)),
+                                 back_to_ratio(by_kl), gradient[i]);
       }
     }
     if (sequence_level_ && live) {
       // The importance weight may be divided by the count before it meets the sum.
       const S sum = through_shared.scaled(upstream, weight, shared.slope);
-      const S common = weighted_within(sum / row_count(s), sum, shared.slope);
+      const S common = of_policy(weighted_within(sum / row_count(s), sum, shared.slope));
       for (std::int64_t t = 0; t < in_.tokens(); ++t) {
         S& g = gradient[static_cast<std::size_t>(t)];
         if (in_.valid(s, t)) g = scaled_sum(upstream, weight, g, back_to_ratio(common), S(0));
       }
     }
-    for (S& g : gradient) g = stored_within(Stage::per_token, g, scale);
   }
 
   void write_loss(const Outputs<S>& out, const PolicySums<S>& sums) const {
@@ -128,7 +131,9 @@ class PolicyObjective {
     if (!penalised_) return {policy.value, policy.value, {}, policy.slope, {}, {}};
     const auto k = kl_(log_prob, ref_log_prob_(s, t), kl_weighted_ ? &weight : nullptr);
     const S penalty = kl_penalty_ * k.value;
-    return {policy.value + penalty, policy.value, penalty, policy.slope, k.weight_slope, k.slope};
+    const S value = of_stored_parts(Stage::per_token, S(policy.value + penalty), policy.value,
+                                    penalty, k.value);
+    return {value, policy.value, penalty, policy.slope, k.weight_slope, k.slope};
   }
 
   S row_count(std::int64_t s) const { return constant<S>(static_cast<Real>(in_.row_tokens(s))); }

@@ -8,6 +8,7 @@
 #include "reference/losses/options.h"
 #include "reference/products.h"
 #include "reference/rows.h"
+#include "reference/stored_parts.h"
 
 /// What it costs to predict a token: cross-entropy with label smoothing and z-loss, of one row.
 namespace lossgate::reference {
@@ -105,7 +106,9 @@ class TargetCost {
     const S log_sum = stored(whole);
     const Row<S> l =
         log_softmax(x, whole, difference_ ? SoftmaxForm::by_logsumexp : softmax_form(in_));
-    const S value = cost(x, l, log_sum, taken) + product(z_, log_sum, log_sum);
+    const S of_target = cost(x, l, log_sum, taken), of_square = product(z_, log_sum, log_sum);
+    const S value = of_stored_parts(Stage::per_token, S(of_target + of_square), of_target,
+                                    of_square, S(log_sum * log_sum));
     if (!wanted) return {value, {}};
     Row<S> gradient =
         log_softmax_gradient(l, target_.slope(in_.upstream(), weight, taken), in_.undeclared());
@@ -115,11 +118,13 @@ class TargetCost {
     }
     const S twice = constant<S>(2.0L) * z_;
     const S by_log_sum = product(in_.upstream(), weight, twice, log_sum);
+    const S by_square = product(in_.upstream(), weight, z_);
     Row<S> of_z(handed_back_apart_ ? x.size() : 0);
     for (Eigen::Index v = 0; v < x.size(); ++v) {
       const S share = probability(l[v], in_.undeclared());
+      const S whole_part = product(in_.upstream(), weight, twice, log_sum, share);
       const S part = stored_within(
-          Stage::log_prob, product(in_.upstream(), weight, twice, log_sum, share), by_log_sum);
+          Stage::log_prob, stored_within(Stage::per_token, whole_part, by_square), by_log_sum);
       gradient[v] += part;
       if (handed_back_apart_) of_z[v] = part;
     }
