@@ -97,11 +97,12 @@ S through_temperature(const S& gradient, const S& temperature, const S& upstream
 }
 
 /// The same of logits that are a field: what comes back to them has the format that they were
-/// stored in, whatever the temperature.
+/// stored in, whatever the temperature, which may have divided it already.
 template <class S>
 S back_to_logits(const S& gradient, const S& temperature, const S& upstream) {
   if (value_of(temperature) == 1) return store(Stage::logits, gradient);
-  return through_temperature(gradient, temperature, upstream);
+  return wider(through_temperature(gradient, temperature, upstream),
+               store(Stage::logits, S(made_for_one(gradient, upstream) / temperature)));
 }
 
 /// x, as the slope of x^2 / 2: an implementation that squares (x / 2) x hands on x / 2 from either

@@ -8,6 +8,7 @@
 
 #include "reference/monotonic.h"
 #include "reference/problem.h"
+#include "reference/temperature.h"
 
 namespace Eigen {
 
@@ -87,9 +88,8 @@ template <class S>
 Row<S> read_logits(const FieldReader<S>& logits, std::int64_t s, std::int64_t t, std::int64_t vocab,
                    const S& temperature) {
   Row<S> row(vocab);
-  const bool plain = value_of(temperature) == 1;
   for (std::int64_t v = 0; v < vocab; ++v) {
-    row[v] = store(Stage::logits, plain ? logits(s, t, v) : logits(s, t, v) / temperature);
+    row[v] = over_temperature(logits(s, t, v), temperature);
   }
   return row;
 }

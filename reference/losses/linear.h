@@ -60,13 +60,13 @@ class OutputLayer {
 
   Row<S> logits(std::int64_t s, std::int64_t t) const {
     Row<S> row(vocab_);
-    const bool plain = value_of(temperature_) == 1, biased = !names_.bias.empty();
+    const bool biased = !names_.bias.empty();
     for (std::int64_t v = 0; v < vocab_; ++v) {
       const S start = biased ? bias_(v) : S(0);
       const S x = dot<S>(
           width_, start, temperature_, [&](std::int64_t h) { return hidden(s, t, h); },
           [&](std::int64_t h) { return weight(v, h); });
-      row[v] = store(Stage::logits, plain ? x : x / temperature_);
+      row[v] = over_temperature(x, temperature_);
     }
     return row;
   }
