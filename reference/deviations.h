@@ -41,6 +41,20 @@ inline Tracked less_itself(const Tracked& a) {
   return tracking::zero_times(!std::isfinite(a.v) || a.peak > tracking::largest);
 }
 
+/// `zero`, as the difference of two products that are both `product`: contracted, to a fused
+/// multiply-add, it leaves of them what the one that is formed was rounded by.
+template <class S>
+S of_equal_products(const S& zero, const S& /*product*/) {
+  return zero;
+}
+
+inline Tracked of_equal_products(const Tracked& zero, const Tracked& product) {
+  using namespace tracking;
+  if (!(most(product) <= largest)) return zero;
+  const double left = roundoff(product.v, product.half) + current->eta;
+  return finish(zero.v, zero.err + left, zero.peak, zero.half);
+}
+
 /// a / b where whoever computes b makes at least `floor` of it: a deviation and an epsilon, say.
 template <class S>
 S over_at_least(const S& a, const S& b, const S& /*floor*/) {

@@ -57,5 +57,17 @@ TEST_F(Deviation, OfANumberFromItselfIsNone) {
   EXPECT_EQ(of_infinity.peak, HUGE_VAL) << "or no number";
 }
 
+TEST_F(Deviation, OfEqualProductsMayBeWhatOneOfThemRounds) {
+  const float x = 0.51F, r = 9999.7F, product = x * r;
+  const double left = std::fma(static_cast<double>(x), r, -static_cast<double>(product));
+  EXPECT_NE(left, 0.0);
+  const Tracked zero = of_equal_products(Tracked{}, Entry<Tracked>::stored(product, -1));
+  EXPECT_EQ(zero.v, 0.0L);
+  EXPECT_LE(std::fabs(left), kThreshold * zero.err);
+  EXPECT_LT(kThreshold * zero.err, 1e-6 * product) << "and no more";
+  const Tracked overflown{1e39L, 0.0, 1e39, 0.0};
+  EXPECT_TRUE(of_equal_products(Tracked{}, overflown).is_exact_zero());
+}
+
 }  // namespace
 }  // namespace lossgate::reference

@@ -58,8 +58,10 @@ class Whitener {
         least_(root_of_squares(guard)) {}
 
   const S& mean() const { return moments_.mean; }
+  /// Of one number also as x r - mean r, r = 1 / deviation. The mean of several is rounded itself.
   S operator()(const S& x) const {
-    return over_at_least(alone_ ? less_itself(x) : x - mean(), deviation_, least_);
+    if (!alone_) return over_at_least(x - mean(), deviation_, least_);
+    return of_equal_products(over_at_least(less_itself(x), deviation_, least_), S(x / deviation_));
   }
 
  private:
