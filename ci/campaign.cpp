@@ -19,6 +19,9 @@ namespace {
 /// same rate for days is gigabytes, which nothing reads any more.
 constexpr double kSaveEvery = 1.0, kShareBetweenSaves = 1.0 / 3600;
 
+/// What a case counts for where the budget is in cases, so that no clock says who is next.
+constexpr double kSecondsOfCase = 1.0 / 64;
+
 /// What a finding is worth beside a case that shows something new.
 constexpr double kWorthOfFinding = 20.0;
 
@@ -98,7 +101,7 @@ void Campaign::start(Worker& worker, std::size_t arm) {
   tell_spent(worker);
   worker.arm = arm;
   worker.first = waits(arm) && waiting() > 1;
-  worker.ready = false;
+  worker.ready = worker.turn_over = false;
   worker.long_case.reset();
   // One of those that search an arm asks the long cases: they are drawn alike in all.
   worker.asks_long = std::ranges::none_of(workers_, [&](const auto& other) {
@@ -117,6 +120,7 @@ void Campaign::start(Worker& worker, std::size_t arm) {
                     .implementation = arms_[arm].declared->name,
                     .seed = seed,
                     .cases = worker.cases_left,
+                    .by_cases = options_.budget.cases > 0,
                     .asked = asked_[arm],
                     .long_from = worker.asks_long ? long_from_[arm] : -1,
                     .guided = options_.guided,
@@ -130,10 +134,8 @@ void Campaign::start(Worker& worker, std::size_t arm) {
 
 /// Starts a worker that has none, ends a stretch of time that is over and what hangs.
 void Campaign::look_after(Worker& worker) {
-  if (!worker.child) {
-    const bool left = any_left() && (options_.budget.cases == 0 || share_of_cases(1) > 0);
-    return left ? start(worker, next(worker)) : void();
-  }
+  if (!worker.child) return anything_left() ? start(worker, next(worker)) : void();
+  if (worker.turn_over) return go_on(worker);
   const double call = patience_with(plan_.selection(), options_.timeout_s);
   const double patience = worker.ready ? call : std::max(call, kSecondsToLoad);
   const double silent =
@@ -153,12 +155,27 @@ void Campaign::look_after(Worker& worker) {
   }
 }
 
+/// After a turn of so many cases: the same process goes on where the same search comes next.
+void Campaign::go_on(Worker& worker) {
+  settle(worker);
+  if (!anything_left()) return worker.child.reset();
+  if (const std::size_t arm = next(worker); arm != worker.arm) {
+    worker.child.reset();
+    return start(worker, arm);
+  }
+  worker.turn_over = false;
+  worker.cases_left = cases_for(worker);
+  worker.child->write(std::to_string(worker.cases_left) + "\n");
+}
+
 /// Credits a stretch of time to its search; a first turn is none, and leaves it one to come.
 void Campaign::settle(Worker& worker) {
   if (!worker.child || !worker.ready) return;
   const double cases = std::exchange(worker.cases, 0.0), found = std::exchange(worker.found, 0.0);
   if (!std::exchange(worker.first, false)) {
-    schedule_.credit(worker.arm, since(worker.stretch_began), cases, found);
+    const bool by_cases = options_.budget.cases > 0;
+    const double seconds = by_cases ? cases * kSecondsOfCase : since(worker.stretch_began);
+    schedule_.credit(worker.arm, seconds, cases, found);
   }
   worker.stretch_began = Clock::now();
 }

@@ -34,6 +34,10 @@ struct CampaignOptions {
 /// Searches every implementation of the plan until the budget is spent, each in a process of its
 /// own: all of them for a moment, and then which of them next is what still pays. Whatever is found
 /// or kept goes to the folder at once.
+///
+/// Turns are of seconds where the budget is, and of cases where it is in cases: with one worker,
+/// which cases are asked then follows from the plan, the seed and the budget, where nothing hangs
+/// and nobody interrupts.
 class Campaign {
  public:
   Campaign(const Plan& plan, const CampaignOptions& options, CampaignFolder& folder,
@@ -70,6 +74,7 @@ class Campaign {
   void take_kept(Worker& worker, const Kept& kept);
   void failed(Worker& worker, const std::string& property, const std::string& cause);
   void look_after(Worker& worker);
+  void go_on(Worker& worker);
   void hear_out(const std::atomic<bool>& interrupted);
   void hear_all(Worker& worker);
   static bool is_explaining(const Worker& worker);
@@ -87,6 +92,7 @@ class Campaign {
   bool is_news(const report::RecordedFinding& finding);
   void retire(Worker& worker, std::string_view why);
   bool any_left() const;
+  bool anything_left() const;
 
   const Plan& plan_;
   CampaignOptions options_;

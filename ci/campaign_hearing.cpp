@@ -45,6 +45,8 @@ void Campaign::hear(Worker& worker, const std::string& line) {
     worker.stretch_began = Clock::now();
   } else if (text.starts_with("part ")) {
     take_part(worker, decode_record(text.substr(5)));
+  } else if (text == "turn") {
+    worker.turn_over = true;
   } else if (text == "spent") {
     settle(worker);
     worker.child.reset();

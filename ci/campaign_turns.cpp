@@ -13,6 +13,9 @@ constexpr double kSecondsOfFirstTurn = 0.75;
 constexpr std::int64_t kCasesOfFirstTurn = 64;
 static_assert(kCasesOfFirstTurn < kWithLongCases);
 
+/// A later one of a budget in cases: about as long as it would be by the clock, for most searches.
+constexpr std::int64_t kCasesOfTurn = 128;
+
 }  // namespace
 
 /// Whether nobody has asked it yet, nor is about to.
@@ -44,10 +47,15 @@ std::size_t Campaign::next(const Worker& worker) const {
 
 bool Campaign::any_left() const { return std::ranges::find(retired_, false) != retired_.end(); }
 
+/// To ask, and of cases to ask about.
+bool Campaign::anything_left() const {
+  return any_left() && (options_.budget.cases == 0 || share_of_cases(1) > 0);
+}
+
 /// Whether it had its time. Who has not answered yet is not called away: its case would be lost,
-/// and the next time as well.
+/// and the next time as well. A budget in cases has turns of cases, which the worker counts.
 bool Campaign::is_over(const Worker& worker) const {
-  if (asked_[worker.arm] == 0) return false;
+  if (asked_[worker.arm] == 0 || options_.budget.cases > 0) return false;
   return since(worker.stretch_began) >= (worker.first ? kSecondsOfFirstTurn : worker.stretch);
 }
 
@@ -62,7 +70,7 @@ std::int64_t Campaign::share_of_cases(std::int64_t turns) const {
 std::int64_t Campaign::cases_for(const Worker& worker) const {
   const bool any = options_.budget.cases == 0;
   const std::int64_t workers = options_.workers;
-  if (!worker.first) return any ? 0 : share_of_cases(workers);
+  if (!worker.first) return any ? 0 : std::min(kCasesOfTurn, share_of_cases(workers));
   if (any) return kCasesOfFirstTurn;
   return std::min(kCasesOfFirstTurn, share_of_cases(std::max(workers, waiting())));
 }

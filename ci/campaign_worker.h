@@ -25,6 +25,7 @@ struct Campaign::Worker {
   UnderWay under_way;
   std::size_t arm = 0;
   bool ready = false, asks_long = false;
+  bool turn_over = false;                 ///< it waits to be told to go on
   bool first = false;                     ///< a short turn, since others wait for theirs
   std::optional<std::int64_t> long_case;  ///< it is not called away from one
   Clock::time_point started, stretch_began;

@@ -261,6 +261,30 @@ first_turns() {
   grep -Eq '"spent".*grpo/fake_exact' all/journal || fail 'one was not asked'
 }
 
+# What a campaign in folder $1 kept and found, in its order.
+told() { sed -nE 's/^[0-9a-f]{16} (\{"(kept|found)".*)/\1/p' "$1/journal"; }
+
+# With one worker and a budget in cases, no clock has a say: a campaign that stood still for a while, which is time but no
+# case, is the same. One of the searches ends its process again and again.
+reproducible() {
+  local searched=(fuzz --impl fake_exact,fake_wrong,fake_weary --dtype f32 --budget '600 cases' --workers 1 --seed 5)
+  expect 1 'VIOLATED by fake_wrong' "${searched[@]}" --out one
+  "$lossgate" "${searched[@]}" --out two >stdout 2>stderr &
+  local pid=$! naps=3
+  await two/journal '"elapsed"'
+  while ((naps-- > 0)); do
+    kill -STOP "$pid" && sleep 1.5 && kill -CONT "$pid" && sleep 0.5
+  done
+  wait "$pid"
+  [[ $(told one | grep -c '"found"') -gt 0 ]] || fail 'nothing was found, whatever the clock says'
+  diff -q <(told one) <(told two) || fail 'the same seed keeps or finds other cases'
+  diff -rq one/findings two/findings || fail 'the findings differ'
+  diff -rq one/corpus two/corpus || fail 'the corpora differ'
+  grep -q fake_weary <(told one) || fail 'the search that ends its process kept nothing'
+  expect 1 'VIOLATED by fake_wrong' "${searched[@]}" --seed 6 --out other
+  ! diff -q <(told one) <(told other) >differences || fail 'another seed draws the same'
+}
+
 # With the real implementations: every founding fault within a short campaign, nothing of a sound one.
 founding() {
   local losses='sparse_jsd jsd teacher_payload prompt_dedup grpo linear_grpo kl_penalty advantage_scaling value_clip'

@@ -34,8 +34,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// No part waits longer: what a kill costs.
+/// No part waits longer: what a kill costs. How often a kind of violation is looked into counts
+/// from part to part, so of a budget in cases parts are of so many cases: what is found then hangs
+/// on no clock.
 constexpr auto kPartEvery = std::chrono::milliseconds(500);
+constexpr std::int64_t kCasesOfPart = 32;
 
 Arm arm_of(const Plan& plan, const Stint& stint) {
   for (Arm& arm : arms_of(plan)) {
@@ -58,6 +61,7 @@ class Search final : public fuzz::Target {
         subject_(guarded(*arm_.declared, [this] { under_way_.progress(); })),
         shown_(stint.shown),
         most_(stint.cases),
+        by_cases_(stint.by_cases),
         asked_before_(stint.asked),
         long_from_(stint.long_from),
         under_way_(under_way),
@@ -107,6 +111,7 @@ class Search final : public fuzz::Target {
       under_way_.end();
       tell();
       under_way_.explain(false);
+      if (is_over()) wait_for_turn();
       return features;
     } catch (const std::exception& error) {  // of ours: what the subject throws is a finding
       reply("failed " + one_line(error.what()) + "\n");
@@ -127,28 +132,45 @@ class Search final : public fuzz::Target {
     return features;
   }
 
+  bool is_over() const { return most_ > 0 && ordinal_ >= most_; }
+
+  bool part_is_due() const {
+    return by_cases_ ? ordinal_ - told_at_ >= kCasesOfPart : Clock::now() - told_ >= kPartEvery;
+  }
+
   void tell() {
     const auto is_new = [](const auto& finding) { return !finding.case_text.empty(); };
-    const bool spent = inquiry_.worn_out() || (most_ > 0 && ordinal_ >= most_);
+    const bool spent = inquiry_.worn_out();
     const bool found = std::ranges::any_of(inquiry_.record().findings, is_new);
-    if (!found && !spent && Clock::now() - told_ < kPartEvery) return;
+    if (!found && !spent && !is_over() && !part_is_due()) return;
     reply("part " + report::to_json(inquiry_.take(), -1));
     told_ = Clock::now();
+    told_at_ = ordinal_;
     if (!spent) return;
     reply("spent\n");
     while (true) ::pause();
+  }
+
+  /// What this process has learnt is lost with it: it waits to be told to go on, or is ended.
+  void wait_for_turn() {
+    reply("turn\n");
+    std::string more;
+    if (!std::getline(std::cin, more)) throw MachineError("the campaign no longer speaks");
+    const std::int64_t cases = std::stoll(more);
+    most_ = cases > 0 ? ordinal_ + cases : 0;
   }
 
   const Plan& plan_;
   Arm arm_;
   impl::Implementation subject_;
   Shown shown_;
-  std::int64_t most_;
+  std::int64_t most_;  ///< its turn is over when so many were asked; 0: any
+  bool by_cases_;
   std::int64_t asked_before_, long_from_;
   UnderWay& under_way_;
   Announce announce_ = [this](std::int64_t, const std::string&) { under_way_.progress(); };
   Inquiry inquiry_;
-  std::int64_t ordinal_ = 0;
+  std::int64_t ordinal_ = 0, told_at_ = 0;
   /// The first case is told at once: a turn may be over before the next part.
   Clock::time_point told_ = Clock::now() - kPartEvery;
 };

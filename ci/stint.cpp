@@ -17,11 +17,17 @@ constexpr std::string_view kTrouble = "a campaign and its worker misunderstand e
 std::string encode(const Stint& stint) {
   Json shown = Json::object();
   for (const auto& [fingerprint, grade] : stint.shown) shown[fingerprint] = name(grade);
-  return Json{{"loss", stint.loss},       {"implementation", stint.implementation},
-              {"seed", stint.seed},       {"cases", stint.cases},
-              {"asked", stint.asked},     {"long_from", stint.long_from},
-              {"guided", stint.guided},   {"memory_mib", stint.memory_mib},
-              {"corpus", stint.corpus},   {"seen", stint.seen},
+  return Json{{"loss", stint.loss},
+              {"implementation", stint.implementation},
+              {"seed", stint.seed},
+              {"cases", stint.cases},
+              {"by_cases", stint.by_cases},
+              {"asked", stint.asked},
+              {"long_from", stint.long_from},
+              {"guided", stint.guided},
+              {"memory_mib", stint.memory_mib},
+              {"corpus", stint.corpus},
+              {"seen", stint.seen},
               {"shown", std::move(shown)}}
              .dump() +
          "\n";
@@ -34,6 +40,7 @@ Stint decode_stint(std::string_view line) {
     json.at("implementation").get_to(stint.implementation);
     json.at("seed").get_to(stint.seed);
     json.at("cases").get_to(stint.cases);
+    json.at("by_cases").get_to(stint.by_cases);
     json.at("asked").get_to(stint.asked);
     json.at("long_from").get_to(stint.long_from);
     json.at("guided").get_to(stint.guided);

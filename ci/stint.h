@@ -13,15 +13,17 @@
 /// plan (protocol.h) and one stint, and works until it is ended. It answers `ready` when it begins,
 /// `part <record>` every now and then and with each new finding, `kept <kept>` for a case that
 /// shows something new, `long <i>` when it begins with a long case and `long end` after the last,
-/// `spent` when it has asked all that it may, `failed <reason>` where it cannot work. What it is
-/// asking stands in UnderWay.
+/// `turn` when it has asked all that it may, and goes on when it reads how many more, `spent` where
+/// its subject can be asked no more in this process, `failed <reason>` where it cannot work. What
+/// it is asking stands in UnderWay.
 namespace lossgate::ci {
 
 /// One implementation, searched by one process for some time.
 struct Stint {
   std::string loss, implementation;
   std::uint64_t seed = 1;
-  std::int64_t cases = 0;      ///< after so many it waits to be ended; 0: any
+  std::int64_t cases = 0;      ///< after so many its turn is over; 0: any
+  bool by_cases = false;       ///< when it tells what hangs on cases alone, never on the clock
   std::int64_t asked = 0;      ///< cases in earlier stints
   std::int64_t long_from = 0;  ///< the first long case that is left (rule E10); -1: none is
   bool guided = true;
