@@ -6,6 +6,8 @@
 namespace lossgate::corpora {
 namespace {
 
+constexpr std::size_t kWidth = 100;
+
 std::string printable(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -81,6 +83,20 @@ std::string unfold(const std::vector<std::string>& lines) {
     text += line;
   }
   return text;
+}
+
+void append_prose(std::string& text, std::string_view key, std::string_view value) {
+  text.append(key).append(":");
+  const bool is_short = key.size() + 2 + value.size() <= kWidth;
+  if (is_short && value.find('\n') == std::string_view::npos) {
+    text.append(" ").append(value).append("\n");
+    return;
+  }
+  text += '\n';
+  for (const std::string& line : fold(value, kWidth - kIndent.size())) {
+    if (!line.empty()) text.append(kIndent).append(line);
+    text += '\n';
+  }
 }
 
 }  // namespace lossgate::corpora

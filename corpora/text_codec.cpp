@@ -14,23 +14,13 @@ namespace lossgate::corpora {
 namespace {
 
 constexpr std::string_view kFirstKey = "lossgate-case";
-constexpr std::string_view kIndent = "  ";
-constexpr std::size_t kWidth = 100;
 
 // ---------------------------------------------------------------- writing
 
 void write_entry(std::string& text, const std::string& key, const std::string& value) {
   const bool prose = key == "title" || key == "story" || key == "found_by" || key == "expect";
-  const bool short_enough = key.size() + 2 + value.size() <= kWidth;
-  if (!prose || (short_enough && value.find('\n') == std::string::npos)) {
-    text += key + ": " + value + "\n";
-    return;
-  }
-  text += key + ":\n";
-  for (const std::string& line : fold(value, kWidth - kIndent.size())) {
-    if (!line.empty()) text.append(kIndent).append(line);
-    text += '\n';
-  }
+  if (prose) return append_prose(text, key, value);
+  text += key + ": " + value + "\n";
 }
 
 void write_field(std::string& text, const Field& field, const Tensor& tensor) {
