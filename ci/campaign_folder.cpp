@@ -10,6 +10,7 @@
 #include "ci/errors.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
+#include "corpora/story.h"
 #include "corpora/text_codec.h"
 #include "fuzz/choices.h"
 #include "report/record_file.h"
@@ -25,6 +26,17 @@ constexpr std::size_t kMostWaiting = 10'000;
 
 /// No more of the corpus is asked again when a search goes on: its time is for what is new.
 constexpr std::size_t kMostOfCorpus = 128;
+
+/// The text of a case, with what the story of the file that is there says of other findings on it.
+std::string beside_what_is_there(const fs::path& file, const std::string& text) {
+  std::error_code none;
+  if (!fs::exists(file, none)) return text;
+  try {
+    return corpora::with_story_of(corpora::read_text(file), text);
+  } catch (const corpora::FormatError&) {  // it cannot be read
+    return text;
+  }
+}
 
 }  // namespace
 
@@ -128,7 +140,9 @@ bool CampaignFolder::flush() {
   while (!waiting_.empty()) {
     Waiting& next = waiting_.front();
     try {
-      if (!next.file.empty()) corpora::write_file(next.file, next.text);
+      if (!next.file.empty()) {
+        corpora::write_file(next.file, beside_what_is_there(next.file, next.text));
+      }
     } catch (const fs::filesystem_error& error) {
       trouble_ = error.code().message();
       return false;

@@ -18,7 +18,8 @@
 namespace lossgate::ci {
 
 /// The state of a campaign on disk: `journal`, `corpus/<loss>/<id>.case` and `findings/<id>.case`.
-/// Every file is written whole or not at all, and before the line that speaks of it.
+/// Every file is written whole or not at all, and before the line that speaks of it. Findings on
+/// one case have one file, whose story tells of each.
 class CampaignFolder {
  public:
   /// Reads what is there. Throws InputError where a newer version wrote it, MachineError where

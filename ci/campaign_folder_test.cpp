@@ -10,7 +10,9 @@
 
 #include "ci/errors.h"
 #include "ci/journal.h"
+#include "corpora/files.h"
 #include "corpora/given_folder.h"
+#include "corpora/text_codec.h"
 #include "fuzz/draw_case.h"
 #include "reference/reference.h"
 
@@ -62,6 +64,31 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
   EXPECT_EQ(history.findings.findings[0].fingerprint, "a|b");
   EXPECT_EQ(folder.corpus_of("grpo", 1).size(), 1u);
   EXPECT_TRUE(fs::exists(scratch.path() / "findings/0123456789abcdef.case"));
+}
+
+TEST(CampaignFolder, TellsInOneFileOfTheFindingsOnOneCase) {
+  const GivenFolder scratch;
+  const LossSignature& signature = *reference::find_signature("grpo");
+  Case c = some_case();
+  const auto finding_of = [&](const std::string& story) {
+    c.provenance.story = story;
+    report::RunRecord record = a_finding(story);
+    record.findings[0].case_text = corpora::encode(c, signature);
+    return record;
+  };
+  report::RunRecord two = finding_of("determinism violated by one");
+  merge(two, finding_of("determinism violated by other"));
+  CampaignFolder folder(scratch.path());
+  folder.found(two);
+  folder.found(finding_of("finite_forward violated by one"));
+  folder.found(finding_of("determinism violated by one"));
+  const Case stored = corpora::read_case_file(scratch.path() / two.findings[0].case_file,
+                                              reference::find_signature);
+  EXPECT_EQ(
+      stored.provenance.story,
+      "determinism violated by one\ndeterminism violated by other\nfinite_forward violated by "
+      "one");
+  EXPECT_EQ(corpora::case_id(stored), corpora::case_id(c));
 }
 
 /// The disk is full as long as this lives: no file may grow.

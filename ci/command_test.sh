@@ -40,6 +40,12 @@ minimise() {
   expect 3 'small.case/in.case: cannot be written: Not a directory' \
     minimise "$file" --impl fake_wrong --out small.case/in.case
   grep -q 'violates' stdout && fail "it searched before it said so: $(cat stdout)"
+  # A case of two findings says both, and is known by either.
+  sed 's/^story: .*/story:\n  finite_forward violated by fake_wrong\n\n  reference_agreement violated by fake_exact/' \
+    "$(grep -l '^story: ' wrong/findings/*.case | head -n 1)" >both.case
+  expect 0 'what it was stored for is mended' replay both.case --impl fake_exact --property reference_agreement
+  grep -q '^  | finite_forward violated by fake_wrong$' stdout || fail "the first is not told: $(cat stdout)"
+  grep -q '^  | reference_agreement violated by fake_exact$' stdout || fail "the second is not told: $(cat stdout)"
   expect 0 'nothing to minimise' minimise "$file" --impl fake_exact --out sound.case
   [[ ! -e sound.case ]] || fail 'a file was written for nothing'
   expect 0 'all that it may; --tries N' minimise "$file" --impl fake_wrong --tries 1 --out one.case

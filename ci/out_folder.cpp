@@ -11,6 +11,7 @@
 #include "ci/errors.h"
 #include "ci/from_here.h"
 #include "corpora/files.h"
+#include "corpora/story.h"
 #include "reference/reference.h"
 #include "report/finding_text.h"
 #include "report/junit.h"
@@ -59,6 +60,18 @@ void remove_earlier(const fs::path& folder) {
   for (const fs::path& file : findings) fs::remove(file);
 }
 
+/// Writes the cases of the findings; those of one case have one file, whose story tells of each.
+void write_cases(const fs::path& folder, report::RunRecord& record) {
+  std::map<std::string, std::string> texts;
+  for (report::RecordedFinding& finding : record.findings) {
+    if (finding.case_text.empty()) continue;
+    std::string& text = texts[finding.case_file];
+    text = text.empty() ? finding.case_text : corpora::with_story_of(text, finding.case_text);
+    finding.case_text.clear();
+  }
+  for (const auto& [file, text] : texts) corpora::write_file(folder / file, text);
+}
+
 }  // namespace
 
 bool holds_campaign(const fs::path& folder) { return fs::exists(folder / "journal"); }
@@ -103,12 +116,7 @@ void say_folder(const fs::path& folder, report::RunRecord& record) {
 
 void write_out(const fs::path& folder, report::RunRecord record) {
   try {
-    for (report::RecordedFinding& finding : record.findings) {
-      if (!finding.case_text.empty()) {
-        corpora::write_file(folder / finding.case_file, finding.case_text);
-      }
-      finding.case_text.clear();
-    }
+    write_cases(folder, record);
     corpora::write_file(folder / "run.json", report::to_json(record));
   } catch (const fs::filesystem_error& error) {
     fail(folder, error.code().message());

@@ -14,6 +14,7 @@
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
+#include "corpora/story.h"
 #include "impl/catalog.h"
 #include "report/finding_text.h"
 #include "report/value_text.h"
@@ -31,8 +32,8 @@ void print_case(const LossSignature& signature, const Case& c) {
   for (const std::string& line : report::wrapped(report::case_line(signature, c), 98)) {
     fmt::print("  {}\n", line);
   }
-  for (const std::string& line : report::wrapped(c.provenance.story, 98)) {
-    fmt::print("  | {}\n", line);
+  for (const std::string& paragraph : corpora::paragraphs_of(c.provenance.story)) {
+    for (const std::string& line : report::wrapped(paragraph, 98)) fmt::print("  | {}\n", line);
   }
 }
 
@@ -176,19 +177,28 @@ Shown show_brought(const Case& c, const Selection& selection) {
   return all;
 }
 
-/// Whether what a gate stored the case for, "PROPERTY violated by NAME; ...", is among it.
-bool is_what_was_asked(const Case& c, const Selection& selection,
-                       const std::vector<const impl::Implementation*>& implementations) {
+/// Whether a finding that the case was stored for, "PROPERTY violated by NAME; ...", is among what
+/// was asked.
+bool is_asked(std::string_view finding, const Selection& selection,
+              const std::vector<const impl::Implementation*>& implementations) {
   constexpr std::string_view kBy = " violated by ";
-  const std::string_view story = c.provenance.story;
-  const std::size_t by = story.find(kBy);
-  if (c.provenance.found_by != kFoundByGate || by == story.npos) return false;
-  const std::string_view property = story.substr(0, by), rest = story.substr(by + kBy.size()),
+  const std::size_t by = finding.find(kBy);
+  if (by == finding.npos) return false;
+  const std::string_view property = finding.substr(0, by), rest = finding.substr(by + kBy.size()),
                          name = rest.substr(0, rest.find(';'));
   return std::ranges::find(implementations, name, &impl::Implementation::name) !=
              implementations.end() &&
          std::ranges::find(selection.properties, property, &properties::Property::name) !=
              selection.properties.end();
+}
+
+/// Whether one of those that a gate stored the case for is.
+bool is_what_was_asked(const Case& c, const Selection& selection,
+                       const std::vector<const impl::Implementation*>& implementations) {
+  if (c.provenance.found_by != kFoundByGate) return false;
+  return std::ranges::any_of(
+      corpora::paragraphs_of(c.provenance.story),
+      [&](const std::string& finding) { return is_asked(finding, selection, implementations); });
 }
 
 }  // namespace
