@@ -166,20 +166,21 @@ void Session::begin() {
 
 void Session::greet() {
   const int most = subject_.entry.starts_with("so:") ? kMostLibraryEnds : kMostEnds;
-  if (ends_ >= most || hangs_ > kMostHangs) {
-    throw SubjectWornOut(subject_.name + " crashed or hung " + std::to_string(ends_) + " times");
+  if (wear_.ends >= most || wear_.hangs > kMostHangs) {
+    throw SubjectWornOut(subject_.name + " crashed or hung " + std::to_string(wear_.ends) +
+                         " times");
   }
   try {
     greeting_ = impl::greet(*host_, subject_, loss_);
   } catch (const SubjectError&) {
-    ends_ += host_->running() == 0;
+    wear_.ends += host_->running() == 0;
     throw;
   }
   greeted_ = host_->running();
 }
 
 void Session::end() {
-  ++ends_;
+  ++wear_.ends;
   host_->end();
 }
 
@@ -252,7 +253,7 @@ LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* 
     end();
     throw;
   } catch (const ProcessHung&) {
-    ++hangs_;
+    ++wear_.hangs;
     end();
     throw;
   } catch (const corpora::FormatError& error) {

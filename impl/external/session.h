@@ -33,6 +33,14 @@ class Session {
   /// Ends the process, and gives back its memory until a subject is asked again.
   void rest() { host_->end(); }
 
+  /// How often its process ended, and how often for a hang: it may do so only so often.
+  struct Wear {
+    int ends = 0, hangs = 0;
+  };
+  Wear wear() const { return wear_; }
+  /// What it was asked since, to see it end again, does not count.
+  void forgive(Wear before) { wear_ = before; }
+
   /// Where in what the function returned last its loss was, as Python goes there: "", "[0]".
   const std::string& loss_in() const { return loss_in_; }
 
@@ -66,7 +74,7 @@ class Session {
   std::optional<Greeting> greeting_;
   std::string loss_in_;
   int greeted_ = 0;  ///< the process of the host that gave the greeting
-  int ends_ = 0, hangs_ = 0;
+  Wear wear_;
   bool foresees_ = true;  ///< until a question that was sent ahead took others with it
 };
 
