@@ -138,6 +138,15 @@ report::RecordedFinding recorded(const properties::Finding& finding,
   return recorded;
 }
 
+std::string cause_of_failure(const std::string& how) {
+  return how.substr(0, how.find_first_of(":;\n"));
+}
+
+std::string failure_fingerprint(const std::string& loss, const std::string& implementation,
+                                const std::string& property, const std::string& how) {
+  return loss + "||" + implementation + "|" + property + "|" + cause_of_failure(how) + "|call";
+}
+
 report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_t ordinal,
                                          const impl::Implementation& implementation,
                                          const std::string& property, const std::string& cause) {
@@ -154,9 +163,8 @@ report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_
   recorded.ordinal = ordinal;
   recorded.place = "the call";
   recorded.detail = cause;
-  recorded.cause = cause.substr(0, cause.find_first_of(":;\n"));
-  recorded.fingerprint =
-      recorded.loss + "||" + implementation.name + "|" + property + "|" + recorded.cause + "|call";
+  recorded.cause = cause_of_failure(cause);
+  recorded.fingerprint = failure_fingerprint(recorded.loss, implementation.name, property, cause);
   attach_case(recorded, planned);
   return recorded;
 }

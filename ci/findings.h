@@ -24,6 +24,14 @@ report::RecordedFinding recorded(const properties::Finding& finding,
 /// A finding that is only counted: one like it was shown on a case with a lower number.
 report::RecordedFinding counted(const properties::Finding& finding, std::int64_t ordinal);
 
+/// What a failed call is told apart by, of all that is said of how it failed: "killed by signal 11
+/// (Segmentation fault)", "threw".
+std::string cause_of_failure(const std::string& how);
+
+/// The fingerprint of such a finding.
+std::string failure_fingerprint(const std::string& loss, const std::string& implementation,
+                                const std::string& property, const std::string& how);
+
 /// A finding that has no value to show: the call itself failed.
 report::RecordedFinding recorded_failure(const PlannedCase& planned, std::int64_t ordinal,
                                          const impl::Implementation& implementation,

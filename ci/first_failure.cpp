@@ -40,9 +40,9 @@ std::optional<fuzz::Failure> first_failure(
       try {
         if (auto failure = fuzz::Failure::on(*loss, *implementation, *property, c)) return failure;
       } catch (const impl::ProcessEnded& error) {
-        throw InputError(no_return(*implementation, error));
+        throw DoesNotReturn(no_return(*implementation, error), *implementation);
       } catch (const impl::ProcessHung& error) {
-        throw InputError(no_return(*implementation, error));
+        throw DoesNotReturn(no_return(*implementation, error), *implementation);
       }
     }
   }

@@ -4,13 +4,22 @@
 #include <functional>
 #include <optional>
 
+#include "ci/errors.h"
 #include "ci/selection.h"
 #include "fuzz/minimise.h"
 
 namespace lossgate::ci {
 
+/// A call of the implementation does not return from the case: no property says anything.
+struct DoesNotReturn : InputError {
+  DoesNotReturn(const std::string& what, const impl::Implementation& of)
+      : InputError(what), implementation(&of) {}
+  const impl::Implementation* implementation;
+};
+
 /// The first property, in order of precedence, that fails; of the first implementation that does,
 /// the sound ones before those that are wrong on purpose. Of what `wanted` says, if anything.
+/// Throws DoesNotReturn.
 std::optional<fuzz::Failure> first_failure(
     const Selection& selection, const Case& c,
     const std::function<bool(const impl::Implementation&, const properties::Property&)>& wanted =

@@ -133,6 +133,11 @@ containment() {
   grep -q 'threw: out of patience' brittle/run.json || fail 'the exception is not named'
   grep -q 'no memory: threw std::bad_alloc' brittle/run.json || fail 'the allocation was not refused'
   grep -q 'exited with status 7' brittle/run.json || fail 'the exit is not named'
+  # What it throws takes some sequences, and of tokens no more than one.
+  local thrown
+  thrown=$(grep -l '^story: does_not_crash violated by fake_brittle; made simple' brittle/findings/*.case | head -n 1)
+  [[ -n $thrown ]] || fail 'the case of an exception is not made simple'
+  grep -q '^shape: .*, tokens 1$' "$thrown" || fail "not minimal: $(grep '^shape' "$thrown")"
   # In a new process it can be asked again.
   expect 0 'green' fuzz --impl fake_weary --dtype f32 --budget '200 cases' --workers 1 --out weary
   local skipped

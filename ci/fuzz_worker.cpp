@@ -58,7 +58,7 @@ class Search final : public fuzz::Target {
   Search(const Plan& plan, const Stint& stint, UnderWay& under_way)
       : plan_(plan),
         arm_(arm_of(plan, stint)),
-        subject_(guarded(*arm_.declared, [this] { under_way_.progress(); })),
+        subject_(watched()),
         shown_(stint.shown),
         most_(stint.cases),
         by_cases_(stint.by_cases),
@@ -93,6 +93,20 @@ class Search final : public fuzz::Target {
   }
 
  private:
+  /// What a call fails of is looked into, too, and told before its process may be ended.
+  impl::Implementation watched() {
+    impl::Implementation subject = guarded(*arm_.declared, [this] { under_way_.progress(); });
+    subject.evaluate = [this, inner = subject.evaluate](const LossSignature& loss, const Case& c) {
+      try {
+        return inner(loss, c);
+      } catch (const ImplementationThrew&) {
+        under_way_.explain(true);
+        throw;
+      }
+    };
+    return subject;
+  }
+
   /// Once for each implementation, when it has shown what short cases show (rule E10). Nothing goes
   /// on from them: a mutation of one would cost as much.
   void ask_long() {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ci/crash.h"
 #include "ci/findings.h"
 #include "ci/simplest.h"
 #include "ci/traits.h"
@@ -48,6 +49,14 @@ std::optional<std::string> beyond_memory(const PlannedCase& planned, Evaluation&
   return std::nullopt;
 }
 
+/// The conversation with the brought subject that is asked; null where it is none.
+impl::Session* session_of(const Plan& plan, const PlannedCase& planned) {
+  for (const auto& brought : plan.selection().brought) {
+    if (&brought->implementation == planned.only) return brought->session.get();
+  }
+  return nullptr;
+}
+
 /// Why the implementation cannot be asked, where only the call can tell.
 std::optional<std::string> not_computed(Evaluation& evaluation) {
   if (evaluation.study().refusal()) return std::nullopt;
@@ -71,8 +80,8 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
   announce_(ordinal, subject.name);
   const auto start = std::chrono::steady_clock::now();
   int calls = 0;
+  Evaluation evaluation(study, subject);
   try {
-    Evaluation evaluation(study, subject);
     if (const auto reason = not_computed(evaluation)) {
       skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
       return;
@@ -97,7 +106,8 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
     worn_out_ = true;
     skip(subject, planned, ordinal, properties::skipped(error.what()));
   } catch (const ImplementationThrew& error) {
-    add_failure(record_, planned, ordinal, subject, error.property, error.what());
+    slow_ = seconds_since(start) > kSlowCall;
+    enter_failure(subject, planned, ordinal, error, !evaluation.has_answered());
   }
   time(subject, planned, calls, start);
 }
@@ -186,6 +196,26 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
   report::RecordedFinding entry = recorded(finding, subject, shown, ordinal);
   if (simple) entry.shows = std::move(simple->shows);
   return entry;
+}
+
+void Inquiry::enter_failure(const impl::Implementation& subject, const PlannedCase& planned,
+                            std::int64_t ordinal, const ImplementationThrew& met, bool at_once) {
+  const std::string property = met.property, how = met.what();
+  const auto is_first = [&] {
+    const auto kind = failure_fingerprint(subject.loss, subject.name, property, how);
+    return shown_.try_emplace(kind, properties::Grade::ordinary).second;
+  };
+  const bool is_crash = property == "does_not_crash" && !fails_for_length(planned, property, how);
+  std::optional<SimpleCrash> simple;
+  if (is_crash && !slow_ && is_first()) {
+    const Crash crash(*planned.loss, subject, asked_of(planned), planned.c, met, at_once);
+    simple = simplest(crash, planned.loss->signature, planned.c, session_of(plan_, planned));
+  }
+  if (!simple) return add_failure(record_, planned, ordinal, subject, property, how);
+  PlannedCase shown = planned;
+  shown.file.clear();
+  shown.c = std::move(simple->c);
+  add_failure(record_, shown, ordinal, subject, property, simple->how);
 }
 
 void Inquiry::count_splits(const impl::Implementation& subject, const PlannedCase& planned,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ci/tasks.h"
+#include "ci/variant.h"
 
 namespace lossgate::ci {
 
@@ -53,6 +54,9 @@ class Inquiry {
                                     const impl::Implementation& subject, const PlannedCase& planned,
                                     std::int64_t ordinal, const properties::Property& property,
                                     const properties::Outcome& outcome);
+  /// A call that failed; of a crash that was not met before with the simplest case that shows it.
+  void enter_failure(const impl::Implementation& subject, const PlannedCase& planned,
+                     std::int64_t ordinal, const ImplementationThrew& met, bool at_once);
   void count_splits(const impl::Implementation& subject, const PlannedCase& planned,
                     std::int64_t ordinal, const properties::SplitBias& bias);
   /// Of findings alike the most ordinary is kept, and of those the one with the lowest number; no
@@ -75,7 +79,7 @@ class Inquiry {
   const Announce& announce_;
   report::RunRecord record_;
   bool worn_out_ = false;
-  bool slow_ = false;  ///< each call on the case that is being asked
+  bool slow_ = false;  ///< each call on the case that is being asked, or all until one failed
   std::map<std::string, int> findings_;
   std::map<std::string, bool> shown_by_benign_, another_formula_;
 };

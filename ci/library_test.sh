@@ -91,6 +91,15 @@ containment() {
   broken divides 'killed by signal 8'
   broken exits 'exited with status 7'
   gate 1 '255 of 255 cases' --cases 200  # 55 of them are long
+  bring segfaults
+  gate 1 'does_not_crash VIOLATED' --cases 12
+  local crash
+  crash=$(grep -l '^story: does_not_crash violated by segfaults; made simple' run/findings/*.case | head -n 1)
+  [[ -n $crash ]] || fail 'the case of a crash is not made simple'
+  expect 0 'segfaults violates does_not_crash: killed by signal 11' \
+    minimise "$crash" --config lossgate.toml --out small.case
+  grep -Eq '^shape: sequences 1, tokens [1-3]$' small.case || fail "not minimal: $(grep '^shape' small.case)"
+  expect 1 'still fails' replay small.case --config lossgate.toml
   broken exits_well 'exited with status 0'
   broken closes 'does_not_crash VIOLATED'
   broken answers_garbage 'does_not_crash VIOLATED'

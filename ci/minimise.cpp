@@ -5,11 +5,13 @@
 
 #include <filesystem>
 
+#include "ci/crash.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/first_failure.h"
 #include "ci/live_line.h"
 #include "ci/target.h"
+#include "ci/variant.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -36,33 +38,30 @@ fs::path target_of(const MinimiseOptions& options) {
   return path.replace_extension(".min.case");
 }
 
-}  // namespace
+/// What fails, and how to know that it still does.
+struct Failing {
+  const LossSignature* signature = nullptr;
+  fuzz::StillFails still_fails;
+};
 
-int run_minimise(const MinimiseOptions& options) {
-  check_environment();
-  const fs::path target = target_of(options);
-  check_target(target, options.overwrite ? Present::overwrite : Present::refuse);
-  const Selection selection = select(options.filters);
-  const Case c = corpora::read_case_file(
-      options.file, [&](std::string_view loss) { return selection.find_signature(loss); });
-  const std::optional<Failure> failure = first_failure(selection, c);
-  if (!failure) {
-    fmt::print("nothing to minimise: {} holds\n", options.file);
-    return static_cast<int>(Exit::green);
-  }
-  const LossSignature& signature = failure->loss().signature;
-  fmt::print("{} violates {}: {}\n", failure->implementation().name, failure->property().name,
-             failure->cause());
-  fmt::print("{}", also_violated(selection, *failure, c));
-  fuzz::Minimised small;
-  {
-    LiveLine line;
-    small = fuzz::minimise(
-        *failure, c, {.tries = options.tries}, [&](const Case& at, std::int64_t tried) {
-          if (!line.due()) return;
-          line.show(fmt::format("{} tried: {}", tried, size_text(signature, at)));
-        });
-  }
+fuzz::Minimised searched(const Failing& failing, const Case& c, std::int64_t tries) {
+  LiveLine line;
+  std::int64_t tried = 0;
+  const auto still_fails = [&](const Case& simpler) {
+    ++tried;
+    const bool fails = failing.still_fails(simpler);
+    if (fails && line.due()) {
+      line.show(fmt::format("{} tried: {}", tried, size_text(*failing.signature, simpler)));
+    }
+    return fails;
+  };
+  return fuzz::minimise(*failing.signature, c, still_fails, {.tries = tries});
+}
+
+void write_simplest(const Failing& failing, const Case& c, const fs::path& target,
+                    std::int64_t tries) {
+  const LossSignature& signature = *failing.signature;
+  fuzz::Minimised small = searched(failing, c, tries);
   fmt::print("  from    {}\n  to      {}\n", size_text(signature, c),
              size_text(signature, small.c));
   fmt::print("  tried   {} cases{}\n", small.tried,
@@ -75,6 +74,49 @@ int run_minimise(const MinimiseOptions& options) {
   small.c.provenance.expect.clear();
   corpora::write_file(target, corpora::encode(small.c, signature));
   fmt::print("  wrote   {}\n", target.string());
+}
+
+/// A subject that ends its process on the case. Whatever it says otherwise, it is asked again.
+/// False where it is no crash, or not met again.
+bool minimise_crash(const MinimiseOptions& options, const Selection& selection,
+                    const impl::Implementation& declared, const Case& c, const fs::path& target) {
+  const Brought* brought = brought_as(selection, declared);
+  if (!brought) return false;
+  const impl::Implementation subject =
+      guarded(declared, [brought] { brought->session->forgive({}); });
+  const auto crash = Crash::on(brought->loss, subject, selection.properties, c);
+  if (!crash) return false;
+  fmt::print("{} violates does_not_crash: {}\n", subject.name, crash->how());
+  const auto ends = [&](const Case& simpler) { return crash->seen_on(simpler).has_value(); };
+  write_simplest({&brought->loss.signature, ends}, c, target, options.tries);
+  return true;
+}
+
+}  // namespace
+
+int run_minimise(const MinimiseOptions& options) {
+  check_environment();
+  const fs::path target = target_of(options);
+  check_target(target, options.overwrite ? Present::overwrite : Present::refuse);
+  const Selection selection = select(options.filters);
+  const Case c = corpora::read_case_file(
+      options.file, [&](std::string_view loss) { return selection.find_signature(loss); });
+  std::optional<Failure> failure;
+  try {
+    failure = first_failure(selection, c);
+  } catch (const DoesNotReturn& error) {
+    if (!minimise_crash(options, selection, *error.implementation, c, target)) throw;
+    return static_cast<int>(Exit::green);
+  }
+  if (!failure) {
+    fmt::print("nothing to minimise: {} holds\n", options.file);
+    return static_cast<int>(Exit::green);
+  }
+  fmt::print("{} violates {}: {}\n", failure->implementation().name, failure->property().name,
+             failure->cause());
+  fmt::print("{}", also_violated(selection, *failure, c));
+  const auto shows = [&](const Case& simpler) { return failure->shows_on(simpler); };
+  write_simplest({&failure->loss().signature, shows}, c, target, options.tries);
   return static_cast<int>(Exit::green);
 }
 

@@ -50,15 +50,20 @@ PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal) {
   return plan.hostile_at(*plan.selection().find_implementation(task.loss, task.variant), ordinal);
 }
 
+bool fails_for_length(const PlannedCase& planned, const std::string& property,
+                      const std::string& cause) {
+  // A loop over every token of a long case is slow, not wrong, and a square of them large: the
+  // system ends who asks for more memory than there is.
+  const bool large = cause.starts_with("no memory") || cause.find(kKilled) != std::string::npos;
+  return planned.long_axis && (property == "does_not_hang" || large);
+}
+
 void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int64_t ordinal,
                  const impl::Implementation& implementation, const std::string& property,
                  const std::string& cause) {
   report::Cell& row = report::cell(record, planned.c.spec.loss, implementation.name,
                                    std::string(name(planned.dtype)), property);
-  // A loop over every token of a long case is slow, not wrong, and a square of them large: the
-  // system ends who asks for more memory than there is.
-  const bool large = cause.starts_with("no memory") || cause.find(kKilled) != std::string::npos;
-  if (planned.long_axis && (property == "does_not_hang" || large)) {
+  if (fails_for_length(planned, property, cause)) {
     return tally(row, properties::skipped("long case: " + cause), ordinal);
   }
   properties::Outcome outcome;

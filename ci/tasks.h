@@ -40,6 +40,11 @@ report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown,
 /// The case number `ordinal` of the task, as it was drawn.
 PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal);
 
+/// Whether it is for its length that a call on a long case failed: it took too long, or more memory
+/// than there is.
+bool fails_for_length(const PlannedCase& planned, const std::string& property,
+                      const std::string& cause);
+
 /// Enters a violation of a property of the run, such as does_not_crash, into the record; or, where
 /// a long case takes too long, that it was skipped.
 void add_failure(report::RunRecord& record, const PlannedCase& planned, std::int64_t ordinal,
