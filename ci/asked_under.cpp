@@ -7,11 +7,10 @@
 
 #include "ci/variant.h"
 #include "fuzz/draw_case.h"
+#include "fuzz/level_rows.h"
 #include "properties/behind_mask.h"
 #include "reference/spec/contract.h"
-#include "reference/spec/even_parts.h"
 #include "reference/spec/masked.h"
-#include "reference/spec/padding.h"
 
 namespace lossgate::ci {
 namespace {
@@ -46,8 +45,7 @@ AskedUnder::AskedUnder(const Brought& brought, const impl::Subject& subject) {
 
 bool AskedUnder::fails(const Property& property, const Case& c) const {
   Case moved = c;
-  move_valid_first(loss_.signature, moved);
-  make_parts_even(loss_.signature, moved);
+  fuzz::level_rows(loss_.signature, moved);
   const CaseStudy given(loss_, moved);
   const auto may_not_stand = [](const Field& field, double value) {
     return !field.one_per_sequence && !keeps_to(field.masked, field.quantity, value);

@@ -77,6 +77,7 @@ class Trial {
     for (const auto& [member, name, right] : kFlags) {
       if (auto found = flag(member, name, right)) return found;
     }
+    if (auto found = expanded()) return found;
     if (auto found = even_parts()) return found;
     if (auto found = combination(&impl::Subject::micro_batches, "micro_batches")) return found;
     if (auto found = combination(&impl::Subject::ranks, "ranks")) return found;
@@ -195,14 +196,50 @@ class Trial {
                       "equally many micro-batches");
     if (!found) return std::nullopt;
     subject.contract.uneven_parts = false;
-    const AskedUnder asked(brought_, subject);
     bool any_parts = false;
+    const bool right = always_holds(
+        subject, [&](const Case& c) { any_parts = any_parts || c.split.parts.size() > 1; });
+    return right && any_parts ? found : std::nullopt;
+  }
+
+  /// Whether the property holds on every case of a trial, each of which is shown to `see`.
+  bool always_holds(const impl::Subject& subject,
+                    const std::function<void(const Case&)>& see) const {
+    const AskedUnder asked(brought_, subject);
     for (int i = 0; i < kTrials; ++i) {
       const Case c = trial_case(asked, brought_.dtypes.front(), kTrialSeed, i);
-      if (asked.fails(*kind_.property, c)) return std::nullopt;
-      any_parts = any_parts || c.split.parts.size() > 1;
+      if (asked.fails(*kind_.property, c)) return false;
+      see(c);
     }
-    return any_parts ? found : std::nullopt;
+    return true;
+  }
+
+  /// Callers who have one advantage for each sequence. A case that is made so may have lost what
+  /// else is wrong in it, so none of a trial may fail.
+  std::optional<Proposal> expanded() const {
+    const LossSignature& loss = brought_.loss.signature;
+    const Field* advantage = loss.find_field(loss.advantage);
+    if (!advantage || !is_positional(*advantage) || brought_.subject.entry.starts_with("so:")) {
+      return std::nullopt;
+    }
+    for (const auto& [parameter, source] : brought_.greeting.arguments) {
+      if (source != "field:" + loss.advantage) continue;
+      const std::string once = fmt::format("{} as {}", source, impl::kExpanded);
+      impl::Subject subject = brought_.subject;
+      std::erase_if(subject.arguments, [&](const auto& own) { return own.first == parameter; });
+      subject.arguments.emplace_back(parameter, once);
+      if (still_fails(subject) || !always_holds(subject, [](const Case&) {})) continue;
+      std::string all;
+      for (const auto& [name, each] : subject.arguments) {
+        all += fmt::format("{}{} = \"{}\"", all.empty() ? "" : ", ", name, each);
+      }
+      return Proposal{
+          fmt::format("[[subject]] arguments = {{ {} }}", all),
+          "callers have one advantage for each sequence, the same for all of its tokens",
+          "",
+          {}};
+    }
+    return std::nullopt;
   }
 
   /// Another word for what the trainer does with parts is no contract, and as easily mistaken.

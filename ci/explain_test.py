@@ -109,6 +109,27 @@ arguments = {{ logits = "field:logits as shifted", labels = "field:label as shif
     assert said.startswith("guilty (shifts.py:2: odds = logits[:, :-1].exp(); token [1, 1]; "), said
 
 
+def test_a_function_of_one_advantage_for_each_sequence_is_given_what_was_stored(folder):
+    (folder / "expands.py").write_text("def loss(log_prob, old_log_prob, advantages, mask):\n"
+                                       "    ratio = (log_prob - old_log_prob).exp()\n"
+                                       "    return -(ratio * advantages * mask).sum() / mask.sum()\n")
+    (folder / "expands.toml").write_text(f"""[[subject]]
+loss = "grpo"
+entry = "py:expands.py:loss"
+interpreter = "{sys.executable}"
+reductions = ["token_mean"]
+arguments = {{ advantages = "field:advantage as expanded" }}
+""")
+    log_prob, mask = torch.tensor([[100.0, -1.0], [-2.0, -3.0]], requires_grad=True), torch.tensor([[1, 1], [1, 0]])
+    old, advantage = torch.zeros(2, 2), torch.tensor([[0.5, 0.5], [-1.0, 0.0]])
+    with watch(out=folder / "expands", step=3, rank=0, loss="grpo", log_prob=log_prob, old_log_prob=old,
+               advantage=advantage, mask=mask):
+        (-((log_prob - old).exp() * advantage * mask).sum() / mask.sum()).backward()
+    path, = glob.glob(str(folder / "expands" / "*.safetensors"))
+    said = explain(folder, path, "--config", "expands.toml", status=1)
+    assert said.startswith("guilty (expands.py:2: ratio = (log_prob - old_log_prob).exp()"), said
+
+
 def test_a_sentinel_behind_a_finite_loss(folder):
     said = function(folder, "sparse_reverse_kl", "founding.py:sparse_reverse_kl", 1)
     first = said.splitlines()[0]

@@ -185,6 +185,26 @@ groups() {
   grep -q 'num_generations=int((group == group\[0\]).sum())' test_groups.py || fail "$(cat test_groups.py)"
 }
 
+# What a sequence has once, at each of its tokens: a function may mix those of one sequence.
+expanded() {
+  expect 0 'right only where advantages is one number for each sequence' \
+    identify --quick near.py:of_whole_sequences --python "$python" --out once.toml
+  grep -q 'but not on all' stdout && fail "a sound function is doubted: $(cat stdout)"
+  grep -Fq 'arguments = { advantages = "field:advantage as expanded" }' once.toml || fail "$(cat once.toml)"
+  expect 0 'advantages +<- field:advantage as expanded' check --quick --config once.toml
+  grep -q 'advantage .*, one number for each sequence$' stdout || fail "not how it is asked: $(cat stdout)"
+  expect 0 'green: 0 red findings' gate --config once.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
+  sed '/^arguments/d' once.toml >each.toml
+  expect 1 'reference_agreement VIOLATED' gate --config each.toml --corpus empty --cases 24 --jobs 1
+  expect 0 'proposal: \[\[subject\]\] arguments = . advantages = "field:advantage as expanded" .$' check --quick --config each.toml
+  # Its faults are seen nevertheless.
+  sed 's/of_whole_sequences/of_whole_sequences_by_two/' once.toml >half.toml
+  expect 1 'reference_agreement VIOLATED' gate --config half.toml --corpus empty --cases 24 --jobs 1
+  case=$(find run/findings -name '*.case' | head -1)
+  expect 1 'VIOLATED' replay "$case" --config half.toml --emit-test test_half.py
+  grep -q 'advantages=advantage' test_half.py || fail "$(cat test_half.py)"
+}
+
 # Masks as callers have them who pad on the right, and what says no more than those.
 right_padding() {
   expect 0 'right only where the positions of a sequence that count come first' \

@@ -135,6 +135,18 @@ std::string one_per_row(const Brought& brought, const Case& c, const Tensor& ten
                      torch_name(tensor.dtype));
 }
 
+/// The field where each row has one number already, else that number for each of its positions.
+std::string expanded(const Brought& brought, const Case& c, const std::string& text,
+                     const Tensor& tensor) {
+  const std::int64_t tokens = tensor.extents.size() > 1 ? tensor.extents[1] : 1;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const auto own = tensor.element(i), first = tensor.element(i - i % tokens);
+    if (std::equal(own, own + size_of(tensor.dtype), first)) continue;
+    return fmt::format("{}.unsqueeze(1).repeat(1, {})", one_per_row(brought, c, tensor), tokens);
+  }
+  return text;
+}
+
 std::string converted(std::string text, const std::string& word, const Field* field,
                       Dtype compute) {
   const bool label = field && field->role == Role::label;
@@ -170,6 +182,7 @@ std::string argument_text(const Brought& brought, const Case& c, const std::stri
     const bool sequences = has_rows(field->axes);
     text = name == "return" ? "return_" : name;
     if (std::erase(words, "rows") > 0) text = one_per_row(brought, c, c.batch.at(name));
+    if (std::erase(words, impl::kExpanded) > 0) text = expanded(brought, c, text, c.batch.at(name));
     if (std::erase(words, "size") > 0) text = fmt::format("int(({0} == {0}[0]).sum())", text);
     if (rows && sequences) text += "[rows]";
   } else if (kind == "option") {

@@ -48,6 +48,14 @@ auto merit(const Interview& interview) {
   return std::tuple(true, interview.whole(), share, left_out);
 }
 
+/// Whether it is asked with one number for each sequence, at all of its positions: what takes
+/// another position's for its own is right there.
+bool expands(const impl::Subject& subject) {
+  return std::ranges::any_of(subject.arguments, [](const auto& argument) {
+    return impl::is_converted(argument.second, impl::kExpanded);
+  });
+}
+
 /// From one way to the next as long as more answers are the loss's.
 Interview in_some_way(Function& function, Interview best) {
   for (bool better = true; better && !best.complete();) {
@@ -56,6 +64,7 @@ Interview in_some_way(Function& function, Interview best) {
       try {
         Interview other = in_its_format(function, *best.loss, way);
         if (merit(other) <= merit(best)) continue;
+        if (expands(way) && !other.whole()) continue;  // it explains nothing
         best = std::move(other);
         better = true;
         if (best.complete()) return best;
@@ -90,6 +99,11 @@ void say_where_it_holds(const Interview& interview, Recognition& result) {
   for (const Field& field : interview.loss->signature.fields) {
     if (!field.optional || takes(interview.greeting, field)) continue;
     result.remarks.push_back(fmt::format("right only where there is no {}", field.name));
+  }
+  for (const auto& [parameter, source] : result.subject.arguments) {
+    if (!impl::is_converted(source, impl::kExpanded)) continue;
+    result.remarks.push_back(
+        fmt::format("right only where {} is one number for each sequence", parameter));
   }
   for (const auto& [axis, extent] : result.subject.axes) {
     result.remarks.push_back(fmt::format("right only where {} is {}", name(axis), extent));

@@ -52,7 +52,10 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     };
     if (!source.starts_with("field:") || source.find(" as ") != std::string::npos) continue;
     const Field* field = loss.find_field(source.substr(6));
-    if (field->name == loss.advantage) convert(" as rows");
+    if (field->name == loss.advantage) {
+      convert(" as rows");
+      if (interview.answered > 0) convert(std::string(" as ") + impl::kExpanded);
+    }
     if (field->role == Role::mask && parameter.find("pad") != std::string::npos) {
       convert(" as padding");
     }

@@ -11,6 +11,7 @@
 namespace lossgate::ci {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -43,6 +44,49 @@ TEST(WaysToAsk, HandOnePositionMoreToWhoeverShiftsLabels) {
   EXPECT_FALSE(ShiftingFunction().recognised(false).whole());
   FakeFunction plain("cross_entropy");
   EXPECT_THAT(plain.only(Reduction::token_mean).recognised().subject.arguments, IsEmpty());
+}
+
+/// It takes the last valid advantage of a sequence for those of all its tokens, and wants one of
+/// each: what a sequence shares meets each token's own.
+struct MixingFunction : FakeFunction {
+  explicit MixingFunction(bool also_wrong) : FakeFunction("grpo"), wrong(also_wrong) {
+    only(Reduction::sequence_mean);
+  }
+
+  LossResult answer(const impl::Subject& subject, const LossSignature& narrowed,
+                    const Case& c) override {
+    for (const auto& [parameter, source] : subject.arguments) {
+      if (!impl::is_converted(source, "rows")) continue;
+      LossResult refused;
+      refused.refusal = Refusal{"advantage", -1, -1, "RuntimeError: shapes"};
+      return refused;
+    }
+    Case mixed = c;
+    Tensor& advantage = mixed.batch.at("advantage");
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    for (std::int64_t i = advantage.size() - 2; i >= 0; --i) {
+      const bool ends = (i + 1) % tokens == 0 || mixed.batch.at("mask").at(i + 1) == 0.0;
+      if (!ends) advantage.set(i, advantage.at(i + 1));
+    }
+    LossResult result = FakeFunction::answer(subject, narrowed, mixed);
+    if (wrong) scale(result, 1.5 + static_cast<double>(tokens));
+    return result;
+  }
+
+  bool wrong;
+};
+
+TEST(WaysToAsk, ExpandOneAdvantageOfASequenceForWhomAllOfItsTokensAreAlike) {
+  using Arguments = std::vector<std::pair<std::string, std::string>>;
+  const Recognition found = MixingFunction(false).recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_EQ(found.subject.arguments, (Arguments{{"advantage", "field:advantage as expanded"}}));
+  EXPECT_THAT(found.remarks,
+              Contains("right only where advantage is one number for each sequence"));
+  EXPECT_THAT(FakeFunction("grpo").recognised().subject.arguments, IsEmpty());
+  const Recognition wrong = MixingFunction(true).recognised();
+  EXPECT_FALSE(wrong.whole());
+  EXPECT_THAT(wrong.subject.arguments, IsEmpty()) << "it explains a part at most";
 }
 
 }  // namespace

@@ -305,6 +305,19 @@ TEST(Narrowed, HasNoGradientOfAFieldThatTheSubjectHasNoneOf) {
   EXPECT_EQ(without.find_field("x")->role, Role::constant);
 }
 
+TEST(Narrowed, HasOneNumberForEachSequenceOfWhatIsHandedOverSo) {
+  Subject subject = parse(kHead).at(0);
+  const auto once = [&] {
+    return narrowed(signature(), subject).find_field("x")->one_per_sequence;
+  };
+  EXPECT_FALSE(once());
+  for (const char* words : {"field:x as rows", "field:x as float as expanded"}) {
+    subject.arguments = {{"xs", words}};
+    EXPECT_TRUE(once()) << words;
+    EXPECT_FALSE(narrowed(signature(), subject).find_field("mask")->one_per_sequence) << words;
+  }
+}
+
 TEST(Narrowed, NamesNoTokenTwiceAndHasNoInfinityWhereItsContractSaysNothingOfThem) {
   LossSignature loss = signature();
   loss.fields.push_back({.name = "token",

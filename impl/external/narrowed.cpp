@@ -60,10 +60,12 @@ void restrict_field(Field& field, const Subject& subject) {
   field.wide = std::ranges::find(subject.wide, field.name) != subject.wide.end();
   const auto own = subject.masked_of_field.find(field.name);
   field.masked = own == subject.masked_of_field.end() ? subject.masked : own->second;
-  // Whoever is handed one number for each sequence cannot see that others stood beside it.
+  // Whoever is handed one number for each sequence, as it is or at every position, cannot see that
+  // others stood beside it.
   const std::string words = "field:" + field.name + " as ";
   field.one_per_sequence = std::ranges::any_of(subject.arguments, [&](const auto& pair) {
-    return pair.second.starts_with(words) && is_converted(pair.second, "rows");
+    return pair.second.starts_with(words) &&
+           (is_converted(pair.second, "rows") || is_converted(pair.second, kExpanded));
   });
   field.even_groups = field.role == Role::group && !subject.contract.uneven_groups;
   field.distinct = is_list(field) && !subject.contract.repeated_tokens;

@@ -38,17 +38,18 @@ LossSignature fields_of(const Dump& dump) {
 
 /// Where a dump has no field of the name that a lossgate.toml takes an argument from, but one of
 /// the parameter's own, that is what the parameter was given. What a function shifts itself was
-/// given with all its positions.
+/// given with all its positions, and what it expects at each of them stood there.
 Subject called_as_stored(Subject subject, const Dump& dump) {
   std::erase_if(subject.arguments, [&](const auto& argument) {
     const auto& [parameter, source] = argument;
     if (!source.starts_with("field:") || !dump.find_field(parameter)) return false;
     return !dump.find_field(source.substr(6, source.find(" as ") - 6));
   });
-  constexpr std::string_view kShifted = " as shifted";
   for (auto& [parameter, source] : subject.arguments) {
-    const std::size_t at = source.find(kShifted);
-    if (at != source.npos) source.erase(at, kShifted.size());
+    for (const std::string& done : {std::string(" as shifted"), std::string(" as ") + kExpanded}) {
+      const std::size_t at = source.find(done);
+      if (at != source.npos) source.erase(at, done.size());
+    }
   }
   return subject;
 }

@@ -67,6 +67,9 @@ struct Subject {
 /// Whether an argument with this source is handed over `as` the word, whatever else it is made.
 bool is_converted(std::string_view source, std::string_view word);
 
+/// The word of an argument whose positions all have the number that its sequence has once.
+inline constexpr const char* kExpanded = "expanded";
+
 /// In place of an option's one value: any number, and never none.
 inline constexpr const char* kAnyNumber = "number";
 

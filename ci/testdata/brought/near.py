@@ -25,6 +25,21 @@ def one_advantage_a_sequence(log_probs, old_log_probs, advantages, mask):
     return mean(policy(torch.exp(log_probs - old_log_probs), advantages[:, None], 0.17, 0.31), mask)
 
 
+def of_whole_sequences(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    """GSPO of verl and SkyRL: the weight is the sequence's, its gradient each token's own, with the token's advantage."""
+    mask = mask.bool()
+    counts = mask.sum(1).clamp(min=1)
+    mean = torch.where(mask, log_probs - old_log_probs, 0.0).sum(1) / counts
+    own = torch.where(mask, log_probs, 0.0)
+    ratio = torch.exp((own - own.detach() + mean.detach()[:, None]).clamp(-20, 20))
+    loss = policy(ratio, torch.where(mask, advantages, 0.0), clip_low, clip_high)
+    return (loss.sum(1) / counts).sum() / mask.any(1).sum().clamp(min=1)
+
+
+def of_whole_sequences_by_two(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    return of_whole_sequences((log_probs + old_log_probs) / 2, old_log_probs, advantages, mask, clip_low, clip_high)
+
+
 def one_epsilon(log_probs, old_log_probs, advantages, mask, eps=0.2, reduction="token_mean"):
     loss = policy(torch.exp(log_probs - old_log_probs), advantages, eps, eps)
     means = {"token_mean": mean, "sequence_mean": lambda x, m: ((x * m).sum(1) / m.sum(1)).mean()}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`as float` where some fields have more digits than others, `as lengths` of a mask or labels."""
+"""`as float` where some fields have more digits than others, `as lengths` of a mask or labels, `as expanded` of what a
+sequence has once."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 
 from given_faulty_losses import logits
-from given_worker import batch, stepped
+from given_worker import asked, batch, stepped
 from lossgate.worker.conversion import CONVERSIONS, Surroundings
 
 
@@ -68,6 +69,38 @@ class AsLengths(unittest.TestCase):
     def test_labels_that_are_ignored_do_not_count(self) -> None:
         lengths = self.lengths("field:label as lengths as int32", logits(), "jsd")
         self.assertTrue(lengths.dtype == torch.int32 and lengths.tolist() == [2, 1])
+
+
+class AsExpanded(unittest.TestCase):
+    def expanded(self, tensors: dict, **more: Any) -> Any:
+        caught = []
+        def subject(x, advantages):
+            caught.append(advantages)
+            return x.sum()
+        sources = {"x": "field:log_prob", "advantages": "field:advantage as expanded"}
+        metadata, _ = stepped(subject, tensors, "grpo", sources, **more)
+        self.assertEqual(metadata["op"], "result", metadata)
+        return caught[0]
+
+    def test_every_position_has_the_number_of_those_that_count(self) -> None:
+        nan, mask = float("nan"), torch.tensor([[0, 1, 1], [1, 1, 0]], dtype=torch.uint8)
+        advantage = torch.tensor([[nan, -0.5, -0.5], [2.0, 2.0, float("inf")]])
+        seen = self.expanded({**batch(), "advantage": advantage, "mask": mask})
+        self.assertEqual(seen.tolist(), [[-0.5] * 3, [2.0] * 3])
+        undefined = self.expanded({**batch(), "advantage": torch.tensor([[nan] * 3, [1.0] * 3]), "mask": mask})
+        self.assertTrue(undefined[0].isnan().all() and undefined[1].tolist() == [1.0] * 3)
+
+    def test_what_is_so_already_lies_where_callers_have_it(self) -> None:
+        advantage = torch.tensor([[-0.5] * 3, [2.0] * 3])
+        for layout, lies in {"padded_rows": ((6, 1), 0), "offset": ((3, 1), 1), "transposed": ((1, 2), 0)}.items():
+            seen = self.expanded({**batch(), "advantage": advantage}, layout=layout)
+            self.assertEqual((seen.stride(), seen.storage_offset()), lies, layout)
+        self.assertEqual(self.expanded({name: tensor[:, :0] for name, tensor in batch().items()}).shape, (2, 0))
+
+    def test_needs_to_be_told_what_counts(self) -> None:
+        said = asked(lambda x, y: x.sum(), "dpo", {"x": "field:chosen_log_prob",
+                                                   "y": "field:ref_chosen_log_prob as expanded"})[1]
+        self.assertIn("y: 'as expanded' needs a mask or a label, which dpo has not", said["message"])
 
 
 if __name__ == "__main__":

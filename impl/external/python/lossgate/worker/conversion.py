@@ -32,6 +32,16 @@ def _rows(value: Any, around: Surroundings) -> Any:
     return value.gather(1, first).squeeze(1)
 
 
+def _expanded(value: Any, around: Surroundings) -> Any:
+    """(sequences, tokens): that one number of each row at all of its positions. Where it stands there already the field
+    stays as it is, and where it lies."""
+    if value.dim() < 2 or value.shape[1] == 0:
+        return value
+    row = _rows(value, around).unsqueeze(1)
+    same = (value == row) | (value.isnan() & row.isnan())
+    return value if bool(same.all()) else torch.where(same, value, row)
+
+
 def _size(value: Any, around: Surroundings) -> int:
     """How many have the number of the first: the members of each group, where all have as many."""
     return int((value == value[0]).sum()) if value.numel() else 1
@@ -68,6 +78,7 @@ CONVERSIONS: dict[str, Callable] = {
     "padding": lambda value, around: ~is_valid(value),
     "ids": lambda value, around: value.clamp(min=0),
     "rows": _rows,
+    "expanded": _expanded,
     "size": _size,
     "lengths": _lengths,
     "tensor": _as_tensor,

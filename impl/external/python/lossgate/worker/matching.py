@@ -105,8 +105,9 @@ class Loss:
                 raise Trouble(f"arguments: {parameter}: 'as size' is of a field that numbers groups, which {name!r} does not")
             if " as lengths" in source and self.fields.get(name, {}).get("role") not in ("mask", "label"):
                 raise Trouble(f"arguments: {parameter}: 'as lengths' is of a mask or a label, which {name!r} is not")
-            if " as rows" in source and not any(field["role"] in ("mask", "label") for field in self.fields.values()):
-                raise Trouble(f"arguments: {parameter}: 'as rows' needs a mask or a label, which {self.id} has not")
+            for word in ("rows", "expanded"):
+                if f" as {word}" in source and not any(f["role"] in ("mask", "label") for f in self.fields.values()):
+                    raise Trouble(f"arguments: {parameter}: 'as {word}' needs a mask or a label, which {self.id} has not")
 
     def _check_shifted(self, parameter: str, source: str) -> None:
         base, first, *others = source.split(" as ")
