@@ -11,7 +11,9 @@ import torch
 
 import given_conversation as talk
 from given_worker import asked, batch, sources, stepped, sum_loss
+from lossgate.worker.aliases import ALIASES
 from lossgate.worker.conversion import CONVERSIONS
+from lossgate.worker.matching import FACTS
 
 
 def trl_style(per_token_logps, old_per_token_logps, ref_per_token_logps, advantages, completion_mask, epsilon_low=0.2,
@@ -68,6 +70,17 @@ def sparse_style(student_logits, teacher_topk_ids, teacher_topk_logprobs, labels
 def selective(logits, index, grad_log_prob, grad_entropy): ...
 
 
+def roll_style(log_probs, old_log_probs, advantages, response_mask, pg_clip=0.2, pg_clip_low=None, pg_clip_high=None,
+               loss_agg_mode="seq-mean-token-mean"): ...
+
+
+def skyrl_policy(log_probs, old_log_probs, advantages, loss_mask, eps_clip_low=0.2, eps_clip_high=0.2,
+                 loss_reduction="token_mean"): ...
+
+
+def prime_style(trainer_logprobs, inference_logprobs, advantages, loss_mask, kl_ctl=0.0, use_unbiased_kl=False): ...
+
+
 def short(lp, old, adv, m, eps=0.2): ...
 
 
@@ -87,8 +100,8 @@ EXPECTED = [
                         "fact:total_tokens level dual_clip max_length -"),
     (liger_style, "grpo", "log_prob mask advantage mask ref_log_prob old_log_prob clip_low clip_high kl_penalty - "
                           "max_length level - dual_clip kl_weighted fact:total_tokens"),
-    (verl_policy, "grpo", "old_log_prob log_prob advantage mask - clip_low clip_high dual_clip -"),
-    (verl_value, "value_clip", "value return old_value mask value_clip -"),
+    (verl_policy, "grpo", "old_log_prob log_prob advantage mask - clip_low clip_high dual_clip reduction"),
+    (verl_value, "value_clip", "value return old_value mask value_clip reduction"),
     (verl_kl, "kl_penalty", "log_prob ref_log_prob kl_estimator"),
     (skyrl_kl, "kl_penalty", "log_prob ref_log_prob mask kl_estimator"),
     (skyrl_critic, "value_clip", "value old_value return mask value_clip"),
@@ -103,6 +116,9 @@ EXPECTED = [
                            "label_smoothing"),
     (verl_gae, "gae", "reward value mask gamma lambda"),
     (verl_group, "group_advantage", "reward group epsilon"),
+    (roll_style, "grpo", "log_prob old_log_prob advantage mask - clip_low clip_high reduction"),
+    (skyrl_policy, "grpo", "log_prob old_log_prob advantage mask clip_low clip_high reduction"),
+    (prime_style, "grpo", "log_prob old_log_prob advantage mask kl_penalty kl_weighted"),
     (short, "grpo", "log_prob old_log_prob advantage mask clip_low"),
 ]
 
@@ -122,6 +138,14 @@ class Matching(unittest.TestCase):
                           if source != "-"}
                 self.assertEqual(len(names), len(expected.split()))
                 self.assertEqual(sources(function, loss), wanted)
+
+    def test_only_the_order_of_sources_tells_these_apart(self) -> None:
+        twice = set()
+        for loss, options in talk.OPTIONS.items():
+            names = [source["name"] for source in (*talk.FIELDS[loss], *options)] + ["reduction", *FACTS]
+            known = [alias for name in names for alias in ALIASES.get(name, ())]
+            twice |= {alias for alias in known if known.count(alias) > 1}
+        self.assertEqual(twice, {"numitemsinbatch", "targettokenids", "lossreduction"})
 
     def test_masks_are_known_by_how_many_tokens_count(self) -> None:
         self.assertEqual(sources(lambda log_prob, response_lengths: 0)["response_lengths"], "field:mask as lengths")
@@ -171,6 +195,8 @@ class Matching(unittest.TestCase):
     def test_a_reduction_in_another_language_keeps_its_default(self) -> None:
         reductions = {"reductions": '["token_mean", "sum"]'}
         self.assertNotIn("reduction", sources(gkd_style, "jsd", **reductions))
+        self.assertNotIn("loss_agg_mode", sources(verl_policy, **reductions))
+        self.assertEqual(sources(skyrl_policy, **reductions)["loss_reduction"], "reduction")
         def loss(student_logits, teacher_logits, label, reduction="sum"): ...
         self.assertEqual(sources(loss, "jsd", **reductions)["reduction"], "reduction")
 
@@ -319,7 +345,7 @@ class Matching(unittest.TestCase):
 
     def test_what_nothing_reaches_stays_at_its_default(self) -> None:
         def loss(log_prob, mask, kl_penalty=0.1, loss_agg_mode="token-mean", *rest, **more): ...
-        self.assertEqual(json.loads(asked(loss)[1]["left"]), {"loss_agg_mode": "'token-mean'"})
+        self.assertEqual(json.loads(asked(loss, reductions='["token_mean"]')[1]["left"]), {"loss_agg_mode": "'token-mean'"})
         self.assertNotIn("left", asked(sum_loss)[1])
 
     def test_refusals_say_what_to_write(self) -> None:

@@ -17,19 +17,24 @@ _ALIASES = {
     "log_prob": "logps lprob logprobs log_probs per_token_logps new_logps new_log_prob new_log_probs new_logprobs "
                 "curr_logps curr_logprobs current_log_prob current_log_probs cur_log_prob pi_logprobs "
                 "policy_logps policy_logprobs policy_log_probs action_log_probs selected_logprobs "
-                "next_token_logprobs student_logps token_logps logp lp",
+                "next_token_logprobs student_logps token_logps logp lp "
+                "per_token_logprobs per_token_log_probs token_logprobs token_log_probs current_logps "
+                "current_logprobs policy_logprob policy_log_prob train_logprobs trainer_logprobs",
     "old_log_prob": "old_logp old_logps old_lp lp_old logp_old old_logprobs old_log_probs old_per_token_logps "
                     "pi_old_logprobs old_action_log_probs old_policy_logprobs proximal_logprobs prox_logp "
                     "prev_logprobs prev_logps prev_log_probs behavior_log_probs behaviour_log_probs "
-                    "behav_logprobs log_probs_old log_prob_old logprobs_old sampled_logprobs",
+                    "behav_logprobs log_probs_old log_prob_old logprobs_old sampled_logprobs proximal_logps prox_logps "
+                    "prox_logprobs old_per_token_logprobs old_token_logps old_policy_log_probs",
     "ref_log_prob": "ref_logp ref_logps ref_lp lp_ref logp_ref ref_logprobs ref_log_probs ref_per_token_logps "
                     "reference_logps reference_logprobs reference_log_prob reference_log_probs base_log_probs "
                     "base_logps log_probs_base log_prob_base log_probs_ref ref_logprob ref_policy_logprobs "
-                    "reference_policy_logprobs",
-    "advantage": "advantages adv advs adv_t token_advantages",
+                    "reference_policy_logprobs base_action_log_probs ref_action_log_probs reference_action_log_probs "
+                    "ref_policy_log_probs reference_per_token_logps ref_per_token_logprobs",
+    "advantage": "advantages adv advs adv_t token_advantages token_level_advantages advantage_estimates",
     "mask": "masks attention_mask loss_mask loss_masks response_mask completion_mask action_mask token_mask "
             "full_attention_mask full_mask assistant_mask assistant_masks valid_mask padding_masks "
-            "value_padding_masks response_masks experience_mask token_loss_mask eos_mask seq_mask valid",
+            "value_padding_masks response_masks experience_mask token_loss_mask eos_mask seq_mask valid "
+            "assistant_tokens_mask generation_mask label_mask labels_mask response_loss_mask",
     "value": "values vpred vpreds value_pred value_preds values_pred new_value new_values phi_values "
              "current_values predicted_values critic_values",
     "old_value": "old_values value_old values_old phi_old_values prev_values prev_value vpreds_old "
@@ -48,9 +53,10 @@ _ALIASES = {
                              "reference_rejected_logps reference_rejected_logprobs reference_rejected_log_probs "
                              "reference_rejected_lp ref_rejected_lp ref_rejected_logp ref_logps_rejected "
                              "reference_rejected",
-    "logits": "logit lm_logits shift_logits policy_logits",
+    "logits": "logit lm_logits shift_logits policy_logits next_token_logits",
     "label": "labels target targets target_ids target_token_ids input_ids index ids token_ids tokens "
-             "selected_token_ids completion_ids action_ids actions shift_labels",
+             "selected_token_ids completion_ids action_ids actions shift_labels "
+             "shifted_labels response_ids responses output_ids next_tokens",
     "student_logits": "logits student s_logits logits_s student_logit policy_logits logits_student",
     "teacher_logits": "teacher t_logits logits_t teacher_logit target_logits ref_logits reference_logits "
                       "logits_teacher",
@@ -65,54 +71,61 @@ _ALIASES = {
     "student_weight": "student_lm_head student_lin_weight student_head weight_student w_s student_lm_head_weight",
     "teacher_hidden": "teacher_hidden_states teacher_input hidden_teacher h_t",
     "teacher_weight": "teacher_lm_head teacher_lin_weight teacher_head weight_teacher w_t teacher_lm_head_weight",
+    "entropy": "entropies token_entropy token_entropies per_token_entropy per_token_entropies",
     "log_prob_weight": "grad_log_prob grad_logp log_prob_grad",
     "entropy_weight": "grad_entropy entropy_grad entropy_coef entropy_coeff",
     "clip_low": "epsilon_low eps_low eps_lo clip_eps_low cliprange_low clip_range_low clip_ratio_low "
-                "eps_clip_low ratio_clip_min",
+                "eps_clip_low ratio_clip_min clip_lower pg_clip_low",
     "clip_high": "epsilon_high eps_high eps_hi clip_eps_high cliprange_high clip_range_high clip_ratio_high "
-                 "eps_clip_high eps_clip_higher ratio_clip_max",
+                 "eps_clip_high eps_clip_higher ratio_clip_max clip_higher pg_clip_high",
+    "weight_low": "clip_low_threshold weight_min min_weight",
+    "weight_high": "clip_high_threshold weight_max max_weight",
     "dual_clip": "delta clip_ratio_c c_clip eps_clip_c dual_clip_c dual_clip_ratio ratio_clip_c",
     "log_ratio_clamp": "log_ratio_clamp_value ratio_clamp log_ratio_max",
     "level": "importance_sampling_level is_level",
     "kl_penalty": "beta kl_coef kl_coeff kl_beta kl_loss_coef kl_loss_coeff init_kl_coef kl_loss_weight "
-                  "reference_policy_kl_penalty",
+                  "reference_policy_kl_penalty kl_penalty_coef kl_ctl kl_weight",
     "kl_estimator": "kl_estimator_type kl_type kl_loss_type estimator kl_penalty kl_penalty_type "
                     "reference_policy_kl_type",
     "kl_input_clamp": "kl_input_clamp_value",
     "kl_output_clamp": "kl_output_clamp_value",
-    "kl_weighted": "use_bias_correction_kl",
+    "kl_weighted": "use_bias_correction_kl use_unbiased_kl unbiased_kl",
     "kl_straight_through": "straight_through",
-    "max_length": "max_completion_length max_seq_len max_response_length max_tokens loss_scale_factor",
+    "max_length": "max_completion_length max_seq_len max_response_length max_tokens loss_scale_factor "
+                  "max_new_tokens max_generation_length",
     "value_clip": "cliprange_value clip_range_value value_clip_range value_eps_clip value_cliprange clip_value "
-                  "clip_eps eps_clip cliprange clip_range epsilon eps",
-    "temperature": "temp tau",
-    "tau_positive": "tau_pos sapo_temperature_pos temperature_pos",
-    "tau_negative": "tau_neg sapo_temperature_neg temperature_neg",
-    "beta": "jsd_beta jsd_alpha dpo_beta",
+                  "clip_eps eps_clip cliprange clip_range epsilon eps clip_range_vf value_clip_eps value_clip_ratio",
+    "temperature": "temp tau kd_temperature distill_temperature distillation_temperature",
+    "tau_positive": "tau_pos sapo_temperature_pos temperature_pos sapo_tau_pos",
+    "tau_negative": "tau_neg sapo_temperature_neg temperature_neg sapo_tau_neg",
+    "beta": "jsd_beta jsd_alpha gkd_beta dpo_beta",
     "num_items": "num_items_in_batch",
     "label_smoothing": "smoothing label_smooth label_smoothing_factor dpo_label_smoothing",
-    "z_loss": "z_loss_coef z_loss_weight z_loss_multiplier lse_square_scale softmax_auxiliary_loss_multiplier",
+    "z_loss": "z_loss_coef z_loss_coeff z_loss_weight z_loss_multiplier lse_square_scale softmax_auxiliary_loss_multiplier",
     "coefficient": "entropy_coef entropy_coeff ent_coef entropy_coefficient entropy_bonus coef coeff",
     "tail": "add_tail loss_add_tail with_tail",
-    "reward": "rewards rew rews score scores token_rewards token_level_rewards r_t",
-    "group": "groups group_id group_ids uid uids prompt_id prompt_ids prompt_index prompt_indices index indices",
+    "reward": "rewards rew rews score scores token_rewards token_level_rewards token_level_scores r_t",
+    "group": "groups group_id group_ids uid uids prompt_id prompt_ids prompt_index prompt_indices index indices "
+             "group_index group_indices prompt_uids",
     "gamma": "discount discount_factor gae_gamma",
     "lambda": "lam lambd lmbda lambda_ gae_lambda gae_lam",
     "whiten": "whitening normalize_advantages normalise_advantages whiten_advantages",
-    "epsilon": "eps std_eps adv_eps variance_eps advantage_eps",
+    "epsilon": "eps std_eps adv_eps variance_eps advantage_eps norm_eps",
     "normalisation": "normalization loss_reduction reduction",
+    "reduction": "loss_reduction loss_agg_mode agg_mode loss_aggregation loss_aggregation_mode aggregation_mode "
+                 "reduction_mode reduction_type loss_reduction_type",
     "total_tokens": "num_items_in_batch num_items batch_num_tokens global_valid_toks global_num_tokens "
-                    "num_tokens total_valid_tokens",
-    "total_sequences": "global_batch_size global_valid_seqs num_sequences",
-    "world": "world_size dp_size num_processes",
+                    "num_tokens total_valid_tokens num_valid_tokens total_num_tokens",
+    "total_sequences": "global_batch_size global_valid_seqs num_sequences num_seqs total_seqs",
+    "world": "world_size dp_size num_processes dp_world_size data_parallel_size num_ranks",
     "micro_batches": "gradient_accumulation_steps grad_accum_steps num_micro_batches "
-                     "current_gradient_accumulation_steps num_mb",
+                     "current_gradient_accumulation_steps num_mb accumulation_steps grad_acc_steps",
     "micro_batch": "micro_batch_index",
 }
 # One number for both sides of the clip.
-_SYMMETRIC_CLIP = "epsilon eps clip_eps cliprange clip_range clip_ratio eps_clip clip_param clip_epsilon clip"
+_SYMMETRIC_CLIP = "epsilon eps clip_eps cliprange clip_range clip_ratio eps_clip clip_param clip_epsilon clip clip_coef pg_clip"
 # Only for a parameter that has no default: too short to be sure.
-_WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old", "ref_log_prob": "ref base",
+_WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old inference_logprobs sampling_logprobs", "ref_log_prob": "ref base",
          "advantage": "a x values", "reward": "r", "mask": "m", "value": "v", "old_value": "v_old old_v", "return": "r g",
          "label": "y", "logits": "x z", "hidden": "x h", "weight": "w", "bias": "b",
          "student_logits": "s p x", "teacher_logits": "t q y", "student_hidden": "s", "teacher_hidden": "t"}
