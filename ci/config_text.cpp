@@ -92,6 +92,10 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
     text += fmt::format("seconds = {}  # for one call: the first took long\n", subject.seconds);
   }
   if (subject.per_token) text += "returns = \"per_token\"\n";
+  if (subject.weighed_outputs) {
+    text += fmt::format("returns = \"outputs\"\noutputs = [\"{}\"]\n",
+                        fmt::join(subject.outputs, "\", \""));
+  }
   if (!arguments.empty()) text += "arguments = { " + arguments + " }\n";
   const LossSignature& loss = match.loss->signature;
   if (!loss.reductions.empty())
@@ -101,7 +105,7 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   if (!subject.options.empty()) {
     text += "options = { " + options_text(subject.options, " = ", true) + " }\n";
   }
-  const bool told = !match.greeting.facts.empty() || subject.per_token;
+  const bool told = !match.greeting.facts.empty() || subject.per_token || subject.weighed_outputs;
   if (loss.splittable) {
     text += fmt::format(
         "micro_batches = \"{}\"  # what the trainer does with the losses of "

@@ -29,9 +29,9 @@ std::string cannot_emit(const Emission& e) {
   if (e.brought->greeting.code.find("def " + name) == std::string::npos) {
     return "is written for functions; " + subject.name + " is made by a class";
   }
-  if (subject.per_token) {
-    return "is written for functions that return their loss; " + subject.name +
-           " returns per_token";
+  if (subject.per_token || subject.weighed_outputs) {
+    return "is written for functions that return their loss; " + subject.name + " returns " +
+           (subject.per_token ? "per_token" : "outputs");
   }
   if (!plain(e.property->name)) {
     return "is written for finite_forward, finite_backward, reference_agreement, "

@@ -237,6 +237,21 @@ right_padding() {
   grep -q 'response_lengths=(mask != 0).sum(1)' test_lengths.py || fail "$(cat test_lengths.py)"
 }
 
+# A helper that returns log-probs, of which others make a loss.
+outputs() {
+  expect 0 '= log_prob\(sum\)' identify --quick near.py:selective_log_softmax --python "$python" --out scores.toml
+  grep -q '^returns = "outputs"$' scores.toml && grep -q '^outputs = \["log_prob"\]$' scores.toml || fail "$(cat scores.toml)"
+  grep -Fq 'arguments = { index = "field:label as ids" }' scores.toml || fail "$(cat scores.toml)"
+  grep -q '^micro_batches = "sum"' scores.toml || fail "$(cat scores.toml)"
+  expect 0 'index +<- field:label as ids' check --quick --config scores.toml
+  expect 0 'green: 0 red findings' gate --config scores.toml --cases 60 --jobs 2 --corpus empty
+  sed 's/near.py:selective_log_softmax/near.py:selective_softmax_of_half/' scores.toml >half.toml
+  expect 1 'reference_agreement VIOLATED' gate --config half.toml --corpus empty --cases 24 --jobs 1
+  case=$(find run/findings -name '*.case' | head -1)
+  expect 2 'is written for functions that return their loss; selective_log_softmax returns outputs' \
+    replay "$case" --config half.toml --emit-test test_it.py
+}
+
 # Labels that lie at their own tokens, as data sets have them: the loss moves them to the logits that predict them.
 shifted() {
   expect 0 '= cross_entropy\(token_mean\)' identify --quick near.py:next_token_loss --python "$python" --out shifted.toml

@@ -184,8 +184,9 @@ std::vector<std::string> missing_fields(const Interview& interview) {
   std::vector<std::string> missing;
   const LossSignature& loss = interview.loss->signature;
   for (const Field& field : loss.fields) {
-    // Of terms the mask is the trainer's.
-    const bool reduced = interview.subject.per_token && field.role == Role::mask;
+    // Of terms the mask is the trainer's, of outputs what weighs them.
+    const bool reduced = (interview.subject.per_token && field.role == Role::mask) ||
+                         (interview.subject.weighed_outputs && impl::weighed_output(loss, field));
     if (field.optional || takes(interview.greeting, field) || reduced) continue;
     OptionValues plain;
     for (const Option& option : loss.options) {

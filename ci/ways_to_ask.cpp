@@ -31,14 +31,44 @@ std::vector<std::pair<std::string, std::string>> shifted(const Interview& interv
   return arguments;
 }
 
+/// The ways of a helper that returns outputs, which weigh in another function's loss: all of them
+/// or one, and its labels as they are or as an index that never stands for none.
+std::vector<impl::Subject> returning_outputs(const Interview& interview) {
+  const LossSignature& loss = interview.loss->signature;
+  std::vector<std::string> weighed;
+  for (const Field& field : loss.fields) {
+    if (const OutputField* output = impl::weighed_output(loss, field)) {
+      weighed.push_back(output->name);
+    }
+  }
+  std::vector<std::vector<std::string>> lists;
+  if (weighed.size() > 1) lists.push_back(weighed);
+  for (const std::string& output : weighed) lists.push_back({output});
+  std::vector<impl::Subject> ways;
+  for (const std::vector<std::string>& outputs : lists) {
+    impl::Subject way = interview.subject;
+    way.weighed_outputs = true;
+    way.outputs = outputs;
+    ways.push_back(way);
+    for (const auto& [parameter, source] : interview.greeting.arguments) {
+      if (source == "field:" + loss.ignore_label)
+        way.arguments.emplace_back(parameter, source + " as ids");
+    }
+    ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
 }  // namespace
 
 std::vector<impl::Subject> other_ways(const Interview& interview) {
   std::vector<impl::Subject> ways;
   const LossSignature& loss = interview.loss->signature;
+  const bool returns_loss = !interview.subject.per_token && !interview.subject.weighed_outputs;
+  if (interview.answered == 0 && returns_loss) ways = returning_outputs(interview);
   const bool refuses = !interview.refusal.empty() || interview.answered == 0;
   const auto add = [&](auto change) { change(ways.emplace_back(interview.subject)); };
-  if (interview.answered == 0 && !interview.subject.per_token) {
+  if (interview.answered == 0 && returns_loss) {
     add([](impl::Subject& subject) { subject.per_token = true; });
   }
   if (const auto arguments = shifted(interview); !arguments.empty()) {

@@ -13,7 +13,9 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 /// It moves labels by one position, unless it is handed one more of them and of the logits.
 struct ShiftingFunction : FakeFunction {
@@ -87,6 +89,37 @@ TEST(WaysToAsk, ExpandOneAdvantageOfASequenceForWhomAllOfItsTokensAreAlike) {
   const Recognition wrong = MixingFunction(true).recognised();
   EXPECT_FALSE(wrong.whole());
   EXPECT_THAT(wrong.subject.arguments, IsEmpty()) << "it explains a part at most";
+}
+
+/// It returns log-probs, no loss, and takes no label that stands for none.
+struct ScoringFunction : FakeFunction {
+  ScoringFunction() : FakeFunction("log_prob") {
+    without("log_prob_weight").without("entropy_weight").with("temperature", 1.0);
+    takes_reduction = false;
+  }
+
+  LossResult answer(const impl::Subject& subject, const LossSignature& narrowed,
+                    const Case& c) override {
+    const bool index = std::ranges::any_of(subject.arguments, [](const auto& argument) {
+      return impl::is_converted(argument.second, "ids");
+    });
+    if (index && subject.weighed_outputs &&
+        subject.outputs == std::vector<std::string>{"log_prob"}) {
+      return FakeFunction::answer(subject, narrowed, c);
+    }
+    LossResult refused;
+    refused.refusal = Refusal{impl::kNoResult, -1, -1, "it returns no loss"};
+    return refused;
+  }
+};
+
+TEST(WaysToAsk, MakeALossOfWhatAHelperReturns) {
+  const Recognition found = ScoringFunction().recognised();
+  EXPECT_TRUE(found.whole());
+  EXPECT_TRUE(found.subject.weighed_outputs);
+  EXPECT_THAT(found.subject.outputs, ElementsAre("log_prob"));
+  EXPECT_THAT(found.subject.reductions, ElementsAre(Reduction::sum));
+  EXPECT_THAT(found.remarks, Not(Contains(HasSubstr("does not take"))));
 }
 
 }  // namespace

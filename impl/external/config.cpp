@@ -84,6 +84,33 @@ void read_names(const Reader& reader, const LossSignature& loss, Subject& subjec
   }
 }
 
+/// What the loss is made of. Outputs that nobody lists are all that are weighed.
+void read_returns(const Reader& reader, const LossSignature& loss, Subject& subject) {
+  enum class Returns { loss, per_token, outputs };
+  const auto returns = reader.one_of<Returns>(
+      "returns", Returns::loss,
+      {{"loss", Returns::loss}, {"per_token", Returns::per_token}, {"outputs", Returns::outputs}});
+  subject.per_token = returns == Returns::per_token;
+  subject.weighed_outputs = returns == Returns::outputs;
+  if (!subject.weighed_outputs) return;
+  std::vector<std::string> weighed;
+  for (const Field& field : loss.fields) {
+    if (const OutputField* output = weighed_output(loss, field)) weighed.push_back(output->name);
+  }
+  if (weighed.empty()) {
+    reader.fail(reader.find("returns")->source(),
+                "no field of " + loss.id + " weighs an output: its functions return the loss, or " +
+                    "per_token");
+  }
+  if (subject.outputs.empty()) subject.outputs = weighed;
+  for (const std::string& output : subject.outputs) {
+    if (std::ranges::count(weighed, output) > 0) continue;
+    reader.fail(reader.find("outputs")->source(),
+                "no field of " + loss.id + " weighs " + in_quotes(output) +
+                    "; those that are weighed are " + listed(weighed));
+  }
+}
+
 /// Keys that mean nothing to a function which is called as it is, in host memory.
 void refuse_python(const Reader& reader) {
   for (const char* key : {"interpreter", "path", "device", "threads", "arguments", "returns"}) {
@@ -201,7 +228,7 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
   subject.megabytes = limit(reader, "megabytes");
   subject.most_cases = limit(reader, "most_cases");
   read_names(reader, *loss, subject);
-  subject.per_token = reader.one_of<bool>("returns", false, {{"loss", false}, {"per_token", true}});
+  read_returns(reader, *loss, subject);
   read_options(reader, *loss, subject);
   subject.axes = read_axes(reader, *loss);
   if (const toml::table* arithmetic = reader.table("arithmetic")) {

@@ -43,6 +43,17 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const TensorFile& answ
   return list;
 }
 
+/// Those of a tuple are in the order in which the subject says that it returns them.
+std::vector<OutputField> listed_outputs(const Subject& subject, const LossSignature& loss) {
+  if (!subject.weighed_outputs) return loss.outputs;
+  std::vector<OutputField> list;
+  for (const std::string& name : subject.outputs) {
+    const auto output = std::ranges::find(loss.outputs, name, &OutputField::name);
+    if (output != loss.outputs.end()) list.push_back(*output);
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string text_of(const TensorFile& message, std::string_view key) {
@@ -104,7 +115,7 @@ TensorFile hello(const Subject& subject, const LossSignature& loss) {
                       {"quantity", name(field.quantity)},
                       {"axes", axes_json(field.axes)}});
   }
-  for (const OutputField& output : loss.outputs) {
+  for (const OutputField& output : listed_outputs(subject, loss)) {
     Json& json = outputs.emplace_back();
     json = {{"name", output.name}, {"axes", axes_json(output.axes)}};
     if (!output.dtypes.empty()) json["dtype"] = name(output.dtypes.front());
@@ -132,7 +143,9 @@ TensorFile hello(const Subject& subject, const LossSignature& loss) {
                        {"outputs", outputs.dump()},
                        {"options", options.dump()},
                        {"reductions", reductions.dump()},
-                       {"returns", subject.per_token ? "per_token" : "loss"},
+                       {"returns", subject.per_token         ? "per_token"
+                                   : subject.weighed_outputs ? "outputs"
+                                                             : "loss"},
                        {"arguments", arguments.dump()}}};
 }
 

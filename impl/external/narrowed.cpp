@@ -52,6 +52,10 @@ void tie(Option& option, Option& followed) {
   option = std::move(same);
 }
 
+bool returns(const Subject& subject, const OutputField& output) {
+  return std::ranges::find(subject.outputs, output.name) != subject.outputs.end();
+}
+
 void restrict_field(Field& field, const Subject& subject) {
   if (field.optional && std::ranges::find(subject.without, field.name) != subject.without.end()) {
     field.absent = true;
@@ -83,6 +87,13 @@ bool is_converted(std::string_view source, std::string_view word) {
   return source.find(" as " + std::string(word)) != std::string_view::npos;
 }
 
+const OutputField* weighed_output(const LossSignature& loss, const Field& field) {
+  if (field.role != Role::weight || field.quantity != Quantity::upstream) return nullptr;
+  const auto output = std::ranges::find_if(
+      loss.outputs, [&](const OutputField& each) { return each.name + "_weight" == field.name; });
+  return output == loss.outputs.end() ? nullptr : &*output;
+}
+
 LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   LossSignature signature = loss;
   for (const auto& [name, value] : subject.options) {
@@ -99,11 +110,14 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   if (!subject.reductions.empty()) signature.reductions = subject.reductions;
   const bool has_loss = !loss.reductions.empty() && loss.reductions != std::vector{Reduction::none};
   if (has_loss) {
-    std::erase_if(signature.outputs, [&](const OutputField& output) {
-      return std::ranges::find(subject.outputs, output.name) == subject.outputs.end();
-    });
+    std::erase_if(signature.outputs,
+                  [&](const OutputField& output) { return !returns(subject, output); });
   }
-  for (Field& field : signature.fields) restrict_field(field, subject);
+  for (Field& field : signature.fields) {
+    restrict_field(field, subject);
+    const OutputField* output = weighed_output(loss, field);
+    field.absent |= subject.weighed_outputs && output && !returns(subject, *output);
+  }
   // What cannot be split may have terms that hear of other sequences.
   signature.returns_terms = subject.per_token && signature.splittable;
   // Whoever knows groups by their place gets no half of one.

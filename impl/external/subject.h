@@ -44,6 +44,8 @@ struct Subject {
   std::vector<std::pair<std::string, OptionValue>> options;  ///< what it computes whatever is asked
   std::vector<std::string> outputs;                          ///< what it returns besides the loss
   bool per_token = false;  ///< it returns the terms, and its trainer reduces them
+  /// It returns `outputs`, in their order, and its trainer makes the loss of what weighs them.
+  bool weighed_outputs = false;
   std::vector<Dtype> dtypes = {Dtype::f32};
   std::vector<std::string> wide;  ///< fields that stay in f32 where `dtypes` has 16 bits
   std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
@@ -70,12 +72,18 @@ bool is_converted(std::string_view source, std::string_view word);
 /// The word of an argument whose positions all have the number that its sequence has once.
 inline constexpr const char* kExpanded = "expanded";
 
+/// The output of the loss that the field weighs, as `log_prob_weight` weighs `log_prob`: in the loss
+/// they meet as a product alone, so that the field is the gradient which comes into the output.
+/// Null where it weighs none.
+const OutputField* weighed_output(const LossSignature& loss, const Field& field);
+
 /// In place of an option's one value: any number, and never none.
 inline constexpr const char* kAnyNumber = "number";
 
 /// The loss as the subject computes it: options that it fixes have one value, or any number,
 /// reductions are those that it has, options that are tied have one value, axes that it pins have
-/// one extent, fields that it has none of are 0, without a gradient, wide ones stay in f32, only
+/// one extent, fields that it has none of are 0, without a gradient, as is what weighs an output
+/// that it does not return, wide ones stay in f32, only
 /// what it returns is an output, and masked positions, infinities, splits and their parts, empty
 /// batches and empty rows are what its contract says. Cases drawn for this signature are cases of
 /// the loss.

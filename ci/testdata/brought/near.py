@@ -264,6 +264,15 @@ def token_loss(logits, labels):
     return cost / valid.sum().clamp(min=1)
 
 
+def selective_log_softmax(logits, index):
+    """As trainers have it, whoever makes a loss of it."""
+    return torch.gather(logits, -1, index.unsqueeze(-1)).squeeze(-1) - torch.logsumexp(logits, -1)
+
+
+def selective_softmax_of_half(logits, index):
+    return selective_log_softmax(logits.half().to(logits.dtype), index)
+
+
 def next_token_loss(logits, labels):
     """As in transformers and OpenRLHF: labels lie at their own tokens, and the loss moves them."""
     return token_loss(logits[..., :-1, :], labels[..., 1:])

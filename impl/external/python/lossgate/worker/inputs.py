@@ -137,8 +137,10 @@ class Inputs:
         return value
 
     def call(self) -> Any:
-        """What the subject returns; of a per-token loss, what a trainer makes of it."""
+        """What the subject returns; of terms and of outputs, the loss that is made of them."""
         result = self.called()
+        if self.plan.weighing is not None:
+            return self.plan.weighing(result, self.valid(), self.own)
         return result if self.plan.reduction is None else self.plan.reduction(result, self.valid())
 
     def called(self) -> Any:

@@ -42,8 +42,12 @@ class Loss:
         self.facts = (*FACTS, *(f"extent_{axis}" for axis in of_outputs if axis not in of_fields))
         self.reductions = json.loads(metadata.get("reductions", "null"))
         self.returns = metadata.get("returns", "loss")
-        if self.returns not in ("loss", "per_token"):
-            raise Trouble(f"what a function returns is its loss or per_token, not {self.returns!r}")
+        if self.returns not in ("loss", "per_token", "outputs"):
+            raise Trouble(f"what a function returns is its loss, per_token or outputs, not {self.returns!r}")
+        self.weights = {name: f"{name}_weight" for name in self.outputs} if self.returns == "outputs" else {}
+        for weight in self.weights.values():
+            if self.fields.get(weight, {}).get("role") != "weight":
+                raise Trouble(f"{self.id} has no {weight}: of a loss whose outputs are weighed a function returns outputs")
         self.differentiable = [name for name, field in self.fields.items() if field["role"] == "differentiable"]
 
     def sources(self) -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from lossgate.worker.matching import Loss
 from lossgate.worker.pytorch import torch
 from lossgate.worker.reduction import Reduction
 from lossgate.worker.trouble import Trouble
+from lossgate.worker.weighing import Weighing
 
 HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice", "backward_by_rows", "updated")
 
@@ -91,6 +92,7 @@ class StepPlan:
         per_token = binding.loss.returns == "per_token"
         self.reduction = Reduction(metadata, binding.subject.name, binding.loss.outputs,
                                    layouts[-1]) if per_token else None
+        self.weighing = Weighing(binding.subject.name, binding.loss.weights, layouts[-1]) if binding.loss.weights else None
         constants = {}
         for source, key, kind in binding.constants:
             if key not in metadata:

@@ -42,7 +42,7 @@ def _named(result: Any) -> Optional[dict]:
     return vars(result) if dataclasses.is_dataclass(result) and not isinstance(result, type) else None
 
 
-def _outputs_of_operation(result: Any, subject: str, outputs: list[str]) -> Any:
+def outputs_of(result: Any, subject: str, outputs: list[str]) -> Any:
     """By name: those of a tuple, or a tensor alone, are in the order in which the operation has them."""
     if isinstance(result, torch.Tensor):
         result = (result,)
@@ -61,7 +61,7 @@ def loss_of(result: Any, subject: str, outputs: list[str], has_loss: bool, wants
     """The loss in what the subject returned, and what may hold its outputs. An operation, tensors in, tensors out,
     has no loss."""
     if not has_loss:
-        return None, _outputs_of_operation(result, subject, outputs)
+        return None, outputs_of(result, subject, outputs)
     loss = result
     where = "returned"
     if not isinstance(result, torch.Tensor):
