@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 #include "ci/variant.h"
+#include "properties/nudged.h"
 #include "reference/spec/numbers.h"
 
 namespace lossgate::ci {
 namespace {
 
+using properties::Scale;
 using reference::Tracked;
 
 /// The whole case with each field of the case's format in f64.
@@ -32,36 +33,6 @@ double largest(const Tensor& tensor) {
     if (std::isfinite(tensor.at(i))) most = std::max(most, std::fabs(tensor.at(i)));
   }
   return most;
-}
-
-/// Whose digits are moved: those of a field's largest number, at whose scale sums are rounded, or
-/// those of each number. The first saturates a softmax where another row holds -3e6, and a
-/// saturated function feels nothing.
-enum class Scale { of_field, of_number };
-
-/// By how much a number differs that is the same to half of the digits. Logs are rounded at the
-/// scale of the numbers they are differences of, 1, where they are 0 themselves.
-double nudge_of(const Field& field, double size) {
-  const bool is_log = field.quantity == Quantity::log_prob || field.quantity == Quantity::logit;
-  return std::max(size, is_log ? 1.0 : 0.0);
-}
-
-/// The case with each number of the case's format moved by up to `relative` of the scale, to either
-/// side.
-Case nudged(const LossSignature& loss, Case c, double relative, Scale scale) {
-  std::mt19937_64 bits;  // the same for each case: what the function says is reproducible
-  std::uniform_real_distribution<double> part(-1.0, 1.0);
-  for (const Field& field : loss.fields) {
-    Tensor& tensor = c.batch.at(field.name);
-    if (!is_float(tensor.dtype) || !field.dtypes.empty()) continue;
-    const double most = largest(tensor);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const double value = tensor.at(i), own = std::isfinite(value) ? std::fabs(value) : 0.0;
-      const double size = scale == Scale::of_field ? most : own;
-      tensor.set(i, value + relative * nudge_of(field, size) * part(bits));
-    }
-  }
-  return c;
 }
 
 /// The largest difference of two results that are both numbers.
@@ -104,8 +75,8 @@ reference::Loss own_loss(const impl::Subject& subject, std::shared_ptr<impl::Ses
     const LossResult result = function.evaluate(problem.signature, wide);
     std::vector<LossResult> moved;
     for (const Scale scale : {Scale::of_field, Scale::of_number}) {
-      moved.push_back(
-          function.evaluate(problem.signature, nudged(problem.signature, wide, half, scale)));
+      const Case beside = properties::nudged(problem.signature, wide, half, scale);
+      moved.push_back(function.evaluate(problem.signature, beside));
     }
     for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
       const OutputInfo& output = problem.outputs[o];
