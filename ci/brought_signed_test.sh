@@ -43,6 +43,39 @@ END
   gate 0 'green: 0 red findings' --cases 60
 }
 
+# LOGIT: a case of the divergence whose student has this logit beside two of 0.
+one_logit() {
+  cat <<END
+lossgate-case: 1
+loss: divergence
+reduction: sum
+shape: sequences 1, tokens 1, vocab 3
+split: whole
+layout: contiguous
+upstream: 1
+field student_logits f32
+  $1 0 0
+field teacher_logits f32
+  -1 0 0
+field label i64
+  0
+END
+}
+
+# What f64 has, f32 is to have, too, where there is room for it; what no f32 holds, it need not.
+own_overflow() {
+  bring_signed divergence divergence_by_plain_exponentials
+  sed -i 's/losses.py/unshifted.py/' lossgate.toml
+  one_logit 100 >logit.case
+  expect 1 'still fails' replay logit.case --config lossgate.toml
+  grep -q 'in f64 the same function has numbers' stdout || fail "not why: $(cat stdout)"
+  one_logit 1e30 >logit.case
+  expect 0 'holds' replay logit.case --config lossgate.toml
+  bring_signed divergence divergence_from_mixture
+  one_logit 100 >logit.case
+  expect 0 'holds' replay logit.case --config lossgate.toml
+}
+
 own_loss() {
   bring_own reinforce 'micro_batches = "sum"' 'ranks = "sum"' '[subject.contract]' 'masked = "any"'
   expect 0 'the same function in f64 stands for a reference' check --quick

@@ -25,9 +25,9 @@ set_tests_properties(fuzz.founding PROPERTIES TIMEOUT 900)
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   foreach(test IN ITEMS verdicts starts contract proposals arithmetic orders asked containment length
-      optional_field operations mistakes own_loss difference_of_equals)
+      optional_field operations mistakes own_loss own_overflow difference_of_equals)
     set(script brought_test.sh)
-    if(test MATCHES "own_loss|difference_of_equals")
+    if(test MATCHES "own_loss|own_overflow|difference_of_equals")
       set(script brought_signed_test.sh)
     endif()
     add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/${script} ${test}
