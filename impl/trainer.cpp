@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "impl/parts.h"
+#include "impl/untidy_refusal.h"
 
 namespace lossgate::impl {
 namespace {
@@ -251,6 +252,11 @@ LossResult train(const LossSignature& signature, const Case& c, const Step& step
     }
     return whole->split.whole() ? train_whole(signature, *whole, step)
                                 : train_split(signature, *whole, step, trainer);
+  } catch (const UntidyRefusal& refusal) {
+    LossResult refused;
+    refused.refusal = refusal;
+    refused.changed_settings = refusal.changed_settings;
+    return refused;
   } catch (const Refusal& refusal) {
     LossResult refused;
     refused.refusal = refusal;

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "impl/given_toy_loss.h"
+#include "impl/untidy_refusal.h"
 
 namespace lossgate::impl {
 namespace {
@@ -196,6 +197,19 @@ TEST(Trainer, ReportsARefusalAtTheSequenceOfTheWholeBatch) {
   ASSERT_TRUE(result.refusal);
   EXPECT_EQ(result.refusal->sequence, 0);
   EXPECT_TRUE(result.outputs.empty());
+}
+
+TEST(Trainer, ReportsWhatARefusalLeftChanged) {
+  const auto untidy = [](MicroBatch& m) -> LossResult {
+    if (m.world == 1 || m.rank == 2) throw UntidyRefusal{{"x", 0, 0, "no"}, {"precision is low"}};
+    return sum_of_x(m);
+  };
+  for (const Case& c : {toy_case(kToy, 4, 2), split_case()}) {
+    const LossResult result = train(kToy, c, untidy);
+    ASSERT_TRUE(result.refusal);
+    EXPECT_EQ(result.refusal->argument, "x");
+    EXPECT_EQ(result.changed_settings, std::vector<std::string>{"precision is low"});
+  }
 }
 
 TEST(Trainer, RefusesAnInvalidCaseBeforeAnyStep) {

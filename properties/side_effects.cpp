@@ -15,7 +15,9 @@ std::optional<Violation> side_effect(const LossResult& result) {
   if (!result.changed_settings.empty()) {
     return Violation{.place = {},
                      .error_ratio = HUGE_VAL,
-                     .detail = result.changed_settings.front() + " afterwards, and was not before",
+                     .detail = result.changed_settings.front() +
+                               (result.refusal ? " after a call that refuses" : " afterwards") +
+                               ", and was not before",
                      .cause = "setting left changed"};
   }
   return std::nullopt;

@@ -9,6 +9,7 @@
 #include "corpora/safetensors.h"
 #include "impl/external/guilty_line.h"
 #include "impl/external/named_argument.h"
+#include "impl/untidy_refusal.h"
 
 namespace lossgate::impl {
 namespace {
@@ -95,18 +96,23 @@ void scale(Tensor& tensor, double factor) {
   for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) * factor);
 }
 
-[[noreturn]] void refuse(const TensorFile& answer, const LossSignature& loss,
-                         const Greeting& greeting) {
+std::vector<std::string> changed_settings_of(const TensorFile& answer) {
+  const std::string changed = text_of(answer, "changed_settings");
+  if (changed.empty()) return {};
+  return Json::parse(changed).get<std::vector<std::string>>();
+}
+
+Refusal refusal_of(const TensorFile& answer, const LossSignature& loss, const Greeting& greeting) {
   const std::string type = text_of(answer, "type");
   if (type == "BadResult") {
     Refusal refusal{kNoResult, -1, -1, text_of(answer, "message")};
     if (std::string output = text_of(answer, "output"); !output.empty()) {
       refusal.beside.push_back(std::move(output));
     }
-    throw refusal;
+    return refusal;
   }
   if (type == "NotReduced") {
-    throw Refusal{kNoResult, -1, -1, text_of(answer, "message"), {"reduction"}};
+    return {kNoResult, -1, -1, text_of(answer, "message"), {"reduction"}};
   }
   std::string message = type + ": " + text_of(answer, "message");
   const std::string file = text_of(answer, "file");
@@ -114,7 +120,7 @@ void scale(Tensor& tensor, double factor) {
     message += " at " + file + ":" + text_of(answer, "line") + ": " + text_of(answer, "code");
   }
   if (type == "NotImplementedError" || type == "NotComputed") {
-    throw Refusal{kNotComputed, -1, -1, message};
+    return {kNotComputed, -1, -1, message};
   }
   auto names = named_arguments(text_of(answer, "message"), loss, greeting);
   Refusal refusal{.argument = "", .message = std::move(message)};
@@ -122,7 +128,15 @@ void scale(Tensor& tensor, double factor) {
     refusal.argument = names.front();
     refusal.beside.assign(names.begin() + 1, names.end());
   }
-  throw refusal;
+  return refusal;
+}
+
+[[noreturn]] void refuse(const TensorFile& answer, const LossSignature& loss,
+                         const Greeting& greeting) {
+  Refusal refusal = refusal_of(answer, loss, greeting);
+  auto changed = changed_settings_of(answer);
+  if (changed.empty()) throw refusal;
+  throw UntidyRefusal{std::move(refusal), std::move(changed)};
 }
 
 std::optional<Origin> origin_of(const TensorFile& answer) {
@@ -142,9 +156,7 @@ LossResult result_of(const TensorFile& answer, const MicroBatch& batch, double s
     result.outputs.push_back({info.name, std::move(tensor)});
   }
   result.mutated = Json::parse(text_of(answer, "mutated")).get<std::vector<std::string>>();
-  if (const std::string changed = text_of(answer, "changed_settings"); !changed.empty()) {
-    result.changed_settings = Json::parse(changed).get<std::vector<std::string>>();
-  }
+  result.changed_settings = changed_settings_of(answer);
   return result;
 }
 

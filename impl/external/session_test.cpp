@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "corpora/safetensors.h"
+#include "impl/untidy_refusal.h"
 
 namespace lossgate::impl {
 namespace {
@@ -164,6 +165,29 @@ Refusal raised(Session& session) {
     return refusal;
   }
   return {.argument = "", .message = "nothing"};
+}
+
+TEST(Session, TellsWhatACallThatRaisedLeftChanged) {
+  for (const char* type : {"ValueError", "NotComputed", "BadResult"}) {
+    const Answered other({kHello,
+                          {{"op", "raised"},
+                           {"type", type},
+                           {"message", "no"},
+                           {"changed_settings", R"(["torch.is_grad_enabled() is False"])"}}});
+    Session session(other.subject(), signature());
+    const LossSignature loss = signature();
+    Case part;
+    const Positions positions;
+    MicroBatch batch{loss, part, positions, {}, {}};
+    try {
+      session.step(batch, 1.0);
+      FAIL() << "it was answered";
+    } catch (const UntidyRefusal& refusal) {
+      EXPECT_EQ(refusal.changed_settings,
+                std::vector<std::string>{"torch.is_grad_enabled() is False"});
+      EXPECT_NE(refusal.message.find("no"), std::string::npos);
+    }
+  }
 }
 
 TEST(Session, AsksALostDeviceNoMore) {

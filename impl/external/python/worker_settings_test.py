@@ -107,5 +107,64 @@ class WhatIsLeftChanged(unittest.TestCase):
         self.assertNotIn("changed_settings", stepped(careful)[0])
 
 
+class WhatARefusalLeavesChanged(unittest.TestCase):
+    def raised(self, subject: Callable) -> list:
+        metadata = stepped(subject)[0]
+        self.assertEqual(metadata["op"], "raised")
+        return json.loads(metadata.get("changed_settings", "[]"))
+
+    def assert_left(self, change: Callable[[], object], shown: str, error: Exception = ValueError("'mask' is empty")) -> None:
+        def careless(log_prob: torch.Tensor) -> torch.Tensor:
+            change()
+            raise error
+        for _ in range(2):  # it is restored
+            self.assertEqual(self.raised(careless), [shown])
+
+    def test_by_what_other_code_computes(self) -> None:
+        more = torch.get_num_threads() + 1
+        for change, shown in ((lambda: torch.set_default_dtype(torch.float64), "torch.get_default_dtype() is torch.float64"),
+                              (lambda: torch.set_grad_enabled(False), "torch.is_grad_enabled() is False"),
+                              (lambda: torch.set_num_threads(more), f"torch.get_num_threads() is {more}"),
+                              (lambda: torch.use_deterministic_algorithms(True),
+                               "torch.are_deterministic_algorithms_enabled() is True")):
+            self.assert_left(change, shown)
+        self.assertEqual((torch.get_default_dtype(), torch.is_grad_enabled()), (torch.float32, True))
+
+    def test_by_what_is_not_computed_or_ends_the_process(self) -> None:
+        for error in (NotImplementedError("of bf16"), SystemExit(3)):
+            self.assert_left(lambda: torch.set_default_dtype(torch.float64), "torch.get_default_dtype() is torch.float64", error)
+
+    def test_by_a_result_that_is_none(self) -> None:
+        def of_no_tensor(log_prob: torch.Tensor) -> float:
+            torch.set_grad_enabled(False)
+            return float(log_prob.sum())
+        self.assertEqual(self.raised(of_no_tensor), ["torch.is_grad_enabled() is False"])
+
+    def test_by_a_backward(self) -> None:
+        def careless(log_prob: torch.Tensor) -> torch.Tensor:
+            def refuse(gradient: torch.Tensor) -> None:
+                torch.set_default_dtype(torch.float64)
+                raise ValueError("no backward")
+            loss = log_prob.sum()
+            loss.register_hook(refuse)
+            return loss
+        self.assertEqual(self.raised(careless), ["torch.get_default_dtype() is torch.float64"])
+
+    def test_subnormal_numbers_that_are_taken_for_zero(self) -> None:
+        self.assert_left(lambda: torch.set_flush_denormal(True), "5e-324 * 1 == 0 is True")
+        loaded: list = []
+        def loads_a_library(log_prob: torch.Tensor) -> torch.Tensor:
+            if not loaded:
+                loaded.append(torch.set_flush_denormal(True))
+            raise ValueError("'mask' is empty")
+        self.assertEqual(self.raised(loads_a_library), [])
+
+    def test_not_what_was_changed_for_a_while(self) -> None:
+        def careful(log_prob: torch.Tensor) -> torch.Tensor:
+            with torch.no_grad(), torch.autocast("cpu"):
+                raise ValueError("'mask' is empty")
+        self.assertEqual(self.raised(careful), [])
+
+
 if __name__ == "__main__":
     unittest.main()

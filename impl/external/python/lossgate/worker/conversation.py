@@ -10,7 +10,7 @@ import platform
 import re
 import sys
 import traceback
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Sequence
 
 from lossgate.worker.binding import Binding
 from lossgate.worker.frames import Encoder, header_end, parse_header, read_json
@@ -175,8 +175,7 @@ class Worker:
             metadata = [("mutated", _names(inputs.mutated())), ("without_gradient", _names(without))]
             if loss is not None and holder is not loss:
                 metadata.append(("loss_in", place_of_loss(holder)))
-            again = lambda: Inputs(plan, data, bound.device).call()  # made where it is asked for, hardly ever
-            changed = [*settings.restore(again), *inputs.unfrozen(), *begun_anew]
+            changed = [*settings.restore(lambda: self._again(bound, plan, data)), *inputs.unfrozen(), *begun_anew]
             if changed:
                 metadata.append(("changed_settings", _names(changed)))
             if plan.explain and not all(finite(tensor) for _, tensor in tensors):
@@ -188,11 +187,21 @@ class Worker:
             self._same_process()
             if isinstance(error, KeyboardInterrupt) and not self._contained:
                 raise
-            return self._raised(bound, identity, error)
+            # Whoever catches it goes on under what the call left.
+            return self._raised(bound, identity, error, settings.restore(lambda: self._again(bound, plan, data)))
         finally:
             settings.restore()
         self._same_process()
         return reply
+
+    def _again(self, bound: Bound, plan: StepPlan, data: memoryview) -> None:
+        """The same call, whatever it raises; made where it is asked for, hardly ever."""
+        try:
+            Inputs(plan, data, bound.device).call()
+        except BaseException as error:
+            self._same_process()
+            if isinstance(error, KeyboardInterrupt) and not self._contained:
+                raise
 
     @staticmethod
     def _guilt(bound: Bound, plan: StepPlan, data: memoryview) -> Optional[str]:
@@ -215,7 +224,7 @@ class Worker:
         if os.getpid() != self._process:  # a child that the subject forked and let return
             os._exit(0)
 
-    def _raised(self, bound: Bound, identity: Optional[str], error: BaseException) -> bytes:
+    def _raised(self, bound: Bound, identity: Optional[str], error: BaseException, changed: Sequence[str] = ()) -> bytes:
         subject = bound.binding.subject
         file, line = subject.file, subject.line
         if not isinstance(error, BadResult):
@@ -226,10 +235,12 @@ class Worker:
                 file, line = (innermost or theirs)[-1]
         metadata = [("type", type(error).__name__), ("message", one_line(error)), ("file", subject.shown(file)),
                     ("line", str(line)), ("code", source_line(file, line))]
+        if changed:
+            metadata.append(("changed_settings", _names(changed)))
         if bound.device is not None and not isinstance(error, BadResult) and not works(bound.device):
             metadata.append(("device_lost", "1"))
         return self._encoder.frame("raised", identity, tuple(metadata), [])
 
 
-def _names(names: list[str]) -> str:
-    return json.dumps(names) if names else "[]"
+def _names(names: Sequence[str]) -> str:
+    return json.dumps(list(names)) if names else "[]"
