@@ -147,6 +147,16 @@ std::string expanded(const Brought& brought, const Case& c, const std::string& t
   return text;
 }
 
+/// Whether a function that shifts takes the field from its second position on, as it takes tokens
+/// (the worker's shift.py says it of what it hands over).
+bool is_of_token(const Field& field) {
+  if (field.role == Role::label || field.role == Role::mask) return true;
+  const Quantity of = field.quantity;
+  const bool of_position =
+      of == Quantity::logit || of == Quantity::hidden_state || of == Quantity::value;
+  return field.axes.size() == 2 && !of_position;
+}
+
 std::string converted(std::string text, const std::string& word, const Field* field,
                       Dtype compute) {
   const bool label = field && field->role == Role::label;
@@ -155,10 +165,12 @@ std::string converted(std::string text, const std::string& word, const Field* fi
   if (word == "padding") return "(" + text + (label ? " == -100)" : " == 0)");
   if (word == "lengths") return converted(std::move(text), "valid", field, compute) + ".sum(1)";
   if (word == "shifted") {
-    if (label || field->role == Role::mask)
-      return fmt::format("torch.cat(({0}[:, :1], {0}), 1)", text);
-    return fmt::format("torch.nn.functional.pad({}, (0, 0, 0, 1), value={})", text,
-                       field->dtypes.empty() ? "0.5" : "0");
+    if (is_of_token(*field)) {
+      const char* first = field->role == Role::differentiable ? "[:, :1].detach()" : "[:, :1]";
+      return fmt::format("torch.cat(({0}{1}, {0}), 1)", text, first);
+    }
+    return fmt::format("torch.nn.functional.pad({}, ({}0, 1), value={})", text,
+                       field->axes.size() > 2 ? "0, 0, " : "", field->dtypes.empty() ? "0.5" : "0");
   }
   if (word == "ids") return text + ".clamp(min=0)";
   if (word == "tensor") return field ? text : "torch.tensor(" + text + ")";

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "properties/causes.h"
 #include "properties/room.h"
 
 namespace lossgate::properties {
@@ -20,9 +21,7 @@ bool loss_is_finite(Evaluation& evaluation) {
 Outcome as_advised(const Property& property, Evaluation& evaluation, Outcome outcome) {
   const auto& advice = evaluation.study().loss().advice;
   if (!advice) return outcome;
-  // What is no answer is none beside any reference.
-  const std::string cause = outcome.violation ? outcome.violation->cause : "";
-  if (cause == "legal input refused" || cause == "malformed result") return outcome;
+  if (outcome.violation && gives_no_result(outcome.violation->cause)) return outcome;
   const bool judged = advice->judges(evaluation.arithmetic());
   if (property.precedence == Precedence::formula && judged) {
     return skipped("the advisory reference is the same function");

@@ -8,6 +8,7 @@
 
 #include "properties/allowance.h"
 #include "properties/behind_mask.h"
+#include "properties/causes.h"
 #include "properties/filtered.h"
 #include "properties/zero_upstream.h"
 #include "reference/rounding_in_sums.h"
@@ -278,7 +279,7 @@ std::optional<Violation> malformed(const CaseStudy& study, const LossResult& act
   if (actual.refusal && actual.refusal->argument == impl::kNoResult) {
     return Violation{.place = {.output = output_meant(study, *actual.refusal)},
                      .detail = actual.refusal->message,
-                     .cause = "malformed result"};
+                     .cause = std::string(cause_of_no_result(actual.refusal->beside))};
   }
   if (actual.refusal) {
     const bool beyond = actual.refusal->argument == impl::kNotComputed;

@@ -56,12 +56,8 @@ bool computes_another_formula(const reference::Loss& loss,
   return another > same;
 }
 
-bool is_no_answer(const Violation& violation) {
-  return violation.cause == "legal input refused" || violation.cause == "malformed result";
-}
-
 bool hangs_on_formula(const Property& property, const Violation& violation) {
-  if (is_no_answer(violation)) return false;
+  if (gives_no_result(violation.cause)) return false;
   if (property.precedence == Precedence::formula) return true;
   if (property.name == "gradient_matches_finite_difference") return true;
   return property.name == "zero_advantage_zero_gradient" && std::isfinite(violation.actual);

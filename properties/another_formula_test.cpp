@@ -104,7 +104,8 @@ TEST(RuleE7, NonFiniteNumbersAndMaskedPositionsDoNotHangOnTheFormula) {
   EXPECT_FALSE(hangs("zero_advantage_zero_gradient", infinite));
   EXPECT_FALSE(hangs("finite_backward", infinite));
   EXPECT_FALSE(hangs("masked_positions_inert", finite));
-  for (const char* none : {"legal input refused", "malformed result"}) {
+  for (const char* none :
+       {"legal input refused", "malformed result", "gradient beyond the shift"}) {
     EXPECT_FALSE(hangs("reference_agreement", {.place = {}, .detail = "", .cause = none}));
   }
   EXPECT_FALSE(hangs("determinism", finite));

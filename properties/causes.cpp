@@ -165,6 +165,10 @@ const std::vector<Cause>& causes() {
       {"malformed result", "An output is missing, is not filled, or has another shape or dtype.",
        "return, or write, every number of every output, in the fields' dtype; a library "
        "then returns LOSSGATE_DONE"},
+      {kBeyondTheShift,
+       "A function that moves its labels by one position has a gradient at the position that this "
+       "leaves out.",
+       "take logits[:, :-1] and labels[:, 1:] before anything is flattened, rolled or counted"},
       {"another formula", "Ordinary data in a wide format show another loss.",
        "declare the loss, options and reduction that it has (lossgate identify names them), or "
        "mend "
@@ -196,6 +200,15 @@ const Cause* find_cause(std::string_view name) {
   const auto& all = causes();
   const auto at = std::ranges::find(all, name, &Cause::name);
   return at == all.end() ? nullptr : &*at;
+}
+
+std::string_view cause_of_no_result(const std::vector<std::string>& beside) {
+  return std::ranges::find(beside, "shifted") == beside.end() ? "malformed result"
+                                                              : kBeyondTheShift;
+}
+
+bool gives_no_result(std::string_view cause) {
+  return cause == "legal input refused" || cause == "malformed result" || cause == kBeyondTheShift;
 }
 
 }  // namespace lossgate::properties

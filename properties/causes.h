@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,17 @@ struct Cause {
 /// same are off by nearly the same.
 inline constexpr std::string_view kWrongBeyondALength = "wrong beyond a length";
 
+/// Of a gradient at a position that was added for a function which shifts labels itself.
+inline constexpr std::string_view kBeyondTheShift = "gradient beyond the shift";
+
 const std::vector<Cause>& causes();
 const Cause* find_cause(std::string_view name);
+
+/// Of what came back and is no result, by what the refusal names beside it (Refusal::beside).
+std::string_view cause_of_no_result(const std::vector<std::string>& beside);
+
+/// Whether it is that of a call which gave no result: what is no answer is none beside any
+/// reference.
+bool gives_no_result(std::string_view cause);
 
 }  // namespace lossgate::properties

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "impl/catalog.h"
+#include "properties/fake_grpo.h"
 
 namespace lossgate::properties {
 namespace {
@@ -14,6 +15,25 @@ TEST(Causes, AreOneListWithoutDoubles) {
     EXPECT_TRUE(each.statement.ends_with(".")) << each.name;
     EXPECT_TRUE(each.symptom || !each.repair.empty()) << each.name;
   }
+}
+
+TEST(Causes, TellAStrayGradientBehindAShiftFromAMalformedResult) {
+  impl::Implementation fake = fake_grpo();
+  const auto violation = [&](std::vector<std::string> beside) {
+    fake.evaluate = [beside](const LossSignature&, const Case&) {
+      LossResult none;
+      none.refusal = Refusal{impl::kNoResult, -1, -1, "it is 3 behind the last token", beside};
+      return none;
+    };
+    return check("reference_agreement", fake, grpo_case(2, 3)).violation.value();
+  };
+  const Violation stray = violation({"gradient.log_prob", "shifted"});
+  EXPECT_EQ(stray.cause, kBeyondTheShift);
+  EXPECT_EQ(stray.place.output, "gradient.log_prob");
+  EXPECT_EQ(stray.detail, "it is 3 behind the last token");
+  EXPECT_TRUE(gives_no_result(stray.cause));
+  EXPECT_EQ(violation({"gradient.log_prob"}).cause, "malformed result");
+  EXPECT_FALSE(gives_no_result("laundering"));
 }
 
 TEST(Causes, AreWhatFaultyVariantsAreRegisteredWith) {

@@ -104,11 +104,12 @@ std::vector<std::string> changed_settings_of(const TensorFile& answer) {
 
 Refusal refusal_of(const TensorFile& answer, const LossSignature& loss, const Greeting& greeting) {
   const std::string type = text_of(answer, "type");
-  if (type == "BadResult") {
+  if (type == "BadResult" || type == "StrayGradient") {
     Refusal refusal{kNoResult, -1, -1, text_of(answer, "message")};
     if (std::string output = text_of(answer, "output"); !output.empty()) {
       refusal.beside.push_back(std::move(output));
     }
+    if (type == "StrayGradient") refusal.beside.push_back("shifted");
     return refusal;
   }
   if (type == "NotReduced") {

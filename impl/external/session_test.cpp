@@ -213,6 +213,15 @@ TEST(Session, SaysWhichOutputIsNoResult) {
   const Refusal refusal = raised(session);
   EXPECT_EQ(refusal.argument, kNoResult);
   EXPECT_EQ(refusal.beside, std::vector<std::string>{"per_token"});
+  const Answered stray({kHello,
+                        {{"op", "raised"},
+                         {"type", "StrayGradient"},
+                         {"message", "the gradient of 'logits' is 3"},
+                         {"output", "gradient.logits"}}});
+  Session shifting(stray.subject(), signature());
+  const Refusal beyond = raised(shifting);
+  EXPECT_EQ(beyond.argument, kNoResult);
+  EXPECT_EQ(beyond.beside, (std::vector<std::string>{"gradient.logits", "shifted"}));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ import torch
 from torch.nn.functional import cross_entropy, pad
 
 import given_conversation as talk
-from given_faulty_losses import logits
+from given_faulty_losses import critic, logits
 from given_worker import asked, batch, stepped
 
 PLAIN = {"logits": "field:student_logits", "labels": "field:label"}
@@ -72,6 +72,48 @@ class AsShifted(unittest.TestCase):
         rows = [[row[0], *row] for row in batch()["mask"].bool().tolist()]
         self.assertEqual(seen, [(rows, rows, torch.float32)])
 
+    def test_numbers_of_tokens_begin_with_what_follows_and_get_their_gradients(self) -> None:
+        def subject(log_prob, old, advantage, mask, cut=slice(1, None)):
+            seen.append((old.tolist(), advantage.tolist()))
+            log_prob, old, advantage, mask = (x[:, cut] for x in (log_prob, old, advantage, mask))
+            return ((log_prob - old).exp() * advantage * mask).sum()
+        seen: list = []
+        plain = {"log_prob": "field:log_prob", "old": "field:old_log_prob", "advantage": "field:advantage", "mask": "field:mask"}
+        moved = {parameter: f"{source} as shifted" for parameter, source in plain.items()}
+        whole = lambda log_prob, old, advantage, mask: subject(log_prob, old, advantage, mask, slice(None))
+        for layout in (*LAYOUTS[:-1], "transposed,contiguous,sliced,offset,padded_rows"):
+            for history in ("alone", "two_forwards", "summed_losses", "backward_twice", "updated"):
+                asked_so = {"layout": layout, "history": history, "upstream": 3.0}
+                expected = stepped(whole, batch(), "grpo", plain, **asked_so)[1]
+                metadata, found = stepped(subject, batch(), "grpo", moved, **asked_so)
+                self.assertEqual((metadata["op"], metadata.get("mutated")), ("result", "[]"), metadata)
+                torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
+        stepped(subject, batch(), "grpo", moved)
+        for name, given in zip(("old_log_prob", "advantage"), seen[-1]):
+            self.assertEqual(given, torch.cat([batch()[name][:, :1], batch()[name]], 1).tolist())
+        metadata, _ = stepped(lambda log_prob, old, advantage, mask: log_prob.sum(), batch(), "grpo", moved)
+        self.assertIn("'log_prob' is 1 in sequence 0 at the first position, which no logits predict", metadata["message"])
+
+    def test_values_have_one_position_more_behind(self) -> None:
+        def subject(value, rewards):
+            seen.append(value.tolist())
+            return (value[:, :-1] - rewards[:, :-1]).square().sum()
+        seen: list = []
+        plain = {"value": "field:value", "rewards": "field:return"}
+        expected = stepped(lambda value, rewards: (value - rewards).square().sum(), critic(), "value_clip", plain)[1]
+        moved = {parameter: f"{source} as shifted" for parameter, source in plain.items()}
+        metadata, found = stepped(subject, critic(), "value_clip", moved)
+        self.assertEqual(metadata["op"], "result", metadata)
+        torch.testing.assert_close(found, expected)
+        self.assertEqual([row[-1] for row in seen[0]], [0.5, 0.5])
+
+    def test_a_number_that_is_none_is_no_change(self) -> None:
+        given = batch()
+        given["advantage"][:, 0] = torch.nan
+        moved = {"log_prob": "field:log_prob", "advantage": "field:advantage as shifted"}
+        metadata, _ = stepped(lambda log_prob, advantage: (log_prob * advantage[:, 1:]).sum(), given, "grpo", moved)
+        self.assertEqual((metadata["op"], metadata["mutated"]), ("result", "[]"), metadata)
+
     def test_the_gradient_of_what_was_added_is_0(self) -> None:
         def weighed(last):
             return lambda logits, labels: (logits * torch.tensor([1.0, 2.0, last])[:, None]).sum()
@@ -79,8 +121,11 @@ class AsShifted(unittest.TestCase):
         self.assertEqual(found["gradient.student_logits"].tolist(), [[[1.0] * 4, [2.0] * 4]] * 2)
         for layout in LAYOUTS:
             metadata, _ = shifted(weighed(50.0), layout=layout)
-            self.assertEqual((metadata["op"], metadata["type"]), ("raised", "BadResult"))
-            self.assertIn("'student_logits' is not 0 at its last position", metadata["message"])
+            self.assertEqual((metadata["op"], metadata["type"]), ("raised", "StrayGradient"))
+            self.assertEqual(metadata["output"], "gradient.student_logits")
+            self.assertEqual(metadata["message"], "the gradient of 'student_logits' is 50 in sequence 0 at the last position, "
+                             "which no label follows: a function that shifts leaves it out by [:, :-1], before it flattens, "
+                             "rolls or counts anything")
 
     def test_whoever_counts_or_pairs_before_shifting_is_seen(self) -> None:
         def counts(logits, labels):
@@ -164,8 +209,10 @@ class AsShifted(unittest.TestCase):
         self.assertIn("inf (student_logits) - inf (student_logits) = nan", guilty["text"])
 
     def test_what_cannot_be_shifted_is_refused(self) -> None:
-        complaints = {"field:advantage as shifted": "is of logits, hidden states and the like, of labels and of masks",
-                      "option:clip_low as shifted": "is of logits", "fact:total_tokens as shifted": "is of logits",
+        complaints = {"option:clip_low as shifted": "is of a field along sequences and tokens, which 'option:clip_low' is not",
+                      "fact:total_tokens as shifted": "is of a field along",
+                      "field:advantage as shifted as rows": "'as rows' goes without 'as shifted'; write field:advantage as rows",
+                      "field:advantage as shifted as expanded": "'as expanded' goes without 'as shifted'",
                       "field:mask as float as shifted": "comes first, and once: field:mask as shifted as ...",
                       "field:mask as shifted as shifted": "comes first, and once",
                       "field:mask": "is shifted for another parameter: it is so for all or for none"}

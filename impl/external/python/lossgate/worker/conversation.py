@@ -26,7 +26,7 @@ from lossgate.worker.remembering import remember
 from lossgate.worker.result import finite, loss_of, place_of_loss, returned, sendable
 from lossgate.worker.settings import Settings
 from lossgate.worker.subject import Subject, source_line
-from lossgate.worker.trouble import BadResult, Trouble, one_line
+from lossgate.worker.trouble import BadResult, StrayGradient, Trouble, one_line
 
 PROTOCOL = 1
 
@@ -159,7 +159,7 @@ class Worker:
             subject = bound.binding.subject.name
             inputs, loss, holder, gradients, begun_anew = answer(plan, data, bound.device, lambda result: loss_of(
                 result, subject, bound.loss.outputs, plan.differentiable, bool(plan.asked)))
-            inputs.check_touched()
+            inputs.check_stray()
             tensors = [] if loss is None else [("loss", sendable(loss))]
             if holder is not loss:
                 for name in bound.loss.outputs:
@@ -235,6 +235,8 @@ class Worker:
                 file, line = (innermost or theirs)[-1]
         metadata = [("type", type(error).__name__), ("message", one_line(error)), ("file", subject.shown(file)),
                     ("line", str(line)), ("code", source_line(file, line))]
+        if isinstance(error, StrayGradient):
+            metadata.append(("output", error.output))
         if changed:
             metadata.append(("changed_settings", _names(changed)))
         if bound.device is not None and not isinstance(error, BadResult) and not works(bound.device):

@@ -10,7 +10,7 @@ from lossgate.worker.frames import bits
 from lossgate.worker.layout import expanded, laid_out
 from lossgate.worker.plan import FieldPlan, StepPlan, Tensorial
 from lossgate.worker.pytorch import torch
-from lossgate.worker.trouble import BadResult
+from lossgate.worker.trouble import StrayGradient
 
 
 class Inputs:
@@ -31,7 +31,7 @@ class Inputs:
         moved = plan.layout != "contiguous"
         self._elsewhere = device is not None or moved
         self.leaves: dict[str, torch.Tensor] = {}
-        self._touched: set[str] = set()  # beyond the last position of the field
+        self._stray: dict[str, tuple[int, float]] = {}  # gradients at positions that a shift added
         self.given: dict[str, torch.Tensor] = {}
         for field, place in zip(plan.fields, plan.places):
             name, dtype, shape, count, _, size, at, _, mask_bits, by_sequence = field
@@ -63,12 +63,17 @@ class Inputs:
             return tensor
         tensor = shift(tensor)
         if tensor.requires_grad:
-            tensor.register_hook(lambda gradient: self._touched.add(name) if shift.touches(gradient) else None)
+            tensor.register_hook(lambda gradient: self._note_stray(name, shift.stray(gradient)))
         return tensor
 
-    def check_touched(self) -> None:
-        for name in self._touched:
-            raise BadResult(f"the gradient of {name!r} is not 0 at its last position, which no label follows")
+    def _note_stray(self, name: str, stray: Optional[tuple[int, float]]) -> None:
+        if stray is not None:
+            self._stray.setdefault(name, stray)
+
+    def check_stray(self) -> None:
+        for name, (sequence, slope) in self._stray.items():
+            raise StrayGradient(name, f"the gradient of {name!r} is {slope:.6g} in sequence {sequence} at "
+                                f"{self.plan.shifts[name].left_out()}, before it flattens, rolls or counts anything")
 
     def own(self, name: str) -> torch.Tensor:
         """What the subject is given of a field, at the positions that the field has."""

@@ -119,5 +119,7 @@ class Loss:
             raise Trouble(f"arguments: {parameter}: 'as shifted' comes first, and once: {base} as shifted as ...")
         field = self.fields[base[6:]] if base.startswith("field:") else None
         if field is None or shift_of(field) is None:
-            raise Trouble(f"arguments: {parameter}: 'as shifted' is of logits, hidden states and the like, of labels and of "
-                          f"masks, which {base!r} is not")
+            raise Trouble(f"arguments: {parameter}: 'as shifted' is of a field along sequences and tokens, which {base!r} is not")
+        for word in ("rows", "expanded"):  # what a sequence has once lies nowhere
+            if word in [other.strip() for other in others]:
+                raise Trouble(f"arguments: {parameter}: 'as {word}' goes without 'as shifted'; write {base} as {word}")

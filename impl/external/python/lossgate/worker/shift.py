@@ -10,6 +10,8 @@ from lossgate.worker.conversion import IGNORED_LABEL
 from lossgate.worker.pytorch import torch
 
 SHIFTED = "shifted"
+# What is computed at a position, before its token is known, as whatever has more axes is; all else is said of a token.
+_OF_POSITIONS = ("logit", "hidden_state", "value")
 
 
 class Shift(NamedTuple):
@@ -39,16 +41,25 @@ class Shift(NamedTuple):
         return tensor.narrow(1, int(self.ahead), tensor.shape[1] - 1)
 
     def kept(self, tensor: torch.Tensor) -> bool:
-        """Whether the position that was added is as it was."""
-        return bool((self.added(tensor.detach()) == self._extra(self.own(tensor))).all())
+        """Whether the position that was added is as it was; a NaN is as another."""
+        added, meant = self.added(tensor.detach()), self._extra(self.own(tensor).detach())
+        return bool(((added == meant) | ((added != added) & (meant != meant))).all())
 
     def added(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.narrow(1, 0 if self.ahead else tensor.shape[1] - 1, 1)
 
-    def touches(self, gradient: torch.Tensor) -> bool:
-        """Whether the loss is said to depend on the position that was added. What is no number says nothing of that."""
-        added = self.added(gradient)
-        return bool(((added != 0) & added.isfinite()).any())
+    def stray(self, gradient: torch.Tensor) -> Optional[tuple[int, float]]:
+        """In which sequence the loss is said to depend on the position that was added, and how much. What is no number
+        says nothing of that."""
+        added = self.added(gradient.detach())
+        found = ((added != 0) & added.isfinite()).nonzero()
+        return (int(found[0][0]), added[tuple(found[0])].item()) if len(found) else None
+
+    def left_out(self) -> str:
+        """What becomes of the position that was added, where a function shifts."""
+        if self.ahead:
+            return "the first position, which no logits predict: a function that shifts leaves it out by [:, 1:]"
+        return "the last position, which no label follows: a function that shifts leaves it out by [:, :-1]"
 
     def index(self, at: int, shape: tuple) -> int:
         """Where an element of the field lies among those that were handed over."""
@@ -57,11 +68,13 @@ class Shift(NamedTuple):
 
 
 def shift_of(field: dict) -> Optional[Shift]:
-    """How a field is shifted; none where a function that shifts has no use for it."""
+    """How a field is shifted; none where it does not lie along positions. Labels, masks, log-probs, advantages and other
+    numbers of a token lie as the tokens do, of which nothing predicts the first."""
     if field["axes"][:2] != ["sequences", "tokens"]:
         return None
     known = {"label": Shift(True, IGNORED_LABEL), "mask": Shift(True, 0)}
-    return known.get(field["role"], Shift(False, 0) if len(field["axes"]) > 2 else None)
+    behind = len(field["axes"]) > 2 or field["quantity"] in _OF_POSITIONS
+    return known.get(field["role"], Shift(not behind, 0))
 
 
 def is_shifted(source: Any) -> bool:

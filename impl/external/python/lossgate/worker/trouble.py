@@ -18,6 +18,14 @@ class NotReduced(BadResult):
     """The subject returned terms, where one number is asked for."""
 
 
+class StrayGradient(BadResult):
+    """The loss depends on a position that a function which shifts labels leaves out."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.output = f"gradient.{field}"
+
+
 def clean(text: str) -> str:
     """Text that any reader of UTF-8 takes: names of files may hold bytes that are none."""
     return text.encode("utf-8", "replace").decode()
