@@ -12,6 +12,7 @@
 #include "ci/errors.h"
 #include "ci/judgement.h"
 #include "ci/selection.h"
+#include "ci/shifting.h"
 #include "ci/suggestion.h"
 #include "ci/wrong_value.h"
 #include "corpora/files.h"
@@ -105,18 +106,29 @@ std::string run_text(const Dump& dump) {
   return text;
 }
 
-/// What the fields hold at the token at fault; of rows of logits, the range.
-std::string inputs_text(const Dump& dump, const Judgement& judgement) {
+/// Whether the place is in a field of numbers of tokens, and not in logits or what is made of them.
+bool is_in_numbers(const Dump& dump, const Judgement& judgement) {
+  const Tensor* field = dump.find_field(judgement.place.substr(0, judgement.place.find('[')));
+  return field && field->extents.size() == 2;
+}
+
+/// What the fields hold at the token at fault; of rows of logits, the range. Beside logits a
+/// function that shifts has the numbers of the next token.
+std::string inputs_text(const Dump& dump, const Judgement& judgement, bool shifting) {
   const auto shape = positions_of(dump);
+  const bool of_next = shifting && !is_in_numbers(dump, judgement);
   std::vector<std::string> texts;
   for (const auto& [name, tensor] : dump.fields) {
     const bool positional = shape.size() == 2 && tensor.extents.size() >= 2 &&
                             tensor.extents[0] == shape[0] && tensor.extents[1] == shape[1];
     if (!positional || judgement.row < 0 || judgement.token < 0) continue;
     const std::int64_t each = tensor.size() / (shape[0] * shape[1]);
-    const std::int64_t begin = (judgement.row * shape[1] + judgement.token) * each;
+    const bool next = of_next && tensor.extents.size() == 2 && judgement.token + 1 < shape[1];
+    const std::int64_t token = judgement.token + (next ? 1 : 0);
+    const std::int64_t begin = (judgement.row * shape[1] + token) * each;
     if (each == 1) {
-      texts.push_back(name + " " + report::with_bits(tensor.dtype, tensor.element(begin)));
+      texts.push_back(name + (next ? " (next) " : " ") +
+                      report::with_bits(tensor.dtype, tensor.element(begin)));
       continue;
     }
     double least = tensor.at(begin), most = least;
@@ -151,14 +163,14 @@ std::string first_line(const Judgement& judgement) {
       cause && !cause->repair.empty() ? cause->repair : "compare with the formula");
 }
 
-void print(const Dump& dump, const Judgement& judgement, const std::string& here) {
+void print(const Dump& dump, const Judgement& judgement, const std::string& here, bool shifting) {
   fmt::print("{}\n", first_line(judgement));
   if (judgement.line) print_line("seen", judgement.line->text);
   if (const properties::Cause* cause = properties::find_cause(judgement.cause)) {
     print_line("cause", std::string(cause->statement));
   }
   print_line("because", judgement.because);
-  print_line("inputs", inputs_text(dump, judgement));
+  print_line("inputs", inputs_text(dump, judgement, shifting));
   print_line("observed", observed_text(dump));
   if (!dump.whole.empty() && dump.rows.size() < static_cast<std::size_t>(dump.whole[0])) {
     print_line("kept", fmt::format("{} of {} rows", dump.rows.size(), dump.whole[0]));
@@ -177,12 +189,9 @@ Judgement judged(const Dump& dump, const impl::Subject& subject, std::string& he
   try {
     impl::Rerunner rerunner(subject, dump);
     here = subject.device + ", " + versions_text(rerunner.greeting());
-    const bool shifts = std::ranges::any_of(subject.arguments, [](const auto& argument) {
-      return impl::is_converted(argument.second, "shifted");
-    });
     return judge(
         dump, [&](const Dump& other, bool explain) { return rerunner.run(other, explain); },
-        shifts);
+        shifts(subject));
   } catch (const impl::SubjectError& error) {
     throw InputError(error.what());
   } catch (const impl::ProcessEnded& error) {
@@ -196,7 +205,10 @@ Judgement judged(const Dump& dump, const impl::Subject& subject, std::string& he
 std::optional<Judgement> wrong(const Suspect& suspect, const std::string& file) {
   const auto brought = bring(suspect.file.value(), {suspect.subject.name});
   const auto find = [](std::string_view loss) { return reference::find_signature(loss); };
-  return judge_by_formula(*brought.at(0), corpora::read_case_file(file, find));
+  Case c = corpora::read_case_file(file, find);
+  if (!shifts(suspect.subject)) return judge_by_formula(*brought.at(0), std::move(c));
+  const LossSignature& signature = whole_signature(suspect.subject);
+  return judge_by_formula(*brought.at(0), paired_with_the_next(signature, std::move(c)));
 }
 
 /// What a lossgate.toml says of its subjects is said of a function by flags, and the other way
@@ -229,15 +241,20 @@ int run_explain(const ExplainOptions& options) {
   }
   Judgement judgement;
   std::string here;
+  bool shifting = false;
   if (asked && !finite) {
-    judgement = judged(dump, suspect_of(options).subject, here);
+    const impl::Subject subject = suspect_of(options).subject;
+    shifting = shifts(subject);
+    judgement = judged(dump, subject, here);
   } else {
     judgement = judge(dump, nullptr);
     if (!options.configs.empty() && reference::find_signature(dump.loss)) {
-      judgement = wrong(suspect_of(options), options.file).value_or(judgement);
+      const Suspect suspect = suspect_of(options);
+      shifting = shifts(suspect.subject);
+      judgement = wrong(suspect, options.file).value_or(judgement);
     }
   }
-  print(dump, judgement, here);
+  print(dump, judgement, here, shifting);
   return static_cast<int>(judgement.word == Word::guilty ? Exit::red : Exit::green);
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -128,6 +129,31 @@ arguments = {{ advantages = "field:advantage as expanded" }}
     path, = glob.glob(str(folder / "expands" / "*.safetensors"))
     said = explain(folder, path, "--config", "expands.toml", status=1)
     assert said.startswith("guilty (expands.py:2: ratio = (log_prob - old_log_prob).exp()"), said
+
+
+def test_a_finite_loss_of_a_function_that_shifts_is_compared_on_its_own_pairs(folder):
+    torch.manual_seed(1)
+    logits, labels = torch.randn(2, 3, 4), torch.tensor([[0, 1, 2], [3, 2, 1]])
+    (folder / "pairs.py").write_text("from torch.nn.functional import cross_entropy\n\n\ndef right(logits, labels):\n"
+                                     "    return cross_entropy(logits[:, :-1].transpose(1, 2), labels[:, 1:])\n\n\n"
+                                     "def twice(logits, labels):\n    return 2 * right(logits, labels)\n")
+    (folder / "pairs.toml").write_text("\n".join(f"""[[subject]]
+loss = "cross_entropy"
+entry = "py:pairs.py:{name}"
+interpreter = "{sys.executable}"
+reductions = ["token_mean"]
+arguments = {{ logits = "field:logits as shifted", labels = "field:label as shifted" }}
+""" for name in ("right", "twice")))
+    logits.requires_grad_()
+    loss = torch.nn.functional.cross_entropy(logits[:, :-1].transpose(1, 2), labels[:, 1:])
+    with watch(out=folder / "pairs", step=3, rank=0, loss="cross_entropy", loss_limit=0.0, reduction="token_mean",
+               logits=logits, label=labels):
+        loss.backward()
+    path, = glob.glob(str(folder / "pairs" / "*.safetensors"))
+    explain(folder, path, "--config", "pairs.toml", "--impl", "right", status=0)
+    said = " ".join(explain(folder, path, "--config", "pairs.toml", "--impl", "twice", status=1).split())
+    meant = float(re.search(r"where the formula has ([-0-9.e]+);", said).group(1))
+    assert meant == pytest.approx(loss.item(), rel=1e-5), said
 
 
 def test_a_sentinel_behind_a_finite_loss(folder):

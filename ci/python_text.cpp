@@ -9,6 +9,7 @@
 
 #include "ci/errors.h"
 #include "ci/python_import.h"
+#include "ci/shifting.h"
 #include "corpora/element_text.h"
 #include "impl/trainer.h"
 
@@ -145,16 +146,6 @@ std::string expanded(const Brought& brought, const Case& c, const std::string& t
     return fmt::format("{}.unsqueeze(1).repeat(1, {})", one_per_row(brought, c, tensor), tokens);
   }
   return text;
-}
-
-/// Whether a function that shifts takes the field from its second position on, as it takes tokens
-/// (the worker's shift.py says it of what it hands over).
-bool is_of_token(const Field& field) {
-  if (field.role == Role::label || field.role == Role::mask) return true;
-  const Quantity of = field.quantity;
-  const bool of_position =
-      of == Quantity::logit || of == Quantity::hidden_state || of == Quantity::value;
-  return field.axes.size() == 2 && !of_position;
 }
 
 std::string converted(std::string text, const std::string& word, const Field* field,

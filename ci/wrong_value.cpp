@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ci/errors.h"
+#include "ci/shifting.h"
 #include "reference/spec/even_parts.h"
 #include "regressions/replay.h"
 #include "report/finding_text.h"
@@ -24,6 +25,13 @@ void deal(const Brought& brought, Case& c) {
   make_parts_even(brought.loss.signature, c);
 }
 
+/// In the tensors that a function which shifts was given, numbers of tokens begin one earlier.
+void place_as_given(const LossSignature& signature, properties::Place& place) {
+  if (!place.in_gradient() || place.coordinates.size() < 2 || place.token < 0) return;
+  const Field* field = signature.find_field(place.output.substr(std::string("gradient.").size()));
+  if (field && is_of_token(*field)) ++place.coordinates[1];
+}
+
 }  // namespace
 
 std::optional<Judgement> judge_by_formula(const Brought& brought, Case c) {
@@ -42,7 +50,8 @@ std::optional<Judgement> judge_by_formula(const Brought& brought, Case c) {
   }
   for (const regressions::Answer& answer : reply.answers) {
     if (!answer.finding) continue;
-    const properties::Violation& violation = answer.finding->violation;
+    properties::Violation violation = answer.finding->violation;
+    if (shifts(brought.subject)) place_as_given(brought.loss.signature, violation.place);
     Judgement judgement{.word = Judgement::Word::guilty};
     judgement.place = report::place_text(violation.place);
     judgement.row = violation.place.sequence;
