@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,29 +17,49 @@ namespace {
 
 /// What was poisoned.
 struct Poison {
-  std::string places;  ///< the first entry of each field: "log_prob[3]"
+  std::string places;  ///< the first entry of each field: "log_prob[0, 1] (-1.5 before)"
   bool nan = false;    ///< it became NaN, rather than infinite
   bool negative = false;
 
-  /// "a NaN in log_prob[3]".
+  /// "a NaN in log_prob[0, 1] (-1.5 before)".
   std::string text() const {
     return (nan ? "a NaN in " : negative ? "-infinity in " : "infinity in ") + places;
   }
 };
 
+std::string coordinates_text(const Extents& extents, std::int64_t index) {
+  std::string text;
+  for (std::size_t axis = extents.size(); axis-- > 0; index /= extents[axis]) {
+    text = std::to_string(index % extents[axis]) + (text.empty() ? "" : ", ") + text;
+  }
+  return "[" + text + "]";
+}
+
+/// Of a number that is overwritten, and of as many more.
+std::string before_text(double value, std::int64_t more) {
+  std::ostringstream text;
+  text << " (" << std::setprecision(9) << value << " before";
+  if (more > 0) text << ", and in " << more << " more";
+  text << ")";
+  return text.str();
+}
+
 Poison poison_of(const Case& before, const Case& after) {
   Poison poison;
   for (const auto& [name, tensor] : before.batch.fields) {
     const Tensor& other = after.batch.at(name);
+    std::int64_t first = -1, changed = 0;
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       const double now = other.at(i), was = tensor.at(i);
       if (std::isfinite(now) || now == was || std::isnan(was)) continue;
-      poison.places +=
-          (poison.places.empty() ? "" : " and ") + name + "[" + std::to_string(i) + "]";
+      if (changed++ == 0) first = i;
       poison.nan = std::isnan(now);
       poison.negative = now < 0.0;
-      break;
     }
+    if (changed == 0) continue;
+    poison.places += (poison.places.empty() ? "" : " and ") + name +
+                     coordinates_text(tensor.extents, first) +
+                     before_text(tensor.at(first), changed - 1);
   }
   return poison;
 }

@@ -146,6 +146,27 @@ TEST(RuleC3, AsksWhatBecomesOfAPairWhoseAnswersAreBothNan) {
   EXPECT_FALSE(asked(answering("dpo", nullptr), ordinary_case("dpo")).violation);
 }
 
+TEST(RuleC3, AFindingSaysWhatWasPutWhereAndInPlaceOfWhat) {
+  std::set<std::string> said;
+  for (int i = 0; i < 40; ++i) {
+    Case c = grpo_case(2, 3);
+    for (std::int64_t at = 0; at < 6; ++at) c.batch.at("log_prob").set(at, -0.5);
+    put(c, "advantage", 0, 0, 1.0 + 0.01 * i);  // another choice
+    const Outcome outcome = check("no_laundering", repairing("log_prob"), c);
+    if (outcome.violation) said.insert(outcome.violation->detail);
+  }
+  bool single = false, row = false;
+  for (const std::string& text : said) {
+    EXPECT_TRUE(text.starts_with("a NaN in log_prob[") || text.starts_with("-infinity in ") ||
+                text.starts_with("infinity in "))
+        << text;
+    single |= text.find(", 1] (-0.5 before) at a valid position") != std::string::npos;
+    row |= text.find(" before, and in ") != std::string::npos;
+  }
+  EXPECT_TRUE(single) << testing::PrintToString(said);
+  EXPECT_FALSE(row) << "a position of log_prob has one number";
+}
+
 /// Where a weight of infinity meets a KL that rounds to 0, a loss that calls that 0 has a number
 /// with an impossible token and without; of a NaN it should have none.
 TEST(RuleC3, AnInfiniteFormulaSaysNothingOfAnotherInfinity) {
