@@ -62,11 +62,16 @@ END
   [[ $(wc -l <starts.log) == 2 ]] || fail "loaded so many times by two workers: $(wc -l <starts.log)"
 }
 
-# FUNCTION LINES...: of per_sequence.py, whose micro-batches and ranks are averaged.
-bring_averaged() {
-  bring "$1" 'micro_batches = "mean"' 'ranks = "mean"' "${@:2}"
+# FUNCTION LINES...: of per_sequence.py.
+bring_per_sequence() {
+  bring "$@"
   sed -i 's/losses.py/per_sequence.py/; s/token_mean/sequence_mean/' lossgate.toml
   [[ $1 != mean_over_tokens ]] || sed -i 's/sequence_mean/token_mean/' lossgate.toml
+}
+
+# FUNCTION LINES...: whose micro-batches and ranks are averaged.
+bring_averaged() {
+  bring_per_sequence "$1" 'micro_batches = "mean"' 'ranks = "mean"' "${@:2}"
 }
 
 contract() {
@@ -81,13 +86,23 @@ contract() {
   bring_averaged mean_over_sequences
   gate 1 'split_invariance VIOLATED by mean_over_sequences' --cases 60
   printf '[subject.contract]\nuneven_parts = false\n' >>lossgate.toml
+  gate 1 'split_invariance VIOLATED by mean_over_sequences' --cases 100  # ranks may still differ
+  echo 'uneven_ranks = false' >>lossgate.toml
   gate 0 'green: 0 red findings' --cases 100
-  expect 0 'micro-batches hold equally many sequences that count' check --quick
+  expect 0 'micro-batches of a rank hold equally many sequences that count' check --quick
+  grep -q '  ranks hold equally many sequences that count' stdout || fail "not of its ranks: $(cat stdout)"
   local function
   for function in mean_over_tokens mean_that_is_divided_twice; do
-    bring_averaged "$function" '[subject.contract]' 'uneven_parts = false'
+    bring_averaged "$function" '[subject.contract]' 'uneven_parts = false' 'uneven_ranks = false'
     gate 1 "split_invariance VIOLATED by $function" --cases 100
   done
+  # Where ranks alone are averaged, micro-batches may be of any size; who adds up their means is wrong nevertheless.
+  bring_per_sequence mean_over_its_rank 'micro_batches = "sum"' 'ranks = "mean"'
+  gate 1 'split_invariance VIOLATED by mean_over_its_rank' --cases 100
+  printf '[subject.contract]\nuneven_ranks = false\n' >>lossgate.toml
+  gate 0 'green: 0 red findings' --cases 100
+  sed -i 's/mean_over_its_rank/mean_over_sequences/' lossgate.toml
+  gate 1 'split_invariance VIOLATED by mean_over_sequences' --cases 100
   bring of_seven_words
   sed -i 's/"grpo"/"log_prob"/; /^options/d; s/token_mean/sum/' lossgate.toml
   gate 1 'ValueError: there are seven words'
@@ -126,13 +141,23 @@ proposals() {
   proposes sound '\[\[subject\]\] micro_batches = "token_weighted"$' 'micro_batches = "mean"'
   bring_averaged mean_over_sequences
   expect 0 'proposal: \[subject.contract\] uneven_parts = false$' check --quick
-  grep -q 'right only if micro-batches hold equally many sequences' stdout || fail "its price is not said: $(cat stdout)"
+  grep -q 'and: \[subject.contract\] uneven_ranks = false$' stdout || fail "its ranks may differ: $(cat stdout)"
+  grep -q 'right only if micro-batches of a rank hold equally many sequences that count, and ranks do: it is an average of averages' stdout ||
+    fail "its price is not said: $(cat stdout)"
+  bring_per_sequence mean_over_its_rank 'micro_batches = "sum"' 'ranks = "mean"'
+  expect 0 'proposal: \[subject.contract\] uneven_ranks = false$' check --quick
+  grep -q 'uneven_parts' stdout && fail "its micro-batches may differ: $(cat stdout)"
+  bring_per_sequence share_of_its_rank 'micro_batches = "sum"'
+  expect 0 'proposal: \[subject.contract\] uneven_parts = false$' check --quick
   local function
   for function in mean_over_tokens mean_that_is_divided_twice; do
     bring_averaged "$function"
     expect 0 'split_invariance' check --quick
-    grep -q 'proposal: .*uneven_parts' stdout && fail "a fault is explained away: $(cat stdout)"
+    grep -q 'uneven_' stdout && fail "a fault is explained away: $(cat stdout)"
   done
+  bring_per_sequence mean_over_sequences 'micro_batches = "sum"' 'ranks = "mean"'
+  expect 0 'split_invariance' check --quick
+  grep -q 'uneven_' stdout && fail "a sum of means is explained away: $(cat stdout)"
   # One line for both.
   bring trusts_padding_twice
   sed -i 's/losses.py/near.py/' lossgate.toml

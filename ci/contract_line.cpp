@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <utility>
 
 #include "ci/arithmetic_trial.h"
 #include "ci/empty_trial.h"
+#include "ci/even_trial.h"
 #include "ci/variant.h"
 #include "properties/property.h"
 #include "reference/spec/masked.h"
@@ -120,6 +120,22 @@ class Trial {
                     {}};
   }
 
+  /// Of parts that are averaged, of as few promises as will do.
+  std::optional<Proposal> even_parts() const {
+    if (kind_.property->name != kSplitInvariance) return std::nullopt;
+    for (const EvenParts& even : even_parts_of(brought_)) {
+      const auto subject = even.promised(brought_.subject);
+      if (!subject || still_fails(*subject)) continue;
+      if (!is_right_of(brought_, *subject, even, *kind_.property)) continue;
+      std::string text;
+      for (const std::string& line : even.lines()) {
+        text += fmt::format("{}{} {}", text.empty() ? "" : "\n", kContractTable, line);
+      }
+      return Proposal{text, even.price(), "", {}};
+    }
+    return std::nullopt;
+  }
+
  private:
   /// Not of what is another number there, or none.
   std::optional<Proposal> empty_rows() const {
@@ -184,32 +200,12 @@ class Trial {
     return Proposal{fmt::format("{} {} = false", kContractTable, name), right, "", {}};
   }
 
-  /// Of parts that are averaged. In a few cases tokens, too, may be as many in each, or no split is
-  /// left: so none of a trial may fail, and some have parts.
-  std::optional<Proposal> even_parts() const {
-    using enum impl::Combination;
-    impl::Subject subject = brought_.subject;
-    const bool averages = subject.micro_batches == mean || subject.ranks == mean;
-    if (kind_.property->name != "split_invariance" || !averages) return std::nullopt;
-    auto found = flag(&impl::Contract::uneven_parts, "uneven_parts",
-                      "micro-batches hold equally many sequences with a valid position, and ranks "
-                      "equally many micro-batches");
-    if (!found) return std::nullopt;
-    subject.contract.uneven_parts = false;
-    bool any_parts = false;
-    const bool right = always_holds(
-        subject, [&](const Case& c) { any_parts = any_parts || c.split.parts.size() > 1; });
-    return right && any_parts ? found : std::nullopt;
-  }
-
-  /// Whether the property holds on every case of a trial, each of which is shown to `see`.
-  bool always_holds(const impl::Subject& subject,
-                    const std::function<void(const Case&)>& see) const {
+  /// Whether the property holds on every case of a trial.
+  bool always_holds(const impl::Subject& subject) const {
     const AskedUnder asked(brought_, subject);
     for (int i = 0; i < kTrials; ++i) {
       const Case c = trial_case(asked, brought_.dtypes.front(), kTrialSeed, i);
       if (asked.fails(*kind_.property, c)) return false;
-      see(c);
     }
     return true;
   }
@@ -228,7 +224,7 @@ class Trial {
       impl::Subject subject = brought_.subject;
       std::erase_if(subject.arguments, [&](const auto& own) { return own.first == parameter; });
       subject.arguments.emplace_back(parameter, once);
-      if (still_fails(subject) || !always_holds(subject, [](const Case&) {})) continue;
+      if (still_fails(subject) || !always_holds(subject)) continue;
       std::string all;
       for (const auto& [name, each] : subject.arguments) {
         all += fmt::format("{}{} = \"{}\"", all.empty() ? "" : ", ", name, each);
@@ -246,7 +242,7 @@ class Trial {
   std::optional<Proposal> combination(impl::Combination impl::Subject::*member,
                                       const char* name) const {
     using enum impl::Combination;
-    if (kind_.property->name != "split_invariance") return std::nullopt;
+    if (kind_.property->name != kSplitInvariance) return std::nullopt;
     for (const auto& [value, text] : {std::pair(sum, "sum"), std::pair(mean, "mean"),
                                       std::pair(token_weighted, "token_weighted")}) {
       impl::Subject subject = brought_.subject;
@@ -278,6 +274,10 @@ std::optional<Proposal> masked_line_against(const Brought& brought,
 
 std::optional<Proposal> empty_line_against(const Brought& brought, std::span<const Failure> kinds) {
   return Trial(brought, kinds).empty();
+}
+
+std::optional<Proposal> even_line_against(const Brought& brought, std::span<const Failure> kinds) {
+  return Trial(brought, kinds).even_parts();
 }
 
 }  // namespace lossgate::ci

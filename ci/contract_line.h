@@ -15,6 +15,9 @@ namespace lossgate::ci {
 /// What gives other bits each time fails by this; of the rest nothing is shown then.
 inline constexpr std::string_view kDeterminism = "determinism";
 
+/// What a split fails by.
+inline constexpr std::string_view kSplitInvariance = "split_invariance";
+
 /// The first that does, of those that ask least.
 std::optional<Proposal> line_against(const Brought& brought, std::span<const Failure> kinds);
 
@@ -23,5 +26,8 @@ std::optional<Proposal> masked_line_against(const Brought& brought, std::span<co
 
 /// What the function makes of a batch in which nothing counts.
 std::optional<Proposal> empty_line_against(const Brought& brought, std::span<const Failure> kinds);
+
+/// That parts are as large as each other, where they are averaged, in as few lines as will do.
+std::optional<Proposal> even_line_against(const Brought& brought, std::span<const Failure> kinds);
 
 }  // namespace lossgate::ci

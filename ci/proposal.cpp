@@ -64,6 +64,20 @@ std::optional<Proposal> propose_empty(const Brought& brought, const std::vector<
   return proposal;
 }
 
+std::optional<Proposal> propose_even_parts(const Brought& brought,
+                                           const std::vector<Failure>& kinds) {
+  for (const Failure& kind : kinds) {
+    if (kind.property->name == kDeterminism) return std::nullopt;
+  }
+  for (const Failure& kind : kinds) {
+    auto found = even_line_against(brought, {&kind, 1});
+    if (!found) continue;
+    found->relaxes.push_back(kind.text());
+    return found;
+  }
+  return std::nullopt;
+}
+
 ContractTrial try_contract(const Brought& brought) {
   ContractTrial trial;
   try {
@@ -86,7 +100,11 @@ ContractTrial try_contract(const Brought& brought) {
 }
 
 void print_proposal(const Proposal& proposal) {
-  fmt::print("  proposal: {}\n    right only if {}\n", proposal.line, proposal.right);
+  std::string lines = proposal.line;
+  if (const auto next = lines.find('\n'); next != std::string::npos) {
+    lines.replace(next, 1, "\n       and: ");
+  }
+  fmt::print("  proposal: {}\n    right only if {}\n", lines, proposal.right);
   if (!proposal.seen.empty()) fmt::print("    it said: {}\n", proposal.seen);
   for (const std::string& relaxed : proposal.relaxes) {
     fmt::print("    then no longer asked: {}\n", relaxed);

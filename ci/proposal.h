@@ -13,7 +13,8 @@ namespace lossgate::ci {
 
 /// A line for a lossgate.toml without which something fails, and with which it is not asked.
 struct Proposal {
-  std::string line;                  ///< with its table: `[subject.contract] empty = "error"`
+  /// With its table: `[subject.contract] empty = "error"`; of several that go together each.
+  std::string line;
   std::string right;                 ///< what must be true of the trainer for the line to be
   std::string seen;                  ///< what the function said, where it said something
   std::vector<std::string> relaxes;  ///< "empty_is_zero (12 cases)"
@@ -35,6 +36,10 @@ ContractTrial try_contract(const Brought& brought);
 /// The line for what the subject makes of a batch in which nothing counts, where that is what these
 /// failures are, some of them.
 std::optional<Proposal> propose_empty(const Brought& brought, const std::vector<Failure>& kinds);
+
+/// The same of what is averaged, where the subject's parts are to be as large as each other.
+std::optional<Proposal> propose_even_parts(const Brought& brought,
+                                           const std::vector<Failure>& kinds);
 
 void print_proposal(const Proposal& proposal);
 

@@ -91,7 +91,10 @@ void print_subject(const Brought& brought) {
     fmt::print("  axis {} is {} at most\n", name(axis), extent);
   }
   if (signature.splittable && signature.even_parts) {
-    fmt::print("  micro-batches hold equally many sequences that count\n");
+    fmt::print("  micro-batches of a rank hold equally many sequences that count\n");
+  }
+  if (signature.splittable && signature.shardable && signature.even_ranks) {
+    fmt::print("  ranks hold equally many sequences that count\n");
   }
   if (signature.prefix_mask) fmt::print("  in each sequence the positions that count come first\n");
   if (!brought.subject.contract.masked_outputs) {

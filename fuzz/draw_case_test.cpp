@@ -301,9 +301,10 @@ TEST(DrawCase, HasGroupsOfOneSizeWhereTheCallerHasNoOthers) {
 
 TEST(DrawCase, SplitsEvenlyWhereTheTrainerDoes) {
   LossSignature signature = fake_policy_loss();
-  for (const EmptyRows rows : {EmptyRows::skipped, EmptyRows::counted}) {
-    signature.even_parts = true;
-    signature.empty_rows = rows;
+  for (const int asked : {0, 1, 2, 3, 4, 5}) {
+    signature.even_parts = asked % 3 != 1;
+    signature.even_ranks = asked % 3 != 2;
+    signature.empty_rows = asked < 3 ? EmptyRows::skipped : EmptyRows::counted;
     std::set<std::size_t> parts;
     std::set<int> worlds;
     for (std::uint64_t i = 0; i < 200; ++i) {

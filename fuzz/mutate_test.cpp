@@ -30,9 +30,10 @@ LossSignature fake_contract() {
   return signature;
 }
 
-LossSignature fake_even_parts() {
+LossSignature fake_even_parts(bool parts, bool ranks) {
   LossSignature signature = fake_policy_loss();
-  signature.even_parts = true;
+  signature.even_parts = parts;
+  signature.even_ranks = ranks;
   return signature;
 }
 
@@ -40,7 +41,9 @@ const std::vector<LossSignature>& signatures() {
   static const std::vector<LossSignature> all = [] {
     std::vector<LossSignature> list = all_signatures();
     list.push_back(fake_contract());
-    list.push_back(fake_even_parts());
+    list.push_back(fake_even_parts(true, true));
+    list.push_back(fake_even_parts(true, false));
+    list.push_back(fake_even_parts(false, true));
     list.push_back(*std::ranges::find_if(list, [](const LossSignature& each) {
       return std::ranges::find(each.fields, Role::group, &Field::role) != each.fields.end();
     }));

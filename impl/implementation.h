@@ -27,7 +27,8 @@ struct Contract {
   bool scattered_mask = true;     ///< what counts of a sequence may lie anywhere in it
   bool masked_outputs = true;     ///< what comes back at masked positions is 0
   bool splits = true;             ///< what micro-batches and ranks give adds up to the whole
-  bool uneven_parts = true;       ///< micro-batches and ranks may differ in how much they hold
+  bool uneven_parts = true;       ///< micro-batches of a rank may differ in how much they hold
+  bool uneven_ranks = true;       ///< ranks may
   Empty empty = Empty::zero;
   EmptyRows empty_rows = EmptyRows::skipped;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "properties/agreement.h"
+#include "reference/spec/even_parts.h"
 
 namespace lossgate::properties {
 namespace {
@@ -76,12 +77,14 @@ class Experiments {
     });
   }
 
-  /// The entry with the same parts on one rank, where that is no more the whole batch's.
+  /// The entry with the same parts on one rank, where that is no more the whole batch's, and
+  /// callers may have them there (rule C9).
   std::optional<double> wrong_on_one_rank() {
     if (split_.split.world == 1) return given_;
     Case c = split_;
     c.split.world = 1;
     for (Split::Part& part : c.split.parts) part.rank = 0;
+    if (!has_even_parts(evaluation_.signature(), c)) return std::nullopt;
     CaseStudy study(evaluation_.study().loss(), c);
     const LossResult result = evaluation_.call(c);
     if (malformed(study, result)) return std::nullopt;

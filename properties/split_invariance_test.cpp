@@ -155,14 +155,36 @@ impl::Implementation averaged(int times) {
   return fake;
 }
 
-Outcome of_even_parts(const impl::Implementation& implementation, const Case& c,
-                      EmptyRows empty_rows = EmptyRows::skipped) {
+/// Each rank divides by its own count, whatever its parts are, and a trainer averages the ranks.
+impl::Implementation averaged_over_ranks() {
+  impl::Implementation fake = averaged(1);
+  fake.evaluate = [of_parts = fake.evaluate](const LossSignature& signature, const Case& c) {
+    if (c.split.whole()) return of_parts(signature, c);
+    Case by_rank = c;
+    by_rank.split = {.world = 1, .parts = {}};
+    by_rank.split.parts.resize(static_cast<std::size_t>(c.split.world));
+    for (const Split::Part& part : c.split.parts) {
+      auto& own = by_rank.split.parts.at(static_cast<std::size_t>(part.rank)).sequences;
+      own.insert(own.end(), part.sequences.begin(), part.sequences.end());
+    }
+    return of_parts(signature, by_rank);
+  };
+  return fake;
+}
+
+enum class Even { parts, ranks };
+
+Outcome promised(Even even, const impl::Implementation& implementation, const Case& c) {
   reference::Loss loss = grpo();
-  loss.signature.even_parts = true;
-  loss.signature.empty_rows = empty_rows;
+  loss.signature.even_parts = even == Even::parts;
+  loss.signature.even_ranks = even == Even::ranks;
   CaseStudy study(loss, c);
   Evaluation evaluation(study, implementation);
   return find_property("split_invariance")->check(evaluation);
+}
+
+Outcome of_even_parts(const impl::Implementation& implementation, const Case& c) {
+  return promised(Even::parts, implementation, c);
 }
 
 TEST(RuleD1, MeansOverSequencesMayBeAveragedOfPartsAsLargeAsEachOther) {
@@ -179,6 +201,22 @@ TEST(RuleD1, MeansOverSequencesMayBeAveragedOfPartsAsLargeAsEachOther) {
     EXPECT_EQ(of_even_parts(averaged(2), kept).verdict, Verdict::violated) << "divided twice";
   }
   EXPECT_EQ(of_even_parts(averaged(1), ragged_case(token_mean, even)).verdict, Verdict::violated);
+}
+
+TEST(RuleD1, MeansOfRanksMayBeAveragedOfRanksThatHoldEquallyManyInWhateverParts) {
+  Case kept = ragged_case(Reduction::sequence_mean, {{0, {0, 4}}, {0, {2}}, {1, {1, 3, 5}}});
+  kept.split.world = 2;
+  EXPECT_EQ(promised(Even::ranks, averaged_over_ranks(), kept).verdict, Verdict::held);
+  EXPECT_EQ(promised(Even::parts, averaged_over_ranks(), kept).reason, "contract");
+  EXPECT_EQ(promised(Even::ranks, averaged(1), kept).verdict, Verdict::violated)
+      << "its parts are averaged, too";
+  Case c = kept;
+  c.split.parts = {{0, {0, 4}}, {1, {2}}, {1, {1, 3, 5}}};
+  EXPECT_EQ(promised(Even::ranks, averaged_over_ranks(), c).reason, "contract");
+  EXPECT_EQ(check("split_invariance", averaged_over_ranks(), c).verdict, Verdict::violated);
+  c.split.parts = {{0, {0, 4}}, {1, {2, 1}}, {1, {3, 5}}};
+  EXPECT_EQ(promised(Even::parts, averaged_over_ranks(), c).verdict, Verdict::violated)
+      << "parts as large as each other make no ranks so";
 }
 
 TEST(RuleD1, SequencesThatAMeanLeavesOutMakeNoPartLarger) {

@@ -25,8 +25,8 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   const Reader reader(table, file, "[subject.contract]");
   reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "grad_modes",
                 "int32_labels", "repeated_tokens", "scattered_mask", "masked_outputs",
-                "non_contiguous", "uneven_groups", "uneven_parts", "empty", "empty_rows",
-                "longest"});
+                "non_contiguous", "uneven_groups", "uneven_parts", "uneven_ranks", "empty",
+                "empty_rows", "longest"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
@@ -38,6 +38,7 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   contract.non_contiguous = reader.flag("non_contiguous", contract.non_contiguous);
   contract.uneven_groups = reader.flag("uneven_groups", contract.uneven_groups);
   contract.uneven_parts = reader.flag("uneven_parts", contract.uneven_parts);
+  contract.uneven_ranks = reader.flag("uneven_ranks", contract.uneven_ranks);
   contract.grad_modes = reader.flag("grad_modes", contract.grad_modes);
   contract.empty =
       reader.one_of<Empty>("empty", contract.empty,

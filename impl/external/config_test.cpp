@@ -127,6 +127,7 @@ repeated_tokens = true
 scattered_mask = false
 masked_outputs = false
 uneven_parts = false
+uneven_ranks = false
 deterministic = false
 empty = "nan"
 empty_rows = "counted"
@@ -164,6 +165,7 @@ longest = { vocab = 9000 }
   EXPECT_FALSE(subject.contract.scattered_mask);
   EXPECT_FALSE(subject.contract.masked_outputs);
   EXPECT_FALSE(subject.contract.uneven_parts);
+  EXPECT_FALSE(subject.contract.uneven_ranks);
   EXPECT_EQ(subject.contract.empty, Empty::nan);
   EXPECT_EQ(subject.contract.empty_rows, EmptyRows::counted);
 }
@@ -290,8 +292,12 @@ TEST(Narrowed, IsNotSplitWhereGroupsAreKnownByTheirPlace) {
 TEST(Narrowed, IsSplitIntoEvenPartsWhereItsTrainerHasNoOthers) {
   Subject subject;
   EXPECT_FALSE(narrowed(signature(), subject).even_parts);
+  EXPECT_FALSE(narrowed(signature(), subject).even_ranks);
   subject.contract.uneven_parts = false;
   EXPECT_TRUE(narrowed(signature(), subject).even_parts);
+  EXPECT_FALSE(narrowed(signature(), subject).even_ranks) << "another promise";
+  subject.contract.uneven_ranks = false;
+  EXPECT_TRUE(narrowed(signature(), subject).even_ranks);
 }
 
 TEST(Narrowed, HasNoGradientOfAFieldThatTheSubjectHasNoneOf) {

@@ -125,6 +125,7 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   if (subject.micro_batches == Combination::none || grouped) signature.splittable = false;
   if (subject.ranks == Combination::none) signature.shardable = false;
   signature.even_parts = !subject.contract.uneven_parts;
+  signature.even_ranks = !subject.contract.uneven_ranks;
   signature.empty = subject.contract.empty;
   signature.empty_rows = subject.contract.empty_rows;
   signature.prefix_mask = !subject.contract.scattered_mask;

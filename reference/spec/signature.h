@@ -145,7 +145,8 @@ struct LossSignature {
   bool tokens_paddable = true;  ///< masked columns and rows may be added
   bool splittable = true;       ///< sequences may be dealt to micro-batches and ranks
   bool shardable = true;        ///< to several ranks, where splittable
-  bool even_parts = false;      ///< where split: parts as large as each other (even_parts.h)
+  bool even_parts = false;      ///< where split: those of a rank as large as each other
+  bool even_ranks = false;      ///< where on several: they hold equally much (even_parts.h)
   bool prefix_mask = false;     ///< in each sequence the positions that count come first
   bool returns_terms = false;   ///< callers add up what it returns, one number for each position
   Empty empty = Empty::zero;
