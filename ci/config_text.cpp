@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <variant>
 
@@ -22,19 +23,24 @@ std::string value_text(const OptionValue& value, bool quoted) {
 /// What the words for micro-batches would mean: "right under token_weighted, not under sum, mean";
 /// and beside which line for an empty batch, where that is said.
 std::string splits_text(const std::vector<Promise>& promises, bool says_empty) {
-  std::string kept, others, beside;
+  std::string kept, others, beside, evened;
   for (const Promise& promise : promises) {
     if (!promise.of_trainer || promise.cases == 0) continue;
     if (says_empty && !promise.beside.empty())
       beside = ", where " + promise.beside + " stands below";
     const std::string word = promise.line.substr(promise.line.find('"'));
+    if (!promise.needs.empty()) {  // kept, where nothing else is
+      evened = fmt::format("; under {} with {} below it is right only if {}", word, promise.needs,
+                           promise.price);
+      continue;
+    }
     std::string& list = promise.kept() ? kept : others;
     list += (list.empty() ? "" : ", ") + word;
   }
   if (kept.empty() && others.empty()) return "";
   if (others.empty()) return "; it is right under " + kept + beside;
   return "; it is " + (kept.empty() ? "wrong under " : "right under " + kept + ", not under ") +
-         others + beside;
+         others + beside + evened;
 }
 
 /// The lines of a table that the function keeps, and those that it does not as comments.
@@ -70,7 +76,7 @@ std::string reductions_text(const std::vector<Reduction>& reductions, const char
 
 std::string config_text(const IdentifyOptions& options, const Recognition& match,
                         const std::vector<Promise>& promises,
-                        const std::optional<Proposal>& empty) {
+                        const std::vector<Proposal>& of_trainer) {
   const impl::Subject& subject = match.subject;
   std::string text = fmt::format("# Written by `lossgate identify {}{}`.\n[[subject]]\n",
                                  options.quick ? "--quick " : "", options.entry);
@@ -105,12 +111,15 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   if (!subject.options.empty()) {
     text += "options = { " + options_text(subject.options, " = ", true) + " }\n";
   }
+  const bool says_empty = std::ranges::any_of(of_trainer, [](const Proposal& proposal) {
+    return proposal.line.find(" empty = ") != std::string::npos;
+  });
   const bool told = !match.greeting.facts.empty() || subject.per_token || subject.weighed_outputs;
   if (loss.splittable) {
     text += fmt::format(
         "micro_batches = \"{}\"  # what the trainer does with the losses of "
         "micro-batches: sum, mean, token_weighted, none (not asked){}\n",
-        told ? "sum" : "none", splits_text(promises, empty.has_value()));
+        told ? "sum" : "none", splits_text(promises, says_empty));
   }
   text += lines_of(promises, kSubjectTable);
   std::string contract = lines_of(promises, kContractTable);
@@ -123,9 +132,14 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   deny(subject.contract.masked_outputs, "masked_outputs");
   deny(subject.contract.uneven_groups, "uneven_groups");
   if (subject.contract.empty_rows == EmptyRows::counted) contract += "empty_rows = \"counted\"\n";
-  if (empty) {  // the trainer's to say
-    const std::string line = empty->line.substr(kContractTable.size() + 1);
-    contract += fmt::format("# {}  # right only if {}\n", line, empty->right);
+  const auto comment = [&](const std::string& line, const std::string& right) {
+    contract += fmt::format("# {}  # right only if {}\n", line, right);
+  };
+  for (const Proposal& proposal : of_trainer) {  // its to say
+    comment(proposal.line.substr(kContractTable.size() + 1), proposal.right);
+  }
+  for (const Promise& promise : promises) {
+    if (!promise.needs.empty()) comment(promise.needs, promise.price);
   }
   return contract.empty() ? text : text + std::string(kContractTable) + "\n" + contract;
 }

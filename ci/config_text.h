@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +17,10 @@ std::string options_text(const OptionValues& options, const char* equals, bool q
 std::string reductions_text(const std::vector<Reduction>& reductions, const char* quote);
 
 /// The lossgate.toml of a function that was recognised: what it keeps beyond the least is asked,
-/// what it does not stands there as a comment, and so does what only its trainer can promise of
-/// an `empty` batch.
+/// what it does not stands there as a comment, and so does what only its trainer can promise: of a
+/// batch that is empty, and of parts.
 std::string config_text(const IdentifyOptions& options, const Recognition& match,
-                        const std::vector<Promise>& promises, const std::optional<Proposal>& empty);
+                        const std::vector<Promise>& promises,
+                        const std::vector<Proposal>& of_trainer);
 
 }  // namespace lossgate::ci

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 
 #include "ci/asked_under.h"
 #include "ci/brought.h"
@@ -127,7 +126,7 @@ void write_config(const std::string& path, const std::string& text) {
 /// does not keep on cases such as a gate draws.
 struct Tried {
   Failures failures;
-  std::optional<Proposal> empty;  ///< for what it makes of a batch in which nothing counts
+  std::vector<Proposal> of_trainer;  ///< of a batch in which nothing counts, and of parts
   std::vector<Promise> promises;
 };
 
@@ -138,7 +137,11 @@ Tried try_config(const std::string& config, bool quick) {
     Progress progress(kTrials, 0);
     tried.failures = failures({*brought, brought->subject}, brought->dtypes.front(), progress);
     progress.finish();
-    tried.empty = propose_empty(*brought, tried.failures.all);
+    for (auto propose : {propose_empty, propose_even_parts}) {
+      if (auto found = propose(*brought, tried.failures.all)) {
+        tried.of_trainer.push_back(*std::move(found));
+      }
+    }
     if (!quick) tried.promises = try_promises(*brought);
   } catch (const ImplementationThrew&) {  // a gate shows it
   } catch (const impl::SubjectError&) {
@@ -159,6 +162,10 @@ void print_failures(const Failures& failures, const OptionValues& settled) {
 
 void print_promises(const std::vector<Promise>& promises) {
   for (const Promise& promise : promises) {
+    if (!promise.needs.empty()) {
+      fmt::print("  splits are right under {} alone, with {}\n    right only if {}\n", promise.line,
+                 promise.needs, promise.price);
+    }
     if (promise.of_trainer || promise.cases == 0) continue;
     fmt::print("  {} {}{}\n", promise.kept() ? "keeps" : "does not keep", promise.line,
                promise.kept() ? "" : fmt::format(": {}", fmt::join(promise.failing, ", ")));
@@ -193,9 +200,9 @@ int run_identify(const IdentifyOptions& options) {
   write_config(options.out, config_text(options, found.front(), {}, {}));
   const Tried tried = try_config(options.out, options.quick);
   print_failures(tried.failures, shortened(found.front().likeness.candidate.options));
-  if (tried.empty) print_proposal(*tried.empty);
+  for (const Proposal& proposal : tried.of_trainer) print_proposal(proposal);
   print_promises(tried.promises);
-  write_config(options.out, config_text(options, found.front(), tried.promises, tried.empty));
+  write_config(options.out, config_text(options, found.front(), tried.promises, tried.of_trainer));
   const auto& faults = found.front().faults;
   for (const std::string& fault : faults) fmt::print("wrong: {}\n", fault);
   const bool doubted = !tried.failures.all.empty();

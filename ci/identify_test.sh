@@ -5,7 +5,7 @@
 set -uo pipefail
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
-cp "$source"/ci/testdata/brought/{losses,near}.py .
+cp "$source"/ci/testdata/brought/{losses,near,per_sequence}.py .
 source "$source/ci/expect.sh"
 
 found() {
@@ -78,6 +78,28 @@ terms() {
     expect 1 'reference_agreement VIOLATED by terms' gate --config strides.toml --corpus empty --cases 48 --jobs 1
     grep -q 'cause  *strides ignored' stdout || fail "$misread: $(grep cause stdout)"
   done
+}
+
+# Whose micro-batches are right as an average of averages alone: said with its price, where nothing else is right.
+averages() {
+  expect 0 'splits are right under micro_batches = "mean" alone, with uneven_parts = false$' \
+    identify per_sequence.py:mean_over_sequences --python "$python" --out mean.toml
+  grep -q 'right only if micro-batches of a rank hold equally many sequences that count: it is an average of averages, wrong where they differ$' stdout ||
+    fail "its price is not said: $(cat stdout)"
+  grep -q 'it is wrong under "sum", "mean", "token_weighted"; under "mean" with uneven_parts = false below it is right only if ' mean.toml ||
+    fail "its splits are not said: $(cat mean.toml)"
+  grep -q '^# uneven_parts = false  # right only if ' mean.toml || fail "$(cat mean.toml)"
+  sed 's/^micro_batches = "none"/micro_batches = "mean"/' mean.toml >any.toml
+  expect 1 'split_invariance VIOLATED' gate --config any.toml --corpus empty --cases 60 --jobs 1
+  sed 's/^# uneven_parts/uneven_parts/' any.toml >even.toml
+  expect 0 'green: 0 red findings' gate --config even.toml --corpus empty --cases 60 --jobs 1
+  # It averages by itself, and is told of how many.
+  expect 0 'proposal: \[subject.contract\] uneven_parts = false$' \
+    identify --quick per_sequence.py:share_of_its_rank --python "$python" --out share.toml
+  grep -q '^# uneven_parts = false  # right only if ' share.toml || fail "$(cat share.toml)"
+  # Another word is right of any parts, so nobody need keep to some.
+  expect 0 'wrote tokens.toml' identify per_sequence.py:mean_over_tokens --python "$python" --out tokens.toml
+  grep -q 'uneven_' stdout tokens.toml && fail "asked of callers in vain: $(cat tokens.toml)"
 }
 
 # One parameter stands for both clip distances: they are asked together, in every process, and never apart.

@@ -15,6 +15,7 @@
 #include "ci/asked_under.h"
 #include "ci/declarations.h"
 #include "ci/empty_trial.h"
+#include "ci/even_trial.h"
 #include "ci/tame.h"
 #include "ci/variant.h"
 #include "properties/diagnosis.h"
@@ -124,21 +125,27 @@ class Trials {
     if (brought_.subject.micro_batches != Combination::none) return;
     const auto made = of_nothing();
     const std::string beside = made ? line_of(*made) : "";
-    for (const auto& [value, word] :
-         {std::pair(Combination::sum, "sum"), std::pair(Combination::mean, "mean"),
-          std::pair(Combination::token_weighted, "token_weighted")}) {
-      Subject subject = brought_.subject;
+    const auto keeps = [&](Combination value, const char* word, const EvenParts& even) {
+      Subject subject = *even.promised(brought_.subject);
       subject.micro_batches = value;
       if (made) subject.contract.empty = *made;
-      ask(subject,
-          {.table = std::string(kSubjectTable),
-           .line = fmt::format("micro_batches = \"{}\"", word),
-           .asked = "a batch in parts, whose losses the trainer combines so" +
-                    (made ? ", beside " + beside : ""),
-           .of_trainer = true,
-           .beside = beside},
-          as_declared());
-    }
+      Promise promise{.table = std::string(kSubjectTable),
+                      .line = fmt::format("micro_batches = \"{}\"", word),
+                      .asked = "a batch in parts, whose losses the trainer combines so" +
+                               (made ? ", beside " + beside : ""),
+                      .of_trainer = true,
+                      .beside = beside,
+                      .needs = fmt::format("{}", fmt::join(even.lines(), ", ")),
+                      .price = even.price()};
+      if (even.parts) promise.asked += ", beside " + promise.needs + ": " + promise.price;
+      return ask(subject, std::move(promise), as_declared()).kept();
+    };
+    const bool sums = keeps(Combination::sum, "sum", {});
+    const bool means = keeps(Combination::mean, "mean", {});
+    if (keeps(Combination::token_weighted, "token_weighted", {}) || sums || means) return;
+    if (!brought_.subject.contract.uneven_parts) return;
+    // As a last resort: no other way to combine its parts is right.
+    if (!keeps(Combination::mean, "mean", {.parts = true})) found_.pop_back();
   }
 
   /// Where a micro-batch may be empty, no word is right for who makes no number of that.

@@ -19,6 +19,8 @@ struct Promise {
   std::string asked;        ///< what is asked then
   bool of_trainer = false;  ///< it says what the trainer does: no function promises that
   std::string beside = {};  ///< a line that stands with it: `empty = "nan"`
+  std::string needs = {};   ///< a line of the contract without which nobody may count on it
+  std::string price = {};   ///< what is true of the trainer then
   int cases = 0;
   std::vector<std::string> failing =
       {};  ///< "finite_backward (3 cases: ...)", not without the line
