@@ -71,8 +71,8 @@ class Search {
       : options_(options), subject_(subject_of(options)), function_(subject_) {}
 
   Searched run() {
-    auto found = through(false);
-    if (!found.empty() && !found.front().whole()) found = through(true);
+    auto found = through(nullptr);
+    if (!found.empty() && !found.front().whole()) found = through(&found);
     return {std::move(found), std::move(complaint_)};
   }
 
@@ -82,15 +82,16 @@ class Search {
     return only.empty() || std::ranges::find(only, loss.signature.id) != only.end();
   }
 
-  std::vector<Recognition> through(bool thorough) {
+  /// Thoroughly where it was asked before, in one way: what was answered then is known.
+  std::vector<Recognition> through(const std::vector<Recognition>* before) {
     const auto wanted = [this](const reference::Loss& loss) { return is_wanted(loss); };
     Progress progress(std::ranges::count_if(reference::catalog(), wanted), 0,
-                      thorough ? "losses, asked in other ways" : "losses");
+                      before ? "losses, asked in other ways" : "losses");
     std::vector<Recognition> found;
     for (const reference::Loss& loss : std::views::filter(reference::catalog(), wanted)) {
       progress.show();
       try {
-        found.push_back(recognise(function_, loss, subject_, thorough));
+        found.push_back(asked_as(loss, before));
       } catch (const impl::SubjectError& error) {
         // Its parameters are not those of this loss, or it is not there.
         if (complaint_.empty()) complaint_ = error.what();
@@ -106,6 +107,14 @@ class Search {
     }
     std::ranges::sort(found, {}, rank);
     return found;
+  }
+
+  Recognition asked_as(const reference::Loss& loss, const std::vector<Recognition>* before) {
+    if (!before) return recognise(function_, loss, subject_, false);
+    const auto known = std::ranges::find(*before, &loss, &Recognition::loss);
+    if (known == before->end() || !known->plainly)
+      return recognise(function_, loss, subject_, true);
+    return recognise_further(function_, *known);
   }
 
   const IdentifyOptions& options_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <tuple>
 
@@ -56,35 +57,53 @@ bool expands(const impl::Subject& subject) {
   });
 }
 
-/// From one way to the next as long as more answers are the loss's.
-Interview in_some_way(Function& function, Interview best) {
-  for (bool better = true; better && !best.complete();) {
+/// Where a function was asked in several ways: the best, and what explains its answers where they
+/// are not the loss's.
+struct Found {
+  Interview best;
+  std::optional<Explanation> explanation = {};
+};
+
+/// From one way to the next as long as more answers are the loss's. What explains them is looked
+/// for once in each round, and last but for what asks less.
+Found in_some_way(Function& function, Interview first) {
+  Found found{std::move(first)};
+  for (bool better = true; better && !found.best.complete();) {
     better = false;
-    for (const impl::Subject& way : other_ways(best)) {
-      try {
-        Interview other = in_its_format(function, *best.loss, way);
-        if (merit(other) <= merit(best)) continue;
-        if (expands(way) && !other.whole()) continue;  // it explains nothing
-        best = std::move(other);
-        better = true;
-        if (best.complete()) return best;
-      } catch (const impl::SubjectError&) {  // it cannot be asked in this way
-      } catch (const impl::ProcessEnded&) {
-      } catch (const impl::ProcessHung&) {
+    const Interview asked = found.best;
+    const auto complete_in = [&](const std::vector<impl::Subject>& ways) {
+      for (const impl::Subject& way : ways) {
+        try {
+          Interview other = in_its_format(function, *asked.loss, way);
+          if (merit(other) <= merit(found.best)) continue;
+          if (expands(way) && !other.whole()) continue;  // it explains nothing
+          found.best = std::move(other);
+          better = true;
+          if (found.best.complete()) return true;
+        } catch (const impl::SubjectError&) {  // it cannot be asked in this way
+        } catch (const impl::ProcessEnded&) {
+        } catch (const impl::ProcessHung&) {
+        }
       }
-    }
+      return false;
+    };
+    if (complete_in(other_ways(asked))) break;
+    std::optional<Explanation> explanation = explain(asked);
+    if (complete_in(explained_ways(asked, explanation))) break;
+    if (complete_in(narrower_ways(asked))) break;
+    if (!better) found.explanation = std::move(explanation);
   }
-  return best;
+  return found;
 }
 
-void say_what_differs(const Interview& interview, Recognition& result) {
+void say_what_differs(const Found& found, Recognition& result) {
+  const auto& [interview, explanation] = found;
   if (!interview.refusal.empty()) result.remarks.push_back(interview.refusal);
-  const auto explanation = explain(interview);
   if (!explanation) return;
   result.remarks.push_back(explanation->text);
   result.likeness.candidate = explanation->candidate;
   std::erase_if(result.likeness.candidate.options, [&](const auto& option) {
-    return find_value(interview.subject.options, option.first) != nullptr;
+    return find_value(found.best.subject.options, option.first) != nullptr;
   });
 }
 
@@ -168,12 +187,9 @@ void say_what_else_it_is_told(Function& function, const Interview& interview, Re
   }
 }
 
-}  // namespace
-
-Recognition recognise(Function& function, const reference::Loss& loss, const impl::Subject& subject,
-                      bool thorough) {
-  Interview best = in_its_format(function, loss, subject);
-  if (thorough) best = in_some_way(function, std::move(best));
+Recognition recognition_of(Function& function, Found found, bool thorough) {
+  Interview& best = found.best;
+  const reference::Loss& loss = *best.loss;
   Recognition result{.loss = &loss,
                      .greeting = best.greeting,
                      .subject = best.subject,
@@ -188,7 +204,7 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
   if (!best.whole() || !missing.empty()) {
     result.likeness = best.best();
     if (best.whole()) result.likeness.factor = 0.0;  // it only looks like it
-    if (thorough) say_what_differs(best, result);
+    if (thorough) say_what_differs(found, result);
     return result;
   }
   function.bind(best.subject, loss.signature);  // another way may have been asked last
@@ -219,6 +235,23 @@ Recognition recognise(Function& function, const reference::Loss& loss, const imp
     set_value(result.subject.options, option, value);
   }
   return result;
+}
+
+}  // namespace
+
+Recognition recognise(Function& function, const reference::Loss& loss, const impl::Subject& subject,
+                      bool thorough) {
+  Interview first = in_its_format(function, loss, subject);
+  if (thorough) return recognition_of(function, in_some_way(function, std::move(first)), true);
+  // What raised once may have raised for the first time alone.
+  auto plainly = first.refusal.empty() ? std::make_shared<const Interview>(first) : nullptr;
+  Recognition result = recognition_of(function, {std::move(first)}, false);
+  if (!result.whole()) result.plainly = std::move(plainly);
+  return result;
+}
+
+Recognition recognise_further(Function& function, const Recognition& plain) {
+  return recognition_of(function, in_some_way(function, *plain.plainly), true);
 }
 
 }  // namespace lossgate::ci

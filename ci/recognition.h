@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +21,9 @@ struct Recognition {
   std::string refusal;               ///< why it did not answer, where it did not
   /// Where it is wrong, though it is the loss otherwise.
   std::vector<std::string> faults = {};
+  /// What it answered in the one way that its parameters say, where that is all it was asked, is
+  /// not the loss, and was never refused.
+  std::shared_ptr<const Interview> plainly = {};
 
   bool whole() const { return !subject.reductions.empty(); }
 };
@@ -32,5 +35,8 @@ struct Recognition {
 /// parameters say.
 Recognition recognise(Function& function, const reference::Loss& loss, const impl::Subject& subject,
                       bool thorough);
+
+/// Goes on thoroughly from where it was not: what was answered then is not asked again.
+Recognition recognise_further(Function& function, const Recognition& plain);
 
 }  // namespace lossgate::ci

@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "ci/candidates.h"
-#include "ci/explanation.h"
 #include "properties/case_facts.h"
 
 namespace lossgate::ci {
 namespace {
+
+bool refuses(const Interview& interview) {
+  return !interview.refusal.empty() || interview.answered == 0;
+}
 
 /// As a function takes its arguments that moves labels by one position itself: every field along
 /// positions has one more. None where these are not labels and rows of numbers, or it lacks some.
@@ -66,7 +69,6 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
   const LossSignature& loss = interview.loss->signature;
   const bool returns_loss = !interview.subject.per_token && !interview.subject.weighed_outputs;
   if (interview.answered == 0 && returns_loss) ways = returning_outputs(interview);
-  const bool refuses = !interview.refusal.empty() || interview.answered == 0;
   const auto add = [&](auto change) { change(ways.emplace_back(interview.subject)); };
   if (interview.answered == 0 && returns_loss) {
     add([](impl::Subject& subject) { subject.per_token = true; });
@@ -89,8 +91,8 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     if (field->role == Role::mask && parameter.find("pad") != std::string::npos) {
       convert(" as padding");
     }
-    if (field->role == Role::mask && refuses) convert(" as float");
-    if (field->role == Role::label && refuses) convert(" as int64");
+    if (field->role == Role::mask && refuses(interview)) convert(" as float");
+    if (field->role == Role::label && refuses(interview)) convert(" as int64");
   }
   if (interview.answered == 0) {  // as a trainer gathers counts
     add([&](impl::Subject& subject) {
@@ -112,7 +114,7 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
   }
   const bool groups =
       std::ranges::find(loss.fields, Role::group, &Field::role) != loss.fields.end();
-  if (groups && refuses && interview.subject.contract.uneven_groups) {
+  if (groups && refuses(interview) && interview.subject.contract.uneven_groups) {
     add([](impl::Subject& subject) { subject.contract.uneven_groups = false; });
   }
   // A number that is written into it, in place of the parameter that would stand for both.
@@ -121,11 +123,21 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
       set_value(subject.options, option, loss.find_option(option)->standard);
     });
   }
-  if (const auto explanation = explain(interview); explanation && !explanation->told.empty()) {
-    add([&](impl::Subject& subject) {
-      for (const auto& [name, value] : explanation->told) set_value(subject.options, name, value);
-    });
-  }
+  return ways;
+}
+
+std::vector<impl::Subject> explained_ways(const Interview& interview,
+                                          const std::optional<Explanation>& explanation) {
+  if (!explanation || explanation->told.empty()) return {};
+  impl::Subject way = interview.subject;
+  for (const auto& [name, value] : explanation->told) set_value(way.options, name, value);
+  return {std::move(way)};
+}
+
+std::vector<impl::Subject> narrower_ways(const Interview& interview) {
+  std::vector<impl::Subject> ways;
+  const LossSignature& loss = interview.loss->signature;
+  const auto add = [&](auto change) { change(ways.emplace_back(interview.subject)); };
   for (const auto& [name, value] : interview.subject.options) {
     for (const OptionValue& other : alternatives(*loss.find_option(name), value)) {
       if (interview.answered > 0) break;
@@ -136,7 +148,7 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
   for (const auto& [axis, extent] : {std::pair(Axis::support, 1), std::pair(Axis::responses, 1),
                                      std::pair(Axis::vocab, 128), std::pair(Axis::hidden, 128)}) {
     const bool pinned = interview.formula.signature().pinned_extent(axis).has_value();
-    if (!loss.has_axis(axis) || pinned || (extent > 1 && !refuses)) continue;
+    if (!loss.has_axis(axis) || pinned || (extent > 1 && !refuses(interview))) continue;
     add([&](impl::Subject& subject) { subject.axes.emplace_back(axis, extent); });
   }
   return ways;
