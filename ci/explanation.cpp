@@ -53,7 +53,7 @@ std::optional<Explanation> by_told_options(const Interview& interview) {
       if (!found.whole.empty()) return of_told(interview, found.candidate);
     }
   }
-  const Likeness found = search(interview.best(), all);
+  const Likeness found = search(interview.best(), interview.open(std::move(all)));
   if (found.whole.empty()) return std::nullopt;
   return of_told(interview, found.candidate);
 }

@@ -74,6 +74,46 @@ Likeness liken_told(const Interview& interview, const OptionValues& untold) {
   return *best;
 }
 
+/// Whether a field that is needed does not reach the function.
+bool lacks(const Interview& interview, const Field& field) {
+  // Of terms the mask is the trainer's, of outputs what weighs them.
+  const bool reduced = (interview.subject.per_token && field.role == Role::mask) ||
+                       (interview.subject.weighed_outputs &&
+                        impl::weighed_output(interview.loss->signature, field));
+  return !field.optional && !takes(interview.greeting, field) && !reduced;
+}
+
+/// Whether the formula hears of the field where its coefficient, if any, stands there, and all
+/// other options leave as much away as they can.
+bool reads(const Interview& interview, const Field& field, const OptionValue& coefficient) {
+  const LossSignature& loss = interview.loss->signature;
+  Candidate candidate{.reduction = reductions_of(loss).front(), .options = {}};
+  for (const Option& option : loss.options) {
+    candidate.options.emplace_back(option.name, option.name == loss.coefficient ? coefficient
+                                                : option.nullable ? OptionValue(None{})
+                                                                  : option.standard);
+  }
+  return std::ranges::any_of(interview.answers.front().probes, [&](const Probe& probe) {
+    Case moved = probe.c;
+    Tensor& tensor = moved.batch.at(field.name);
+    if (!is_float(tensor.dtype)) return true;
+    for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) * 0.5 - 0.25);
+    return Formula::differ(interview.formula.values(probe.c, candidate),
+                           interview.formula.values(moved, candidate));
+  });
+}
+
+/// Nobody computes what hangs on numbers that he is not given.
+bool lacks_other_terms(const Interview& interview) {
+  const LossSignature& loss = interview.loss->signature;
+  const Option* scale = loss.find_option(loss.coefficient);
+  if (!scale || scale->low > 0.0 || interview.answered == 0) return false;
+  return std::ranges::any_of(loss.fields, [&](const Field& field) {
+    return lacks(interview, field) && !reads(interview, field, 0.0) &&
+           reads(interview, field, scale->high);
+  });
+}
+
 }  // namespace
 
 double constant(const std::vector<double>& factors) {
@@ -96,10 +136,26 @@ std::vector<std::string> Interview::untold() const {
   return names;
 }
 
+std::vector<std::string> Interview::open(std::vector<std::string> options) const {
+  const std::string& coefficient = loss->signature.coefficient;
+  if (bare && !find_value(subject.options, coefficient)) std::erase(options, coefficient);
+  return options;
+}
+
+const std::vector<Probe>& Interview::probes(Reduction reduction) const {
+  const auto told = std::ranges::find(answers, reduction, &Answers::reduction);
+  return told == answers.end() ? answers.front().probes : told->probes;
+}
+
 std::vector<Likeness> compare(const Interview& interview) {
   std::vector<Likeness> likenesses;
   if (interview.answered == 0) return likenesses;
-  for (const OptionValues& untold : combinations(interview.loss->signature, interview.untold())) {
+  auto combined = combinations(interview.loss->signature, interview.untold());
+  std::erase_if(combined, [&](const OptionValues& values) {
+    const OptionValue* scale = find_value(values, interview.loss->signature.coefficient);
+    return interview.bare && scale && *scale != OptionValue(0.0);
+  });
+  for (const OptionValues& untold : combined) {
     if (interview.greeting.reduction) {
       likenesses.push_back(liken_told(interview, untold));
       continue;
@@ -135,11 +191,8 @@ std::optional<Probe> ask(Function& function, const Interview& interview, Case c)
 }
 
 Likeness liken(const Interview& interview, const OptionValues& untold, Reduction reduction) {
-  const auto answers = std::ranges::find(interview.answers, reduction, &Answers::reduction);
-  const auto& probes =
-      answers == interview.answers.end() ? interview.answers.front().probes : answers->probes;
-  return liken_answers(interview.formula, probes, {.reduction = reduction, .options = untold},
-                       true);
+  return liken_answers(interview.formula, interview.probes(reduction),
+                       {.reduction = reduction, .options = untold}, true);
 }
 
 Interview interview(Function& function, const reference::Loss& loss, impl::Subject subject,
@@ -176,36 +229,15 @@ Interview interview(Function& function, const reference::Loss& loss, impl::Subje
     if (expressed) result.answers.push_back(std::move(answers));
     if (!result.greeting.reduction) break;
   }
+  result.bare = lacks_other_terms(result);
   result.likenesses = compare(result);
   return result;
 }
 
 std::vector<std::string> missing_fields(const Interview& interview) {
   std::vector<std::string> missing;
-  const LossSignature& loss = interview.loss->signature;
-  for (const Field& field : loss.fields) {
-    // Of terms the mask is the trainer's, of outputs what weighs them.
-    const bool reduced = (interview.subject.per_token && field.role == Role::mask) ||
-                         (interview.subject.weighed_outputs && impl::weighed_output(loss, field));
-    if (field.optional || takes(interview.greeting, field) || reduced) continue;
-    OptionValues plain;
-    for (const Option& option : loss.options) {
-      plain.emplace_back(option.name, option.name == loss.coefficient ? OptionValue(0.0)
-                                      : option.nullable               ? OptionValue(None{})
-                                                                      : option.standard);
-    }
-    const auto matters = [&](const Probe& probe) {
-      Case moved = probe.c;
-      Tensor& tensor = moved.batch.at(field.name);
-      if (!is_float(tensor.dtype)) return true;
-      for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) * 0.5 - 0.25);
-      const Candidate candidate{.reduction = reductions_of(loss).front(), .options = plain};
-      return Formula::differ(interview.formula.values(probe.c, candidate),
-                             interview.formula.values(moved, candidate));
-    };
-    if (std::ranges::any_of(interview.answers.front().probes, matters)) {
-      missing.push_back(field.name);
-    }
+  for (const Field& field : interview.loss->signature.fields) {
+    if (lacks(interview, field) && reads(interview, field, 0.0)) missing.push_back(field.name);
   }
   return missing;
 }

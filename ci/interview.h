@@ -53,12 +53,19 @@ struct Interview {
   int answered = 0;
   int uncomputed = 0;        ///< cases of which it says that it does not compute such
   std::string refusal = {};  ///< the last, if any
+  /// It has none of the terms that the loss's coefficient scales: a field stands in these that it
+  /// does not take.
+  bool bare = false;
 
   const Likeness& best() const { return likenesses.front(); }
   bool whole() const { return !likenesses.empty() && !best().whole.empty(); }
   /// Whole, in every case that it was asked.
   bool complete() const { return whole() && uncomputed == 0; }
   std::vector<std::string> untold() const;  ///< options that do not reach the function
+  /// Of these options those that may have any value: not the coefficient of terms that it lacks.
+  std::vector<std::string> open(std::vector<std::string> options) const;
+  /// Those that it answered when it was told the reduction.
+  const std::vector<Probe>& probes(Reduction reduction) const;
 };
 
 /// Asks telling cases and compares the answers with every combination of likely values. Options

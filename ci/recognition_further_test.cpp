@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ci/candidates.h"
 #include "ci/fake_function.h"
 
 namespace lossgate::ci {
@@ -72,6 +73,24 @@ TEST(Recognition, AsksAgainWhatRaised) {
   };
   EXPECT_FALSE(raises.recognised(false).plainly);
   EXPECT_FALSE(FakeFunction("sapo").recognised(false).plainly) << "it is the loss";
+}
+
+/// PPO without a reference policy.
+FakeFunction ppo() {
+  FakeFunction function("grpo");
+  function.without("ref_log_prob").only(Reduction::token_mean);
+  for (const Option& option : function.loss.signature.options) {
+    function.with(option.name, option.nullable ? OptionValue(None{}) : option.standard);
+  }
+  return function;
+}
+
+TEST(Recognition, TakesNoTermOfAFieldThatDoesNotReachTheFunction) {
+  EXPECT_TRUE(ppo().with("kl_penalty", 0.0).recognised(false).whole());
+  // That this one hears of the reference policy nevertheless is what no function does.
+  const Recognition found = ppo().with("kl_penalty", 0.04).recognised(false);
+  EXPECT_FALSE(found.whole());
+  EXPECT_EQ(*find_value(found.likeness.candidate.options, "kl_penalty"), OptionValue(0.0));
 }
 
 }  // namespace

@@ -68,7 +68,9 @@ TEST(Recognition, FindsWhatIsWrittenIntoAFunction) {
   EXPECT_TRUE(is_none(found, "dual_clip"));
   EXPECT_TRUE(is_none(found, "log_ratio_clamp"));
   EXPECT_EQ(find_value(found.subject.options, "clip_low"), nullptr) << "it is told";
-  EXPECT_TRUE(is_none(ppo().with("kl_penalty", 0.04).recognised(false), "kl_input_clamp"));
+  FakeFunction penalised = ppo().with("kl_penalty", 0.04);
+  penalised.fields.push_back("ref_log_prob");
+  EXPECT_TRUE(is_none(penalised.recognised(false), "kl_input_clamp"));
   EXPECT_EQ(number(ppo().with("log_ratio_clamp", 20.0).recognised(false), "log_ratio_clamp"), 20.0);
 }
 

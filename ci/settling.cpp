@@ -149,9 +149,7 @@ void tell(const Interview& interview, Case& c, const std::string& option,
 std::vector<Case> right_cases(const Interview& interview) {
   std::vector<Case> cases;
   for (const Reduction reduction : interview.best().whole) {
-    const auto answers = std::ranges::find(interview.answers, reduction, &Answers::reduction);
-    const auto& from = answers == interview.answers.end() ? interview.answers.front() : *answers;
-    for (const Probe& probe : from.probes) {
+    for (const Probe& probe : interview.probes(reduction)) {
       cases.push_back(probe.c);
       cases.back().spec.reduction = reduction;
     }

@@ -116,6 +116,41 @@ Likeness fit(const Interview& interview, const Likeness& from,
   return likelier(further, found) ? further : found;
 }
 
+/// Which options move nothing in the formula from where it stands, on any case: they belong to
+/// terms that are not there, or to another reduction. To know it of a bound or a factor the ends of
+/// its range are enough, where those are not the same, and what is usual besides.
+class Inert {
+ public:
+  Inert(const Interview& interview, const Candidate& from) : interview_(interview), from_(from) {
+    for (const Probe& probe : interview.probes(from.reduction)) {
+      stands_.push_back(interview.formula.values(probe.c, from));
+    }
+  }
+
+  bool operator()(const Option& option) const {
+    const bool number = option.kind == Option::Kind::real || option.kind == Option::Kind::integer;
+    std::vector<OptionValue> values = usual_values(interview_.loss->signature, option);
+    if (number) values.insert(values.end(), {option.low, option.high});
+    return std::ranges::none_of(values,
+                                [&](const OptionValue& value) { return moves(option, value); });
+  }
+
+ private:
+  bool moves(const Option& option, const OptionValue& value) const {
+    Candidate moved = from_;
+    set_value(moved.options, option.name, value);
+    const auto& probes = interview_.probes(from_.reduction);
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+      if (interview_.formula.values(probes[i].c, moved) != stands_[i]) return true;
+    }
+    return false;
+  }
+
+  const Interview& interview_;
+  const Candidate& from_;
+  std::vector<Values> stands_;
+};
+
 }  // namespace
 
 Likeness descend(const Interview& interview, Likeness from,
@@ -128,8 +163,11 @@ Likeness descend(const Interview& interview, Likeness from,
   for (int round = 0; round < kRounds && from.whole.empty(); ++round) {
     Nearest best{None{}, kProgress * from.distance};
     const Option* moved = nullptr;
+    const Candidate here = from.candidate;
+    const Inert inert(interview, here);
     for (const std::string& name : options) {
       const Option& option = *interview.loss->signature.find_option(name);
+      if (inert(option)) continue;
       const OptionValue* now = find_value(from.candidate.options, name);
       const Nearest found =
           nearest_value(option, now ? *now : option.standard,
@@ -151,7 +189,7 @@ Likeness descend(const Interview& interview, Likeness from,
 
 void solve_untold(Interview& interview) {
   if (interview.likenesses.empty()) return;
-  const auto untold = interview.untold();
+  const auto untold = interview.open(interview.untold());
   for (const Reduction reduction : unexplained(interview)) {
     const OptionValues beginning = likest(interview, reduction)->candidate.options;
     Likeness found = fit(interview, liken(interview, beginning, reduction), untold);
