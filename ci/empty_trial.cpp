@@ -36,16 +36,6 @@ Expected expected_loss(CaseStudy& study, const Arithmetic& arithmetic) {
   return expected;
 }
 
-/// The case with a row in which nothing counts beside others.
-std::optional<Case> with_empty_row(const AskedUnder& asked, const Case& c) {
-  CaseStudy study(asked.loss(), c);
-  const LossSignature& signature = asked.loss().signature;
-  const auto valid = valid_positions(signature, study.whole());
-  if (has_empty_sequence(valid, c.shape[Axis::sequences])) return study.whole();
-  const properties::Transformed* masked = study.transformed(properties::kRowMasked);
-  return masked ? std::optional(masked->c) : std::nullopt;
-}
-
 /// The share of sequences in which something counts.
 double live_share(const LossSignature& signature, const Case& c) {
   const std::vector<bool> valid = valid_positions(signature, c);
@@ -91,11 +81,20 @@ std::string line_of(Empty word) {
                                 : "empty = \"zero\"";
 }
 
+std::optional<Case> with_empty_row(const LossSignature& signature, Case c) {
+  c.split = {};
+  if (has_empty_sequence(valid_positions(signature, c), c.shape[Axis::sequences])) return c;
+  LossSignature any = signature;  // whoever counts such rows is asked none of them otherwise
+  any.empty_rows = EmptyRows::skipped;
+  auto masked = properties::kRowMasked.apply(any, c, c);
+  return masked ? std::optional(std::move(masked->c)) : std::nullopt;
+}
+
 bool counts_empty_rows(const AskedUnder& asked, const Case& c) {
   LossSignature counted = asked.loss().signature;
   counted.empty_rows = EmptyRows::counted;
   if (allows_empty_rows(counted, c.spec)) return false;  // no mean over sequences
-  std::optional<Case> emptied = with_empty_row(asked, c);
+  std::optional<Case> emptied = with_empty_row(asked.loss().signature, c);
   if (!emptied) return false;
   CaseStudy study(asked.loss(), *std::move(emptied));
   if (study.refusal()) return false;

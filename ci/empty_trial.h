@@ -24,6 +24,10 @@ std::optional<MadeOfNothing> made_of_nothing(const AskedUnder& asked, Dtype dtyp
 /// `empty = "nan"`
 std::string line_of(Empty word);
 
+/// The whole batch of the case with a row in which nothing counts beside others: itself where it
+/// has one, else with its first live row masked, if another one is live.
+std::optional<Case> with_empty_row(const LossSignature& signature, Case c);
+
 /// Whether its mean over the sequences of the case has one without a valid position in its divisor;
 /// where all have some, once one has none.
 bool counts_empty_rows(const AskedUnder& asked, const Case& c);

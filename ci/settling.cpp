@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ci/candidates.h"
+#include "ci/empty_trial.h"
 #include "ci/telling_cases.h"
 #include "fuzz/choices.h"
 
@@ -90,17 +91,6 @@ std::size_t to_blame(Function& function, const Interview& interview,
     if (merit > most) worst = i, most = merit;
   }
   return worst;
-}
-
-/// One row without a valid position, where others have some.
-std::optional<Case> with_empty_row(const LossSignature& signature, Case c) {
-  if (c.shape[Axis::sequences] < 2) return std::nullopt;
-  const std::string& name = signature.mask.empty() ? signature.ignore_label : signature.mask;
-  Tensor* field = name.empty() ? nullptr : c.batch.find(name);
-  if (!field) return std::nullopt;
-  const double empty = signature.mask.empty() ? static_cast<double>(kIgnoreLabel) : 0.0;
-  for (std::int64_t t = 0; t < c.shape[Axis::tokens]; ++t) field->set(t, empty);
-  return c;
 }
 
 /// Looks for bounds that are none of the likely ones: where they stand only edges tell.
