@@ -77,9 +77,9 @@ Likeness liken_told(const Interview& interview, const OptionValues& untold) {
 /// Whether a field that is needed does not reach the function.
 bool lacks(const Interview& interview, const Field& field) {
   // Of terms the mask is the trainer's, of outputs what weighs them.
-  const bool reduced = (interview.subject.per_token && field.role == Role::mask) ||
-                       (interview.subject.weighed_outputs &&
-                        impl::weighed_output(interview.loss->signature, field));
+  const bool reduced =
+      (interview.subject.per_token && field.role == Role::mask) ||
+      (interview.subject.weighed_outputs && impl::weighed_output(interview.loss->signature, field));
   return !field.optional && !takes(interview.greeting, field) && !reduced;
 }
 
