@@ -127,7 +127,8 @@ void Campaign::start(Worker& worker, std::size_t arm) {
                     .memory_mib = options_.memory_mib,
                     .corpus = folder_.corpus_of(loss, seed),
                     .seen = {seen_[arm].begin(), seen_[arm].end()},
-                    .shown = shown_};
+                    .shown = shown_,
+                    .again = {}};
   worker.child->write(encode(plan_.options()));
   worker.child->write(encode(stint));
 }

@@ -97,6 +97,29 @@ void CampaignFolder::found(const report::RunRecord& findings) {
   }
 }
 
+void CampaignFolder::mended(const report::Mended& mended) {
+  const fs::path file = path_ / mended.case_file, corpus = path_ / "corpus" / mended.loss;
+  std::error_code none;  // the case stays among the findings, too
+  fs::create_directories(corpus, none);
+  fs::copy_file(file, corpus / file.filename(), fs::copy_options::skip_existing, none);
+  report::RunRecord record;
+  record.mended.push_back(mended);
+  write({{}, {}, Json{{"mended", Json::parse(report::to_json(record, -1))}}.dump()});
+  mend(history_.findings, mended);
+}
+
+void CampaignFolder::found_again(const std::string& fingerprint, report::RecordedFinding finding) {
+  std::string text = std::exchange(finding.case_text, {});
+  fs::path file = path_ / finding.case_file;
+  std::error_code none;
+  if (fs::exists(file, none)) file.clear();  // it tells of the finding already
+  report::RunRecord record;
+  record.findings.push_back(std::move(finding));
+  const Json line = {{"again", fingerprint}, {"found", Json::parse(report::to_json(record, -1))}};
+  write({std::move(file), std::move(text), line.dump()});
+  replace(history_.findings, fingerprint, record);
+}
+
 void CampaignFolder::spent(const std::string& arm, std::int64_t cases, double seconds) {
   if (cases == 0) return;
   owed_.spent[arm].cases += cases;
@@ -122,6 +145,13 @@ void CampaignFolder::take_over(const fs::path& folder, const History& history,
   }
   elapsed(history.seconds, 0);
   found(findings);
+  for (const report::Mended& mended : findings.mended) {
+    std::error_code none;
+    fs::create_directories(path_ / "findings", none);
+    fs::copy_file(folder / mended.case_file, path_ / mended.case_file,
+                  fs::copy_options::skip_existing, none);
+    this->mended(mended);
+  }
   if (!fs::exists(folder / "corpus")) return;
   fs::copy(folder / "corpus", path_ / "corpus",
            fs::copy_options::recursive | fs::copy_options::skip_existing);

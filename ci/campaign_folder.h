@@ -35,12 +35,16 @@ class CampaignFolder {
   void keep(const Case& c, const LossSignature& signature, const std::string& arm,
             const std::vector<fuzz::Feature>& features);
   void found(const report::RunRecord& findings);  ///< with the texts of their cases
+  /// Of what was asked again: it holds, and its case joins the corpus; or it fails, and `finding`,
+  /// with the text of its case, is what is found now.
+  void mended(const report::Mended& mended);
+  void found_again(const std::string& fingerprint, report::RecordedFinding finding);
   void spent(const std::string& arm, std::int64_t cases, double seconds);
   void asked_long(const std::string& arm, std::int64_t next);  ///< Spent::long_from
   /// The time since the last time, by the clock on the wall, and what memory is taken now.
   void elapsed(double seconds, std::int64_t memory_mib);
 
-  /// Adds what another folder holds.
+  /// Adds what another folder holds; `findings` also say which of its findings are mended.
   void take_over(const std::filesystem::path& folder, const History& history,
                  const report::RunRecord& findings);
 

@@ -66,6 +66,49 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
   EXPECT_TRUE(fs::exists(scratch.path() / "findings/0123456789abcdef.case"));
 }
 
+TEST(CampaignFolder, RemembersWhatIsMendedUntilItIsFoundAgain) {
+  const GivenFolder scratch;
+  {
+    CampaignFolder folder(scratch.path());
+    folder.found(a_finding("a|b"));
+    report::RecordedFinding other = a_finding("c|d").findings[0];
+    folder.found_again("none", other);
+    folder.mended({.fingerprint = "a|b",
+                   .loss = "grpo",
+                   .implementation = "host",
+                   .property = "determinism",
+                   .case_file = "findings/0123456789abcdef.case",
+                   .reason = "held"});
+    EXPECT_EQ(folder.history().findings.findings.size(), 1u);
+    EXPECT_EQ(folder.history().findings.mended.size(), 1u);
+  }
+  EXPECT_TRUE(fs::exists(scratch.path() / "corpus/grpo/0123456789abcdef.case"));
+  CampaignFolder folder(scratch.path());
+  ASSERT_EQ(folder.history().findings.findings.size(), 1u);
+  EXPECT_EQ(folder.history().findings.findings[0].fingerprint, "c|d");
+  ASSERT_EQ(folder.history().findings.mended.size(), 1u);
+  EXPECT_EQ(folder.history().findings.mended[0].reason, "held");
+  folder.found(a_finding("a|b"));
+  const History history = read_history(scratch.path() / "journal");
+  EXPECT_EQ(history.findings.findings.size(), 2u);
+  EXPECT_TRUE(history.findings.mended.empty());
+}
+
+TEST(CampaignFolder, TakesWhatIsFoundNowForWhatWasFoundBefore) {
+  const GivenFolder scratch;
+  {
+    CampaignFolder folder(scratch.path());
+    folder.found(a_finding("a|b"));
+    report::RecordedFinding now = a_finding("a|b").findings[0];
+    now.source_line = 7;
+    now.grade = "adversarial";  // rarer, and yet what is so now
+    folder.found_again("a|b", now);
+  }
+  const History history = read_history(scratch.path() / "journal");
+  ASSERT_EQ(history.findings.findings.size(), 1u);
+  EXPECT_EQ(history.findings.findings[0].source_line, 7);
+}
+
 TEST(CampaignFolder, TellsInOneFileOfTheFindingsOnOneCase) {
   const GivenFolder scratch;
   const LossSignature& signature = *reference::find_signature("grpo");
@@ -217,6 +260,27 @@ TEST(CampaignFolder, GivesAFewOfManyCasesAndOthersForAnotherSeed) {
   EXPECT_EQ(one, folder.corpus_of("grpo", 1));
   EXPECT_NE(one, other);
   EXPECT_TRUE(folder.corpus_of("jsd", 1).empty());
+}
+
+TEST(CampaignFolder, TakesOverWhatIsMended) {
+  const GivenFolder scratch;
+  const fs::path one = scratch.path() / "one", both = scratch.path() / "both";
+  report::RunRecord findings = a_finding("a|b");
+  {
+    CampaignFolder folder(one);
+    folder.found(findings);
+  }
+  findings.findings.clear();
+  findings.mended.push_back({.fingerprint = "a|b",
+                             .loss = "grpo",
+                             .implementation = "host",
+                             .property = "determinism",
+                             .case_file = "findings/0123456789abcdef.case",
+                             .reason = "held"});
+  CampaignFolder folder(both);
+  folder.take_over(one, {}, findings);
+  EXPECT_TRUE(fs::exists(both / "findings/0123456789abcdef.case"));
+  EXPECT_EQ(read_history(both / "journal").findings.mended.size(), 1u);
 }
 
 TEST(CampaignFolder, AFindingThatIsOnlyCountedIsNotWritten) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "ci/asked_again.h"
 #include "ci/begun_record.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
@@ -42,6 +43,11 @@ void take_up(report::RunRecord& record, const CampaignFolder& folder) {
     try {
       report::RunRecord earlier = report::read_record(file);
       earlier.troubles.clear();  // what failed then is tried again
+      earlier.mended.clear();    // what the journal says of them is newer
+      std::erase_if(earlier.findings, [&](const report::RecordedFinding& finding) {
+        return std::ranges::find(journal.mended, finding.fingerprint,
+                                 &report::Mended::fingerprint) != journal.mended.end();
+      });
       for (const auto& finding : earlier.findings) known.insert(finding.fingerprint);
       merge(record, earlier);
     } catch (const report::RecordError& error) {
@@ -204,6 +210,9 @@ int run_fuzz(const FuzzOptions& options) {
     subject.twin.clear();  // it is asked as any other
   take_up(record, folder);
   add_corpora(options, plan, folder);
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  std::signal(SIGTERM, [](int) { interrupted = true; });
+  if (folder.history().begun) ask_again(plan, options.campaign, folder, record, interrupted);
   Campaign campaign(plan, options.campaign, folder, record);
   if (campaign.arms().empty()) throw InputError("nothing to search: the filters leave none");
   std::erase_if(record.subjects, [&](const report::Subject& subject) {
@@ -211,9 +220,6 @@ int run_fuzz(const FuzzOptions& options) {
       return arm.name() == subject.loss + "/" + subject.name;
     });
   });
-  std::signal(SIGINT, [](int) { interrupted = true; });
-  std::signal(SIGTERM, [](int) { interrupted = true; });
-
   Teller teller(campaign.budget(), folder);
   teller.begin(campaign);
   campaign.on_finding = [&](const report::RecordedFinding& finding) {

@@ -80,6 +80,30 @@ resumption() {
   expect 2 'journals have version 7, expected 1' fuzz --impl fake_wrong --out run
 }
 
+# What was found is asked again: mended it is red no more, and again when it comes back.
+mending() {
+  local searched=(fuzz --impl fake_mendable --dtype f32 --budget '200 cases' --workers 1)
+  expect 1 'VIOLATED' "${searched[@]}" --out run
+  expect 1 '^[1-9][0-9]* findings? of before asked again: [1-9][0-9]* fails?, 0 mended' "${searched[@]}" --out run
+  export LOSSGATE_FAKE_MENDED=1
+  expect 0 '^[1-9][0-9]* findings? of before asked again: 0 fail, [1-9][0-9]* mended$' "${searched[@]}" --out run
+  grep -Eq '^mended: grpo\|.*: held when asked again \(findings/[0-9a-f]*\.case\)$' stdout || fail 'what is mended is not named'
+  grep -Eq '^green: 0 red findings, [1-9][0-9]* mended$' stdout || fail "the verdict does not tell: $(tail -n 2 stdout)"
+  grep -q 'held when asked again' run/summary.md || fail 'the summary does not tell'
+  grep -q '"findings": \[\]' run/run.json || fail 'the record keeps a finding that is mended'
+  grep -q '<failure' run/junit.xml && fail 'a test fails by what is mended'
+  local file
+  while read -r file; do
+    [[ -f run/corpus/grpo/${file##*/} ]] || fail "nothing is searched near its case: $file"
+  done < <(grep -o 'findings/[0-9a-f]*\.case' run/run.json | sort -u)
+  expect 0 'mended' merge run --out merged
+  expect 0 ', [1-9][0-9]* mended' "${searched[@]}" --out merged
+  unset LOSSGATE_FAKE_MENDED
+  expect 1 '^fails again: grpo' "${searched[@]}" --out merged
+  # What is not asked is not said to be mended.
+  LOSSGATE_FAKE_MENDED=1 expect 1 'red: [1-9]' "${searched[@]}" --property determinism --out merged
+}
+
 # FNV-1a, 64 bits.
 checksum() {
   python3 -c '

@@ -20,9 +20,10 @@
 #include "ci/protocol.h"
 #include "ci/reply.h"
 #include "ci/stint.h"
+#include "ci/stored_case.h"
 #include "ci/under_way.h"
 #include "ci/variant.h"
-#include "corpora/text_codec.h"
+#include "corpora/files.h"
 #include "fuzz/draw_case.h"
 #include "fuzz/engine.h"
 #include "properties/sibling.h"
@@ -86,6 +87,23 @@ class Search final : public fuzz::Target {
 
   std::vector<fuzz::Feature> ask(const Case& c, std::string_view text) override {
     return ask(planned_for(arm_, c), text);
+  }
+
+  /// A case on which something was found before, as its callers have it now.
+  void ask_again(const std::string& file) {
+    Case c = corpora::read_case_file(
+        file, [&](std::string_view loss) { return plan_.selection().find_signature(loss); });
+    c.provenance = {};  // whoever finds something on it says so anew
+    bool outside_contract = false;
+    for (const auto& brought : plan_.selection().brought) {
+      if (&brought->implementation != arm_.only) continue;
+      c = as_its_callers_have_it(signature(), std::move(c));
+      outside_contract = is_outside_contract(*brought, c);
+    }
+    PlannedCase planned = planned_for(arm_, std::move(c));
+    planned.outside_contract = outside_contract;
+    if (!plan_.selection().has(planned.dtype)) return wait_for_turn();
+    ask(std::move(planned), "");
   }
 
   void keep(std::string_view text, const std::vector<fuzz::Feature>& fresh) override {
@@ -226,6 +244,7 @@ int run_fuzz_worker() {
     be_silent();
     if (!search.is_brought()) limit_memory(stint.memory_mib);  // which has a process of its own
     reply("ready\n");
+    if (!stint.again.empty()) search.ask_again(stint.again);
     fuzz::drive(
         search,
         {.seed = stint.seed, .corpus = stint.corpus, .seen = stint.seen, .guided = stint.guided});

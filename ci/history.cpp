@@ -62,6 +62,12 @@ void take_line(const Json& line, const std::string& file, History& history) {
     const bool all = next.at("from") == -1;
     history.spent[next.at("arm").get<std::string>()].long_from =
         all ? -1 : count_of(next.at("from"));
+  } else if (line.contains("mended")) {
+    const report::RunRecord told = report::from_json(line.at("mended").dump(), file);
+    for (const report::Mended& mended : told.mended) mend(history.findings, mended);
+  } else if (line.contains("again")) {
+    replace(history.findings, line.at("again").get<std::string>(),
+            report::from_json(line.at("found").dump(), file));
   } else if (line.contains("found")) {
     merge(history.findings, report::from_json(line.at("found").dump(), file));
   } else if (line.contains("elapsed")) {
@@ -73,6 +79,23 @@ void take_line(const Json& line, const std::string& file, History& history) {
 }
 
 }  // namespace
+
+void mend(report::RunRecord& findings, const report::Mended& mended) {
+  std::erase_if(findings.findings, [&](const report::RecordedFinding& finding) {
+    return finding.fingerprint == mended.fingerprint;
+  });
+  report::RunRecord part;
+  part.mended.push_back(mended);
+  merge(findings, part);
+}
+
+void replace(report::RunRecord& findings, const std::string& fingerprint,
+             const report::RunRecord& now) {
+  const auto is_it = [&](const auto& each) { return each.fingerprint == fingerprint; };
+  std::erase_if(findings.findings, is_it);
+  std::erase_if(findings.mended, is_it);
+  merge(findings, now);
+}
 
 std::vector<report::CampaignPoint> thinned(const std::vector<report::CampaignPoint>& points) {
   if (points.size() <= kMostPoints) return points;

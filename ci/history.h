@@ -30,10 +30,15 @@ struct History {
   std::int64_t damaged = 0;                   ///< lines of the journal that could not be read
   double seconds = 0.0;                       ///< by the clock on the wall
   std::map<std::string, Spent> spent;         ///< by "loss/implementation"
-  report::RunRecord findings;                 ///< and nothing else
+  report::RunRecord findings;                 ///< and those that are mended; nothing else
   std::vector<report::CampaignPoint> points;  ///< one for each time that the clock was read
   bool begun = false;                         ///< there was a campaign
 };
+
+/// Of what was asked again: it holds, or this is what is found now in its place.
+void mend(report::RunRecord& findings, const report::Mended& mended);
+void replace(report::RunRecord& findings, const std::string& fingerprint,
+             const report::RunRecord& now);
 
 /// At most this many points of a curve are recorded: a night has ten thousands.
 inline constexpr std::size_t kMostPoints = 200;

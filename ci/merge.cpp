@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -29,7 +30,20 @@ report::RunRecord whole_findings(const fs::path& folder, const History& history)
     finding.case_text = corpora::read_text(file);
     record.findings.push_back(std::move(finding));
   }
+  record.mended = history.findings.mended;
   return record;
+}
+
+/// What one of them meets is not mended, whatever another says.
+void keep_what_fails(std::vector<History>& histories) {
+  report::RunRecord all;
+  for (const History& history : histories) merge(all, history.findings);
+  for (History& history : histories) {
+    std::erase_if(history.findings.mended, [&](const report::Mended& mended) {
+      return std::ranges::find(all.findings, mended.fingerprint,
+                               &report::RecordedFinding::fingerprint) != all.findings.end();
+    });
+  }
 }
 
 /// Subjects and properties that only some of the records have.
@@ -61,6 +75,7 @@ int run_merge(const MergeOptions& options) {
     }
     parts.push_back(report::read_record(fs::path(folder) / "run.json"));
   }
+  keep_what_fails(histories);
   CampaignFolder merged(out);
   report::RunRecord record;
   for (std::size_t i = 0; i < histories.size(); ++i) {

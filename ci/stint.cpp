@@ -28,7 +28,8 @@ std::string encode(const Stint& stint) {
               {"memory_mib", stint.memory_mib},
               {"corpus", stint.corpus},
               {"seen", stint.seen},
-              {"shown", std::move(shown)}}
+              {"shown", std::move(shown)},
+              {"again", stint.again}}
              .dump() +
          "\n";
 }
@@ -47,6 +48,7 @@ Stint decode_stint(std::string_view line) {
     json.at("memory_mib").get_to(stint.memory_mib);
     json.at("corpus").get_to(stint.corpus);
     json.at("seen").get_to(stint.seen);
+    json.at("again").get_to(stint.again);
     for (const auto& [fingerprint, grade] : json.at("shown").items()) {
       stint.shown[fingerprint] = properties::parse_grade(grade.get<std::string>()).value();
     }

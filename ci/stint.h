@@ -15,7 +15,7 @@
 /// shows something new, `long <i>` when it begins with a long case and `long end` after the last,
 /// `turn` when it has asked all that it may, and goes on when it reads how many more, `spent` where
 /// its subject can be asked no more in this process, `failed <reason>` where it cannot work. What
-/// it is asking stands in UnderWay.
+/// it is asking stands in UnderWay. Of a case that is asked again it answers one part, and `turn`.
 namespace lossgate::ci {
 
 /// One implementation, searched by one process for some time.
@@ -31,6 +31,7 @@ struct Stint {
   std::vector<std::string> corpus;  ///< files of cases to begin with
   std::vector<fuzz::Feature> seen;  ///< no news
   Shown shown;                      ///< nor are these findings
+  std::string again;                ///< the file of the one case that it asks; empty: it searches
 };
 
 std::string encode(const Stint& stint);

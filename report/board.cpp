@@ -205,6 +205,7 @@ std::string findings(const RunRecord& record, const BoardStyle& style) {
   for (const std::string& pattern : record.idle_waivers) {
     text += fmt::format("\nwaiver that nothing needs any more: {}\n", pattern);
   }
+  for (const Mended& m : record.mended) text += "\n" + mended_line(m) + "\n";
   for (const std::string& misfit : record.misfits) {
     text += fmt::format("\nfits nothing that exists: {}\n", misfit);
   }
@@ -268,6 +269,7 @@ std::string verdict_line(const RunRecord& record) {
   if (counts.survivors) {
     text += ", " + plural(counts.survivors, "faulty variant") + " survived";
   }
+  if (!record.mended.empty()) text += fmt::format(", {} mended", record.mended.size());
   if (counts.unmet) text += ", " + plural(counts.unmet, "regression") + " no longer shown";
   if (record.interrupted) text += ", interrupted";
   if (record.cases_run != record.cases_planned) {

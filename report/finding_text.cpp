@@ -89,6 +89,11 @@ std::string because_text(const properties::Diagnosis& diagnosis) {
   return fmt::format("{} (confidence {:.2g})", diagnosis.because, diagnosis.confidence);
 }
 
+std::string mended_line(const Mended& mended) {
+  return fmt::format("mended: {}: {} when asked again ({})", mended.fingerprint, mended.reason,
+                     mended.case_file);
+}
+
 std::string repro_line(const RecordedFinding& finding, std::string_view folder) {
   if (finding.case_file.empty()) return finding.repro;
   const std::string path =

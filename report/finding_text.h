@@ -23,6 +23,9 @@ std::string because_text(const properties::Diagnosis& diagnosis);
 /// What usually mends a violation: of its cause where that says more than the property.
 std::string_view usual_fix(std::string_view property, std::string_view cause = "");
 
+/// What became of a finding of before.
+std::string mended_line(const Mended& mended);
+
 /// The command that shows the finding again.
 std::string repro_line(const RecordedFinding& finding, std::string_view folder);
 

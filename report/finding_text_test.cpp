@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "properties/property.h"
+#include "report/board.h"
 
 namespace lossgate::report {
 namespace {
@@ -41,6 +42,31 @@ TEST(FindingText, CallsALineGuiltyOnlyWhereItIsKnown) {
   const std::string text = finding_text(finding, "", "");
   EXPECT_NE(text.find("code      exp(100) = inf"), std::string::npos) << text;
   EXPECT_EQ(text.find("function"), std::string::npos) << text;
+}
+
+TEST(Board, TellsWhatIsMended) {
+  RunRecord record;
+  record.mended.push_back({.fingerprint = "grpo||a|determinism|x",
+                           .loss = "grpo",
+                           .implementation = "a",
+                           .property = "determinism",
+                           .case_file = "findings/a.case",
+                           .reason = "held"});
+  EXPECT_EQ(verdict_line(record), "green: 0 red findings, 1 mended");
+  const std::string line =
+      "mended: grpo||a|determinism|x: held when asked again (findings/a.case)\n";
+  EXPECT_NE(board(record, {}).find(line), std::string::npos);
+}
+
+TEST(RunRecord, TakesNothingForMendedThatSomebodyMeets) {
+  RunRecord whole, part;
+  whole.mended.resize(2);
+  whole.mended[0].fingerprint = "a";
+  whole.mended[1].fingerprint = "b";
+  part.findings.emplace_back().fingerprint = "b";
+  merge(whole, part);
+  ASSERT_EQ(whole.mended.size(), 1U);
+  EXPECT_EQ(whole.mended[0].fingerprint, "a");
 }
 
 TEST(FindingText, CutsNothingThatIsToBeCopied) {

@@ -190,6 +190,16 @@ void fields(RecordedFinding& f, Visit&& visit) {
 }
 
 template <class Visit>
+void fields(Mended& m, Visit&& visit) {
+  visit("fingerprint", m.fingerprint);
+  visit("loss", m.loss);
+  visit("implementation", m.implementation);
+  visit("property", m.property);
+  visit("case_file", m.case_file);
+  visit("reason", m.reason);
+}
+
+template <class Visit>
 void fields(RunRecord& r, Visit&& visit) {
   visit("schema", r.schema);
   visit("version", r.version);
@@ -214,6 +224,7 @@ void fields(RunRecord& r, Visit&& visit) {
   visit(Later{"splits"}, r.splits);
   visit(Later{"campaign"}, r.campaign);
   visit(Later{"misfits"}, r.misfits);
+  visit(Later{"mended"}, r.mended);
 }
 
 }  // namespace lossgate::report

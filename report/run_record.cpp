@@ -18,6 +18,7 @@ auto key_of(const Expectation& e) { return std::tie(e.file, e.implementation, e.
 auto key_of(const Coverage& c) { return std::tie(c.loss, c.trait); }
 auto key_of(const SplitErrors& s) { return std::tie(s.loss, s.implementation, s.dtype); }
 auto key_of(const RecordedFinding& f) { return std::tie(f.fingerprint); }
+auto key_of(const Mended& m) { return std::tie(m.fingerprint); }
 
 void keep_worst(Cell& into, double ratio, std::int64_t ordinal, const std::string& id) {
   const bool worse = ratio > into.worst_ratio;
@@ -71,6 +72,7 @@ void add(RecordedFinding& into, const RecordedFinding& part) {
 // Each variant's row and each expectation is one task's: there is nothing to add up.
 void add(Kill& into, const Kill& part) { into = part; }
 void add(Expectation& into, const Expectation& part) { into = part; }
+void add(Mended& into, const Mended& part) { into = part; }
 
 template <class T>
 void merge_rows(std::vector<T>& whole, const std::vector<T>& part) {
@@ -171,6 +173,12 @@ void merge(RunRecord& whole, const RunRecord& part) {
   merge_rows(whole.findings, part.findings);
   merge_rows(whole.coverage, part.coverage);
   merge_rows(whole.splits, part.splits);
+  merge_rows(whole.mended, part.mended);
+  // Whoever meets it has the last word.
+  std::erase_if(whole.mended, [&](const Mended& m) {
+    return std::ranges::find(whole.findings, m.fingerprint, &RecordedFinding::fingerprint) !=
+           whole.findings.end();
+  });
 }
 
 void put_in_order(RunRecord& record) {
@@ -198,6 +206,8 @@ void put_in_order(RunRecord& record) {
   sort_by(record.findings, [&](const RecordedFinding& f) {
     return std::tuple(subject(f), property(f), f.ordinal, f.fingerprint);
   });
+  sort_by(record.mended,
+          [&](const Mended& m) { return std::tuple(subject(m), property(m), m.fingerprint); });
   sort_by(record.coverage, [&](const Coverage& c) {
     const auto loss = rank(record.subjects, [&](const Subject& s) { return s.loss == c.loss; });
     return std::tuple(loss, c.loss, c.trait);

@@ -163,6 +163,13 @@ struct RecordedFinding {
   bool red() const { return state == "red" || state == "expired waiver"; }
 };
 
+/// What an earlier run of a campaign found, and what its case no longer shows.
+struct Mended {
+  std::string fingerprint, loss, implementation, property;
+  std::string case_file;  ///< beside the record
+  std::string reason;     ///< "held", "skipped: contract"
+};
+
 struct RunRecord {
   std::int64_t schema = kSchemaVersion;
   std::string version, commit;
@@ -185,6 +192,7 @@ struct RunRecord {
   std::vector<SplitErrors> splits;
   std::vector<CampaignPoint> campaign;  ///< of a campaign on one machine
   std::vector<std::string> misfits;     ///< waivers and baseline entries that nothing could match
+  std::vector<Mended> mended;           ///< none of them is among the findings
 
   /// A run that stopped early or lost cases proves nothing.
   bool complete() const { return !interrupted && troubles.empty() && cases_run == cases_planned; }

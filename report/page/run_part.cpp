@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "report/finding_text.h"
 #include "report/page/parts.h"
 #include "report/plain_text.h"
 
@@ -97,7 +98,10 @@ std::string list(const char* title, const std::vector<std::string>& lines) {
 }
 
 std::string idle(const RunRecord& record) {
-  return list("Waivers that nothing needs any more", record.idle_waivers) +
+  std::vector<std::string> mended;
+  for (const Mended& m : record.mended) mended.push_back(mended_line(m));
+  return list("Found before, and no longer so when asked again", mended) +
+         list("Waivers that nothing needs any more", record.idle_waivers) +
          list("Accepted, and fits nothing that exists", record.misfits);
 }
 
