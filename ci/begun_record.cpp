@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/begun_record.h"
 
-#include <filesystem>
 #include <set>
 
 #include "ci/environment.h"
@@ -36,11 +35,8 @@ report::RunRecord begun_record(const Plan& plan, properties::Grade fail_on) {
   record.commit = commit();
   record.environment = read_environment();
   const Filters& filters = options.filters;
-  std::vector<std::string> corpora;  // a path may tell more of the machine than a record should
-  for (const std::string& folder : options.corpora) {
-    const auto path = std::filesystem::path(folder + "/.").lexically_normal();
-    corpora.push_back(path.parent_path().filename().string());
-  }
+  std::vector<std::string> corpora;
+  for (const std::string& folder : options.corpora) corpora.push_back(corpus_name(folder));
   record.request = {.profile = std::string(name(options.profile)),
                     .seed = options.seed,
                     .cases = options.cases,
@@ -52,6 +48,7 @@ report::RunRecord begun_record(const Plan& plan, properties::Grade fail_on) {
                     .corpora = corpora,
                     .fail_on = std::string(name(fail_on))};
   record.cases_planned = plan.size();
+  record.unfit = plan.unfit();
   for (const properties::Property* property : plan.selection().properties) {
     record.properties.push_back(
         {property->name, std::string(name(property->tier)), property->statement});

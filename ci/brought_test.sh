@@ -246,6 +246,14 @@ asked() {
   bring unbounded
   sed -i 's/options = {/options = { clip_low = 0.123,/' lossgate.toml
   expect 3 'nothing was asked' replay "$one" --config lossgate.toml
+  # Stored cases that nobody is asked any more do not pass for green.
+  expect 2 '^lossgate: --corpus kept has nothing to ask: .*[0-9]+ stored cases? of grpo in kept fits? no subject: clip_low is fixed' \
+    gate --config lossgate.toml --corpus kept --cases 2 --jobs 1 --out unfit
+  cp -r kept mixed && sed 's/^option.clip_low: .*/option.clip_low: 0.123/' "$one" >mixed/fits.case
+  "$lossgate" gate --config lossgate.toml --corpus mixed --cases 2 --jobs 1 --out unfit >stdout 2>stderr
+  grep -Eq '^[0-9]+ stored cases? of grpo in mixed fits? no subject: clip_low is fixed$' stdout || fail "not said: $(cat stdout stderr)"
+  grep -A4 '"unfit"' unfit/run.json | grep -q '"reason": "clip_low is fixed"' || fail 'the record does not count them'
+  grep -Eq '<skipped message="[0-9]+ stored cases? of grpo in mixed' unfit/junit.xml || fail 'no skipped test tells of them'
   bring unbounded '[subject.contract]' 'masked = { default = "finite" }' 'longest = { tokens = 1, sequences = 1 }'
   expect 1 'outside the contract of unbounded: a gate does not ask it' replay "$(grep -l '^shape: .*tokens [2-9]' kept/*.case | head -n 1)" --config lossgate.toml
   mkdir wide && cp "$(grep -l '^shape: .*tokens [2-9]' kept/*.case | head -n 1)" wide

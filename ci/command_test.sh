@@ -125,7 +125,8 @@ usage() {
   gate 2 'nothere' --corpus nothere
   gate 2 'nothere.txt.*expected' --waivers nothere.txt
   gate 2 'nothere.txt.*expected' --baseline nothere.txt
-  expect 2 'no case to run' gate --corpus empty --cases 0 --impl fake_exact
+  expect 2 'no case to run: --cases 0 draws none, and no case of what is asked is stored in empty; --cases 1' \
+    gate --corpus empty --cases 0 --impl fake_exact
   expect 2 'colour' gate --colour
   expect 2 "did you mean 'losses'" list losse
   expect 2 "did you mean 'finite_backward'" describe finite_bakward

@@ -29,6 +29,7 @@
 #include "properties/diagnosis.h"
 #include "report/board.h"
 #include "report/faults.h"
+#include "report/finding_text.h"
 
 namespace lossgate::ci {
 namespace {
@@ -107,6 +108,25 @@ void advise(const Plan& plan, const report::RunRecord& record) {
   }
 }
 
+/// A folder of regressions that nobody is asked any more must not look as if they held.
+void check_corpora(const Plan& plan) {
+  for (const std::string& folder : plan.idle_corpora()) {
+    std::vector<std::string> lines;
+    for (const report::UnfitCases& unfit : plan.unfit()) {
+      if (unfit.corpus == corpus_name(folder)) lines.push_back(report::unfit_line(unfit));
+    }
+    throw InputError(
+        fmt::format("--corpus {} has nothing to ask: {}", folder, fmt::join(lines, "; ")));
+  }
+  if (plan.size() > 0) return;
+  const PlanOptions& options = plan.options();
+  throw InputError(options.cases > 0
+                       ? "no case to run: the filters leave none"
+                       : fmt::format("no case to run: --cases 0 draws none, and no case of what is "
+                                     "asked is stored in {}; --cases 1 asks something at least",
+                                     fmt::join(options.corpora, ", ")));
+}
+
 bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR"); }
 
 }  // namespace
@@ -121,7 +141,7 @@ int run_gate(const GateOptions& options) {
   PlanOptions planned = options.plan;
   auto first = options.pool.jobs > 0 ? worker_that_loads(planned) : nullptr;
   const Plan plan(planned);
-  if (plan.size() == 0) throw InputError("no case to run: the filters and --cases leave none");
+  check_corpora(plan);
   for (const reference::Loss* loss : plan.selection().unasked) {
     fmt::print(stderr, "no implementation of {}: its cases are left out\n", loss->signature.id);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 #include <system_error>
 
@@ -27,14 +28,34 @@ std::string shown(const fs::path& folder, const fs::path& file) {
   return (named.filename() / file.lexically_relative(folder)).generic_string();
 }
 
+/// The folders that come with lossgate, if they are there.
+std::vector<std::string> standard_folders() {
+  std::error_code error;
+  std::vector<fs::path> roots = {"."};
+  for (fs::path at = fs::read_symlink("/proc/self/exe", error).parent_path();
+       at.has_relative_path(); at = at.parent_path()) {
+    roots.push_back(at);
+  }
+  for (const fs::path& root : roots) {
+    const fs::path seeds = root / "corpora" / "seeds", regressions = root / "regressions";
+    if (fs::is_directory(seeds, error) && fs::is_directory(regressions, error)) {
+      return {regressions.lexically_normal().string(), seeds.lexically_normal().string()};
+    }
+  }
+  return {};
+}
+
+bool is_standard(const std::string& folder) {
+  std::error_code error;
+  return std::ranges::any_of(standard_folders(), [&](const std::string& standard) {
+    return fs::equivalent(folder, standard, error);
+  });
+}
+
 }  // namespace
 
 Plan::Plan(const PlanOptions& options) : options_(options), selection_(select(options.filters)) {
-  for (const std::string& folder : options_.corpora) {
-    for (const fs::path& file : corpora::list_case_files(folder)) {
-      add_stored(file, shown(folder, file));
-    }
-  }
+  for (const std::string& folder : options_.corpora) add_corpus(folder);
   add_streams();
   for (const auto& brought : selection_.brought) {
     for (SubjectFile& file : options_.filters.subjects) {
@@ -44,31 +65,55 @@ Plan::Plan(const PlanOptions& options) : options_(options), selection_(select(op
   }
 }
 
+void Plan::add_corpus(const std::string& folder) {
+  std::map<std::pair<std::string, std::string>, std::int64_t> reasons;  // of each loss
+  const std::size_t before = stored_.size();
+  for (const fs::path& file : corpora::list_case_files(folder)) {
+    PlannedCase planned;
+    planned.file = shown(folder, file);
+    planned.c = corpora::read_case_file(
+        file, [&](std::string_view loss) { return selection_.find_signature(loss); });
+    const std::string loss = planned.c.spec.loss;
+    if (const auto why = add_stored(std::move(planned))) ++reasons[{loss, *why}];
+  }
+  if (reasons.empty() || is_standard(folder)) return;
+  if (stored_.size() == before) idle_corpora_.push_back(folder);
+  for (const auto& [reason, count] : reasons) {
+    unfit_.push_back({.corpus = corpus_name(folder),
+                      .loss = reason.first,
+                      .reason = reason.second,
+                      .cases = count});
+  }
+}
+
 /// For all implementations in the catalog, or for each brought subject that may be asked.
-void Plan::add_stored(const fs::path& file, const std::string& name) {
-  PlannedCase planned;
-  planned.file = name;
-  planned.c = corpora::read_case_file(
-      file, [&](std::string_view loss) { return selection_.find_signature(loss); });
+std::optional<std::string> Plan::add_stored(PlannedCase planned) {
   planned.dtype = float_dtype(*selection_.find_signature(planned.c.spec.loss), planned.c);
-  if (!selection_.has(planned.dtype)) return;
+  if (!selection_.has(planned.dtype)) return std::nullopt;
   if (selection_.brought.empty()) {
     planned.loss = reference::find_loss(planned.c.spec.loss);
     planned.expected = expectations_of(planned.c, planned.file);
     if (selection_.has(*planned.loss)) stored_.push_back(std::move(planned));
-    return;
+    return std::nullopt;
   }
+  std::optional<std::string> unfit;
+  bool fits = false;
   for (const auto& brought : selection_.brought) {
     const LossSignature& signature = brought->loss.signature;
     if (signature.id != planned.c.spec.loss) continue;
     PlannedCase own = planned;
     own.c = as_its_callers_have_it(signature, std::move(own.c));
-    if (brought->implementation.unsupported(own.c)) continue;
+    if (const auto why = brought->implementation.unsupported(own.c)) {
+      if (!unfit) unfit = why;
+      continue;
+    }
     own.outside_contract = is_outside_contract(*brought, own.c);
     own.loss = &brought->loss;
     own.only = &brought->implementation;
     stored_.push_back(std::move(own));
+    fits = true;
   }
+  return fits ? std::nullopt : unfit;
 }
 
 void Plan::add_streams() {
@@ -219,19 +264,12 @@ std::vector<regressions::Expectation> expectations_of(const Case& c, const std::
   }
 }
 
+std::string corpus_name(const std::string& folder) {
+  return fs::path(folder + "/.").lexically_normal().parent_path().filename().string();
+}
+
 std::vector<std::string> standard_corpora() {
-  std::error_code error;
-  std::vector<fs::path> roots = {"."};
-  for (fs::path at = fs::read_symlink("/proc/self/exe", error).parent_path();
-       at.has_relative_path(); at = at.parent_path()) {
-    roots.push_back(at);
-  }
-  for (const fs::path& root : roots) {
-    const fs::path seeds = root / "corpora" / "seeds", regressions = root / "regressions";
-    if (fs::is_directory(seeds, error) && fs::is_directory(regressions, error)) {
-      return {regressions.lexically_normal().string(), seeds.lexically_normal().string()};
-    }
-  }
+  if (auto folders = standard_folders(); !folders.empty()) return folders;
   throw InputError(
       "no folders 'regressions' and 'corpora/seeds' here or above the command; name folders of "
       ".case "

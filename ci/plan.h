@@ -13,6 +13,7 @@
 #include "fuzz/profile.h"
 #include "properties/property.h"
 #include "regressions/expectation.h"
+#include "report/run_record.h"
 
 namespace lossgate::ci {
 
@@ -61,6 +62,11 @@ class Plan {
   std::int64_t long_cases() const;  ///< of them, the last ones
   /// Losses that have long cases, of which fewer are drawn than go with them.
   const std::set<std::string>& without_long_cases() const { return without_long_cases_; }
+  /// Stored cases of losses that are asked which fit no brought subject, but for those of the
+  /// standard folders, many of which are meant for others.
+  const std::vector<report::UnfitCases>& unfit() const { return unfit_; }
+  /// Folders that have some, and nothing that is asked.
+  const std::vector<std::string>& idle_corpora() const { return idle_corpora_; }
   PlannedCase at(std::int64_t ordinal) const;
 
   /// A case as ordinary unit tests have them, of the same loss and dtype.
@@ -85,7 +91,9 @@ class Plan {
     std::optional<fuzz::Length> length = {};  ///< of the one case that it has then
   };
   std::int64_t cases_of(const Stream& stream) const;
-  void add_stored(const std::filesystem::path& file, const std::string& name);
+  void add_corpus(const std::string& folder);
+  /// Why no brought subject of its loss can be asked the case, if so.
+  std::optional<std::string> add_stored(PlannedCase planned);
   void add_streams();
   void add_long_streams(const std::vector<Stream>& of_one_loss);
   PlannedCase drawn(const Stream& stream, fuzz::Profile profile, std::int64_t index) const;
@@ -96,11 +104,16 @@ class Plan {
   std::vector<PlannedCase> stored_;
   std::vector<Stream> streams_;  ///< the long ones last
   std::set<std::string> without_long_cases_;
+  std::vector<report::UnfitCases> unfit_;
+  std::vector<std::string> idle_corpora_;
 };
 
 /// What the case says must be violated, of known properties and implementations; throws FormatError
 /// that names the file.
 std::vector<regressions::Expectation> expectations_of(const Case& c, const std::string& file);
+
+/// The name by which records call a folder: a path may tell more of the machine than they should.
+std::string corpus_name(const std::string& folder);
 
 /// The folders `regressions` and `corpora/seeds` of the source tree in which the command was built
 /// or is run; throws InputError where there are none.

@@ -205,6 +205,7 @@ std::string findings(const RunRecord& record, const BoardStyle& style) {
   for (const std::string& pattern : record.idle_waivers) {
     text += fmt::format("\nwaiver that nothing needs any more: {}\n", pattern);
   }
+  for (const UnfitCases& u : record.unfit) text += "\n" + unfit_line(u) + "\n";
   for (const Mended& m : record.mended) text += "\n" + mended_line(m) + "\n";
   for (const std::string& misfit : record.misfits) {
     text += fmt::format("\nfits nothing that exists: {}\n", misfit);

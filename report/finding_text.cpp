@@ -94,6 +94,12 @@ std::string mended_line(const Mended& mended) {
                      mended.case_file);
 }
 
+std::string unfit_line(const UnfitCases& unfit) {
+  return fmt::format("{} stored case{} of {} in {} fit{} no subject: {}", unfit.cases,
+                     unfit.cases == 1 ? "" : "s", unfit.loss, unfit.corpus,
+                     unfit.cases == 1 ? "s" : "", unfit.reason);
+}
+
 std::string repro_line(const RecordedFinding& finding, std::string_view folder) {
   if (finding.case_file.empty()) return finding.repro;
   const std::string path =

@@ -26,6 +26,9 @@ std::string_view usual_fix(std::string_view property, std::string_view cause = "
 /// What became of a finding of before.
 std::string mended_line(const Mended& mended);
 
+/// Which stored cases were not asked, and why.
+std::string unfit_line(const UnfitCases& unfit);
+
 /// The command that shows the finding again.
 std::string repro_line(const RecordedFinding& finding, std::string_view folder);
 

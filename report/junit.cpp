@@ -99,6 +99,15 @@ Suite expectations(const RunRecord& record) {
   return suite;
 }
 
+/// Nobody fails them, and whoever counts what is skipped sees that they are not asked.
+Suite unfit(const RunRecord& record) {
+  Suite suite{.name = "stored cases"};
+  for (const UnfitCases& u : record.unfit) {
+    suite.skip(fmt::format("{} {}: {}", u.corpus, u.loss, u.reason), unfit_line(u));
+  }
+  return suite;
+}
+
 Suite whole(const RunRecord& record) {
   Suite suite{.name = "the run"};
   if (record.complete()) {
@@ -136,6 +145,7 @@ std::string junit(const RunRecord& record) {
   }
   suites.push_back(kills(record));
   suites.push_back(expectations(record));
+  if (!record.unfit.empty()) suites.push_back(unfit(record));
   suites.push_back(whole(record));
   std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   int tests = 0, failures = 0;

@@ -190,6 +190,14 @@ void fields(RecordedFinding& f, Visit&& visit) {
 }
 
 template <class Visit>
+void fields(UnfitCases& u, Visit&& visit) {
+  visit("corpus", u.corpus);
+  visit("loss", u.loss);
+  visit("reason", u.reason);
+  visit("cases", u.cases);
+}
+
+template <class Visit>
 void fields(Mended& m, Visit&& visit) {
   visit("fingerprint", m.fingerprint);
   visit("loss", m.loss);
@@ -225,6 +233,7 @@ void fields(RunRecord& r, Visit&& visit) {
   visit(Later{"campaign"}, r.campaign);
   visit(Later{"misfits"}, r.misfits);
   visit(Later{"mended"}, r.mended);
+  visit(Later{"unfit"}, r.unfit);
 }
 
 }  // namespace lossgate::report

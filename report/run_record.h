@@ -105,6 +105,13 @@ struct Expectation {
   bool met = false;
 };
 
+/// Stored cases of a loss that is asked which no subject of it can be asked.
+struct UnfitCases {
+  std::string corpus;  ///< name of their folder
+  std::string loss, reason;
+  std::int64_t cases = 0;
+};
+
 /// What an implementation gave on the case of a finding, undivided.
 struct RecordedOutput {
   std::string name;
@@ -192,6 +199,7 @@ struct RunRecord {
   std::vector<SplitErrors> splits;
   std::vector<CampaignPoint> campaign;  ///< of a campaign on one machine
   std::vector<std::string> misfits;     ///< waivers and baseline entries that nothing could match
+  std::vector<UnfitCases> unfit;        ///< of folders that a user named
   std::vector<Mended> mended;           ///< none of them is among the findings
 
   /// A run that stopped early or lost cases proves nothing.

@@ -86,6 +86,7 @@ std::string board_rows(const RunRecord& record) {
 std::string reservations(const RunRecord& record) {
   std::vector<std::string> lines;
   for (const std::string& trouble : record.troubles) lines.push_back("trouble: " + words(trouble));
+  for (const UnfitCases& u : record.unfit) lines.push_back(words(unfit_line(u)));
   for (const Mended& m : record.mended) lines.push_back(words(mended_line(m)));
   for (const Subject& s : record.subjects) {
     if (s.faulty() || s.relaxed_by_contract == 0) continue;

@@ -73,6 +73,17 @@ TEST(Junit, HoldsWhateverTheTexts) {
   }
 }
 
+TEST(Junit, SkipsATestForStoredCasesThatFitNoSubject) {
+  RunRecord record = record_of();
+  EXPECT_EQ(junit(record).find("stored cases"), std::string::npos);
+  record.unfit = {{"kept", "grpo", "clip_low is fixed", 4}};
+  const std::string line = "4 stored cases of grpo in kept fit no subject: clip_low is fixed";
+  EXPECT_NE(junit(record).find("<skipped message=\"" + line + "\"/>"), std::string::npos);
+  EXPECT_NE(summary(source_of(record)).find("4 stored cases of grpo in kept"), std::string::npos);
+  record.unfit[0].cases = 1;
+  EXPECT_NE(junit(record).find("1 stored case of grpo in kept fits no"), std::string::npos);
+}
+
 TEST(Summary, StaysWithinItsBound) {
   EXPECT_LT(summary(source_of(record_of(10))).size(), 16'000U);
   const std::string text = summary(source_of(record_of(1000)));

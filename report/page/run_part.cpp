@@ -98,9 +98,11 @@ std::string list(const char* title, const std::vector<std::string>& lines) {
 }
 
 std::string idle(const RunRecord& record) {
-  std::vector<std::string> mended;
+  std::vector<std::string> mended, unfit;
+  for (const UnfitCases& u : record.unfit) unfit.push_back(unfit_line(u));
   for (const Mended& m : record.mended) mended.push_back(mended_line(m));
-  return list("Found before, and no longer so when asked again", mended) +
+  return list("Stored, and not asked", unfit) +
+         list("Found before, and no longer so when asked again", mended) +
          list("Waivers that nothing needs any more", record.idle_waivers) +
          list("Accepted, and fits nothing that exists", record.misfits);
 }
