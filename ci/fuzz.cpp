@@ -13,6 +13,7 @@
 #include "ci/begun_record.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/interruption.h"
 #include "ci/live_line.h"
 #include "ci/misfits.h"
 #include "ci/out_folder.h"
@@ -198,6 +199,7 @@ int finish(const FuzzOptions& options, const Plan& plan, const Campaign& campaig
 }  // namespace
 
 int run_fuzz(const FuzzOptions& options) {
+  tell_interruption_at_start();
   check_environment();
   const Plan plan(options.plan);
   for (const auto& brought : plan.selection().brought) brought->session->rest();

@@ -18,6 +18,7 @@
 #include "ci/devices.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/interruption.h"
 #include "ci/misfits.h"
 #include "ci/out_folder.h"
 #include "ci/preload.h"
@@ -132,6 +133,7 @@ bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COL
 }  // namespace
 
 int run_gate(const GateOptions& options) {
+  tell_interruption_at_start();
   const Policy policy = read_policy(options.fail_on, options.waivers, options.baseline);
   check_environment();
   if (holds_campaign(options.out)) {
