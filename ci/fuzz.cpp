@@ -82,11 +82,15 @@ class Teller {
 
   void begin(const Campaign& campaign) {
     const History& history = folder_.history();
-    fmt::print("{} implementations, {}{}\n", campaign.arms().size(), budget_text(budget_),
+    const std::size_t arms = campaign.arms().size();
+    fmt::print("{} implementation{}, {}{}\n", arms, arms == 1 ? "" : "s", budget_text(budget_),
                history.begun ? fmt::format("; going on after {}, {} cases, {} findings",
                                            duration_text(history.seconds), campaign.cases(),
                                            history.findings.findings.size())
                              : "");
+    if (budget_.spent(campaign.seconds(), campaign.cases())) {
+      fmt::print("budget spent: nothing is searched; --budget +8h is 8 hours from now\n");
+    }
     if (history.damaged > 0) {
       fmt::print("{}/journal: {} damaged lines skipped\n", folder_.path().string(),
                  history.damaged);

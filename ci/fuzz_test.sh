@@ -64,7 +64,8 @@ resumption() {
     fuzz --impl fake_wrong --budget '400 cases' --workers 1 --out run
   grep -q 'red: [1-9]' stdout || fail 'the findings of before are forgotten'
   # A budget that is spent leaves nothing to do.
-  expect 1 'going on after' fuzz --impl fake_wrong --budget '100 cases' --workers 1 --out run
+  expect 1 '^1 implementation, 100 cases; going on after' fuzz --impl fake_wrong --budget '100 cases' --workers 1 --out run
+  grep -q '^budget spent: nothing is searched; --budget +8h' stdout || fail "nobody says why nothing is done: $(cat stdout)"
   expect 1 'going on after .* 400 cases' fuzz --impl fake_wrong --budget '+50 cases' --workers 1 --out run
   grep -q '"cases_run": 450' run/run.json || fail 'a budget from now counts what was spent before'
   # What the journal knows to be plainer than the record says is so.
