@@ -33,6 +33,7 @@ bool LiveLine::due() const { return Clock::now() - shown_ >= every_; }
 void LiveLine::show(const std::string& text) {
   shown_ = Clock::now();
   dirty_ = terminal_;
+  told_ = !terminal_;
   if (terminal_) {
     fmt::print(stderr, "\r\x1b[K{}", std::string_view(text).substr(0, columns() - 1));
   } else {

@@ -16,12 +16,13 @@ class LiveLine {
   LiveLine& operator=(const LiveLine&) = delete;
 
   bool due() const;
-  void show(const std::string& text);  ///< whether it is due or not
-  void clear();                        ///< before something else is written
+  void show(const std::string& text);      ///< whether it is due or not
+  void clear();                            ///< before something else is written
+  bool in_a_log() const { return told_; }  ///< where it has said something
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool terminal_, dirty_ = false;
+  bool terminal_, dirty_ = false, told_ = false;
   Clock::duration every_;
   Clock::time_point shown_;
 };

@@ -7,8 +7,14 @@
 
 namespace lossgate::ci {
 
-Progress::Progress(std::int64_t cases, std::int64_t variants, std::string noun)
-    : cases_(cases), variants_(variants), noun_(std::move(noun)) {}
+Progress::Progress(std::int64_t cases, std::int64_t variants, std::string noun,
+                   std::chrono::seconds in_a_log)
+    : cases_(cases), variants_(variants), noun_(std::move(noun)), line_(in_a_log) {}
+
+void Progress::finish() {
+  if (line_.in_a_log()) line_.show(text());
+  line_.clear();
+}
 
 std::string Progress::text() const {
   const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();

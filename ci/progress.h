@@ -12,13 +12,14 @@ namespace lossgate::ci {
 /// How far a run is, with rate and time left, on a live line.
 class Progress {
  public:
-  /// `noun` is what the cases are called.
-  Progress(std::int64_t cases, std::int64_t variants, std::string noun = "cases");
+  /// `noun` is what the cases are called; `in_a_log` is how often a line is written there.
+  Progress(std::int64_t cases, std::int64_t variants, std::string noun = "cases",
+           std::chrono::seconds in_a_log = std::chrono::seconds(10));
 
   void add_cases(std::int64_t count) { cases_done_ += count; }
   void add_variant() { variants_done_ += 1; }
-  void show();  ///< when it is time
-  void finish() { line_.clear(); }
+  void show();    ///< when it is time
+  void finish();  ///< a log that was told of the way is told of its end
 
  private:
   using Clock = std::chrono::steady_clock;
