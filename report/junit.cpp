@@ -14,6 +14,7 @@ using properties::Verdict;
 struct Suite {
   std::string name, body = {};
   int tests = 0, failures = 0, skipped = 0;
+  double seconds = 0.0;  ///< all its tests are asked at once: none has a time of its own
 
   void pass(const std::string& test) {
     tests += 1;
@@ -36,9 +37,9 @@ struct Suite {
   }
   std::string xml() const {
     return fmt::format(
-        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\">\n{}"
-        "  </testsuite>\n",
-        xml_escaped(name), tests, failures, skipped, body);
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" "
+        "time=\"{:.3f}\">\n{}  </testsuite>\n",
+        xml_escaped(name), tests, failures, skipped, seconds, body);
   }
 };
 
@@ -141,6 +142,9 @@ std::string junit(const RunRecord& record) {
     for (const PropertyEntry& property : record.properties) {
       add_property(suite, record, subject, property);
     }
+    for (const Timing& t : record.timings) {
+      if (t.loss == subject.loss && t.implementation == subject.name) suite.seconds += t.seconds;
+    }
     suites.push_back(std::move(suite));
   }
   suites.push_back(kills(record));
@@ -154,7 +158,8 @@ std::string junit(const RunRecord& record) {
     failures += suite.failures;
   }
   xml +=
-      fmt::format("<testsuites name=\"lossgate\" tests=\"{}\" failures=\"{}\">\n", tests, failures);
+      fmt::format("<testsuites name=\"lossgate\" tests=\"{}\" failures=\"{}\" time=\"{:.3f}\">\n",
+                  tests, failures, record.seconds);
   for (const Suite& suite : suites) xml += suite.xml();
   return xml + "</testsuites>\n";
 }

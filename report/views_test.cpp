@@ -73,6 +73,17 @@ TEST(Junit, HoldsWhateverTheTexts) {
   }
 }
 
+TEST(Junit, TellsTheTimeOfTheRunAndOfEachImplementation) {
+  RunRecord record = record_of();
+  record.seconds = 12.5;
+  const Subject& subject = record.subjects.front();
+  record.timings = {{subject.loss, subject.name, "f32", 1, 1, 1.25},
+                    {subject.loss, subject.name, "bf16", 1, 1, 2.0}};
+  const std::string xml = junit(record);
+  EXPECT_NE(xml.find(" time=\"12.500\">\n"), std::string::npos);
+  EXPECT_NE(xml.find(" time=\"3.250\">\n"), std::string::npos);
+}
+
 TEST(Junit, SkipsATestForStoredCasesThatFitNoSubject) {
   RunRecord record = record_of();
   EXPECT_EQ(junit(record).find("stored cases"), std::string::npos);
