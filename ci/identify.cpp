@@ -68,9 +68,10 @@ void print_nearest(const Recognition& nearest) {
       reduces ? fmt::format("{}({})", id, lossgate::name(likeness.candidate.reduction)) : id;
   if (likeness.by_positions) {
     fmt::print(
-        "  = {:.6g} x {} x valid / all positions on all cases: it divides by all positions, "
-        "padding included\n",
-        likeness.factor, name);
+        "  = {}{} x valid / all positions on all cases: it divides by all positions, padding "
+        "included\n",
+        std::fabs(likeness.factor - 1.0) < 1e-6 ? "" : fmt::format("{:.6g} x ", likeness.factor),
+        name);
   } else if (std::fabs(likeness.factor + 1.0) < 1e-6) {
     fmt::print("  = -1 x {} on all {} cases: the sign is the other\n", name, likeness.cases);
   } else if (likeness.factor != 0.0) {

@@ -22,7 +22,7 @@ found() {
   grep -q '^folder = "\.\."$' elsewhere/found.toml || fail "not where it is: $(cat elsewhere/found.toml)"
   expect 2 'there is no folder .*/nowhere$' identify losses.py:unbounded --python "$python" --out nowhere/found.toml
   expect 2 'found.toml is there already' identify losses.py:unbounded --python "$python" --out found.toml
-  expect 1 '= 1 x grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
+  expect 1 '= grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
   [[ -e other.toml ]] && fail "a guess was written down"
   expect 0 'log_probs +<- field:log_prob' check --quick --config found.toml
   expect 1 'VIOLATED by unbounded' gate --config found.toml --corpus empty --cases 24 --jobs 1
