@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +19,14 @@ bool is_limit(const Option& option) { return option.nullable && option.kind == O
 const double* number_of(const LossSpec& spec, const Option& option) {
   const OptionValue* value = spec.find(option.name);
   return value ? std::get_if<double>(value) : nullptr;
+}
+
+std::string text_of(const OptionValue& value) {
+  std::ostringstream text;
+  if (std::holds_alternative<None>(value)) text << "none";
+  if (const auto* number = std::get_if<double>(&value)) text << *number;
+  if (const auto* word = std::get_if<std::string>(&value)) text << *word;
+  return text.str();
 }
 
 /// What an option may have been taken for.
@@ -42,6 +51,20 @@ std::vector<OptionValue> other_values(const LossSignature& signature, const Loss
   const OptionValue* given = spec.find(option.name);
   std::erase_if(values, [&](const OptionValue& value) { return given && value == *given; });
   return values;
+}
+
+/// Half of a number and twice it, as a 2 that is left out of the formula has it; not where one
+/// factor lies on all that is wrong, which any option that divides or multiplies all would explain.
+void add_half_and_twice(const LossSpec& spec, const Option& option, const Reading& reading,
+                        std::vector<OptionValue>& values) {
+  const double* own = number_of(spec, option);
+  if (!own || *own == 0.0 || option.kind != Option::Kind::real) return;
+  const RowFactors factors = row_factors(reading);
+  const auto common = [&](const auto& each) {
+    return each.second.is(factors.begin()->second.value);
+  };
+  if (!factors.empty() && std::ranges::all_of(factors, common)) return;
+  for (const double value : {0.5 * *own, 2.0 * *own}) values.emplace_back(value);
 }
 
 /// Whether the answer is that of the formula with bounds taken around 1, or as distances from it.
@@ -85,8 +108,10 @@ Opinion probe_options(Suspect& suspect) {
   const auto& plain = suspect.plain();
   if (!is_wrong(plain) || !plain->finite()) return std::nullopt;
   const LossSignature& signature = suspect.signature();
-  for (const Option& option : signature.options) {
-    for (const OptionValue& value : other_values(signature, plain->given().spec, option)) {
+  for (const Option& option : options_of_formula(signature)) {
+    std::vector<OptionValue> values = other_values(signature, plain->given().spec, option);
+    add_half_and_twice(plain->given().spec, option, *plain, values);
+    for (const OptionValue& value : values) {
       Case other = plain->given();
       other.spec.set(option.name, value);
       if (!plain->answers(other)) continue;
@@ -137,7 +162,7 @@ Opinion probe_needed_options(Suspect& suspect) {
       other.spec.set(option.name, value);
       follow(signature, other.spec);
       if (other.spec == plain->given().spec || !right(other)) continue;
-      return says("right where " + option.name + " stands elsewhere");
+      return says("right where " + option.name + " is " + text_of(value));
     }
   }
   if (!right(ones)) return std::nullopt;

@@ -32,6 +32,8 @@ TEST(ProbeOptions, FindsWhatAnOptionWasTakenFor) {
       {"jsd", "temperature", 3.0, 1.0},        // left out
       {"jsd", "temperature", 4.0, 0.25},       // its inverse
       {"jsd", "beta", 0.25, 0.75},             // turned round
+      {"dpo", "beta", 0.4, 0.2},               // 2 left out of the formula
+      {"dpo", "beta", 0.4, 0.8},               // or one too many
   };
   for (const Misread& misread : all) {
     Case c = ordinary_case(misread.loss);
@@ -45,6 +47,41 @@ TEST(ProbeOptions, FindsWhatAnOptionWasTakenFor) {
     EXPECT_EQ(diagnosis.because,
               "the answer is that of another value of " + std::string(misread.option));
   }
+}
+
+TEST(ProbeOptions, FindsWhatAPinnedOptionWasTakenFor) {
+  reference::Loss pinned = *reference::find_loss("dpo");
+  for (Option& option : pinned.signature.options) {
+    if (option.name == "loss_type") option.choices = {"ipo"};
+    if (option.name == "beta") option.low = option.high = 0.4;
+  }
+  Case c = ordinary_case("dpo");
+  c.spec.set("loss_type", std::string("ipo"));
+  c.spec.set("beta", 0.4);
+  const auto asked = [&](const char* option, const OptionValue& taken) {
+    const auto fake = answering("dpo", [&](Case& x) { x.spec.set(option, taken); });
+    CaseStudy study(pinned, c);
+    const Violation violation{};
+    Suspect suspect(study, fake, violation);
+    return probe_options(suspect);
+  };
+  const std::pair<const char*, OptionValue> all[] = {{"beta", 0.2}, {"loss_type", "hinge"}};
+  for (const auto& [option, taken] : all) {
+    const Opinion opinion = asked(option, taken);
+    ASSERT_TRUE(opinion) << option;
+    EXPECT_EQ(opinion->because, "the answer is that of another value of " + std::string(option));
+  }
+  EXPECT_FALSE(asked("beta", 0.3)) << "no number that anything stands for";
+}
+
+TEST(ProbeOptions, TakesAFactorOnAllForNoHalfOfWhatDividesAll) {
+  const auto halved = answering("sapo", nullptr, [](const Case&, LossResult& result) {
+    for (Output& each : result.outputs) change_each(each.tensor, [](double x) { return 0.5 * x; });
+  });
+  Case c = ordinary_case("sapo");
+  c.spec.reduction = Reduction::seq_mean_token_sum_norm;
+  c.spec.set("max_length", 9.0);
+  EXPECT_EQ(diagnosed(halved, c).because.find("another value"), std::string::npos);
 }
 
 TEST(ProbeOptions, FindsACountThatIsLeftOutByItself) {
@@ -95,13 +132,18 @@ TEST(ProbeOptions, FindsThePowerOfAnOptionThatIsOneFactorTooMany) {
 }
 
 TEST(ProbeNeededOptions, FindsTheOneValueWithWhichAllIsRight) {
-  const std::pair<const char*, OptionValue> all[] = {
-      {"log_ratio_clamp", None{}},  // no bound
-      {"clip_low", 0.0},            // left out
-      {"clip_high", 1.0},           // left out as a factor
-      {"kl_estimator", "k3"},       // the standard
+  struct Needed {
+    const char* option;
+    OptionValue value;
+    const char* text;
   };
-  for (const auto& [option, needed] : all) {
+  const Needed all[] = {
+      {"log_ratio_clamp", None{}, "none"},  // no bound
+      {"clip_low", 0.0, "0"},               // left out
+      {"clip_high", 1.0, "1"},              // left out as a factor
+      {"kl_estimator", "k3", "k3"},         // the standard
+  };
+  for (const auto& [option, needed, text] : all) {
     const auto fake = answering("grpo", nullptr, [&](const Case& c, LossResult& result) {
       at_positions(c, true, [&](std::int64_t) {
         if (*c.spec.find(option) != needed) add_to_loss(result, 0.03);
@@ -109,8 +151,7 @@ TEST(ProbeNeededOptions, FindsTheOneValueWithWhichAllIsRight) {
     });
     Case c = ordinary_case("grpo");
     c.spec.set("kl_estimator", std::string("k1"));
-    expect_shown(fake, c, "option misread",
-                 "right where " + std::string(option) + " stands elsewhere");
+    expect_shown(fake, c, "option misread", "right where " + std::string(option) + " is " + text);
   }
 }
 

@@ -46,7 +46,9 @@ std::optional<Reading> Reading::of(const reference::Loss& loss,
   try {
     if (implementation.unsupported && implementation.unsupported(c)) return std::nullopt;
     Reading reading;
-    reading.loss_ = &loss;
+    reference::Loss formula = loss;
+    formula.signature.options = options_of_formula(loss.signature);
+    reading.formula_ = std::make_shared<reference::Loss>(std::move(formula));
     reading.given_ = std::make_shared<Case>(c);
     reading.study_ = std::make_shared<CaseStudy>(loss, c);
     if (reading.study_->refusal()) return std::nullopt;
@@ -83,7 +85,7 @@ bool Reading::forward_finite() const {
 }
 
 std::vector<ReadEntry> Reading::beside(const Case& other) const {
-  CaseStudy study(*loss_, other);
+  CaseStudy study(*formula_, other);
   if (study.refusal() || study.outputs().size() != outputs().size()) return {};
   return entries_of(study, arithmetic_, result_);
 }
@@ -99,6 +101,16 @@ bool Reading::answers(const Case& other, Of which) const {
 bool Reading::answers_under(const Arithmetic& arithmetic) const {
   const auto entries = entries_of(*study_, arithmetic, result_);
   return std::ranges::none_of(entries, &ReadEntry::wrong);
+}
+
+std::vector<Option> options_of_formula(const LossSignature& signature) {
+  const LossSignature* whole = reference::find_signature(signature.id);
+  std::vector<Option> options = signature.options;
+  for (Option& option : options) {
+    const Option* known = whole ? whole->find_option(option.name) : nullptr;
+    if (known) option = *known;
+  }
+  return options;
 }
 
 bool is_right(const std::optional<Reading>& reading) { return reading && reading->right(); }

@@ -46,7 +46,8 @@ class Reading {
   bool forward_finite() const;
 
   /// Whether the answer is what the formula gives to another case of the same shape, within what is
-  /// accepted there.
+  /// accepted there. A value that callers pin asks the formula as well: it is the implementation
+  /// that computes no other one.
   enum class Of { everything, values, gradients };
   bool answers(const Case& other, Of which = Of::everything) const;
   /// The answer beside what the formula gives to that case; empty where they have no shape in
@@ -58,11 +59,14 @@ class Reading {
  private:
   std::shared_ptr<Case> given_;
   std::shared_ptr<CaseStudy> study_;
-  const reference::Loss* loss_ = nullptr;
+  std::shared_ptr<const reference::Loss> formula_;  ///< of which no option is pinned
   Arithmetic arithmetic_;
   LossResult result_;
   std::vector<ReadEntry> entries_;
 };
+
+/// The options as the formula has them, where a signature of it narrows them to what callers ask.
+std::vector<Option> options_of_formula(const LossSignature& signature);
 
 /// Whether there is an answer, and it is right, wrong, wrong in gradients alone, or finite.
 bool is_right(const std::optional<Reading>& reading);

@@ -44,6 +44,23 @@ TEST(Reading, SaysNothingOfTheInfinityItself) {
   EXPECT_TRUE(reading->finite());
 }
 
+TEST(Reading, AsksTheFormulaForWhatCallersPin) {
+  reference::Loss pinned = *reference::find_loss("jsd");
+  for (Option& option : pinned.signature.options) {
+    if (option.name == "beta") option.low = option.high = 0.0;
+  }
+  Case c = ordinary_case("jsd");
+  c.spec.set("beta", 0.0);
+  const auto reversed = answering("jsd", [](Case& x) { x.spec.set("beta", 1.0); });
+  const auto reading = Reading::of(pinned, reversed, c);
+  ASSERT_TRUE(is_wrong(reading));
+  Case other = c;
+  other.spec.set("beta", 1.0);
+  EXPECT_TRUE(reading->answers(other));
+  other.spec.set("beta", 0.5);
+  EXPECT_FALSE(reading->answers(other));
+}
+
 TEST(Reading, IsNeitherRightNorWrongWithoutAnAnswer) {
   EXPECT_FALSE(is_right(std::nullopt));
   EXPECT_FALSE(is_wrong(std::nullopt));
