@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "properties/agreement.h"
@@ -13,6 +14,9 @@
 
 namespace lossgate::properties {
 namespace {
+
+/// Of so many a plain case has fewer as well, of fewer more.
+constexpr std::int64_t kManyEntries = 4;
 
 /// What stands in the denominator instead of what should, as the factor of each sequence.
 struct Hypothesis {
@@ -55,10 +59,61 @@ std::vector<Hypothesis> hypotheses(const LossSpec& spec) {
   return all;
 }
 
+/// The axes that a loss's terms are summed over, and what they are called.
+constexpr std::pair<Axis, const char*> kSummed[] = {{Axis::vocab, "the vocabulary"},
+                                                    {Axis::support, "the tokens of a list"}};
+
+/// Terms that are divided, besides, by what they are summed over. A mean of all numbers is that of
+/// all that were selected, or of all that there are.
+std::vector<Hypothesis> hypotheses_of_entries(const LossSpec& spec, double extent,
+                                              const std::string& summed) {
+  const Reduction declared = declared_reduction(spec);
+  const auto weight = [spec, declared](const BatchCounts& n, std::size_t row) {
+    return token_weight(spec, declared, n, row);
+  };
+  using N = const BatchCounts&;
+  const std::string besides = "by " + summed + " as well, as a mean over all entries is";
+  return {{"wrong divisor", "terms are divided " + besides,
+           [extent](N, std::size_t) { return 1.0 / extent; }},
+          {"wrong divisor", "terms are divided by the valid tokens and " + besides,
+           [extent, weight](N n, std::size_t row) {
+             return 1.0 / (extent * n.tokens * weight(n, row));
+           }},
+          {"padding counted", "terms are divided by all positions and " + besides,
+           [extent, weight](N n, std::size_t row) {
+             return 1.0 / (extent * n.positions() * weight(n, row));
+           }}};
+}
+
 bool explains(const Hypothesis& hypothesis, const RowFactors& factors, const BatchCounts& counts) {
-  return std::ranges::all_of(factors, [&](const auto& each) {
+  return !factors.empty() && std::ranges::all_of(factors, [&](const auto& each) {
     return each.second.is(hypothesis.factor(counts, each.first));
   });
+}
+
+/// Divisors that count what is summed over: in the plain case, and in one that has another number
+/// of them, as any constant is one divided by some extent.
+Opinion divided_by_entries(const Suspect& suspect, const Reading& plain,
+                           const RowFactors& factors) {
+  for (const auto& [axis, summed] : kSummed) {
+    const std::int64_t extent = plain.given().shape[axis];
+    if (extent < 2) continue;
+    auto c = suspect.plain_case(
+        {.few = {axis}, .at_most = extent > kManyEntries ? extent - 2 : extent + 1});
+    if (!c || c->shape[axis] == extent) continue;
+    c->spec = plain.given().spec;
+    const auto other = suspect.read(c);
+    if (!is_wrong(other)) continue;
+    const RowFactors others = row_factors(*other);
+    const auto here = hypotheses_of_entries(c->spec, static_cast<double>(extent), summed);
+    const auto there = hypotheses_of_entries(c->spec, static_cast<double>(c->shape[axis]), summed);
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      if (!explains(here[i], factors, BatchCounts(plain.study()))) continue;
+      if (!explains(there[i], others, BatchCounts(other->study()))) continue;
+      return Diagnosis{here[i].cause, 0.95, here[i].because};
+    }
+  }
+  return std::nullopt;
 }
 
 /// Whether these are the factors of so many groups, each of which has its own tokens' mean, and of
@@ -107,6 +162,7 @@ Opinion probe_weights(Suspect& suspect) {
       return Diagnosis{hypothesis.cause, 0.95, hypothesis.because};
     }
   }
+  if (auto opinion = divided_by_entries(suspect, *plain, factors)) return opinion;
   const auto of_row = [&](std::size_t row) { return counts.row_tokens[row]; };
   if (is_mean_of_group_means(factors, counts.tokens, of_row)) {
     return Diagnosis{"mean of means", 0.9, "groups of sequences are averaged one by one"};

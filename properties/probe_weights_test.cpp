@@ -81,6 +81,41 @@ TEST(ProbeWeights, TellsWhatStandsInTheDenominatorInsteadOfTheRightCount) {
   }
 }
 
+/// A divergence whose loss and gradient are so many times what they should be.
+impl::Implementation divergence_times(const std::function<double(const Case&)>& factor) {
+  return answering("jsd", nullptr, [factor](const Case& c, LossResult& result) {
+    const double times = factor(c);
+    for (const char* name : {"loss", "gradient.student_logits"}) {
+      change_each(output(result, name), [times](double x) { return times * x; });
+    }
+  });
+}
+
+double entries_of_a_row(const Case& c) { return static_cast<double>(c.shape[Axis::vocab]); }
+
+TEST(ProbeWeights, NameAMeanThatIsOverTheVocabularyAsWell) {
+  const Case c = asking(Reduction::token_mean, "jsd");
+  expect_shown(divergence_times([](const Case& x) { return 1.0 / entries_of_a_row(x); }), c,
+               "wrong divisor",
+               "terms are divided by the vocabulary as well, as a mean over all entries is");
+  const auto with_padding = divergence_times([](const Case& x) {
+    double tokens = 0.0;
+    at_positions(x, true, [&](std::int64_t) { ++tokens; });
+    const auto positions = static_cast<double>(x.shape[Axis::sequences] * x.shape[Axis::tokens]);
+    return tokens / (positions * entries_of_a_row(x));
+  });
+  expect_shown(with_padding, c, "padding counted",
+               "terms are divided by all positions and by the vocabulary as well, as a mean over "
+               "all entries is");
+}
+
+TEST(ProbeWeights, TakeNoConstantForTheVocabularyThatHasAsManyTokens) {
+  const Case c = asking(Reduction::token_mean, "jsd");
+  const double entries = entries_of_a_row(c);
+  const auto constant = divergence_times([entries](const Case&) { return 1.0 / entries; });
+  EXPECT_EQ(diagnosed(constant, c).because.find("vocabulary"), std::string::npos);
+}
+
 TEST(ProbeWeights, SeesThatGroupsOfSequencesAreAveragedOneByOne) {
   const auto by_pairs = [](const BatchCounts& n, std::size_t row) {
     const double own = n.row_tokens[row] + n.row_tokens[row ^ 3U];  // the first with the last
