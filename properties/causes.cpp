@@ -22,7 +22,7 @@ const std::vector<Cause>& causes() {
        "The loss does not depend on a masked position, its gradient is not 0 there.",
        "zero the rows of masked positions in the backward, too"},
       {"sentinel compared",
-       "Masked positions are found by the number that should stand there, not by the mask.",
+       "Masked positions are found by a number that stands there, not by the mask.",
        "decide by mask or label; a sentinel is rounded by a cast and differs from caller to "
        "caller"},
 

@@ -16,6 +16,9 @@
 namespace lossgate::properties {
 namespace {
 
+/// Tokenizers begin with the token that fills batches, or have it behind one or two of its kind.
+constexpr std::int64_t kPaddingTokens = 3;
+
 /// The case with this number at every entry of float fields, or of one alone, that the mask
 /// silences, where callers may leave it.
 std::optional<Case> filled_behind_mask(const LossSignature& signature, Case c, double filler,
@@ -131,6 +134,37 @@ std::string field_that_masks(const Suspect& suspect, const Case& plain) {
   return "";
 }
 
+/// The label whose token, at a position that counts, does what masking the position does: of two
+/// positions each.
+std::optional<std::int64_t> label_that_masks(const Suspect& suspect, const Case& plain) {
+  const LossSignature& signature = suspect.signature();
+  const std::vector<bool> valid = valid_positions(signature, plain);
+  const auto first = std::ranges::find(valid, true);
+  const auto last = std::find(valid.rbegin(), valid.rend(), true);
+  const std::int64_t positions[] = {first - valid.begin(), valid.rend() - last - 1};
+  if (signature.ignore_label.empty() || positions[0] >= positions[1]) return std::nullopt;
+  const auto masks = [&](std::int64_t token, std::int64_t position) {
+    Case c = plain;
+    Tensor& label = c.batch.at(signature.ignore_label);
+    for (std::int64_t i = 0; i < label.size(); ++i) {
+      if (i != position && label.integer_at(i) != token) continue;
+      if (!valid[static_cast<std::size_t>(i)]) continue;
+      label.set(i, static_cast<double>(i == position ? token : token + 1));
+    }
+    const auto with_token = suspect.read(c);
+    if (!is_wrong(with_token)) return false;
+    if (lacks_position(*with_token, position)) return true;
+    mask_position(signature, c, position);
+    return with_token->answers(c);
+  };
+  const std::int64_t most = std::min(kPaddingTokens, plain.shape[Axis::vocab] - 1);
+  for (std::int64_t token = 0; token < most; ++token) {
+    const auto does = [&](std::int64_t position) { return masks(token, position); };
+    if (std::ranges::all_of(positions, does)) return token;
+  }
+  return std::nullopt;
+}
+
 /// Finite data behind the mask: does it matter, and to what?
 Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c) {
   const auto zeros = suspect.read(*c);
@@ -161,6 +195,11 @@ Opinion probe_masked_terms(Suspect& suspect) {
   auto c = suspect.plain_case();
   if (!c) return data_for_filler(suspect);
   if (auto opinion = finite_behind_mask(suspect, c)) return opinion;
+  if (const auto token = label_that_masks(suspect, *c)) {
+    return Diagnosis{"sentinel compared", 0.95,
+                     "a position whose " + suspect.signature().ignore_label + " is " +
+                         std::to_string(*token) + " does not count"};
+  }
   c->spec = with_all_terms(suspect.signature(), c->spec);
   return finite_behind_mask(suspect, c);
 }

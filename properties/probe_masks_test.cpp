@@ -10,6 +10,8 @@
 
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
+#include "properties/plain_case.h"
+#include "properties/probes.h"
 #include "reference/given_case.h"
 
 namespace lossgate::properties {
@@ -288,6 +290,63 @@ TEST(ProbeMaskedTerms, SeesAZeroThatLosesItsTermAndIsCounted) {
   Case c = ordinary_case("value_clip");
   at_positions(c, false, [&](std::int64_t p) { c.batch.at("return").set(p, 0.5); });
   EXPECT_EQ(diagnosed(fake, c).cause, "sentinel compared");
+}
+
+/// What is said where masks are tried, of labels of as many tokens.
+Opinion of_masks(const impl::Implementation& fake, std::int64_t vocab = 5) {
+  const reference::Loss& loss = *reference::find_loss("cross_entropy");
+  Case like = ordinary_case("cross_entropy");
+  like.shape[Axis::vocab] = vocab;
+  const Violation violation{};
+  CaseStudy study(loss, plain_case(loss.signature, like).value());
+  Suspect suspect(study, fake, violation);
+  return probe_masked_terms(suspect);
+}
+
+/// The token is taken for padding wherever it is the label.
+impl::Implementation with_padding_token(double token) {
+  return answering("cross_entropy", [token](Case& c) {
+    Tensor& label = c.batch.at("label");
+    change_each(label, [&](double x) { return x == token ? -100.0 : x; });
+  });
+}
+
+TEST(ProbeMaskedTerms, SeesALabelThatIsTakenForAMask) {
+  for (const double token : {0.0, 2.0}) {
+    // Whether the plain case has that label (of 5 tokens) or not (of 6, it has no 0).
+    for (const std::int64_t vocab : {5, 6}) {
+      const Opinion opinion = of_masks(with_padding_token(token), vocab);
+      ASSERT_TRUE(opinion) << token << " of " << vocab;
+      EXPECT_EQ(opinion->cause, "sentinel compared");
+      EXPECT_EQ(opinion->because, "a position whose label is " +
+                                      std::to_string(static_cast<int>(token)) + " does not count");
+    }
+  }
+}
+
+TEST(ProbeMaskedTerms, SeesALabelThatLosesItsTermAndIsCounted) {
+  const auto fake = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    at_positions(c, true, [&](std::int64_t p) {
+      if (c.batch.at("label").at(p) != 0.0) return;
+      output(result, "per_token").set(p, 0.0);
+      for (std::int64_t v = 0; v < vocab; ++v) {
+        output(result, "gradient.logits").set(p * vocab + v, 0.0);
+      }
+    });
+  });
+  const Opinion opinion = of_masks(fake);
+  ASSERT_TRUE(opinion);
+  EXPECT_EQ(opinion->because, "a position whose label is 0 does not count");
+}
+
+TEST(ProbeMaskedTerms, TakesATermThatIsWrongForALabelForNoMask) {
+  const auto fake = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t p) {
+      if (c.batch.at("label").at(p) == 0.0) add_to_loss(result, 0.03);
+    });
+  });
+  EXPECT_FALSE(of_masks(fake));
 }
 
 TEST(ProbeEmptiedRow, BlamesNoEmptySequenceForWhatIsWrongWithoutIt) {
