@@ -88,6 +88,9 @@ const std::vector<Cause>& causes() {
        "Two distributions stand the other way round in a divergence, an estimate of it or a ratio.",
        "exchange them: KL(p || q) is the mean under p of log p - log q, and its estimators take "
        "log q - log p of p's sample"},
+      {"fields exchanged",
+       "Two arguments stand in each other's place, or one in the place of another.",
+       "hand arguments over by name, and write the formula's differences down term by term"},
       {"wrong baseline",
        "A reward is compared with the mean of other samples, or by another count, than is asked.",
        "leave-one-out: (sum - own) / (k - 1) of k samples; else sum / k"},

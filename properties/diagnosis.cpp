@@ -104,6 +104,7 @@ const Probe kProbes[] = {
     {kWrongNumber, probe_dead_clamp},
     {kAnyNumber, probe_dead_gradient, false, true},
     {kAnyNumber, probe_options},
+    {kAnyNumber, probe_fields},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted,
       Symptom::not_finite},
      probe_statistics},

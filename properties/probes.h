@@ -35,6 +35,7 @@ Opinion probe_baseline(Suspect& suspect);
 Opinion probe_differences(Suspect& suspect);
 Opinion probe_broadcast(Suspect& suspect);
 Opinion probe_options(Suspect& suspect);
+Opinion probe_fields(Suspect& suspect);
 Opinion probe_needed_options(Suspect& suspect);
 Opinion probe_rows(Suspect& suspect);
 Opinion probe_positions(Suspect& suspect);
