@@ -33,6 +33,11 @@ const std::vector<Cause>& causes() {
        "bound the argument before exp: a clip of the result leaves 0 x inf in the backward"},
       {"dead clamp", "A limit that the options set has no effect.",
        "apply the limit to the value that the loss uses, on every path"},
+      {"undeclared bound",
+       "What the loss is made of is held within a bound that the formula does not have.",
+       "take the clamp away: beyond it the worst examples have no gradient, and a NaN or infinity "
+       "is "
+       "a number; or declare the loss that has it"},
       {"exp of an unshifted logit", "exp is taken of logits as they are.",
        "subtract the row's maximum first, as logsumexp does"},
       {"logarithm of an underflow", "log is taken of a probability that has become 0.",

@@ -105,6 +105,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_dead_gradient, false, true},
     {kAnyNumber, probe_options},
     {kAnyNumber, probe_fields},
+    {kAnyNumber, probe_bound},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted,
       Symptom::not_finite},
      probe_statistics},

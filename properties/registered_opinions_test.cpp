@@ -24,6 +24,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_baseline", probe_baseline},
     {"probe_behind_mask", probe_behind_mask},
     {"probe_broadcast", probe_broadcast},
+    {"probe_bound", probe_bound},
     {"probe_cancelled_deviation", probe_cancelled_deviation},
     {"probe_constant_in_logarithm", probe_constant_in_logarithm},
     {"probe_dead_clamp", probe_dead_clamp},

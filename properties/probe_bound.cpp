@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounds that the formula does not have.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "properties/case_facts.h"
+#include "properties/probes.h"
+#include "properties/transforms.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// Distances of log-probs and values, from one that no bound is below to one that few are beyond.
+constexpr double kNearest = 1.0 / 64, kFarthest = 1048576.0, kStep = 4.0;
+/// A distance is known to a share of it of 2 to minus this.
+constexpr int kHalvings = 10;
+
+/// A reading of one sequence of one token, at that distance.
+class Sequence {
+ public:
+  Sequence(const Suspect& suspect, std::int64_t row) : suspect_(suspect), row_(row) {}
+
+  std::optional<Reading> at(double distance) const {
+    auto c = suspect_.plain_case(
+        {.padding = false, .spread = distance, .few = {Axis::tokens}, .at_most = 1});
+    if (!c || !holds(*c)) return std::nullopt;
+    if (row_ >= 0) c = batch_of(suspect_.signature(), *c, {row_});
+    return suspect_.read_if_made(c);
+  }
+
+ private:
+  /// Whether the fields' format has numbers so large.
+  static bool holds(const Case& c) {
+    for (const auto& [name, tensor] : c.batch.fields) {
+      for (std::int64_t i = 0; is_float(tensor.dtype) && i < tensor.size(); ++i) {
+        if (!std::isfinite(tensor.at(i))) return false;
+      }
+    }
+    return true;
+  }
+
+  const Suspect& suspect_;
+  std::int64_t row_;  ///< none below 0: all of them
+};
+
+/// The one entry that stands for all: the loss, or what an operation gives.
+std::optional<ReadEntry> spoken(const Reading& reading) {
+  const auto& entries = reading.entries();
+  const auto at = std::ranges::find_if(
+      entries, [&](const ReadEntry& e) { return reading.kind(e) != OutputKind::gradient; });
+  return at == entries.end() ? std::nullopt : std::optional(*at);
+}
+
+/// Whether the answers are one number, where the formula's move.
+bool stays(const Reading& near, const Reading& far) {
+  const auto a = spoken(near), b = spoken(far);
+  if (!a || !b || a->output != b->output) return false;
+  return std::isfinite(a->actual) && a->actual == b->actual &&
+         std::fabs(a->expected - b->expected) > a->accepted + b->accepted;
+}
+
+/// Whether the number is what the formula has at the largest distance at which the answer is right,
+/// and is answered from there on: what is left out, or replaced, out there is another one, and what
+/// only tends to a number is not there yet.
+bool is_formula_at_bound(const Sequence& sequence, double number, double right, double wrong) {
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = 0.5 * (right + wrong);
+    const auto reading = sequence.at(middle);
+    if (!reading) return false;
+    (is_wrong(reading) ? wrong : right) = middle;
+  }
+  const auto inside = sequence.at(right), outside = sequence.at(wrong);
+  if (!is_right(inside) || !is_wrong(outside)) return false;
+  const auto a = spoken(*inside), b = spoken(*outside);
+  if (!a || !b || a->output != b->output) return false;
+  const double moves = std::fabs(b->expected - a->expected) + a->accepted + b->accepted;
+  return b->actual == number && std::fabs(number - a->expected) <= moves;
+}
+
+}  // namespace
+
+/// Right as long as what is far lies near enough; farther out the answer stays what it is there,
+/// where the formula's goes on.
+Opinion probe_bound(Suspect& suspect) {
+  const auto far_away = [&](const ReachAxis& axis) {
+    return suspect.signature().find_field(axis.field)->quantity != Quantity::logit;
+  };
+  if (std::ranges::none_of(suspect.signature().reach, far_away)) return std::nullopt;
+  const Sequence all(suspect, -1);
+  double distance = kNearest;
+  std::optional<Reading> reading = all.at(distance);
+  while (is_right(reading) && distance < kFarthest) reading = all.at(distance *= kStep);
+  if (!is_wrong(reading) || distance == kNearest) return std::nullopt;
+  for (std::int64_t row = 0; row < reading->given().shape[Axis::sequences]; ++row) {
+    const Sequence one(suspect, row);
+    const auto here = one.at(distance), farther = one.at(kStep * distance);
+    if (!is_wrong(here) || !is_wrong(farther) || !stays(*here, *farther)) continue;
+    if (!is_formula_at_bound(one, spoken(*here)->actual, distance / kStep, distance)) continue;
+    return Diagnosis{"undeclared bound", 0.95,
+                     "from some distance on the answer stays what it is there, where the formula's "
+                     "goes on"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace lossgate::properties

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "properties/fake_answer.h"
+
+namespace lossgate::properties {
+namespace {
+
+constexpr double kBound = 10.0;
+
+/// beta D of a pair.
+double margin(const Case& c, std::int64_t pair) {
+  const auto at = [&](const char* field) { return c.batch.at(field).at(pair); };
+  return c.spec.number("beta") * (at("chosen_log_prob") - at("rejected_log_prob") -
+                                  (at("ref_chosen_log_prob") - at("ref_rejected_log_prob")));
+}
+
+/// Pairs of which one lies far beyond the bound.
+Case with_a_far_pair() {
+  Case c = ordinary_case("dpo");
+  c.spec.set("beta", 0.1);
+  c.batch.at("chosen_log_prob").set(0, -400.0);
+  return c;
+}
+
+TEST(ProbeBound, NameAMarginThatIsHeldWithinABound) {
+  const auto clamped = answering(
+      "dpo",
+      [](Case& c) {
+        Tensor& chosen = c.batch.at("chosen_log_prob");
+        for (std::int64_t i = 0; i < chosen.size(); ++i) {
+          const double h = margin(c, i), held = std::clamp(h, -kBound, kBound);
+          // One that is held is the same number for all margins.
+          if (!(std::fabs(h) > kBound)) continue;
+          for (const char* other :
+               {"rejected_log_prob", "ref_chosen_log_prob", "ref_rejected_log_prob"}) {
+            c.batch.at(other).set(i, 0.0);
+          }
+          chosen.set(i, held / c.spec.number("beta"));
+        }
+      },
+      [](const Case& c, LossResult& result) {
+        for (const char* name : {"gradient.chosen_log_prob", "gradient.rejected_log_prob"}) {
+          Tensor& gradient = output(result, name);
+          for (std::int64_t i = 0; i < gradient.size(); ++i) {
+            if (std::fabs(margin(c, i)) > kBound) gradient.set(i, 0.0);
+          }
+        }
+      });
+  expect_shown(clamped, with_a_far_pair(), "undeclared bound",
+               "from some distance on the answer stays what it is there, where the formula's goes "
+               "on");
+}
+
+TEST(ProbeBound, TakeWhatIsLeftOutFarAwayForNoBound) {
+  const auto dropped = answering("dpo", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor terms = output(result, "per_pair");
+    const auto pairs = static_cast<double>(terms.size());
+    for (std::int64_t i = 0; i < terms.size(); ++i) {
+      if (!(std::fabs(margin(c, i)) > kBound)) continue;
+      add_to_loss(result, c.spec.reduction == Reduction::sum ? -terms.at(i) : -terms.at(i) / pairs);
+      for (const char* name :
+           {"per_pair", "gradient.chosen_log_prob", "gradient.rejected_log_prob"}) {
+        output(result, name).set(i, 0.0);
+      }
+    }
+  });
+  EXPECT_NE(diagnosed(dropped, with_a_far_pair()).cause, "undeclared bound");
+}
+
+TEST(ProbeBound, TakeASlopeThatGrowsTooSlowlyForNoBound) {
+  const auto slow = answering("dpo", [](Case& c) {
+    Tensor& chosen = c.batch.at("chosen_log_prob");
+    for (std::int64_t i = 0; i < chosen.size(); ++i) {
+      const double h = margin(c, i), beyond = std::fabs(h) - kBound;
+      if (beyond > 0.0) {
+        chosen.set(i, chosen.at(i) - std::copysign(0.5 * beyond, h) / c.spec.number("beta"));
+      }
+    }
+  });
+  EXPECT_NE(diagnosed(slow, with_a_far_pair()).cause, "undeclared bound");
+}
+
+}  // namespace
+}  // namespace lossgate::properties
