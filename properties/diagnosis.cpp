@@ -115,6 +115,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_gradient, false, true},
     {{Symptom::differs, Symptom::laundered, Symptom::not_finite}, probe_needed_options},
     {{Symptom::differs}, probe_constant_in_logarithm},
+    {kAnyNumber, probe_floor},
     {{Symptom::differs}, probe_filtered_gradient, true, true},
     {kWrongNumber, probe_logits, true},
     {{Symptom::laundered}, probe_repaired_value, true},

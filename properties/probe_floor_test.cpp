@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+
+#include "properties/fake_answer.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// A token's surprise, -log p, and how fast it grows with that of the formula.
+struct Term {
+  double value, slope;
+};
+
+/// Cross-entropy in f32 alone, of the terms that are made of the right ones.
+impl::Implementation of_terms(const std::function<Term(double)>& term) {
+  impl::Implementation fake =
+      answering("cross_entropy", nullptr, [term](const Case& c, LossResult& result) {
+        const std::int64_t vocab = c.shape[Axis::vocab];
+        double tokens = 0.0, loss = 0.0;
+        Tensor& terms = output(result, "per_token");
+        Tensor& gradient = output(result, "gradient.logits");
+        at_positions(c, true, [&](std::int64_t p) {
+          const Term made = term(terms.at(p));
+          terms.set(p, made.value);
+          loss += made.value;
+          ++tokens;
+          for (std::int64_t v = p * vocab; v < (p + 1) * vocab; ++v) {
+            gradient.set(v, made.slope * gradient.at(v));
+          }
+        });
+        if (tokens > 0.0) output(result, "loss").set(0, loss / tokens);
+      });
+  fake.unsupported = [](const Case& c) -> decltype(fake.unsupported(c)) {
+    if (c.batch.at("logits").dtype == Dtype::f32) return std::nullopt;
+    return "f32 alone";
+  };
+  return fake;
+}
+
+/// One token is as good as impossible.
+Case with_an_unlikely_token() {
+  Case c = ordinary_case("cross_entropy", Dtype::f32);
+  c.spec.reduction = Reduction::token_mean;
+  c.batch.at("logits").set(c.batch.at("label").integer_at(0), -40.0);
+  return c;
+}
+
+TEST(ProbeFloor, NameAConstantBesideAProbability) {
+  const auto guarded = of_terms([](double x) {
+    const double p = std::exp(-x);
+    return Term{-std::log(p + 1e-8), p / (p + 1e-8)};
+  });
+  expect_shown(guarded, with_an_unlikely_token(), "epsilon in a logarithm",
+               "of an unlikely token the answer is that with 1.0e-08 added to its probability");
+}
+
+TEST(ProbeFloor, NameAFloorOfAProbability) {
+  const auto clamped = of_terms([](double x) {
+    const double most = -std::log(1e-8);
+    return Term{std::min(x, most), x < most ? 1.0 : 0.0};
+  });
+  expect_shown(clamped, with_an_unlikely_token(), "undeclared bound",
+               "of an unlikely token the answer is that with a probability of at least 1.0e-08");
+}
+
+TEST(ProbeFloor, SayNothingOfWhatTendsToALimitOtherwise) {
+  const auto capped = of_terms([](double x) {
+    const double share = std::tanh(x / 20.0);
+    return Term{20.0 * share, 1.0 - share * share};
+  });
+  const std::string because = diagnosed(capped, with_an_unlikely_token()).because;
+  EXPECT_EQ(because.find("unlikely token"), std::string::npos) << because;
+}
+
+}  // namespace
+}  // namespace lossgate::properties
