@@ -81,14 +81,22 @@ bool says_a_number(const std::vector<OutputInfo>& outputs, const LossResult& res
   });
 }
 
-using Entries = std::vector<std::pair<const OutputInfo*, std::int64_t>>;
+/// An entry that speaks, and what the formula has there: no finite number.
+struct Lost {
+  const OutputInfo* output;
+  std::int64_t index;
+  reference::Real expected;
+};
+using Entries = std::vector<Lost>;
 
 /// All entries that speak.
 Entries spoken(CaseStudy& study) {
   Entries all;
   for (const OutputInfo& output : study.outputs()) {
     if (output.kind != speaker(study.outputs())) continue;
-    for (std::int64_t i = 0; i < element_count(output.extents); ++i) all.emplace_back(&output, i);
+    for (std::int64_t i = 0; i < element_count(output.extents); ++i) {
+      all.push_back({&output, i, std::nanl("")});
+    }
   }
   return all;
 }
@@ -115,7 +123,7 @@ Entries lost_to(CaseStudy& poisoned, bool nan, Evaluation& evaluation) {
         const bool surfaces = std::isinf(expected.v) ? !nan || !infinite.contains({o, i})
                                                      : nan && std::isnan(expected.v);
         if (outputs[o].kind == speaker(outputs) && surfaces && !undefined.contains({o, i})) {
-          lost.emplace_back(&outputs[o], i);
+          lost.push_back({&outputs[o], i, expected.v});
         }
       },
       CaseStudy::Wanted::values);
@@ -189,13 +197,13 @@ Outcome with_poison(Evaluation& evaluation, const Transform& poison) {
   const bool advised = shaped.loss().advice && what.nan;
   const Entries lost =
       refused || advised ? spoken(shaped) : lost_to(*poisoned, what.nan, evaluation);
-  for (const auto& [output, index] : lost) {
+  for (const auto& [output, index, expected] : lost) {
     const double value = actual.find(output->name)->at(index);
     if (!std::isfinite(value)) continue;
     if (!depends(evaluation, poisoned->whole(), *output, index)) continue;
     return violated({.place = place_of(shaped, *output, index),
                      .actual = value,
-                     .expected = std::nanl(""),
+                     .expected = expected,
                      .error_ratio = HUGE_VAL,
                      .detail = what.text() + " at a valid position became a plausible number",
                      .cause = "laundering"});

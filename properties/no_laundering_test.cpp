@@ -77,6 +77,31 @@ TEST(RuleC3, ThreeFieldsAreAskedWhetherTheyAreRepaired) {
   EXPECT_GE(all, 15) << "an entry may decide nothing";
 }
 
+TEST(RuleC3, AnInfinityThatIsLostIsWhatIsExpected) {
+  const auto repaired = answering("dpo", [](Case& c) {
+    for (auto& [name, tensor] : c.batch.fields) {
+      change_each(tensor, [](double x) { return std::isfinite(x) ? x : 0.0; });
+    }
+  });
+  int infinite = 0, asked = 0;
+  for (int i = 0; i < 20; ++i) {
+    Case c = ordinary_case("dpo");
+    c.batch.at("chosen_log_prob").set(0, -0.01 * (i + 1));
+    CaseStudy study(*reference::find_loss("dpo"), c);
+    Evaluation evaluation(study, repaired);
+    const Outcome outcome = find_property("no_laundering")->check(evaluation);
+    if (!outcome.violation) continue;
+    const Violation& violation = *outcome.violation;
+    EXPECT_FALSE(std::isfinite(violation.expected)) << "no finite number is right";
+    const bool nan = violation.detail.starts_with("a NaN");
+    EXPECT_TRUE(nan || std::isinf(violation.expected)) << violation.detail;
+    infinite += std::isinf(violation.expected);
+    ++asked;
+  }
+  EXPECT_GT(asked, 0);
+  EXPECT_GT(infinite, 0) << "of " << asked;
+}
+
 TEST(NanAtValid, GoesToAnotherFieldElsewhereEachTime) {
   for (int i = 0; i < 20; ++i) {
     const Case c = grpo_case_of(i);
