@@ -13,9 +13,11 @@ const std::vector<Cause>& causes() {
        "select valid positions (where, not a product) before the first operation, not after the "
        "last"},
       {"value repaired, gradient not",
-       "The loss is mended where it was no number; the operation behind it still has an infinite "
-       "slope, and zero times that is NaN.",
-       "a second where, around the operation's argument: nan_to_num and where mend values only"},
+       "The loss leaves out, or mends, what was no number; the operation behind it still has an "
+       "infinite slope, and zero times that is NaN.",
+       "a second where, around the operation's argument, or select before it: what mends a value "
+       "or "
+       "leaves it out mends no slope"},
       {"masked data leaks", "Masked positions reach the result, by their numbers or as such.",
        "select with where before the first operation, and add nothing for a masked position"},
       {"gradient at a masked position",
