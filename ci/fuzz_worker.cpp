@@ -61,12 +61,13 @@ class Search final : public fuzz::Target {
         arm_(arm_of(plan, stint)),
         subject_(watched()),
         shown_(stint.shown),
+        benign_(plan.selection()),
         most_(stint.cases),
         by_cases_(stint.by_cases),
         asked_before_(stint.asked),
         long_from_(stint.long_from),
         under_way_(under_way),
-        inquiry_(plan, shown_, announce_) {}
+        inquiry_(plan, shown_, benign_, announce_) {}
 
   bool is_brought() const { return arm_.only != nullptr; }
   const LossSignature& signature() const override { return arm_.loss->signature; }
@@ -196,6 +197,7 @@ class Search final : public fuzz::Target {
   Arm arm_;
   impl::Implementation subject_;
   Shown shown_;
+  BenignCases benign_;
   std::int64_t most_;  ///< its turn is over when so many were asked; 0: any
   bool by_cases_;
   std::int64_t asked_before_, long_from_;

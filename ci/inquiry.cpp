@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ci/crash.h"
+#include "ci/earlier_calls.h"
 #include "ci/findings.h"
 #include "ci/simplest.h"
 #include "ci/traits.h"
@@ -27,9 +28,6 @@ using properties::Property;
 /// Findings named of one kind of violation in one task; each costs some evaluations. All violations
 /// are counted.
 constexpr int kFindingsPerKind = 4;
-
-/// Benign cases on which a finding's property is asked again, to know its grade (rule E5).
-constexpr std::int64_t kBenignCases = 16;
 
 /// Seconds of a call from which on nothing is asked only to explain.
 constexpr double kSlowCall = 2.0;
@@ -77,6 +75,7 @@ void Inquiry::ask(CaseStudy& study, const impl::Implementation& subject, const P
     skip(subject, planned, ordinal, properties::skipped("unsupported: " + *reason));
     return;
   }
+  ordinal_ = ordinal;
   announce_(ordinal, subject.name);
   const auto start = std::chrono::steady_clock::now();
   int calls = 0;
@@ -174,8 +173,8 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
                                            const PlannedCase& planned, std::int64_t ordinal,
                                            const Property& property, const Outcome& outcome) {
   const properties::Violation& violation = *outcome.violation;
-  const bool benign =
-      planned.benign || shown_by_benign(subject, planned, property, violation.cause);
+  const bool benign = planned.benign || benign_.show(*planned.loss, subject, property,
+                                                     planned.dtype, violation.cause);
   properties::Finding finding = name_finding(study, subject, property, violation, benign);
   const bool another = another_formula(subject, planned, property, outcome);
   if (another) name_another_formula(finding, planned.c.spec.reduction);
@@ -193,6 +192,7 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
     finding.diagnosis = properties::diagnose(study, subject, property, violation);
   }
   if (another) name_another_formula(finding, planned.c.spec.reduction);
+  if (!slow_) ask_in_new_process(finding, subject, property, shown);
   report::RecordedFinding entry = recorded(finding, subject, shown, ordinal);
   if (simple) entry.shows = std::move(simple->shows);
   return entry;
@@ -235,39 +235,30 @@ bool Inquiry::first_of_its_kind(const properties::Finding& finding) {
 
 bool Inquiry::another_formula(const impl::Implementation& subject, const PlannedCase& planned,
                               const Property& property, const Outcome& outcome) {
-  if (!outcome.violation || planned.loss->advice) return false;
-  if (!properties::hangs_on_formula(property, *outcome.violation)) return false;
-  const std::string kind = subject.loss + "|" + subject.name;
-  const auto [known, fresh] = another_formula_.try_emplace(kind, false);
-  if (!fresh) return known->second;
-  std::vector<Case> benign;
-  for (std::int64_t i = 0; i < kBenignCases; ++i) {
-    PlannedCase wide = planned;
-    wide.dtype = Dtype::f64;
-    wide = plan_.benign_like(wide, i);
-    benign.push_back(subject.unsupported(wide.c) ? plan_.benign_like(planned, i).c : wide.c);
-  }
-  try {
-    known->second = properties::computes_another_formula(*planned.loss, subject, benign);
-  } catch (const ImplementationThrew&) {  // so it cannot be said
-  }
-  return known->second;
+  if (!outcome.violation) return false;
+  return benign_.another_formula(*planned.loss, subject, property, *outcome.violation,
+                                 [&] { announce_(ordinal_, subject.name); });
 }
 
-bool Inquiry::shown_by_benign(const impl::Implementation& subject, const PlannedCase& planned,
-                              const Property& property, const std::string& cause) {
-  const std::string kind = subject.loss + "|" + subject.name + "|" + property.name + "|" + cause +
-                           "|" + std::string(name(planned.dtype));
-  const auto [known, fresh] = shown_by_benign_.try_emplace(kind, false);
-  for (std::int64_t i = 0; fresh && !known->second && i < kBenignCases; ++i) {
-    const PlannedCase benign = plan_.benign_like(planned, i);
-    if (subject.unsupported(benign.c)) continue;
-    CaseStudy study(*benign.loss, benign.c);
-    Evaluation evaluation(study, subject);
-    const Outcome outcome = property.check(evaluation);
-    known->second = outcome.violation && outcome.violation->cause == cause;
+void Inquiry::ask_in_new_process(properties::Finding& finding, const impl::Implementation& subject,
+                                 const Property& property, PlannedCase& shown) {
+  if (shown.loss->advice || !may_need_earlier_calls(finding.diagnosis)) return;
+  try {
+    const auto start = [&] {
+      return in_new_process(plan_.selection(), subject, [&] { announce_(ordinal_, subject.name); });
+    };
+    if (!start()) return;  // nothing runs before it is asked
+    auto state = needs_earlier_calls(
+        *shown.loss, subject, [&] { return start().value(); }, property, shown.c,
+        finding.violation.cause);
+    if (!state) return;
+    finding.diagnosis = std::move(state->diagnosis);
+    if (!state->holds_alone || !shown.file.empty()) return;
+    std::string& story = shown.c.provenance.story;
+    story += (story.empty() ? "" : "; ") + std::string("it holds where nothing was asked before");
+  } catch (const ImplementationThrew&) {  // what was found stands without
+  } catch (const impl::SubjectError&) {
   }
-  return known->second;
 }
 
 report::Cell& Inquiry::cell(const impl::Implementation& subject, const PlannedCase& planned,

@@ -17,8 +17,8 @@ namespace lossgate::ci {
 class Inquiry {
  public:
   /// A finding like one in `shown` is only counted. `announce` hears whenever one is asked.
-  Inquiry(const Plan& plan, Shown& shown, const Announce& announce)
-      : plan_(plan), shown_(shown), announce_(announce) {}
+  Inquiry(const Plan& plan, Shown& shown, BenignCases& benign, const Announce& announce)
+      : plan_(plan), shown_(shown), benign_(benign), announce_(announce) {}
 
   /// Told of the outcomes, those of the plan's properties in their order.
   using Heard =
@@ -62,13 +62,13 @@ class Inquiry {
   /// Of findings alike the most ordinary is kept, and of those the one with the lowest number; no
   /// process meets that after the others.
   bool first_of_its_kind(const properties::Finding& finding);
-  /// Whether a violation says no more than that the subject's formula is another (rule E7); found
-  /// out once of each subject, in its widest format.
+  /// Whether a violation says no more than that the subject's formula is another (rule E7).
   bool another_formula(const impl::Implementation& subject, const PlannedCase& planned,
                        const properties::Property& property, const properties::Outcome& outcome);
-  /// Whether a benign case shows the same; asked once of each kind.
-  bool shown_by_benign(const impl::Implementation& subject, const PlannedCase& planned,
-                       const properties::Property& property, const std::string& cause);
+  /// Of a brought subject: whether the case of a finding that may need earlier calls fails in a new
+  /// process, too. Where it holds there, that is the finding's cause, and the case says so.
+  void ask_in_new_process(properties::Finding& finding, const impl::Implementation& subject,
+                          const properties::Property& property, PlannedCase& shown);
   report::Cell& cell(const impl::Implementation& subject, const PlannedCase& planned,
                      const properties::Property& property);
   void time(const impl::Implementation& subject, const PlannedCase& planned, int calls,
@@ -76,12 +76,13 @@ class Inquiry {
 
   const Plan& plan_;
   Shown& shown_;
+  BenignCases& benign_;
   const Announce& announce_;
   report::RunRecord record_;
   bool worn_out_ = false;
+  std::int64_t ordinal_ = 0;  ///< of the case that is being asked
   bool slow_ = false;  ///< each call on the case that is being asked, or all until one failed
   std::map<std::string, int> findings_;
-  std::map<std::string, bool> shown_by_benign_, another_formula_;
 };
 
 }  // namespace lossgate::ci

@@ -207,10 +207,6 @@ PlannedCase Plan::hostile_at(const impl::Implementation& variant, std::int64_t d
   return drawn(streams[turn], fuzz::Profile::hostile, hostile_index(variant, draw));
 }
 
-PlannedCase Plan::benign_like(const PlannedCase& planned, std::int64_t index) const {
-  return drawn({planned.loss, planned.dtype, planned.only}, fuzz::Profile::benign, index);
-}
-
 std::int64_t Plan::hostile_index(const impl::Implementation& variant, std::int64_t draw) const {
   const std::int64_t each = std::ssize(streams_of(variant, false));
   const std::int64_t beyond = draw - each * options_.cases;

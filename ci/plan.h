@@ -69,9 +69,6 @@ class Plan {
   const std::vector<std::string>& idle_corpora() const { return idle_corpora_; }
   PlannedCase at(std::int64_t ordinal) const;
 
-  /// A case as ordinary unit tests have them, of the same loss and dtype.
-  PlannedCase benign_like(const PlannedCase& planned, std::int64_t index) const;
-
   /// Whether a fault of length has long cases to show on.
   bool can_show(const impl::Implementation& variant) const;
 

@@ -126,9 +126,11 @@ TEST(Tasks, LeaveOutAFaultOfLengthWhereNothingIsLong) {
 TEST(Tasks, AskALongCaseAboutItsLengthAlone) {
   const Plan plan = plan_of("value_clip", kWithLongCases, {"f32"});
   Shown shown;
+  BenignCases benign(plan.selection());
   const Task task{
       .begin = kWithLongCases, .end = kWithLongCases + 1, .loss = {}, .variant = {}, .skips = {}};
-  const report::RunRecord record = run_task(plan, task, shown, [](std::int64_t, const auto&) {});
+  const report::RunRecord record =
+      run_task(plan, task, shown, benign, [](std::int64_t, const auto&) {});
   std::set<std::string> asked, of_long;
   for (const report::Cell& cell : record.cells) asked.insert(cell.property);
   for (const properties::Property& property : properties::catalog()) {

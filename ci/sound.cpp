@@ -21,8 +21,9 @@ bool skipped_by(const Task& task, std::int64_t ordinal, const std::string& imple
 
 class SoundTask {
  public:
-  SoundTask(const Plan& plan, const Task& task, Shown& shown, const Announce& announce)
-      : plan_(plan), task_(task), announce_(announce), inquiry_(plan, shown, announce) {
+  SoundTask(const Plan& plan, const Task& task, Shown& shown, BenignCases& benign,
+            const Announce& announce)
+      : plan_(plan), task_(task), announce_(announce), inquiry_(plan, shown, benign, announce) {
     for (const impl::Implementation* implementation : plan.selection().implementations) {
       const auto before = [this, name = implementation->name] { announce_(ordinal_, name); };
       subjects_.push_back(guarded(*implementation, before));
@@ -86,9 +87,9 @@ class SoundTask {
 
 }  // namespace
 
-report::RunRecord run_sound(const Plan& plan, const Task& task, Shown& shown,
+report::RunRecord run_sound(const Plan& plan, const Task& task, Shown& shown, BenignCases& benign,
                             const Announce& announce) {
-  return SoundTask(plan, task, shown, announce).run();
+  return SoundTask(plan, task, shown, benign, announce).run();
 }
 
 }  // namespace lossgate::ci

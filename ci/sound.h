@@ -6,7 +6,7 @@
 namespace lossgate::ci {
 
 /// Asks the sound implementations on the task's cases and enters what they say.
-report::RunRecord run_sound(const Plan& plan, const Task& task, Shown& shown,
+report::RunRecord run_sound(const Plan& plan, const Task& task, Shown& shown, BenignCases& benign,
                             const Announce& announce);
 
 }  // namespace lossgate::ci

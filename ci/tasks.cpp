@@ -39,10 +39,10 @@ std::vector<Task> tasks_of(const Plan& plan) {
   return tasks;
 }
 
-report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown,
+report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown, BenignCases& benign,
                            const Announce& announce) {
   if (!task.variant.empty()) return run_variant(plan, task, announce);
-  return run_sound(plan, task, shown, announce);
+  return run_sound(plan, task, shown, benign, announce);
 }
 
 PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal) {

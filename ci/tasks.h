@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ci/benign_cases.h"
 #include "ci/plan.h"
 #include "report/run_record.h"
 
@@ -34,7 +35,7 @@ using Shown = std::map<std::string, properties::Grade>;
 
 /// Does the task; a finding like one in `shown` is only counted. Throws what the harness itself
 /// throws; what an implementation throws is a finding.
-report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown,
+report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown, BenignCases& benign,
                            const Announce& announce);
 
 /// The case number `ordinal` of the task, as it was drawn.

@@ -40,6 +40,7 @@ int run_worker() {
   } while (answer_load(line, loaded));
   const Plan plan(with_hosts(decode_plan(line), loaded));
   Shown shown;
+  BenignCases benign(plan.selection());
   while (std::getline(std::cin, line)) {
     try {
       check_environment();
@@ -53,7 +54,7 @@ int run_worker() {
         said = {ordinal, implementation};
         when = now;
       };
-      const auto record = run_task(plan, decode_task(line), shown, at);
+      const auto record = run_task(plan, decode_task(line), shown, benign, at);
       reply("done " + report::to_json(record, -1));
     } catch (const std::exception& error) {
       reply("failed " + one_line(error.what()) + "\n");

@@ -184,11 +184,12 @@ void run_tasks(const Plan& plan, std::vector<Task> tasks, const PoolOptions& opt
     return;
   }
   Shown shown;
+  BenignCases benign(plan.selection());
   for (const Task& task : tasks) {
     if (interrupted) return;
     try {
-      collect(
-          run_task(plan, task, shown, [&](std::int64_t, const std::string&) { tick(nullptr); }));
+      collect(run_task(plan, task, shown, benign,
+                       [&](std::int64_t, const std::string&) { tick(nullptr); }));
     } catch (const std::exception& error) {  // what was found by others stands
       collect(trouble(fmt::format("{}: {}", task_name(task), error.what())));
     }
