@@ -5,17 +5,20 @@
 
 #include <algorithm>
 
+#include "ci/benign_cases.h"
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/findings.h"
 #include "ci/live_line.h"
 #include "ci/plan.h"
 #include "ci/stored_case.h"
+#include "ci/variant.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
 #include "corpora/story.h"
 #include "impl/catalog.h"
+#include "properties/another_formula.h"
 #include "report/finding_text.h"
 #include "report/value_text.h"
 
@@ -128,18 +131,41 @@ std::vector<const impl::Implementation*> chosen(
   return implementations;
 }
 
-enum class Shown { nothing, holds, fails };
+/// Grade and name of what a gate would report, as it gives them (rules E5, E7).
+void weigh(const reference::Loss& loss, const Case& c, BenignCases& benign, Reply& reply) {
+  if (reply.implementation->fault) return;
+  const impl::Implementation subject = guarded(*reply.implementation);
+  try {
+    for (Answer& answer : reply.answers) {
+      if (!answer.finding) continue;
+      const properties::Violation& violation = *answer.outcome.violation;
+      if (benign.show(loss, subject, *answer.property, float_dtype(loss.signature, c),
+                      violation.cause)) {
+        answer.finding->grade = properties::Grade::ordinary;
+      }
+      if (benign.another_formula(loss, subject, *answer.property, violation)) {
+        name_another_formula(*answer.finding, c.spec.reduction);
+      }
+    }
+  } catch (const ImplementationThrew&) {  // on another case: what was found stands without
+  } catch (const impl::SubjectError&) {
+  }
+}
+
+enum class Seen { nothing, holds, fails };
 
 /// Everything that the implementations show on the case.
-Shown show(const reference::Loss& loss, const Case& c, const Selection& selection,
-           const std::vector<const impl::Implementation*>& implementations,
-           const std::vector<regressions::Expectation>& expected) {
+Seen show(const reference::Loss& loss, const Case& c, const Selection& selection,
+          const std::vector<const impl::Implementation*>& implementations,
+          const std::vector<regressions::Expectation>& expected) {
   LiveLine line;
-  const regressions::Replay replay = regressions::replay(
+  regressions::Replay replay = regressions::replay(
       loss, c, implementations, selection.properties, expected,
       [&](const impl::Implementation& implementation, const properties::Property& property) {
         if (line.due()) line.show(implementation.name + ": " + property.name);
       });
+  BenignCases benign(selection);
+  for (Reply& reply : replay.replies) weigh(loss, c, benign, reply);
   line.clear();
   print_case(loss.signature, c);
   if (replay.refusal) {
@@ -158,13 +184,13 @@ Shown show(const reference::Loss& loss, const Case& c, const Selection& selectio
       fmt::print("{} FAILED: {}\n", reply.implementation->name, reply.failure);
     }
   }
-  if (replay.failed()) return Shown::fails;
-  return replay.answered() ? Shown::holds : Shown::nothing;
+  if (replay.failed()) return Seen::fails;
+  return replay.answered() ? Seen::holds : Seen::nothing;
 }
 
 /// Each brought subject is asked under its own signature.
-Shown show_brought(const Case& c, const Selection& selection) {
-  Shown all = Shown::nothing;
+Seen show_brought(const Case& c, const Selection& selection) {
+  Seen all = Seen::nothing;
   for (const auto& brought : selection.brought) {
     const LossSignature& signature = brought->loss.signature;
     if (signature.id != c.spec.loss) continue;
@@ -215,21 +241,21 @@ int run_replay(const ReplayOptions& options) {
     throw InputError(options.file + ": none of the implementations asked for computes " +
                      c.spec.loss);
   }
-  const Shown shown = selection.brought.empty() ? show(*reference::find_loss(c.spec.loss), c,
-                                                       selection, implementations, expected)
-                                                : show_brought(c, selection);
+  const Seen shown = selection.brought.empty() ? show(*reference::find_loss(c.spec.loss), c,
+                                                      selection, implementations, expected)
+                                               : show_brought(c, selection);
   if (options.emit.any()) emit(options.emit, selection, c);
   switch (shown) {
-    case Shown::nothing:
+    case Seen::nothing:
       break;
-    case Shown::holds:
+    case Seen::holds:
       fmt::print("holds\n");
       if (is_what_was_asked(c, selection, implementations)) {
         fmt::print(
             "what it was stored for is mended, or comes and goes with what was asked before\n");
       }
       return static_cast<int>(Exit::green);
-    case Shown::fails:
+    case Seen::fails:
       fmt::print("still fails\n");
       return static_cast<int>(Exit::red);
   }
