@@ -2,7 +2,7 @@
 # Sourced by tests of losses that a user brings, with the arguments of ci/brought_test.sh.
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
-cp "$source"/ci/testdata/brought/{flushing,losses,near,per_sequence,tiles,unanswering,unshifted}.py .
+cp "$source"/ci/testdata/brought/{flushing,kept,losses,near,per_sequence,tiles,unanswering,unshifted}.py .
 source "$source/ci/small_gate.sh"
 
 # FUNCTION LINES...: a lossgate.toml for a function of losses.py.

@@ -45,6 +45,35 @@ verdicts() {
   grep -Eq '^  sound +f32 +5 ' stdout || fail "not what the file here brings: $(cat stdout)"
 }
 
+# What is wrong everywhere, and what is so after 30 calls or because of another case.
+state() {
+  local function repro seed
+  for function in halved halved_in_the_end by_the_first_count; do
+    bring "$function"
+    sed -i 's/losses.py:/kept.py:/' lossgate.toml
+    rm -rf run
+    gate 1 "reference_agreement VIOLATED by $function" --cases 60
+    if [[ $function != halved ]]; then
+      grep -Eq 'cause +state between calls' stdout || fail "no cause of $function: $(cat stdout)"
+      grep -q 'where nothing was asked before it the case holds' run/run.json || fail "no reason: $(cat stdout)"
+      grep -rlq 'it holds where nothing was asked before' run/findings || fail 'a case says nothing of that'
+      continue
+    fi
+    grep -q 'state between calls' stdout && fail "no state: $(cat stdout)"
+    # A replay weighs a finding as its gate did, and another seed names it alike.
+    repro=$(sed -nE 's/^ +replay +lossgate (replay .*--property reference_agreement)$/\1/p' stdout | head -n 1)
+    grep -Eq 'grade +ordinary' stdout || fail "no grade: $(cat stdout)"
+    # shellcheck disable=SC2086
+    expect 1 'grade +ordinary' $repro
+    for seed in 1 2 3; do
+      rm -rf run
+      gate 1 'reference_agreement VIOLATED by halved' --cases 60 --seed "$seed"
+      grep -o '"fingerprint": *"[^"]*|reference_agreement|[^"]*"' run/run.json | sort -u >"names.$seed"
+    done
+    cmp names.1 names.2 && cmp names.1 names.3 || fail "a name hangs on the seed: $(cat names.*)"
+  done
+}
+
 # A gate has as many interpreters as workers: what they import takes longer than a small gate.
 starts() {
   cat >counted.py <<'END'

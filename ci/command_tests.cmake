@@ -24,7 +24,7 @@ set_tests_properties(fuzz.founding PROPERTIES TIMEOUT 900)
 # Losses that a user brings (their cost: the longest tests begin first), with the Python that ci/setup.sh gives torch.
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
-  foreach(test IN ITEMS verdicts starts contract proposals arithmetic orders asked containment length
+  foreach(test IN ITEMS verdicts starts state contract proposals arithmetic orders asked containment length
       optional_field operations mistakes own_loss own_overflow difference_of_equals)
     set(script brought_test.sh)
     if(test MATCHES "own_loss|own_overflow|difference_of_equals")
