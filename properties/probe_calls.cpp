@@ -30,6 +30,9 @@ bool has_sizes(const Tensor& tensor) {
   return sizes.size() > 1;
 }
 
+/// Whether an input is another one after the call.
+bool writes_inputs(const Reading& reading) { return !reading.result().mutated.empty(); }
+
 enum class Likeness { same, rounding, contradiction };
 
 /// How near an answer is to another one to the same case. Two right ones are no further apart than
@@ -84,6 +87,11 @@ Opinion probe_strides(Suspect& suspect) {
       return is_wrong(reads_as(c, layout)) && is_right(reads_as(c, other));
     };
     if (differs() && differs()) {
+      if (const auto written = reads_as(c, layout); written && writes_inputs(*written)) {
+        return Diagnosis{"input overwritten", 0.95,
+                         "it writes into its inputs, and is right where each number of them has a "
+                         "place of its own"};
+      }
       return Diagnosis{"strides ignored", 0.95,
                        plain ? "the same numbers are right where nothing that comes in is expanded"
                              : "the same numbers in contiguous tensors are right"};

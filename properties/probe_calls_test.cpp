@@ -80,6 +80,18 @@ TEST(ProbeStrides, SeesWhatIsRightInContiguousTensorsAlone) {
                "the same numbers in contiguous tensors are right");
 }
 
+TEST(ProbeStrides, SeesThatAnInputIsWrittenIntoWhoseNumbersShareAPlace) {
+  const auto writes = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    result.mutated = {"advantage"};
+    if (c.layout != Layout::contiguous) add_to_loss(result, 1.0);
+  });
+  Case c = ordinary_case("grpo");
+  c.layout = Layout::mixed;
+  expect_shown(writes, c, "input overwritten",
+               "it writes into its inputs, and is right where each number of them has a place of "
+               "its own");
+}
+
 TEST(ProbeStrides, SeesWhatIsWrongOfAnotherCaseThanTheGivenOne) {
   const auto off_by_layout = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     const bool plain = std::fabs(get(c, "advantage", 0, 0)) < 2.0;
