@@ -165,6 +165,25 @@ std::optional<std::int64_t> label_that_masks(const Suspect& suspect, const Case&
   return std::nullopt;
 }
 
+/// The field whose zeros in all of a sequence do what masking the sequence does, if one has.
+std::string field_that_masks_sequences(const Suspect& suspect, const Case& plain) {
+  const LossSignature& signature = suspect.signature();
+  const std::int64_t tokens = plain.shape[Axis::tokens];
+  if (plain.shape[Axis::sequences] < 2 || !is_right(suspect.read(plain))) return "";
+  for (const Field& field : signature.fields) {
+    Case c = plain;
+    Tensor& tensor = c.batch.at(field.name);
+    if (!is_positional(field) || !is_float(tensor.dtype)) continue;
+    const std::int64_t each = entries_per_position(c, tensor);
+    for (std::int64_t i = 0; i < tokens * each; ++i) tensor.set(i, 0.0);
+    const auto zeros = suspect.read(c);
+    if (!is_wrong(zeros)) continue;
+    for (std::int64_t at = 0; at < tokens; ++at) mask_position(signature, c, at);
+    if (zeros->answers(c)) return field.name;
+  }
+  return "";
+}
+
 /// Finite data behind the mask: does it matter, and to what?
 Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c) {
   const auto zeros = suspect.read(*c);
@@ -199,6 +218,10 @@ Opinion probe_masked_terms(Suspect& suspect) {
     return Diagnosis{"sentinel compared", 0.95,
                      "a position whose " + suspect.signature().ignore_label + " is " +
                          std::to_string(*token) + " does not count"};
+  }
+  if (const std::string field = field_that_masks_sequences(suspect, *c); !field.empty()) {
+    return Diagnosis{"wrong divisor", 0.95,
+                     "a sequence whose " + field + " is 0 throughout does not count"};
   }
   c->spec = with_all_terms(suspect.signature(), c->spec);
   return finite_behind_mask(suspect, c);

@@ -30,6 +30,30 @@ TEST(ProbeMaskedTerms, SeesWhatOneMaskedPositionAloneLets) {
   });
 }
 
+TEST(ProbeMaskedTerms, SeesThatASequenceWithoutAnAdvantageDoesNotCount) {
+  const auto row_is_zero = [](const Case& c, std::int64_t row) {
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    for (std::int64_t p = row * tokens; p < (row + 1) * tokens; ++p) {
+      if (c.batch.at("advantage").at(p) != 0.0) return false;
+    }
+    return true;
+  };
+  const auto fake = answering("grpo", [&](Case& c) {
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    for (std::int64_t row = 0; row < c.shape[Axis::sequences]; ++row) {
+      if (!row_is_zero(c, row)) continue;
+      for (std::int64_t p = row * tokens; p < (row + 1) * tokens; ++p) {
+        c.batch.at("mask").set(p, 0.0);
+      }
+    }
+  });
+  Case c = ordinary_case("grpo");
+  const std::int64_t tokens = c.shape[Axis::tokens];
+  for (std::int64_t p = tokens; p < 2 * tokens; ++p) c.batch.at("advantage").set(p, 0.0);
+  expect_shown(fake, c, "wrong divisor",
+               "a sequence whose advantage is 0 throughout does not count");
+}
+
 TEST(ProbeMaskedTerms, SeesADifferenceOfMaskedNumbers) {
   const auto of_fields = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     at_positions(c, false, [&](std::int64_t p) {
