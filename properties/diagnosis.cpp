@@ -145,6 +145,11 @@ std::vector<LossSpec> other_reductions(const LossSignature& signature, const Los
 /// A log-ratio that no bound of a weight is beyond.
 constexpr double kBeyondBounds = 24.0;
 
+/// Cases with other numbers of which an explanation must be true, and how far apart these are in
+/// the second half of them, so that larger bounds matter.
+constexpr int kOtherTurns = 4;
+constexpr double kWideSpread = 8.0;
+
 }  // namespace
 
 std::optional<Case> Suspect::plain_case(Plain plain) const {
@@ -163,6 +168,17 @@ std::optional<Case> Suspect::plain_case(Plain plain) const {
 
 std::optional<Reading> Suspect::read_if_made(const std::optional<Case>& c) const {
   return c && keeps_to_contract(signature(), *c) ? read(c) : std::nullopt;
+}
+
+bool Suspect::fits(const Reading& reading, const std::function<bool(const Reading&)>& fit,
+                   Plain plain) const {
+  if (!fit(reading)) return false;
+  for (plain.turn = 1; plain.turn <= kOtherTurns; ++plain.turn) {
+    if (2 * plain.turn > kOtherTurns) plain.spread = std::max(plain.spread, kWideSpread);
+    const auto other = read_if_made(with_other_numbers(signature(), reading.given(), plain));
+    if (is_wrong(other) && other->finite() && !fit(*other)) return false;
+  }
+  return true;
 }
 
 const std::optional<Reading>& Suspect::plain() {

@@ -21,6 +21,9 @@ struct Span {
 };
 constexpr std::array<Span, kSequences> kRagged = {{{0, 5}, {3, 2}, {0, 4}, {1, 3}}};
 
+/// Far more than fields have, in all their uses.
+constexpr std::size_t kApart = 1000;
+
 /// A number between 0 and 1 that follows from the two (splitmix64).
 double share(std::size_t field, std::int64_t index) {
   std::uint64_t x = (static_cast<std::uint64_t>(field) << 32) + static_cast<std::uint64_t>(index);
@@ -73,6 +76,7 @@ bool counts(const Shape& shape, const Plain& plain, std::int64_t position) {
 
 double number(const Field& field, std::size_t ordinal, std::int64_t at, const Shape& shape,
               const Plain& plain) {
+  ordinal += kApart * static_cast<std::size_t>(plain.turn);
   const double u = share(ordinal, at);
   const double sign = share(ordinal + 101, at) < 0.5 ? -1.0 : 1.0;
   const bool list = field.axes.size() > 2;
@@ -144,6 +148,26 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
   }
   make_lists_distinct(signature, c);
   move_valid_first(signature, c);
+  return c;
+}
+
+std::optional<Case> with_other_numbers(const LossSignature& signature, const Case& like,
+                                       const Plain& plain) {
+  Case c = like;
+  const std::int64_t positions = c.shape[Axis::sequences] * c.shape[Axis::tokens];
+  for (std::size_t ordinal = 0; ordinal < signature.fields.size(); ++ordinal) {
+    const Field& field = signature.fields[ordinal];
+    if (field.quantity == Quantity::payload) return std::nullopt;
+    Tensor& tensor = c.batch.at(field.name);
+    const bool kept = field.name == signature.mask || field.quantity == Quantity::label ||
+                      field.quantity == Quantity::group || !is_float(tensor.dtype);
+    if (kept) continue;
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const bool alike = field.one_per_sequence && positions > 0 && is_positional(field);
+      const std::int64_t at = alike ? i / c.shape[Axis::tokens] : i;
+      if (tensor.at(i) != 0.0) tensor.set(i, number(field, ordinal, at, c.shape, plain));
+    }
+  }
   return c;
 }
 

@@ -22,6 +22,7 @@ struct Plain {
   std::optional<std::pair<Axis, std::int64_t>> length = std::nullopt;
   std::vector<Axis> few = {};  ///< axes that have no more than so many, which else have several
   std::int64_t at_most = 1;
+  int turn = 0;  ///< which of several choices of numbers
 };
 
 /// A case with the options and the reduction of `like`, of four sequences, if not told otherwise,
@@ -29,5 +30,10 @@ struct Plain {
 /// gradient of 1. Nothing where the loss has a field for which no ordinary number is known.
 std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
                                const Plain& plain = {});
+
+/// The case with other ordinary numbers in the place of those of `like` that are not 0: its
+/// options, shape, mask, labels and groups. Nothing where there is no plain case.
+std::optional<Case> with_other_numbers(const LossSignature& signature, const Case& like,
+                                       const Plain& plain);
 
 }  // namespace lossgate::properties

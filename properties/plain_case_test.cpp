@@ -245,5 +245,25 @@ TEST(PlainCase, IsNoneWhereNoOrdinaryNumberIsKnown) {
   EXPECT_FALSE(plain_case(payload, reference::SmallCases(payload, 1).draw(Dtype::f64)));
 }
 
+TEST(WithOtherNumbers, KeepsEverythingButNumbersThatAreNotZero) {
+  for_every_loss({}, [](const reference::Loss& loss, const Case&, const Case& plain) {
+    const auto other = with_other_numbers(loss.signature, plain, {.turn = 1});
+    ASSERT_TRUE(other);
+    EXPECT_EQ(other->spec, plain.spec);
+    EXPECT_EQ(valid_positions(loss.signature, *other), valid_positions(loss.signature, plain));
+    bool moved = false;
+    for (const Field& field : loss.signature.fields) {
+      const Tensor &now = other->batch.at(field.name), &before = plain.batch.at(field.name);
+      moved |= now != before;
+      for (std::int64_t i = 0; i < now.size(); ++i) {
+        EXPECT_EQ(now.at(i) == 0.0, before.at(i) == 0.0) << field.name;
+      }
+    }
+    EXPECT_TRUE(moved);
+    const auto next = with_other_numbers(loss.signature, plain, {.turn = 2});
+    EXPECT_NE(next->batch, other->batch);
+  });
+}
+
 }  // namespace
 }  // namespace lossgate::properties

@@ -125,8 +125,11 @@ Opinion reversed_divergence(Suspect& suspect) {
   if (!is_wrong(plain) || plain->forward_right() || !plain->finite()) return std::nullopt;
   const LossSignature& signature = suspect.signature();
   if (is_mixture(signature, plain->given().spec)) return std::nullopt;
-  const auto exchanged = with_models_exchanged(signature, plain->given());
-  if (!exchanged || !plain->answers(*exchanged, Reading::Of::values)) return std::nullopt;
+  const auto is_exchanged = [&](const Reading& reading) {
+    const auto exchanged = with_models_exchanged(signature, reading.given());
+    return exchanged && reading.answers(*exchanged, Reading::Of::values);
+  };
+  if (!suspect.fits(*plain, is_exchanged)) return std::nullopt;
   return Diagnosis{kExchanged, 0.95, "the answer is that with both models exchanged"};
 }
 

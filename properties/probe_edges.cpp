@@ -103,14 +103,18 @@ Opinion probe_dead_clamp(Suspect& suspect) {
   for (const Option& option : suspect.signature().options) {
     if (!option.nullable || option.kind != Option::Kind::real) continue;
     const double limit = std::max(option.low, std::min(option.high, kLimit));
-    auto c = suspect.plain_case({.spread = std::min(kFarthest, 16.0 * limit)});
+    const Plain far_away = {.spread = std::min(kFarthest, 16.0 * limit)};
+    auto c = suspect.plain_case(far_away);
     if (c) c->spec.set(option.name, limit);
     if (c) follow(suspect.signature(), c->spec);
     const auto far = suspect.read(c);
     if (!is_wrong(far)) continue;
-    Case without = far->given();
-    without.spec.set(option.name, None{});
-    if (!far->answers(without)) continue;
+    const auto is_without = [&](const Reading& reading) {
+      Case without = reading.given();
+      without.spec.set(option.name, None{});
+      return reading.answers(without);
+    };
+    if (!suspect.fits(*far, is_without, far_away)) continue;
     const LossSpec& spec = suspect.given().spec;
     const double own = spec.is_none(option.name) ? kTameExponent : spec.number(option.name);
     const bool tied = mended_within(suspect, *wrong, std::min(own, kTameExponent));

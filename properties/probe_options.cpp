@@ -112,18 +112,28 @@ Opinion probe_options(Suspect& suspect) {
     std::vector<OptionValue> values = other_values(signature, plain->given().spec, option);
     add_half_and_twice(plain->given().spec, option, *plain, values);
     for (const OptionValue& value : values) {
-      Case other = plain->given();
-      other.spec.set(option.name, value);
-      if (!plain->answers(other)) continue;
+      const bool fits = suspect.fits(*plain, [&](const Reading& reading) {
+        Case other = reading.given();
+        other.spec.set(option.name, value);
+        return reading.answers(other);
+      });
+      if (!fits) continue;
       const bool off = is_limit(option) && std::holds_alternative<None>(value);
       return Diagnosis{off ? "dead clamp" : kMisread, 0.95,
                        "the answer is that of another value of " + option.name};
     }
   }
-  if (reads_bounds_around_one(signature, *plain)) {
+  const auto around_one = [&](const Reading& reading) {
+    return reads_bounds_around_one(signature, reading);
+  };
+  if (suspect.fits(*plain, around_one)) {
     return Diagnosis{kMisread, 0.95, "bounds of a weight are taken for distances from 1"};
   }
-  if (const std::string option = factor_option(signature, *plain); !option.empty()) {
+  const std::string option = factor_option(signature, *plain);
+  const auto has_factor = [&](const Reading& reading) {
+    return !option.empty() && factor_option(signature, reading) == option;
+  };
+  if (suspect.fits(*plain, has_factor)) {
     return Diagnosis{kMisread, 0.9, "what is wrong is off by a power of " + option};
   }
   return std::nullopt;

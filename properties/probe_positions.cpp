@@ -140,13 +140,26 @@ bool answers(const LossSignature& signature, const Reading& reading, const Guess
   return reading.answers(whole, Reading::Of::gradients);
 }
 
-Opinion first_that_fits(const LossSignature& signature, const Reading& reading,
-                        const std::vector<Guess>& guesses) {
-  for (const Guess& guess : guesses) {
-    if (!answers(signature, reading, guess)) continue;
+/// Of the guesses that are made of a case, the first that is true of others, too.
+Opinion first_that_fits(const Suspect& suspect, const Reading& reading,
+                        std::vector<Guess> (*guesses_of)(const LossSignature&, const Case&)) {
+  const LossSignature& signature = suspect.signature();
+  for (const Guess& guess : guesses_of(signature, reading.given())) {
+    const auto is_it = [&](const Reading& each) {
+      return std::ranges::any_of(guesses_of(signature, each.given()), [&](const Guess& own) {
+        return own.because == guess.because && answers(signature, each, own);
+      });
+    };
+    if (!suspect.fits(reading, is_it)) continue;
     return Diagnosis{"off by one position", 0.95, guess.because};
   }
   return std::nullopt;
+}
+
+std::vector<Guess> shortened_or_masked(const LossSignature& signature, const Case& c) {
+  std::vector<Guess> guesses = shortened(signature, c);
+  for (Guess& guess : with_moved_mask(signature, c)) guesses.push_back(std::move(guess));
+  return guesses;
 }
 
 /// A loss and gradients that are numbers, and another case's.
@@ -161,15 +174,11 @@ Opinion probe_positions(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
   const auto& plain = suspect.plain();
   if (!has_positions(signature) || !may_be_another_case(plain)) return std::nullopt;
-  std::vector<Guess> guesses = shortened(signature, plain->given());
-  for (Guess& guess : with_moved_mask(signature, plain->given())) {
-    guesses.push_back(std::move(guess));
-  }
-  if (auto opinion = first_that_fits(signature, *plain, guesses)) return opinion;
+  if (auto opinion = first_that_fits(suspect, *plain, shortened_or_masked)) return opinion;
   // Where nothing is masked, what a field moves is told from what its mask does.
   const auto whole = suspect.read(suspect.plain_case({.padding = false}));
   if (!may_be_another_case(whole)) return std::nullopt;
-  return first_that_fits(signature, *whole, with_moved_field(signature, whole->given()));
+  return first_that_fits(suspect, *whole, with_moved_field);
 }
 
 }  // namespace lossgate::properties

@@ -57,6 +57,8 @@ Likeness has_entries_of_another(const Reading& reading, std::size_t output, std:
   return likeness;
 }
 
+constexpr std::size_t kOrders = 3;
+
 /// The case with its sequences moved on by one, back by one, and turned round.
 std::vector<Case> reordered(const LossSignature& signature, const Case& c) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(c.shape[Axis::sequences]));
@@ -75,15 +77,17 @@ std::vector<Case> reordered(const LossSignature& signature, const Case& c) {
 Opinion misplaced_field(const Suspect& suspect) {
   const auto plain = suspect.read(suspect.plain_case({.padding = false}));
   if (!plain || plain->forward_right() || !plain->finite()) return std::nullopt;
-  const Case& given = plain->given();
-  const std::vector<Case> moved = reordered(suspect.signature(), given);
   for (const Field& field : suspect.signature().fields) {
-    for (const Case& c : moved) {
-      Case other = given;
-      Tensor& tensor = other.batch.at(field.name);
-      if (tensor == c.batch.at(field.name)) continue;
-      tensor = c.batch.at(field.name);
-      if (!plain->answers(other, Reading::Of::values)) continue;
+    for (std::size_t order = 0; order < kOrders; ++order) {
+      const auto is_moved = [&](const Reading& reading) {
+        Case other = reading.given();
+        const Case c = reordered(suspect.signature(), other)[order];
+        Tensor& tensor = other.batch.at(field.name);
+        if (tensor == c.batch.at(field.name)) return false;
+        tensor = c.batch.at(field.name);
+        return reading.answers(other, Reading::Of::values);
+      };
+      if (!suspect.fits(*plain, is_moved)) continue;
       return Diagnosis{"pairing by position", 0.95,
                        "the answer is that with the sequences of " + field.name + " moved"};
     }

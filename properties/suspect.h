@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "properties/diagnosis.h"
@@ -26,6 +27,11 @@ class Suspect {
   }
   /// Nothing of a case that callers do not make.
   std::optional<Reading> read_if_made(const std::optional<Case>& c) const;
+  /// Whether what fits the reading fits the answers to cases like it with other numbers, too,
+  /// wherever they are wrong: one case has more than one explanation [the larger of two means is
+  /// one of both]. `plain` says which numbers.
+  bool fits(const Reading& reading, const std::function<bool(const Reading&)>& fit,
+            Plain plain = {}) const;
   /// A plain case in the widest format that is computed.
   std::optional<Case> plain_case(Plain plain = {}) const;
   /// What is answered to a plain case, a wrong answer where there is one: to that with the options
