@@ -2,10 +2,14 @@
 #include "ci/benign_cases.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "ci/earlier_calls.h"
 #include "ci/variant.h"
+#include "corpora/header.h"
 #include "fuzz/draw_case.h"
 #include "properties/another_formula.h"
 
@@ -41,6 +45,31 @@ void give_no_advantage(const LossSignature& signature, Case& c) {
   }
 }
 
+fuzz::Choices choices_of(const LossSignature& signature, Dtype dtype, std::int64_t index) {
+  return fuzz::case_choices(kBenignSeed, signature.id, dtype, fuzz::Profile::benign,
+                            static_cast<std::uint64_t>(index));
+}
+
+/// The options, numbers at an end of their range aside: that may be what fails.
+LossSpec without_ends(const LossSignature& signature, LossSpec spec) {
+  for (const Option& option : signature.options) {
+    const double* number = std::get_if<double>(spec.find(option.name));
+    if (number && option.kind != Option::Kind::flag &&
+        (*number == option.low || *number == option.high)) {
+      spec.set(option.name, option.standard);
+    }
+  }
+  follow(signature, spec);
+  return spec;
+}
+
+/// The index-th case drawn again, of its shape and under these options.
+Case under(const LossSignature& signature, Case c, const LossSpec& spec, std::int64_t index) {
+  c.spec = spec;
+  fuzz::Choices choices = choices_of(signature, float_dtype(signature, c), index);
+  return fuzz::draw_like(signature, c, fuzz::Keep::frame, fuzz::Profile::benign, choices);
+}
+
 bool takes(const impl::Implementation& subject, const Case& c) {
   return !subject.unsupported || !subject.unsupported(c);
 }
@@ -65,21 +94,35 @@ std::vector<Case> cases_in_widest_format(const LossSignature& signature,
 }  // namespace
 
 Case benign_case(const LossSignature& signature, Dtype dtype, std::int64_t index) {
-  fuzz::Choices choices = fuzz::case_choices(
-      kBenignSeed, signature.id, dtype, fuzz::Profile::benign, static_cast<std::uint64_t>(index));
+  fuzz::Choices choices = choices_of(signature, dtype, index);
   Case c = fuzz::draw_case(signature, dtype, fuzz::Profile::benign, choices);
   if (index % kWithoutAdvantage == kWithoutAdvantage - 1) give_no_advantage(signature, c);
   return c;
 }
 
 bool BenignCases::show(const reference::Loss& loss, const impl::Implementation& subject,
-                       const properties::Property& property, Dtype dtype,
+                       const properties::Property& property, const Case& failing,
                        const std::string& cause) {
-  const std::string kind = subject.loss + "|" + subject.name + "|" + property.name + "|" + cause +
-                           "|" + std::string(name(dtype));
+  const Dtype dtype = float_dtype(loss.signature, failing);
+  if (shows(loss, subject, property, dtype, cause, std::nullopt)) return true;
+  const LossSpec spec = without_ends(loss.signature, failing.spec);
+  return spec != standard_spec(loss.signature) &&
+         shows(loss, subject, property, dtype, cause, spec);
+}
+
+bool BenignCases::shows(const reference::Loss& loss, const impl::Implementation& subject,
+                        const properties::Property& property, Dtype dtype, const std::string& cause,
+                        const std::optional<LossSpec>& spec) {
+  std::string kind = subject.loss + "|" + subject.name + "|" + property.name + "|" + cause + "|" +
+                     std::string(name(dtype));
+  if (spec) {
+    kind += "|" + std::string(name(spec->reduction));
+    for (const auto& [option, value] : spec->options) kind += "|" + corpora::option_text(value);
+  }
   const auto [known, fresh] = shown_.try_emplace(kind, false);
   for (std::int64_t i = 0; fresh && !known->second && i < kBenignCases; ++i) {
-    const Case c = benign_case(loss.signature, dtype, i);
+    Case c = benign_case(loss.signature, dtype, i);
+    if (spec) c = under(loss.signature, std::move(c), *spec, i);
     if (!takes(subject, c)) continue;
     CaseStudy study(loss, c);
     Evaluation evaluation(study, subject);

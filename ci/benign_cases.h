@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "ci/selection.h"
@@ -22,9 +23,11 @@ class BenignCases {
   /// Of what the selection brought, a formula is asked in a process of its own.
   explicit BenignCases(const Selection& selection) : selection_(selection) {}
 
-  /// Whether one of them violates the property for this cause.
+  /// Whether one of them violates the property for the cause of what the `failing` case shows; else
+  /// whether one does under the options of that case, of which numbers at an end of their range are
+  /// left at their defaults: who sets an option has it in every batch.
   bool show(const reference::Loss& loss, const impl::Implementation& subject,
-            const properties::Property& property, Dtype dtype, const std::string& cause);
+            const properties::Property& property, const Case& failing, const std::string& cause);
 
   /// Whether the violation says no more than that the subject's formula is another, in the widest
   /// format that it takes. `before` hears of each call in a process of its own.
@@ -33,6 +36,10 @@ class BenignCases {
                        const std::function<void()>& before = {});
 
  private:
+  bool shows(const reference::Loss& loss, const impl::Implementation& subject,
+             const properties::Property& property, Dtype dtype, const std::string& cause,
+             const std::optional<LossSpec>& spec);
+
   const Selection& selection_;
   std::map<std::string, bool> shown_, another_formula_;
 };

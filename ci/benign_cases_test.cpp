@@ -109,10 +109,30 @@ TEST(BenignCases, ShowWhatLeavesOutSequencesWithoutAnAdvantage) {
   const auto fake = halved_where(solved);
   const Selection selection;
   BenignCases benign(selection);
-  EXPECT_TRUE(benign.show(grpo(), fake, agreement(), Dtype::f32, kCause));
+  EXPECT_TRUE(
+      benign.show(grpo(), fake, agreement(), benign_case(grpo().signature, Dtype::f32, 0), kCause));
   properties::Violation violation;
   violation.cause = kCause;
   EXPECT_FALSE(benign.another_formula(grpo(), fake, agreement(), violation));
+}
+
+TEST(BenignCases, AreAskedUnderTheOptionsOfWhatFailsToo) {
+  const auto fake =
+      halved_where([](const Case& c) { return *c.spec.find("clip_low") == OptionValue(0.3125); });
+  Case failing = benign_case(grpo().signature, Dtype::f32, 0);
+  failing.spec.set("clip_low", 0.3125);
+  const Selection selection;
+  BenignCases benign(selection);
+  EXPECT_TRUE(benign.show(grpo(), fake, agreement(), failing, kCause));
+  const double end = grpo().signature.find_option("clip_low")->low;
+  const auto at_end = halved_where([end](const Case& c) {
+    return *c.spec.find("clip_low") == OptionValue(end) &&
+           *c.spec.find("clip_high") == OptionValue(0.3125);
+  });
+  failing.spec.set("clip_low", end);
+  failing.spec.set("clip_high", 0.3125);
+  BenignCases others(selection);
+  EXPECT_FALSE(others.show(grpo(), at_end, agreement(), failing, kCause));
 }
 
 }  // namespace

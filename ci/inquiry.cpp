@@ -173,8 +173,8 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
                                            const PlannedCase& planned, std::int64_t ordinal,
                                            const Property& property, const Outcome& outcome) {
   const properties::Violation& violation = *outcome.violation;
-  const bool benign = planned.benign || benign_.show(*planned.loss, subject, property,
-                                                     planned.dtype, violation.cause);
+  const bool benign =
+      planned.benign || benign_.show(*planned.loss, subject, property, planned.c, violation.cause);
   properties::Finding finding = name_finding(study, subject, property, violation, benign);
   const bool another = another_formula(subject, planned, property, outcome);
   if (another) name_another_formula(finding, planned.c.spec.reduction);

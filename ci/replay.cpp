@@ -139,8 +139,7 @@ void weigh(const reference::Loss& loss, const Case& c, BenignCases& benign, Repl
     for (Answer& answer : reply.answers) {
       if (!answer.finding) continue;
       const properties::Violation& violation = *answer.outcome.violation;
-      if (benign.show(loss, subject, *answer.property, float_dtype(loss.signature, c),
-                      violation.cause)) {
+      if (benign.show(loss, subject, *answer.property, c, violation.cause)) {
         answer.finding->grade = properties::Grade::ordinary;
       }
       if (benign.another_formula(loss, subject, *answer.property, violation)) {
