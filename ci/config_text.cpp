@@ -106,6 +106,10 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   const LossSignature& loss = match.loss->signature;
   if (!loss.reductions.empty())
     text += "reductions = [" + reductions_text(subject.reductions, "\"") + "]\n";
+  if (!subject.scaled_by.empty()) {
+    text +=
+        fmt::format("scale = \"{0}^2\"  # it returns {0}^2 times the formula\n", subject.scaled_by);
+  }
   if (!axes.empty()) text += "axes = { " + axes + " }\n";
   for (const std::string& fault : match.faults) text += "# wrong: " + fault + "\n";
   if (!subject.options.empty()) {

@@ -12,6 +12,7 @@
 #include "ci/errors.h"
 #include "ci/python_import.h"
 #include "ci/python_text.h"
+#include "impl/external/scale.h"
 #include "properties/causes.h"
 #include "report/plain_text.h"
 #include "report/value_text.h"
@@ -130,6 +131,11 @@ Lines body(const Emission& e) {
   const bool with_loss = scalar_loss(outputs) != nullptr;
   Lines lines = tensors(e);
   for (std::string& line : calls(e, with_loss)) lines.push_back(std::move(line));
+  const double scale = impl::scale_of(e.brought->subject, e.c.spec);
+  if (with_loss && scale != 1.0) {
+    lines.push_back("loss = loss / " + python_number(scale) + "  # " +
+                    e.brought->subject.scaled_by + "^2, which the formula leaves to the caller");
+  }
   const bool answers = e.violation.has_numbers();
   if (answers ? e.violation.place.in_gradient() : with_loss) {
     lines.push_back(e.c.upstream == 1.0 ? "loss.backward()"

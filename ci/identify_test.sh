@@ -35,9 +35,9 @@ found() {
   grep -q 'clip_low' means.toml && fail "a value is left of what it is told: $(cat means.toml)"
   grep -q 'empty_rows = "counted"' means.toml || fail "$(cat means.toml)"
   expect 0 'means' check --quick --config means.toml
-  expect 0 'right only where temperature is 1$' identify near.py:scaled_distillation --python "$python" --out kd.toml
-  grep -q 'temperature: at its own default of 2 it is 4 times the formula, and will not be asked there$' stdout ||
-    fail "not what is left out: $(cat stdout)"
+  expect 0 'returns temperature\^2 times the formula$' identify near.py:scaled_distillation --python "$python" --out kd.toml
+  grep -q '^scale = "temperature^2"' kd.toml || fail "its scale is not said: $(cat kd.toml)"
+  grep -q '^options = .*temperature' kd.toml && fail "a gate would not ask it: $(cat kd.toml)"
   grep -q 'int32_labels' kd.toml || fail "its labels are not tried: $(cat kd.toml)"
 }
 
@@ -54,6 +54,25 @@ faults() {
   grep -q '^# empty = "nan"  # right only if the trainer drops the NaN' none.toml || fail "$(cat none.toml)"
   grep -q 'it is right under "token_weighted", not under "sum", "mean", where empty = "nan" stands below$' none.toml ||
     fail "its splits are not said: $(cat none.toml)"
+}
+
+# A multiple of the formula by convention is told from every other power of the temperature.
+scaled() {
+  for function in scaled_distillation unscaled_distillation distillation_by_temperature; do
+    printf '[[subject]]\nloss = "jsd"\nentry = "py:near.py:%s"\ninterpreter = "%s"\nreductions = ["token_mean"]\n' \
+      "$function" "$python" >"$function.toml"
+    printf 'options = { beta = 0, soft_cross_entropy = 0 }\nscale = "temperature^2"\n' >>"$function.toml"
+  done
+  expect 0 'returns temperature\^2 times the formula: asked where temperature is 1 or 2$' \
+    check --quick --config scaled_distillation.toml
+  expect 0 'green: 0 red findings' gate --config scaled_distillation.toml --cases 200 --jobs 2 --corpus empty
+  for function in unscaled_distillation distillation_by_temperature; do
+    expect 1 "reference_agreement VIOLATED by $function" \
+      gate --config "$function.toml" --corpus empty --cases 60 --jobs 1
+  done
+  case=$(grep -l 'temperature' run/findings/*reference_agreement*.case | head -1)
+  expect 1 'VIOLATED' replay "$case" --config distillation_by_temperature.toml --emit-test test_scale.py
+  grep -q 'loss = loss / 4.*# temperature^2' test_scale.py || fail "$(cat test_scale.py)"
 }
 
 # A function that returns its terms is asked for every reduction, which is made of them by the whole step's counts.

@@ -11,6 +11,7 @@
 #include "ci/candidates.h"
 #include "ci/exchange.h"
 #include "ci/explanation.h"
+#include "ci/scale_recognition.h"
 #include "ci/settling.h"
 #include "ci/solution.h"
 #include "ci/ways_to_ask.h"
@@ -173,9 +174,10 @@ void say_what_else_it_is_told(Function& function, const Interview& interview, Re
       const auto factor = factor_at(function, interview, name, value);
       if (!factor || *factor == 1.0) continue;
       result.remarks.push_back(fmt::format(
-          "{}: at {}{} it is {}, and will not be asked there", name,
+          "{}: at {}{} it is {}{}, and will not be asked there", name,
           by_itself ? "its own default of " : "", text_of(value),
-          *factor == 0.0 ? "another formula" : fmt::format("{:.6g} times the formula", *factor)));
+          *factor == 0.0 ? "another formula" : fmt::format("{:.6g} times the formula", *factor),
+          power_of(*factor, value) != 0 ? ", off by a power of " + name : ""));
       // A factor may be a convention; another formula is none.
       if (by_itself && *factor == 0.0) {
         result.faults.push_back(
@@ -211,7 +213,10 @@ Recognition recognition_of(Function& function, Found found, bool thorough) {
   const std::vector<std::string> others = settle_by_edges(function, best);
   free_told_options(function, best);
   result.faults = free_exchanged_options(function, best);
+  const std::string scaled_by = free_scale(function, best);
   result.subject = best.subject;
+  result.subject.scaled_by = scaled_by;
+  if (!scaled_by.empty()) result.remarks.push_back("returns " + scaled_by + "^2 times the formula");
   result.subject.reductions = best.best().whole;
   result.subject.contract.empty_rows = empty_rows_of(function, best);
   result.likeness = best.best();

@@ -256,15 +256,15 @@ TEST(Recognition, LeavesFreeWhatOneParameterStandsFor) {
 }
 
 TEST(Recognition, WarnsOfADefaultThatAGateWillNotAsk) {
-  FakeFunction scaled("jsd");  // as distillation has it, by the temperature's square
+  FakeFunction scaled("jsd");  // not by the temperature's square, as distillation has it
   scaled.with("beta", 0.0).only(Reduction::token_mean);
   scaled.defaults = {{"temperature", 2.0}};
   scaled.after = [](const Case& c, LossResult& result) {
-    const double temperature = c.spec.number("temperature");
-    scale(result, temperature * temperature);
+    scale(result, c.spec.number("temperature"));
   };
   const char* said =
-      "temperature: at its own default of 2 it is 4 times the formula, and will not be asked there";
+      "temperature: at its own default of 2 it is 2 times the formula, off by a power of "
+      "temperature, and will not be asked there";
   EXPECT_THAT(scaled.recognised().remarks, Contains(said));
   EXPECT_THAT(scaled.recognised().faults, IsEmpty()) << "a convention, maybe";
   scaled.defaults = {{"temperature", 1.0}};

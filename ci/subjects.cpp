@@ -66,6 +66,9 @@ void print_subject(const Brought& brought) {
     fmt::print("  {} does not reach it and is not declared: taken as {}\n", name,
                standard_text(*signature.find_option(name)));
   }
+  if (const std::string& scale = brought.subject.scaled_by; !scale.empty()) {
+    fmt::print("  returns {0}^2 times the formula: asked where {0} is 1 or 2\n", scale);
+  }
   for (const auto& [name, other] : brought.subject.tied) {
     fmt::print("  {} follows {}: one parameter stands for both\n", name, other);
   }

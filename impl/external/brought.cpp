@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include "impl/external/scale.h"
 #include "impl/external/session.h"
 #include "impl/trainer.h"
 
@@ -17,11 +18,13 @@ double share_of(Combination combination, std::int64_t tokens, std::int64_t all, 
 }
 
 /// The share of the whole step by which a trainer scales a micro-batch's loss before it calls
-/// backward: a gradient that is stored in 16 bits is not divided after that and stored again.
+/// backward: a gradient that is stored in 16 bits is not divided after that and stored again. So is
+/// undone what the function multiplies the formula by.
 double share_of(const Subject& subject, const MicroBatch& batch) {
   const std::int64_t own = batch.positions.tokens, rank = batch.rank_totals.tokens;
   return share_of(subject.micro_batches, own, rank, batch.count) *
-         share_of(subject.ranks, rank, batch.totals.tokens, batch.world);
+         share_of(subject.ranks, rank, batch.totals.tokens, batch.world) /
+         scale_of(subject, batch.part.spec);
 }
 
 /// Whether some share is another number than 1.
@@ -61,6 +64,7 @@ std::optional<std::string> unsupported(const Subject& subject, const LossSignatu
   if (stored && (has_shares(subject, c) || round_to(*stored, c.upstream) != c.upstream)) {
     return "the upstream gradient is no number of the loss's format";
   }
+  if (const auto reason = beyond_scale(subject, loss, c)) return reason;
   if (!c.split.whole() && c.split.world > 1 && subject.ranks == Combination::none) {
     return "several ranks";
   }
@@ -107,6 +111,21 @@ Arithmetic arithmetic_of(const Subject& subject, const LossSignature& loss, Dtyp
   arithmetic.ties_open = true;  // min and max hand on half at a tie, clamp all
   arithmetic.divides_last = has_wide_exponents(arithmetic.compute);
   return arithmetic;
+}
+
+/// The terms that it returns beside its loss, whose scale the share has undone.
+LossResult with_unscaled_outputs(const Subject& subject, const MicroBatch& batch,
+                                 LossResult result) {
+  const double scale = scale_of(subject, batch.part.spec);
+  if (scale == 1.0) return result;
+  for (const OutputInfo& info : outputs_of(batch.signature, batch.part)) {
+    if (info.kind != OutputKind::value) continue;
+    const auto output = std::ranges::find(result.outputs, info.name, &Output::name);
+    if (output == result.outputs.end()) continue;
+    Tensor& tensor = output->tensor;
+    for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, tensor.at(i) / scale);
+  }
+  return result;
 }
 
 /// Something of the right shape, while the answer is not there.
@@ -178,7 +197,8 @@ Implementation brought_implementation(const Subject& subject, const LossSignatur
   row.arithmetic = [subject, loss](Dtype stored) { return arithmetic_of(subject, loss, stored); };
   row.evaluate = [subject, session](const LossSignature& signature, const Case& c) {
     return train_with(subject, signature, c, [&](MicroBatch& batch) {
-      LossResult result = session->step(batch, share_of(subject, batch));
+      LossResult result =
+          with_unscaled_outputs(subject, batch, session->step(batch, share_of(subject, batch)));
       if (subject.contract.masked_outputs) return result;
       return with_silent_outputs(batch, std::move(result));
     });

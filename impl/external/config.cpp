@@ -202,7 +202,8 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
                 "folder",        "path",      "environment", "device",   "threads",
                 "reductions",    "options",   "outputs",     "dtypes",   "arguments",
                 "micro_batches", "ranks",     "arithmetic",  "contract", "seconds",
-                "axes",          "megabytes", "most_cases",  "returns",  "wide"});
+                "axes",          "megabytes", "most_cases",  "returns",  "wide",
+                "scale"});
   Subject subject;
   const LossSignature* loss = read_loss(reader, folder, find, subject);
   subject.entry = reader.required("entry", "\"py:FILE.py:FUNCTION\"");
@@ -230,6 +231,7 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
   read_names(reader, *loss, subject);
   read_returns(reader, *loss, subject);
   read_options(reader, *loss, subject);
+  read_scale(reader, *loss, subject);
   subject.axes = read_axes(reader, *loss);
   if (const toml::table* arithmetic = reader.table("arithmetic")) {
     subject.arithmetic = read_arithmetic(*arithmetic, file, *loss);

@@ -57,4 +57,31 @@ void read_options(const Reader& reader, const LossSignature& loss, Subject& subj
   }
 }
 
+void read_scale(const Reader& reader, const LossSignature& loss, Subject& subject) {
+  const toml::node* node = reader.find("scale");
+  if (!node) return;
+  const auto fail = [&](const std::string& text) { reader.fail(node->source(), text); };
+  if (subject.own) fail("'scale' is of a loss of the catalog: a signature has no formula");
+  // Where an importance weight grows with exp there is no room for a multiple of it.
+  if (!loss.advantage.empty())
+    fail("'scale' is of losses without an advantage, as divergences are");
+  std::vector<std::string> known;
+  for (const Option& option : loss.options) {
+    const bool spans = option.low <= 1.0 && option.high >= 2.0 && !option.nullable;
+    if (option.kind == Option::Kind::real && spans) known.push_back(option.name + "^2");
+  }
+  const std::string text = reader.text("scale");
+  if (known.empty()) fail(loss.id + " has no option whose square could be a scale");
+  if (std::ranges::find(known, text) == known.end()) {
+    fail("'scale' must be one of " + listed(known));
+  }
+  subject.scaled_by = text.substr(0, text.size() - 2);
+  for (const auto& [name, value] : subject.options) {
+    const double* number = std::get_if<double>(&value);
+    if (name != subject.scaled_by || (number && (*number == 1.0 || *number == 2.0))) continue;
+    fail("'scale' is asked where " + name + " is 1 or 2, whose squares divide without rounding; " +
+         "'options' has another");
+  }
+}
+
 }  // namespace lossgate::impl

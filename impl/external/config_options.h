@@ -10,4 +10,8 @@ namespace lossgate::impl {
 /// The table `options`: values that pin options of the loss. Throws ConfigError.
 void read_options(const Reader& reader, const LossSignature& loss, Subject& subject);
 
+/// `scale = "temperature^2"`: what the function returns is that times the formula. Throws
+/// ConfigError.
+void read_scale(const Reader& reader, const LossSignature& loss, Subject& subject);
+
 }  // namespace lossgate::impl

@@ -33,6 +33,16 @@ void pin(Option& option, const OptionValue& value) {
   if (const std::string* word = std::get_if<std::string>(&value)) option.choices = {*word};
 }
 
+/// Of the option whose square multiplies what is returned: numbers whose squares are powers of two,
+/// so that to divide by them rounds nothing. Two of them tell every power of it from every other.
+void keep_exact_squares(Option& option) {
+  if (option.low == option.high) return;  // the config has seen to it
+  option.kind = Option::Kind::integer;
+  option.low = 1.0;
+  option.high = 2.0;
+  option.standard = std::get<double>(option.standard) >= 2.0 ? 2.0 : 1.0;
+}
+
 /// Both take what each may take.
 void tie(Option& option, Option& followed) {
   const double low = std::max(followed.low, option.low);
@@ -107,6 +117,8 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
       tie(*option, *followed);
     }
   }
+  const auto scale = std::ranges::find(signature.options, subject.scaled_by, &Option::name);
+  if (scale != signature.options.end()) keep_exact_squares(*scale);
   if (!subject.reductions.empty()) signature.reductions = subject.reductions;
   const bool has_loss = !loss.reductions.empty() && loss.reductions != std::vector{Reduction::none};
   if (has_loss) {

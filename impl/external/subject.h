@@ -42,8 +42,11 @@ struct Subject {
   int threads = 1;
   std::vector<Reduction> reductions;                         ///< empty: all of the loss
   std::vector<std::pair<std::string, OptionValue>> options;  ///< what it computes whatever is asked
-  std::vector<std::string> outputs;                          ///< what it returns besides the loss
-  bool per_token = false;  ///< it returns the terms, and its trainer reduces them
+  /// The option by whose square what it returns is multiplied (Hinton's T^2), empty where it is
+  /// not.
+  std::string scaled_by;
+  std::vector<std::string> outputs;  ///< what it returns besides the loss
+  bool per_token = false;            ///< it returns the terms, and its trainer reduces them
   /// It returns `outputs`, in their order, and its trainer makes the loss of what weighs them.
   bool weighed_outputs = false;
   std::vector<Dtype> dtypes = {Dtype::f32};
@@ -72,16 +75,17 @@ bool is_converted(std::string_view source, std::string_view word);
 /// The word of an argument whose positions all have the number that its sequence has once.
 inline constexpr const char* kExpanded = "expanded";
 
-/// The output of the loss that the field weighs, as `log_prob_weight` weighs `log_prob`: in the loss
-/// they meet as a product alone, so that the field is the gradient which comes into the output.
-/// Null where it weighs none.
+/// The output of the loss that the field weighs, as `log_prob_weight` weighs `log_prob`: in the
+/// loss they meet as a product alone, so that the field is the gradient which comes into the
+/// output. Null where it weighs none.
 const OutputField* weighed_output(const LossSignature& loss, const Field& field);
 
 /// In place of an option's one value: any number, and never none.
 inline constexpr const char* kAnyNumber = "number";
 
-/// The loss as the subject computes it: options that it fixes have one value, or any number,
-/// reductions are those that it has, options that are tied have one value, axes that it pins have
+/// The loss as the subject computes it: options that it fixes have one value, or any number, one
+/// that it is scaled by is 1 or 2, whose squares divide without rounding, reductions are those that
+/// it has, options that are tied have one value, axes that it pins have
 /// one extent, fields that it has none of are 0, without a gradient, as is what weighs an output
 /// that it does not return, wide ones stay in f32, only
 /// what it returns is an output, and masked positions, infinities, splits and their parts, empty

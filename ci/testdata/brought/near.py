@@ -53,6 +53,14 @@ def scaled_distillation(student_logits, teacher_logits, labels, temperature=2.0)
     return divergence / valid.sum().clamp(min=1) * temperature**2
 
 
+def unscaled_distillation(student_logits, teacher_logits, labels, temperature=2.0):
+    return scaled_distillation(student_logits, teacher_logits, labels, temperature) / temperature**2
+
+
+def distillation_by_temperature(student_logits, teacher_logits, labels, temperature=2.0):
+    return scaled_distillation(student_logits, teacher_logits, labels, temperature) / temperature
+
+
 def flattened(log_probs, old_log_probs, advantages, mask):
     """`.view()` wants what lies in one piece; no trainer hands over anything else."""
     kept = mask.view(-1).bool()
