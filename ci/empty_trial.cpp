@@ -48,15 +48,27 @@ double live_share(const LossSignature& signature, const Case& c) {
   return static_cast<double>(live) / static_cast<double>(rows);
 }
 
+/// The case once nothing in it counts, with plain zeros behind the mask: what huge numbers make of
+/// a sound divisor's 0, infinity times 0, is none of the empty batch's doing.
+std::optional<Case> with_nothing(const AskedUnder& asked, const Case& c) {
+  CaseStudy study(asked.loss(), c);
+  const bool is_empty = !properties::anything_counts(study);
+  const properties::Transformed* masked =
+      is_empty ? nullptr : study.transformed(properties::kAllMasked);
+  if (!is_empty && !masked) return std::nullopt;
+  Case emptied = is_empty ? study.whole() : masked->c;
+  const CaseStudy nothing(asked.loss(), emptied);
+  return properties::zeroed_behind_mask(nothing, emptied).value_or(emptied);
+}
+
 }  // namespace
 
 std::optional<MadeOfNothing> made_of_nothing(const AskedUnder& asked, const Case& c) {
-  CaseStudy study(asked.loss(), c);
-  const bool is_empty = !properties::anything_counts(study);
-  if (!is_empty && !study.transformed(properties::kAllMasked)) return std::nullopt;
+  std::optional<Case> emptied = with_nothing(asked, c);
+  if (!emptied) return std::nullopt;
+  CaseStudy study(asked.loss(), *std::move(emptied));
   Evaluation evaluation(study, asked.implementation());
-  const LossResult& result =
-      is_empty ? evaluation.actual() : evaluation.actual(properties::kAllMasked);
+  const LossResult& result = evaluation.actual();
   if (result.refusal) {
     if (result.refusal->argument == impl::kNotComputed) return std::nullopt;
     return MadeOfNothing{Empty::error, result.refusal->message};

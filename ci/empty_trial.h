@@ -15,7 +15,7 @@ struct MadeOfNothing {
   std::string said;  ///< where it refused
 };
 
-/// Of the case, once nothing in it counts. Nothing where that is a number, or cannot be.
+/// Of the case, once nothing in it counts, and zeros lie behind its mask. Nothing where that is a number, or cannot be.
 std::optional<MadeOfNothing> made_of_nothing(const AskedUnder& asked, const Case& c);
 
 /// The same of a benign case.

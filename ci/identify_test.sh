@@ -54,6 +54,9 @@ faults() {
   grep -q '^# empty = "nan"  # right only if the trainer drops the NaN' none.toml || fail "$(cat none.toml)"
   grep -q 'it is right under "token_weighted", not under "sum", "mean", where empty = "nan" stands below$' none.toml ||
     fail "its splits are not said: $(cat none.toml)"
+  # What huge numbers behind the mask make of a guarded divisor is not what an empty batch gives.
+  expect 0 'masked_positions_inert' identify --quick near.py:guarded_product --python "$python" --out guarded.toml
+  grep -q 'empty = ' stdout guarded.toml && fail "the mask's fault is the empty batch's: $(cat stdout guarded.toml)"
 }
 
 # A multiple of the formula by convention is told from every other power of the temperature.

@@ -61,6 +61,11 @@ def distillation_by_temperature(student_logits, teacher_logits, labels, temperat
     return scaled_distillation(student_logits, teacher_logits, labels, temperature) / temperature
 
 
+def guarded_product(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
+    loss = policy(torch.exp(log_probs - old_log_probs), advantages, clip_low, clip_high)  # infinite behind the mask
+    return (loss * mask).sum() / (mask.sum() + 1e-8)
+
+
 def flattened(log_probs, old_log_probs, advantages, mask):
     """`.view()` wants what lies in one piece; no trainer hands over anything else."""
     kept = mask.view(-1).bool()
