@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 
 #include "ci/environment.h"
 #include "ci/errors.h"
@@ -142,7 +143,8 @@ Lines body(const Emission& e) {
                                         : "loss.backward(torch.tensor(" +
                                               python_number(e.c.upstream) + ", dtype=loss.dtype))");
   }
-  lines.push_back("actual = " + (answers ? place_of(e) : with_loss ? "loss" : "result"));
+  const std::string number = place_of(e) + (e.violation.place.in_gradient() ? "" : ".detach()");
+  lines.push_back("actual = " + (answers ? number : with_loss ? "loss" : "result"));
   return lines;
 }
 
@@ -195,28 +197,12 @@ Lines refusal(const Emission& e, const std::string& otherwise) {
   return lines;
 }
 
-std::string header(const Emission& e, const std::string& folder) {
-  return "import torch\n" + python_import(*e.brought, folder) + "\n\n";
+std::string header(const Emission& e, const std::string& folder, Written written) {
+  return "import torch\n" + python_import(*e.brought, folder, written) + "\n\n";
 }
 
-}  // namespace
-
-std::string test_text(const Emission& e, const std::string& folder) {
-  const std::string name = identifier(e.brought->subject.name + "_" + e.property->name);
-  std::string text = fmt::format("\"\"\"{} of {}: {}.\"\"\"\n", e.property->name, subject_text(e),
-                                 e.diagnosis.cause);
-  text += header(e, folder) + "\ndef test_" + name + "():\n";
-  if (e.property->name == "error_on_invalid") {
-    return text +
-           indented(refusal(e, "raise AssertionError(" + python_string(e.violation.detail) + ")"));
-  }
-  Lines lines = body(e);
-  lines.push_back(fmt::format("assert {}, f\"{} is {{actual}}\"", condition(e), shown_place(e)));
-  return text + indented(lines);
-}
-
-std::string script_text(const Emission& e, const std::string& folder) {
-  std::string text = header(e, folder);
+std::string script(const Emission& e, const std::string& folder, Written written) {
+  std::string text = header(e, folder, written);
   text.pop_back();
   Lines lines;
   if (e.property->name == "error_on_invalid") {
@@ -234,7 +220,27 @@ std::string script_text(const Emission& e, const std::string& folder) {
   return text;
 }
 
-std::string issue_text(const Emission& e, const std::string& folder) {
+}  // namespace
+
+std::string test_text(const Emission& e, const std::string& folder) {
+  const std::string name = identifier(e.brought->subject.name + "_" + e.property->name);
+  std::string text = fmt::format("\"\"\"{} of {}: {}.\"\"\"\n", e.property->name, subject_text(e),
+                                 e.diagnosis.cause);
+  text += header(e, folder, Written::as_file) + "\ndef test_" + name + "():\n";
+  if (e.property->name == "error_on_invalid") {
+    return text +
+           indented(refusal(e, "raise AssertionError(" + python_string(e.violation.detail) + ")"));
+  }
+  Lines lines = body(e);
+  lines.push_back(fmt::format("assert {}, f\"{} is {{actual}}\"", condition(e), shown_place(e)));
+  return text + indented(lines);
+}
+
+std::string script_text(const Emission& e, const std::string& folder) {
+  return script(e, folder, Written::as_file);
+}
+
+std::string issue_text(const Emission& e, const std::string& /*folder*/) {
   const properties::Cause* cause = properties::find_cause(e.diagnosis.cause);
   std::string text = fmt::format("# {}: {}\n\n", subject_text(e), e.diagnosis.cause);
   text += e.property->statement + " Here it does not hold.\n\n| | |\n|---|---|\n";
@@ -252,8 +258,12 @@ std::string issue_text(const Emission& e, const std::string& folder) {
   if (cause) row("cause", std::string(cause->statement));
   if (cause) row("usual repair", std::string(cause->repair));
   for (const auto& [name, version] : e.brought->greeting.versions) row(name.c_str(), version);
-  text += "\nTo see it (exit status 1 while it is there):\n\n```python\n" + script_text(e, folder) +
-          "```\n\n";
+  // Others read it, elsewhere: no path of this machine, but from the folder of the file.
+  const std::string home = std::filesystem::path(e.brought->file).parent_path().string();
+  text +=
+      "\nTo see it, in the folder of lossgate.toml (exit status 1 while it is "
+      "there):\n\n```python\n" +
+      script(e, home, Written::as_lines) + "```\n\n";
   return text + "Found by lossgate " + version() + ".\n";
 }
 

@@ -34,7 +34,8 @@ std::string test_text(const Emission& emission, const std::string& folder);
 /// A script that prints what is seen and what should be, and exits with 1 where they differ.
 std::string script_text(const Emission& emission, const std::string& folder);
 
-/// A report in Markdown, the script included.
+/// A report in Markdown, the script included, which is to be run where the subject's file lies:
+/// whoever reads it knows no other folder.
 std::string issue_text(const Emission& emission, const std::string& folder);
 
 }  // namespace lossgate::ci

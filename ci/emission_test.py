@@ -72,6 +72,7 @@ def test_the_written_tests_fail_with_each_bug_and_pass_without(folder):
         script = (folder / f"show_{number}.py").read_text()
         report = (folder / f"issue_{number}.md").read_text()
         assert said.count("wrote ") == 3 and "usual repair" in report and script in report
+        assert str(folder) not in text + script + report
         function, = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
         assert len(text.splitlines()) <= 25 and function.name.startswith(f"test_{name}_")
         imports = ["import torch", f"from founding import {name}"]
@@ -116,9 +117,17 @@ def test_another_property_is_refused_by_name(folder):
 def test_a_test_in_another_folder_finds_the_function(folder):
     (folder / "tests").mkdir()
     lossgate("replay", case("0003"), "--config", "lossgate.toml", "--impl", "unclamped_exp", "--emit-py",
-             "tests/show.py", folder=folder, status=1)
+             "tests/show.py", "--emit-test", "tests/test_it.py", "--emit-issue", "tests/issue.md", folder=folder, status=1)
     shown = python("tests/show.py", folder=folder)
     assert shown.returncode == 1 and "loss: nan" in shown.stdout
+    for name in ("show.py", "test_it.py"):  # wherever the folder comes to lie, and wherever it is run from
+        text = (folder / "tests" / name).read_text()
+        assert '.resolve().parent / ".."' in text and str(folder) not in text
+        assert "actual = loss.detach()" in text  # which float() would warn of
+    (folder / "elsewhere").mkdir()
+    assert "1 failed" in python(*PYTEST, str(folder / "tests" / "test_it.py"), folder=folder / "elsewhere").stdout
+    report = (folder / "tests" / "issue.md").read_text()
+    assert "in the folder of lossgate.toml" in report and "sys.path" not in report and str(folder) not in report
 
 
 def founding_as_loss(kind):
@@ -145,6 +154,10 @@ def test_a_function_is_found_whatever_it_and_its_file_are_called(tmp_path):
         lossgate("replay", case("0003"), "--config", "lossgate.toml", "--emit-test", tests[-1], folder=tmp_path,
                  status=1)
         assert imported in (tmp_path / tests[-1]).read_text()
+        lossgate("replay", case("0003"), "--config", "lossgate.toml", "--emit-issue", f"{name}.md", folder=tmp_path,
+                 status=1)
+        report = (tmp_path / f"{name}.md").read_text()
+        assert str(tmp_path) not in report and ('"src"' in report or '"src/odd-losses.v2.py"' in report), report
     failing = python(*PYTEST, *tests, folder=tmp_path).stdout
     assert "AssertionError" in failing and f"{len(tests)} failed" in failing, failing
     for name in NAMES:

@@ -63,23 +63,33 @@ fs::path holder(const impl::Subject& subject, const std::vector<std::string>& an
   return {};
 }
 
+/// A path from the folder as Python has it.
+std::string python_path(const fs::path& path, const fs::path& folder, Written written) {
+  const std::string relative = python_string(fs::relative(path, folder).string());
+  return written == Written::as_lines
+             ? relative
+             : "str(pathlib.Path(__file__).resolve().parent / " + relative + ")";
+}
+
 }  // namespace
 
-std::string python_import(const Brought& brought, const std::string& folder) {
+std::string python_import(const Brought& brought, const std::string& folder, Written written) {
   const Entry entry(brought.subject);
   const std::string first = entry.place.substr(0, entry.place.find('.'));
   const fs::path from = entry.is_file() ? holder(brought.subject, {entry.place})
                                         : holder(brought.subject, {first, first + ".py"});
   const std::string top = entry.top(), own = alias(brought, top);
   const std::string stem = fs::path(entry.place).stem().string();
+  const fs::path here = fs::weakly_canonical(folder.empty() ? "." : folder);
+  const std::string needs = written == Written::as_file ? "import pathlib, " : "import ";
   if (entry.is_file() && !is_identifier(stem)) {
-    const std::string file = (from / fs::path(entry.place).filename()).string();
-    return fmt::format("import runpy\n{} = runpy.run_path({})[\"{}\"]", own, python_string(file),
-                       top);
+    const fs::path file = from / fs::path(entry.place).filename();
+    return fmt::format("{}runpy\n{} = runpy.run_path({})[\"{}\"]", needs, own,
+                       python_path(file, here, written), top);
   }
   std::string text;
-  if (!from.empty() && from != fs::weakly_canonical(folder.empty() ? "." : folder)) {
-    text = fmt::format("import sys; sys.path.insert(0, {})\n", python_string(from.string()));
+  if (!from.empty() && from != here) {
+    text = fmt::format("{}sys; sys.path.insert(0, {})\n", needs, python_path(from, here, written));
   }
   text += fmt::format("from {} import {}", entry.is_file() ? stem : entry.place, top);
   return own == top ? text : text + " as " + own;

@@ -8,8 +8,10 @@
 /// How a test comes to the function that a subject names.
 namespace lossgate::ci {
 
-/// The lines that import it into a file of this folder, from where the worker found it.
-std::string python_import(const Brought& brought, const std::string& folder);
+/// The lines that import it, from where the worker found it, without an absolute path: into a file
+/// that lies in this folder, wherever it is run, or into lines that are typed in there.
+enum class Written { as_file, as_lines };
+std::string python_import(const Brought& brought, const std::string& folder, Written written);
 
 /// What it is called by then: its own name, unless a test has a variable of that name.
 std::string python_name(const Brought& brought);
