@@ -150,17 +150,42 @@ void print_line(const char* label, const std::string& text) {
   }
 }
 
+/// The first line of a statement that goes on in the next ones, as a whole: `f(x, g(...))`.
+std::string statement_text(std::string line) {
+  std::string open;
+  char quote = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char letter = line[i];
+    if (quote != 0) {
+      if (letter == '\\') ++i;
+      if (letter == quote) quote = 0;
+    } else if (letter == '"' || letter == '\'') {
+      quote = letter;
+    } else if (letter == '#') {
+      break;
+    } else if (const auto at = std::string_view("([{").find(letter); at != std::string_view::npos) {
+      open += ")]}"[at];
+    } else if (!open.empty() && letter == open.back()) {
+      open.pop_back();
+    }
+  }
+  if (open.empty() || quote != 0) return line;
+  line += "...";
+  line.append(open.rbegin(), open.rend());
+  return line;
+}
+
 std::string first_line(const Judgement& judgement) {
   if (judgement.word == Word::innocent) return "the loss is innocent (" + judgement.why + ")";
   if (judgement.word == Word::not_reproduced) return "not reproduced on this device";
   const auto& line = judgement.line;
   const properties::Cause* cause = properties::find_cause(judgement.cause);
-  return fmt::format(
-      "guilty ({}; {}; {}; {})",
-      line ? fmt::format("{}:{}: {}", line->source.file, line->source.line, line->code)
-           : "no line of its own",
-      judgement.place.empty() ? "no single token" : judgement.place, judgement.cause,
-      cause && !cause->repair.empty() ? cause->repair : "compare with the formula");
+  return fmt::format("guilty ({}; {}; {}; {})",
+                     line ? fmt::format("{}:{}: {}", line->source.file, line->source.line,
+                                        statement_text(line->code))
+                          : "no line of its own",
+                     judgement.place.empty() ? "no single token" : judgement.place, judgement.cause,
+                     cause && !cause->repair.empty() ? cause->repair : "compare with the formula");
 }
 
 void print(const Dump& dump, const Judgement& judgement, const std::string& here, bool shifting) {
@@ -185,7 +210,8 @@ void print(const Dump& dump, const Judgement& judgement, const std::string& here
 }
 
 /// With the function, in a process of its own; `here` becomes what it runs on.
-Judgement judged(const Dump& dump, const impl::Subject& subject, std::string& here) {
+Judgement judged(const Dump& dump, const Suspect& suspect, std::string& here) {
+  const auto& [subject, file] = suspect;
   try {
     impl::Rerunner rerunner(subject, dump);
     here = subject.device + ", " + versions_text(rerunner.greeting());
@@ -193,7 +219,11 @@ Judgement judged(const Dump& dump, const impl::Subject& subject, std::string& he
         dump, [&](const Dump& other, bool explain) { return rerunner.run(other, explain); },
         shifts(subject));
   } catch (const impl::SubjectError& error) {
-    throw InputError(error.what());
+    const std::string said = error.what();
+    if (file || said.find("arguments.") == std::string::npos) throw InputError(said);
+    throw InputError(said +
+                     "; that is a line of a lossgate.toml, to be named by --config in place "
+                     "of --fn: lossgate init writes one");
   } catch (const impl::ProcessEnded& error) {
     throw InputError(subject.name + " " + error.what());
   } catch (const impl::ProcessHung& error) {
@@ -243,9 +273,9 @@ int run_explain(const ExplainOptions& options) {
   std::string here;
   bool shifting = false;
   if (asked && !finite) {
-    const impl::Subject subject = suspect_of(options).subject;
-    shifting = shifts(subject);
-    judgement = judged(dump, subject, here);
+    const Suspect suspect = suspect_of(options);
+    shifting = shifts(suspect.subject);
+    judgement = judged(dump, suspect, here);
   } else {
     judgement = judge(dump, nullptr);
     if (!options.configs.empty() && reference::find_signature(dump.loss)) {

@@ -207,6 +207,19 @@ def test_of_several_files_each_subject_can_be_named(folder):
     assert "--impl" in explain(folder, path, "--impl", "mean_of_means", status=2)
 
 
+def test_a_statement_of_several_lines_is_shown_as_a_whole(folder):
+    text = (folder / "founding.py").read_text()
+    assert "kl = torch.exp(x) - x - 1" in text
+    (folder / "long.py").write_text(text.replace("kl = torch.exp(x) - x - 1", "kl = torch.sub(torch.exp(\n        x), x) - 1"))
+    said = function(folder, "unclamped_exp", "long.py:unclamped_exp", 1).splitlines()[0]
+    assert said.startswith("guilty (long.py:30: kl = torch.sub(torch.exp(...)); "), said
+
+
+def test_a_function_alone_has_no_file_for_its_arguments(folder):
+    said = function(folder, "unclamped_exp", "founding.py:sparse_reverse_kl", 2)
+    assert 'write arguments.' in said and "a lossgate.toml, to be named by --config in place of --fn" in said
+
+
 def test_what_cannot_be_asked_is_said_in_one_line(folder):
     path = dump(folder, "unclamped_exp")
     assert "say which function it was: --fn FILE.py:FUNCTION" in explain(folder, path, status=2)
