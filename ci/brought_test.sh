@@ -156,13 +156,13 @@ proposals() {
   grep -Fq 'keeps more: [[subject]] micro_batches = "token_weighted"' stdout || fail "not its splits: $(cat stdout)"
   grep -FA1 'does not keep [[subject]] micro_batches = "mean"' stdout | grep -q 'fails split_invariance' ||
     fail "not what it would fail: $(cat stdout)"
-  gate 0 'sound: relaxed by contract: 48; never asked: error_on_invalid, split_invariance; never triggered: bounds_hold, path_parity$'
+  gate 0 'sound: relaxed by contract: 24; never asked: split_invariance \(micro_batches = "none"\)$'
   proposes refuses_empty '\[subject.contract\] empty = "error"$'
   grep -q 'it said: IndexError: no token counts' stdout || fail "not what it said: $(cat stdout)"
   grep -q 'no line' stdout && fail "half explained: $(cat stdout)"
   gate 1 'empty_is_zero VIOLATED'
   bring refuses_empty 'micro_batches = "token_weighted"' '[subject.contract]' 'empty = "error"'
-  gate 0 'refuses_empty: relaxed by contract: [0-9]+; never asked: error_on_invalid, empty_is_zero; '
+  gate 0 'refuses_empty: relaxed by contract: [0-9]+; never asked: empty_is_zero$'
   grep -q '"relaxed_by_contract": [1-9]' run/run.json || fail "run.json does not count it"
   proposes divides_by_none '\[subject.contract\] empty = "nan"$'
   proposes other_order_each_time '\[subject.contract\] deterministic = false$'

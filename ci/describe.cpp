@@ -59,7 +59,8 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"violated", "A verdict: the property is not true of the answer. It becomes a finding."},
     {"vacuous",
      "A verdict: nothing could have been wrong on this case, because it lacks what the property is "
-     "about (no trigger), or because its bound leaves no digit (no digit)."},
+     "about (no trigger), or because its bound leaves no digit (no digit), or because no case of "
+     "its loss has it (does not apply)."},
     {"skipped",
      "A verdict: the property was not asked, for the reason that stands beside it: the contract "
      "excuses it, the implementation does not compute the case, or another property comes first."},

@@ -11,6 +11,11 @@ namespace lossgate::properties {
 Outcome bounds_hold(Evaluation& evaluation) {
   if (auto outcome = incomparable(evaluation)) return *outcome;
   CaseStudy& study = evaluation.study();
+  if (std::ranges::none_of(study.outputs(), [](const OutputInfo& output) {
+        return output.kind == OutputKind::value && output.range;
+      })) {
+    return vacuous("does not apply");
+  }
   std::optional<Violation> violation;
   bool asked = false;
   study.for_each_expected(

@@ -50,7 +50,9 @@ bool returns_terms(const Case& c, const LossResult& actual) {
 
 /// Rule C7: the case itself where it is invalid, else each that has been made so.
 Outcome error_on_invalid(Evaluation& evaluation) {
-  if (!evaluation.implementation().contract.refuses_invalid) return skipped("contract");
+  if (!evaluation.implementation().contract.refuses_invalid) {
+    return skipped("contract: refuses_invalid");
+  }
   CaseStudy& study = evaluation.study();
   if (study.refusal()) {
     if (!reaches(evaluation.implementation(), study)) return skipped("is not told");

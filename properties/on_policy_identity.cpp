@@ -10,6 +10,7 @@ namespace lossgate::properties {
 /// no error but that of their own storage.
 Outcome on_policy_identity(Evaluation& evaluation) {
   if (auto outcome = incomparable(evaluation)) return *outcome;
+  if (evaluation.study().signature().on_policy.empty()) return vacuous("does not apply");
   CaseStudy* study = evaluation.study().derived(kOnPolicy);
   if (!study || study->refusal()) return vacuous("no trigger");
   const LossResult& actual = evaluation.actual(kOnPolicy);

@@ -36,10 +36,10 @@ Outcome path_parity(Evaluation& evaluation) {
   CaseStudy& study = evaluation.study();
   if (!study.sibling) {
     if (!evaluation.implementation().fault) become_sibling(evaluation);
-    return vacuous("no trigger");
+    return vacuous("does not apply");
   }
   const CaseStudy::Sibling& sibling = *study.sibling;
-  if (sibling.name == evaluation.implementation().name) return vacuous("no trigger");
+  if (sibling.name == evaluation.implementation().name) return vacuous("does not apply");
   Outcome outcome;
   const auto visit = [&](std::size_t o, std::int64_t i, const Tracked& own, const Tracked& other) {
     const OutputInfo& output = study.outputs()[o];

@@ -104,7 +104,7 @@ std::string sentence_of(const SplitBias& bias) {
 /// as each other (rule D1).
 Outcome split_invariance(Evaluation& evaluation) {
   const impl::Contract& contract = evaluation.implementation().contract;
-  if (!contract.splits) return skipped("contract");
+  if (!contract.splits) return skipped("contract: micro_batches");
   const CaseStudy& study = evaluation.study();
   if (!has_even_parts(study.signature(), study.split())) return skipped("contract");
   if (auto outcome = incomparable(evaluation)) return *outcome;

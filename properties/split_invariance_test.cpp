@@ -25,7 +25,7 @@ TEST(SplitInvariance, IsSaidToBeNeverAskedWhereNobodyKnowsWhatATrainerDoes) {
   Evaluation evaluation(study, fake);
   const Outcome outcome = find_property("split_invariance")->check(evaluation);
   EXPECT_EQ(outcome.verdict, Verdict::skipped);
-  EXPECT_EQ(outcome.reason, "contract");
+  EXPECT_EQ(outcome.reason, "contract: micro_batches");
 }
 
 constexpr std::int64_t kRows = 5;

@@ -15,7 +15,9 @@ namespace lossgate::properties {
 enum class Verdict {
   held,
   violated,
-  vacuous,  ///< this case could not have shown otherwise: "no trigger" or "no digit"
+  /// This case could not have shown otherwise: "no trigger" or "no digit"; no case of this loss, or
+  /// of a run with one implementation of it, could: "does not apply".
+  vacuous,
   skipped,  ///< not asked, with the reason
   note,     ///< outside a declared contract, or accuracy only
 };

@@ -11,6 +11,7 @@ namespace lossgate::properties {
 /// Advantage 0 annihilates whatever it multiplies, an overflowing ratio included (C2).
 Outcome zero_advantage_zero_gradient(Evaluation& evaluation) {
   if (auto outcome = unusable_or_nan(evaluation)) return *outcome;
+  if (evaluation.study().signature().advantage.empty()) return vacuous("does not apply");
   CaseStudy* study = evaluation.study().derived(kZeroAdvantage);
   if (!study || study->refusal()) return vacuous("no trigger");
   const LossResult& actual = evaluation.actual(kZeroAdvantage);

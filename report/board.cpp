@@ -81,13 +81,12 @@ std::string implementations(const RunRecord& record, const Painter& paint) {
 std::string relaxed(const RunRecord& record) {
   std::string text;
   for (const Subject& s : record.subjects) {
-    if (s.faulty() || s.relaxed_by_contract == 0) continue;
+    if (s.faulty() || (s.relaxed_by_contract == 0 && s.never_asked.empty())) continue;
     text += fmt::format("\n  {}: relaxed by contract: {}", s.name, s.relaxed_by_contract);
-    const auto list = [&](const char* label, const std::vector<std::string>& properties) {
-      if (!properties.empty()) text += fmt::format("{}{}", label, fmt::join(properties, ", "));
-    };
-    list("; never asked: ", s.never_asked);
-    list("; never triggered: ", s.never_triggered);
+    if (!s.never_asked.empty()) text += "; never asked: " + never_asked_text(record, s);
+    if (!s.never_triggered.empty()) {
+      text += fmt::format("; never triggered: {}", fmt::join(s.never_triggered, ", "));
+    }
   }
   return text.empty() ? "" : text + "\n";
 }

@@ -215,40 +215,6 @@ void put_in_order(RunRecord& record) {
   std::sort(record.troubles.begin(), record.troubles.end());
 }
 
-void count_relaxed(RunRecord& record) {
-  struct Questions {
-    std::int64_t asked = 0, idle = 0, skipped = 0;  ///< idle: nothing triggered it
-  };
-  for (Subject& subject : record.subjects) {
-    std::map<std::string, Questions> all;  // of each property
-    std::vector<std::string> order;
-    subject.relaxed_by_contract = 0;
-    for (const Cell& c : record.cells) {
-      if (c.loss != subject.loss || c.implementation != subject.name) continue;
-      const auto count = [&](const char* reason) {
-        const auto found = c.reasons.find(reason);
-        return found == c.reasons.end() ? 0 : found->second;
-      };
-      const std::int64_t relaxed =
-          count("skipped: contract") + count(("skipped: " + std::string(kOutsideContract)).c_str());
-      subject.relaxed_by_contract += relaxed;
-      if (!all.contains(c.property)) order.push_back(c.property);
-      Questions& questions = all[c.property];
-      questions.asked += c.cases - relaxed;
-      questions.idle += count("vacuous: no trigger");
-      questions.skipped +=
-          c.verdicts[static_cast<std::size_t>(properties::Verdict::skipped)] - relaxed;
-    }
-    subject.never_asked.clear();
-    subject.never_triggered.clear();
-    for (const std::string& property : order) {
-      const auto [asked, idle, skipped] = all[property];
-      if (asked == 0) subject.never_asked.push_back(property);
-      if (idle > 0 && asked == idle + skipped) subject.never_triggered.push_back(property);
-    }
-  }
-}
-
 std::string_view statement_of(const RunRecord& record, std::string_view property) {
   for (const PropertyEntry& p : record.properties) {
     if (p.name == property) return p.statement;

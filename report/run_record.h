@@ -49,7 +49,8 @@ struct Subject {
   std::int64_t line = 0;
   std::string twin, thread, cause, trigger;
   std::vector<std::string> killers;
-  /// Questions that its contract leaves out, and the properties of which none was asked for that.
+  /// Questions that its contract leaves out, and the properties of which none was left: for that,
+  /// or since it is red already. What a caller is not promised by default is no question.
   std::int64_t relaxed_by_contract = 0;
   std::vector<std::string> never_asked;
   /// Properties that were asked of it in vain: no case of the run could have shown otherwise.
@@ -232,6 +233,9 @@ void put_in_order(RunRecord& record);
 
 /// Counts for each subject what its contract has left out, now that all is asked.
 void count_relaxed(RunRecord& record);
+
+/// The properties that were never asked of the subject, with the reason where it can be mended.
+std::string never_asked_text(const RunRecord& record, const Subject& subject);
 
 /// The sentence of a property; empty where the run had none of that name.
 std::string_view statement_of(const RunRecord& record, std::string_view property);

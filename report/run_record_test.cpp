@@ -240,6 +240,35 @@ TEST(RunRecord, CountsWhatAContractLeavesOut) {
   EXPECT_NE(to_json(record).find("\"relaxed_by_contract\": 3"), std::string::npos);
 }
 
+TEST(RunRecord, SaysWhyAPropertyWasNeverAsked) {
+  RunRecord record = relaxed_record();
+  const auto add = [&](const char* property, const properties::Outcome& outcome) {
+    tally(cell(record, "grpo", "one", "f32", property), outcome, 5);
+  };
+  add("split_invariance", properties::skipped("contract: micro_batches"));
+  add("error_on_invalid", properties::skipped("contract: refuses_invalid"));
+  add("padding_invariance", properties::skipped("disagrees with the formula already"));
+  add("padding_invariance", properties::skipped("not finite"));
+  add("determinism", properties::skipped("not finite"));
+  add("determinism", properties::held());
+  count_relaxed(record);
+  EXPECT_EQ(record.subjects[0].relaxed_by_contract, 4) << "no caller is promised a refusal";
+  EXPECT_EQ(record.subjects[0].never_asked,
+            (std::vector<std::string>{"empty_is_zero", "split_invariance", "padding_invariance"}));
+  EXPECT_EQ(never_asked_text(record, record.subjects[0]),
+            "empty_is_zero, split_invariance (micro_batches = \"none\"), padding_invariance (red "
+            "already)");
+}
+
+TEST(RunRecord, CountsNoPropertyAsIdleThatTheLossHasNoPartIn) {
+  RunRecord record = relaxed_record();
+  for (const char* property : {"bounds_hold", "path_parity"}) {
+    tally(cell(record, "grpo", "one", "f32", property), properties::vacuous("does not apply"), 5);
+  }
+  count_relaxed(record);
+  EXPECT_TRUE(record.subjects[0].never_triggered.empty());
+}
+
 TEST(RunRecord, NamesThePropertiesThatNothingTriggered) {
   RunRecord record = relaxed_record();
   const auto add = [&](const char* property, const properties::Outcome& outcome) {

@@ -89,15 +89,14 @@ std::string reservations(const RunRecord& record) {
   for (const UnfitCases& u : record.unfit) lines.push_back(words(unfit_line(u)));
   for (const Mended& m : record.mended) lines.push_back(words(mended_line(m)));
   for (const Subject& s : record.subjects) {
-    if (s.faulty() || s.relaxed_by_contract == 0) continue;
+    if (s.faulty() || (s.relaxed_by_contract == 0 && s.never_asked.empty())) continue;
     lines.push_back(
         fmt::format("{}: relaxed by contract: {}", words(s.name), s.relaxed_by_contract));
-    const auto list = [&](const char* label, const std::vector<std::string>& properties) {
-      if (properties.empty()) return;
-      lines.back() += label + words(fmt::format("{}", fmt::join(properties, ", ")));
+    const auto list = [&](const char* label, const std::string& properties) {
+      if (!properties.empty()) lines.back() += label + words(properties);
     };
-    list("; never asked: ", s.never_asked);
-    list("; never triggered: ", s.never_triggered);
+    list("; never asked: ", never_asked_text(record, s));
+    list("; never triggered: ", fmt::format("{}", fmt::join(s.never_triggered, ", ")));
   }
   std::string text;
   for (const std::string& line : lines) {
