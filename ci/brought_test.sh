@@ -311,8 +311,10 @@ containment() {
   expect 1 'still fails' replay small.case --config lossgate.toml
   bring segfaults
   gate 1 'killed by signal 11' --cases 6
+  grep -q 'Fatal Python error: Segmentation fault at losses.py:79' <(tr -s ' \n' ' ' <stdout) || fail "not where: $(cat stdout)"
   bring hangs 'seconds = 1'
   gate 1 'does_not_hang VIOLATED by hangs' --cases 6
+  grep -q 'it was at losses.py:86 in hangs' <(tr -s ' \n' ' ' <stdout) || fail "not where: $(cat stdout)"
   # Each try would take all the time that a call has.
   expect 2 'hangs does not return from it .*lossgate replay' \
     minimise "$(find run/findings -name '*.case' | head -n 1)" --config lossgate.toml --out hang.case
@@ -370,7 +372,8 @@ optional_field() {
 operations() {
   bring_as group_advantages group_advantage 'baseline = "mean", scale = "std", epsilon = 1e-6, singleton = "zero"'
   sed -i '/^reductions/d' lossgate.toml
-  gate 0 'never asked: error_on_invalid; never triggered: '  # no contract leaves out the splits that it has not
+  gate 0 'green: 0 red findings'
+  grep -q 'never asked' stdout && fail "no contract leaves out the splits that it has not: $(cat stdout)"
   expect 0 'computes group_advantage' check --quick
   grep -Eq 'reductions|splits' stdout && fail "what it has not is named: $(cat stdout)"
   sed -i 's/scale = "std"/scale = "population_std"/' lossgate.toml

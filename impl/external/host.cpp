@@ -38,7 +38,8 @@ std::unique_ptr<Process> interpreter(const Subject& subject) {
       Command{.words = {subject.interpreter, "-c", std::string(worker_boot())},
               .folder = subject.folder.string(),
               .environment = subject.environment,
-              .megabytes = subject.megabytes});
+              .megabytes = subject.megabytes,
+              .says_where = true});
   nlohmann::json modules = nlohmann::json::object();
   for (const auto& [name, text] : worker_modules()) modules[std::string(name)] = text;
   const std::string frame = modules.dump();

@@ -21,16 +21,19 @@
 #include <system_error>
 
 #include "impl/external/descendants.h"
+#include "impl/external/last_words.h"
 
 namespace lossgate::impl {
 namespace {
 
 /// An answer beyond this is no answer.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;
-constexpr std::size_t kLastWords = 2000;
+constexpr std::size_t kLastWords = 16000;  // a traceback of all threads
 
 /// Of what it writes to standard error, no more is kept: a night of it is gigabytes of memory.
-constexpr off_t kMostComplaints = off_t{1} << 20;
+constexpr std::int64_t kMostComplaints = std::int64_t{1} << 20;
+/// For a traceback of what did not answer.
+constexpr int kPatienceMs = 500;
 constexpr double kTrimEvery = 1.0;  // in seconds, while it is waited for
 
 [[noreturn]] void fail(const std::string& what, int error) {
@@ -109,7 +112,7 @@ void close_all(std::initializer_list<int> descriptors) {
 
 }  // namespace
 
-Process::Process(const Command& command) : mark_(new_mark()) {
+Process::Process(const Command& command) : mark_(new_mark()), says_where_(command.says_where) {
   // A subject that is gone is met as an error of the call, not as a signal.
   ::signal(SIGPIPE, SIG_IGN);
   std::array<int, 2> requests{-1, -1}, replies{-1, -1};
@@ -170,6 +173,7 @@ std::vector<std::byte> Process::receive(const Deadline& until) {
     answer.resize(std::min<std::size_t>(size, had + kStep));
     read(std::span(answer).subspan(had), until);
   }
+  trim_complaints(0);  // it has outlived what it said so far
   return answer;
 }
 
@@ -221,7 +225,7 @@ void Process::wait(int descriptor, short events, const Deadline& until) {
     pollfd one{descriptor, events, 0};
     const double patience = std::min(left, kTrimEvery);
     const int ready = ::poll(&one, 1, static_cast<int>(patience * 1000.0 + 1.0));
-    trim_complaints();
+    trim_complaints(kMostComplaints);
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) fail("poll", errno);
   }
@@ -229,13 +233,16 @@ void Process::wait(int descriptor, short events, const Deadline& until) {
 
 void Process::ended() {
   const std::string how = owned_ ? end(2000) : "stopped listening";
-  const std::string words = last_words();
+  const std::string words = last_words(complaints());
   throw ProcessEnded(how + (words.empty() ? "" : "; it said last: " + words));
 }
 
 void Process::hung() {
-  end(0);
-  throw ProcessHung("no answer in the time that a call has");
+  if (says_where_ && pid_ > 0) ::kill(pid_, SIGABRT);
+  end(says_where_ ? kPatienceMs : 0);
+  const std::string where = says_where_ ? innermost_frame(complaints()) : "";
+  throw ProcessHung("no answer in the time that a call has" +
+                    (where.empty() ? "" : "; it was at " + where));
 }
 
 std::string Process::end(int patience_ms) {
@@ -257,14 +264,14 @@ std::string Process::end(int patience_ms) {
   return "killed by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
 }
 
-void Process::trim_complaints() {
+void Process::trim_complaints(std::int64_t most) {
   struct stat info {};
   if (complaints_ < 0 || ::fstat(complaints_, &info) != 0) return;
-  if (info.st_size > kMostComplaints) static_cast<void>(::ftruncate(complaints_, 0));
+  if (info.st_size > most) static_cast<void>(::ftruncate(complaints_, 0));
 }
 
-/// The end of what it wrote to standard error, in one line.
-std::string Process::last_words() const {
+/// The end of what it wrote to standard error.
+std::string Process::complaints() const {
   if (complaints_ < 0) return "";
   struct stat info {};
   if (::fstat(complaints_, &info) != 0 || info.st_size == 0) return "";
@@ -272,8 +279,6 @@ std::string Process::last_words() const {
   std::string text(static_cast<std::size_t>(info.st_size - from), '\0');
   const ssize_t count = ::pread(complaints_, text.data(), text.size(), from);
   text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  text.erase(0, text.rfind('\n') + 1);
   return text;
 }
 

@@ -21,6 +21,7 @@ struct Command {
   std::string folder;
   std::vector<std::pair<std::string, std::string>> environment;  ///< besides our own
   std::int64_t megabytes = 0;  ///< of memory that it may have for itself; 0: as much as there is
+  bool says_where = false;     ///< told to abort it writes to standard error where it was
 };
 
 /// The other side ended, or did not answer in time: what is known of how.
@@ -68,14 +69,14 @@ class Process {
   [[noreturn]] void ended();
   [[noreturn]] void hung();
   std::string end(int patience_ms);
-  void trim_complaints();
-  std::string last_words() const;
+  void trim_complaints(std::int64_t most);
+  std::string complaints() const;
 
   std::string mark_;  ///< in the environment of the process and of all that it starts
   pid_t pid_ = -1;
   int requests_ = -1, replies_ = -1;
   int complaints_ = -1;  ///< a file in memory that takes standard error
-  bool owned_ = true;
+  bool owned_ = true, says_where_ = false;
 };
 
 }  // namespace lossgate::impl

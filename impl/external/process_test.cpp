@@ -69,8 +69,8 @@ TEST(Process, TakesAFrameThatHasNoAnswer) {
 TEST(Process, SaysHowItEnded) {
   EXPECT_TRUE(says(error_of<ProcessEnded>("exit 3"), "exited with status 3"));
   EXPECT_TRUE(says(error_of<ProcessEnded>("kill -SEGV $$"), "killed by signal 11"));
-  EXPECT_TRUE(
-      says(error_of<ProcessEnded>("echo first >&2; echo why >&2; exit 1"), "it said last: why"));
+  EXPECT_TRUE(says(error_of<ProcessEnded>("echo first >&2; echo why >&2; exit 1"),
+                   "it said last: why; before that: first"));
   EXPECT_TRUE(
       says(error_of<ProcessEnded>("head -c 13 >&2; printf 'hello, this is no frame'"), "no frame"));
   EXPECT_TRUE(says(error_of<ProcessEnded>("exec 0<&-; exec 1>&-; sleep 60"), "killed by signal 9"));
@@ -86,6 +86,39 @@ TEST(Process, KeepsLittleOfWhatItWritesToStandardError) {
                           {}});
   EXPECT_EQ(process.ask(bytes_of("frame"), 10.0), bytes_of("00000000"));
   EXPECT_EQ(process.ask(bytes_of("frame"), 10.0), bytes_of("00000000"));
+}
+
+TEST(Process, IsQuotedWithNothingThatItSaidBeforeAnEarlierAnswer) {
+  Process process(
+      Command{{"sh", "-c",
+               "head -c 13 >/dev/null; echo earlier >&2; printf '\\0\\0\\0\\0\\0\\0\\0\\0'; "
+               "head -c 13 >/dev/null; echo why >&2; exit 1"},
+              "/",
+              {}});
+  process.ask(bytes_of("frame"), 10.0);
+  try {
+    process.ask(bytes_of("frame"), 10.0);
+    ADD_FAILURE() << "it ended";
+  } catch (const ProcessEnded& error) {
+    EXPECT_TRUE(std::string_view(error.what()).ends_with("it said last: why")) << error.what();
+  }
+}
+
+TEST(Process, IsAskedWhereItWasWhereItCanSay) {
+  const std::string hangs =
+      "trap 'echo \"Current thread (most recent call first):\" >&2; "
+      "echo \"  File \\\"/x/losses.py\\\", line 8 in f\" >&2; exit 1' ABRT; sleep 60 & wait";
+  const auto said = [&](bool says_where) {
+    Process process(Command{{"sh", "-c", hangs}, "/", {}, 0, says_where});
+    try {
+      process.ask(bytes_of("frame"), 0.5);
+    } catch (const ProcessHung& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(said(true), "no answer in the time that a call has; it was at losses.py:8 in f");
+  EXPECT_EQ(said(false), "no answer in the time that a call has");
 }
 
 TEST(Process, IsEndedBySignalsThatWeIgnore) {

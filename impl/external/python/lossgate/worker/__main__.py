@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import resource
 import sys
 from typing import NoReturn
 
@@ -21,6 +23,8 @@ def take_descriptors() -> tuple[int, int]:
 def main() -> NoReturn:
     """Answers until the other side closes; sys.path must no longer begin with the folder that it runs in."""
     request, reply = take_descriptors()
+    faulthandler.enable(file=2)  # where it is when it crashes, or is told to abort since it does not answer
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # that says enough
     from lossgate.worker.serving import serve  # imports torch, whose import may print
     try:
         serve(None, request, reply, contained=True)
