@@ -11,6 +11,7 @@
 #include "ci/errors.h"
 #include "ci/from_here.h"
 #include "ci/own_loss.h"
+#include "ci/selection.h"
 #include "corpora/files.h"
 #include "corpora/utf8.h"
 #include "impl/external/config.h"
@@ -137,7 +138,8 @@ std::string left_text(const impl::Greeting& greeting) {
 
 std::vector<impl::Subject> subjects_of(const SubjectFile& file) {
   try {
-    return impl::parse_config(file.text, file.name, file.folder, reference::find_signature);
+    return impl::parse_config(file.text, file.name, file.folder, reference::find_signature,
+                              loss_names());
   } catch (const impl::ConfigError& error) {
     throw InputError(error.what());
   }

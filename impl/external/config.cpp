@@ -125,7 +125,7 @@ void refuse_python(const Reader& reader) {
 /// The loss, in the catalog or by a signature of its own. The latter is asked in f64, too, where
 /// its splits and the like can be judged.
 const LossSignature* read_loss(const Reader& reader, const fs::path& folder, FindSignature find,
-                               Subject& subject) {
+                               const std::vector<std::string>& known, Subject& subject) {
   if (const toml::node* node = reader.find("signature")) {
     if (reader.find("loss")) reader.fail(node->source(), "a loss has its name or a signature");
     const std::string file = reader.text("signature");
@@ -144,6 +144,7 @@ const LossSignature* read_loss(const Reader& reader, const fs::path& folder, Fin
   if (loss) return loss;
   reader.fail(reader.find("loss")->source(),
               "there is no loss " + in_quotes(subject.loss) +
+                  corpora::meant_text(subject.loss, known) +
                   "; see `lossgate list losses`, or write a signature = \"FILE.toml\"");
 }
 
@@ -196,7 +197,8 @@ int threads(const Reader& reader) {
 }
 
 std::vector<Subject> read_subject(const toml::table& table, const std::string& file,
-                                  const fs::path& folder, FindSignature find) {
+                                  const fs::path& folder, FindSignature find,
+                                  const std::vector<std::string>& known) {
   const Reader reader(table, file, "[[subject]]");
   reader.allow({"name",          "loss",      "signature",   "entry",    "interpreter",
                 "folder",        "path",      "environment", "device",   "threads",
@@ -205,7 +207,7 @@ std::vector<Subject> read_subject(const toml::table& table, const std::string& f
                 "axes",          "megabytes", "most_cases",  "returns",  "wide",
                 "scale"});
   Subject subject;
-  const LossSignature* loss = read_loss(reader, folder, find, subject);
+  const LossSignature* loss = read_loss(reader, folder, find, known, subject);
   subject.entry = reader.required("entry", "\"py:FILE.py:FUNCTION\"");
   const std::size_t last = subject.entry.rfind(':');
   const bool library = subject.entry.starts_with("so:");
@@ -249,7 +251,8 @@ std::string on_device(const std::string& name, const std::string& device) {
 }
 
 std::vector<Subject> parse_config(std::string_view text, const std::string& file,
-                                  const fs::path& folder, FindSignature find) {
+                                  const fs::path& folder, FindSignature find,
+                                  const std::vector<std::string>& known) {
   const toml::table root = parse_toml(text, file);
   const Reader reader(root, file, "the file");
   reader.allow({"subject"});
@@ -260,7 +263,7 @@ std::vector<Subject> parse_config(std::string_view text, const std::string& file
   std::vector<Subject> subjects;
   std::set<std::string> names;
   for (const toml::node& node : *tables) {
-    for (Subject& subject : read_subject(*node.as_table(), file, folder, find)) {
+    for (Subject& subject : read_subject(*node.as_table(), file, folder, find, known)) {
       if (!names.insert(subject.name).second) {
         reader.fail(node.source(), "two subjects are called " + in_quotes(subject.name));
       }

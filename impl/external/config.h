@@ -23,7 +23,8 @@ using FindSignature = const LossSignature* (*)(std::string_view id);
 std::string on_device(const std::string& name, const std::string& device);
 
 /// The subjects of a lossgate.toml, in its order; one with several devices is a subject for each.
-/// `file` is how messages call it, relative paths begin at `folder`. Throws ConfigError.
+/// `file` is how messages call it, relative paths begin at `folder`; of the `known` losses one that
+/// was probably meant is named. Throws ConfigError.
 ///
 ///   [[subject]]
 ///   name = "mine"                       # how findings call it
@@ -33,6 +34,7 @@ std::string on_device(const std::string& name, const std::string& device);
 ///
 /// The other keys and their defaults are those of Subject; impl/external/README.md lists them.
 std::vector<Subject> parse_config(std::string_view text, const std::string& file,
-                                  const std::filesystem::path& folder, FindSignature find);
+                                  const std::filesystem::path& folder, FindSignature find,
+                                  const std::vector<std::string>& known = {});
 
 }  // namespace lossgate::impl

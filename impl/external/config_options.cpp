@@ -50,8 +50,8 @@ void read_options(const Reader& reader, const LossSignature& loss, Subject& subj
     if (!option) {
       std::vector<std::string> known;
       for (const Option& each : loss.options) known.push_back(each.name);
-      reader.fail(key.source(),
-                  loss.id + " has no option " + in_quotes(key.str()) + "; it has " + listed(known));
+      reader.fail(key.source(), loss.id + " has no option " + in_quotes(key.str()) + "; it has " +
+                                    listed(known) + corpora::meant_text(key.str(), known));
     }
     subject.options.emplace_back(option->name, option_value(reader, *option, value));
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "corpora/format_error.h"
+#include "corpora/nearest_name.h"
 #include "impl/external/config.h"
 
 namespace lossgate::impl {
@@ -37,8 +38,9 @@ class Reader {
   void allow(std::initializer_list<std::string_view> known) const {
     for (const auto& [key, value] : table_) {
       if (std::ranges::find(known, key.str()) == known.end()) {
-        fail(key.source(),
-             what_ + " has no key " + in_quotes(key.str()) + "; it may have " + listed(known));
+        fail(key.source(), what_ + " has no key " + in_quotes(key.str()) + "; it may have " +
+                               listed(known) +
+                               corpora::meant_text(key.str(), {known.begin(), known.end()}));
       }
     }
   }
@@ -105,12 +107,13 @@ class Reader {
   T word(std::string_view key, const toml::node& node,
          std::initializer_list<std::pair<std::string_view, T>> words) const {
     const auto text = node.value_exact<std::string>();
-    std::vector<std::string_view> known;
+    std::vector<std::string> known;
     for (const auto& [name, value] : words) {
       if (text && *text == name) return value;
-      known.push_back(name);
+      known.emplace_back(name);
     }
-    fail(node.source(), in_quotes(key) + " must be one of " + listed(known));
+    fail(node.source(), in_quotes(key) + " must be one of " + listed(known) +
+                            corpora::meant_text(text.value_or(""), known));
   }
 
  private:

@@ -170,6 +170,18 @@ longest = { vocab = 9000 }
   EXPECT_EQ(subject.contract.empty_rows, EmptyRows::counted);
 }
 
+TEST(Config, NamesTheLossThatWasProbablyMeant) {
+  try {
+    parse_config("[[subject]]\nloss = 'tay'\nentry = 'py:a.py:f'\n", "lossgate.toml", "/", find,
+                 {"toy", "grpo"});
+    ADD_FAILURE() << "there is none";
+  } catch (const ConfigError& error) {
+    EXPECT_NE(std::string(error.what()).find("no loss 'tay'; did you mean 'toy'?; see"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Config, SaysWhereAndWhatIsWrong) {
   const std::pair<std::string, std::string> mistakes[] = {
       {"", "no [[subject]]"},
@@ -184,6 +196,9 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {"[[subject]]\nloss = 'toy'\nentry = 'so:a.so:f'\nthreads = 2\n",
        "4:11: 'threads' is for a function in Python; a shared library is called as it is"},
       {kHead + "colour = 1\n", "4:1: [[subject]] has no key 'colour'; it may have name"},
+      {kHead + "micro_batch = 'sum'\n", "; did you mean 'micro_batches'?"},
+      {kHead + "micro_batches = 'sun'\n", "token_weighted; did you mean 'sum'?"},
+      {kHead + "options = { clop = 1 }\n", "; did you mean 'clip'?"},
       {kHead + "reductions = ['mean']\n", "no reduction 'mean'; it has token_mean, sum"},
       {kHead + "options = { clop = 1 }\n", "no option 'clop'; it has clip, limit"},
       {kHead + "options = { clip = 1, limit = none }\n", "; a word stands in quotes: \"none\""},

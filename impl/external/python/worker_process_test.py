@@ -109,6 +109,8 @@ class Contained(unittest.TestCase):
         self.write("broken.py", "def loss(:\n")
         self.write("quits.py", "import sys\nsys.exit(1)\n")
         self.write("lacks.py", "import no_such_module_anywhere\n")
+        self.write("far.py", "import near\n")
+        self.write("near.py", "\nx = 1 / 0\n")
         self.write("package/__init__.py", "")
         self.write("package/part.py", "from . import other\ndef loss(log_prob, mask): return log_prob.sum()\n")
         self.write("package/other.py", "")
@@ -116,6 +118,9 @@ class Contained(unittest.TestCase):
         cases = [("py:none.py:loss", "no file none.py"), ("py:fine.py:los", "no 'los'; it has loss"),
                  ("py:fine.py:number", "not a function"), ("fine.py:loss", "write py:"), ("py:fine.py", "write py:"),
                  ("py:broken.py:loss", "SyntaxError"), ("py:quits.py:loss", "SystemExit"),
+                 ("py:quits.py:loss", "at quits.py:2: sys.exit(1)"),
+                 ("py:lacks.py:loss", "at lacks.py:1: import no_such_module_anywhere"),
+                 ("py:far.py:loss", "at near.py:2: x = 1 / 0"),
                  ("py:lacks.py:loss", "install it"), ("py:no_such_package.x:loss", "no_such_package"),
                  ("py:package/part.py:loss", "py:PACKAGE.MODULE:NAME")]
         for entry, fragment in cases:

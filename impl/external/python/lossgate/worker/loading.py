@@ -8,6 +8,7 @@ import importlib.util
 import os
 import re
 import sys
+import traceback
 from typing import Any
 
 from lossgate.worker.trouble import Trouble
@@ -23,8 +24,19 @@ def _walk(start: Any, dotted: str, where: str) -> Any:
     return start
 
 
+def _raised_at(error: BaseException) -> str:
+    """The innermost line of what was imported, neither of the import machinery nor of ours."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)
+              if frame.filename != __file__ and not frame.filename.startswith("<") and
+              os.path.basename(os.path.dirname(frame.filename)) != "importlib"]
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f" at {os.path.basename(last.filename)}:{last.lineno}: {last.line}" if last.line else ""
+
+
 def _import_error(what: str, error: BaseException) -> Trouble:
-    text = f"importing {what} failed: {type(error).__name__}: {error}"
+    text = f"importing {what} failed: {type(error).__name__}: {error}{_raised_at(error)}"
     if isinstance(error, ModuleNotFoundError):
         text += "; install it in this interpreter, or add its folder to path"
     elif "relative import" in str(error):

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "corpora/nearest_name.h"
+
+#include <gtest/gtest.h>
+
+namespace lossgate::corpora {
+namespace {
+
+TEST(NearestName, IsOneThatAFewSlipsOfThePenMakeOfIt) {
+  const std::vector<std::string> known = {"micro_batches", "megabytes", "grpo"};
+  EXPECT_EQ(nearest_name("micro_batch", known), "micro_batches");
+  EXPECT_EQ(nearest_name("gropo", known), "grpo");
+  EXPECT_EQ(nearest_name("colour", known), "");
+  EXPECT_EQ(meant_text("gropo", known), "; did you mean 'grpo'?");
+  EXPECT_EQ(meant_text("colour", known), "");
+}
+
+}  // namespace
+}  // namespace lossgate::corpora
