@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace lossgate::report {
 namespace {
@@ -107,14 +108,24 @@ std::string html(std::string_view text, std::size_t most) {
 }
 
 std::string markdown_text(std::string_view text, std::size_t most) {
-  constexpr std::string_view kMeaning = "\\`*_{}[]()<>#+!|~@&\"':$^=";
-  return escaped(text, most, [&](std::string& result, char letter) {
-    if (kMeaning.find(letter) == std::string_view::npos) {
-      result += letter;
-    } else {
+  constexpr std::string_view kMeaning = "\\`*_{}[]<>#!|~@&:$", kAtABeginning = "+=";
+  const std::string letters = plain(text, most);
+  const auto in_word = [&](std::size_t i) {
+    return i < letters.size() && std::isalnum(static_cast<unsigned char>(letters[i])) != 0;
+  };
+  std::string result;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const char letter = letters[i];
+    const bool joins = letter == '_' && i > 0 && in_word(i - 1) && in_word(i + 1);
+    const bool means = kMeaning.find(letter) != kMeaning.npos ||
+                       (i == 0 && kAtABeginning.find(letter) != kAtABeginning.npos);
+    if (means && !joins) {
       result += fmt::format("&#{};", static_cast<int>(letter));
+    } else {
+      result += letter;
     }
-  });
+  }
+  return result;
 }
 
 std::string grouped(std::int64_t count) {

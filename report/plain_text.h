@@ -21,7 +21,7 @@ std::string plain(std::string_view text, std::size_t most = kLongestText);
 std::string html(std::string_view text, std::size_t most = kLongestText);
 
 /// Plain text in Markdown, with nothing that Markdown, HTML or a forge would read as more than
-/// text.
+/// text. What means nothing where it stands, an underscore within a word, stays as it is.
 std::string markdown_text(std::string_view text, std::size_t most = kLongestText);
 
 /// "1,627".

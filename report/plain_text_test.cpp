@@ -38,10 +38,13 @@ TEST(PlainText, CutsWhatIsTooLongBetweenCharacters) {
 TEST(PlainText, IsNoMarkup) {
   for (const std::string& text : hostile_texts()) {
     EXPECT_EQ(html(text).find_first_of("<>\"'"), std::string::npos);
-    EXPECT_EQ(markdown_text(text).find_first_of("<>`*_[]|@\n"), std::string::npos);
+    EXPECT_EQ(markdown_text(text).find_first_of("<>`*[]|@\n"), std::string::npos);
   }
   EXPECT_EQ(html("a & <b>"), "a &amp; &lt;b&gt;");
-  EXPECT_EQ(markdown_text("a_b|c"), "a&#95;b&#124;c");
+  EXPECT_EQ(markdown_text("a_b|c"), "a_b&#124;c");
+  EXPECT_EQ(markdown_text("_a_ b_ __c a__b"), "&#95;a&#95; b&#95; &#95;&#95;c a&#95;&#95;b");
+  EXPECT_EQ(markdown_text("+ the step's 2.11.0+cu130 (\"x = 1\")"),
+            "&#43; the step's 2.11.0+cu130 (\"x = 1\")");
 }
 
 TEST(PlainText, GroupsDigits) {

@@ -119,11 +119,11 @@ TEST(Summary, AddsUpThePropertiesAndDtypesOfAnImplementation) {
   record.subjects[0].never_triggered = {"path_parity", "bounds_hold"};
   record.troubles = {"a worker <ended>"};
   const std::string text = summary(source_of(record));
-  EXPECT_NE(text.find("| one | grpo | 2 | 1 | 1 | 1 | 0 | finite&#95;backward (1) |\n"),
+  EXPECT_NE(text.find("| one | grpo | 2 | 1 | 1 | 1 | 0 | finite_backward (1) |\n"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("- one: relaxed by contract: 1; never asked: padding&#95;invariance; never "
-                      "triggered: path&#95;parity, bounds&#95;hold\n"),
+  EXPECT_NE(text.find("- one: relaxed by contract: 1; never asked: padding_invariance; never "
+                      "triggered: path_parity, bounds_hold\n"),
             std::string::npos);
   EXPECT_NE(text.find("- trouble: a worker &#60;ended&#62;\n"), std::string::npos);
   EXPECT_NE(text.find("- to accept: <code>f &#124; reason"), std::string::npos);
