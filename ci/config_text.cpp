@@ -112,6 +112,12 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   }
   if (!axes.empty()) text += "axes = { " + axes + " }\n";
   for (const std::string& fault : match.faults) text += "# wrong: " + fault + "\n";
+  if (!match.let_go.empty()) {
+    OptionValues all = match.let_go;
+    all.insert(all.end(), subject.options.begin(), subject.options.end());
+    text += fmt::format("# options = {{ {} }}  # right only if nobody calls it otherwise\n",
+                        options_text(all, " = ", true));
+  }
   if (!subject.options.empty()) {
     text += "options = { " + options_text(subject.options, " = ", true) + " }\n";
   }

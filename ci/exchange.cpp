@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ci/candidates.h"
+#include "ci/elsewhere.h"
 #include "ci/settling.h"
 
 namespace lossgate::ci {
@@ -78,14 +79,6 @@ bool are_exchanged(Function& function, const Interview& interview, const Option&
     }
   }
   return told_apart >= kFewest;
-}
-
-std::string parameter_of(const Interview& interview, const std::string& option) {
-  const std::string source = "option:" + option;
-  for (const auto& [parameter, from] : interview.greeting.arguments) {
-    if (from == source || from.starts_with(source + " as ")) return parameter;
-  }
-  return option;
 }
 
 /// Whoever tells it neither gets both the wrong way round, unless they are the same.

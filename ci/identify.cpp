@@ -173,6 +173,16 @@ void print_promises(const std::vector<Promise>& promises) {
   }
 }
 
+/// No contract makes right what is wrong.
+void print_next(const std::string& config, bool wrong, bool doubted) {
+  const bool check = doubted && !wrong;
+  const char* why = wrong   ? ", which is red"
+                    : check ? ", which tries what a contract could say"
+                            : "";
+  fmt::print("wrote {0}; next: lossgate {1} --config {0}{2}\n", config, check ? "check" : "gate",
+             why);
+}
+
 }  // namespace
 
 int run_identify(const IdentifyOptions& options) {
@@ -206,9 +216,7 @@ int run_identify(const IdentifyOptions& options) {
   write_config(options.out, config_text(options, found.front(), tried.promises, tried.of_trainer));
   const auto& faults = found.front().faults;
   for (const std::string& fault : faults) fmt::print("wrong: {}\n", fault);
-  const bool doubted = !tried.failures.all.empty();
-  fmt::print("wrote {0}; next: lossgate {1} --config {0}{2}\n", options.out,
-             doubted ? "check" : "gate", doubted ? ", which tries what a contract could say" : "");
+  print_next(options.out, !faults.empty(), !tried.failures.all.empty());
   return static_cast<int>(faults.empty() ? Exit::green : Exit::red);
 }
 

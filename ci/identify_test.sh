@@ -5,7 +5,7 @@
 set -uo pipefail
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
-cp "$source"/ci/testdata/brought/{losses,near,per_sequence}.py .
+cp "$source"/ci/testdata/brought/{losses,near,parameters,per_sequence}.py .
 source "$source/ci/expect.sh"
 
 found() {
@@ -48,6 +48,18 @@ faults() {
   grep -q '^# wrong: clip_low and clip_high' exchanged.toml || fail "not said: $(cat exchanged.toml)"
   grep -q 'clip_low = ' exchanged.toml && fail "a gate would not ask it: $(cat exchanged.toml)"
   expect 1 'reference_agreement VIOLATED' gate --config exchanged.toml --corpus empty --cases 48 --jobs 1
+  # A parameter that is right at some values, and nothing says that it is for those alone.
+  expect 1 '^wrong: beta is a parameter, and any other value than 0, 0.5 or 1 is another formula$' \
+    identify --quick parameters.py:mixture_swapped --loss jsd --python "$python" --out mixture.toml
+  grep -q '^  right only where beta is 0, 0.5 or 1$' stdout || fail "not where it is right: $(cat stdout)"
+  grep -q '^wrote mixture.toml; next: lossgate gate --config mixture.toml, which is red$' stdout || fail "$(tail -1 stdout)"
+  grep -q '^# options = { beta = 0.5, .* }  # right only if nobody calls it otherwise$' mixture.toml || fail "$(cat mixture.toml)"
+  grep -q '^options = .*beta = ' mixture.toml && fail "a gate would not ask it: $(cat mixture.toml)"
+  expect 1 'reference_agreement VIOLATED' gate --config mixture.toml --corpus empty --cases 48 --jobs 1
+  expect 1 '^wrong: whoever leaves temperature at its own default of 2 gets another formula$' \
+    identify --quick parameters.py:student_alone_scaled --python "$python" --out student.toml
+  grep -q '^options = .*temperature = ' student.toml && fail "a gate would not ask it: $(cat student.toml)"
+  expect 1 'reference_agreement VIOLATED' gate --config student.toml --corpus empty --cases 48 --jobs 1
   # No number where nothing counts, which its trainer may drop: micro-batches are judged beside that.
   expect 0 'proposal: \[subject.contract\] empty = "nan"$' \
     identify losses.py:divides_by_none --python "$python" --out none.toml

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "ci/candidates.h"
+#include "ci/elsewhere.h"
 #include "ci/exchange.h"
 #include "ci/explanation.h"
 #include "ci/scale_recognition.h"
@@ -109,13 +110,6 @@ void say_what_differs(const Found& found, Recognition& result) {
 }
 
 void say_where_it_holds(const Interview& interview, Recognition& result) {
-  const auto& told = interview.greeting.options;
-  for (const auto& [option, value] : result.subject.options) {
-    if (std::ranges::find(told, option) == told.end()) continue;
-    const std::string text = text_of(value);
-    result.remarks.push_back(fmt::format("right only where {} is {}", option,
-                                         text == impl::kAnyNumber ? "a number" : text));
-  }
   for (const Field& field : interview.loss->signature.fields) {
     if (!field.optional || takes(interview.greeting, field)) continue;
     result.remarks.push_back(fmt::format("right only where there is no {}", field.name));
@@ -159,34 +153,30 @@ bool wants_contiguous(Function& function, const Interview& interview) {
   });
 }
 
-/// What a gate will never ask: at the default, which whoever leaves the parameter alone gets, else
-/// at any other value.
+/// What a gate will never ask, where it may be meant so; what is not is let go of, and it is asked.
 void say_what_else_it_is_told(Function& function, const Interview& interview, Recognition& result) {
+  std::vector<std::string> remarks;
   for (const std::string& name : interview.greeting.options) {
     const OptionValue* kept = find_value(interview.subject.options, name);
     if (!kept) continue;
     const Option& option = *interview.loss->signature.find_option(name);
-    const OptionValue* own = find_value(interview.greeting.defaults, name);
-    const bool by_itself = own && *own != *kept && accepts(option, *own);
-    if (!by_itself && text_of(*kept) == impl::kAnyNumber) continue;
-    const auto values = by_itself ? std::vector{*own} : alternatives(option, *kept);
-    for (const OptionValue& value : values) {
-      const auto factor = factor_at(function, interview, name, value);
-      if (!factor || *factor == 1.0) continue;
-      result.remarks.push_back(fmt::format(
-          "{}: at {}{} it is {}{}, and will not be asked there", name,
-          by_itself ? "its own default of " : "", text_of(value),
-          *factor == 0.0 ? "another formula" : fmt::format("{:.6g} times the formula", *factor),
-          power_of(*factor, value) != 0 ? ", off by a power of " + name : ""));
-      // A factor may be a convention; another formula is none.
-      if (by_itself && *factor == 0.0) {
-        result.faults.push_back(
-            fmt::format("whoever leaves {} at its own default of {} gets another formula", name,
-                        text_of(value)));
-      }
-      break;
+    const Elsewhere there = elsewhere(function, interview, option);
+    const bool by_itself = there.other || there.raises;  // else beside other options
+    result.remarks.push_back(fmt::format("right only where {} is {}", name,
+                                         right_at(*kept, by_itself ? there : Elsewhere{})));
+    if (!there.fault.empty()) {
+      result.faults.push_back(there.fault);
+      result.let_go.emplace_back(name, *kept);
+      std::erase_if(result.subject.options, [&](const auto& pair) { return pair.first == name; });
+    } else if (there.other && (there.other->own_default || text_of(*kept) != impl::kAnyNumber)) {
+      const auto& [value, own_default, factor] = *there.other;
+      remarks.push_back(fmt::format(
+          "{}: at {}{} it is {}, and will not be asked there", name,
+          own_default ? "its own default of " : "", text_of(value),
+          factor == 0.0 ? "another formula" : fmt::format("{:.6g} times the formula", factor)));
     }
   }
+  result.remarks.insert(result.remarks.end(), remarks.begin(), remarks.end());
 }
 
 Recognition recognition_of(Function& function, Found found, bool thorough) {
@@ -220,8 +210,8 @@ Recognition recognition_of(Function& function, Found found, bool thorough) {
   result.subject.reductions = best.best().whole;
   result.subject.contract.empty_rows = empty_rows_of(function, best);
   result.likeness = best.best();
-  say_where_it_holds(best, result);
   say_what_else_it_is_told(function, best, result);
+  say_where_it_holds(best, result);
   if (wants_contiguous(function, best)) {
     result.subject.contract.non_contiguous = false;
     result.remarks.push_back("raises where a tensor is a view of other memory: will not be asked");

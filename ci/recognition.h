@@ -24,6 +24,8 @@ struct Recognition {
   /// What it answered in the one way that its parameters say, where that is all it was asked, is
   /// not the loss, and was never refused.
   std::shared_ptr<const Interview> plainly = {};
+  /// The options by which it is wrong, and where it is right: a gate asks them, and sees it.
+  OptionValues let_go = {};
 
   bool whole() const { return !subject.reductions.empty(); }
 };

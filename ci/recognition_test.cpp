@@ -199,6 +199,7 @@ TEST(Recognition, KeepsWhatIsRightAtOneValueOnly) {
   EXPECT_EQ(number(found, "clip_low"), 0.2);
   EXPECT_EQ(number(found, "clip_high"), 0.2);
   EXPECT_THAT(found.remarks, Contains("right only where clip_low is 0.2"));
+  EXPECT_THAT(found.faults, IsEmpty()) << "it stands for both";
 
   FakeFunction ceiling("grpo");  // a dual clip that also holds below the clip, where they cross
   ceiling.before = [](Case& c) {
@@ -208,6 +209,7 @@ TEST(Recognition, KeepsWhatIsRightAtOneValueOnly) {
   };
   found = ceiling.recognised();
   EXPECT_TRUE(is_none(found, "dual_clip"));
+  EXPECT_THAT(found.faults, IsEmpty()) << "alone each is right";
   EXPECT_EQ(find_value(found.subject.options, "clip_high"), nullptr);
 }
 
@@ -238,9 +240,12 @@ TEST(Recognition, TakesNoOptionThatIsIgnoredForAnExchangedOne) {
   };
   const Recognition found = one_for_both.recognised();
   EXPECT_TRUE(found.whole());
-  EXPECT_THAT(found.faults, IsEmpty());
-  EXPECT_EQ(number(found, "clip_low"), 0.2);
-  EXPECT_EQ(number(found, "clip_high"), 0.2);
+  EXPECT_THAT(found.faults, Not(Contains(HasSubstr("exchanged"))));
+  EXPECT_THAT(
+      found.faults,
+      ElementsAre("clip_low is a parameter, and any other value than 0.2 is another formula",
+                  "clip_high is a parameter, and any other value than 0.2 is another "
+                  "formula"));
 }
 
 TEST(Recognition, LeavesFreeWhatOneParameterStandsFor) {
@@ -255,32 +260,6 @@ TEST(Recognition, LeavesFreeWhatOneParameterStandsFor) {
   EXPECT_EQ(number(apart, "clip_high"), 0.28);
 }
 
-TEST(Recognition, WarnsOfADefaultThatAGateWillNotAsk) {
-  FakeFunction scaled("jsd");  // not by the temperature's square, as distillation has it
-  scaled.with("beta", 0.0).only(Reduction::token_mean);
-  scaled.defaults = {{"temperature", 2.0}};
-  scaled.after = [](const Case& c, LossResult& result) {
-    scale(result, c.spec.number("temperature"));
-  };
-  const char* said =
-      "temperature: at its own default of 2 it is 2 times the formula, off by a power of "
-      "temperature, and will not be asked there";
-  EXPECT_THAT(scaled.recognised().remarks, Contains(said));
-  EXPECT_THAT(scaled.recognised().faults, IsEmpty()) << "a convention, maybe";
-  scaled.defaults = {{"temperature", 1.0}};
-  EXPECT_THAT(scaled.recognised().remarks, Not(Contains(HasSubstr("its own default"))));
-  FakeFunction deaf("grpo");
-  deaf.before = [](Case& c) { c.spec.set("clip_high", 0.3); };
-  deaf.defaults = {{"clip_high", 0.2}};
-  EXPECT_THAT(
-      deaf.recognised().remarks,
-      Contains("clip_high: at its own default of 0.2 it is another formula, and will not be "
-               "asked there"));
-  EXPECT_THAT(
-      deaf.recognised().faults,
-      ElementsAre("whoever leaves clip_high at its own default of 0.2 gets another formula"));
-}
-
 TEST(Recognition, SaysThatTheLossIsRightAndItsGradientsAreNot) {
   FakeFunction attached("cispo");  // the weight is not detached, say
   attached.after = [](const Case&, LossResult& result) {
@@ -292,16 +271,6 @@ TEST(Recognition, SaysThatTheLossIsRightAndItsGradientsAreNot) {
   const Recognition found = attached.recognised();
   EXPECT_FALSE(found.whole());
   EXPECT_THAT(found.remarks, Contains("the loss is right on all cases, its gradients are not"));
-}
-
-TEST(Recognition, SaysWhichOptionIsIgnored) {
-  FakeFunction deaf("grpo");
-  deaf.before = [](Case& c) { c.spec.set("clip_high", 0.3); };
-  const Recognition found = deaf.recognised();
-  EXPECT_EQ(number(found, "clip_high"), 0.3);
-  EXPECT_THAT(found.remarks, Contains("right only where clip_high is 0.3"));
-  EXPECT_THAT(found.remarks,
-              Contains("clip_high: at 0.2 it is another formula, and will not be asked there"));
 }
 
 TEST(Recognition, TellsAnotherValueWhereTheDefaultIsRefused) {

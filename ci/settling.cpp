@@ -220,26 +220,6 @@ void free_told_options(Function& function, Interview& interview) {
   for (const std::string& name : numbers) set_value(told, name, std::string(impl::kAnyNumber));
 }
 
-std::optional<double> factor_at(Function& function, const Interview& interview,
-                                const std::string& option, const OptionValue& value) {
-  std::vector<double> factors;
-  bool equal = true;
-  for (Case& c : right_cases(interview)) {
-    tell(interview, c, option, value);
-    const auto probe = ask(function, interview, c);
-    if (!probe || !probe->answer) continue;
-    Candidate candidate = interview.best().candidate;
-    candidate.reduction = c.spec.reduction;
-    const Closeness closeness = interview.formula(*probe, candidate);
-    // Of nothing but rounding any factor is right.
-    if (closeness.equal && constant({closeness.factor, 1.0}) == 0.0) continue;
-    equal = equal && closeness.equal;
-    factors.push_back(closeness.factor);
-  }
-  if (factors.empty()) return std::nullopt;  // no case tells
-  return equal ? 1.0 : constant(factors);
-}
-
 EmptyRows empty_rows_of(Function& function, const Interview& interview) {
   for (const Case& c : right_cases(interview)) {
     const bool mean = c.spec.reduction == Reduction::sequence_mean ||

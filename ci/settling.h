@@ -25,11 +25,6 @@ void tell(const Interview& interview, Case& c, const std::string& option, const 
 /// or at any number, where none alone is wrong.
 void free_told_options(Function& function, Interview& interview);
 
-/// Answers = factor x formula where a told option stands at that value: 1 where they are the
-/// loss's, 0 where there is no factor, nothing where no case tells.
-std::optional<double> factor_at(Function& function, const Interview& interview,
-                                const std::string& option, const OptionValue& value);
-
 /// Whether means over sequences leave those without a valid position out, or count them.
 EmptyRows empty_rows_of(Function& function, const Interview& interview);
 
