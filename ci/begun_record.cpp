@@ -4,6 +4,7 @@
 #include <set>
 
 #include "ci/environment.h"
+#include "ci/never_told.h"
 #include "ci/tasks.h"
 
 namespace lossgate::ci {
@@ -60,6 +61,10 @@ report::RunRecord begun_record(const Plan& plan, properties::Grade fail_on) {
     for (const impl::Implementation* implementation : plan.selection().implementations) {
       if (implementation->loss != loss->signature.id) continue;
       record.subjects.push_back(subject_of(*implementation));
+      for (const auto& brought : plan.selection().brought) {
+        if (brought->implementation.name != implementation->name) continue;
+        record.subjects.back().never_told = never_told(*brought);
+      }
     }
   }
   return record;

@@ -91,6 +91,17 @@ std::string relaxed(const RunRecord& record) {
   return text.empty() ? "" : text + "\n";
 }
 
+/// Nor must what its file never asks it, and whoever leaves a parameter alone gets.
+std::string untold(const RunRecord& record) {
+  std::string text;
+  for (const Subject& s : record.subjects) {
+    for (const std::string& told : s.never_told) {
+      text += fmt::format("\n  {}: never asked: {}", s.name, told);
+    }
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 /// Where the function itself stands for a reference, what its f64 does not bear out is no finding,
 /// and must not be overlooked.
 std::string advisory(const RunRecord& record) {
@@ -282,9 +293,9 @@ std::string verdict_line(const RunRecord& record) {
 std::string board(const RunRecord& record, const BoardStyle& style) {
   const Painter paint{style.colour};
   const std::string verdict = verdict_line(record);
-  return head_line(record) + implementations(record, paint) + relaxed(record) + advisory(record) +
-         shares(record) + kill_matrix(record, paint) + findings(record, style) + "\n" +
-         (exit_status(record) == 0 ? paint.green(verdict) : paint.red(verdict)) + "\n";
+  return head_line(record) + implementations(record, paint) + relaxed(record) + untold(record) +
+         advisory(record) + shares(record) + kill_matrix(record, paint) + findings(record, style) +
+         "\n" + (exit_status(record) == 0 ? paint.green(verdict) : paint.red(verdict)) + "\n";
 }
 
 }  // namespace lossgate::report

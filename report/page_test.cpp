@@ -89,6 +89,13 @@ TEST(Page, HoldsHostileTextsAsText) {
   }
 }
 
+TEST(Page, SaysWhichParametersAreNeverTold) {
+  RunRecord record = record_of();
+  record.subjects[0].never_told = {"beta other than 1, whose default is <2>"};
+  EXPECT_TRUE(
+      has(page(source_of(record)), "never asked: beta other than 1, whose default is &lt;2"));
+}
+
 TEST(Page, LetsInNoScriptButItsOwn) {
   const std::string html = page(source_of(record_of()));
   EXPECT_TRUE(has(html, "default-src 'none'; script-src 'sha256-"));

@@ -58,6 +58,7 @@ void fields(Subject& s, Visit&& visit) {
   visit("relaxed_by_contract", s.relaxed_by_contract);
   visit("never_asked", s.never_asked);
   visit(Later{"never_triggered"}, s.never_triggered);
+  visit(Later{"never_told"}, s.never_told);
 }
 
 template <class Visit>

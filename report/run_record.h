@@ -55,6 +55,9 @@ struct Subject {
   std::vector<std::string> never_asked;
   /// Properties that were asked of it in vain: no case of the run could have shown otherwise.
   std::vector<std::string> never_triggered;
+  /// Parameters that stay elsewhere than at their own defaults: "temperature other than 1, a
+  /// parameter of the function whose own default is 2".
+  std::vector<std::string> never_told = {};
 
   bool faulty() const { return !twin.empty(); }
 };

@@ -296,6 +296,15 @@ TEST(Board, SaysWhatAContractLeavesOut) {
             std::string::npos);
 }
 
+TEST(Board, SaysWhichParametersAreNeverTold) {
+  RunRecord record = record_of();
+  const std::string told = "temperature other than 1, a parameter whose own default is 2";
+  EXPECT_EQ(board(record, {}).find("never asked"), std::string::npos);
+  record.subjects[0].never_told = {told};
+  EXPECT_NE(board(record, {}).find("\n  one: never asked: " + told + "\n"), std::string::npos);
+  EXPECT_EQ(from_json(to_json(record), "run.json").subjects[0].never_told, std::vector{told});
+}
+
 TEST(Board, SaysWhatIsNotedAndNoFinding) {
   RunRecord record = record_of();
   EXPECT_EQ(board(record, {}).find("no finding"), std::string::npos);

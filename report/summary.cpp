@@ -89,6 +89,9 @@ std::string reservations(const RunRecord& record) {
   for (const UnfitCases& u : record.unfit) lines.push_back(words(unfit_line(u)));
   for (const Mended& m : record.mended) lines.push_back(words(mended_line(m)));
   for (const Subject& s : record.subjects) {
+    for (const std::string& told : s.never_told) {
+      lines.push_back(words(s.name) + ": never asked: " + words(told));
+    }
     if (s.faulty() || (s.relaxed_by_contract == 0 && s.never_asked.empty())) continue;
     lines.push_back(
         fmt::format("{}: relaxed by contract: {}", words(s.name), s.relaxed_by_contract));

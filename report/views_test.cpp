@@ -117,6 +117,7 @@ TEST(Summary, AddsUpThePropertiesAndDtypesOfAnImplementation) {
   record.subjects[0].relaxed_by_contract = 1;
   record.subjects[0].never_asked = {"padding_invariance"};
   record.subjects[0].never_triggered = {"path_parity", "bounds_hold"};
+  record.subjects[0].never_told = {"beta other than 1, whose default is 2"};
   record.troubles = {"a worker <ended>"};
   const std::string text = summary(source_of(record));
   EXPECT_NE(text.find("| one | grpo | 2 | 1 | 1 | 1 | 0 | finite_backward (1) |\n"),
@@ -124,6 +125,8 @@ TEST(Summary, AddsUpThePropertiesAndDtypesOfAnImplementation) {
       << text;
   EXPECT_NE(text.find("- one: relaxed by contract: 1; never asked: padding_invariance; never "
                       "triggered: path_parity, bounds_hold\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("- one: never asked: beta other than 1, whose default is 2\n"),
             std::string::npos);
   EXPECT_NE(text.find("- trouble: a worker &#60;ended&#62;\n"), std::string::npos);
   EXPECT_NE(text.find("- to accept: <code>f &#124; reason"), std::string::npos);

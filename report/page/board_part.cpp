@@ -143,12 +143,18 @@ std::string reasons_of(const Square& square) {
   return text;
 }
 
+std::string untold_of(const Subject& subject) {
+  std::string text;
+  for (const std::string& told : subject.never_told) text += ", never asked: " + html(told);
+  return text;
+}
+
 std::string counts_of(const RunRecord& record, const Subject& subject) {
   const Squares squares = squares_of(record, subject);
   std::int64_t violated = 0;
   for (const auto& [property, square] : squares) violated += square.of(Verdict::violated) > 0;
   std::string text = fmt::format(
-      "<details id=\"i-{}\"><summary><b>{}</b> <span class=\"quiet\">{}{}{}{}</span></summary>"
+      "<details id=\"i-{}\"><summary><b>{}</b> <span class=\"quiet\">{}{}{}{}{}</span></summary>"
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Counts of {}\">"
       "<table class=\"counts\"><thead><tr><th scope=\"col\">Property",
       row_of(subject), html(subject.name), html(subject.loss),
@@ -159,7 +165,7 @@ std::string counts_of(const RunRecord& record, const Subject& subject) {
       subject.relaxed_by_contract
           ? fmt::format(", relaxed by contract: {}", grouped(subject.relaxed_by_contract))
           : "",
-      html(subject.name));
+      untold_of(subject), html(subject.name));
   for (const Verdict verdict : properties::kAllVerdicts) {
     text += fmt::format("<th scope=\"col\">{}", name(verdict));
   }

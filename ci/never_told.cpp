@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/never_told.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ci/candidates.h"
+
+namespace lossgate::ci {
+
+std::vector<std::string> never_told(const Brought& brought) {
+  std::vector<std::string> said;
+  for (const auto& [name, own] : brought.greeting.defaults) {
+    const OptionValue* kept = find_value(brought.subject.options, name);
+    const Option* option = whole_signature(brought.subject).find_option(name);
+    const auto& told = brought.greeting.options;
+    const bool is_told = std::ranges::find(told, name) != told.end();
+    if (!kept || !option || !is_told || own == *kept || !accepts(*option, own)) continue;
+    const bool any_number = text_of(*kept) == impl::kAnyNumber;
+    if (any_number && std::holds_alternative<double>(own)) continue;
+    said.push_back(
+        fmt::format("{} other than {}, a parameter of the function whose own default is {}", name,
+                    any_number ? "a number" : text_of(*kept), text_of(own)));
+  }
+  return said;
+}
+
+}  // namespace lossgate::ci
