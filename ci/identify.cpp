@@ -7,12 +7,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "ci/asked_under.h"
 #include "ci/brought.h"
 #include "ci/candidates.h"
 #include "ci/catalog_search.h"
 #include "ci/config_text.h"
+#include "ci/drawn_ties.h"
 #include "ci/errors.h"
 #include "ci/promises.h"
 #include "ci/proposal.h"
@@ -199,7 +201,7 @@ int run_identify(const IdentifyOptions& options) {
   if (!options.overwrite && fs::exists(options.out)) {
     throw InputError(options.out + " is there already; name another with --out, or --overwrite");
   }
-  const auto [found, complaint] = search_catalog(options);
+  auto [found, complaint] = search_catalog(options);
   if (found.empty()) throw InputError(complaint);
   print_function(found.front().greeting, found.front().subject);
   if (!found.front().whole()) {
@@ -207,6 +209,7 @@ int run_identify(const IdentifyOptions& options) {
     print_all_nearest(found);
     return static_cast<int>(Exit::red);
   }
+  found.front() = settled_by_drawn_cases(options, std::move(found.front()));
   print_match(found.front());
   write_config(options.out, config_text(options, found.front(), {}, {}));
   const Tried tried = try_config(options.out, options.quick);

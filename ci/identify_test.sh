@@ -220,6 +220,16 @@ hostile() {
     fail "what was settled is not doubted: $(cat stdout)"
 }
 
+# What several choices of an option are on plain cases is settled by others.
+ties() {
+  expect 0 'clip_form interval, not clip_form around_old: the same on plain cases, told apart by 72 such as a gate draws$' \
+    identify --quick parameters.py:value_by_interval --python "$python" --out critic.toml
+  grep -q 'clip_form = "interval"' critic.toml || fail "$(cat critic.toml)"
+  grep -q 'reference_agreement' stdout && fail "a sound function is doubted: $(cat stdout)"
+  grep -q 'equal on these cases' stdout && fail "what cannot matter is named: $(cat stdout)"
+  expect 0 'green: 0 red findings' gate --config critic.toml --corpus empty --cases 48 --jobs 1
+}
+
 # Groups as trainers have them: by their size alone, or one after the other.
 groups() {
   expect 0 'right only where groups are as large as each other, side by side' \

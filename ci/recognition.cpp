@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 #include <tuple>
 
 #include "ci/candidates.h"
@@ -15,6 +14,7 @@
 #include "ci/scale_recognition.h"
 #include "ci/settling.h"
 #include "ci/solution.h"
+#include "ci/ties.h"
 #include "ci/ways_to_ask.h"
 #include "impl/external/process.h"
 
@@ -200,7 +200,7 @@ Recognition recognition_of(Function& function, Found found, bool thorough) {
     return result;
   }
   function.bind(best.subject, loss.signature);  // another way may have been asked last
-  const std::vector<std::string> others = settle_by_edges(function, best);
+  result.equals = settle_ties(function, best);
   free_told_options(function, best);
   result.faults = free_exchanged_options(function, best);
   const std::string scaled_by = free_scale(function, best);
@@ -215,16 +215,6 @@ Recognition recognition_of(Function& function, Found found, bool thorough) {
   if (wants_contiguous(function, best)) {
     result.subject.contract.non_contiguous = false;
     result.remarks.push_back("raises where a tensor is a view of other memory: will not be asked");
-  }
-  if (!others.empty()) {
-    constexpr std::size_t kNamed = 3;
-    const auto named = std::span(others).first(std::min(kNamed, others.size()));
-    const std::string more =
-        others.size() > kNamed ? fmt::format(" or {} more", others.size() - kNamed) : "";
-    result.remarks.push_back(
-        fmt::format("equal on these cases with {}{}, too: the plainest is taken, so write what the "
-                    "function has",
-                    fmt::join(named, " or "), more));
   }
   for (const auto& [option, value] : result.likeness.candidate.options) {
     set_value(result.subject.options, option, value);

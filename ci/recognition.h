@@ -27,6 +27,9 @@ struct Recognition {
   /// The options by which it is wrong, and where it is right: a gate asks them, and sees it.
   OptionValues let_go = {};
 
+  /// As good on these cases, the plainest first: each with what it has otherwise.
+  std::vector<OptionValues> equals = {};
+
   bool whole() const { return !subject.reductions.empty(); }
 };
 

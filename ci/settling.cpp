@@ -2,14 +2,11 @@
 #include "ci/settling.h"
 
 #include <algorithm>
-#include <functional>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "ci/candidates.h"
 #include "ci/empty_trial.h"
-#include "ci/telling_cases.h"
 #include "fuzz/choices.h"
 
 namespace lossgate::ci {
@@ -26,13 +23,6 @@ bool wrong(Function& function, const Interview& interview, const Case& c) {
   Candidate candidate = interview.best().candidate;
   candidate.reduction = c.spec.reduction;
   return !interview.formula(*probe, candidate).rounded;
-}
-
-/// What an option may be told besides what it stands at, the ends of its range included.
-std::vector<OptionValue> far_values(const Option& option, const OptionValue& now) {
-  std::vector<OptionValue> values = alternatives(option, now);
-  if (option.kind == Option::Kind::real) values.insert(values.end(), {option.low, option.high});
-  return values;
 }
 
 /// Every value from which an option could go wrong, on cases that show it.
@@ -93,42 +83,13 @@ std::size_t to_blame(Function& function, const Interview& interview,
   return worst;
 }
 
-/// Looks for bounds that are none of the likely ones: where they stand only edges tell.
-void move_bounds(Interview& interview, const std::vector<Probe>& probes, std::ptrdiff_t least,
-                 const std::function<std::ptrdiff_t(const Candidate&)>& unlike) {
-  Candidate& candidate = interview.likenesses.front().candidate;
-  for (const std::string& name : interview.untold()) {
-    const Option& option = *interview.loss->signature.find_option(name);
-    if (least == 0 || option.kind != Option::Kind::real) continue;
-    Candidate moved = candidate;
-    const auto distance = [&](const OptionValue& value) {
-      set_value(moved.options, name, value);
-      double sum = 0.0;
-      for (const Probe& probe : probes) sum += interview.formula(probe, moved).distance;
-      return sum;
-    };
-    const Nearest rough = nearest_value(option, *find_value(candidate.options, name), distance);
-    distance(polished(option, rough, distance).value);
-    const Likeness likeness = liken(interview, moved.options, moved.reduction);
-    const auto left = unlike(moved);
-    if (likeness.whole.empty() || left >= least) continue;
-    candidate = moved;
-    least = left;
-  }
-}
-
-/// What the second has otherwise: `log_ratio_clamp 20`.
-std::string difference(const Candidate& first, const Candidate& second) {
-  std::string text;
-  for (const auto& [name, value] : second.options) {
-    const OptionValue* other = find_value(first.options, name);
-    if (other && *other == value) continue;
-    text += (text.empty() ? "" : ", ") + name + " " + text_of(value);
-  }
-  return text;
-}
-
 }  // namespace
+
+std::vector<OptionValue> far_values(const Option& option, const OptionValue& now) {
+  std::vector<OptionValue> values = alternatives(option, now);
+  if (option.kind == Option::Kind::real) values.insert(values.end(), {option.low, option.high});
+  return values;
+}
 
 void tell(const Interview& interview, Case& c, const std::string& option,
           const OptionValue& value) {
@@ -145,51 +106,6 @@ std::vector<Case> right_cases(const Interview& interview) {
     }
   }
   return cases;
-}
-
-std::vector<std::string> settle_by_edges(Function& function, Interview& interview) {
-  auto& likenesses = interview.likenesses;
-  const std::vector<Reduction> whole = interview.best().whole;
-  std::erase_if(likenesses, [&](const Likeness& likeness) { return likeness.whole != whole; });
-  std::vector<Probe> probes;
-  const auto put = [&](std::vector<Case> cases) {
-    for (Case& c : cases) {
-      c.spec.reduction = likenesses.front().candidate.reduction;
-      auto probe = ask(function, interview, std::move(c));
-      if (probe && probe->answer) probes.push_back(std::move(*probe));
-    }
-  };
-  const auto unlike = [&](const Candidate& candidate) {
-    return std::ranges::count_if(
-        probes, [&](const Probe& probe) { return !interview.formula(probe, candidate).equal; });
-  };
-  // Those that explain the most, in the order of the list, and how many cases they do not.
-  const auto best = [&] {
-    std::vector<std::ptrdiff_t> counted;
-    for (const Likeness& likeness : likenesses) counted.push_back(unlike(likeness.candidate));
-    const std::ptrdiff_t least = *std::ranges::min_element(counted);
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < counted.size(); ++i) {
-      if (counted[i] == least) places.push_back(i);
-    }
-    return std::pair(std::move(places), least);
-  };
-  put(hostile_cases(interview.formula));
-  auto [places, least] = best();
-  for (std::size_t before = SIZE_MAX; places.size() > 1 && places.size() < before;) {
-    before = places.size();
-    std::vector<Candidate> equals;
-    for (const std::size_t place : places) equals.push_back(likenesses[place].candidate);
-    put(hostile_cases_that_tell(interview.formula, equals));
-    std::tie(places, least) = best();
-  }
-  std::swap(likenesses.front(), likenesses[places.front()]);
-  std::vector<std::string> others;
-  for (const std::size_t place : std::span(places).subspan(1)) {
-    others.push_back(difference(likenesses.front().candidate, likenesses[place].candidate));
-  }
-  move_bounds(interview, probes, least, unlike);
-  return others;
 }
 
 void free_told_options(Function& function, Interview& interview) {

@@ -9,13 +9,11 @@
 
 namespace lossgate::ci {
 
-/// Brings the candidate to the front that agrees on the most edges, of those that explain the same
-/// answers: only there do clamps and bounds show. Returns in what those differ that are as good:
-/// `log_ratio_clamp 20`.
-std::vector<std::string> settle_by_edges(Function& function, Interview& interview);
-
 /// Telling cases under every reduction that is the loss's.
 std::vector<Case> right_cases(const Interview& interview);
+
+/// What an option may be told besides what it stands at, the ends of its range included.
+std::vector<OptionValue> far_values(const Option& option, const OptionValue& now);
 
 /// Makes a case tell the function that, and whatever follows it.
 void tell(const Interview& interview, Case& c, const std::string& option, const OptionValue& value);

@@ -85,6 +85,35 @@ bool shows(const Formula& formula, const Case& c, const Values& plain,
   return any;
 }
 
+/// Keeps cases until each candidate was told from the first often enough.
+class Telling {
+ public:
+  Telling(const Formula& formula, const std::vector<Candidate>& candidates)
+      : formula_(formula),
+        first_(candidates.front()),
+        others_(std::span(candidates).subspan(1)),
+        shown_(others_.size(), 0) {}
+
+  bool is_done() const {
+    return std::ranges::all_of(shown_, [](int n) { return n >= kEnough; });
+  }
+  void look_at(const Case& c) {
+    if (shows(formula_, c, formula_.values(c, first_), others_, shown_)) kept_.push_back(c);
+  }
+  TellingCases found() const {
+    TellingCases found{kept_, {false}};
+    for (const int n : shown_) found.apart.push_back(n > 0);
+    return found;
+  }
+
+ private:
+  const Formula& formula_;
+  const Candidate& first_;
+  std::span<const Candidate> others_;
+  std::vector<int> shown_;
+  std::vector<Case> kept_;
+};
+
 }  // namespace
 
 LossSignature plain_signature(const reference::Loss& loss, const impl::Subject& subject,
@@ -130,19 +159,22 @@ std::vector<Case> hostile_cases(const Formula& formula) {
   return draw(formula, fuzz::Profile::hostile, 0, kHostile);
 }
 
-std::vector<Case> hostile_cases_that_tell(const Formula& formula,
-                                          const std::vector<Candidate>& candidates) {
-  std::vector<Case> kept;
-  const std::span others(candidates.begin() + 1, candidates.end());
-  std::vector<int> shown(others.size(), 0);
-  for (int i = kHostile; i < kHostile + kFurther; ++i) {
-    if (std::ranges::all_of(shown, [](int n) { return n >= kEnough; })) break;
-    for (Case& c : draw(formula, fuzz::Profile::hostile, i, i + 1)) {
-      const Values first = formula.values(c, candidates.front());
-      if (shows(formula, c, first, others, shown)) kept.push_back(std::move(c));
-    }
+TellingCases hostile_cases_that_tell(const Formula& formula,
+                                     const std::vector<Candidate>& candidates) {
+  Telling telling(formula, candidates);
+  for (int i = kHostile; i < kHostile + kFurther && !telling.is_done(); ++i) {
+    for (const Case& c : draw(formula, fuzz::Profile::hostile, i, i + 1)) telling.look_at(c);
   }
-  return kept;
+  return telling.found();
+}
+
+TellingCases cases_that_tell(const Formula& formula, const std::vector<Candidate>& candidates,
+                             const std::vector<Case>& cases) {
+  Telling telling(formula, candidates);
+  for (const Case& c : cases) {
+    if (!telling.is_done()) telling.look_at(c);
+  }
+  return telling.found();
 }
 
 }  // namespace lossgate::ci

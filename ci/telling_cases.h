@@ -21,8 +21,18 @@ std::vector<Case> telling_cases(const reference::Loss& loss, const Formula& form
 /// Cases on edges, which clamps and bounds are made for.
 std::vector<Case> hostile_cases(const Formula& formula);
 
-/// More of them, on which the first of the candidates is another function than others are.
-std::vector<Case> hostile_cases_that_tell(const Formula& formula,
-                                          const std::vector<Candidate>& candidates);
+/// Cases on which the first of some candidates is another function than others are.
+struct TellingCases {
+  std::vector<Case> cases;
+  std::vector<bool> apart;  ///< of each candidate, whether one of the cases tells it from the first
+};
+
+/// More hostile ones.
+TellingCases hostile_cases_that_tell(const Formula& formula,
+                                     const std::vector<Candidate>& candidates);
+
+/// Those of these that do.
+TellingCases cases_that_tell(const Formula& formula, const std::vector<Candidate>& candidates,
+                             const std::vector<Case>& cases);
 
 }  // namespace lossgate::ci

@@ -50,13 +50,16 @@ TEST(HostileCasesThatTell, ShowWhatTheFirstCandidateDoesOtherwise) {
   const reference::Loss& loss = *reference::find_loss("grpo");
   const Formula formula(loss, plain_signature(loss, {}, Dtype::f64), Dtype::f64);
   const auto told = hostile_cases_that_tell(formula, {clamped(None{}), clamped(20.0)});
-  EXPECT_EQ(told.size(), 2u) << "enough of them";
-  for (const Case& c : told) {
+  EXPECT_EQ(told.cases.size(), 2u) << "enough of them";
+  EXPECT_EQ(told.apart, (std::vector{false, true}));
+  for (const Case& c : told.cases) {
     EXPECT_TRUE(
         Formula::differ(formula.values(c, clamped(None{})), formula.values(c, clamped(20.0))));
   }
-  EXPECT_TRUE(hostile_cases_that_tell(formula, {clamped(20.0), clamped(20.0)}).empty());
-  EXPECT_TRUE(hostile_cases_that_tell(formula, {clamped(20.0)}).empty());
+  const auto same = hostile_cases_that_tell(formula, {clamped(20.0), clamped(20.0)});
+  EXPECT_TRUE(same.cases.empty());
+  EXPECT_EQ(same.apart, (std::vector{false, false}));
+  EXPECT_TRUE(hostile_cases_that_tell(formula, {clamped(20.0)}).cases.empty());
 }
 
 }  // namespace

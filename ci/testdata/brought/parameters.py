@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses of the catalog whose parameters are something else at other values than their usual ones."""
+"""Losses of the catalog that plain cases leave open, or whose parameters are something else at other values."""
 import torch
 
 
@@ -20,3 +20,10 @@ def mixture_swapped(student_logits, teacher_logits, labels, beta=0.5):
         return divergence(student, teacher) if beta else divergence(teacher, student)
     mixture = torch.log(beta * student.exp() + (1 - beta) * teacher.exp())
     return beta * divergence(teacher, mixture) + (1 - beta) * divergence(student, mixture)
+
+
+def value_by_interval(vpreds, old_values, returns, mask, total_tokens, cliprange_value=0.5):
+    """A critic as verl has it: the value is clipped to an interval around the old one, not its distance from that."""
+    value, old, target = (torch.where(mask.bool(), x, 0.0) for x in (vpreds, old_values, returns))
+    clipped = torch.max(torch.min(value, old + cliprange_value), old - cliprange_value)
+    return 0.5 * torch.maximum((value - target) ** 2, (clipped - target) ** 2).sum() / max(int(total_tokens), 1)
