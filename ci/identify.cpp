@@ -16,6 +16,7 @@
 #include "ci/config_text.h"
 #include "ci/drawn_ties.h"
 #include "ci/errors.h"
+#include "ci/nearest_cause.h"
 #include "ci/promises.h"
 #include "ci/proposal.h"
 #include "ci/recognition.h"
@@ -105,6 +106,22 @@ void print_all_nearest(const std::vector<Recognition>& found) {
   for (const auto& [refusal, losses] : refusals) {
     fmt::print("  no answer as {}: {}\n", losses, refusal);
   }
+}
+
+/// What a gate would say of the nearest one, where nothing was said that explains it.
+void print_cause(const IdentifyOptions& options, const Recognition& nearest) {
+  const std::string& id = nearest.loss->signature.id;
+  const Likeness& likeness = nearest.likeness;
+  if (likeness.cases == 0) return;
+  if (likeness.factor == 0.0 && nearest.remarks.empty()) {
+    if (const auto found = cause_of_nearest(options, nearest)) {
+      fmt::print("  as {} a gate finds in it: {}: {}\n", id, found->cause, found->because);
+    }
+  }
+  fmt::print(
+      "next: where it should be {0}, lossgate init {0} begins a file that says so: a gate "
+      "shows where it is not\n",
+      id);
 }
 
 void print_match(const Recognition& match) {
@@ -207,6 +224,7 @@ int run_identify(const IdentifyOptions& options) {
   if (!found.front().whole()) {
     fmt::print("no loss of the catalog, as it stands\n");
     print_all_nearest(found);
+    print_cause(options, found.front());
     return static_cast<int>(Exit::red);
   }
   found.front() = settled_by_drawn_cases(options, std::move(found.front()));

@@ -139,6 +139,29 @@ void say_where_it_holds(const Interview& interview, Recognition& result) {
   }
 }
 
+/// What is equal on as many cases as the nearest with numbers that nobody would wonder at, usual
+/// ones and ends: where none explains the answers, one that comes a little nearer explains no more.
+Likeness plainest(const Interview& interview) {
+  Likeness nearest = interview.best();
+  if (nearest.factor != 0.0 || !nearest.whole.empty()) return nearest;
+  for (const auto& [name, value] : OptionValues(nearest.candidate.options)) {
+    const Option& option = *interview.loss->signature.find_option(name);
+    std::vector<OptionValue> plain = usual_values(interview.loss->signature, option);
+    if (option.kind == Option::Kind::real) plain.insert(plain.end(), {option.low, option.high});
+    if (std::ranges::find(plain, value) != plain.end()) continue;
+    std::optional<Likeness> best;
+    for (const OptionValue& other : plain) {
+      OptionValues values = nearest.candidate.options;
+      set_value(values, name, other);
+      Likeness moved = liken(interview, values, nearest.candidate.reduction);
+      if (moved.equal < nearest.equal || (best && best->distance <= moved.distance)) continue;
+      best = std::move(moved);
+    }
+    if (best) nearest = *std::move(best);
+  }
+  return nearest;
+}
+
 /// Whether it raises where tensors are views of other memory, what it computes where each lies in
 /// one piece, as `.view()` does.
 bool wants_contiguous(Function& function, const Interview& interview) {
@@ -194,7 +217,7 @@ Recognition recognition_of(Function& function, Found found, bool thorough) {
     result.remarks.push_back("it does not take " + field);
   }
   if (!best.whole() || !missing.empty()) {
-    result.likeness = best.best();
+    result.likeness = plainest(best);
     if (best.whole()) result.likeness.factor = 0.0;  // it only looks like it
     if (thorough) say_what_differs(found, result);
     return result;

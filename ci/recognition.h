@@ -19,16 +19,15 @@ struct Recognition {
   Likeness likeness;                 ///< of the nearest candidate
   std::vector<std::string> remarks;  ///< what was found out on the way, or what differs
   std::string refusal;               ///< why it did not answer, where it did not
-  /// Where it is wrong, though it is the loss otherwise.
-  std::vector<std::string> faults = {};
   /// What it answered in the one way that its parameters say, where that is all it was asked, is
   /// not the loss, and was never refused.
   std::shared_ptr<const Interview> plainly = {};
   /// The options by which it is wrong, and where it is right: a gate asks them, and sees it.
   OptionValues let_go = {};
-
   /// As good on these cases, the plainest first: each with what it has otherwise.
   std::vector<OptionValues> equals = {};
+  /// Where it is wrong, though it is the loss otherwise.
+  std::vector<std::string> faults = {};
 
   bool whole() const { return !subject.reductions.empty(); }
 };

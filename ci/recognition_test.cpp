@@ -10,6 +10,7 @@
 namespace lossgate::ci {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -282,6 +283,20 @@ TEST(Recognition, TellsAnotherValueWhereTheDefaultIsRefused) {
   EXPECT_TRUE(found.whole());
   EXPECT_EQ(*find_value(found.subject.options, "dual_clip"), OptionValue(impl::kAnyNumber));
   EXPECT_THAT(found.remarks, ElementsAre("right only where dual_clip is a number"));
+}
+
+TEST(Recognition, NamesNoOddNumberOfWhatIsOnlyNear) {
+  FakeFunction by_vocabulary("jsd");  // torch's kl_div with reduction="mean"
+  by_vocabulary.with("beta", 0.0).with("temperature", 1.0).with("soft_cross_entropy", 0.0);
+  by_vocabulary.with("num_items", 8.0).only(Reduction::token_mean);
+  by_vocabulary.after = [](const Case& c, LossResult& result) {
+    scale(result, 1.0 / static_cast<double>(c.shape[Axis::vocab]));
+  };
+  const Recognition found = by_vocabulary.recognised();
+  EXPECT_FALSE(found.whole());
+  const OptionValue* beta = find_value(found.likeness.candidate.options, "beta");
+  ASSERT_NE(beta, nullptr);
+  EXPECT_THAT(text_of(*beta), AnyOf("0", "0.5", "1"));
 }
 
 TEST(Recognition, NamesTheReductionsThatAreRight) {

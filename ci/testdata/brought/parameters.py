@@ -27,3 +27,11 @@ def value_by_interval(vpreds, old_values, returns, mask, total_tokens, cliprange
     value, old, target = (torch.where(mask.bool(), x, 0.0) for x in (vpreds, old_values, returns))
     clipped = torch.max(torch.min(value, old + cliprange_value), old - cliprange_value)
     return 0.5 * torch.maximum((value - target) ** 2, (clipped - target) ** 2).sum() / max(int(total_tokens), 1)
+
+
+def mean_of_chunks(student_logits, teacher_logits, labels):
+    """Four tokens at a time, whatever is left in the last."""
+    valid = labels != -100
+    student, teacher = (x[valid].log_softmax(-1) for x in (student_logits, teacher_logits))
+    terms = (teacher.exp() * (teacher - student)).sum(-1)
+    return torch.stack([x.mean() for x in terms.split(4)]).mean()
