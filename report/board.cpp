@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "report/finding_text.h"
+#include "report/reservations.h"
 #include "report/value_text.h"
 
 namespace lossgate::report {
@@ -75,53 +76,6 @@ std::string implementations(const RunRecord& record, const Painter& paint) {
     }
   }
   return text;
-}
-
-/// A contract must not turn red into a green that nobody notices.
-std::string relaxed(const RunRecord& record) {
-  std::string text;
-  for (const Subject& s : record.subjects) {
-    if (s.faulty() || (s.relaxed_by_contract == 0 && s.never_asked.empty())) continue;
-    text += fmt::format("\n  {}: relaxed by contract: {}", s.name, s.relaxed_by_contract);
-    if (!s.never_asked.empty()) text += "; never asked: " + never_asked_text(record, s);
-    if (!s.never_triggered.empty()) {
-      text += fmt::format("; never triggered: {}", fmt::join(s.never_triggered, ", "));
-    }
-  }
-  return text.empty() ? "" : text + "\n";
-}
-
-/// Nor must what its file never asks it, and whoever leaves a parameter alone gets.
-std::string untold(const RunRecord& record) {
-  std::string text;
-  for (const Subject& s : record.subjects) {
-    for (const std::string& told : s.never_told) {
-      text += fmt::format("\n  {}: never asked: {}", s.name, told);
-    }
-  }
-  return text.empty() ? "" : text + "\n";
-}
-
-/// Where the function itself stands for a reference, what its f64 does not bear out is no finding,
-/// and must not be overlooked.
-std::string advisory(const RunRecord& record) {
-  std::string text;
-  for (const Subject& s : record.subjects) {
-    std::map<std::string, std::int64_t> notes;
-    for (const Cell& c : record.cells) {
-      if (s.faulty() || c.loss != s.loss || c.implementation != s.name) continue;
-      for (const auto& [reason, count] : c.reasons) {
-        if (reason.starts_with("note: advisory: ")) notes[c.property] += count;
-      }
-    }
-    if (notes.empty()) continue;
-    text += fmt::format("\n  {}: its own f64 does not bear out, which is no finding: ", s.name);
-    const char* comma = "";
-    for (const auto& [property, count] : notes) {
-      text += fmt::format("{}{} ({})", std::exchange(comma, ", "), property, count);
-    }
-  }
-  return text.empty() ? "" : text + "\n";
 }
 
 std::string shares(const RunRecord& record) {
@@ -293,9 +247,9 @@ std::string verdict_line(const RunRecord& record) {
 std::string board(const RunRecord& record, const BoardStyle& style) {
   const Painter paint{style.colour};
   const std::string verdict = verdict_line(record);
-  return head_line(record) + implementations(record, paint) + relaxed(record) + untold(record) +
-         advisory(record) + shares(record) + kill_matrix(record, paint) + findings(record, style) +
-         "\n" + (exit_status(record) == 0 ? paint.green(verdict) : paint.red(verdict)) + "\n";
+  return head_line(record) + implementations(record, paint) + reservations(record) +
+         shares(record) + kill_matrix(record, paint) + findings(record, style) + "\n" +
+         (exit_status(record) == 0 ? paint.green(verdict) : paint.red(verdict)) + "\n";
 }
 
 }  // namespace lossgate::report

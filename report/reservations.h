@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "report/run_record.h"
+
+namespace lossgate::report {
+
+/// What a green of each implementation does not say, for a terminal: what its contract relaxes,
+/// which parameters its file never tells it, and what its own f64 does not bear out.
+std::string reservations(const RunRecord& record);
+
+}  // namespace lossgate::report
