@@ -2,12 +2,36 @@
 #include "ci/scale_recognition.h"
 
 #include <cmath>
-#include <utility>
+#include <optional>
+#include <vector>
 
 #include "ci/candidates.h"
 #include "ci/settling.h"
 
 namespace lossgate::ci {
+namespace {
+
+/// What the formula is to be multiplied by where the option is told that value; 0 where no one
+/// factor will do, and none where no case tells.
+std::optional<double> factor_at(Function& function, const Interview& interview,
+                                const std::string& option, const OptionValue& value) {
+  std::vector<double> factors;
+  for (Case& c : right_cases(interview)) {
+    tell(interview, c, option, value);
+    const auto probe = ask(function, interview, c);
+    if (!probe || !probe->answer) continue;
+    Candidate candidate = interview.best().candidate;
+    candidate.reduction = c.spec.reduction;
+    const Closeness closeness = interview.formula(*probe, candidate);
+    // Of nothing but rounding any factor is right.
+    if (closeness.equal && constant({closeness.factor, 1.0}) == 0.0) continue;
+    factors.push_back(closeness.factor);
+  }
+  if (factors.empty()) return std::nullopt;
+  return constant(factors);
+}
+
+}  // namespace
 
 int power_of(double factor, const OptionValue& value) {
   const double* number = std::get_if<double>(&value);

@@ -14,9 +14,6 @@ bool computes_another_formula(const reference::Loss& loss,
                               const impl::Implementation& implementation,
                               const std::vector<Case>& benign);
 
-/// Whether the call was refused, or returned no result: what has no values has no formula.
-bool is_no_answer(const Violation& violation);
-
 /// Whether a violation says no more of such an implementation than that its formula is another.
 bool hangs_on_formula(const Property& property, const Violation& violation);
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "properties/advice.h"
-#include "properties/another_formula.h"
+#include "properties/causes.h"
 #include "properties/checks.h"
 #include "properties/property.h"
 
@@ -233,7 +233,7 @@ std::vector<Outcome> check_all(Evaluation& evaluation,
     const bool wrong = outcomes.back().verdict == Verdict::violated;
     finite &= rank != Precedence::finite || !wrong;
     formula &= rank != Precedence::formula || !wrong;
-    answered &= !wrong || !is_no_answer(*outcomes.back().violation);
+    answered &= !wrong || !gives_no_result(outcomes.back().violation->cause);
     evaluation.forget_derived();
   }
   evaluation.foresee_nothing();
