@@ -28,7 +28,7 @@ std::string why_nothing(const report::Cell& cell, bool clean) {
   if (count(Verdict::violated) > 0) return "";
   if (count(Verdict::held) > 0) return "held";
   if (count(Verdict::skipped) == 0) return reason;
-  const bool no_question = reason == "skipped: contract" ||
+  const bool no_question = reason.starts_with("skipped: contract") ||  // or "...: micro_batches"
                            reason == std::string("skipped: ") + report::kOutsideContract ||
                            reason.starts_with("skipped: unsupported: ");
   const bool put_off =

@@ -60,6 +60,14 @@ TEST(SaidAgain, IsNothingWhereTheQuestionWasNotPut) {
   }
 }
 
+TEST(SaidAgain, OfAQuestionThatAContractLeavesOutIsThatWhateverElseFails) {
+  for (const char* reason : {"contract", "contract: micro_batches"}) {
+    auto answer = answer_of("split_invariance", outcome_of(Verdict::skipped, reason));
+    merge(answer, answer_of("finite_backward", outcome_of(Verdict::violated)));
+    EXPECT_EQ(said_again("split_invariance", answer).mended, std::string("skipped: ") + reason);
+  }
+}
+
 TEST(SaidAgain, TakesACaseOnWhichNothingFailsForMended) {
   for (const auto& [reason, why] :
        {std::pair("not finite", "skipped: not finite"), std::pair("another formula", ""),
