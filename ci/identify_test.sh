@@ -84,7 +84,7 @@ scaled() {
     expect 1 "reference_agreement VIOLATED by $function" \
       gate --config "$function.toml" --corpus empty --cases 60 --jobs 1
   done
-  case=$(grep -l 'temperature' run/findings/*reference_agreement*.case | head -1)
+  case=$(grep -l 'reference_agreement violated by' run/findings/*.case | xargs grep -l '^option.temperature: 2' | head -1)
   expect 1 'VIOLATED' replay "$case" --config distillation_by_temperature.toml --emit-test test_scale.py
   grep -q 'loss = loss / 4.*# temperature^2' test_scale.py || fail "$(cat test_scale.py)"
 }
