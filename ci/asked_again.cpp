@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ci/arm.h"
+#include "ci/earlier_calls.h"
 #include "ci/errors.h"
 #include "ci/live_line.h"
 #include "ci/protocol.h"
@@ -172,6 +173,8 @@ class Asker {
         std::erase_if(others, [&](const auto& f) { return f.property == said.finding->property; });
         failing_ += 1;
         find_again(kept, std::move(*said.finding));
+      } else if (said.mended == "held" && hangs_on_earlier_calls(kept.fingerprint)) {
+        continue;  // it held alone when it was found: nothing is known
       } else if (!said.mended.empty()) {
         mended_ += 1;
         mend_one(kept, said.mended);
@@ -188,6 +191,12 @@ class Asker {
   bool is_known(const std::string& fingerprint) const {
     return std::ranges::find(record_.findings, fingerprint,
                              &report::RecordedFinding::fingerprint) != record_.findings.end();
+  }
+
+  bool hangs_on_earlier_calls(const std::string& fingerprint) const {
+    const auto found =
+        std::ranges::find(record_.findings, fingerprint, &report::RecordedFinding::fingerprint);
+    return found != record_.findings.end() && found->cause == kStateBetweenCalls;
   }
 
   void find_again(const report::Mended& kept, report::RecordedFinding finding) {
