@@ -128,6 +128,11 @@ std::string listed(const std::vector<OptionValue>& values) {
 
 }  // namespace
 
+double factor_at(Function& function, const Interview& interview, const std::string& option,
+                 const OptionValue& value) {
+  return there(function, interview, option, value).factor;
+}
+
 std::string right_at(const OptionValue& kept, const Elsewhere& elsewhere) {
   if (text_of(kept) == impl::kAnyNumber) return "a number";
   std::vector<OptionValue> values = elsewhere.right;

@@ -31,6 +31,11 @@ struct Elsewhere {
 /// right elsewhere, too, and nothing is said of it.
 Elsewhere elsewhere(Function& function, const Interview& interview, const Option& option);
 
+/// Answers = factor x formula in all cases where the told option stands at that value; 0 where
+/// there is no such factor, or no case tells.
+double factor_at(Function& function, const Interview& interview, const std::string& option,
+                 const OptionValue& value);
+
 /// All values at which it is known to be the formula, of which `kept` is one: "0, 0.5 or 1".
 std::string right_at(const OptionValue& kept, const Elsewhere& elsewhere);
 

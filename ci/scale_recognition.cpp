@@ -2,36 +2,11 @@
 #include "ci/scale_recognition.h"
 
 #include <cmath>
-#include <optional>
-#include <vector>
 
 #include "ci/candidates.h"
-#include "ci/settling.h"
+#include "ci/elsewhere.h"
 
 namespace lossgate::ci {
-namespace {
-
-/// What the formula is to be multiplied by where the option is told that value; 0 where no one
-/// factor will do, and none where no case tells.
-std::optional<double> factor_at(Function& function, const Interview& interview,
-                                const std::string& option, const OptionValue& value) {
-  std::vector<double> factors;
-  for (Case& c : right_cases(interview)) {
-    tell(interview, c, option, value);
-    const auto probe = ask(function, interview, c);
-    if (!probe || !probe->answer) continue;
-    Candidate candidate = interview.best().candidate;
-    candidate.reduction = c.spec.reduction;
-    const Closeness closeness = interview.formula(*probe, candidate);
-    // Of nothing but rounding any factor is right.
-    if (closeness.equal && constant({closeness.factor, 1.0}) == 0.0) continue;
-    factors.push_back(closeness.factor);
-  }
-  if (factors.empty()) return std::nullopt;
-  return constant(factors);
-}
-
-}  // namespace
 
 int power_of(double factor, const OptionValue& value) {
   const double* number = std::get_if<double>(&value);
@@ -51,7 +26,7 @@ std::string free_scale(Function& function, Interview& interview) {
     if (!spans || !kept || *kept != OptionValue(1.0)) continue;
     const auto is_square = [&](double value) {
       const auto factor = factor_at(function, interview, name, value);
-      return factor && power_of(*factor, value) == 2;
+      return power_of(factor, value) == 2;
     };
     if (!is_square(2.0) || !is_square(4.0)) continue;
     std::erase_if(interview.subject.options, [&](const auto& each) { return each.first == name; });

@@ -40,10 +40,10 @@ TEST(ScaleRecognition, TakesNoOtherPowerForAScale) {
   for (const double power : {0.0, 1.0, 3.0, -2.0}) {
     const Recognition found = distillation(power).recognised();
     EXPECT_EQ(found.subject.scaled_by, "") << power;
-    const bool told = find_value(found.subject.options, "temperature") == nullptr;
-    EXPECT_EQ(told, power == 0.0) << power;
-    const auto said = Contains(HasSubstr("times the formula, off by a power of temperature"));
-    if (power != 0.0) EXPECT_THAT(found.remarks, said) << power;
+    EXPECT_EQ(find_value(found.subject.options, "temperature"), nullptr) << "a gate asks " << power;
+    EXPECT_EQ(find_value(found.let_go, "temperature") == nullptr, power == 0.0) << power;
+    const auto said = Contains(HasSubstr("the loss is off by a power of it: at 2 it is "));
+    if (power != 0.0) EXPECT_THAT(found.faults, said) << power;
   }
 }
 
