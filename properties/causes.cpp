@@ -16,8 +16,7 @@ const std::vector<Cause>& causes() {
        "The loss leaves out, or mends, what was no number; the operation behind it still has an "
        "infinite slope, and zero times that is NaN.",
        "a second where, around the operation's argument, or select before it: what mends a value "
-       "or "
-       "leaves it out mends no slope"},
+       "or leaves it out mends no slope"},
       {"masked data leaks", "Masked positions reach the result, by their numbers or as such.",
        "select with where before the first operation, and add nothing for a masked position"},
       {"gradient at a masked position",
@@ -38,8 +37,7 @@ const std::vector<Cause>& causes() {
       {"undeclared bound",
        "What the loss is made of is held within a bound that the formula does not have.",
        "take the clamp away: beyond it the worst examples have no gradient, and a NaN or infinity "
-       "is "
-       "a number; or declare the loss that has it"},
+       "is a number; or declare the loss that has it"},
       {"exp of an unshifted logit", "exp is taken of logits as they are.",
        "subtract the row's maximum first, as logsumexp does"},
       {"logarithm of an underflow", "log is taken of a probability that has become 0.",
