@@ -66,6 +66,8 @@ Opinion probe_sum(Suspect& suspect) {
   if (signature.reductions.empty()) return std::nullopt;
   const auto wrong = wrong_as_given(suspect);
   if (!is_no_number(wrong)) return std::nullopt;
+  // What is no number of ordinary numbers either is no overflow.
+  if (const auto& plain = suspect.plain(); !plain || !plain->finite()) return std::nullopt;
   const Case& given = wrong->given();
   const std::vector<bool> valid = valid_positions(signature, given);
   const std::int64_t positions = given.shape.positions();
