@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,6 +20,11 @@ inline std::uint64_t fingerprint_of(const Case& c) {
   }
   const std::uint64_t hash = bits.value();
   return hash ^ (hash >> 29);
+}
+
+inline bool has_finite_inputs(const Case& c) {
+  return std::ranges::all_of(c.batch.fields,
+                             [](const auto& field) { return field.second.all_finite(); });
 }
 
 inline bool has_positions(const LossSignature& signature) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "properties/probes.h"
 #include "properties/property.h"
 
 /// For the tests of this folder: an implementation of any loss that answers what the formula gives,
@@ -37,6 +38,9 @@ using AskViolation = std::function<void(CaseStudy&, const Property&, const Viola
 /// case holds.
 void ask_first_violation(const impl::Implementation& implementation, const Case& c,
                          const AskViolation& ask);
+
+/// Whether the probe says something of the first violation, whatever others say.
+bool speaks(Opinion (*probe)(Suspect&), const impl::Implementation& implementation, const Case& c);
 
 /// The first violation of the case with its diagnosis; "held" where there is none.
 Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c);

@@ -102,6 +102,16 @@ void ask_first_violation(const impl::Implementation& implementation, const Case&
   }
 }
 
+bool speaks(Opinion (*probe)(Suspect&), const impl::Implementation& implementation, const Case& c) {
+  bool any = false;
+  ask_first_violation(implementation, c,
+                      [&](CaseStudy& study, const Property&, const Violation& violation) {
+                        Suspect suspect(study, implementation, violation);
+                        any = probe(suspect).has_value();
+                      });
+  return any;
+}
+
 Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c) {
   Diagnosis diagnosis{.cause = "held", .confidence = 0.0, .because = ""};
   ask_first_violation(implementation, c,

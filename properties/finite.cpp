@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -7,6 +6,7 @@
 
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
+#include "properties/case_facts.h"
 #include "properties/checks.h"
 #include "properties/filtered.h"
 #include "properties/zero_upstream.h"
@@ -103,15 +103,10 @@ Outcome finite(Evaluation& evaluation, bool backward, Wanted&& wanted) {
   return asked ? held() : vacuous("no trigger");
 }
 
-bool has_finite_inputs(const CaseStudy& study) {
-  return std::ranges::all_of(study.whole().batch.fields,
-                             [](const auto& field) { return field.second.all_finite(); });
-}
-
 /// Without a formula: of finite inputs, no finite loss has a gradient that is no number.
 std::optional<Violation> nan_gradient(Evaluation& evaluation) {
   CaseStudy& study = evaluation.study();
-  if (unusable(evaluation) || !has_finite_inputs(study)) return std::nullopt;
+  if (unusable(evaluation) || !has_finite_inputs(study.whole())) return std::nullopt;
   const LossResult& actual = evaluation.actual();
   const Tensor* loss = actual.find("loss");
   if (!loss || !std::isfinite(loss->at(0)) || properties::all_finite(actual)) return std::nullopt;
@@ -154,7 +149,7 @@ Outcome finite_backward(Evaluation& evaluation) {
 Outcome finite_for_every_finite_input(Evaluation& evaluation) {
   if (auto outcome = unusable(evaluation)) return *outcome;
   CaseStudy& study = evaluation.study();
-  if (!has_finite_inputs(study)) return vacuous("no trigger");
+  if (!has_finite_inputs(study.whole())) return vacuous("no trigger");
   for (const OutputInfo& output : study.outputs()) {
     const Tensor& tensor = *evaluation.actual().find(output.name);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {

@@ -70,17 +70,6 @@ TEST(ProbeBroadcast, NamesTheMatrixOfAllTokensWhateverDividesIt) {
   expect_shown(squared(false), values(), kCause, kBecause);
 }
 
-/// Whether the probe says something, whatever others say.
-bool speaks(const impl::Implementation& implementation, const Case& c) {
-  bool any = false;
-  ask_first_violation(implementation, c,
-                      [&](CaseStudy& study, const Property&, const Violation& violation) {
-                        Suspect suspect(study, implementation, violation);
-                        any = probe_broadcast(suspect).has_value();
-                      });
-  return any;
-}
-
 TEST(ProbeBroadcast, SaysNothingOfOneOtherSequenceOrOfAnotherDivisor) {
   const auto moved = answering("value_clip", [](Case& c) {
     Tensor& target = c.batch.at("return");
@@ -92,9 +81,9 @@ TEST(ProbeBroadcast, SaysNothingOfOneOtherSequenceOrOfAnotherDivisor) {
   const auto added_up = answering("value_clip", [](Case& c) {
     if (c.spec.reduction == Reduction::token_mean) c.spec.reduction = Reduction::sum;
   });
-  EXPECT_TRUE(speaks(squared(true), values()));
-  EXPECT_FALSE(speaks(moved, values()));
-  EXPECT_FALSE(speaks(added_up, values()));
+  EXPECT_TRUE(speaks(probe_broadcast, squared(true), values()));
+  EXPECT_FALSE(speaks(probe_broadcast, moved, values()));
+  EXPECT_FALSE(speaks(probe_broadcast, added_up, values()));
 }
 
 }  // namespace

@@ -44,17 +44,6 @@ TEST(ProbeSum, NamesTheSumOfTermsOfWhichEachFits) {
                "right for each token alone, and no number where one stands in place of all");
 }
 
-/// Whether the probe says something, whatever others say.
-bool speaks(const impl::Implementation& implementation, const Case& c) {
-  bool any = false;
-  ask_first_violation(implementation, c,
-                      [&](CaseStudy& study, const Property&, const Violation& violation) {
-                        Suspect suspect(study, implementation, violation);
-                        any = probe_sum(suspect).has_value();
-                      });
-  return any;
-}
-
 TEST(ProbeSum, SaysNothingOfATermThatOverflows) {
   const auto square = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
     at_positions(c, true, [&](std::int64_t p) {
@@ -62,8 +51,8 @@ TEST(ProbeSum, SaysNothingOfATermThatOverflows) {
       if (!fits) output(result, "loss").set(0, HUGE_VAL);
     });
   });
-  EXPECT_TRUE(speaks(added_up_in_f16(), far_at({0, 1})));
-  EXPECT_FALSE(speaks(square, far_at({0, 1})));
+  EXPECT_TRUE(speaks(probe_sum, added_up_in_f16(), far_at({0, 1})));
+  EXPECT_FALSE(speaks(probe_sum, square, far_at({0, 1})));
 }
 
 TEST(ProbeSum, SaysNothingOfWhatUnlikeTermsDoToEachOther) {
@@ -82,7 +71,7 @@ TEST(ProbeSum, SaysNothingOfWhatUnlikeTermsDoToEachOther) {
   for (std::int64_t v = 0; v < c.shape[Axis::vocab]; ++v) {
     c.batch.at("logits").set(v, c.batch.at("logits").at(v) + 1000.0);
   }
-  EXPECT_FALSE(speaks(one_maximum, c));
+  EXPECT_FALSE(speaks(probe_sum, one_maximum, c));
 }
 
 TEST(ProbeSum, SaysNothingOfASequenceWhereNothingCounts) {
@@ -95,7 +84,7 @@ TEST(ProbeSum, SaysNothingOfASequenceWhereNothingCounts) {
   });
   Case c = far_at({});
   for (std::int64_t t = 0; t < c.shape[Axis::tokens]; ++t) c.batch.at("mask").set(t, 0.0);
-  EXPECT_FALSE(speaks(divided, c));
+  EXPECT_FALSE(speaks(probe_sum, divided, c));
 }
 
 }  // namespace

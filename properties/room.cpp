@@ -63,13 +63,8 @@ Products products_of(const CaseStudy& study) {
   return products;
 }
 
-bool has_finite_inputs(const CaseStudy& study) {
-  return std::ranges::all_of(study.whole().batch.fields,
-                             [](const auto& field) { return field.second.all_finite(); });
-}
-
 bool has_room(Evaluation& evaluation, CaseStudy& study) {
-  if (study.refusal() || !has_finite_inputs(study)) return false;
+  if (study.refusal() || !has_finite_inputs(study.whole())) return false;
   const reference::Exponents range = exponents_of(evaluation, study);
   const Products products = products_of(study);
   const double most = std::sqrt(range.largest / products.terms);
