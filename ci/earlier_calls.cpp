@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "ci/first_failure.h"
 #include "ci/variant.h"
 
 namespace lossgate::ci {
@@ -69,9 +68,12 @@ int first_failure(const reference::Loss& loss, const impl::Implementation& own,
 std::optional<impl::Implementation> in_new_process(const Selection& selection,
                                                    const impl::Implementation& subject,
                                                    std::function<void()> before) {
-  const Brought* brought = brought_as(selection, subject);
-  if (!brought || brought->subject.entry.starts_with("fd:")) return std::nullopt;
-  Brought own = *brought;
+  const auto brought = std::ranges::find_if(selection.brought, [&](const auto& one) {  // guarded
+    return one->implementation.loss == subject.loss && one->implementation.name == subject.name;
+  });
+  if (brought == selection.brought.end() || (*brought)->subject.entry.starts_with("fd:"))
+    return std::nullopt;
+  Brought own = **brought;
   own.session = std::make_shared<impl::Session>(own.subject, whole_signature(own.subject));
   impl::Implementation alone = redeclared(own, own.subject).implementation;
   alone.foresee = nullptr;  // asked what is asked, and in that order
