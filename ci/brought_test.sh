@@ -56,7 +56,7 @@ state() {
     if [[ $function != halved ]]; then
       grep -Eq 'cause +state between calls' stdout || fail "no cause of $function: $(cat stdout)"
       grep -q 'where nothing was asked before it the case holds' run/run.json || fail "no reason: $(cat stdout)"
-      grep -rlq 'it holds where nothing was asked before' run/findings || fail 'a case says nothing of that'
+      grep -rlq 'holds where nothing was asked before' run/findings || fail 'a case says nothing of that'
       continue
     fi
     grep -q 'state between calls' stdout && fail "no state: $(cat stdout)"
