@@ -63,17 +63,26 @@ Products products_of(const CaseStudy& study) {
   return products;
 }
 
-bool has_room(Evaluation& evaluation, CaseStudy& study) {
+/// The largest number of which as many as the largest field has, squared, may be added up.
+double most_of(const reference::Exponents& range, const Products& products) {
+  return std::sqrt(range.largest / products.terms);
+}
+
+bool inputs_leave_room(const Evaluation& evaluation, const CaseStudy& study) {
   if (study.refusal() || !has_finite_inputs(study.whole())) return false;
   const reference::Exponents range = exponents_of(evaluation, study);
   const Products products = products_of(study);
-  const double most = std::sqrt(range.largest / products.terms);
-  const double least = std::sqrt(std::sqrt(range.least_normal));
-  if (!(products.largest <= most && products.smallest >= least)) return false;
+  return products.largest <= most_of(range, products) &&
+         products.smallest >= std::sqrt(std::sqrt(range.least_normal));
+}
+
+bool results_leave_room(Evaluation& evaluation, CaseStudy& study) {
+  const double most = most_of(exponents_of(evaluation, study), products_of(study));
   const auto leaves_none = [&](std::size_t, std::int64_t, const reference::Tracked& x) {
     return !(most_allowed(x) <= most);  // nor does what is no number
   };
-  return !study.any_expected(evaluation.stable_arithmetic(), false, leaves_none);
+  return !study.refusal() &&
+         !study.any_expected(evaluation.stable_arithmetic(), false, leaves_none);
 }
 
 bool is_not_finite(const CaseStudy& study, const LossResult& result) {
@@ -92,13 +101,17 @@ constexpr Transform kMoved{"moved", moved};
 
 }  // namespace
 
-bool has_room(Evaluation& evaluation) { return has_room(evaluation, evaluation.study()); }
+bool has_room(Evaluation& evaluation) {
+  CaseStudy& study = evaluation.study();
+  return inputs_leave_room(evaluation, study) && results_leave_room(evaluation, study);
+}
 
 bool overflows_by_itself(Evaluation& evaluation) {
   CaseStudy& study = evaluation.study();
   if (!has_room(evaluation) || !is_not_finite(study, evaluation.actual())) return false;
+  // Its inputs are as large; where a 0 was moved off, they are smaller, which says nothing.
   CaseStudy& nearby = *study.derived(kMoved);
-  return has_room(evaluation, nearby) && is_not_finite(nearby, evaluation.actual(kMoved));
+  return results_leave_room(evaluation, nearby) && is_not_finite(nearby, evaluation.actual(kMoved));
 }
 
 }  // namespace lossgate::properties
