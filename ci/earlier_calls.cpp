@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ci/variant.h"
+#include "properties/another_formula.h"
 
 namespace lossgate::ci {
 namespace {
@@ -80,10 +81,13 @@ std::optional<impl::Implementation> in_new_process(const Selection& selection,
   return guarded(alone, std::move(before));
 }
 
-bool may_need_earlier_calls(const properties::Diagnosis& diagnosis) {
+bool may_need_earlier_calls(const properties::Property& property,
+                            const properties::Violation& violation,
+                            const properties::Diagnosis& diagnosis) {
   if (diagnosis.cause == kStateBetweenCalls) return false;  // it was seen already
-  if (diagnosis.confidence < properties::kSure) return true;
-  return std::ranges::find(kOfCounts, diagnosis.cause) != std::end(kOfCounts);
+  if (std::ranges::find(kOfCounts, diagnosis.cause) != std::end(kOfCounts)) return true;
+  return diagnosis.confidence < properties::kSure &&
+         properties::hangs_on_formula(property, violation);
 }
 
 std::optional<EarlierCalls> needs_earlier_calls(const reference::Loss& loss,

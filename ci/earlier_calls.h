@@ -21,9 +21,12 @@ std::optional<impl::Implementation> in_new_process(const Selection& selection,
                                                    const impl::Implementation& subject,
                                                    std::function<void()> before = {});
 
-/// Whether what is said of a finding may come of earlier calls: no experiment is sure of more, or
-/// it is a count or an option, in whose place a number kept from another case looks alike.
-bool may_need_earlier_calls(const properties::Diagnosis& diagnosis);
+/// Whether what is said of a violation may come of earlier calls, which takes seconds to find out:
+/// it is a count or an option, in whose place a number kept from another case looks alike, or the
+/// answer is not the formula's, and no experiment is sure why.
+bool may_need_earlier_calls(const properties::Property& property,
+                            const properties::Violation& violation,
+                            const properties::Diagnosis& diagnosis);
 
 /// What takes calls before it.
 struct EarlierCalls {

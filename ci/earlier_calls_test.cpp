@@ -99,15 +99,17 @@ TEST(EarlierCalls, AreNotTheCauseOfWhatANewProcessShows) {
 
 TEST(EarlierCalls, AreNotTheCauseOfWhatComesAndGoes) { EXPECT_FALSE(found_of(kNever, kNever)); }
 
-TEST(EarlierCalls, MayBeNeededWhereNobodyIsSureOrACountIsNamed) {
-  const auto needed = [](const char* cause, double confidence) {
-    return may_need_earlier_calls({.cause = cause, .confidence = confidence, .because = ""});
+TEST(EarlierCalls, MayBeNeededWhereNobodyIsSureOfAFormulaOrACountIsNamed) {
+  const auto needed = [](const char* property, const char* cause, double confidence) {
+    return may_need_earlier_calls(*properties::find_property(property), {},
+                                  {.cause = cause, .confidence = confidence, .because = ""});
   };
-  EXPECT_TRUE(needed(kCause, 0.0));
-  EXPECT_TRUE(needed("laundering", 0.7));
-  EXPECT_TRUE(needed("wrong divisor", 0.95));
-  EXPECT_FALSE(needed("wrong sign", 0.95));
-  EXPECT_FALSE(needed("state between calls", 0.0));
+  EXPECT_TRUE(needed("reference_agreement", kCause, 0.0));
+  EXPECT_TRUE(needed("padding_invariance", "padding counted", 0.95));
+  EXPECT_TRUE(needed("reference_agreement", "wrong divisor", 0.95));
+  EXPECT_FALSE(needed("reference_agreement", "wrong sign", 0.95));
+  EXPECT_FALSE(needed("no_laundering", "laundering", 0.7)) << "whatever was asked before";
+  EXPECT_FALSE(needed("reference_agreement", "state between calls", 0.0));
 }
 
 TEST(InNewProcess, IsNothingOfTheCatalog) { EXPECT_FALSE(in_new_process(Selection{}, host())); }

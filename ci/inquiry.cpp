@@ -192,7 +192,8 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
     finding.diagnosis = properties::diagnose(study, subject, property, violation);
   }
   if (another) name_another_formula(finding, planned.c.spec.reduction);
-  if (!slow_) ask_in_new_process(finding, subject, property, shown);
+  // Another formula was shown in a new process already.
+  if (!slow_ && !another) ask_in_new_process(finding, subject, property, shown);
   report::RecordedFinding entry = recorded(finding, subject, shown, ordinal);
   if (simple) entry.shows = std::move(simple->shows);
   return entry;
@@ -242,7 +243,8 @@ bool Inquiry::another_formula(const impl::Implementation& subject, const Planned
 
 void Inquiry::ask_in_new_process(properties::Finding& finding, const impl::Implementation& subject,
                                  const Property& property, PlannedCase& shown) {
-  if (shown.loss->advice || !may_need_earlier_calls(finding.diagnosis)) return;
+  const bool may = may_need_earlier_calls(property, finding.violation, finding.diagnosis);
+  if (shown.loss->advice || !may) return;
   try {
     const auto start = [&] {
       return in_new_process(plan_.selection(), subject, [&] { announce_(ordinal_, subject.name); });
