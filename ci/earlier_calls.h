@@ -22,10 +22,9 @@ std::optional<impl::Implementation> in_new_process(const Selection& selection,
                                                    std::function<void()> before = {});
 
 /// Whether what is said of a violation may come of earlier calls, which takes seconds to find out:
-/// it is a count or an option, in whose place a number kept from another case looks alike, or the
+/// it is a count or an option, in whose place a number kept from another case looks alike, or one
 /// answer is not the formula's, and no experiment is sure why.
 bool may_need_earlier_calls(const properties::Property& property,
-                            const properties::Violation& violation,
                             const properties::Diagnosis& diagnosis);
 
 /// What takes calls before it.

@@ -101,14 +101,14 @@ TEST(EarlierCalls, AreNotTheCauseOfWhatComesAndGoes) { EXPECT_FALSE(found_of(kNe
 
 TEST(EarlierCalls, MayBeNeededWhereNobodyIsSureOfAFormulaOrACountIsNamed) {
   const auto needed = [](const char* property, const char* cause, double confidence) {
-    return may_need_earlier_calls(*properties::find_property(property), {},
+    return may_need_earlier_calls(*properties::find_property(property),
                                   {.cause = cause, .confidence = confidence, .because = ""});
   };
   EXPECT_TRUE(needed("reference_agreement", kCause, 0.0));
   EXPECT_TRUE(needed("padding_invariance", "padding counted", 0.95));
   EXPECT_TRUE(needed("reference_agreement", "wrong divisor", 0.95));
   EXPECT_FALSE(needed("reference_agreement", "wrong sign", 0.95));
-  EXPECT_FALSE(needed("no_laundering", "laundering", 0.7)) << "whatever was asked before";
+  EXPECT_FALSE(needed("no_laundering", "laundering", 0.7)) << "there are ten for each fault";
   EXPECT_FALSE(needed("reference_agreement", "state between calls", 0.0));
 }
 

@@ -243,7 +243,7 @@ bool Inquiry::another_formula(const impl::Implementation& subject, const Planned
 
 void Inquiry::ask_in_new_process(properties::Finding& finding, const impl::Implementation& subject,
                                  const Property& property, PlannedCase& shown) {
-  const bool may = may_need_earlier_calls(property, finding.violation, finding.diagnosis);
+  const bool may = may_need_earlier_calls(property, finding.diagnosis);
   if (shown.loss->advice || !may) return;
   try {
     const auto start = [&] {
