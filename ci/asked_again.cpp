@@ -183,26 +183,26 @@ class Asker {
       }
     }
     for (report::RecordedFinding& finding : others) {  // nobody has met it before
-      if (!finding.case_text.empty() && !is_known(finding.fingerprint))
+      if (!finding.case_text.empty() && !known(finding.fingerprint))
         enter(finding.fingerprint, finding);
     }
   }
 
-  bool is_known(const std::string& fingerprint) const {
-    return std::ranges::find(record_.findings, fingerprint,
-                             &report::RecordedFinding::fingerprint) != record_.findings.end();
+  /// The finding of that name, or null.
+  const report::RecordedFinding* known(const std::string& fingerprint) const {
+    const auto at =
+        std::ranges::find(record_.findings, fingerprint, &report::RecordedFinding::fingerprint);
+    return at == record_.findings.end() ? nullptr : &*at;
   }
 
   bool hangs_on_earlier_calls(const std::string& fingerprint) const {
-    const auto found =
-        std::ranges::find(record_.findings, fingerprint, &report::RecordedFinding::fingerprint);
-    return found != record_.findings.end() && found->cause == kStateBetweenCalls;
+    const report::RecordedFinding* found = known(fingerprint);
+    return found && found->cause == kStateBetweenCalls;
   }
 
   void find_again(const report::Mended& kept, report::RecordedFinding finding) {
-    const auto before = std::ranges::find(record_.findings, kept.fingerprint,
-                                          &report::RecordedFinding::fingerprint);
-    if (before != record_.findings.end()) {  // asked again it counts as no other case
+    if (const report::RecordedFinding* before =
+            known(kept.fingerprint)) {  // asked again it counts as no other case
       finding.count = before->count;
       finding.ordinal = before->ordinal;
     } else {
@@ -221,7 +221,7 @@ class Asker {
 
   void mend_one(report::Mended mended, const std::string& reason) {
     mended.reason = reason;
-    if (is_known(mended.fingerprint)) fmt::print("{}\n", report::mended_line(mended));
+    if (known(mended.fingerprint)) fmt::print("{}\n", report::mended_line(mended));
     folder_.mended(mended);
     mend(record_, mended);
   }

@@ -81,6 +81,18 @@ Case trial_case(const AskedUnder& asked, Dtype dtype, std::uint64_t seed, int in
   return fuzz::draw_case(signature, dtype, profile, choices);
 }
 
+bool always_holds(const Brought& brought, const impl::Subject& subject,
+                  const properties::Property& property,
+                  const std::function<void(const Case&)>& see) {
+  const AskedUnder asked(brought, subject);
+  for (int i = 0; i < kTrials; ++i) {
+    const Case c = trial_case(asked, brought.dtypes.front(), kTrialSeed, i);
+    if (asked.fails(property, c)) return false;
+    see(c);
+  }
+  return true;
+}
+
 Failures failures(const AskedUnder& asked, Dtype dtype, Progress& progress, std::uint64_t seed,
                   Breadth breadth) {
   const auto properties = asked_properties(breadth);

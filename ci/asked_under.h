@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,12 @@ inline constexpr int kTrials = kHostileTrials + kBenignTrials;
 
 /// One of a trial's cases, which has kTrials.
 Case trial_case(const AskedUnder& asked, Dtype dtype, std::uint64_t seed, int index);
+
+/// Whether the property holds on every case of a trial of the brought function under that contract,
+/// each of which is shown to `see`.
+bool always_holds(
+    const Brought& brought, const impl::Subject& subject, const properties::Property& property,
+    const std::function<void(const Case&)>& see = [](const Case&) {});
 
 /// What fails on a trial's cases, each of which `progress` is told. Throws ImplementationThrew,
 /// SubjectError.

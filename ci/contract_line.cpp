@@ -200,16 +200,6 @@ class Trial {
     return Proposal{fmt::format("{} {} = false", kContractTable, name), right, "", {}};
   }
 
-  /// Whether the property holds on every case of a trial.
-  bool always_holds(const impl::Subject& subject) const {
-    const AskedUnder asked(brought_, subject);
-    for (int i = 0; i < kTrials; ++i) {
-      const Case c = trial_case(asked, brought_.dtypes.front(), kTrialSeed, i);
-      if (asked.fails(*kind_.property, c)) return false;
-    }
-    return true;
-  }
-
   /// Callers who have one advantage for each sequence. A case that is made so may have lost what
   /// else is wrong in it, so none of a trial may fail.
   std::optional<Proposal> expanded() const {
@@ -224,7 +214,7 @@ class Trial {
       impl::Subject subject = brought_.subject;
       std::erase_if(subject.arguments, [&](const auto& own) { return own.first == parameter; });
       subject.arguments.emplace_back(parameter, once);
-      if (still_fails(subject) || !always_holds(subject)) continue;
+      if (still_fails(subject) || !always_holds(brought_, subject, *kind_.property)) continue;
       std::string all;
       for (const auto& [name, each] : subject.arguments) {
         all += fmt::format("{}{} = \"{}\"", all.empty() ? "" : ", ", name, each);

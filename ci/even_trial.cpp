@@ -50,15 +50,12 @@ std::vector<EvenParts> even_parts_of(const Brought& brought) {
 
 bool is_right_of(const Brought& brought, const impl::Subject& promised, const EvenParts& even,
                  const properties::Property& property) {
-  const AskedUnder asked(brought, promised);
   bool any_parts = false, any_ranks = false;
-  for (int i = 0; i < kTrials; ++i) {
-    const Case c = trial_case(asked, brought.dtypes.front(), kTrialSeed, i);
-    if (asked.fails(property, c)) return false;
+  const bool right = always_holds(brought, promised, property, [&](const Case& c) {
     any_parts = any_parts || std::ssize(c.split.parts) > c.split.world;
     any_ranks = any_ranks || c.split.world > 1;
-  }
-  return (any_parts || !even.parts) && (any_ranks || !even.ranks);
+  });
+  return right && (any_parts || !even.parts) && (any_ranks || !even.ranks);
 }
 
 }  // namespace lossgate::ci

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "impl/external/config.h"
+#include "impl/external/given_subject.h"
 #include "impl/external/session.h"
 
 namespace lossgate::impl {
@@ -38,18 +38,11 @@ const LossSignature* find(std::string_view id) {
 }
 
 Subject parse(const std::string& lines, const char* loss = "toy") {
-  const std::string head =
-      std::string("[[subject]]\nentry = 'py:mine.py:f'\nloss = '") + loss + "'\n";
-  return parse_config(head + lines, "lossgate.toml", "/somewhere", find).at(0);
+  return given_subject(lines, loss, find);
 }
 
 std::string complaint(const std::string& lines, const char* loss = "toy") {
-  try {
-    parse(lines, loss);
-  } catch (const ConfigError& error) {
-    return error.what();
-  }
-  return "";
+  return complaint_of(lines, loss, find);
 }
 
 Subject scaled() {
