@@ -61,7 +61,6 @@ if(LOSSGATE_TORCH)
   lossgate_headers(impl/torch lossgate_impl libtorch)
   if(TARGET impl_torch_headers)  # LibTorch's own headers would cost 10 s each
     target_precompile_headers(impl_torch_headers REUSE_FROM lossgate_torch)
-    target_compile_options(impl_torch_headers PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
   endif()
 endif()
 # What a source includes first is looked up anew.
