@@ -121,6 +121,20 @@ std::string place_of(const Emission& e) {
   return "result[\"" + place.output + "\"]" + at;
 }
 
+/// Whether it is a number that the function returns beside its loss, or an operation does.
+bool is_of_value(const Emission& e) {
+  const properties::Place& place = e.violation.place;
+  return e.violation.has_numbers() && !place.in_gradient() && place.output != "loss";
+}
+
+/// Behind what the function returns: the formula, where it returns a multiple of that.
+std::string unscaled(const Emission& e) {
+  const double scale = impl::scale_of(e.brought->subject, e.c.spec);
+  if (scale == 1.0) return "";
+  return " / " + python_number(scale) + "  # " + e.brought->subject.scaled_by +
+         "^2, which the formula leaves to the caller";
+}
+
 bool wants_finite(const Emission& e) {
   return !std::isfinite(e.violation.actual) &&
          std::isfinite(static_cast<double>(e.violation.expected));
@@ -132,18 +146,17 @@ Lines body(const Emission& e) {
   const bool with_loss = scalar_loss(outputs) != nullptr;
   Lines lines = tensors(e);
   for (std::string& line : calls(e, with_loss)) lines.push_back(std::move(line));
-  const double scale = impl::scale_of(e.brought->subject, e.c.spec);
-  if (with_loss && scale != 1.0) {
-    lines.push_back("loss = loss / " + python_number(scale) + "  # " +
-                    e.brought->subject.scaled_by + "^2, which the formula leaves to the caller");
-  }
-  const bool answers = e.violation.has_numbers();
+  const bool answers = e.violation.has_numbers(), of_value = is_of_value(e);
+  const std::string formula = unscaled(e);
+  if (with_loss && !of_value && !formula.empty()) lines.push_back("loss = loss" + formula);
   if (answers ? e.violation.place.in_gradient() : with_loss) {
     lines.push_back(e.c.upstream == 1.0 ? "loss.backward()"
                                         : "loss.backward(torch.tensor(" +
                                               python_number(e.c.upstream) + ", dtype=loss.dtype))");
   }
-  const std::string number = place_of(e) + (e.violation.place.in_gradient() ? "" : ".detach()");
+  std::string number = place_of(e);
+  if (!e.violation.place.in_gradient()) number += ".detach()";
+  if (of_value) number += formula;
   lines.push_back("actual = " + (answers ? number : with_loss ? "loss" : "result"));
   return lines;
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/emission.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "reference/given_case.h"
+#include "reference/reference.h"
+
+namespace lossgate::ci {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A divergence of two sequences of two tokens in Python, with its terms beside the loss.
+struct Failing {
+  explicit Failing(std::string output, const char* property = "reference_agreement") {
+    brought.loss = *reference::find_loss("jsd");
+    brought.subject.name = "distillation";
+    brought.subject.entry = "py:losses.py:distillation";
+    brought.subject.outputs = {"per_token"};
+    brought.greeting.code = "def distillation(student_logits, teacher_logits, label, temperature):";
+    brought.greeting.arguments = {{"student_logits", "field:student_logits"},
+                                  {"teacher_logits", "field:teacher_logits"},
+                                  {"label", "field:label"},
+                                  {"temperature", "option:temperature"}};
+    emission.brought = &brought;
+    emission.property = properties::find_property(property);
+    emission.c = reference::zero_case(brought.loss.signature, 2, 2, 3);
+    emission.c.spec.set("temperature", 2.0);
+    const bool has_places = output != "loss";
+    emission.violation.place = {.output = std::move(output)};
+    if (has_places) emission.violation.place.coordinates = {0, 1};
+    emission.violation.actual = 0.5;
+    emission.violation.expected = 0.25L;
+  }
+
+  std::string text() const { return test_text(emission, ""); }
+
+  Brought brought;
+  Emission emission;
+};
+
+TEST(Emission, DividesWhatItComparesByTheScaleOfTheFunction) {
+  const std::string by = " / 4.0  # temperature^2, which the formula leaves to the caller\n";
+  Failing terms("per_token");
+  terms.brought.subject.scaled_by = "temperature";
+  EXPECT_THAT(terms.text(), HasSubstr("actual = result[\"per_token\"][0, 1].detach()" + by));
+  EXPECT_THAT(terms.text(), Not(HasSubstr("loss = loss"))) << "nobody looks at it";
+  Failing loss("loss");
+  loss.brought.subject.scaled_by = "temperature";
+  EXPECT_THAT(loss.text(), HasSubstr("loss = loss" + by));
+  EXPECT_THAT(loss.text(), HasSubstr("actual = loss.detach()\n"));
+  EXPECT_THAT(Failing("per_token").text(),
+              HasSubstr("actual = result[\"per_token\"][0, 1].detach()\n"));
+}
+
+}  // namespace
+}  // namespace lossgate::ci
