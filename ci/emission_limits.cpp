@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 
 #include "ci/emission.h"
@@ -16,6 +17,14 @@ bool plain(const std::string& property) {
     if (property == known) return true;
   }
   return false;
+}
+
+/// Whether what fails is a number that the function returns beside its loss.
+bool is_beside_a_loss(const Emission& e) {
+  const auto outputs = outputs_of(e.brought->loss.signature, e.c);
+  const auto output = std::ranges::find(outputs, e.violation.place.output, &OutputInfo::name);
+  return output != outputs.end() && output->kind == OutputKind::value &&
+         std::ranges::count(outputs, OutputKind::loss, &OutputInfo::kind) > 0;
 }
 
 }  // namespace
@@ -52,6 +61,9 @@ std::string cannot_say(const Emission& e) {
   if (e.c.layout != Layout::contiguous) {
     return "writes no views of other memory, and fails only where the layout is " +
            std::string(lossgate::name(e.c.layout));
+  }
+  if (e.property->name == "split_invariance" && !e.c.split.whole() && is_beside_a_loss(e)) {
+    return "puts the losses of micro-batches together, not their " + e.violation.place.output;
   }
   if (e.property->name != "error_on_invalid") return "";
   if (e.violation.cause == "refusal names another argument") {

@@ -58,5 +58,18 @@ TEST(Emission, DividesWhatItComparesByTheScaleOfTheFunction) {
               HasSubstr("actual = result[\"per_token\"][0, 1].detach()\n"));
 }
 
+TEST(Emission, ShowsNoTermsOfMicroBatches) {
+  const auto reason = [](const char* output, const char* property) {
+    Failing failing(output, property);
+    failing.emission.c.split.parts = {{.rank = 0, .sequences = {0}}, {.rank = 0, .sequences = {1}}};
+    return cannot_say(failing.emission);
+  };
+  EXPECT_EQ(reason("per_token", "split_invariance"),
+            "puts the losses of micro-batches together, not their per_token");
+  EXPECT_EQ(reason("loss", "split_invariance"), "");
+  EXPECT_EQ(reason("gradient.student_logits", "split_invariance"), "");
+  EXPECT_EQ(reason("per_token", "reference_agreement"), "") << "of the whole batch";
+}
+
 }  // namespace
 }  // namespace lossgate::ci
