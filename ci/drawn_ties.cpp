@@ -13,6 +13,7 @@
 #include "ci/asked_under.h"
 #include "ci/candidates.h"
 #include "ci/config_text.h"
+#include "ci/errors.h"
 #include "ci/variant.h"
 
 namespace lossgate::ci {
@@ -38,6 +39,7 @@ std::size_t violations(const IdentifyOptions& options, const Recognition& match)
     for (const Failure& failure : found.all) count += failure.cases.size();
     return count;
   } catch (const ImplementationThrew&) {  // a gate shows it
+  } catch (const InputError&) {           // it cannot be declared so
   } catch (const impl::SubjectError&) {
   }
   return kUnknown;
