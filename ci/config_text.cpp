@@ -6,19 +6,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <variant>
 
 #include "ci/candidates.h"
+#include "ci/toml_text.h"
 
 namespace lossgate::ci {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string value_text(const OptionValue& value, bool quoted) {
-  const char* quote = quoted && !std::holds_alternative<double>(value) ? "\"" : "";
-  return quote + text_of(value) + quote;
-}
 
 /// What the words for micro-batches would mean: "right under token_weighted, not under sum, mean";
 /// and beside which line for an empty batch, where that is said.
@@ -48,10 +43,14 @@ std::string lines_of(const std::vector<Promise>& promises, std::string_view tabl
   std::string text;
   for (const Promise& promise : promises) {
     if (promise.table != table || promise.of_trainer || promise.cases == 0) continue;
-    text += promise.kept() ? fmt::format("{}  # kept on {} cases: {}\n", promise.line,
-                                         promise.cases, promise.asked)
-                           : fmt::format("# {}  # not kept: {}\n", promise.line,
-                                         fmt::join(promise.failing, ", "));
+    if (promise.kept()) {
+      text +=
+          fmt::format("{}  # kept on {} cases: {}\n", promise.line, promise.cases, promise.asked);
+      continue;
+    }
+    text += toml_comment(
+        fmt::format("{}  # not kept: {}", promise.line, fmt::join(promise.failing, ", ")));
+    text += '\n';
   }
   return text;
 }
@@ -61,7 +60,8 @@ std::string lines_of(const std::vector<Promise>& promises, std::string_view tabl
 std::string options_text(const OptionValues& options, const char* equals, bool quoted) {
   std::string text;
   for (const auto& [name, value] : options) {
-    text += (text.empty() ? "" : ", ") + name + equals + value_text(value, quoted);
+    text +=
+        (text.empty() ? "" : ", ") + name + equals + (quoted ? toml_value(value) : text_of(value));
   }
   return text;
 }
@@ -78,19 +78,17 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
                         const std::vector<Promise>& promises,
                         const std::vector<Proposal>& of_trainer) {
   const impl::Subject& subject = match.subject;
-  std::string text = fmt::format("# Written by `lossgate identify {}{}`.\n[[subject]]\n",
-                                 options.quick ? "--quick " : "", options.entry);
-  text += fmt::format("name = \"{}\"\nloss = \"{}\"\nentry = \"{}\"\ninterpreter = \"{}\"\n",
-                      subject.name, match.loss->signature.id, subject.entry, options.interpreter);
+  std::string text = toml_comment(fmt::format("Written by `lossgate identify {}{}`.",
+                                              options.quick ? "--quick " : "", options.entry));
+  text += fmt::format("\n[[subject]]\nname = {}\nloss = {}\nentry = {}\ninterpreter = {}\n",
+                      toml_string(subject.name), toml_string(match.loss->signature.id),
+                      toml_string(subject.entry), toml_string(options.interpreter));
   // Paths begin where the file lies, and those of the command line here.
   const fs::path here = fs::current_path(), there = fs::absolute(options.out).parent_path();
   if (!fs::equivalent(here, there)) {
-    text += fmt::format("folder = \"{}\"\n", fs::relative(here, there).string());
+    text += "folder = " + toml_string(fs::relative(here, there).string()) + '\n';
   }
-  std::string arguments, axes;
-  for (const auto& [parameter, source] : subject.arguments) {
-    arguments += fmt::format("{}{} = \"{}\"", arguments.empty() ? "" : ", ", parameter, source);
-  }
+  std::string axes;
   for (const auto& [axis, extent] : subject.axes) {
     axes += fmt::format("{}{} = {}", axes.empty() ? "" : ", ", name(axis), extent);
   }
@@ -102,7 +100,7 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
     text += fmt::format("returns = \"outputs\"\noutputs = [\"{}\"]\n",
                         fmt::join(subject.outputs, "\", \""));
   }
-  if (!arguments.empty()) text += "arguments = { " + arguments + " }\n";
+  if (!subject.arguments.empty()) text += "arguments = " + toml_table(subject.arguments) + '\n';
   const LossSignature& loss = match.loss->signature;
   if (!loss.reductions.empty())
     text += "reductions = [" + reductions_text(subject.reductions, "\"") + "]\n";
@@ -111,7 +109,7 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
         fmt::format("scale = \"{0}^2\"  # it returns {0}^2 times the formula\n", subject.scaled_by);
   }
   if (!axes.empty()) text += "axes = { " + axes + " }\n";
-  for (const std::string& fault : match.faults) text += "# wrong: " + fault + "\n";
+  for (const std::string& fault : match.faults) text += toml_comment("wrong: " + fault) + '\n';
   if (!match.let_go.empty()) {
     OptionValues all = match.let_go;
     all.insert(all.end(), subject.options.begin(), subject.options.end());
@@ -143,10 +141,12 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
   deny(subject.contract.uneven_groups, "uneven_groups");
   if (subject.contract.empty_rows == EmptyRows::counted) contract += "empty_rows = \"counted\"\n";
   const auto comment = [&](const std::string& line, const std::string& right) {
-    contract += fmt::format("# {}  # right only if {}\n", line, right);
+    contract += toml_comment(fmt::format("{}  # right only if {}", line, right)) + '\n';
   };
   for (const Proposal& proposal : of_trainer) {  // its to say
-    comment(proposal.line.substr(kContractTable.size() + 1), proposal.right);
+    for (const std::string& line : proposal.lines()) {
+      comment(line.substr(kContractTable.size() + 1), proposal.right);
+    }
   }
   for (const Promise& promise : promises) {
     if (!promise.needs.empty()) comment(promise.needs, promise.price);

@@ -10,6 +10,7 @@
 #include "ci/arithmetic_trial.h"
 #include "ci/empty_trial.h"
 #include "ci/even_trial.h"
+#include "ci/toml_text.h"
 #include "ci/variant.h"
 #include "properties/property.h"
 #include "reference/spec/masked.h"
@@ -215,12 +216,8 @@ class Trial {
       std::erase_if(subject.arguments, [&](const auto& own) { return own.first == parameter; });
       subject.arguments.emplace_back(parameter, once);
       if (still_fails(subject) || !always_holds(brought_, subject, *kind_.property)) continue;
-      std::string all;
-      for (const auto& [name, each] : subject.arguments) {
-        all += fmt::format("{}{} = \"{}\"", all.empty() ? "" : ", ", name, each);
-      }
       return Proposal{
-          fmt::format("[[subject]] arguments = {{ {} }}", all),
+          "[[subject]] arguments = " + toml_table(subject.arguments),
           "callers have one advantage for each sequence, the same for all of its tokens",
           "",
           {}};

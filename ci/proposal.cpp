@@ -2,8 +2,10 @@
 #include "ci/proposal.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "ci/contract_line.h"
@@ -51,6 +53,13 @@ void explain(const Brought& brought, const std::vector<Failure>& kinds, Contract
 }
 
 }  // namespace
+
+std::vector<std::string> Proposal::lines() const {
+  std::vector<std::string> all;
+  std::istringstream text(line);
+  for (std::string one; std::getline(text, one);) all.push_back(one);
+  return all;
+}
 
 std::optional<Proposal> propose_empty(const Brought& brought, const std::vector<Failure>& kinds) {
   std::optional<Proposal> proposal;
@@ -100,11 +109,8 @@ ContractTrial try_contract(const Brought& brought) {
 }
 
 void print_proposal(const Proposal& proposal) {
-  std::string lines = proposal.line;
-  if (const auto next = lines.find('\n'); next != std::string::npos) {
-    lines.replace(next, 1, "\n       and: ");
-  }
-  fmt::print("  proposal: {}\n    right only if {}\n", lines, proposal.right);
+  fmt::print("  proposal: {}\n    right only if {}\n",
+             fmt::join(proposal.lines(), "\n       and: "), proposal.right);
   if (!proposal.seen.empty()) fmt::print("    it said: {}\n", proposal.seen);
   for (const std::string& relaxed : proposal.relaxes) {
     fmt::print("    then no longer asked: {}\n", relaxed);

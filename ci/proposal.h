@@ -18,6 +18,8 @@ struct Proposal {
   std::string right;                 ///< what must be true of the trainer for the line to be
   std::string seen;                  ///< what the function said, where it said something
   std::vector<std::string> relaxes;  ///< "empty_is_zero (12 cases)"
+
+  std::vector<std::string> lines() const;  ///< those that go together, each with its table
 };
 
 /// A subject on a few cases: what fails, and what of it looks like a contract.

@@ -16,6 +16,7 @@
 #include "ci/promises.h"
 #include "ci/selection.h"
 #include "ci/suggestion.h"
+#include "ci/toml_text.h"
 #include "ci/variant.h"
 #include "report/shell_word.h"
 #include "report/value_text.h"
@@ -41,12 +42,6 @@ std::string_view words(Masked masked) {
   return "";
 }
 
-/// As TOML has it.
-std::string standard_text(const Option& option) {
-  const bool number = std::holds_alternative<double>(option.standard);
-  return number ? text_of(option.standard) : '"' + text_of(option.standard) + '"';
-}
-
 void print_subject(const Brought& brought) {
   const impl::Greeting& greeting = brought.greeting;
   const LossSignature& signature = brought.loss.signature;
@@ -64,7 +59,7 @@ void print_subject(const Brought& brought) {
   fmt::print("{}", left_text(greeting));
   for (const std::string& name : brought.fixed) {
     fmt::print("  {} does not reach it and is not declared: taken as {}\n", name,
-               standard_text(*signature.find_option(name)));
+               toml_value(signature.find_option(name)->standard));
   }
   if (const std::string& scale = brought.subject.scaled_by; !scale.empty()) {
     fmt::print("  returns {0}^2 times the formula: asked where {0} is 1 or 2\n", scale);
@@ -228,7 +223,7 @@ std::string toml_text(const LossSignature& loss) {
       "# What the function computes whatever is asked; options that it takes need not be here.\n"
       "[subject.options]\n";
   for (const Option& option : loss.options) {
-    text += fmt::format("# {} = {}{}\n", option.name, standard_text(option),
+    text += fmt::format("# {} = {}{}\n", option.name, toml_value(option.standard),
                         option.doc.empty() ? "" : "  # " + option.doc);
   }
   text +=
