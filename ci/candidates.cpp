@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/value_text.h"
-
 namespace lossgate::ci {
 namespace {
 
@@ -180,12 +178,6 @@ Nearest polished(const Option& option, const Nearest& rough, const Distance& dis
   }
   shorten(best, apart, distance);
   return best;
-}
-
-std::string text_of(const OptionValue& value) {
-  if (const double* number = std::get_if<double>(&value)) return report::decimal(*number);
-  if (const std::string* word = std::get_if<std::string>(&value)) return *word;
-  return "none";
 }
 
 bool accepts(const Option& option, const OptionValue& value) {

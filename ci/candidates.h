@@ -35,9 +35,6 @@ Nearest nearest_value(const Option& option, const OptionValue& value, const Dist
 /// The same number to as many digits as matter, and no more.
 Nearest polished(const Option& option, const Nearest& rough, const Distance& distance);
 
-/// As a lossgate.toml has it, without quotes.
-std::string text_of(const OptionValue& value);
-
 /// Whether an option may be told that.
 bool accepts(const Option& option, const OptionValue& value);
 

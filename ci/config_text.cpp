@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "ci/candidates.h"
 #include "ci/toml_text.h"
+#include "report/value_text.h"
 
 namespace lossgate::ci {
 namespace {
@@ -60,8 +60,8 @@ std::string lines_of(const std::vector<Promise>& promises, std::string_view tabl
 std::string options_text(const OptionValues& options, const char* equals, bool quoted) {
   std::string text;
   for (const auto& [name, value] : options) {
-    text +=
-        (text.empty() ? "" : ", ") + name + equals + (quoted ? toml_value(value) : text_of(value));
+    text += (text.empty() ? "" : ", ") + name + equals +
+            (quoted ? toml_value(value) : report::option_text(value));
   }
   return text;
 }

@@ -11,6 +11,7 @@
 #include "ci/candidates.h"
 #include "ci/scale_recognition.h"
 #include "ci/settling.h"
+#include "report/value_text.h"
 
 namespace lossgate::ci {
 namespace {
@@ -89,7 +90,7 @@ std::vector<OptionValue> values_of(const Interview& interview, const Option& opt
   };
   const OptionValue* own = find_value(interview.greeting.defaults, option.name);
   if (own) put(*own);
-  if (text_of(kept) == impl::kAnyNumber) return values;
+  if (report::option_text(kept) == impl::kAnyNumber) return values;
   for (const OptionValue& value : alternatives(option, kept)) put(value);
   if (option.kind == Option::Kind::real) put(option.low), put(option.high);
   return values;
@@ -121,7 +122,7 @@ bool shows_a_fault(const Option& option, const OptionValue& value) {
 std::string listed(const std::vector<OptionValue>& values) {
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == values.size() ? " or " : ", ") + text_of(values[i]);
+    text += (i == 0 ? "" : i + 1 == values.size() ? " or " : ", ") + report::option_text(values[i]);
   }
   return text;
 }
@@ -134,12 +135,12 @@ double factor_at(Function& function, const Interview& interview, const std::stri
 }
 
 std::string right_at(const OptionValue& kept, const Elsewhere& elsewhere) {
-  if (text_of(kept) == impl::kAnyNumber) return "a number";
+  if (report::option_text(kept) == impl::kAnyNumber) return "a number";
   std::vector<OptionValue> values = elsewhere.right;
   values.push_back(kept);
   std::ranges::sort(values, {}, [](const OptionValue& value) {
     const double* number = std::get_if<double>(&value);
-    return std::pair(number ? *number : 0.0, text_of(value));
+    return std::pair(number ? *number : 0.0, report::option_text(value));
   });
   return listed(values);
 }
@@ -173,7 +174,7 @@ Elsewhere elsewhere(Function& function, const Interview& interview, const Option
     if (stands_for_another(interview, answers, option, value)) continue;
     if (by_itself) {
       found.fault = fmt::format("whoever leaves {} at its own default of {} gets another formula",
-                                option.name, text_of(value));
+                                option.name, report::option_text(value));
     }
     wrong_in_numbers = true;
   }
@@ -187,7 +188,7 @@ Elsewhere elsewhere(Function& function, const Interview& interview, const Option
   } else if (powers.are_a_slip()) {
     found.fault =
         fmt::format("{}the loss is off by a power of it: at {} it is {:.6g} times the formula",
-                    which, text_of(found.other->value), found.other->factor);
+                    which, report::option_text(found.other->value), found.other->factor);
   }
   return found;
 }

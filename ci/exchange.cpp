@@ -9,6 +9,7 @@
 #include "ci/candidates.h"
 #include "ci/elsewhere.h"
 #include "ci/settling.h"
+#include "report/value_text.h"
 
 namespace lossgate::ci {
 namespace {
@@ -87,7 +88,7 @@ std::string of_defaults(const Interview& interview, const Option& one, const Opt
   const OptionValue* second = find_value(interview.greeting.defaults, other.name);
   if (!first || !second || *first == *second) return "";
   return fmt::format("; whoever leaves them at its own defaults of {} and {} gets another formula",
-                     text_of(*first), text_of(*second));
+                     report::option_text(*first), report::option_text(*second));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "ci/candidates.h"
 #include "ci/solution.h"
+#include "report/value_text.h"
 
 namespace lossgate::ci {
 namespace {
@@ -18,9 +19,9 @@ Explanation of_told(const Interview& interview, const Candidate& found) {
     const OptionValue* told = find_value(interview.subject.options, name);
     if (!told || *told == value) continue;
     explanation.told.emplace_back(name, value);
-    explanation.text +=
-        fmt::format("{0}told {1} {2}, it computes what {1} {3} gives",
-                    explanation.text.empty() ? "" : "; ", name, text_of(*told), text_of(value));
+    explanation.text += fmt::format("{0}told {1} {2}, it computes what {1} {3} gives",
+                                    explanation.text.empty() ? "" : "; ", name,
+                                    report::option_text(*told), report::option_text(value));
   }
   return explanation;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ci/candidates.h"
+#include "report/value_text.h"
 
 namespace lossgate::ci {
 
@@ -17,11 +18,11 @@ std::vector<std::string> never_told(const Brought& brought) {
     const auto& told = brought.greeting.options;
     const bool is_told = std::ranges::find(told, name) != told.end();
     if (!kept || !option || !is_told || own == *kept || !accepts(*option, own)) continue;
-    const bool any_number = text_of(*kept) == impl::kAnyNumber;
+    const bool any_number = report::option_text(*kept) == impl::kAnyNumber;
     if (any_number && std::holds_alternative<double>(own)) continue;
-    said.push_back(
-        fmt::format("{} other than {}, a parameter of the function whose own default is {}", name,
-                    any_number ? "a number" : text_of(*kept), text_of(own)));
+    said.push_back(fmt::format(
+        "{} other than {}, a parameter of the function whose own default is {}", name,
+        any_number ? "a number" : report::option_text(*kept), report::option_text(own)));
   }
   return said;
 }

@@ -17,6 +17,7 @@
 #include "ci/ties.h"
 #include "ci/ways_to_ask.h"
 #include "impl/external/process.h"
+#include "report/value_text.h"
 
 namespace lossgate::ci {
 namespace {
@@ -191,11 +192,12 @@ void say_what_else_it_is_told(Function& function, const Interview& interview, Re
       result.faults.push_back(there.fault);
       result.let_go.emplace_back(name, *kept);
       std::erase_if(result.subject.options, [&](const auto& pair) { return pair.first == name; });
-    } else if (there.other && (there.other->own_default || text_of(*kept) != impl::kAnyNumber)) {
+    } else if (there.other &&
+               (there.other->own_default || report::option_text(*kept) != impl::kAnyNumber)) {
       const auto& [value, own_default, factor] = *there.other;
       remarks.push_back(fmt::format(
           "{}: at {}{} it is {}, and will not be asked there", name,
-          own_default ? "its own default of " : "", text_of(value),
+          own_default ? "its own default of " : "", report::option_text(value),
           factor == 0.0 ? "another formula" : fmt::format("{:.6g} times the formula", factor)));
     }
   }

@@ -6,6 +6,7 @@
 
 #include "ci/candidates.h"
 #include "ci/fake_function.h"
+#include "report/value_text.h"
 
 namespace lossgate::ci {
 namespace {
@@ -296,7 +297,7 @@ TEST(Recognition, NamesNoOddNumberOfWhatIsOnlyNear) {
   EXPECT_FALSE(found.whole());
   const OptionValue* beta = find_value(found.likeness.candidate.options, "beta");
   ASSERT_NE(beta, nullptr);
-  EXPECT_THAT(text_of(*beta), AnyOf("0", "0.5", "1"));
+  EXPECT_THAT(report::option_text(*beta), AnyOf("0", "0.5", "1"));
 }
 
 TEST(Recognition, NamesTheReductionsThatAreRight) {

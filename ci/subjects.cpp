@@ -52,7 +52,7 @@ void print_subject(const Brought& brought) {
   }
   for (const auto& [parameter, source] : greeting.arguments) {
     const OptionValue* fixed = find_told(brought.subject.options, source);
-    std::string value = fixed ? text_of(*fixed) : "";
+    std::string value = fixed ? report::option_text(*fixed) : "";
     if (fixed) value = value == impl::kAnyNumber ? ", never none" : ", no other than " + value;
     fmt::print("  {:<24}<- {}{}\n", parameter, source, value);
   }
