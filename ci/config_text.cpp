@@ -16,8 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// What the words for micro-batches would mean: "right under token_weighted, not under sum, mean";
-/// and beside which line for an empty batch, where that is said.
-std::string splits_text(const std::vector<Promise>& promises, bool says_empty) {
+/// and beside which line for an empty batch, where that is said. Each is asked of all reductions,
+/// of which one may need another word than the next.
+std::string splits_text(const std::vector<Promise>& promises, bool says_empty, bool of_several) {
   std::string kept, others, beside, evened;
   for (const Promise& promise : promises) {
     if (!promise.of_trainer || promise.cases == 0) continue;
@@ -34,8 +35,11 @@ std::string splits_text(const std::vector<Promise>& promises, bool says_empty) {
   }
   if (kept.empty() && others.empty()) return "";
   if (others.empty()) return "; it is right under " + kept + beside;
+  const bool none_of_all = of_several && kept.empty();
   return "; it is " + (kept.empty() ? "wrong under " : "right under " + kept + ", not under ") +
-         others + beside + evened;
+         others +
+         (none_of_all ? " with all of its reductions, of which one alone may be right" : "") +
+         beside + evened;
 }
 
 /// The lines of a table that the function keeps, and those that it does not as comments.
@@ -127,7 +131,7 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
     text += fmt::format(
         "micro_batches = \"{}\"  # what the trainer does with the losses of "
         "micro-batches: sum, mean, token_weighted, none (not asked){}\n",
-        told ? "sum" : "none", splits_text(promises, says_empty));
+        told ? "sum" : "none", splits_text(promises, says_empty, subject.reductions.size() > 1));
   }
   text += lines_of(promises, kSubjectTable);
   std::string contract = lines_of(promises, kContractTable);

@@ -73,5 +73,28 @@ TEST(ConfigText, LeavesInCommentsWhatIsForOthersToSay) {
   EXPECT_TRUE(subject.contract.uneven_parts && subject.contract.uneven_ranks);
 }
 
+TEST(ConfigText, CallsNoWordWrongOfAReductionThatMayNeedAnother) {
+  std::vector<Promise> words;
+  for (const char* word : {"sum", "mean"}) {
+    words.push_back({.table = std::string(kSubjectTable),
+                     .line = std::string("micro_batches = \"") + word + '"',
+                     .asked = "a batch in parts",
+                     .of_trainer = true,
+                     .cases = 72,
+                     .failing = {"split_invariance (12 cases: mean of means)"}});
+  }
+  Recognition match = critic();
+  EXPECT_THAT(config_text({}, match, words, {}),
+              HasSubstr("; it is wrong under \"sum\", \"mean\"\n"));
+  match.subject.reductions.push_back(Reduction::sum);
+  EXPECT_THAT(
+      config_text({}, match, words, {}),
+      HasSubstr("; it is wrong under \"sum\", \"mean\" with all of its reductions, of which "
+                "one alone may be right\n"));
+  words.front().failing.clear();
+  EXPECT_THAT(config_text({}, match, words, {}),
+              HasSubstr("; it is right under \"sum\", not under \"mean\"\n"));
+}
+
 }  // namespace
 }  // namespace lossgate::ci
