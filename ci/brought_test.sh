@@ -207,6 +207,8 @@ arithmetic() {
   bring sound 'dtypes = ["f32", "f64"]'
   expect 0 'arithmetic with f64 fields: worst error [0-9.]+ of its bound on [0-9]+ benign cases$' check --quick
   grep -q 'proposal' stdout && fail "a proposal without need: $(cat stdout)"
+  bring sound '[subject.arithmetic]' 'compute = "f16"'
+  expect 0 'computes in f16, with fewer digits than f32 fields: any operation may round to it$' check --quick
   bring widens 'dtypes = ["bf16"]'
   proposes widens '\[subject.arithmetic\] compute = "f32"$' 'dtypes = ["bf16"]'
   grep -q 'then the bounds are .* times as narrow' stdout || fail "its worth is not said: $(cat stdout)"

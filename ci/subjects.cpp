@@ -64,6 +64,13 @@ void print_subject(const Brought& brought) {
   if (const std::string& scale = brought.subject.scaled_by; !scale.empty()) {
     fmt::print("  returns {0}^2 times the formula: asked where {0} is 1 or 2\n", scale);
   }
+  for (const Dtype dtype : brought.dtypes) {
+    const Dtype compute = brought.subject.arithmetic.compute.value_or(dtype);
+    if (unit_roundoff(compute) <= unit_roundoff(dtype)) continue;
+    fmt::print(
+        "  computes in {}, with fewer digits than {} fields: any operation may round to it\n",
+        name(compute), name(dtype));
+  }
   for (const auto& [name, other] : brought.subject.tied) {
     fmt::print("  {} follows {}: one parameter stands for both\n", name, other);
   }
