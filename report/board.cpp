@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -131,33 +132,49 @@ std::string kill_matrix(const RunRecord& record, const Painter& paint) {
   return text;
 }
 
-// What is red first, since it must not hide behind what is tolerated; of each, every property of
-// every implementation once before any of them a second time.
+std::string subject_of(const RecordedFinding& finding) {
+  return finding.loss + "/" + finding.implementation;
+}
+
+// What is red first, since it must not hide behind what is tolerated; of each, every implementation
+// once before any of them a second time, and every property of it once before any a second time.
 std::vector<const RecordedFinding*> in_order_of_show(const RunRecord& record) {
-  std::vector<std::tuple<bool, int, std::size_t>> keyed;
-  std::map<std::string, int> shown;
-  for (std::size_t i = 0; i < record.findings.size(); ++i) {
-    const RecordedFinding& finding = record.findings[i];
-    if (!finding.red() && finding.state != "tolerated") continue;
-    const int before = shown[finding.implementation + "|" + finding.property]++;
-    keyed.emplace_back(!finding.red(), before, i);
+  std::vector<std::tuple<bool, int, const RecordedFinding*>> keyed;
+  std::map<std::pair<bool, std::string>, int> turns;
+  for (const RecordedFinding& f : record.findings) {
+    if (!f.red() && f.state != "tolerated") continue;
+    keyed.emplace_back(!f.red(), turns[{f.red(), subject_of(f) + "|" + f.property}]++, &f);
   }
   std::ranges::sort(keyed);
+  turns.clear();
+  for (auto& [tolerated, turn, f] : keyed) turn = turns[{tolerated, subject_of(*f)}]++;
+  std::ranges::sort(keyed);
   std::vector<const RecordedFinding*> ordered;
-  for (const auto& key : keyed) ordered.push_back(&record.findings[std::get<2>(key)]);
+  for (const auto& key : keyed) ordered.push_back(std::get<2>(key));
   return ordered;
+}
+
+// How many of each implementation are not shown.
+std::string rest(std::span<const RecordedFinding* const> left) {
+  if (left.empty()) return "";
+  std::map<std::string, int> counts;
+  for (const RecordedFinding* f : left) counts[subject_of(*f)] += 1;
+  std::vector<std::string> each;
+  for (const auto& [subject, count] : counts) each.push_back(fmt::format("{} {}", subject, count));
+  const std::string text =
+      fmt::format("... and {} more in run.json: {}", left.size(), fmt::join(each, ", "));
+  return fmt::format("\n{}\n", fmt::join(wrapped(text, 110), "\n    "));
 }
 
 std::string findings(const RunRecord& record, const BoardStyle& style) {
   std::string text;
   const std::vector<const RecordedFinding*> ordered = in_order_of_show(record);
-  for (std::size_t i = 0; i < std::min(ordered.size(), style.findings); ++i) {
+  const std::size_t shown = std::min(ordered.size(), style.findings);
+  for (std::size_t i = 0; i < shown; ++i) {
     text +=
         "\n" + finding_text(*ordered[i], statement_of(record, ordered[i]->property), style.folder);
   }
-  if (ordered.size() > style.findings) {
-    text += fmt::format("\n... and {} more in run.json\n", ordered.size() - style.findings);
-  }
+  text += rest(std::span(ordered).subspan(shown));
   for (const Expectation& e : record.expectations) {
     if (e.met) continue;
     text += fmt::format("\n{}: expected {} to violate {}, but it is {}\n", e.file, e.implementation,

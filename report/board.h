@@ -9,7 +9,7 @@ namespace lossgate::report {
 
 struct BoardStyle {
   bool colour = false;        ///< a terminal, not a log
-  std::size_t findings = 10;  ///< shown in full; the rest are counted
+  std::size_t findings = 10;  ///< shown in full; the rest are counted by implementation
   std::string folder;         ///< goes before the case files of repro lines
 };
 
