@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "report/given_record.h"
+#include "report/page/parts.h"
+#include "report/summary.h"
 
 namespace lossgate::report {
 namespace {
@@ -56,6 +58,35 @@ TEST(Board, CountsWhatItDoesNotShowByImplementation) {
                 .find("\n... and 5 more in run.json: grpo/one 2, grpo/two 3\n"),
             std::string::npos);
   EXPECT_EQ(board(record_of_two(), {}).find("more in run.json"), std::string::npos);
+}
+
+TEST(Board, SaysOfHowMuchNoVerdictCame) {
+  RunRecord record = record_of();  // with one question that held and one that was violated
+  tally(record.cells[0], properties::skipped("unsupported: two rows\nat a time"), 3);
+  EXPECT_EQ(board(record, {}).find("not judged"), std::string::npos) << "it is one in three";
+  tally(record.cells[0], properties::vacuous("no digit"), 4);
+  const std::string open = "2 of 4 questions (1 not computed: two rows; 1 no digit)";
+  EXPECT_NE(board(record, {}).find("\n  one: not judged: " + open + "\n"), std::string::npos)
+      << board(record, {});
+  EXPECT_NE(board_part(record).find(", not judged: " + open), std::string::npos);
+  PageSource source;
+  source.runs.push_back({"run", record});
+  EXPECT_NE(summary(source).find("\n- one: not judged: "), std::string::npos);
+}
+
+TEST(Board, NamesThePropertiesOfWhichNothingIsJudged) {
+  RunRecord record = record_of();
+  record.properties.push_back({"reference_agreement", "core", "It is the formula."});
+  for (int i = 0; i < 9; ++i) tally(record.cells[0], properties::held(), i);
+  Cell& row = cell(record, "grpo", "one", "f32", "reference_agreement");
+  tally(row, properties::vacuous("no digit"), 3);
+  EXPECT_NE(board(record, {})
+                .find("one: not judged: 1 of 12 questions (1 no digit); none judged of "
+                      "reference_agreement\n"),
+            std::string::npos)
+      << board(record, {});
+  tally(row, properties::held(), 4);
+  EXPECT_EQ(board(record, {}).find("not judged"), std::string::npos);
 }
 
 }  // namespace

@@ -24,6 +24,16 @@ std::string relaxed(const RunRecord& record) {
   return text.empty() ? "" : text + "\n";
 }
 
+/// Nor must what was asked, and no verdict came of.
+std::string unjudged(const RunRecord& record) {
+  std::string text;
+  for (const Subject& s : record.subjects) {
+    const std::string open = s.faulty() ? "" : unjudged_text(record, s);
+    if (!open.empty()) text += fmt::format("\n  {}: not judged: {}", s.name, open);
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 /// Nor must what its file never asks it, and whoever leaves a parameter alone gets.
 std::string untold(const RunRecord& record) {
   std::string text;
@@ -60,7 +70,7 @@ std::string advisory(const RunRecord& record) {
 }  // namespace
 
 std::string reservations(const RunRecord& record) {
-  return relaxed(record) + untold(record) + advisory(record);
+  return relaxed(record) + unjudged(record) + untold(record) + advisory(record);
 }
 
 }  // namespace lossgate::report

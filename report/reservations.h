@@ -7,8 +7,9 @@
 
 namespace lossgate::report {
 
-/// What a green of each implementation does not say, for a terminal: what its contract relaxes,
-/// which parameters its file never tells it, and what its own f64 does not bear out.
+/// What a green of each implementation does not say, for a terminal: what its contract relaxes, how
+/// much no verdict came of, which parameters its file never tells it, and what its own f64 does not
+/// bear out.
 std::string reservations(const RunRecord& record);
 
 }  // namespace lossgate::report

@@ -240,6 +240,10 @@ void count_relaxed(RunRecord& record);
 /// The properties that were never asked of the subject, with the reason where it can be mended.
 std::string never_asked_text(const RunRecord& record, const Subject& subject);
 
+/// How much of what was asked no verdict came of, as the subject does not compute it or its bound
+/// leaves no digit: where that is more than a third, or all of a property; else empty.
+std::string unjudged_text(const RunRecord& record, const Subject& subject);
+
 /// The sentence of a property; empty where the run had none of that name.
 std::string_view statement_of(const RunRecord& record, std::string_view property);
 

@@ -92,7 +92,11 @@ std::string reservations(const RunRecord& record) {
     for (const std::string& told : s.never_told) {
       lines.push_back(words(s.name) + ": never asked: " + words(told));
     }
-    if (s.faulty() || (s.relaxed_by_contract == 0 && s.never_asked.empty())) continue;
+    if (s.faulty()) continue;
+    if (const std::string open = unjudged_text(record, s); !open.empty()) {
+      lines.push_back(words(s.name) + ": not judged: " + words(open));
+    }
+    if (s.relaxed_by_contract == 0 && s.never_asked.empty()) continue;
     lines.push_back(
         fmt::format("{}: relaxed by contract: {}", words(s.name), s.relaxed_by_contract));
     const auto list = [&](const char* label, const std::string& properties) {

@@ -143,8 +143,9 @@ std::string reasons_of(const Square& square) {
   return text;
 }
 
-std::string untold_of(const Subject& subject) {
-  std::string text;
+std::string open_of(const RunRecord& record, const Subject& subject) {
+  const std::string unjudged = unjudged_text(record, subject);
+  std::string text = unjudged.empty() ? "" : ", not judged: " + html(unjudged);
   for (const std::string& told : subject.never_told) text += ", never asked: " + html(told);
   return text;
 }
@@ -165,7 +166,7 @@ std::string counts_of(const RunRecord& record, const Subject& subject) {
       subject.relaxed_by_contract
           ? fmt::format(", relaxed by contract: {}", grouped(subject.relaxed_by_contract))
           : "",
-      untold_of(subject), html(subject.name));
+      open_of(record, subject), html(subject.name));
   for (const Verdict verdict : properties::kAllVerdicts) {
     text += fmt::format("<th scope=\"col\">{}", name(verdict));
   }
