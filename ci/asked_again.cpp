@@ -134,8 +134,8 @@ class Asker {
       slot.ready = true;
     } else if (line.starts_with("part ")) {
       take(*slot.question, decode_record(std::string_view(line).substr(5)));
-    } else {  // its turn is over, or it cannot work: what was found stays
-      slot.child.reset();
+    } else if (!line.starts_with("met ")) {
+      slot.child.reset();  // its turn is over, or it cannot work: what was found stays
     }
   }
 

@@ -103,6 +103,7 @@ void Campaign::start(Worker& worker, std::size_t arm) {
   worker.first = waits(arm) && waiting() > 1;
   worker.ready = worker.turn_over = false;
   worker.long_case.reset();
+  worker.met.reset();
   // One of those that search an arm asks the long cases: they are drawn alike in all.
   worker.asks_long = std::ranges::none_of(workers_, [&](const auto& other) {
     return other.get() != &worker && other->child && other->arm == arm && other->asks_long;

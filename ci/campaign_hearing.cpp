@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ci/campaign_worker.h"
 #include "ci/protocol.h"
@@ -44,7 +45,10 @@ void Campaign::hear(Worker& worker, const std::string& line) {
     worker.stretch = std::max(kLeastStretch, kStretchPerStart * worker.seconds_to_start);
     worker.stretch_began = Clock::now();
   } else if (text.starts_with("part ")) {
+    worker.met.reset();
     take_part(worker, decode_record(text.substr(5)));
+  } else if (text.starts_with("met ")) {
+    worker.met = decode_record(text.substr(4));
   } else if (text == "turn") {
     worker.turn_over = true;
   } else if (text == "spent") {
@@ -63,7 +67,7 @@ void Campaign::hear(Worker& worker, const std::string& line) {
   }
 }
 
-/// What was met when time was over is told before its process ends.
+/// What was met when time was over is told before its process ends, in the end as it was met.
 void Campaign::hear_out(const std::atomic<bool>& interrupted) {
   const auto over = Clock::now();
   const auto patience = [&] { return interrupted ? kSecondsToExplainAtOnce : kSecondsToExplain; };
@@ -71,6 +75,9 @@ void Campaign::hear_out(const std::atomic<bool>& interrupted) {
     any = std::ranges::any_of(workers_, [](const auto& worker) { return is_explaining(*worker); });
     if (any) wait();
     for (auto& worker : workers_) hear_all(*worker);
+  }
+  for (auto& worker : workers_) {
+    if (auto met = std::exchange(worker->met, std::nullopt)) take_part(*worker, std::move(*met));
   }
 }
 

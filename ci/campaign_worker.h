@@ -29,6 +29,7 @@ struct Campaign::Worker {
   bool first = false;                     ///< a short turn, since others wait for theirs
   std::optional<std::int64_t> long_case;  ///< it is not called away from one
   Clock::time_point started, stretch_began;
+  std::optional<report::RunRecord> met;  ///< what no part has told of, as it was met
   double seconds_to_start = 0.0, stretch = kLeastStretch;
   double cases = 0.0, found = 0.0;  ///< in this stretch
   std::int64_t cases_left = 0;      ///< of its share; 0: any

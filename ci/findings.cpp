@@ -76,6 +76,41 @@ void keep_outputs(report::RecordedFinding& recorded, const impl::Implementation&
   }
 }
 
+constexpr const char* kAsMet = "as it was met, not made simple";
+
+void add_remark(std::string& text, const std::string& remark) {
+  text += (text.empty() ? "" : "; ") + remark;
+}
+
+report::RecordedFinding recorded_without_calls(const properties::Finding& finding,
+                                               const impl::Implementation& implementation,
+                                               const PlannedCase& planned, std::int64_t ordinal) {
+  const properties::Violation& violation = finding.violation;
+  report::RecordedFinding recorded = counted(finding, ordinal);
+  recorded.reach = finding.reach;
+  recorded.detail = violation.detail;
+  if (const std::string because = report::because_text(finding.diagnosis); !because.empty()) {
+    add_remark(recorded.detail, because);
+  }
+  recorded.source_file = implementation.source.file;
+  recorded.source_line = implementation.source.line;
+  recorded.source_flags = implementation.source.flags;
+  recorded.place = report::place_text(violation.place);
+  recorded.inputs = report::inputs_at(planned.loss->signature, planned.c, violation.place);
+  if (violation.has_numbers()) {
+    const Dtype dtype = output_dtype(planned, violation.place.output);
+    recorded.actual = report::with_bits(dtype, violation.actual);
+    recorded.expected = report::decimal(violation.expected);
+    recorded.ulp_error = regressions::ulp_error(dtype, violation.actual, violation.expected);
+    recorded.allclose = regressions::allclose(violation.actual, violation.expected);
+  }
+  recorded.allowed = violation.allowed;
+  recorded.half_width = violation.half_width;
+  recorded.error_ratio = violation.error_ratio;
+  attach_case(recorded, planned);
+  return recorded;
+}
+
 }  // namespace
 
 std::optional<impl::Origin> origin_of(const impl::Implementation& implementation,
@@ -108,34 +143,24 @@ report::RecordedFinding counted(const properties::Finding& finding, std::int64_t
 report::RecordedFinding recorded(const properties::Finding& finding,
                                  const impl::Implementation& implementation,
                                  const PlannedCase& planned, std::int64_t ordinal) {
-  const properties::Violation& violation = finding.violation;
-  report::RecordedFinding recorded = counted(finding, ordinal);
-  recorded.reach = finding.reach;
-  recorded.detail = violation.detail;
-  if (const std::string because = report::because_text(finding.diagnosis); !because.empty()) {
-    recorded.detail += (recorded.detail.empty() ? "" : "; ") + because;
-  }
-  recorded.source_file = implementation.source.file;
-  recorded.source_line = implementation.source.line;
-  recorded.source_flags = implementation.source.flags;
-  recorded.place = report::place_text(violation.place);
-  recorded.inputs = report::inputs_at(planned.loss->signature, planned.c, violation.place);
-  if (!violation.place.output.empty()) {
-    if (violation.has_numbers()) {
-      const Dtype dtype = output_dtype(planned, violation.place.output);
-      recorded.actual = report::with_bits(dtype, violation.actual);
-      recorded.expected = report::decimal(violation.expected);
-      recorded.ulp_error = regressions::ulp_error(dtype, violation.actual, violation.expected);
-      recorded.allclose = regressions::allclose(violation.actual, violation.expected);
-    }
-    look_inside(recorded, implementation, planned, violation.actual);
+  auto recorded = recorded_without_calls(finding, implementation, planned, ordinal);
+  if (!finding.violation.place.output.empty()) {
+    look_inside(recorded, implementation, planned, finding.violation.actual);
     keep_outputs(recorded, implementation, planned);
   }
-  recorded.allowed = violation.allowed;
-  recorded.half_width = violation.half_width;
-  recorded.error_ratio = violation.error_ratio;
-  attach_case(recorded, planned);
   return recorded;
+}
+
+PlannedCase as_met(PlannedCase planned) {
+  add_remark(planned.c.provenance.story, kAsMet);
+  return planned;
+}
+
+report::RecordedFinding recorded_as_met(properties::Finding finding,
+                                        const impl::Implementation& implementation,
+                                        const PlannedCase& planned, std::int64_t ordinal) {
+  add_remark(finding.violation.detail, kAsMet);
+  return recorded_without_calls(finding, implementation, as_met(planned), ordinal);
 }
 
 std::string cause_of_failure(const std::string& how) {

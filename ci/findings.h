@@ -21,6 +21,14 @@ report::RecordedFinding recorded(const properties::Finding& finding,
                                  const impl::Implementation& implementation,
                                  const PlannedCase& planned, std::int64_t ordinal);
 
+/// The case before anybody has made it simple, which its story says.
+PlannedCase as_met(PlannedCase planned);
+
+/// The same of a finding that is still to be looked into, by what is known without another call.
+report::RecordedFinding recorded_as_met(properties::Finding finding,
+                                        const impl::Implementation& implementation,
+                                        const PlannedCase& planned, std::int64_t ordinal);
+
 /// A finding that is only counted: one like it was shown on a case with a lower number.
 report::RecordedFinding counted(const properties::Finding& finding, std::int64_t ordinal);
 

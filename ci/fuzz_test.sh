@@ -243,6 +243,20 @@ interruption() {
   grep -q '"interrupted": true' cut/run.json || fail 'the record does not say so'
 }
 
+# What nobody had the time to look into is kept as it was met, and looked into when the campaign goes on.
+unexplained() {
+  "$lossgate" fuzz --impl fake_dwelling --dtype f32 --budget 1h --workers 1 --out met >stdout 2>stderr &
+  local pid=$! file
+  await asleep zzz
+  kill -INT "$pid"
+  wait "$pid"
+  grep -Eq 'VIOLATED by fake_dwelling .*: met/findings/' stdout || fail "what was met is lost: $(cat stdout stderr)"
+  grep -q 'as it was met, not made simple' met/run.json || fail 'the record does not say that nobody looked into it'
+  file=$(find met/findings -name '*.case' | head -n 1)
+  grep -q 'as it was met' "$file" || fail "nor does the case: $(grep -A 3 '^story' "$file")"
+  expect 1 'still fails' replay "$file" --impl fake_wrong
+}
+
 # A disk that takes no more, and then does: said, survived.
 full() {
   "$lossgate" fuzz --impl fake_exact --budget 20s --workers 1 --out full >stdout 2>stderr &

@@ -67,7 +67,9 @@ class Search final : public fuzz::Target {
         asked_before_(stint.asked),
         long_from_(stint.long_from),
         under_way_(under_way),
-        inquiry_(plan, shown_, benign_, announce_) {}
+        inquiry_(plan, shown_, benign_, announce_) {
+    inquiry_.on_met = [this](const report::RecordedFinding& met) { tell_met(met); };
+  }
 
   bool is_brought() const { return arm_.only != nullptr; }
   const LossSignature& signature() const override { return arm_.loss->signature; }
@@ -169,6 +171,14 @@ class Search final : public fuzz::Target {
 
   bool part_is_due() const {
     return by_cases_ ? ordinal_ - told_at_ >= kCasesOfPart : Clock::now() - told_ >= kPartEvery;
+  }
+
+  /// With all that is not told yet, as it would be if the process ended now.
+  void tell_met(const report::RecordedFinding& met) {
+    report::RunRecord so_far = inquiry_.record();
+    so_far.cases_run += 1;  // that which is being asked
+    add_finding(so_far, met);
+    reply("met " + report::to_json(so_far, -1));
   }
 
   void tell() {

@@ -176,6 +176,9 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
   const bool benign =
       planned.benign || benign_.show(*planned.loss, subject, property, planned.c, violation.cause);
   properties::Finding finding = name_finding(study, subject, property, violation, benign);
+  if (on_met && !shown_.contains(finding.fingerprint)) {
+    on_met(recorded_as_met(finding, subject, planned, ordinal));
+  }
   const bool another = another_formula(subject, planned, property, outcome);
   if (another) name_another_formula(finding, planned.c.spec.reduction);
   if (!first_of_its_kind(finding)) return counted(finding, ordinal);
@@ -209,6 +212,7 @@ void Inquiry::enter_failure(const impl::Implementation& subject, const PlannedCa
   const bool is_crash = property == "does_not_crash" && !fails_for_length(planned, property, how);
   std::optional<SimpleCrash> simple;
   if (is_crash && !slow_ && is_first()) {
+    if (on_met) on_met(recorded_failure(as_met(planned), ordinal, subject, property, how));
     const Crash crash(*planned.loss, subject, asked_of(planned), planned.c, met, at_once);
     simple = simplest(crash, planned.loss->signature, planned.c, session_of(plan_, planned));
   }

@@ -20,6 +20,10 @@ class Inquiry {
   Inquiry(const Plan& plan, Shown& shown, BenignCases& benign, const Announce& announce)
       : plan_(plan), shown_(shown), benign_(benign), announce_(announce) {}
 
+  /// Hears of a finding that is new before it is looked into: that takes dozens of calls and some
+  /// starts of an interpreter, which may be more time than there is.
+  std::function<void(const report::RecordedFinding&)> on_met;
+
   /// Told of the outcomes, those of the plan's properties in their order.
   using Heard =
       std::function<void(properties::Evaluation&, const std::vector<properties::Outcome>&)>;

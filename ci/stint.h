@@ -11,11 +11,12 @@
 
 /// What a campaign and its workers say to each other, one line of JSON each. A worker reads the
 /// plan (protocol.h) and one stint, and works until it is ended. It answers `ready` when it begins,
-/// `part <record>` every now and then and with each new finding, `kept <kept>` for a case that
-/// shows something new, `long <i>` when it begins with a long case and `long end` after the last,
-/// `turn` when it has asked all that it may, and goes on when it reads how many more, `spent` where
-/// its subject can be asked no more in this process, `failed <reason>` where it cannot work. What
-/// it is asking stands in UnderWay. Of a case that is asked again it answers one part, and `turn`.
+/// `part <record>` every now and then and with each new finding, `met <record>` before it looks
+/// into one, what a part would be if time were over, `kept <kept>` for a case that shows something
+/// new, `long <i>` when it begins with a long case and `long end` after the last, `turn` when it
+/// has asked all that it may, and goes on when it reads how many more, `spent` where its subject
+/// can be asked no more in this process, `failed <reason>` where it cannot work. What it is asking
+/// stands in UnderWay. Of a case that is asked again it answers one part, and `turn`.
 namespace lossgate::ci {
 
 /// One implementation, searched by one process for some time.

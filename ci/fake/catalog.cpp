@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -98,6 +99,18 @@ LossResult secretive(const LossSignature& signature, const Case& c) {
   return result;
 }
 
+/// Wrong, and asleep when somebody makes that simple.
+LossResult dwelling(const LossSignature& signature, const Case& c) {
+  static bool wrong = false;
+  const bool simple = c.shape[Axis::sequences] * c.shape[Axis::tokens] == 1;
+  if (wrong && simple) {
+    std::ofstream("asleep") << "zzz";
+    std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+  wrong = wrong || !simple;
+  return doubled(signature, c);
+}
+
 /// The same, and for good.
 LossResult leaving(const LossSignature& signature, const Case& c) {
   static bool gone = false;
@@ -137,12 +150,17 @@ Implementation faulty(const std::string& name,
 }  // namespace
 
 const std::vector<Implementation>& catalog(bool /*with_torch*/) {
-  static const std::vector<Implementation> all = {
-      implementation("fake_exact", exact),     implementation("fake_wrong", doubled),
-      implementation("fake_fragile", fragile), implementation("fake_brittle", brittle),
-      implementation("fake_weary", weary),     implementation("fake_secretive", secretive),
-      implementation("fake_leaving", leaving), implementation("fake_mendable", mendable),
-      faulty("fake_doubled", doubled),         faulty("fake_survivor", exact)};
+  static const std::vector<Implementation> all = {implementation("fake_exact", exact),
+                                                  implementation("fake_wrong", doubled),
+                                                  implementation("fake_fragile", fragile),
+                                                  implementation("fake_brittle", brittle),
+                                                  implementation("fake_weary", weary),
+                                                  implementation("fake_secretive", secretive),
+                                                  implementation("fake_leaving", leaving),
+                                                  implementation("fake_mendable", mendable),
+                                                  implementation("fake_dwelling", dwelling),
+                                                  faulty("fake_doubled", doubled),
+                                                  faulty("fake_survivor", exact)};
   return all;
 }
 
