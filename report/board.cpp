@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "report/faults.h"
 #include "report/finding_text.h"
 #include "report/reservations.h"
 #include "report/value_text.h"
@@ -197,14 +197,12 @@ std::string findings(const RunRecord& record, const BoardStyle& style) {
 
 struct Counts {
   std::int64_t red = 0, tolerated = 0, accepted = 0, survivors = 0, unmet = 0;
-  std::set<std::string> red_faults;
 };
 
 Counts count(const RunRecord& record) {
   Counts counts;
   for (const RecordedFinding& f : record.findings) {
     (f.red() ? counts.red : f.state == "tolerated" ? counts.tolerated : counts.accepted) += 1;
-    if (f.red()) counts.red_faults.insert(f.fault.empty() ? f.fingerprint : f.fault);
   }
   std::vector<std::string> survivors;
   for (const Kill& k : record.kills) {
@@ -244,8 +242,7 @@ std::string verdict_line(const RunRecord& record) {
       break;
   }
   text += ": " + plural(counts.red, "red finding");
-  if (counts.red > 1)
-    text += " that look like at least " + plural(std::ssize(counts.red_faults), "fault");
+  if (counts.red > 1) text += " that look like at least " + plural(least_faults(record), "fault");
   if (counts.tolerated) text += fmt::format(", {} tolerated", counts.tolerated);
   if (counts.accepted) text += fmt::format(", {} accepted", counts.accepted);
   if (counts.survivors) {

@@ -4,23 +4,33 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "properties/causes.h"
+#include "properties/diagnosis.h"
 
 namespace lossgate::report {
 namespace {
 
+std::string subject_of(const RecordedFinding& finding) {
+  return finding.loss + "|" + finding.implementation;
+}
+
 /// What a finding has in common with the others of its fault.
 std::vector<std::string> marks(const RecordedFinding& finding) {
-  const std::string subject = finding.loss + "|" + finding.implementation;
+  const std::string subject = subject_of(finding);
   std::vector<std::string> all;
   for (const std::string& seen : finding.shows) all.push_back(subject + "|shows|" + seen);
   // What was seen, where no experiment says why, may have any reason.
   const properties::Cause* cause = properties::find_cause(finding.cause);
   if (cause && !cause->symptom) all.push_back(subject + "|cause|" + finding.cause);
+  if (!finding.source_text.empty()) {
+    const std::string line = std::to_string(finding.source_line);
+    all.push_back(subject + "|line|" + finding.source_file + ":" + line);
+  }
   return all;
 }
 
@@ -77,6 +87,23 @@ void group_by_fault(RunRecord& record) {
         std::ranges::max_element(causes, {}, [](const auto& cause) { return cause.second.rank(); });
     record.findings[i].fault = chosen->second.first->fingerprint;
   }
+}
+
+std::int64_t least_faults(const RunRecord& record) {
+  std::map<std::string, std::map<std::string, std::set<std::string>>>
+      sure;  // by subject and format
+  for (const RecordedFinding& f : record.findings) {
+    if (!f.red()) continue;
+    auto& own = sure[subject_of(f)];
+    if (f.confidence >= properties::kSure) own[f.dtype].insert(f.fault);
+  }
+  std::int64_t count = 0;
+  for (const auto& [subject, formats] : sure) {
+    std::ptrdiff_t most = 1;
+    for (const auto& [format, faults] : formats) most = std::max(most, std::ssize(faults));
+    count += most;
+  }
+  return count;
 }
 
 void close_record(RunRecord& record) {

@@ -63,6 +63,62 @@ TEST(Fault, IsCalledWhatExperimentsCallMostOfItsCases) {
   EXPECT_EQ(faults_of(findings), (Names{"b", "b", "b", "b"}));
 }
 
+TEST(Fault, IsOneWhereNumbersBeginToFailAtOneLine) {
+  std::vector<RecordedFinding> findings = {shown("a", kSeen, {"x"}), shown("b", kSeen, {"y"}),
+                                           shown("c", kSeen, {"z"}), shown("d", kSeen, {"v"})};
+  for (RecordedFinding& finding : findings) {
+    finding.source_line = finding.fingerprint == "c" ? 6 : 5;
+    if (finding.fingerprint != "d") finding.source_text = "exp(100 (sub)) = inf";
+  }
+  EXPECT_EQ(faults_of(findings), (Names{"a", "a", "c", "d"}))
+      << "where a function begins says less";
+}
+
+/// The same, with an experiment that is so sure of the cause, in a format.
+RecordedFinding explained(const std::string& name, const std::string& cause, double confidence,
+                          const std::string& dtype = "f32") {
+  RecordedFinding finding = shown(name, cause, {name});
+  finding.confidence = confidence;
+  finding.dtype = dtype;
+  return finding;
+}
+
+std::int64_t least_of(std::vector<RecordedFinding> findings) {
+  RunRecord record;
+  record.findings = std::move(findings);
+  group_by_fault(record);
+  return least_faults(record);
+}
+
+TEST(LeastFaults, AreThoseThatExperimentsAreSureOf) {
+  EXPECT_EQ(least_of({}), 0);
+  EXPECT_EQ(least_of({shown("a", kSeen, {"x"}), shown("b", kSeen, {"y"})}), 1);
+  EXPECT_EQ(least_of({explained("a", "dead clamp", 0.95), explained("b", "mean of means", 0.9)}),
+            2);
+  EXPECT_EQ(least_of({explained("a", "dead clamp", 0.95), explained("b", "mean of means", 0.7),
+                      shown("c", kSeen, {"y"})}),
+            1)
+      << "the others may be the same";
+}
+
+TEST(LeastFaults, AreCountedInOneFormat) {
+  EXPECT_EQ(least_of({explained("a", "narrow arithmetic", 0.9, "f16"),
+                      explained("b", "cancellation", 0.95, "f32")}),
+            1);
+  EXPECT_EQ(least_of({explained("a", "narrow arithmetic", 0.9, "f16"),
+                      explained("b", "cancellation", 0.95, "f32"),
+                      explained("c", "dead clamp", 0.95, "f32")}),
+            2);
+}
+
+TEST(LeastFaults, AreOneOfEachImplementationThatHasARedFinding) {
+  RecordedFinding other = shown("b", kSeen, {"x"}), tolerated = shown("c", kSeen, {"x"});
+  other.implementation = "two";
+  tolerated.implementation = "three";
+  tolerated.state = "tolerated";
+  EXPECT_EQ(least_of({shown("a", kSeen, {"x"}), other, tolerated}), 2);
+}
+
 TEST(Fault, IsOfOneImplementation) {
   RecordedFinding other = shown("b", "dead clamp", {"x"});
   other.implementation = "two";
