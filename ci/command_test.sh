@@ -40,6 +40,12 @@ minimise() {
   expect 3 'small.case/in.case: cannot be written: Not a directory' \
     minimise "$file" --impl fake_wrong --out small.case/in.case
   grep -q 'violates' stdout && fail "it searched before it said so: $(cat stdout)"
+  # What comes and goes may take several times; this one fails for good once it was called often enough.
+  expect 1 '^held [1-9][0-9]* of 60 times; failed first at time [1-9][0-9]*, shown above$' \
+    replay small.case --impl fake_weary --property inputs_not_mutated --times 60
+  grep -q 'fake_weary FAILED: ' stdout || fail "the time that failed is not shown: $(cat stdout)"
+  expect 0 '^held 3 of 3 times$' replay small.case --impl fake_exact --times 3
+  expect 2 'times' replay small.case --impl fake_exact --times 0
   # A case of two findings says both, and is known by either.
   sed 's/^story: .*/story:\n  finite_forward violated by fake_wrong\n\n  reference_agreement violated by fake_exact/' \
     "$(grep -l '^story: ' wrong/findings/*.case | head -n 1)" >both.case

@@ -62,6 +62,11 @@ void add_file_verbs(const AddVerb& verb, FileFlags& flags) {
   replay->add_option("file", flags.replay.file, "A .case or .safetensors file")->required();
   add_configs(*replay, flags.configs);
   add_filters(*replay, flags.replay.filters);
+  replay
+      ->add_option("--times", flags.replay.times,
+                   "Ask so often, in one process, and say how often it holds")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}).description(""))
+      ->type_name("N");
   add_emissions(*replay, flags.replay.emit);
   add_minimise(*verb("minimise", "Make the case of a failure as simple as it goes",
                      [&] {

@@ -153,16 +153,31 @@ void weigh(const reference::Loss& loss, const Case& c, BenignCases& benign, Repl
 
 enum class Seen { nothing, holds, fails };
 
-/// Everything that the implementations show on the case.
+/// How often it held of several times.
+void print_times(const regressions::Replays& replays, std::int64_t times) {
+  if (times == 1) return;
+  fmt::print("held {} of {} times", times - replays.failed, times);
+  if (const std::int64_t first = replays.first_failure; first > 0) {
+    fmt::print("; failed first at time {}, shown above", first);
+  }
+  fmt::print("\n");
+}
+
+/// Everything that the implementations show on the case, asked so often.
 Seen show(const reference::Loss& loss, const Case& c, const Selection& selection,
           const std::vector<const impl::Implementation*>& implementations,
-          const std::vector<regressions::Expectation>& expected) {
+          const std::vector<regressions::Expectation>& expected, std::int64_t times) {
   LiveLine line;
-  regressions::Replay replay = regressions::replay(
-      loss, c, implementations, selection.properties, expected,
-      [&](const impl::Implementation& implementation, const properties::Property& property) {
-        if (line.due()) line.show(implementation.name + ": " + property.name);
-      });
+  regressions::Replays replays = regressions::replays(times, [&](std::int64_t time) {
+    return regressions::replay(
+        loss, c, implementations, selection.properties, expected,
+        [&](const impl::Implementation& implementation, const properties::Property& property) {
+          if (!line.due()) return;
+          const std::string which = times > 1 ? fmt::format("time {} of {}, ", time, times) : "";
+          line.show(which + implementation.name + ": " + property.name);
+        });
+  });
+  regressions::Replay& replay = replays.shown;
   BenignCases benign(selection);
   for (Reply& reply : replay.replies) weigh(loss, c, benign, reply);
   line.clear();
@@ -183,18 +198,19 @@ Seen show(const reference::Loss& loss, const Case& c, const Selection& selection
       fmt::print("{} FAILED: {}\n", reply.implementation->name, reply.failure);
     }
   }
-  if (replay.failed()) return Seen::fails;
-  return replay.answered() ? Seen::holds : Seen::nothing;
+  if (!replay.failed() && !replay.answered()) return Seen::nothing;
+  print_times(replays, times);
+  return replay.failed() ? Seen::fails : Seen::holds;
 }
 
 /// Each brought subject is asked under its own signature.
-Seen show_brought(const Case& c, const Selection& selection) {
+Seen show_brought(const Case& c, const Selection& selection, std::int64_t times) {
   Seen all = Seen::nothing;
   for (const auto& brought : selection.brought) {
     const LossSignature& signature = brought->loss.signature;
     if (signature.id != c.spec.loss) continue;
     const Case own = as_its_callers_have_it(signature, c);
-    all = std::max(all, show(brought->loss, own, selection, {&brought->implementation}, {}));
+    all = std::max(all, show(brought->loss, own, selection, {&brought->implementation}, {}, times));
     if (!is_outside_contract(*brought, own)) continue;
     fmt::print("the case is outside the contract of {}: a gate does not ask it\n",
                brought->implementation.name);
@@ -240,9 +256,10 @@ int run_replay(const ReplayOptions& options) {
     throw InputError(options.file + ": none of the implementations asked for computes " +
                      c.spec.loss);
   }
-  const Seen shown = selection.brought.empty() ? show(*reference::find_loss(c.spec.loss), c,
-                                                      selection, implementations, expected)
-                                               : show_brought(c, selection);
+  const Seen shown = selection.brought.empty()
+                         ? show(*reference::find_loss(c.spec.loss), c, selection, implementations,
+                                expected, options.times)
+                         : show_brought(c, selection, options.times);
   if (options.emit.any()) emit(options.emit, selection, c);
   switch (shown) {
     case Seen::nothing:

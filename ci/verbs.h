@@ -20,6 +20,7 @@ int run_describe(const std::string& name);
 struct ReplayOptions {
   std::string file;
   Filters filters;  ///< implementations and properties
+  std::int64_t times = 1;
   EmitOptions emit;
 };
 

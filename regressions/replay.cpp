@@ -204,6 +204,16 @@ Replay replay(const reference::Loss& loss, const Case& c,
   return replay;
 }
 
+Replays replays(std::int64_t times, const std::function<Replay(std::int64_t)>& once) {
+  Replays all;
+  for (std::int64_t time = 1; time <= times; ++time) {
+    Replay replay = once(time);
+    if (replay.failed() && all.failed++ == 0) all.first_failure = time;
+    if (time == 1 || time == all.first_failure) all.shown = std::move(replay);
+  }
+  return all;
+}
+
 double ulp_error(Dtype dtype, double actual, Real expected) {
   if (std::isnan(actual) && std::isnan(expected)) return 0.0;
   if (static_cast<Real>(actual) == expected) return 0.0;

@@ -69,6 +69,13 @@ Replay replay(const reference::Loss& loss, const Case& c,
               const std::vector<const properties::Property*>& properties,
               const std::vector<Expectation>& expected, const Asking& before = nullptr);
 
+/// A case that was replayed again and again.
+struct Replays {
+  Replay shown;                                ///< the first that failed, else the first of all
+  std::int64_t failed = 0, first_failure = 0;  ///< counted from 1; 0: there is none
+};
+Replays replays(std::int64_t times, const std::function<Replay(std::int64_t time)>& once);
+
 /// |actual - expected| in units of the spacing of the format at `expected`.
 double ulp_error(Dtype dtype, double actual, reference::Real expected);
 

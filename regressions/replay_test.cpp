@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "corpora/files.h"
@@ -54,6 +55,32 @@ TEST(Replay, FailsOnASoundViolationAndOnAnExpectedOneThatIsNotThere) {
   EXPECT_TRUE(failed(Verdict::vacuous, true, true));
   EXPECT_FALSE(failed(Verdict::violated, false, true)) << "wrong on purpose";
   EXPECT_FALSE(failed(Verdict::note, false, false));
+}
+
+TEST(Replays, ShowTheFirstThatFailsAndCountTheOthers) {
+  using properties::Verdict;
+  const impl::Implementation implementation;
+  const auto failing_at = [&](std::vector<std::int64_t> times) {
+    return replays(5, [&, times](std::int64_t time) {
+      const bool fails = std::ranges::find(times, time) != times.end();
+      Replay replay = with(fails ? Verdict::violated : Verdict::held, false, false, implementation,
+                           implementation);
+      replay.replies[0].answers[0].outcome.worst_ratio = static_cast<double>(time);
+      return replay;
+    });
+  };
+  const auto shown = [](const Replays& all) {
+    return all.shown.replies[0].answers[0].outcome.worst_ratio;
+  };
+  const Replays sometimes = failing_at({3, 5}), never = failing_at({}), at_once = failing_at({1});
+  EXPECT_EQ(sometimes.failed, 2);
+  EXPECT_EQ(sometimes.first_failure, 3);
+  EXPECT_EQ(shown(sometimes), 3.0);
+  EXPECT_EQ(never.failed, 0);
+  EXPECT_EQ(never.first_failure, 0);
+  EXPECT_EQ(shown(never), 1.0);
+  EXPECT_EQ(at_once.failed, 1);
+  EXPECT_EQ(shown(at_once), 1.0);
 }
 
 /// One property of one implementation on the case of the mean of micro-batch means.
