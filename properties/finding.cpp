@@ -145,23 +145,27 @@ std::string reach_of(CaseStudy& study, const impl::Implementation& implementatio
                      const Property& property, const Violation& violation) {
   if (study.refusal()) return "";
   const Prober prober(study, implementation, property, violation.cause);
-  const Dtype dtype = float_dtype(study.signature(), study.whole());
+  const Case& base = study.split();
+  const ReachAxis* trigger = nullptr;
+  double from = kFirstShare;  // the largest share of the way at which it begins to fail
   for (const ReachAxis& axis : study.signature().reach) {
-    if (study.signature().find_field(axis.field)->absent) continue;
-    const Case& base = study.split();
-    if (distance(base, axis) == 0.0) continue;
+    if (study.signature().find_field(axis.field)->absent || distance(base, axis) == 0.0) continue;
     if (prober.fails(tamed(base, axis, 0.0))) continue;
-    double holds = kFirstShare, fails = 1.0;
+    if (trigger && prober.fails(tamed(base, axis, from))) continue;
+    double holds = from, fails = 1.0;
     for (int i = 0; i < kHalvings; ++i) {
       const double middle = std::sqrt(holds * fails);
       (prober.fails(tamed(base, axis, middle)) ? fails : holds) = middle;
     }
-    char text[96];
-    std::snprintf(text, sizeof text, "fails from %s %.4g in %s", axis.name.c_str(),
-                  distance(tamed(base, axis, fails), axis), std::string(name(dtype)).c_str());
-    return text;
+    trigger = &axis;
+    from = fails;
   }
-  return "";
+  if (!trigger) return "";
+  const Dtype dtype = float_dtype(study.signature(), study.whole());
+  char text[96];
+  std::snprintf(text, sizeof text, "fails from %s %.4g in %s", trigger->name.c_str(),
+                distance(tamed(base, *trigger, from), *trigger), std::string(name(dtype)).c_str());
+  return text;
 }
 
 Finding make_finding(CaseStudy& study, const impl::Implementation& implementation,

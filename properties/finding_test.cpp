@@ -90,6 +90,30 @@ TEST(RuleE5, WhatHasNoTwinIsTamedTowardsZero) {
   }
 }
 
+/// Not finite where a value is that far from the old one, and another than its return.
+TEST(RuleE5, TheReachIsAlongTheAxisWhereTheLeastTamingIsEnough) {
+  constexpr double kLimit = 4.0;
+  const auto fake = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor &value = c.batch.at("value"), &old = c.batch.at("old_value"),
+                 &target = c.batch.at("return");
+    for (std::int64_t i = 0; i < value.size(); ++i) {
+      const bool far = std::fabs(value.at(i) - old.at(i)) >= kLimit;
+      if (far && value.at(i) != target.at(i)) return output(result, "loss").set(0, HUGE_VAL);
+    }
+  });
+  Case c = ordinary_case("value_clip", Dtype::f32);
+  change_each(c.batch.at("old_value"), [](double x) { return x + 20.0; });
+  CaseStudy study(*reference::find_loss("value_clip"), c);
+  Evaluation evaluation(study, fake);
+  const Property& asked = *find_property("finite_forward");
+  const auto violation = asked.check(evaluation).violation;
+  ASSERT_TRUE(violation);
+  const std::string reach = reach_of(study, fake, asked, *violation),
+                    from = "fails from |V - old| ";
+  ASSERT_TRUE(reach.starts_with(from)) << reach;
+  EXPECT_NEAR(std::stod(reach.substr(from.size())), kLimit, 0.1 * kLimit);
+}
+
 TEST(RuleE5, WithoutAnAxisThatTamesItThereIsNoReach) {
   EXPECT_EQ(
       finding("reference_agreement", fake_grpo(Flaw::value_biased, 0.1), grpo_case(2, 3)).reach,

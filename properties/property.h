@@ -63,8 +63,9 @@ Finding bare_finding(const CaseStudy& study, const impl::Implementation& impleme
 Finding name_finding(CaseStudy& study, const impl::Implementation& implementation,
                      const Property& property, const Violation& violation, bool benign);
 
-/// How far a case must go to violate (rule E5): bisected along the first of the signature's reach
-/// axes whose tame end holds, some dozens of evaluations. Empty where there is none.
+/// How far a case must go to violate (rule E5): bisected along the signature's reach axes whose
+/// tame end holds, some dozens of evaluations; that of which it takes the largest share. Empty
+/// where there is none.
 std::string reach_of(CaseStudy& study, const impl::Implementation& implementation,
                      const Property& property, const Violation& violation);
 
