@@ -86,6 +86,10 @@ mending() {
   local searched=(fuzz --impl fake_mendable --dtype f32 --budget '200 cases' --workers 1)
   expect 1 'VIOLATED' "${searched[@]}" --out run
   expect 1 '^[1-9][0-9]* findings? of before asked again: [1-9][0-9]* fails?, 0 mended' "${searched[@]}" --out run
+  # What takes earlier calls holds alone, mended or not.
+  cp -r run kept
+  sed -i 's/"cause": "[^"]*"/"cause": "state between calls"/' kept/run.json
+  LOSSGATE_FAKE_MENDED=1 expect 1 'asked again: 0 fail, [0-9]+ mended, [1-9][0-9]* not answered$' "${searched[@]}" --out kept
   export LOSSGATE_FAKE_MENDED=1
   expect 0 '^[1-9][0-9]* findings? of before asked again: 0 fail, [1-9][0-9]* mended$' "${searched[@]}" --out run
   grep -Eq '^mended: grpo\|.*: held when asked again \(findings/[0-9a-f]*\.case\)$' stdout || fail 'what is mended is not named'
