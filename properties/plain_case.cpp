@@ -74,6 +74,12 @@ bool counts(const Shape& shape, const Plain& plain, std::int64_t position) {
   return token >= span.first && token < span.first + span.length;
 }
 
+/// The log-prob in few digits, four times the spread lower.
+double in_few_digits(double log_prob, double spread) {
+  constexpr double kDigits = 16.0, kLower = 4.0;
+  return (std::round(kDigits * log_prob / spread) / kDigits - kLower) * spread;
+}
+
 double number(const Field& field, std::size_t ordinal, std::int64_t at, const Shape& shape,
               const Plain& plain) {
   ordinal += kApart * static_cast<std::size_t>(plain.turn);
@@ -81,9 +87,11 @@ double number(const Field& field, std::size_t ordinal, std::int64_t at, const Sh
   const double sign = share(ordinal + 101, at) < 0.5 ? -1.0 : 1.0;
   const bool list = field.axes.size() > 2;
   switch (field.quantity) {
-    case Quantity::log_prob:
-      return list ? -(std::log(static_cast<double>(shape[field.axes.back()])) + 0.5 + u)
-                  : -plain.spread * (u + 0.25);
+    case Quantity::log_prob: {
+      const double own = list ? -(std::log(static_cast<double>(shape[field.axes.back()])) + 0.5 + u)
+                              : -plain.spread * (u + 0.25);
+      return plain.few_digits ? in_few_digits(own, plain.spread) : own;
+    }
     case Quantity::logit:
       return plain.logit_spread * (2.0 * u - 1.0);
     case Quantity::value:

@@ -22,6 +22,9 @@ struct Plain {
   std::optional<std::pair<Axis, std::int64_t>> length = std::nullopt;
   std::vector<Axis> few = {};  ///< axes that have no more than so many, which else have several
   std::int64_t at_most = 1;
+  /// Log-probs are 16ths of the spread, so that sums and quarters of their differences are exact,
+  /// and so low that one is below 0 still where it is four times as far from its twin.
+  bool few_digits = false;
   int turn = 0;  ///< which of several choices of numbers
 };
 

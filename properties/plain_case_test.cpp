@@ -162,6 +162,27 @@ TEST(PlainCase, SpreadsItsNumbersAsFarAsIsAskedAndNoFarther) {
   }
 }
 
+TEST(PlainCase, HasLogProbsOfFewDigitsFarBelowZeroWhereItIsAsked) {
+  for (const double spread : {1.0, 8.0}) {
+    const Plain plain{.spread = spread, .few_digits = true};
+    const auto check = [&](const LossSignature& signature, const Case& c) {
+      for (const Field& field : signature.fields) {
+        if (field.quantity != Quantity::log_prob) continue;
+        const Tensor& tensor = c.batch.at(field.name);
+        for (std::int64_t i = 0; i < tensor.size(); ++i) {
+          const double digits = 16.0 * tensor.at(i) / spread;
+          EXPECT_EQ(digits, std::round(digits)) << field.name;
+          if (tensor.at(i) != 0.0) EXPECT_LT(tensor.at(i), -4.0 * spread) << field.name;
+        }
+      }
+    };
+    for_every_loss(plain, [&](const reference::Loss& loss, const Case&, const Case& c) {
+      check(loss.signature, c);
+      check(loss.signature, *with_other_numbers(loss.signature, c, plain));
+    });
+  }
+}
+
 TEST(PlainCase, ListsTokensOfTheVocabularyAndLogProbsOfADistribution) {
   for_every_loss({}, [](const reference::Loss& loss, const Case& like, const Case& c) {
     const std::int64_t vocab = c.shape[Axis::vocab];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is subtracted from each answer's reward: whose mean it is, and of how many.
 #include <algorithm>
+#include <numeric>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -40,24 +40,26 @@ auto asked_baseline(const LossSpec& spec) -> decltype(&mean_of_all) {
   return *choice == "leave_one_out" ? &mean_of_others : &mean_of_all;
 }
 
-/// Plain rewards of one group, which has every sequence.
-struct OneGroup {
-  Case c;
-  std::vector<double> rewards;
-};
-
-std::optional<OneGroup> one_group(const Suspect& suspect) {
+/// Plain numbers of one group, which has every sequence.
+std::optional<Case> one_group(const Suspect& suspect) {
   auto c = suspect.plain_case({.padding = false});
   if (!c) return std::nullopt;
-  OneGroup group{std::move(*c), {}};
   for (const Field& field : suspect.signature().fields) {
-    Tensor& tensor = group.c.batch.at(field.name);
-    for (std::int64_t s = 0; s < tensor.size(); ++s) {
-      if (field.quantity == Quantity::group) tensor.set(s, 0.0);
-      if (field.quantity == Quantity::reward) group.rewards.push_back(tensor.at(s));
-    }
+    if (field.quantity != Quantity::group) continue;
+    Tensor& tensor = c->batch.at(field.name);
+    for (std::int64_t s = 0; s < tensor.size(); ++s) tensor.set(s, 0.0);
   }
-  return group;
+  return c;
+}
+
+std::vector<double> rewards_of(const LossSignature& signature, const Case& c) {
+  std::vector<double> rewards;
+  for (const Field& field : signature.fields) {
+    if (field.quantity != Quantity::reward) continue;
+    const Tensor& tensor = c.batch.at(field.name);
+    for (std::int64_t s = 0; s < tensor.size(); ++s) rewards.push_back(tensor.at(s));
+  }
+  return rewards;
 }
 
 }  // namespace
@@ -67,21 +69,23 @@ std::optional<OneGroup> one_group(const Suspect& suspect) {
 Opinion probe_baseline(Suspect& suspect) {
   const auto right = asked_baseline(suspect.given().spec);
   const auto group = right ? one_group(suspect) : std::nullopt;
-  const auto reading = group ? suspect.read_if_made(group->c) : std::nullopt;
-  if (!is_wrong(reading) || !reading->finite()) return std::nullopt;
-  const RowFactors factors = row_factors(*reading);
-  // Two members have one distance, which explains nothing.
-  if (factors.size() < 3 || factors.size() != group->rewards.size()) return std::nullopt;
-  double sum = 0.0;
-  for (const double reward : group->rewards) sum += reward;
-  const auto n = static_cast<double>(group->rewards.size());
+  const auto one = suspect.read_if_made(group);
+  if (!is_wrong(one) || !one->finite()) return std::nullopt;
   for (const Baseline& baseline : kBaselines) {
     if (baseline.of == right) continue;
-    const bool fits = std::ranges::all_of(factors, [&](const auto& each) {
-      const double own = group->rewards[each.first];
-      return each.second.is((own - baseline.of(sum, own, n)) / (own - right(sum, own, n)));
-    });
-    if (fits) return Diagnosis{"wrong baseline", 0.95, baseline.because};
+    const auto is_it = [&](const Reading& reading) {
+      const std::vector<double> rewards = rewards_of(suspect.signature(), reading.given());
+      const RowFactors factors = row_factors(reading);
+      // Two members have one distance, which explains nothing.
+      if (factors.size() < 3 || factors.size() != rewards.size()) return false;
+      const double sum = std::accumulate(rewards.begin(), rewards.end(), 0.0);
+      const auto n = static_cast<double>(rewards.size());
+      return std::ranges::all_of(factors, [&](const auto& each) {
+        const double own = rewards[each.first];
+        return each.second.is((own - baseline.of(sum, own, n)) / (own - right(sum, own, n)));
+      });
+    };
+    if (suspect.fits(*one, is_it)) return Diagnosis{"wrong baseline", 0.95, baseline.because};
   }
   return std::nullopt;
 }

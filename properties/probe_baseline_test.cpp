@@ -68,6 +68,21 @@ TEST(ProbeBaseline, SaysNothingOfAnotherMultipleOfTheAdvantage) {
   EXPECT_NE(diagnosed(halved, with_baseline("leave_one_out", "unscaled")).cause, "wrong baseline");
 }
 
+TEST(ProbeBaseline, SaysNothingOfWhatIsSoOfOneBatchAlone) {
+  const Case c = with_baseline("leave_one_out", "unscaled");
+  const auto of_one_batch =
+      answering("group_advantage", nullptr,
+                [known = c.batch.at("reward"), other = subtracting(mean_of_all)](
+                    const Case& asked, LossResult& result) {
+                  if (asked.batch.at("reward") == known) {
+                    result = other.evaluate(*reference::find_signature("group_advantage"), asked);
+                  } else {
+                    change_each(output(result, "advantage"), [](double x) { return 2.0 * x; });
+                  }
+                });
+  EXPECT_NE(diagnosed(of_one_batch, c).cause, "wrong baseline");
+}
+
 TEST(ProbeBaseline, LeavesAnotherDeviationToItsOption) {
   const auto population = answering("group_advantage", [](Case& c) {
     if (c.spec.choice("scale") == "std") c.spec.set("scale", std::string("population_std"));

@@ -2,7 +2,6 @@
 // What an answer has made of the difference of two log-probs: the other sign, or another mean. And
 // a divergence of two distributions, the other way round.
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,10 +17,6 @@ namespace {
 
 constexpr const char* kExchanged = "distributions exchanged";
 
-/// Log-probs are multiples of one and negative enough for every guess to stay below 0, in so few
-/// digits that sums and quarters of their differences are exact: what is asked in place of the case
-/// is it to the last bit.
-constexpr double kGrid = 1.0 / 16, kBelowZero = -4.0;
 /// How many tokens of each sequence count, of the longest one's: powers of two, as shares are.
 constexpr std::int64_t kLengths[] = {4, 2, 1, 4}, kLongest = 4;
 
@@ -40,18 +35,19 @@ const Guess kGuesses[] = {
      "farther apart, as where a sequence's differences are added up"},
 };
 
+/// Of few digits: what is asked in place of such a case is it to the last bit.
+Plain few_digits() {
+  return {.padding = false,
+          .spread = 1.0,
+          .few = {Axis::tokens},
+          .at_most = kLongest,
+          .few_digits = true};
+}
+
 std::optional<Case> case_of_few_digits(const Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
-  auto c = suspect.plain_case(
-      {.padding = false, .spread = 1.0, .few = {Axis::tokens}, .at_most = kLongest});
+  auto c = suspect.plain_case(few_digits());
   if (!c) return std::nullopt;
-  for (const Field& field : signature.fields) {
-    if (field.quantity != Quantity::log_prob) continue;
-    Tensor& tensor = c->batch.at(field.name);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      tensor.set(i, kGrid * std::round(tensor.at(i) / kGrid) + kBelowZero);
-    }
-  }
   const bool ragged =
       c->shape[Axis::tokens] == kLongest && c->shape[Axis::sequences] == std::ssize(kLengths);
   for (std::int64_t row = 0; ragged && row < std::ssize(kLengths); ++row) {
@@ -147,9 +143,11 @@ Opinion probe_differences(Suspect& suspect) {
   for (const Guess& guess : kGuesses) {
     for (const ReachAxis& axis : signature.reach) {
       if (!is_log_ratio(signature, axis)) continue;
-      const Case other = with_distances(*wrong, axis, guess);
-      if (other.batch == wrong->given().batch) continue;
-      if (!wrong->answers(other, Reading::Of::values)) continue;
+      const auto is_it = [&](const Reading& reading) {
+        const Case other = with_distances(reading, axis, guess);
+        return other.batch != reading.given().batch && reading.answers(other, Reading::Of::values);
+      };
+      if (!suspect.fits(*wrong, is_it, few_digits())) continue;
       return Diagnosis{
           guess.cause, 0.95,
           "the answer is that with " + axis.field + " and " + axis.towards + " " + guess.because};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <utility>
@@ -93,6 +94,17 @@ TEST(ProbeDifferences, SayNothingOfADifferenceThatIsAnotherMultiple) {
   const auto doubled =
       with_distance("kl_penalty", "ref_log_prob", [](double, double) { return 2.0; });
   EXPECT_EQ(diagnosed(doubled, kl_case("k3")).because, "");
+}
+
+TEST(ProbeDifferences, SayNothingOfWhatIsExchangedWhereLogProbsAreNearAlone) {
+  const auto near_alone = answering("kl_penalty", [](Case& c) {
+    Tensor& ref = c.batch.at("ref_log_prob");
+    at_positions(c, true, [&](std::int64_t p) {
+      const double twin = c.batch.at("log_prob").at(p), off = ref.at(p) - twin;
+      ref.set(p, twin + (std::fabs(off) < 1.0 ? -1.0 : 1.5) * off);
+    });
+  });
+  EXPECT_NE(diagnosed(near_alone, kl_case("k3")).cause, "distributions exchanged");
 }
 
 TEST(ProbeDifferences, LeaveAnotherEstimatorToItsOption) {
