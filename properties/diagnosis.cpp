@@ -99,7 +99,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_weights},
     {kAnyNumber, probe_differences},
     {kAnyNumber, probe_broadcast},
-    {{Symptom::not_finite}, probe_sum, true},
+    {{Symptom::not_finite}, probe_sum},
     {kWrongNumber, probe_empty, true},
     {kWrongNumber, probe_dead_clamp},
     {kAnyNumber, probe_dead_gradient, false, true},

@@ -1,66 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums that overflow where none of their terms does.
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "properties/case_facts.h"
 #include "properties/probes.h"
 #include "properties/transforms.h"
 
 namespace lossgate::properties {
 namespace {
 
-/// More terms would take more calls than an explanation is worth; a minimal case has a few.
-constexpr std::size_t kMostTerms = 16;
+using Terms = std::vector<std::int64_t>;
+/// The case with these terms and no other.
+using Alone = std::function<Case(const Terms&)>;
 
-/// What a sum may be of, each as a batch of one sequence.
-struct Terms {
-  const char* each;
-  std::vector<Case> alone;
-};
-
-Terms by_sequence(const LossSignature& signature, const Case& c,
-                  const std::vector<std::int64_t>& rows) {
-  Terms terms{"sequence", {}};
-  for (const std::int64_t row : rows) terms.alone.push_back(batch_of(signature, c, {row}));
-  return terms;
+/// The positions that count, of all sequences or of one.
+Terms counting(const std::vector<bool>& valid, std::int64_t from, std::int64_t to) {
+  Terms positions;
+  for (std::int64_t p = from; p < to; ++p) {
+    if (valid[static_cast<std::size_t>(p)]) positions.push_back(p);
+  }
+  return positions;
 }
 
-Terms by_position(const LossSignature& signature, const std::vector<Case>& sequences) {
-  Terms terms{"token", {}};
-  for (const Case& sequence : sequences) {
-    const std::vector<bool> valid = valid_positions(signature, sequence);
-    for (std::size_t kept = 0; kept < valid.size(); ++kept) {
-      if (!valid[kept]) continue;
-      Case one = sequence;
-      for (std::size_t p = 0; p < valid.size(); ++p) {
-        if (p != kept) mask_position(signature, one, static_cast<std::int64_t>(p));
-      }
-      terms.alone.push_back(std::move(one));
+bool is_no_number(const std::optional<Reading>& reading) { return reading && !reading->finite(); }
+
+/// Right, but for what a sum in a narrow format rounds.
+bool is_number(const std::optional<Reading>& reading) {
+  return is_finite(reading) && std::ranges::none_of(reading->entries(), [](const ReadEntry& e) {
+           return e.wrong() && !(e.distance() <= kLargestRounding * std::fabs(e.expected));
+         });
+}
+
+std::pair<Terms, Terms> halves_of(const Terms& terms) {
+  const auto middle = terms.begin() + std::ssize(terms) / 2;
+  return {{terms.begin(), middle}, {middle, terms.end()}};
+}
+
+/// Of terms that have no number together so few that each half of them has one, or a single one.
+Terms fewest(const Suspect& suspect, const Alone& alone, Terms terms) {
+  while (terms.size() > 1) {
+    auto [first, second] = halves_of(terms);
+    if (is_no_number(suspect.read_if_made(alone(first)))) {
+      terms = std::move(first);
+    } else if (is_no_number(suspect.read_if_made(alone(second)))) {
+      terms = std::move(second);
+    } else {
+      break;
     }
   }
   return terms;
 }
 
-bool is_no_number(const std::optional<Reading>& reading) { return reading && !reading->finite(); }
+/// Whether each half of the terms has its number, and one of them in the place of both has none:
+/// the larger one twice is as much as both are. What lies between unlike terms is no sum.
+bool overflows_in_sum(const Suspect& suspect, const Alone& alone, const Terms& terms) {
+  const auto [first, second] = halves_of(terms);
+  const Case halves[] = {alone(first), alone(second)};
+  const auto has_number = [&](const Case& half) { return is_number(suspect.read_if_made(half)); };
+  const auto has_none_twice = [&](const Case& half) {
+    Terms rows(static_cast<std::size_t>(2 * half.shape[Axis::sequences]));
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i / 2);
+    return is_no_number(suspect.read_if_made(batch_of(suspect.signature(), half, rows)));
+  };
+  return std::ranges::all_of(halves, has_number) && std::ranges::any_of(halves, has_none_twice);
+}
 
-/// Whether each term is right by itself, and one of them, as often as there are terms, is no
-/// number: together the largest ones are as much as all are. What lies between unlike terms is no
-/// sum.
-bool overflows_in_sum(const Suspect& suspect, const std::vector<Case>& terms) {
-  if (terms.size() < 2 || terms.size() > kMostTerms) return false;
-  const auto right_alone = [&](const Case& c) { return is_right(suspect.read_if_made(c)); };
-  if (!std::ranges::all_of(terms, right_alone)) return false;
-  const std::vector<std::int64_t> copies(terms.size(), 0);
-  return std::ranges::any_of(terms, [&](const Case& c) {
-    return is_no_number(suspect.read_if_made(batch_of(suspect.signature(), c, copies)));
-  });
+Opinion overflow_of(const Suspect& suspect, const Alone& alone, const Terms& terms,
+                    const std::string& what) {
+  if (!overflows_in_sum(suspect, alone, terms)) return std::nullopt;
+  return Diagnosis{"overflow of a square or sum", 0.95,
+                   "each half of " + std::to_string(terms.size()) + " " + what +
+                       " has its number alone, and one of them twice has none"};
 }
 
 }  // namespace
 
-/// No number where several terms count, and the right one of each alone.
+/// No number where several terms count, and that of a part of them: sequences that have no number
+/// together, else tokens of a single one. A sum in a narrow format is off on plain numbers as well.
 Opinion probe_sum(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
   if (signature.reductions.empty()) return std::nullopt;
@@ -71,22 +92,26 @@ Opinion probe_sum(Suspect& suspect) {
   const Case& given = wrong->given();
   const std::vector<bool> valid = valid_positions(signature, given);
   const std::int64_t positions = given.shape.positions();
-  std::vector<std::int64_t> rows;  // where nothing counts there is no term, and maybe no divisor
+  Terms rows;  // where nothing counts there is no term, and maybe no divisor
   for (std::int64_t row = 0; row < given.shape[Axis::sequences]; ++row) {
-    const auto from = valid.begin() + row * positions;
-    if (std::find(from, from + positions, true) != from + positions) rows.push_back(row);
+    if (!counting(valid, row * positions, (row + 1) * positions).empty()) rows.push_back(row);
   }
-  if (rows.empty() || rows.size() > kMostTerms) return std::nullopt;
-  if (!is_no_number(suspect.read_if_made(batch_of(signature, given, rows)))) return std::nullopt;
-  Terms terms = by_sequence(signature, given, rows);
-  if (!overflows_in_sum(suspect, terms.alone)) {
-    if (signature.mask.empty() && signature.ignore_label.empty()) return std::nullopt;
-    terms = by_position(signature, terms.alone);
-    if (!overflows_in_sum(suspect, terms.alone)) return std::nullopt;
-  }
-  return Diagnosis{"overflow of a square or sum", 0.95,
-                   "right for each " + std::string(terms.each) +
-                       " alone, and no number where one stands in place of all"};
+  const Alone sequences = [&](const Terms& kept) { return batch_of(signature, given, kept); };
+  if (rows.empty() || !is_no_number(suspect.read_if_made(sequences(rows)))) return std::nullopt;
+  rows = fewest(suspect, sequences, std::move(rows));
+  if (rows.size() > 1) return overflow_of(suspect, sequences, rows, "sequences");
+  if (!has_positions(signature)) return std::nullopt;
+  const Case row = sequences(rows);
+  const Terms all = counting(valid_positions(signature, row), 0, positions);
+  const Alone tokens = [&](const Terms& kept) {
+    Case c = row;
+    for (const std::int64_t position : all) {
+      if (std::ranges::find(kept, position) == kept.end()) mask_position(signature, c, position);
+    }
+    return c;
+  };
+  const Terms few = fewest(suspect, tokens, all);
+  return few.size() > 1 ? overflow_of(suspect, tokens, few, "tokens") : std::nullopt;
 }
 
 }  // namespace lossgate::properties

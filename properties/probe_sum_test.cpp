@@ -8,6 +8,7 @@
 
 #include "properties/fake_answer.h"
 #include "properties/probes.h"
+#include "properties/transforms.h"
 
 namespace lossgate::properties {
 namespace {
@@ -39,9 +40,27 @@ Case far_at(const std::vector<std::int64_t>& positions) {
 TEST(ProbeSum, NamesTheSumOfTermsOfWhichEachFits) {
   const std::int64_t third = 2 * far_at({}).shape[Axis::tokens];
   expect_shown(added_up_in_f16(), far_at({0, third}), "overflow of a square or sum",
-               "right for each sequence alone, and no number where one stands in place of all");
+               "each half of 2 sequences has its number alone, and one of them twice has none");
   expect_shown(added_up_in_f16(), far_at({0, 1}), "overflow of a square or sum",
-               "right for each token alone, and no number where one stands in place of all");
+               "each half of 2 tokens has its number alone, and one of them twice has none");
+}
+
+TEST(ProbeSum, NamesTheSumOfManyTerms) {
+  Case c = far_at({});
+  Tensor& value = c.batch.at("value");
+  at_positions(c, true, [&](std::int64_t p) { value.set(p, c.batch.at("return").at(p) + 50.0); });
+  const std::vector<std::int64_t> rows(40, 0);
+  const Case many = batch_of(*reference::find_signature("value_clip"), c, rows);
+  EXPECT_TRUE(speaks(probe_sum, added_up_in_f16(), many));
+}
+
+TEST(ProbeSum, NamesASumThatRoundsPlainNumbersToo) {
+  const impl::Implementation overflows = added_up_in_f16();
+  const auto rounds = answering("value_clip", nullptr, [&](const Case& c, LossResult& result) {
+    result = overflows.evaluate(*reference::find_signature("value_clip"), c);
+    change_each(output(result, "loss"), [](double x) { return x * (1.0 + 0x1p-9); });
+  });
+  EXPECT_EQ(diagnosed(rounds, far_at({0, 1})).cause, "overflow of a square or sum");
 }
 
 TEST(ProbeSum, SaysNothingOfATermThatOverflows) {
