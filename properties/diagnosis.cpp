@@ -150,13 +150,52 @@ constexpr double kBeyondBounds = 24.0;
 constexpr int kOtherTurns = 4;
 constexpr double kWideSpread = 8.0;
 
+/// By so much of itself an error may be another one of numbers that were rounded to another format.
+constexpr double kOfRounding = 0.25;
+
+/// Whether an entry of one format is off as that of the other is, but for what is accepted there.
+bool is_off_alike(const ReadEntry& wide, const ReadEntry& own) {
+  const double one = wide.actual - wide.expected, other = own.actual - own.expected;
+  if (!std::isfinite(one) || !std::isfinite(other)) {
+    return std::isfinite(one) == std::isfinite(other);
+  }
+  return std::fabs(one - other) <= 2.0 * own.accepted + kOfRounding * std::fabs(one);
+}
+
+/// Whether most of what is wrong of one answer is not so of that to the same numbers in another
+/// format.
+bool is_otherwise(const Reading& wide, const Reading& own) {
+  int alike = 0, otherwise = 0;
+  for (const ReadEntry& e : wide.entries()) {
+    if (!e.wrong()) continue;
+    const auto twin = std::ranges::find_if(own.entries(), [&](const ReadEntry& o) {
+      return o.output == e.output && o.index == e.index;
+    });
+    if (twin == own.entries().end()) continue;
+    ++(is_off_alike(e, *twin) ? alike : otherwise);
+  }
+  return otherwise > alike;
+}
+
 }  // namespace
+
+/// What rounding does differs from format to format by itself.
+bool Suspect::widest_is_another() const {
+  if (widest_is_another_) return *widest_is_another_;
+  widest_is_another_ = false;
+  if (float_dtype(signature(), given()) == kWidestFormat) return false;
+  const auto wide = read(properties::plain_case(signature(), given(), {.dtype = kWidestFormat}));
+  if (!is_wrong(wide) || is_erratic(*this, *wide)) return false;
+  const auto own = read(properties::plain_case(signature(), given()));
+  widest_is_another_ = own && is_otherwise(*wide, *own);
+  return *widest_is_another_;
+}
 
 std::optional<Case> Suspect::plain_case(Plain plain) const {
   const auto supported = [&](const std::optional<Case>& c) {
     return c && !(implementation().unsupported && implementation().unsupported(*c));
   };
-  if (!plain.dtype) {
+  if (!plain.dtype && !widest_is_another()) {
     plain.dtype = kWidestFormat;
     auto wide = properties::plain_case(signature(), given(), plain);
     if (supported(wide)) return wide;

@@ -32,7 +32,8 @@ class Suspect {
   /// one of both]. `plain` says which numbers.
   bool fits(const Reading& reading, const std::function<bool(const Reading&)>& fit,
             Plain plain = {}) const;
-  /// A plain case in the widest format that is computed.
+  /// A plain case in the widest format that is computed; in that of the given case where the widest
+  /// one has a fault of its own.
   std::optional<Case> plain_case(Plain plain = {}) const;
   /// What is answered to a plain case, a wrong answer where there is one: to that with the options
   /// of the given case, without the other terms where that is wrong, too, or to that of another
@@ -47,10 +48,14 @@ class Suspect {
   const std::optional<Reading>& as_given();
 
  private:
+  /// Whether plain numbers in the widest format are wrong, and not so in that of the given case.
+  bool widest_is_another() const;
+
   CaseStudy& study_;
   const impl::Implementation& implementation_;
   const Violation& violation_;
   std::optional<std::optional<Reading>> plain_, as_given_;
+  mutable std::optional<bool> widest_is_another_;
 };
 
 }  // namespace lossgate::properties
