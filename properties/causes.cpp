@@ -99,6 +99,8 @@ const std::vector<Cause>& causes() {
       {"wrong baseline",
        "A reward is compared with the mean of other samples, or by another count, than is asked.",
        "leave-one-out: (sum - own) / (k - 1) of k samples; else sum / k"},
+      {"wrong deviation", "A distance is divided by the deviation of other samples than is asked.",
+       "take the deviation of all rewards of the sample's own group, and of no other one"},
       {"option misread", "An option is ignored, applied twice, or means something else.",
        "compare how the formula in the signature uses that option"},
       {"dead signal", "A term of the loss, or all of it, has no gradient.",

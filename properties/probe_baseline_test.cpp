@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -88,6 +89,55 @@ TEST(ProbeBaseline, LeavesAnotherDeviationToItsOption) {
     if (c.spec.choice("scale") == "std") c.spec.set("scale", std::string("population_std"));
   });
   EXPECT_EQ(diagnosed(population, with_baseline("leave_one_out", "std")).cause, "option misread");
+}
+
+/// Whether a reward is compared with another one, of its group or not.
+using Beside = bool (*)(bool group, bool itself);
+
+bool of_group(bool group, bool) { return group; }
+bool of_others(bool group, bool itself) { return group && !itself; }
+bool of_batch(bool, bool) { return true; }
+
+/// Mean and deviation, by one less than there are, of those beside the sample.
+std::pair<double, double> moments(const Case& c, std::int64_t s, Beside beside) {
+  const Tensor &reward = c.batch.at("reward"), &group = c.batch.at("group");
+  double n = 0.0, sum = 0.0, squares = 0.0;
+  const auto of_each = [&](auto add) {
+    for (std::int64_t other = 0; other < reward.size(); ++other) {
+      if (beside(group.at(other) == group.at(s), other == s)) add(reward.at(other));
+    }
+  };
+  of_each([&](double x) { n += 1.0, sum += x; });
+  of_each([&](double x) { squares += (x - sum / n) * (x - sum / n); });
+  return {sum / n, n < 2.0 ? 0.0 : std::sqrt(squares / (n - 1.0))};
+}
+
+/// What is not alone is compared with the mean of some and divided by the deviation of some.
+impl::Implementation comparing(Beside mean_of, Beside deviation_of) {
+  return answering("group_advantage", nullptr, [=](const Case& c, LossResult& result) {
+    Tensor& advantage = output(result, "advantage");
+    for (std::int64_t s = 0; s < advantage.size(); ++s) {
+      if (moments(c, s, of_group).second == 0.0) continue;
+      const double mean = moments(c, s, mean_of).first;
+      const double deviation = moments(c, s, deviation_of).second;
+      const double divisor = deviation + c.spec.number("epsilon");
+      advantage.set(s, (c.batch.at("reward").at(s) - mean) / divisor);
+    }
+  });
+}
+
+TEST(ProbeBaseline, NamesWhoseRewardsASampleIsComparedWith) {
+  Case c = with_baseline("mean", "std");
+  for (const std::int64_t s : {0, 1, 2}) c.batch.at("group").set(s, 0.0);
+  EXPECT_EQ(diagnosed(comparing(of_group, of_group), c).cause, "held");
+  expect_shown(comparing(of_group, of_batch), c, "wrong deviation",
+               "the deviation is that of the whole batch");
+  expect_shown(comparing(of_group, of_others), c, "wrong deviation",
+               "the deviation leaves out the sample itself");
+  expect_shown(comparing(of_batch, of_group), c, "wrong baseline",
+               "the baseline is that of the whole batch");
+  expect_shown(comparing(of_batch, of_batch), c, "wrong baseline",
+               "baseline and deviation are those of the whole batch");
 }
 
 }  // namespace

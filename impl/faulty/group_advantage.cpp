@@ -121,13 +121,13 @@ std::vector<Implementation> group_advantage_implementations() {
   all.push_back(faulty("deviation_of_others", {.fault = GroupFault::others_deviation},
                        {.twin = "eager",
                         .thread = "https://github.com/NVIDIA-NeMo/RL/issues/1518",
-                        .cause = "disagrees with the formula",
+                        .cause = "wrong deviation",
                         .trigger = "a group of two or more: where the others are equal it is 0",
                         .killers = {"reference_agreement", "bounds_hold"}}));
   all.push_back(faulty("deviation_of_batch", {.fault = GroupFault::batch_deviation},
                        {.twin = "eager",
                         .thread = "https://github.com/huggingface/trl/pull/5775",
-                        .cause = "disagrees with the formula",
+                        .cause = "wrong deviation",
                         .trigger = "two groups whose rewards are spread otherwise",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("deviation_of_one", {.variance = VarianceFault::of_one},
