@@ -26,8 +26,10 @@ constexpr double mean_of_others(double sum, double own, double n) {
 }
 
 const Baseline kBaselines[] = {
-    {mean_of_all, "the baseline takes in the sample itself"},
-    {mean_of_others, "the baseline leaves out the sample itself"},
+    {mean_of_all,
+     "the baseline takes in the sample itself: all is (n - 1) / n of what it should be"},
+    {mean_of_others,
+     "the baseline leaves out the sample itself: all is n / (n - 1) of what it should be"},
     {[](double sum, double own, double n) { return (sum - own) / n; },
      "the sum of the others is divided by the number of all"},
     {[](double sum, double, double n) { return sum / (n - 1.0); },

@@ -51,15 +51,34 @@ TEST(ProbeBaseline, NamesWhoseMeanIsSubtractedAndByWhichCount) {
   const std::pair<Baseline, const char*> of_leave_one_out[] = {
       {others_by_all, "the sum of the others is divided by the number of all"},
       {all_by_others, "the sum of all is divided by the number of the others"},
-      {mean_of_all, "the baseline takes in the sample itself"}};
+      {mean_of_all,
+       "the baseline takes in the sample itself: all is (n - 1) / n of what it should be"}};
   for (const char* scale : {"unscaled", "std"}) {
     for (const auto& [other, because] : of_leave_one_out) {
       expect_shown(subtracting(other), with_baseline("leave_one_out", scale), "wrong baseline",
                    because);
     }
-    expect_shown(subtracting(mean_of_others), with_baseline("mean", scale), "wrong baseline",
-                 "the baseline leaves out the sample itself");
+    expect_shown(
+        subtracting(mean_of_others), with_baseline("mean", scale), "wrong baseline",
+        "the baseline leaves out the sample itself: all is n / (n - 1) of what it should be");
   }
+}
+
+TEST(ProbeBaseline, SaysWhatAFactorOfCountsIsAsWell) {
+  // Less the mean of all is (n - 1) / n of what is less that of the others.
+  const auto scaled = answering("group_advantage", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor& group = c.batch.at("group");
+    for (std::int64_t s = 0; s < group.size(); ++s) {
+      double n = 0.0;
+      for (std::int64_t other = 0; other < group.size(); ++other) {
+        n += group.at(other) == group.at(s);
+      }
+      Tensor& advantage = output(result, "advantage");
+      if (n > 1.0) advantage.set(s, advantage.at(s) * (n - 1.0) / n);
+    }
+  });
+  expect_shown(scaled, with_baseline("leave_one_out", "unscaled"), "wrong baseline",
+               "the baseline takes in the sample itself: all is (n - 1) / n of what it should be");
 }
 
 TEST(ProbeBaseline, SaysNothingOfAnotherMultipleOfTheAdvantage) {

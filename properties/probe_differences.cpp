@@ -28,7 +28,8 @@ struct Guess {
 };
 
 const Guess kGuesses[] = {
-    {kExchanged, [](double, double) { return -1.0; }, "exchanged in their difference"},
+    {kExchanged, [](double, double) { return -1.0; },
+     "exchanged in their difference; what is linear in it, as k1, has the other sign"},
     {"padding counted", [](double tokens, double positions) { return tokens / positions; },
      "less far apart, as the mean over a sequence is where masked positions count"},
     {"wrong divisor", [](double tokens, double) { return tokens; },

@@ -51,7 +51,8 @@ Case of_sequences() {
 TEST(ProbeDifferences, NameTheEstimatorOfTheOtherDivergence) {
   const auto reversed = with_distance("kl_penalty", "ref_log_prob", exchanged);
   const char* because =
-      "the answer is that with ref_log_prob and log_prob exchanged in their difference";
+      "the answer is that with ref_log_prob and log_prob exchanged in their difference; what is "
+      "linear in it, as k1, has the other sign";
   expect_shown(reversed, kl_case("k3"), "distributions exchanged", because);
   Case beside_policy = ordinary_case("grpo");
   beside_policy.spec.set("kl_penalty", 0.5);
@@ -71,7 +72,8 @@ TEST(ProbeDifferences, CallTheSignOfALinearEstimatorASign) {
 TEST(ProbeDifferences, NameTheRatioOfTheOldPolicyToTheNewOne) {
   expect_shown(with_distance("cispo", "old_log_prob", exchanged), ordinary_case("cispo"),
                "distributions exchanged",
-               "the answer is that with old_log_prob and log_prob exchanged in their difference");
+               "the answer is that with old_log_prob and log_prob exchanged in their difference; "
+               "what is linear in it, as k1, has the other sign");
 }
 
 TEST(ProbeDifferences, NameThePaddingThatTheMeanOfASequenceCounts) {
