@@ -120,6 +120,16 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_single},
 };
 
+/// Whether numbers that are apart by more than rounding are not so when the same is asked again.
+bool comes_and_goes(CaseStudy& study, const impl::Implementation& implementation,
+                    const Property& property, const Violation& violation) {
+  const auto right = static_cast<double>(violation.expected);
+  const bool rounded = std::fabs(violation.actual - right) <= kLargestRounding * std::fabs(right);
+  if (rounded || !violation.has_numbers()) return false;
+  Evaluation again(study, implementation);
+  return property.check(again).verdict == Verdict::held;
+}
+
 }  // namespace
 
 Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
@@ -128,6 +138,11 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
   if (study.loss().advice) return best;
   const Symptom symptom = symptom_of(property, violation);
   if (symptom == Symptom::settled) return best;
+  if (comes_and_goes(study, implementation, property, violation)) {
+    return {.cause = "state between calls",
+            .confidence = 0.95,
+            .because = "the same question, asked once more, has another answer"};
+  }
   Suspect suspect(study, implementation, violation);
   for (const Probe& probe : kProbes) {
     bool asked = probe.symptoms.size() == 0;

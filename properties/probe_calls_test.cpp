@@ -53,6 +53,15 @@ TEST(ProbeState, SeesChanceInAPlainCaseThatTheGivenOneIsTooSmallFor) {
   EXPECT_EQ(diagnosed(fake, grpo_case(1, 1, Dtype::f64)).cause, "state between calls");
 }
 
+TEST(Diagnosis, BlamesNoDataForWhatIsNotSoWhenItIsAskedAgain) {
+  // The second call is that with other data behind the mask.
+  const auto once = counting([](int calls, const Case&, LossResult& result) {
+    if (calls == 1) add_to_loss(result, 1.0);
+  });
+  expect_shown(once, ordinary_case("grpo"), "state between calls",
+               "the same question, asked once more, has another answer");
+}
+
 TEST(ProbeState, TellsRoundingThatVariesFromDataThatLeaks) {
   expect_shown(fake_grpo(Flaw::order_varies), ordinary_case("grpo", Dtype::f32),
                "order of operations varies",
