@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ci/variant.h"
+#include "properties/causes.h"
 
 namespace lossgate::ci {
 namespace {
@@ -25,10 +26,6 @@ constexpr auto kMostTime = std::chrono::seconds(5);
 /// Causes by which a number is another multiple of what it should be.
 constexpr std::string_view kOfCounts[] = {"padding counted", "empty row counted", "wrong divisor",
                                           "scaled twice", "option misread"};
-
-/// The property that looks at one answer: whoever keeps something shows it there, too, and of the
-/// others there are ten for each fault.
-constexpr std::string_view kOfOneCall = "reference_agreement";
 
 /// Questions of a property that get a process each, which takes seconds.
 constexpr int kMostStarts = 4;
@@ -104,7 +101,12 @@ bool may_need_earlier_calls(const properties::Property& property,
                             const properties::Diagnosis& diagnosis) {
   if (diagnosis.cause == kStateBetweenCalls) return false;  // it was seen already
   if (std::ranges::find(kOfCounts, diagnosis.cause) != std::end(kOfCounts)) return true;
-  return diagnosis.confidence < properties::kSure && property.name == kOfOneCall;
+  if (diagnosis.confidence >= properties::kSure) return false;
+  // Whoever keeps something shows it in one answer, too, and of the questions that compare several
+  // there are ten for each fault.
+  if (property.precedence == properties::Precedence::formula) return true;
+  const properties::Cause* cause = properties::find_cause(diagnosis.cause);
+  return property.precedence == properties::Precedence::finite && cause && cause->symptom;
 }
 
 std::optional<EarlierCalls> needs_earlier_calls(const reference::Loss& loss,

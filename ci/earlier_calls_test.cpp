@@ -99,12 +99,14 @@ TEST(EarlierCalls, AreNotTheCauseOfWhatANewProcessShows) {
 
 TEST(EarlierCalls, AreNotTheCauseOfWhatComesAndGoes) { EXPECT_FALSE(found_of(kNever, kNever)); }
 
-TEST(EarlierCalls, MayBeNeededWhereNobodyIsSureOfAFormulaOrACountIsNamed) {
+TEST(EarlierCalls, MayBeNeededWhereNobodyIsSureOfOneAnswerOrACountIsNamed) {
   const auto needed = [](const char* property, const char* cause, double confidence) {
     return may_need_earlier_calls(*properties::find_property(property),
                                   {.cause = cause, .confidence = confidence, .because = ""});
   };
   EXPECT_TRUE(needed("reference_agreement", kCause, 0.0));
+  EXPECT_TRUE(needed("finite_forward", "overflow on a live path", 0.0));
+  EXPECT_FALSE(needed("finite_forward", "empty divisor", 0.0)) << "it is known why";
   EXPECT_TRUE(needed("padding_invariance", "padding counted", 0.95));
   EXPECT_TRUE(needed("reference_agreement", "wrong divisor", 0.95));
   EXPECT_FALSE(needed("reference_agreement", "wrong sign", 0.95));
