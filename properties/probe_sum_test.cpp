@@ -40,7 +40,7 @@ Case far_at(const std::vector<std::int64_t>& positions) {
 TEST(ProbeSum, NamesTheSumOfTermsOfWhichEachFits) {
   const std::int64_t third = 2 * far_at({}).shape[Axis::tokens];
   expect_shown(added_up_in_f16(), far_at({0, third}), "overflow of a square or sum",
-               "each half of 2 sequences has its number alone, and one of them twice has none");
+               "each half of 4 sequences has its number alone, and one of them twice has none");
   expect_shown(added_up_in_f16(), far_at({0, 1}), "overflow of a square or sum",
                "each half of 2 tokens has its number alone, and one of them twice has none");
 }
