@@ -74,6 +74,14 @@ class Outputs(unittest.TestCase):
             valid = tensors()["label"] != -100
             self.assertTrue((reply["log_prob"][~valid] == 0).all() and (reply["log_prob"][valid] < 0).all())
 
+    def test_what_weighs_nothing_adds_nothing_however_far_it_is_from_zero(self) -> None:
+        given = tensors()
+        given["logits"][0, 0, 1], given["log_prob_weight"][0, 0] = float("-inf"), 0.0  # the token that is taken
+        reply = stepped(lambda logits, index: logits.log_softmax(-1).gather(-1, index.unsqueeze(-1)).squeeze(-1),
+                        "log_prob", given=given)[1]
+        self.assertEqual(reply["log_prob"][0, 0].item(), float("-inf"))
+        self.assertTrue(reply["loss"].isfinite().all() and reply["gradient.logits"].isfinite().all(), reply)
+
     def test_several_come_in_the_order_of_the_declaration_or_by_name(self) -> None:
         self.check(stepped(with_entropy, "log_prob", "entropy")[1], entropy=True)
         def reversed_order(logits, index):

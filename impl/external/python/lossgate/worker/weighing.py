@@ -28,8 +28,11 @@ class Weighing:
         terms = 0.0
         for name, output in outputs.items():
             wide = torch.float64 if output.dtype == torch.float64 else torch.float32
-            weight = given(self.weights[name])
-            terms = terms + output.to(wide) * torch.where(counts, weight, torch.zeros_like(weight)).to(wide)
+            weight = given(self.weights[name]).to(wide)
+            # Of weight 0 is nothing, be it the log-prob of an impossible token.
+            heavy = counts & (weight != 0)
+            terms = terms + (torch.where(heavy, output, torch.zeros_like(output)).to(wide) *
+                             torch.where(heavy, weight, torch.zeros_like(weight)))
         return {"loss": terms.sum(), **outputs}
 
     def _masked(self, name: str, output: Any, counts: Any) -> Any:
