@@ -63,6 +63,17 @@ class GuiltyLine(unittest.TestCase):
         self.assertEqual(guilty["code"], "return (log_prob * advantage * mask).sum()")
         self.assertIn("-1 (log_prob) x inf (advantage) = -inf", guilty["text"])
 
+    def test_the_backward_is_guilty_where_an_infinity_that_was_put_in_makes_the_loss(self) -> None:
+        def subject(log_prob, mask):
+            taken = log_prob[0, :1]
+            return -torch.logsumexp(taken, dim=-1)  # its backward is inf - inf
+
+        tensors = faulty.policy(log_prob={(0, 0): -math.inf})
+        metadata, results = stepped(subject, tensors, explain=1)
+        self.assertEqual(results["loss"].item(), math.inf)
+        guilty = json.loads(metadata["guilty"])
+        self.assertEqual((guilty["pass"], "# its backward" in guilty["code"]), ("backward", True), guilty)
+
     def test_a_long_chain_of_operations(self) -> None:
         def subject(log_prob, mask):
             x = log_prob.sum() * 0 + 100

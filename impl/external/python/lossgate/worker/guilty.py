@@ -47,25 +47,28 @@ def find_guilt(inputs: Inputs, outputs: list[str], subject: str, upstream: float
         torch.autograd.set_detect_anomaly(*kept)
     loss, holder = loss_of(result, subject, outputs, inputs.plan.differentiable, bool(inputs.leaves))
 
-    def forward(tensor: torch.Tensor) -> Optional[Guilt]:
+    def forward(tensor: torch.Tensor, passed_on: bool = True) -> Optional[Guilt]:
         elements = bad_elements(tensor)
         if not len(elements):
             return None
         key, at = place_key(tensor), int(elements[0])
         source = tracer.producers.get(key)
-        birth = tracer.origin(source, key, at) or tracer.passed_on(source, at)
+        birth = tracer.origin(source, key, at)
+        if birth is None and passed_on:
+            birth = tracer.passed_on(source, at)
         if birth is None or birth.operation.place is None:
             return None
         return _guilt_of("forward", birth, tracer)
 
     if loss is not None:
-        guilt = forward(loss)
+        # Infinities that were given may make an infinite loss that is right: then a NaN of the backward is guilty.
+        infinite = bool(loss.isinf().any())
+        guilt = forward(loss, passed_on=not infinite)
+        if guilt is None and inputs.leaves and loss.requires_grad:
+            guilt = _backward_guilt(inputs, loss, starts, tracer, upstream, nan_alone=infinite)
+        guilt = guilt or forward(loss)
         if guilt is not None:
             return guilt
-        if inputs.leaves and loss.requires_grad:
-            guilt = _backward_guilt(inputs, loss, starts, tracer, upstream)
-            if guilt is not None:
-                return guilt
     for name in outputs:
         value = returned(holder, name)
         guilt = forward(value) if value is not None else None
@@ -74,7 +77,8 @@ def find_guilt(inputs: Inputs, outputs: list[str], subject: str, upstream: float
     return None
 
 
-def _backward_guilt(inputs: Inputs, loss: Any, starts: dict, tracer: Tracer, upstream: float) -> Optional[Guilt]:
+def _backward_guilt(inputs: Inputs, loss: Any, starts: dict, tracer: Tracer, upstream: float,
+                    nan_alone: bool) -> Optional[Guilt]:
     trace = BackwardTrace(loss.grad_fn)
     try:
         gradients = gradients_of(loss, tuple(inputs.leaves.values()), upstream, inputs.plan.accumulates, keep_graph=True)
@@ -84,7 +88,7 @@ def _backward_guilt(inputs: Inputs, loss: Any, starts: dict, tracer: Tracer, ups
     for name, gradient in zip(inputs.leaves, gradients):
         if gradient is None or starts[name] not in trace.passages:
             continue
-        elements = bad_elements(gradient)
+        elements = bad_elements(torch.where(gradient.isinf(), 0.0, gradient) if nan_alone else gradient)
         if len(elements):
             at, shift = int(elements[0]), inputs.plan.shifts.get(name)
             at = at if shift is None else shift.index(at, tuple(gradient.shape))
