@@ -137,7 +137,7 @@ Opinion probe_logits(Suspect& suspect) {
     }
     if (wrong->forward_finite()) {
       return Diagnosis{"value repaired, gradient not", 0.9,
-                       "impossible tokens leave the loss finite, and the gradient not"};
+                       "impossible tokens leave the loss as it is, and the gradient no number"};
     }
     return Diagnosis{"zero times infinity", 0.9,
                      "right where an impossible token is as good as impossible"};
