@@ -23,9 +23,11 @@ using properties::Verdict;
 constexpr int kMostTimes = 64;
 constexpr auto kMostTime = std::chrono::seconds(5);
 
-/// Causes by which a number is another multiple of what it should be.
-constexpr std::string_view kOfCounts[] = {"padding counted", "empty row counted", "wrong divisor",
-                                          "scaled twice", "option misread"};
+/// Causes by which a number is another multiple of what it should be, or hangs on where its tensor
+/// lies, by which a number is kept as well.
+constexpr std::string_view kLookAlike[] = {"padding counted", "empty row counted",
+                                           "wrong divisor",   "scaled twice",
+                                           "option misread",  "strides ignored"};
 
 /// Questions of a property that get a process each, which takes seconds.
 constexpr int kMostStarts = 4;
@@ -100,7 +102,7 @@ std::optional<impl::Implementation> in_new_process(const Selection& selection,
 bool may_need_earlier_calls(const properties::Property& property,
                             const properties::Diagnosis& diagnosis) {
   if (diagnosis.cause == kStateBetweenCalls) return false;  // it was seen already
-  if (std::ranges::find(kOfCounts, diagnosis.cause) != std::end(kOfCounts)) return true;
+  if (std::ranges::find(kLookAlike, diagnosis.cause) != std::end(kLookAlike)) return true;
   if (diagnosis.confidence >= properties::kSure) return false;
   // Whoever keeps something shows it in one answer, too, and of the questions that compare several
   // there are ten for each fault.

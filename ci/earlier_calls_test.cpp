@@ -109,6 +109,7 @@ TEST(EarlierCalls, MayBeNeededWhereNobodyIsSureOfOneAnswerOrACountIsNamed) {
   EXPECT_FALSE(needed("finite_forward", "empty divisor", 0.0)) << "it is known why";
   EXPECT_TRUE(needed("padding_invariance", "padding counted", 0.95));
   EXPECT_TRUE(needed("reference_agreement", "wrong divisor", 0.95));
+  EXPECT_TRUE(needed("reference_agreement", "strides ignored", 0.95)) << "kept by address";
   EXPECT_FALSE(needed("reference_agreement", "wrong sign", 0.95));
   EXPECT_FALSE(needed("no_laundering", "laundering", 0.7)) << "there are ten for each fault";
   EXPECT_FALSE(needed("reference_agreement", "state between calls", 0.0));

@@ -135,6 +135,7 @@ Opinion probe_logits(Suspect& suspect) {
       return Diagnosis{"infinity minus infinity", 0.95,
                        "right where the likeliest token comes first in the vocabulary"};
     }
+    if (wrong->finite()) return std::nullopt;  // another number than is right is no NaN
     if (wrong->forward_finite()) {
       return Diagnosis{"value repaired, gradient not", 0.9,
                        "impossible tokens leave the loss as it is, and the gradient no number"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "properties/fake_answer.h"
@@ -38,6 +39,15 @@ TEST(ProbeLogits, BlamesAnExponentialThatIsTakenOfThem) {
 TEST(ProbeLogits, BlamesNoExponentialWhereWhatIsBeyondItIsRight) {
   expect_shown(lost_beyond(1e19), lifted(1e20), "overflow of a square or sum",
                "right where the largest logits are just beyond any exponent");
+}
+
+TEST(ProbeLogits, CallNoNumberARepairedNaN) {
+  const auto bounded = answering("cross_entropy", [](Case& c) {
+    change_each(c.batch.at("logits"), [](double x) { return std::max(x, -1e4); });
+  });
+  Case c = ordinary_case("cross_entropy");
+  c.batch.at("logits").set(c.batch.at("label").integer_at(0), -HUGE_VAL);
+  EXPECT_NE(diagnosed(bounded, c).cause, "value repaired, gradient not");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "properties/agreement.h"
@@ -88,6 +90,29 @@ Case centred(const LossSignature& signature, const Case& c) {
   return result;
 }
 
+/// Where a number that counts is 0, every number farther from 0 by the largest of them, so that
+/// none is; else nothing.
+std::optional<Case> beyond_zero(const LossSignature& signature, const Case& c) {
+  Case result = c;
+  const std::vector<bool> valid = valid_positions(signature, c);
+  bool any = false;
+  for (const Field& field : signature.fields) {
+    Tensor& tensor = result.batch.at(field.name);
+    if (!is_float(tensor.dtype) || tensor.size() != std::ssize(valid)) continue;
+    double largest = 0.0;
+    for (Index i = 0; i < tensor.size(); ++i) {
+      if (!valid[static_cast<std::size_t>(i)]) continue;
+      largest = std::max(largest, std::fabs(tensor.at(i)));
+      any |= tensor.at(i) == 0.0;
+    }
+    for (Index i = 0; i < tensor.size(); ++i) {
+      if (!valid[static_cast<std::size_t>(i)]) continue;
+      tensor.set(i, round_to(tensor.dtype, tensor.at(i) + 2.0 * largest));
+    }
+  }
+  return any ? std::optional(std::move(result)) : std::nullopt;
+}
+
 /// The largest share that an error has of what is accepted.
 double worst_share(const Reading& reading) {
   double worst = 0.0;
@@ -120,7 +145,9 @@ bool is_right_around_zero(const LossSignature& signature, const Suspect& suspect
     return around_zero->numbers() > 0 &&
            kMuchNearer * worst_share(*around_zero) <= worst_share(wrong);
   };
-  return is_right(around_zero) && (!wrong.finite() || is_nearer());
+  if (!is_right(around_zero) || (wrong.finite() && !is_nearer())) return false;
+  // What farther numbers mend as well was a 0 that stands for something.
+  return !is_right(suspect.read_if_made(beyond_zero(signature, wrong.given())));
 }
 
 /// What is right where nothing is masked: does a mask count, or rows of other lengths?

@@ -76,6 +76,17 @@ TEST(ProbeStatistics, NamesACancellationWhereNumbersAroundZeroAreRight) {
   EXPECT_NE(diagnosed(off_by(0x1p-9, 0x1p-20), c).cause, "cancellation");
 }
 
+TEST(ProbeStatistics, CallNoZeroThatStandsForSomethingACancellation) {
+  const auto skips_zero = answering("whitening", nullptr, [](const Case& c, LossResult& result) {
+    bool any = false;
+    at_positions(c, true, [&](std::int64_t p) { any |= c.batch.at("advantage").at(p) == 0.0; });
+    if (any) change_each(output(result, "whitened"), [](double x) { return 0.5 * x; });
+  });
+  Case c = ordinary_case("whitening");
+  c.batch.at("advantage").set(0, 0.0);
+  EXPECT_NE(diagnosed(skips_zero, c).cause, "cancellation");
+}
+
 /// No number of a batch that is longer than the given one and whose numbers lie far from 0, or
 /// anywhere.
 impl::Implementation lost_where_padded(const Case& given, bool anywhere) {
