@@ -40,11 +40,10 @@ bool within(const Values& actual, const Values& expected, const Values& margins,
 /// NaN where there is none. Where all is 0 it is any.
 double factor_of(const Values& actual, const Values& expected, double tolerance) {
   double factor = 0.0;
-  for (std::size_t o = 0; o < actual.size(); ++o) {
+  for (std::size_t o = 0; o < actual.size() && factor == 0.0; ++o) {
+    const double least = 0.01 * largest(expected[o]);
     for (std::size_t i = 0; i < actual[o].size() && factor == 0.0; ++i) {
-      if (std::fabs(expected[o][i]) > 0.01 * largest(expected[o])) {
-        factor = actual[o][i] / expected[o][i];
-      }
+      if (std::fabs(expected[o][i]) > least) factor = actual[o][i] / expected[o][i];
     }
   }
   for (std::size_t o = 0; o < actual.size(); ++o) {
