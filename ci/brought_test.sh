@@ -81,6 +81,10 @@ from losses import sound
 
 with open("starts.log", "a") as log:
     log.write("one\n")
+
+
+def refuses(log_probs, old_log_probs, advantages, mask):
+    raise ValueError("not today")
 END
   bring sound 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
   sed -i 's/losses.py:/counted.py:/' lossgate.toml
@@ -89,6 +93,11 @@ END
   rm starts.log
   expect 0 'green: 0 red findings' gate --config lossgate.toml --corpus empty --cases 60 --jobs 2
   [[ $(wc -l <starts.log) == 2 ]] || fail "loaded so many times by two workers: $(wc -l <starts.log)"
+  # Nothing is started to look for an arithmetic that would explain what was not computed.
+  rm starts.log
+  sed -i 's/:sound/:refuses/' lossgate.toml
+  gate 1 'ValueError: not today' --cases 6
+  [[ $(wc -l <starts.log) == 1 ]] || fail "loaded so many times to ask nothing: $(wc -l <starts.log)"
 }
 
 # FUNCTION LINES...: of per_sequence.py.

@@ -78,6 +78,7 @@ std::map<Dtype, std::vector<Case>> disputed(const Plan& plan, const report::RunR
   for (const report::RecordedFinding& finding : record.findings) {
     if (finding.implementation != brought.implementation.name) continue;
     if (finding.property != "reference_agreement") continue;
+    if (properties::gives_no_result(finding.cause)) continue;  // no arithmetic explains that
     if (finding.cause == properties::kWrongBeyondALength &&
         finding.confidence >= properties::kSure) {
       return {};

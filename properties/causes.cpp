@@ -218,7 +218,8 @@ std::string_view cause_of_no_result(const std::vector<std::string>& beside) {
 }
 
 bool gives_no_result(std::string_view cause) {
-  return cause == "legal input refused" || cause == "malformed result" || cause == kBeyondTheShift;
+  return cause == "legal input refused" || cause == "ordinary input refused" ||
+         cause == "malformed result" || cause == kBeyondTheShift;
 }
 
 }  // namespace lossgate::properties

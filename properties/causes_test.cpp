@@ -36,6 +36,11 @@ TEST(Causes, TellAStrayGradientBehindAShiftFromAMalformedResult) {
   EXPECT_FALSE(gives_no_result("laundering"));
 }
 
+TEST(Causes, KnowThatWhatIsRefusedOnPlainNumbersTooHasNoResult) {
+  EXPECT_TRUE(gives_no_result("legal input refused"));
+  EXPECT_TRUE(gives_no_result("ordinary input refused"));
+}
+
 TEST(Causes, AreWhatFaultyVariantsAreRegisteredWith) {
   for (const impl::Implementation& variant : impl::catalog()) {
     if (variant.fault) EXPECT_TRUE(find_cause(variant.fault->cause)) << variant.fault->cause;
