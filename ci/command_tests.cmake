@@ -21,6 +21,9 @@ add_test(NAME fuzz.founding COMMAND ${PROJECT_SOURCE_DIR}/ci/fuzz_test.sh foundi
   $<TARGET_FILE:lossgate> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/fuzz_test)
 set_tests_properties(fuzz.founding PROPERTIES TIMEOUT 900)
 
+# What a user brings is asked beside none of LibTorch's, which takes every process most of a second to open.
+set(without_torch LOSSGATE_TORCH_LIBRARY=none)
+
 # Losses that a user brings (their cost: the longest tests begin first), with the Python that ci/setup.sh gives torch.
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
@@ -32,7 +35,7 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
     endif()
     add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/${script} ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/brought_test)
-    set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600 COST 100)
+    set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600 COST 100 ENVIRONMENT ${without_torch})
   endforeach()
   foreach(test IN ITEMS found faults scaled terms averages one_parameter in_16_bits near_misses hostile ties
       groups right_padding shifted expanded outputs)
@@ -42,7 +45,7 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
     endif()
     add_test(NAME identify.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/${script} ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/identify_test)
-    set_tests_properties(identify.${test} PROPERTIES TIMEOUT 600)
+    set_tests_properties(identify.${test} PROPERTIES TIMEOUT 600 ENVIRONMENT ${without_torch})
   endforeach()
 endif()
 
@@ -59,7 +62,7 @@ endif()
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   add_test(NAME brought.faults COMMAND ${interpreter} ${PROJECT_SOURCE_DIR}/ci/containment.py
     $<TARGET_FILE:lossgate> ${interpreter} 2)
-  set_tests_properties(brought.faults PROPERTIES TIMEOUT 600 COST 200)
+  set_tests_properties(brought.faults PROPERTIES TIMEOUT 600 COST 200 ENVIRONMENT ${without_torch})
 endif()
 
 # What is installed besides the command: the pytest plugin, the watch, `lossgate demo`, annotations; and
@@ -67,8 +70,10 @@ endif()
 set(python ${PROJECT_SOURCE_DIR}/impl/external/python)
 foreach(test IN ITEMS plugin watch explain emission command annotate)
   set(run ${python}/${test}_test.py)
+  set(environment LOSSGATE_PROGRAM=$<TARGET_FILE:lossgate> PYTHONPATH=${python} PYTHONDONTWRITEBYTECODE=1)
   if(test MATCHES "explain|emission")
     set(run ${PROJECT_SOURCE_DIR}/ci/${test}_test.py)
+    list(APPEND environment ${without_torch})
   endif()
   if(NOT test MATCHES "command|annotate")
     set(run -m pytest -q -p no:cacheprovider ${run})
@@ -80,8 +85,7 @@ foreach(test IN ITEMS plugin watch explain emission command annotate)
       "left out: no Python with torch and pytest in .venv, or LOSSGATE_TORCH=OFF; see ci/setup.sh")
   endif()
   set_tests_properties(python.${test} PROPERTIES TIMEOUT 600
-    SKIP_REGULAR_EXPRESSION "^left out: ;No module named pytest"
-    ENVIRONMENT "LOSSGATE_PROGRAM=$<TARGET_FILE:lossgate>;PYTHONPATH=${python};PYTHONDONTWRITEBYTECODE=1")
+    SKIP_REGULAR_EXPRESSION "^left out: ;No module named pytest" ENVIRONMENT "${environment}")
 endforeach()
 
 # The forms for machines, against their schemas.
@@ -107,7 +111,7 @@ foreach(test IN ITEMS verdicts containment mistakes documentation throwing)
   add_test(NAME library.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/library_test.sh ${test}
     $<TARGET_FILE:lossgate> ${PROJECT_BINARY_DIR}/bin/given_losses.so ${CMAKE_CXX_COMPILER}
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/library_test)
-  set_tests_properties(library.${test} PROPERTIES TIMEOUT 600)
+  set_tests_properties(library.${test} PROPERTIES TIMEOUT 600 ENVIRONMENT ${without_torch})
 endforeach()
 
 # Our own implementations as a user's library. Their `train` stands before that of the library, which
@@ -121,4 +125,4 @@ target_link_libraries(library_recall PRIVATE
   lossgate_external lossgate_impl lossgate_reference lossgate_report ${fmt})
 add_test(NAME library.recall COMMAND library_recall $<TARGET_FILE:lossgate>
   $<TARGET_FILE:given_implementations> ${PROJECT_BINARY_DIR}/library_recall 12)
-set_tests_properties(library.recall PROPERTIES TIMEOUT 1200 COST 300)
+set_tests_properties(library.recall PROPERTIES TIMEOUT 1200 COST 300 ENVIRONMENT ${without_torch})
