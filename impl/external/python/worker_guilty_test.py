@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import types
 import unittest
 import warnings
 from unittest import mock
@@ -55,6 +57,16 @@ class GuiltyLine(unittest.TestCase):
         self.assertNotIn("guilty", stepped(sum_loss, explain=1)[0])
         given = faulty.FAULTY[0]
         self.assertNotIn("guilty", stepped(given.function, given.tensors)[0])
+
+    def test_a_compiler_is_not_imported_for_it_and_kept_out_where_it_is(self) -> None:
+        given = faulty.FAULTY[0]
+        self.assertIn("guilty", stepped(given.function, given.tensors, explain=1)[0])
+        self.assertNotIn("torch._dynamo", sys.modules)  # which takes seconds
+        left_alone = []
+        compiler = types.SimpleNamespace(disable=lambda function, *_, **__: left_alone.append(function) or function)
+        with mock.patch.dict(sys.modules, {"torch._dynamo": compiler}), mock.patch.dict(vars(torch), _dynamo=compiler):
+            self.assertIn("guilty", stepped(given.function, given.tensors, explain=1)[0])
+        self.assertEqual(len(left_alone), 1)
 
     def test_an_infinity_that_was_put_in_is_passed_on(self) -> None:
         tensors = faulty.policy(advantage={(0, 0): math.inf})

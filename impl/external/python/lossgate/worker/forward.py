@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Optional
 
 from lossgate.worker.elements import aligned, bad_elements, number_text
@@ -33,6 +34,15 @@ class Tracer(TorchDispatchMode):
         self.producers: dict = {}
         self.in_storage: dict = {}
         self.count = 0
+
+    def __enter__(self) -> Any:
+        # torch has its compiler leave alone what a mode does, and imports it for that, which takes seconds: where nobody
+        # has imported it, nothing is compiled. The attribute is where it keeps the function that is left alone.
+        written = getattr(Tracer.__torch_dispatch__, "__wrapped__", Tracer.__torch_dispatch__)
+        vars(written).pop("__dynamo_disable", None)
+        if "torch._dynamo" not in sys.modules:
+            vars(written)["__dynamo_disable"] = written
+        return super().__enter__()
 
     def __torch_dispatch__(self, function: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
         arguments = (args, kwargs or {})
