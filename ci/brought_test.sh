@@ -76,28 +76,19 @@ state() {
 
 # A gate has as many interpreters as workers: what they import takes longer than a small gate.
 starts() {
+  loaded() { [[ $(wc -l <starts.log) == "$1" ]] || fail "loaded $(wc -l <starts.log) times $2"; rm starts.log; }
   cat >counted.py <<'END'
-from losses import sound
-
-with open("starts.log", "a") as log:
-    log.write("one\n")
-
-
-def refuses(log_probs, old_log_probs, advantages, mask):
-    raise ValueError("not today")
+from losses import sound; open("starts.log", "a").write("one\n")
+def refuses(log_probs, old_log_probs, advantages, mask): raise ValueError("not today")
 END
-  bring sound 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
-  sed -i 's/losses.py:/counted.py:/' lossgate.toml
+  bring counted.py:sound 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
   gate 0 'green: 0 red findings'
-  [[ $(wc -l <starts.log) == 1 ]] || fail "loaded so many times by one worker: $(wc -l <starts.log)"
-  rm starts.log
-  expect 0 'green: 0 red findings' gate --config lossgate.toml --corpus empty --cases 60 --jobs 2
-  [[ $(wc -l <starts.log) == 2 ]] || fail "loaded so many times by two workers: $(wc -l <starts.log)"
-  # Nothing is started to look for an arithmetic that would explain what was not computed.
-  rm starts.log
-  sed -i 's/:sound/:refuses/' lossgate.toml
+  loaded 1 'by one worker'
+  gate 0 'green: 0 red findings' --cases 60 --jobs 2
+  loaded 2 'by two workers'
+  bring counted.py:refuses
   gate 1 'ValueError: not today' --cases 6
-  [[ $(wc -l <starts.log) == 1 ]] || fail "loaded so many times to ask nothing: $(wc -l <starts.log)"
+  loaded 1 'by one worker: no arithmetic explains what was not computed'
 }
 
 # FUNCTION LINES...: of per_sequence.py.
