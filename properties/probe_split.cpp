@@ -11,6 +11,8 @@
 namespace lossgate::properties {
 namespace {
 
+constexpr const char* kScaledTwice = "scaled twice";
+
 /// Unequal parts, of one rank or of two, where the callers have such.
 Split plain_split(int world) {
   if (world == 1) return {.world = 1, .parts = {{0, {0, 1, 2}}, {0, {3}}}};
@@ -28,10 +30,13 @@ class SplitReading {
     if (drops_rows()) {
       return Diagnosis{"remainder dropped", 0.95, "some sequences of the split batch are lost"};
     }
-    if (is_mean_of_means(false) || is_mean_of_means(true)) {
+    const double world = split_.world;
+    if (is_mean_of_means(false) || (world > 1.0 && is_mean_of_means(true))) {
       return Diagnosis{"mean of means", 0.95, "each part is divided by its own count"};
     }
-    const double world = split_.world;
+    if (everywhere([&](std::size_t row) { return 1.0 / parts_of(rank_of(row)); })) {
+      return Diagnosis{kScaledTwice, 0.95, "each part is divided by the number of parts as well"};
+    }
     if (everywhere([&](std::size_t) { return world; }) ||
         everywhere([&](std::size_t) { return 1.0 / world; })) {
       return Diagnosis{"rank average", 0.95, "the result is a multiple by the number of ranks"};
@@ -99,6 +104,10 @@ class SplitReading {
            part.sequences.end();
   }
 
+  double parts_of(int rank) const {
+    return static_cast<double>(std::ranges::count(split_.parts, rank, &Split::Part::rank));
+  }
+
   /// Every sequence is in a part.
   int rank_of(std::size_t row) const {
     const auto has_it = [row](const Split::Part& part) { return holds(part, row); };
@@ -145,16 +154,23 @@ Opinion probe_split(Suspect& suspect) {
   if (!suspect.signature().splittable) return std::nullopt;
   // The whole batch may have been right by its numbers alone.
   if (auto opinion = probe_weights(suspect)) return opinion;
+  Opinion on_one_rank;
   for (const int world : {1, 2}) {
     if (world > 1 && !suspect.signature().shardable) break;
     const auto reading = wrong_split(suspect, world);
     if (!reading) continue;
     if (auto opinion = other_row(*reading)) return opinion;
-    if (auto opinion = SplitReading(*reading).opinion()) return opinion;
-    if (world == 1) return std::nullopt;
+    auto opinion = SplitReading(*reading).opinion();
+    if (world == 1) {
+      if (!opinion || opinion->cause != kScaledTwice) return opinion;
+      on_one_rank = std::move(opinion);  // its own count is that of all there
+      continue;
+    }
+    if (opinion) return opinion;
+    if (on_one_rank) return on_one_rank;
     return Diagnosis{"rank average", 0.7, "micro-batches of one rank are right"};
   }
-  return std::nullopt;
+  return on_one_rank;
 }
 
 }  // namespace lossgate::properties

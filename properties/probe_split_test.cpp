@@ -93,6 +93,14 @@ TEST(ProbeSplit, NamesTheMeanOfMeansHoweverMeansArePutTogether) {
   }
 }
 
+TEST(ProbeSplit, TellsADivisionByTheNumberOfPartsFromThatByTheirCounts) {
+  const auto twice = [](const Home& home, const BatchCounts&, double) {
+    return 1.0 / home.rank_parts;
+  };
+  expect_shown(split_by(twice), asking(Reduction::token_mean), "scaled twice",
+               "each part is divided by the number of parts as well");
+}
+
 TEST(ProbeSplit, TellsAnAverageOverPartsOfASumFromOneOverRanks) {
   const Case c = asking(Reduction::sum);
   const auto over_parts = [](const Home& home, const BatchCounts&, double) {
