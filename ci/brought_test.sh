@@ -6,43 +6,34 @@ set -uo pipefail
 source "$4/ci/bring.sh"
 
 verdicts() {
-  bring sound 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
-  gate 0 'green: 0 red findings' --cases 200
-  bring unbounded
-  gate 1 'finite_backward VIOLATED by unbounded'
-  grep -Eq 'code +.*exp.* at losses.py:21: ratio = torch.exp' stdout || fail "not the guilty line: $(grep code stdout)"
+  bring unbounded 'device = ["cpu", "cpu:0"]'
+  beside sound 'micro_batches = "mean"'
+  gate 1 'finite_backward VIOLATED by unbounded@cpu '
+  red unbounded@cpu finite_backward 'code +.*exp.* at losses.py:21: ratio = torch.exp' 'on cpu:0 the same'
+  red sound split_invariance
   grep -Eq 'replay: .*replay run/findings/[0-9a-f]+.case --config lossgate.toml' run/summary.md ||
     fail "a summary's command works nowhere: $(grep replay run/summary.md)"
-  local repro
+  local repro stored
   repro=$(sed -nE 's/^ +replay +lossgate (replay .*--property finite_backward)$/\1/p' stdout | head -n 1)
+  stored=$(said_of sound | sed -nE 's/^ +replay +lossgate replay ([^ ]+) .*/\1/p' | head -n 1)
   # shellcheck disable=SC2086
   expect 1 'still fails' $repro
-  expect 0 'those of lossgate.toml with --config lossgate.toml' replay "$(find run/findings -name '*.case' | head -n 1)"
-  bring sound 'micro_batches = "mean"'
-  gate 1 'split_invariance VIOLATED' --cases 100
+  expect 0 'those of lossgate.toml with --config lossgate.toml' replay "$stored"
   # A finding that a fixed function no longer shows is still known for what it was.
-  local stored
-  stored=$(find run/findings -name '*.case' | head -n 1)
   bring sound 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
   expect 0 'what it was stored for is mended, or comes and goes' replay "$stored" --config lossgate.toml
   grep -q 'violated by sound; made simple' stdout || fail "not what it was stored for: $(cat stdout)"
+  beside sound 'name = "seldom"' 'most_cases = 5'
   # A micro-batch without a sequence, of which a stack of rows is made, is no call of a trainer.
-  bring row_by_row 'micro_batches = "token_weighted"'
-  gate 0 'green: 0 red findings' --cases 60
+  beside row_by_row 'micro_batches = "token_weighted"' 'most_cases = 60'
   # What a trainer rounds is not the function's fault.
-  bring of_ranks_that_are_averaged 'micro_batches = "sum"' 'ranks = "mean"' 'dtypes = ["bf16", "f16"]' \
+  beside of_ranks_that_are_averaged 'micro_batches = "sum"' 'ranks = "mean"' 'dtypes = ["bf16", "f16"]' 'most_cases = 60' \
     '[subject.arithmetic]' 'compute = "f32"'
-  gate 0 'green: 0 red findings' --cases 60
-  bring in_f64 'micro_batches = "sum"' 'ranks = "sum"' 'dtypes = ["f32", "bf16"]' '[subject.arithmetic]' 'compute = "f64"'
-  gate 0 'green: 0 red findings' --cases 60
-  bring unbounded 'device = ["cpu", "cpu:0"]'
-  gate 1 'VIOLATED by unbounded@cpu '
-  grep -q 'on cpu:0 the same' stdout || fail "nothing of the other device: $(cat stdout)"
-  bring sound 'most_cases = 5'
-  gate 0 'green: 0 red findings' --cases 60
-  grep -Eq '^  sound +f32 +5 ' stdout || fail "asked more than it may be: $(cat stdout)"
-  expect 0 'the losses of lossgate.toml are asked' gate --corpus empty --cases 5 --jobs 1
-  grep -Eq '^  sound +f32 +5 ' stdout || fail "not what the file here brings: $(cat stdout)"
+  beside in_f64 'micro_batches = "sum"' 'ranks = "sum"' 'dtypes = ["f32", "bf16"]' 'most_cases = 60' \
+    '[subject.arithmetic]' 'compute = "f64"'
+  expect 0 'the losses of lossgate.toml are asked' gate --corpus empty --cases 200 --jobs 1
+  grep -q 'green: 0 red findings' stdout || fail "an alarm: $(cat stdout)"
+  grep -Eq '^  seldom +f32 +5 ' stdout || fail "asked more than it may be: $(cat stdout)"
 }
 
 # What is wrong everywhere, and what is so after 30 calls or because of another case.
