@@ -48,3 +48,14 @@ not_of() {
 red() {
   of "$1" "^$2 VIOLATED by $1 " "^ +to accept [^ ]+\|$1\|$2\|" "${@:3}"
 }
+
+# NAME...: the last gate asked each of these, and nothing that it found of it is red.
+green() {
+  local name
+  grep -q '"troubles": \[\]' run/run.json || fail "it had trouble: $(cat stdout)"
+  for name in "$@"; do
+    grep -Eq "^  $name +[a-z0-9]+ +[1-9]" stdout || fail "$name was not asked: $(cat stdout)"
+    awk -v name="$name" -F'|' '/"fingerprint":/ { own = $3 == name } own && /"state": "red"/ { found = 1 } END { exit found }' \
+      run/run.json || fail "$name is not green: $(cat stdout)"
+  done
+}

@@ -198,62 +198,62 @@ proposals() {
 # Python multiplies in the fields' format unless a function says otherwise.
 arithmetic() {
   bring sound 'dtypes = ["f32", "f64"]'
-  expect 0 'arithmetic with f64 fields: worst error [0-9.]+ of its bound on [0-9]+ benign cases$' check --quick
-  grep -q 'proposal' stdout && fail "a proposal without need: $(cat stdout)"
-  bring sound '[subject.arithmetic]' 'compute = "f16"'
-  expect 0 'computes in f16, with fewer digits than f32 fields: any operation may round to it$' check --quick
-  bring widens 'dtypes = ["bf16"]'
-  expect 0 'computes' check --quick
-  proposes widens '\[subject.arithmetic\] compute = "f32"$'
-  grep -q 'then the bounds are .* times as narrow' stdout || fail "its worth is not said: $(cat stdout)"
-  bring widens 'dtypes = ["bf16"]' '[subject.arithmetic]' 'compute = "f32"'
-  expect 0 'arithmetic with bf16 fields' check --quick
-  grep -q 'proposal' stdout && fail "not content with its own proposal: $(cat stdout)"
-  bring rounds_its_fields
-  expect 0 'computes' check --quick
-  proposes rounds_its_fields '\[\[subject\]\] dtypes = \["bf16"\]$'
-  bring stores_few_bits
-  expect 0 'computes' check --quick
-  proposes stores_few_bits '\[subject.arithmetic\] stages = \{ log_prob = "bf16" \}$'
-  grep -q 'at most 2 fits' stdout || fail "the misfit is not said: $(cat stdout)"
-  gate 1 'advice: stores_few_bits with f32 fields fits .subject.arithmetic. stages'
-  # PyTorch's backward of a cast rounds the gradient, too.
-  bring_as hands_on_few_bits cross_entropy 'label_smoothing = 0, z_loss = 0'
-  printf '[subject.arithmetic]\nstages = { log_prob = "bf16" }\n' >>lossgate.toml
-  gate 0 'green: 0 red findings' --cases 100
-  bring off_by_a_thousandth
-  expect 0 'no declaration of its arithmetic explains that$' check --quick
-  grep -q 'proposal: .*arithmetic' stdout && fail "a fault is explained away: $(cat stdout)"
-  gate 1 'reference_agreement VIOLATED'
-  grep -q 'advice' stdout && fail "a fault is explained away: $(cat stdout)"
-  # Libraries flush subnormals where nobody says that they are kept.
-  bring flushes_subnormals
-  sed -i 's/losses.py/flushing.py/' lossgate.toml
-  gate 0 'green: 0 red findings' --cases 200
-  printf '[subject.arithmetic]\nsubnormals = "kept"\n' >>lossgate.toml
-  gate 1 'reference_agreement VIOLATED by flushes_subnormals' --cases 200
+  beside sound 'name = "in_f16"' '[subject.arithmetic]' 'compute = "f16"'
+  beside widens 'dtypes = ["bf16"]'
+  beside widens 'name = "says_that_it_widens"' 'dtypes = ["bf16"]' '[subject.arithmetic]' 'compute = "f32"'
+  beside rounds_its_fields
+  beside stores_few_bits
+  beside off_by_a_thousandth
   # Rounding says nothing where it changes no field.
-  bring scaled_by_a_millionth_less
-  sed -i 's/^loss = .*/loss = "advantage_scaling"/; /^reductions/d; s/^options.*/options = { normalisation = "token_mean" }/' lossgate.toml
-  expect 0 'no declaration of its arithmetic explains that$' check --quick
-  grep -q 'proposal' stdout && fail "a fault is explained away: $(cat stdout)"
+  beside scaled_by_a_millionth_less 'loss = "advantage_scaling"' '# no reductions' 'options = { normalisation = "token_mean" }'
+  expect 0 'computes' check --quick
+  of sound 'arithmetic with f64 fields: worst error [0-9.]+ of its bound on [0-9]+ benign cases$'
+  not_of sound 'proposal'
+  of in_f16 'computes in f16, with fewer digits than f32 fields: any operation may round to it$'
+  proposes widens '\[subject.arithmetic\] compute = "f32"$'
+  of widens 'then the bounds are .* times as narrow'
+  of says_that_it_widens 'arithmetic with bf16 fields'
+  not_of says_that_it_widens 'proposal'
+  proposes rounds_its_fields '\[\[subject\]\] dtypes = \["bf16"\]$'
+  proposes stores_few_bits '\[subject.arithmetic\] stages = \{ log_prob = "bf16" \}$'
+  of stores_few_bits 'at most 2 fits'
+  of off_by_a_thousandth 'no declaration of its arithmetic explains that$'
+  not_of off_by_a_thousandth 'proposal: .*arithmetic'
+  of scaled_by_a_millionth_less 'no declaration of its arithmetic explains that$'
+  not_of scaled_by_a_millionth_less 'proposal'
+  # PyTorch's backward of a cast rounds the gradient, too.
+  bring hands_on_few_bits 'loss = "cross_entropy"' 'options = { label_smoothing = 0, z_loss = 0 }' \
+    '[subject.arithmetic]' 'stages = { log_prob = "bf16" }'
+  beside stores_few_bits 'most_cases = 24'
+  beside off_by_a_thousandth 'most_cases = 24'
+  gate 1 'advice: stores_few_bits with f32 fields fits .subject.arithmetic. stages' --cases 100
+  green hands_on_few_bits
+  red off_by_a_thousandth reference_agreement
+  not_of off_by_a_thousandth '^advice'
+  # Libraries flush subnormals where nobody says that they are kept.
+  bring flushing.py:flushes_subnormals
+  beside flushing.py:flushes_subnormals 'name = "keeps_subnormals"' '[subject.arithmetic]' 'subnormals = "kept"'
+  gate 1 'reference_agreement VIOLATED by keeps_subnormals' --cases 200
+  green flushes_subnormals
+  red keeps_subnormals reference_agreement
 }
 
 # In which order somebody adds shows in extreme cases alone.
 orders() {
-  bring joins_tiles '[subject.contract]' 'infinite_valid = false'
-  sed -i 's/^loss = .*/loss = "cross_entropy"/; s/^options.*/options = { label_smoothing = 0, z_loss = 0 }/; s/losses.py/tiles.py/' lossgate.toml
-  gate 1 '^advice: joins_tiles with f32 fields fits .subject.arithmetic. sum = \{ order = "online", width = [0-9]+ \}, right only if' --cases 60
-  printf '[subject.arithmetic]\nsum = { order = "online", width = 5 }\n' >>lossgate.toml
-  gate 0 'green: 0 red findings' --cases 60
-  sed -i 's/joins_tiles/joins_tiles_of_what_it_caps/; /arithmetic/,$d' lossgate.toml
-  gate 1 'reference_agreement VIOLATED by joins_tiles_of_what_it_caps' --cases 60
-  grep '^advice' stdout && fail "a fault is explained away"
+  local layer=('loss = "cross_entropy"' 'options = { label_smoothing = 0, z_loss = 0 }')
+  local finite=('[subject.contract]' 'infinite_valid = false')
+  bring tiles.py:joins_tiles "${layer[@]}" 'most_cases = 60' "${finite[@]}"
+  beside tiles.py:joins_tiles "${layer[@]}" 'name = "says_how_it_joins"' 'most_cases = 60' "${finite[@]}" \
+    '[subject.arithmetic]' 'sum = { order = "online", width = 5 }'
+  beside tiles.py:joins_tiles_of_what_it_caps "${layer[@]}" 'most_cases = 60' "${finite[@]}"
   # Lost terms of so wide a row would explain it, but not that narrower ones lose nothing.
-  sed -i 's/joins_tiles_of_what_it_caps/off_where_wide/' lossgate.toml
-  printf '[subject.arithmetic]\ncompute = "f32"\n' >>lossgate.toml
-  gate 1 'cause +wrong beyond a length' --cases 100
-  grep '^advice' stdout && fail "a fault is explained away"
+  beside tiles.py:off_where_wide "${layer[@]}" "${finite[@]}" '[subject.arithmetic]' 'compute = "f32"'
+  gate 1 '^advice: joins_tiles with f32 fields fits .subject.arithmetic. sum = \{ order = "online", width = [0-9]+ \}, right only if' --cases 100
+  red joins_tiles reference_agreement
+  green says_how_it_joins
+  red joins_tiles_of_what_it_caps reference_agreement
+  red off_where_wide reference_agreement 'cause +wrong beyond a length'
+  grep '^advice' stdout | grep -v '^advice: joins_tiles with' && fail "a fault is explained away"
 }
 
 # What was asked of whom is said, and nothing is green that nobody was asked.
@@ -336,21 +336,20 @@ containment() {
 # What only a case as long as production's shows, and what it does not (rule E10).
 length() {
   bring slow_where_long 'seconds = 1'
+  beside large_where_long
+  beside counts_in_half 'name = "counts_few_in_half"' 'most_cases = 99'
+  beside refuses_what_is_long '[subject.contract]' 'longest = { tokens = 8192 }'
   gate 0 'green: 0 red findings' --cases 100
   grep -q 'skipped: long case: no answer' run/run.json || fail 'it is not said that a long case was skipped'
-  bring large_where_long
-  gate 0 'green: 0 red findings' --cases 100
   grep -q 'skipped: long case: MemoryError' run/run.json || fail 'it is not said that memory was short'
-  bring wrong_then_slow_where_long 'seconds = 1'
   # Its first answer was wrong, so it is not slow alone.
-  gate 1 'reference_agreement VIOLATED by wrong_then_slow_where_long' --cases 100
-  bring counts_in_half
-  gate 0 'green: 0 red findings' --cases 99
-  gate 1 'cause +wrong beyond a length' --cases 100
-  bring refuses_what_is_long
-  gate 1 'at most 8192 tokens' --cases 100
-  bring refuses_what_is_long '[subject.contract]' 'longest = { tokens = 8192 }'
-  gate 0 'green: 0 red findings' --cases 100
+  bring wrong_then_slow_where_long 'seconds = 1'
+  beside counts_in_half
+  beside refuses_what_is_long
+  gate 1 'red: ' --cases 100
+  red wrong_then_slow_where_long reference_agreement
+  of counts_in_half 'cause +wrong beyond a length'
+  of refuses_what_is_long 'at most 8192 tokens'
 }
 
 # FUNCTION LOSS OPTIONS: a lossgate.toml for another loss.
