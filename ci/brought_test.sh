@@ -38,32 +38,35 @@ verdicts() {
 
 # What is wrong everywhere, and what is so after 30 calls or because of another case.
 state() {
+  bring kept.py:halved
+  beside kept.py:halved_in_the_end
+  beside kept.py:by_the_first_count
+  gate 1 'red: ' --cases 60
   local function repro seed
-  for function in halved halved_in_the_end by_the_first_count; do
-    bring "$function"
-    sed -i 's/losses.py:/kept.py:/' lossgate.toml
-    rm -rf run
-    gate 1 "reference_agreement VIOLATED by $function" --cases 60
-    if [[ $function != halved ]]; then
-      grep -Eq 'cause +state between calls' stdout || fail "no cause of $function: $(cat stdout)"
-      grep -q 'where nothing was asked before it the case holds' run/run.json || fail "no reason: $(cat stdout)"
-      grep -rlq 'holds where nothing was asked before' run/findings || fail 'a case says nothing of that'
-      continue
-    fi
-    grep -q 'state between calls' stdout && fail "no state: $(cat stdout)"
-    # A replay weighs a finding as its gate did, and another seed names it alike.
-    repro=$(sed -nE 's/^ +replay +lossgate (replay .*--property reference_agreement)$/\1/p' stdout | head -n 1)
-    grep -Eq 'grade +ordinary' stdout || fail "no grade: $(cat stdout)"
-    # shellcheck disable=SC2086
-    expect 1 'grade +ordinary' $repro
-    for seed in 1 2 3; do
-      rm -rf run
-      gate 1 'reference_agreement VIOLATED by halved' --cases 60 --seed "$seed"
-      grep -o '"fingerprint": *"[^"]*|reference_agreement|[^"]*"' run/run.json | sort -u >"names.$seed"
-    done
-    cmp names.1 names.2 && cmp names.1 names.3 || fail "a name hangs on the seed: $(cat names.*)"
+  for function in halved_in_the_end by_the_first_count; do
+    red "$function" reference_agreement 'cause +state between calls'
+    sed -n "/\"fingerprint\": .*|$function|/,/\"fault\"/p" run/run.json |
+      grep -q 'where nothing was asked before it the case holds' || fail "no reason: $(said_of "$function")"
+    said_of "$function" | sed -nE 's/^ +replay +lossgate replay ([^ ]+) .*/\1/p' |
+      xargs grep -lq 'holds where nothing was asked before' || fail "no case of $function says that"
   done
+  red halved reference_agreement
+  not_of halved 'state between calls'
+  # A replay weighs a finding as its gate did, and another seed names it alike.
+  names_of_halved >names.1
+  repro=$(said_of halved | sed -nE 's/^ +replay +lossgate (replay .*--property reference_agreement)$/\1/p' | head -n 1)
+  of halved 'grade +ordinary'
+  # shellcheck disable=SC2086
+  expect 1 'grade +ordinary' $repro
+  bring kept.py:halved
+  for seed in 2 3; do
+    gate 1 'reference_agreement VIOLATED by halved' --cases 60 --seed "$seed"
+    names_of_halved >"names.$seed"
+  done
+  cmp names.1 names.2 && cmp names.1 names.3 || fail "a name hangs on the seed: $(cat names.*)"
 }
+
+names_of_halved() { grep -o '"fingerprint": *"[^"]*|halved|reference_agreement|[^"]*"' run/run.json | sort -u; }
 
 # A gate has as many interpreters as workers: what they import takes longer than a small gate.
 starts() {
@@ -352,31 +355,25 @@ length() {
   of refuses_what_is_long 'at most 8192 tokens'
 }
 
-# FUNCTION LOSS OPTIONS: a lossgate.toml for another loss.
-bring_as() {
-  bring "$1"
-  sed -i "s/^loss = .*/loss = \"$2\"/; s/^options.*/options = { $3 }/" lossgate.toml
-}
-
 # A field that callers may have none of is asked of those that take it, and only of those.
 optional_field() {
-  local options='label_smoothing = 0, z_loss = 0'
-  bring_as layer_without_bias linear_cross_entropy "$options"
-  gate 0 'green: 0 red findings'
+  local layer=('loss = "linear_cross_entropy"' 'options = { label_smoothing = 0, z_loss = 0 }')
+  bring layer_without_bias "${layer[@]}"
   expect 0 'bias does not reach it: taken as 0' check --quick
-  bring_as of_layer linear_cross_entropy "$options"
-  gate 0 'green: 0 red findings'
-  bring_as layer_that_forgets_its_bias linear_cross_entropy "$options"
+  beside of_layer "${layer[@]}"
+  beside layer_that_forgets_its_bias "${layer[@]}"
   gate 1 'reference_agreement VIOLATED'
+  green layer_without_bias of_layer
+  red layer_that_forgets_its_bias reference_agreement
 }
 
 operations() {
-  bring_as group_advantages group_advantage 'baseline = "mean", scale = "std", epsilon = 1e-6, singleton = "zero"'
-  sed -i '/^reductions/d' lossgate.toml
-  gate 0 'green: 0 red findings'
-  grep -q 'never asked' stdout && fail "no contract leaves out the splits that it has not: $(cat stdout)"
+  bring group_advantages 'loss = "group_advantage"' '# no reductions' \
+    'options = { baseline = "mean", scale = "std", epsilon = 1e-6, singleton = "zero" }'
   expect 0 'computes group_advantage' check --quick
   grep -Eq 'reductions|splits' stdout && fail "what it has not is named: $(cat stdout)"
+  gate 0 'green: 0 red findings'
+  grep -q 'never asked' stdout && fail "no contract leaves out the splits that it has not: $(cat stdout)"
   sed -i 's/scale = "std"/scale = "population_std"/' lossgate.toml
   gate 1 'reference_agreement VIOLATED'
 }
