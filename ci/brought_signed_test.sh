@@ -6,14 +6,15 @@ source "$4/ci/bring.sh"
 
 # SIGNATURE FUNCTION LINES...: a lossgate.toml for a loss with a signature of its own.
 bring_signed() {
-  local signature=$1
-  shift
-  bring "$@"
-  sed -i "/^reductions/d; /^options/d; s/^loss = .*/signature = \"$signature.toml\"/" lossgate.toml
-  cp "$source/ci/testdata/brought/$signature.toml" .
+  rm -f lossgate.toml
+  beside_signed "$@"
 }
 
-bring_own() { bring_signed reinforce "$@"; }
+# The same, after those that are there already.
+beside_signed() {
+  cp "$source/ci/testdata/brought/$1.toml" .
+  beside "$2" "signature = \"$1.toml\"" '# no loss' '# no reductions' '# no options' "${@:3}"
+}
 
 # The only valid row is a difference of equals: what rounding leaves there is no fault, in any format.
 difference_of_equals() {
@@ -64,8 +65,7 @@ END
 
 # What f64 has, f32 is to have, too, where there is room for it; what no f32 holds, it need not.
 own_overflow() {
-  bring_signed divergence divergence_by_plain_exponentials
-  sed -i 's/losses.py/unshifted.py/' lossgate.toml
+  bring_signed divergence unshifted.py:divergence_by_plain_exponentials
   one_logit 100 >logit.case
   expect 1 'still fails' replay logit.case --config lossgate.toml
   grep -q 'in f64 the same function has numbers' stdout || fail "not why: $(cat stdout)"
@@ -77,26 +77,26 @@ own_overflow() {
 }
 
 own_loss() {
-  bring_own reinforce 'micro_batches = "sum"' 'ranks = "sum"' '[subject.contract]' 'masked = "any"'
+  bring_signed reinforce reinforce 'micro_batches = "sum"' 'ranks = "sum"' '[subject.contract]' 'masked = "any"'
   expect 0 'the same function in f64 stands for a reference' check --quick
+  beside_signed reinforce reinforce_with_cancellation 'most_cases = 60'
   gate 0 'green: 0 red findings' --cases 100
   # A hundred, and 29 that are long.
   grep -Eq '^  reinforce +f64 +129 ' stdout || fail "not asked in f64: $(cat stdout)"
-  bring_own reinforce_by_micro_batch 'micro_batches = "mean"'
-  gate 1 'split_invariance VIOLATED by reinforce_by_micro_batch' --cases 60
-  bring_own reinforce_of_sizes 'micro_batches = "sum"'
-  gate 1 'finite_backward VIOLATED by reinforce_of_sizes'
-  grep -q 'inputs and loss are finite' stdout || fail "not what is wrong: $(cat stdout)"
-  local file
-  file=$(grep -l '^loss: reinforce' run/findings/*.case | head -n 1)
-  expect 1 'still fails' replay "$file" --config lossgate.toml
-  expect 0 'wrote' minimise "$file" --config lossgate.toml --out small.case
-  bring_own reinforce_by_products '[subject.contract]' 'masked = "any"'
-  gate 1 'masked_positions_inert VIOLATED by reinforce_by_products'
-  bring_own reinforce_with_cancellation
-  gate 0 'green: 0 red findings' --cases 60
   grep -Eq 'reinforce_with_cancellation: its own f64 does not bear out, which is no finding: .*reference_agreement' stdout ||
     fail "no advice: $(cat stdout)"
+  bring_signed reinforce reinforce_of_sizes 'micro_batches = "sum"' 'most_cases = 24'
+  beside_signed reinforce reinforce_by_micro_batch 'micro_batches = "mean"'
+  beside_signed reinforce reinforce_by_products 'most_cases = 24' '[subject.contract]' 'masked = "any"'
+  gate 1 'red: ' --cases 60
+  red reinforce_by_micro_batch split_invariance
+  red reinforce_of_sizes finite_backward 'inputs and loss are finite'
+  red reinforce_by_products masked_positions_inert
+  local file
+  file=$(said_of reinforce_of_sizes | sed -nE 's/^ +replay +lossgate replay ([^ ]+) .*/\1/p' | head -n 1)
+  bring_signed reinforce reinforce_of_sizes 'micro_batches = "sum"'
+  expect 1 'still fails' replay "$file" --config lossgate.toml
+  expect 0 'wrote' minimise "$file" --config lossgate.toml --out small.case
   sed -i 's/role = "mask"/role = "veil"/' reinforce.toml
   expect 2 "reinforce.toml:[0-9]+:[0-9]+: 'role' must be one of differentiable, constant, label, mask" check
   sed -i 's/^signature.*/signature = "absent.toml"/' lossgate.toml
