@@ -187,6 +187,7 @@ void Campaign::retire(Worker& worker, std::string_view why) {
   const std::string name = arms_[worker.arm].name();
   if (!retired_[worker.arm]) record_.troubles.push_back(fmt::format("{}: {}", name, why));
   retired_[worker.arm] = true;
+  take_met(worker);
   settle(worker);
   worker.child.reset();
 }
@@ -238,6 +239,7 @@ void Campaign::failed(Worker& worker, const std::string& property, const std::st
   if (!worker.under_way.asking()) {
     return failed_starts_.failed(cause);
   }
+  const bool is_counted = take_met(worker);
   const Arm& arm = arms_[worker.arm];
   if (worker.long_case) folder_.asked_long(arm.name(), *worker.long_case + 1);
   if (arm.only) return retire(worker, kOwnProcess + cause);
@@ -245,7 +247,7 @@ void Campaign::failed(Worker& worker, const std::string& property, const std::st
                                   ? long_case(plan_, arm, *worker.long_case).value()
                                   : planned_for(arm, decode_case(arm, worker.under_way.text()));
   report::RunRecord part;
-  part.cases_run = 1;
+  part.cases_run = is_counted ? 0 : 1;
   add_failure(part, planned, cases_, *arm.declared, property, cause);
   take_part(worker, std::move(part));
 }

@@ -71,6 +71,7 @@ class Campaign {
   void listen(Worker& worker);
   void hear(Worker& worker, const std::string& line);
   void take_part(Worker& worker, report::RunRecord part);
+  bool take_met(Worker& worker);
   void take_kept(Worker& worker, const Kept& kept);
   void failed(Worker& worker, const std::string& property, const std::string& cause);
   void look_after(Worker& worker);

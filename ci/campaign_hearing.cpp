@@ -76,9 +76,14 @@ void Campaign::hear_out(const std::atomic<bool>& interrupted) {
     if (any) wait();
     for (auto& worker : workers_) hear_all(*worker);
   }
-  for (auto& worker : workers_) {
-    if (auto met = std::exchange(worker->met, std::nullopt)) take_part(*worker, std::move(*met));
-  }
+  for (auto& worker : workers_) take_met(*worker);
+}
+
+/// Enters what its process was looking into, if anything: whether it was.
+bool Campaign::take_met(Worker& worker) {
+  auto met = std::exchange(worker.met, std::nullopt);
+  if (met) take_part(worker, std::move(*met));
+  return met.has_value();
 }
 
 /// Whether it has met a violation that it has not told of.

@@ -176,12 +176,10 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
   const bool benign =
       planned.benign || benign_.show(*planned.loss, subject, property, planned.c, violation.cause);
   properties::Finding finding = name_finding(study, subject, property, violation, benign);
-  if (on_met && !shown_.contains(finding.fingerprint)) {
-    on_met(recorded_as_met(finding, subject, planned, ordinal));
-  }
   const bool another = another_formula(subject, planned, property, outcome);
   if (another) name_another_formula(finding, planned.c.spec.reduction);
   if (!first_of_its_kind(finding)) return counted(finding, ordinal);
+  if (on_met) on_met(recorded_as_met(finding, subject, planned, ordinal));
   PlannedCase shown = planned;
   std::optional<Simplest> simple;
   if (slow_) {  // dozens of calls would look like a hang
