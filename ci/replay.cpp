@@ -156,7 +156,7 @@ enum class Seen { nothing, holds, fails };
 /// How often it held of several times.
 void print_times(const regressions::Replays& replays, std::int64_t times) {
   if (times == 1) return;
-  fmt::print("held {} of {} times", times - replays.failed, times);
+  fmt::print("held {} of {} times", replays.held, times);
   if (const std::int64_t first = replays.first_failure; first > 0) {
     fmt::print("; failed first at time {}, shown above", first);
   }

@@ -209,7 +209,9 @@ Replays replays(std::int64_t times, const std::function<Replay(std::int64_t)>& o
   for (std::int64_t time = 1; time <= times; ++time) {
     Replay replay = once(time);
     if (replay.failed() && all.failed++ == 0) all.first_failure = time;
-    if (time == 1 || time == all.first_failure) all.shown = std::move(replay);
+    const bool holds = !replay.failed() && replay.answered();
+    const bool first_answer = holds && all.held++ == 0 && all.failed == 0;
+    if (time == 1 || time == all.first_failure || first_answer) all.shown = std::move(replay);
   }
   return all;
 }

@@ -71,8 +71,8 @@ Replay replay(const reference::Loss& loss, const Case& c,
 
 /// A case that was replayed again and again.
 struct Replays {
-  Replay shown;                                ///< the first that failed, else the first of all
-  std::int64_t failed = 0, first_failure = 0;  ///< counted from 1; 0: there is none
+  Replay shown;  ///< the first that failed, else the first that was answered, else the first
+  std::int64_t held = 0, failed = 0, first_failure = 0;  ///< counted from 1; 0: there is none
 };
 Replays replays(std::int64_t times, const std::function<Replay(std::int64_t time)>& once);
 

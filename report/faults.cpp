@@ -95,7 +95,8 @@ std::int64_t least_faults(const RunRecord& record) {
   for (const RecordedFinding& f : record.findings) {
     if (!f.red()) continue;
     auto& own = sure[subject_of(f)];
-    if (f.confidence >= properties::kSure) own[f.dtype].insert(f.fault);
+    if (f.confidence >= properties::kSure)
+      own[f.dtype].insert(f.fault.empty() ? f.fingerprint : f.fault);
   }
   std::int64_t count = 0;
   for (const auto& [subject, formats] : sure) {

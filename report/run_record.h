@@ -241,7 +241,8 @@ void count_relaxed(RunRecord& record);
 std::string never_asked_text(const RunRecord& record, const Subject& subject);
 
 /// How much of what was asked no verdict came of, as the subject does not compute it or its bound
-/// leaves no digit: where that is more than a third, or all of a property; else empty.
+/// leaves no digit: where that is more than a third, or of a property without any verdict more than
+/// a third of its cases; else empty.
 std::string unjudged_text(const RunRecord& record, const Subject& subject);
 
 /// The sentence of a property; empty where the run had none of that name.

@@ -19,12 +19,15 @@ constexpr std::int64_t kOneIn = 3;
 
 /// What was put to an implementation, each case once for each property.
 struct Questions {
-  std::int64_t judged = 0, not_computed = 0, no_digit = 0;
+  std::int64_t asked = 0, judged = 0, not_computed = 0, no_digit = 0;
 
   std::int64_t open() const { return not_computed + no_digit; }
   std::int64_t all() const { return judged + open(); }
 
+  bool is_open() const { return judged == 0 && kOneIn * open() > asked; }
+
   void add(const Cell& c) {
+    asked += c.cases;
     for (const Verdict verdict : {Verdict::held, Verdict::violated, Verdict::note}) {
       judged += c.verdicts[static_cast<std::size_t>(verdict)];
     }
@@ -61,7 +64,7 @@ std::string unjudged_text(const RunRecord& record, const Subject& subject) {
   std::string never;
   for (const PropertyEntry& p : record.properties) {
     const Questions& own = of[p.name];
-    if (own.open() > 0 && own.judged == 0) never += (never.empty() ? "" : ", ") + p.name;
+    if (own.is_open()) never += (never.empty() ? "" : ", ") + p.name;
   }
   if (never.empty() && kOneIn * all.open() <= all.all()) return "";
   std::string text = fmt::format("{} of {} questions (", all.open(), all.all());
