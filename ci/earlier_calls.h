@@ -22,9 +22,9 @@ std::optional<impl::Implementation> in_new_process(const Selection& selection,
                                                    std::function<void()> before = {});
 
 /// Whether what is said of a violation may come of earlier calls, which takes seconds to find out:
-/// it is a count or an option, in whose place a number kept from another case looks alike, or one
-/// answer is not the formula's, and no experiment is sure why, or is no number, and nothing says
-/// why.
+/// it is a count, an option or where a tensor lies, in whose place a number kept from another case
+/// looks alike, or one answer is not the formula's, and no experiment is sure why, or is no number,
+/// and nothing says why.
 bool may_need_earlier_calls(const properties::Property& property,
                             const properties::Diagnosis& diagnosis);
 

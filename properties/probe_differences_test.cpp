@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -106,7 +107,8 @@ TEST(ProbeDifferences, SayNothingOfWhatIsExchangedWhereLogProbsAreNearAlone) {
       ref.set(p, twin + (std::fabs(off) < 1.0 ? -1.0 : 1.5) * off);
     });
   });
-  EXPECT_NE(diagnosed(near_alone, kl_case("k3")).cause, "distributions exchanged");
+  EXPECT_THAT(diagnosed(near_alone, kl_case("k3")).cause,
+              testing::Not(testing::AnyOf("held", "distributions exchanged")));
 }
 
 TEST(ProbeDifferences, LeaveAnotherEstimatorToItsOption) {

@@ -138,7 +138,9 @@ Opinion probe_logits(Suspect& suspect) {
     if (wrong->finite()) return std::nullopt;  // another number than is right is no NaN
     if (wrong->forward_finite()) {
       return Diagnosis{"value repaired, gradient not", 0.9,
-                       "impossible tokens leave the loss as it is, and the gradient no number"};
+                       wrong->forward_right()
+                           ? "impossible tokens leave the loss right, and the gradient no number"
+                           : "impossible tokens leave the loss finite, and the gradient not"};
     }
     return Diagnosis{"zero times infinity", 0.9,
                      "right where an impossible token is as good as impossible"};

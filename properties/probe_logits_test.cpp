@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +48,8 @@ TEST(ProbeLogits, CallNoNumberARepairedNaN) {
   });
   Case c = ordinary_case("cross_entropy");
   c.batch.at("logits").set(c.batch.at("label").integer_at(0), -HUGE_VAL);
-  EXPECT_NE(diagnosed(bounded, c).cause, "value repaired, gradient not");
+  EXPECT_THAT(diagnosed(bounded, c).cause,
+              testing::Not(testing::AnyOf("held", "value repaired, gradient not")));
 }
 
 }  // namespace

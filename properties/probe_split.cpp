@@ -11,7 +11,7 @@
 namespace lossgate::properties {
 namespace {
 
-constexpr const char* kScaledTwice = "scaled twice";
+constexpr const char *kScaledTwice = "scaled twice", *kRankAverage = "rank average";
 
 /// Unequal parts, of one rank or of two, where the callers have such.
 Split plain_split(int world) {
@@ -39,7 +39,7 @@ class SplitReading {
     }
     if (everywhere([&](std::size_t) { return world; }) ||
         everywhere([&](std::size_t) { return 1.0 / world; })) {
-      return Diagnosis{"rank average", 0.95, "the result is a multiple by the number of ranks"};
+      return Diagnosis{kRankAverage, 0.95, "the result is a multiple by the number of ranks"};
     }
     return std::nullopt;
   }
@@ -166,9 +166,10 @@ Opinion probe_split(Suspect& suspect) {
       on_one_rank = std::move(opinion);  // its own count is that of all there
       continue;
     }
-    if (opinion) return opinion;
+    // What is wrong of one rank is no average over ranks.
+    if (opinion && !(on_one_rank && opinion->cause == kRankAverage)) return opinion;
     if (on_one_rank) return on_one_rank;
-    return Diagnosis{"rank average", 0.7, "micro-batches of one rank are right"};
+    return Diagnosis{kRankAverage, 0.7, "micro-batches of one rank are right"};
   }
   return on_one_rank;
 }

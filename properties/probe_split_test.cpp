@@ -111,7 +111,7 @@ TEST(ProbeSplit, TellsAnAverageOverPartsOfASumFromOneOverRanks) {
   const char* multiple = "the result is a multiple by the number of ranks";
   expect_shown(split_by(over_ranks), c, "rank average", multiple);
   expect_shown(split_by(undone), c, "rank average", multiple);
-  EXPECT_EQ(diagnosed(split_by(over_parts), c).cause, "mean of means");
+  EXPECT_EQ(diagnosed(split_by(over_parts), c).cause, "scaled twice");
 }
 
 TEST(ProbeSplit, NamesTheRemainderThatIsDroppedAndNoOtherShare) {
