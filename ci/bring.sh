@@ -28,7 +28,7 @@ beside() {
 }
 
 # NAME: what the last command, a check or a gate, said of this subject alone.
-said_of() { awk -v name="$1" '/^[^ ]/ { own = $1 == name || $2 == name || $4 == name } own' stdout; }
+said_of() { awk -v name="$1" '/^[^ ]/ { own = ($1 == name && $2 == "computes") || $2 == name || $4 == name } own' stdout; }
 
 # NAME PATTERN...: each was said of this subject.
 of() {

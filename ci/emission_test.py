@@ -57,7 +57,7 @@ def folder(home):
 # A Python that cannot import lossgate and has imported torch, which takes it seconds. Whatever it is told to run in a
 # folder is run by a fork of it, as if by a Python of its own.
 WARM = """
-import json, os, runpy, sys
+import json, os, runpy, signal, sys
 import pytest, torch
 sys.modules["lossgate"] = None
 for line in sys.stdin:
@@ -67,6 +67,7 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 else:
     sys.exit()
+signal.alarm(300)
 words, folder, said = json.loads(line)
 os.chdir(folder)
 for stream in (1, 2):
