@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ci/given_critic.h"
 #include "impl/external/config.h"
 
 namespace lossgate::ci {
@@ -12,20 +13,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
-
-/// A critic's loss, as it was recognised.
-Recognition critic() {
-  Recognition match{.loss = reference::find_loss("value_clip"),
-                    .greeting = {},
-                    .subject = {},
-                    .likeness = {},
-                    .remarks = {},
-                    .refusal = ""};
-  match.subject.name = "critic";
-  match.subject.entry = "py:losses.py:critic";
-  match.subject.reductions = {Reduction::token_mean};
-  return match;
-}
 
 /// What a gate reads of it.
 impl::Subject read(const std::string& text) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "ci/candidates.h"
+#include "ci/given_critic.h"
 
 namespace lossgate::ci {
 namespace {
@@ -17,15 +18,7 @@ using ::testing::Pair;
 
 /// A critic's loss that is either form of the clip on plain cases.
 Recognition tied() {
-  Recognition match{.loss = reference::find_loss("value_clip"),
-                    .greeting = {},
-                    .subject = {},
-                    .likeness = {},
-                    .remarks = {},
-                    .refusal = ""};
-  match.subject.name = "critic";
-  match.subject.entry = "py:losses.py:critic";
-  match.subject.reductions = {Reduction::token_mean};
+  Recognition match = critic();
   match.likeness.candidate.options = {{"clip_form", "around_old"}};
   match.equals = {{{"clip_form", "interval"}}};
   return match;

@@ -132,10 +132,6 @@ std::string kill_matrix(const RunRecord& record, const Painter& paint) {
   return text;
 }
 
-std::string subject_of(const RecordedFinding& finding) {
-  return finding.loss + "/" + finding.implementation;
-}
-
 // What is red first, since it must not hide behind what is tolerated; of each, every implementation
 // once before any of them a second time, and every property of it once before any a second time.
 std::vector<const RecordedFinding*> in_order_of_show(const RunRecord& record) {

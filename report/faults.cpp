@@ -15,10 +15,6 @@
 namespace lossgate::report {
 namespace {
 
-std::string subject_of(const RecordedFinding& finding) {
-  return finding.loss + "|" + finding.implementation;
-}
-
 /// What a finding has in common with the others of its fault.
 std::vector<std::string> marks(const RecordedFinding& finding) {
   const std::string subject = subject_of(finding);
@@ -63,6 +59,10 @@ struct Votes {
 };
 
 }  // namespace
+
+std::string subject_of(const RecordedFinding& finding) {
+  return finding.loss + "/" + finding.implementation;
+}
 
 void group_by_fault(RunRecord& record) {
   Groups groups(record.findings.size());

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "report/run_record.h"
 
 namespace lossgate::report {
+
+/// LOSS/IMPLEMENTATION.
+std::string subject_of(const RecordedFinding& finding);
 
 /// Puts those findings of one implementation together of which one's case shows the other as well,
 /// that experiments give one cause, or of which numbers that are not finite begin at one line (rule
