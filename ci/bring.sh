@@ -21,7 +21,7 @@ beside() {
     echo '[[subject]]'
     for line in 'loss = "grpo"' "entry = \"py:$entry\"" "interpreter = \"$python\"" 'reductions = ["token_mean"]' \
       'options = { kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }'; do
-      printf '%s\n' "$@" | grep -Eq "^(# no )?${line%% *}( =|$)" || echo "$line"
+      grep -Eq "^(# no )?${line%% *}( =|$)" <(printf '%s\n' "$@") || echo "$line"
     done
     printf '%s\n' "$@"
   } >>lossgate.toml

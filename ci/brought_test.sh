@@ -45,10 +45,10 @@ state() {
   local function repro seed
   for function in halved_in_the_end by_the_first_count; do
     red "$function" reference_agreement 'cause +state between calls'
-    sed -n "/\"fingerprint\": .*|$function|/,/\"fault\"/p" run/run.json |
-      grep -q 'where nothing was asked before it the case holds' || fail "no reason: $(said_of "$function")"
+    grep -q 'where nothing was asked before it the case holds' \
+      <(sed -n "/\"fingerprint\": .*|$function|/,/\"fault\"/p" run/run.json) || fail "no reason: $(said_of "$function")"
     said_of "$function" | sed -nE 's/^ +replay +lossgate replay ([^ ]+) .*/\1/p' |
-      xargs grep -lq 'holds where nothing was asked before' || fail "no case of $function says that"
+      xargs grep -l 'holds where nothing was asked before' >/dev/null || fail "no case of $function says that"
   done
   red halved reference_agreement
   not_of halved 'state between calls'
@@ -137,7 +137,7 @@ contract() {
   gate 0 'green: 0 red findings' --cases 100
   grep -Eq 'refuses_empty: relaxed by contract: [1-9][0-9]*; never asked: empty_is_zero$' stdout || fail "not what it is not asked: $(cat stdout)"
   grep -Eq 'sound: relaxed by contract: 24; never asked: split_invariance \(micro_batches = "none"\)$' stdout || fail "not what it is not asked: $(cat stdout)"
-  grep -A9 '"name": "refuses_empty"' run/run.json | grep -q '"relaxed_by_contract": [1-9]' || fail "run.json does not count it"
+  grep -q '"relaxed_by_contract": [1-9]' <(grep -A9 '"name": "refuses_empty"' run/run.json) || fail "run.json does not count it"
 }
 
 # NAME PATTERN: the last check proposes the line, and says what it takes to be right.
@@ -152,7 +152,7 @@ proposals() {
   expect 0 'computes' check
   of sound 'asked on 72 cases: nothing fails' 'keeps more: \[subject.contract\] masked = "any"' \
     'keeps more: \[\[subject\]\] micro_batches = "token_weighted"'
-  said_of sound | grep -FA1 'does not keep [[subject]] micro_batches = "mean"' | grep -q 'fails split_invariance' ||
+  grep -q 'fails split_invariance' <(said_of sound | grep -FA1 'does not keep [[subject]] micro_batches = "mean"') ||
     fail "not what it would fail: $(cat stdout)"
   of refuses_everything 'no line of the contract explains'
   not_of refuses_everything 'keeps more'
@@ -285,7 +285,7 @@ asked() {
   cp -r kept mixed && sed 's/^option.clip_low: .*/option.clip_low: 0.123/' "$one" >mixed/fits.case
   "$lossgate" gate --config lossgate.toml --corpus mixed --cases 2 --jobs 1 --out unfit >stdout 2>stderr
   grep -Eq '^[0-9]+ stored cases? of grpo in mixed fits? no subject: clip_low is fixed$' stdout || fail "not said: $(cat stdout stderr)"
-  grep -A4 '"unfit"' unfit/run.json | grep -q '"reason": "clip_low is fixed"' || fail 'the record does not count them'
+  grep -q '"reason": "clip_low is fixed"' <(grep -A4 '"unfit"' unfit/run.json) || fail 'the record does not count them'
   grep -Eq '<skipped message="[0-9]+ stored cases? of grpo in mixed' unfit/junit.xml || fail 'no skipped test tells of them'
   bring unbounded '[subject.contract]' 'masked = { default = "finite" }' 'longest = { tokens = 1, sequences = 1 }'
   expect 1 'outside the contract of unbounded: a gate does not ask it' replay "$(grep -l '^shape: .*tokens [2-9]' kept/*.case | head -n 1)" --config lossgate.toml

@@ -58,7 +58,7 @@ if [[ ${1:-} == --prepare ]]; then
 fi
 
 cases=${1:-20000}
-if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+if ! grep -q '^GPU' <(nvidia-smi -L 2>/dev/null); then
   echo "gpu: not run, no GPU on this machine:"
   echo "  the gate of ${losses[*]} with $cases cases each in f32, bf16, f16 on CPU and GPU"
   echo "  the same again, for the same verdicts and error ratios"
