@@ -205,6 +205,46 @@ TEST(Domains, DifferencesThatAreScaledAreHostileOnceTheyAre) {
   EXPECT_GT(unscaled, 40) << "and now and then they are as they were";
 }
 
+/// The decades of f32 in which no entry of an f32 tensor lies, of many that are drawn.
+template <class Draw>
+std::vector<int> decades_without(Draw draw) {
+  std::set<int> left;
+  for (int decade = 2; decade < 35; ++decade) left.insert(decade);
+  for (std::uint64_t seed = 0; seed < kDraws; ++seed) {
+    Tensor tensor = Tensor::zeros(Dtype::f32, {4, 8});
+    Choices choices(seed);
+    draw(tensor, seed % 2 ? Temper::nasty : Temper::extreme, choices);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      if (tensor.at(i) != 0.0) left.erase(static_cast<int>(std::log10(std::fabs(tensor.at(i)))));
+    }
+  }
+  return {left.begin(), left.end()};
+}
+
+TEST(Domains, NoSizeIsLeftOutBelowTheLargest) {
+  const Field field{.name = "x", .axes = {Axis::sequences, Axis::tokens}};
+  EdgeList edges;
+  edges.add(Dtype::f32, 20.0);
+  const auto beside_zero = [&](auto draw_columns) {
+    return [=, &field, &edges](Tensor& tensor, Temper temper, Choices& choices) {
+      Tensor first = Tensor::zeros(Dtype::f32, {4, 8});
+      Column columns[] = {{&field, &first}, {&field, &tensor}};
+      draw_columns(columns, edges, temper, choices);
+    };
+  };
+  const std::vector<int> none;
+  EXPECT_EQ(decades_without([&](Tensor& tensor, Temper temper, Choices& choices) {
+              draw_advantages({&field, &tensor}, temper, choices);
+            }),
+            none);
+  EXPECT_EQ(decades_without([&](Tensor& tensor, Temper temper, Choices& choices) {
+              draw_rewards({&field, &tensor}, temper, choices);
+            }),
+            none);
+  EXPECT_EQ(decades_without(beside_zero([](auto&&... all) { draw_values(all...); })), none);
+  EXPECT_EQ(decades_without(beside_zero([](auto&&... all) { draw_log_probs(all...); })), none);
+}
+
 TEST(Domains, UpstreamGradientsHoldTheNastyOnes) {
   Choices choices(1);
   std::set<double> seen;

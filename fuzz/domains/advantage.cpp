@@ -34,7 +34,7 @@ double draw_value(AdvantageForm form, Dtype dtype, Choices& choices) {
       return choices.either_sign(min_subnormal(dtype) *
                                  static_cast<double>(choices.integer(1, 100)));
     case AdvantageForm::large:
-      return choices.either_sign(choices.log_uniform(100.0, 3e4));
+      return draw_large(dtype, choices);
     case AdvantageForm::largest:
       return choices.either_sign(choices.sometimes(0.5) ? max_finite(dtype)
                                                         : max_finite(dtype) / 1024);

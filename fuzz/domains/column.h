@@ -48,6 +48,24 @@ inline std::int64_t run_of(Spread spread, const Tensor& tensor) {
   return tensor.size() / tensor.extents.front();
 }
 
+/// Far from what is usual: as far as a trainer's numbers go, or anywhere beyond up to what a sum of
+/// a thousand still holds, where a bound or a branch that nobody declared may lie.
+inline double draw_large(Dtype dtype, Choices& choices) {
+  constexpr double kUsual = 3e4;
+  const double size = choices.sometimes(0.5)
+                          ? choices.log_uniform(kUsual, std::max(kUsual, max_finite(dtype) / 1024))
+                          : choices.log_uniform(100.0, kUsual);
+  return choices.either_sign(size);
+}
+
+/// Beyond 2^13, where no exponential is a number: mostly near the largest of the format.
+inline double draw_huge(Dtype dtype, Choices& choices) {
+  const double most = max_finite(dtype) / 4, few = most * 0x1p-12;
+  const double size = choices.sometimes(0.25) ? choices.log_uniform(std::min(0x1p13, few), few)
+                                              : choices.log_uniform(few, most);
+  return choices.either_sign(size);
+}
+
 inline double roundoff_of(const Column& column) { return unit_roundoff(column.tensor->dtype); }
 
 /// Those with the most digits, and with the fewest.

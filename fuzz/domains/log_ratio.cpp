@@ -64,10 +64,8 @@ double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choic
       const auto zone = choices.integer(0, 2);
       return choices.either_sign(choices.log_uniform(kBorders[zone], kBorders[zone + 1]));
     }
-    case LogRatio::huge: {
-      const double most = max_finite(dtype) / 4;
-      return choices.either_sign(choices.log_uniform(most * 0x1p-12, most));
-    }
+    case LogRatio::huge:
+      return draw_huge(dtype, choices);
   }
   return 0.0;
 }

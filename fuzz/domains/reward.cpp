@@ -60,7 +60,7 @@ double draw_own(RewardForm form, double spread, Dtype dtype, Choices& choices) {
       return choices.either_sign(min_subnormal(dtype) *
                                  static_cast<double>(choices.integer(1, 100)));
     case RewardForm::large:
-      return choices.either_sign(choices.log_uniform(100.0, 3e4));
+      return draw_large(dtype, choices);
     case RewardForm::largest:
       return choices.either_sign(choices.sometimes(0.5) ? max_finite(dtype)
                                                         : max_finite(dtype) / 1024);

@@ -38,7 +38,6 @@ double draw_base(Base base, Choices& choices) {
 }
 
 double draw_gap(ValueGap gap, const EdgeList& edges, Dtype dtype, Choices& choices) {
-  const double most = max_finite(dtype) / 4;
   switch (gap) {
     case ValueGap::equal:
       return 0.0;
@@ -52,7 +51,7 @@ double draw_gap(ValueGap gap, const EdgeList& edges, Dtype dtype, Choices& choic
     case ValueGap::far:
       return choices.either_sign(choices.log_uniform(0x1p-20, 0x1p13));
     case ValueGap::huge:
-      return choices.either_sign(choices.log_uniform(most * 0x1p-12, most));
+      return draw_huge(dtype, choices);
     case ValueGap::zero:
       break;
   }
