@@ -50,7 +50,10 @@ inline std::string fault_of_field(const LossSignature& signature, const Case& c,
     } else if (field.quantity == Quantity::mask) {
       if (tensor.at(i) != 0.0 && tensor.at(i) != 1.0) fault = "mask";
     } else if (is_float(tensor.dtype)) {
-      const std::string found = fault_of_number(field, infinity_of(field, c.spec), tensor.at(i));
+      std::string found = fault_of_number(field, infinity_of(field, c.spec), tensor.at(i));
+      const double limit =
+          std::min(round_to(tensor.dtype, field.largest), max_finite(tensor.dtype));
+      if (std::isfinite(tensor.at(i)) && std::fabs(tensor.at(i)) > limit) found = "too large";
       if (!found.empty()) fault = found;
     }
   });

@@ -318,6 +318,21 @@ TEST(DrawCase, SplitsEvenlyWhereTheTrainerDoes) {
   }
 }
 
+TEST(DrawCase, KeepsNumbersAsSmallAsTheCallerDoes) {
+  LossSignature signature = fake_policy_loss();
+  for (Field& field : signature.fields) {
+    if (field.role != Role::mask) field.largest = 3.0;
+  }
+  int limits = 0;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const Case c = draw(signature, Dtype::bf16, i % 2 ? Profile::hostile : Profile::benign, i);
+    ASSERT_EQ(fault_of(signature, c, Dtype::bf16), "") << i;
+    const Tensor& first = c.batch.fields.front().second;
+    for (std::int64_t at = 0; at < first.size(); ++at) limits += std::fabs(first.at(at)) == 3.0;
+  }
+  EXPECT_GT(limits, 100);
+}
+
 TEST(DrawCase, NamesNoTokenTwiceWhereTheCallerTookTheKLargest) {
   LossSignature signature = *reference::find_signature("sparse_jsd");
   const auto repeats = [&](bool distinct, std::optional<std::int64_t> pinned) {

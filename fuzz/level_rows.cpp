@@ -2,10 +2,12 @@
 #include "fuzz/level_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "reference/spec/even_parts.h"
 #include "reference/spec/groups.h"
+#include "reference/spec/largest.h"
 #include "reference/spec/lists.h"
 #include "reference/spec/padding.h"
 
@@ -26,12 +28,13 @@ void level_rows(const LossSignature& signature, std::span<const std::uint8_t> va
     }
   }
   make_lists_distinct(signature, c);
+  make_numbers_small(signature, c);
   move_valid_first(signature, c);
 }
 
 void level_rows(const LossSignature& signature, Case& c) {
   const auto is_leveled = [](const Field& f) {
-    return f.one_per_sequence || f.even_groups || f.distinct;
+    return f.one_per_sequence || f.even_groups || f.distinct || std::isfinite(f.largest);
   };
   if (signature.prefix_mask || std::ranges::any_of(signature.fields, is_leveled)) {
     const std::vector<bool> positions = valid_positions(signature, c);

@@ -10,8 +10,8 @@
 namespace lossgate::fuzz {
 
 /// Gives each sequence of a field that has one value for each the value of its first position that
-/// counts, makes groups even and lists distinct and moves what counts first where the caller has
-/// them so.
+/// counts, makes groups even, lists distinct and numbers small and moves what counts first where
+/// the caller has them so.
 void level_rows(const LossSignature& signature, std::span<const std::uint8_t> valid, Case& c);
 
 /// The same, where what counts follows from the case; and makes the parts of its split even.

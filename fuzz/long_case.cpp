@@ -13,6 +13,7 @@
 #include "fuzz/hash.h"
 #include "fuzz/long_mask.h"
 #include "reference/spec/even_parts.h"
+#include "reference/spec/largest.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -221,6 +222,7 @@ Case draw_long_case(std::uint64_t root_seed, const LossSignature& signature, con
   if (length.form == LongForm::far) move_rows_far(signature, c, choices);
   if (length.form == LongForm::ruled_out) rule_out_first_tokens(signature, c, choices);
   if (axis == Axis::hidden) thin_hidden_states(signature, c, choices);
+  make_numbers_small(signature, c);
   if (c.split.parts.size() > 2) {  // a micro-batch of each sequence would be thousands of calls
     c.split = draw_split(SplitForm::halves, c.shape[Axis::sequences], choices);
     make_parts_even(signature, c);

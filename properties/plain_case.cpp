@@ -7,6 +7,7 @@
 
 #include "properties/case_facts.h"
 #include "reference/spec/groups.h"
+#include "reference/spec/largest.h"
 #include "reference/spec/lists.h"
 #include "reference/spec/padding.h"
 
@@ -155,6 +156,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
     }
   }
   make_lists_distinct(signature, c);
+  make_numbers_small(signature, c);
   move_valid_first(signature, c);
   return c;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "impl/external/session.h"
 
 namespace lossgate::impl {
@@ -40,12 +42,15 @@ TEST(BroughtImplementation, AllowsForATrainerWhoAddsInLessThanTheFunctionCompute
       << "each part's loss is stored so";
 }
 
-TEST(BroughtImplementation, IsAskedFieldsInTheDtypesThatItsCallersHave) {
+TEST(BroughtImplementation, IsAskedFieldsInTheDtypesAndAsSmallAsItsCallersHaveThem) {
   LossSignature loss;
   loss.fields = {{"x", Role::differentiable, Quantity::value, {Axis::sequences}},
                  {"y", Role::constant, Quantity::value, {Axis::sequences}}};
   Subject subject;
   subject.dtypes = {Dtype::bf16, Dtype::f32};
+  subject.largest = {{"y", 3.0}};
+  EXPECT_TRUE(std::isinf(narrowed(loss, subject).fields[0].largest));
+  EXPECT_EQ(narrowed(loss, subject).fields[1].largest, 3.0);
   const auto unsupported = [&](Dtype x, Dtype y) {
     Case c;
     c.batch.fields.emplace_back("x", Tensor::zeros(x, {1}));

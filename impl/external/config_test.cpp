@@ -132,6 +132,7 @@ deterministic = false
 empty = "nan"
 empty_rows = "counted"
 longest = { vocab = 9000 }
+largest = { default = 1e6, w = 3 }
 )")
                               .at(0);
   EXPECT_EQ(subject.name, "ours");
@@ -148,6 +149,7 @@ longest = { vocab = 9000 }
   EXPECT_EQ(subject.megabytes, 900);
   EXPECT_EQ(subject.most_cases, 30);
   EXPECT_EQ(subject.longest, (std::vector{std::pair(Axis::vocab, std::int64_t{9000})}));
+  EXPECT_EQ(subject.largest, (std::map<std::string, double>{{"w", 3.0}, {"x", 1e6}}));
   const DeclaredArithmetic arithmetic = {
       .compute = Dtype::f32,
       .form = "short",
@@ -250,6 +252,12 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
        "'vocab' must be a whole number from 2"},
       {kHead + "axes = { vocab = 9 }\n[subject.contract]\nlongest = { vocab = 7 }\n",
        "'vocab' has one extent already, in 'axes'"},
+      {kHead + "[subject.contract]\nlargest = 0\n", "5:11: 'largest' must be numbers above 0"},
+      {kHead + "[subject.contract]\nlargest = inf\n", "'largest' must be numbers above 0"},
+      {kHead + "[subject.contract]\nlargest = { mask = 1 }\n",
+       "5:13: toy has no field 'mask' that holds numbers"},
+      {kHead + "[subject.contract]\nlargest = { y = 1 }\n",
+       "toy has no field 'y' that holds numbers"},
       {kHead + "most_cases = -1\n", "4:14: 'most_cases' must not be negative"},
       {kHead + "path = 'vendor'\n", "must be a list of strings"},
       {kHead + kHead, "two subjects are called 'loss'"},

@@ -74,6 +74,8 @@ void restrict_field(Field& field, const Subject& subject) {
   field.wide = std::ranges::find(subject.wide, field.name) != subject.wide.end();
   const auto own = subject.masked_of_field.find(field.name);
   field.masked = own == subject.masked_of_field.end() ? subject.masked : own->second;
+  const auto largest = subject.largest.find(field.name);
+  if (largest != subject.largest.end()) field.largest = largest->second;
   // Whoever is handed one number for each sequence, as it is or at every position, cannot see that
   // others stood beside it.
   const std::string words = "field:" + field.name + " as ";
@@ -95,6 +97,11 @@ void restrict_field(Field& field, const Subject& subject) {
 
 bool is_converted(std::string_view source, std::string_view word) {
   return source.find(" as " + std::string(word)) != std::string_view::npos;
+}
+
+bool holds_numbers(const Field& field) {
+  return field.role != Role::mask && field.role != Role::label && field.role != Role::group &&
+         field.quantity != Quantity::payload;
 }
 
 const OutputField* weighed_output(const LossSignature& loss, const Field& field) {

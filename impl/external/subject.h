@@ -64,6 +64,7 @@ struct Subject {
                        .repeated_tokens = false};
   Masked masked = Masked::finite;                 ///< what its caller leaves at masked positions
   std::map<std::string, Masked> masked_of_field;  ///< where a field differs
+  std::map<std::string, double> largest;          ///< of fields whose numbers it keeps as small
   double seconds = 20.0;                          ///< for one call
   std::int64_t megabytes = 0;                     ///< of memory for its process; 0: no limit
   std::int64_t most_cases = 0;                    ///< drawn for each dtype; 0: what the gate asks
@@ -74,6 +75,9 @@ bool is_converted(std::string_view source, std::string_view word);
 
 /// The word of an argument whose positions all have the number that its sequence has once.
 inline constexpr const char* kExpanded = "expanded";
+
+/// Whether a caller may keep the field's numbers small.
+bool holds_numbers(const Field& field);
 
 /// The output of the loss that the field weighs, as `log_prob_weight` weighs `log_prob`: in the
 /// loss they meet as a product alone, so that the field is the gradient which comes into the
@@ -88,9 +92,9 @@ inline constexpr const char* kAnyNumber = "number";
 /// it has, options that are tied have one value, axes that it pins have
 /// one extent, fields that it has none of are 0, without a gradient, as is what weighs an output
 /// that it does not return, wide ones stay in f32, only
-/// what it returns is an output, and masked positions, infinities, splits and their parts, empty
-/// batches and empty rows are what its contract says. Cases drawn for this signature are cases of
-/// the loss.
+/// what it returns is an output, and masked positions, infinities, the largest numbers, splits and
+/// their parts, empty batches and empty rows are what its contract says. Cases drawn for this
+/// signature are cases of the loss.
 LossSignature narrowed(const LossSignature& loss, const Subject& subject);
 
 /// The subject cannot be asked: the message says what to do.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,6 +74,8 @@ struct Field {
   /// A caller may have none of it, which is as if every entry were 0.
   bool optional = false;
   bool absent = false;  ///< where optional: this caller has none
+  /// Callers keep numbers that count as small, of either sign (reference/spec/largest.h).
+  double largest = std::numeric_limits<double>::infinity();
 };
 
 /// none is a value of its own: "no clamp", "no dual clip".
