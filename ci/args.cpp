@@ -18,6 +18,7 @@
 #include "ci/fuzz_worker.h"
 #include "ci/gate.h"
 #include "ci/identify.h"
+#include "ci/init.h"
 #include "ci/subjects.h"
 #include "ci/suggestion.h"
 #include "ci/verbs.h"

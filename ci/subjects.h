@@ -12,13 +12,4 @@ namespace lossgate::ci {
 /// Then, unless it is to be quick, tries what more the function would keep.
 int run_check(const std::vector<std::string>& configs, bool quick);
 
-struct InitOptions {
-  std::string loss;
-  std::string folder = ".";
-};
-
-/// The verb `init`: writes a lossgate.toml and a Python file with a function to fill in. Nothing
-/// that is there is overwritten.
-int run_init(const InitOptions& options);
-
 }  // namespace lossgate::ci
