@@ -102,11 +102,13 @@ contract() {
   bring "${rows[@]}"
   beside_averaged mean_over_sequences "${even[@]}"
   beside "${words[@]}" 'axes = { vocab = 7 }'
+  beside sound '[subject.contract]' 'largest = { default = 1e6, advantage = 3 }'
   expect 0 'computes' check --quick
   of over_all_rows 'proposal: \[subject.contract\] empty_rows = "counted"$'
   not_of over_all_rows 'no line'
   of mean_over_sequences 'micro-batches of a rank hold equally many sequences that count' '  ranks hold equally many sequences that count'
   of of_seven_words 'axis vocab is 7'
+  of sound 'advantage is 3 at most where it counts' ' log_prob is 1000000 at most'
   bring "${rows[@]}"
   # A mean of means is right of micro-batches as large as each other, where it is one over sequences.
   beside_averaged mean_over_sequences
@@ -134,6 +136,7 @@ contract() {
   beside "${words[@]}" 'axes = { vocab = 7 }' 'most_cases = 60'
   beside refuses_empty 'micro_batches = "token_weighted"' 'most_cases = 24' '[subject.contract]' 'empty = "error"'
   beside sound 'most_cases = 24'
+  beside near.py:bounds_advantages 'most_cases = 60' '[subject.contract]' 'largest = { advantage = 10000 }'
   gate 0 'green: 0 red findings' --cases 100
   grep -Eq 'refuses_empty: relaxed by contract: [1-9][0-9]*; never asked: empty_is_zero$' stdout || fail "not what it is not asked: $(cat stdout)"
   grep -Eq 'sound: relaxed by contract: 24; never asked: split_invariance \(micro_batches = "none"\)$' stdout || fail "not what it is not asked: $(cat stdout)"
@@ -171,11 +174,13 @@ proposals() {
   beside_averaged mean_that_is_divided_twice
   beside_per_sequence mean_over_sequences 'name = "sum_of_means"' "${by_rank[@]}"
   beside near.py:trusts_padding_twice
+  beside near.py:bounds_advantages
   beside unbounded
   expect 0 'computes' check --quick
   proposes refuses_empty '\[subject.contract\] empty = "error"$'
   of refuses_empty 'it said: IndexError: no token counts'
   not_of refuses_empty 'no line'
+  proposes bounds_advantages '\[subject.contract\] largest = \{ advantage = 10000 \}$'
   proposes divides_by_none '\[subject.contract\] empty = "nan"$'
   proposes other_order_each_time '\[subject.contract\] deterministic = false$'
   proposes trusts_padding '\[subject.contract\] masked = \{ default = "any", old_log_prob = "finite" \}$'

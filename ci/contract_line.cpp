@@ -10,6 +10,7 @@
 #include "ci/arithmetic_trial.h"
 #include "ci/empty_trial.h"
 #include "ci/even_trial.h"
+#include "ci/largest_trial.h"
 #include "ci/toml_text.h"
 #include "ci/variant.h"
 #include "properties/property.h"
@@ -78,6 +79,7 @@ class Trial {
     for (const auto& [member, name, right] : kFlags) {
       if (auto found = flag(member, name, right)) return found;
     }
+    if (auto found = largest()) return found;
     if (auto found = expanded()) return found;
     if (auto found = even_parts()) return found;
     if (auto found = combination(&impl::Subject::micro_batches, "micro_batches")) return found;
@@ -199,6 +201,14 @@ class Trial {
     if (!std::exchange(subject.contract.*member, false) || still_fails(subject))
       return std::nullopt;
     return Proposal{fmt::format("{} {} = false", kContractTable, name), right, "", {}};
+  }
+
+  /// None of a trial may fail then, as a case that is made so may have lost what else is wrong in
+  /// it.
+  std::optional<Proposal> largest() const {
+    return try_largest(brought_, [&](const impl::Subject& subject) {
+      return !still_fails(subject) && always_holds(brought_, subject, *kind_.property);
+    });
   }
 
   /// Callers who have one advantage for each sequence. A case that is made so may have lost what

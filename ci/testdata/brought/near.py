@@ -74,6 +74,10 @@ def flattened(log_probs, old_log_probs, advantages, mask):
     return loss.sum() / kept.sum().clamp(min=1)
 
 
+def bounds_advantages(log_probs, old_log_probs, advantages, mask):
+    return flattened(*(x.contiguous() for x in (log_probs, old_log_probs, advantages.clamp(-1e5, 1e5), mask)))
+
+
 def compiled_first(log_probs, old_log_probs, advantages, mask):
     """Whose first call takes as long as a compiler."""
     if not compiled:
