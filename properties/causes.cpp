@@ -37,7 +37,8 @@ const std::vector<Cause>& causes() {
       {"undeclared bound",
        "What the loss is made of is held within a bound that the formula does not have.",
        "take the clamp away: beyond it the worst examples have no gradient, and a NaN or infinity "
-       "is a number; or declare the loss that has it"},
+       "is a number; or declare the loss that has it, or, where callers never come there, their "
+       "largest numbers"},
       {"exp of an unshifted logit", "exp is taken of logits as they are.",
        "subtract the row's maximum first, as logsumexp does"},
       {"logarithm of an underflow", "log is taken of a probability that has become 0.",
@@ -52,7 +53,8 @@ const std::vector<Cause>& causes() {
        "rescale by the running maximum only where it is finite"},
       {"overflow of a square or sum",
        "A square or a sum overflows on the way to a number that fits.",
-       "scale before squaring: (d / 2) d, not d d / 2"},
+       "scale before squaring: (d / 2) d, not d d / 2; where callers never come there, declare "
+       "their largest numbers"},
       {"infinite slope", "The gradient of a finite loss is no number.",
        "keep away from where the slope is infinite: 0 for sqrt, log and norms, far out for exp"},
       {"unbounded exponent", "Finite inputs overflow.",
