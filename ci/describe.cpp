@@ -6,9 +6,9 @@
 
 #include "ci/errors.h"
 #include "ci/rules.h"
-#include "ci/suggestion.h"
 #include "ci/tasks.h"
 #include "ci/verbs.h"
+#include "corpora/nearest_name.h"
 #include "impl/catalog.h"
 #include "properties/causes.h"
 #include "report/finding_text.h"
@@ -186,10 +186,10 @@ int run_describe(const std::string& name) {
   for (const report::PropertyEntry& property : run_properties()) known.push_back(property.name);
   for (const properties::Cause& cause : properties::causes()) known.emplace_back(cause.name);
   for (const auto& [word, meaning] : kWords) known.emplace_back(word);
-  const std::string meant = nearest(name, known);
+  const std::string meant = corpora::meant_text(name, known);
   throw InputError("'" + name.substr(0, 64) +
                    "' is no loss, property, cause, verdict, grade, rule or implementation" +
-                   (meant.empty() ? "; see lossgate list" : "; did you mean '" + meant + "'?"));
+                   (meant.empty() ? "; see lossgate list" : meant));
 }
 
 }  // namespace lossgate::ci

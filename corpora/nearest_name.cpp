@@ -23,6 +23,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// What papers call a loss, the loss that it is, and the options that make it this one: those of
+/// the Python package, and what is said besides.
+struct PaperName {
+  std::string_view paper, loss, options;
+};
+constexpr PaperName kPaperNames[] = {
+    {"ppo", "grpo", "kl_penalty = 0"},        {"ppo_clip", "grpo", "kl_penalty = 0"},
+    {"gspo", "grpo", "level = \"sequence\""}, {"forward_kl", "jsd", "beta = 0"},
+    {"reverse_kl", "jsd", "beta = 1"},        {"value_loss", "value_clip", ""}};
+
 }  // namespace
 
 std::string nearest_name(std::string_view given, const std::vector<std::string>& known) {
@@ -41,6 +51,11 @@ std::string nearest_name(std::string_view given, const std::vector<std::string>&
 }
 
 std::string meant_text(std::string_view given, const std::vector<std::string>& known) {
+  for (const auto& [paper, loss, options] : kPaperNames) {
+    if (given != paper || std::ranges::find(known, loss) == known.end()) continue;
+    const std::string with = options.empty() ? "" : " with " + std::string(options);
+    return "; that is '" + std::string(loss) + "'" + with;
+  }
   const std::string meant = nearest_name(given, known);
   return meant.empty() ? "" : "; did you mean '" + meant + "'?";
 }

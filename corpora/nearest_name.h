@@ -10,7 +10,8 @@ namespace lossgate::corpora {
 /// The name that was probably meant, or empty.
 std::string nearest_name(std::string_view given, const std::vector<std::string>& known);
 
-/// "; did you mean 'grpo'?", or empty.
+/// "; did you mean 'grpo'?", or empty; of what papers call a loss that is known under another name
+/// "; that is 'grpo' with kl_penalty = 0".
 std::string meant_text(std::string_view given, const std::vector<std::string>& known);
 
 }  // namespace lossgate::corpora

@@ -15,5 +15,12 @@ TEST(NearestName, IsOneThatAFewSlipsOfThePenMakeOfIt) {
   EXPECT_EQ(meant_text("colour", known), "");
 }
 
+TEST(NearestName, IsTheCatalogsForWhatPapersCallALoss) {
+  const std::vector<std::string> losses = {"dpo", "grpo", "jsd", "value_clip"};
+  EXPECT_EQ(meant_text("ppo", losses), "; that is 'grpo' with kl_penalty = 0");
+  EXPECT_EQ(meant_text("value_loss", losses), "; that is 'value_clip'");
+  EXPECT_EQ(meant_text("ppo", {"dpo"}), "; did you mean 'dpo'?") << "where there is no such loss";
+}
+
 }  // namespace
 }  // namespace lossgate::corpora
