@@ -84,6 +84,15 @@ std::string toml_text(const LossSignature& loss) {
     text +=
         fmt::format("reductions = [\"{}\"]  # of {}\n", name(loss.reductions.front()), reductions);
   }
+  text += "# dtypes = [\"f32\"]  # and f64, bf16, f16\n";
+  if (loss.splittable) {
+    text +=
+        "# What the trainer does with the losses of micro-batches, and of ranks: \"sum\", "
+        "\"mean\",\n"
+        "# \"token_weighted\". Until it is said, no batch is split.\n"
+        "# micro_batches = \"sum\"\n";
+    if (loss.shardable) text += "# ranks = \"mean\"\n";
+  }
   text +=
       "# What the function computes whatever is asked; options that it takes need not be here.\n"
       "[subject.options]\n";
@@ -96,7 +105,10 @@ std::string toml_text(const LossSignature& loss) {
       "# 0; by field.\n"
       "[subject.contract]\nmasked = { default = \"finite\" }\n"
       "# refuses_invalid = false\n# infinite_valid = false\n# empty = \"zero\"\n"
-      "# empty_rows = \"skipped\"\n";
+      "# empty_rows = \"skipped\"\n# largest = 1e6  # numbers that count, of either sign\n"
+      "# How it computes, by which errors are allowed for: for instance, where it widens 16-bit\n"
+      "# fields first.\n"
+      "# [subject.arithmetic]\n# compute = \"f32\"\n";
   return text;
 }
 
