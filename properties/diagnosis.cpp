@@ -117,8 +117,24 @@ const Probe kProbes[] = {
     {{Symptom::laundered}, probe_repaired_value, true},
     {kWrongNumber, probe_exponents, true},
     {{Symptom::miscounted}, probe_emptied_row},
-    {kAnyNumber, probe_single},
+    {{Symptom::miscounted, Symptom::differs, Symptom::laundered, Symptom::not_finite,
+      Symptom::split},
+     probe_single},
 };
+
+/// Of what the split of a case shows, whether the whole batch is as wrong there by itself.
+bool is_of_whole(Suspect& suspect) {
+  const Violation& violation = suspect.violation();
+  const auto& whole = suspect.as_given();
+  if (!whole || !violation.has_numbers()) return false;
+  return std::ranges::any_of(whole->entries(), [&](const ReadEntry& e) {
+    const bool there = whole->outputs()[e.output].name == violation.place.output &&
+                       e.index == violation.place.index;
+    if (!there || !e.wrong()) return false;
+    if (!std::isfinite(e.actual)) return !std::isfinite(violation.actual);
+    return std::fabs(violation.actual - e.actual) <= kLargestRounding * e.distance();
+  });
+}
 
 /// Whether numbers that are apart by more than rounding are not so when the same is asked again.
 bool comes_and_goes(CaseStudy& study, const impl::Implementation& implementation,
@@ -137,7 +153,7 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
                    const Property& property, const Violation& violation) {
   Diagnosis best{.cause = violation.cause, .confidence = 0.0, .because = ""};
   if (study.loss().advice) return best;
-  const Symptom symptom = symptom_of(property, violation);
+  Symptom symptom = symptom_of(property, violation);
   if (symptom == Symptom::settled) return best;
   // Whoever answers otherwise each time may add up in another order.
   if (symptom != Symptom::varies && comes_and_goes(study, implementation, property, violation)) {
@@ -146,6 +162,10 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
             .because = "the same question, asked once more, has another answer"};
   }
   Suspect suspect(study, implementation, violation);
+  const bool of_whole = symptom == Symptom::split && is_of_whole(suspect);
+  if (of_whole) {
+    symptom = std::isfinite(violation.actual) ? Symptom::differs : Symptom::not_finite;
+  }
   for (const Probe& probe : kProbes) {
     bool asked = probe.symptoms.size() == 0;
     for (const Symptom each : probe.symptoms) asked |= each == symptom;
@@ -155,10 +175,16 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
     if (opinion && opinion->confidence > best.confidence) best = std::move(*opinion);
     if (best.confidence >= kSure) break;
   }
+  if (best.confidence > 0.0) return best;
+  if (of_whole && std::isfinite(violation.actual)) {
+    return {.cause = "disagrees with the formula",
+            .confidence = 0.5,
+            .because = "the whole batch is as wrong"};
+  }
   // What is wrong of a number that is one explains none that is not.
   const bool supposed = std::ranges::find(kSupposed, symptom) != std::end(kSupposed) &&
                         !find_cause(best.cause)->symptom && std::isfinite(violation.actual);
-  if (best.confidence > 0.0 || !supposed || !suspect.wrong_on_plain()) return best;
+  if (!supposed || !suspect.wrong_on_plain()) return best;
   return {.cause = "disagrees with the formula",
           .confidence = 0.5,
           .because = "it disagrees on plain numbers, too, which no experiment explains"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a case must be: what ends at a block, a grid of blocks or a format of indices. And how
 // short: what treats an axis of one unlike others.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,15 @@ namespace {
 
 /// What is shorter has no end of its own: probes on short cases explain it.
 constexpr std::int64_t kShort = 32;
+
+/// Whether what is asked has one along the axis: the given case or, where that is right, a part of
+/// its split.
+bool has_one(Suspect& suspect, Axis axis) {
+  if (suspect.given().shape[axis] == 1) return true;
+  const auto is_one = [](const Split::Part& part) { return part.sequences.size() == 1; };
+  return axis == Axis::sequences && std::ranges::any_of(suspect.split().parts, is_one) &&
+         is_right(suspect.as_given());
+}
 
 }  // namespace
 
@@ -58,7 +68,7 @@ Opinion probe_length(Suspect& suspect) {
   return std::nullopt;
 }
 
-/// The plain case, and with one of an axis of which the given case has one, or with one of all such
+/// The plain case, and with one of an axis of which what is asked has one, or with one of all such
 /// axes, where it is right with two.
 Opinion probe_single(Suspect& suspect) {
   const auto several = suspect.plain_case({.padding = false});
@@ -67,7 +77,7 @@ Opinion probe_single(Suspect& suspect) {
   std::vector<Axis> all;
   for (const Axis axis : kAllAxes) {
     const bool may_be_two = several->shape[axis] > 1 && !suspect.signature().pinned_extent(axis);
-    if (!may_be_two || suspect.given().shape[axis] != 1) continue;
+    if (!may_be_two || !has_one(suspect, axis)) continue;
     tried.push_back({axis});
     all.push_back(axis);
   }

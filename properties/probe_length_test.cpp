@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -126,6 +127,19 @@ TEST(ProbeSingle, FindsWhatOneSequenceAloneOrOneTokenShows) {
   expect_shown(one_position, grpo_case(1, 1, Dtype::f64), "single one mistaken",
                "plain numbers are right where sequences and tokens are 2, and wrong where they are "
                "1");
+}
+
+TEST(ProbeSingle, FindsWhatAPartOfOneSequenceShows) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const auto is_one = [](const Split::Part& part) { return part.sequences.size() == 1; };
+    if (c.shape[Axis::sequences] == 1 || std::ranges::any_of(c.split.parts, is_one)) {
+      add_to_loss(result, 1.0);
+    }
+  });
+  Case c = grpo_case(3, 7, Dtype::f64);
+  c.split = {.world = 1, .parts = {{0, {0}}, {0, {1, 2}}}};
+  expect_shown(fake, c, "single one mistaken",
+               "plain numbers are right where sequences is 2, and wrong where it is 1");
 }
 
 TEST(ProbeSingle, SaysNothingOfWhatTwoShowToo) {

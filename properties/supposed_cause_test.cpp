@@ -30,6 +30,34 @@ TEST(Diagnosis, TakesBackWhatAPropertySupposedWherePlainNumbersAreWrong) {
   EXPECT_EQ(diagnosis.because, "it disagrees on plain numbers, too, which no experiment explains");
 }
 
+/// What is said of the split of GRPO in halves.
+Diagnosis of_split(const impl::Implementation& fake, Case c) {
+  c.split = {.world = 1, .parts = {{0, {0, 1}}, {0, {2, 3}}}};
+  CaseStudy study(grpo(), c);
+  Evaluation evaluation(study, fake);
+  const Property& split = *find_property("split_invariance");
+  const Outcome outcome = split.check(evaluation);
+  EXPECT_EQ(outcome.violation.value().cause, "reduction over the wrong scope");
+  return diagnose(study, fake, split, *outcome.violation);
+}
+
+TEST(Diagnosis, BlamesNoSplitForWhatTheWholeBatchHasAsWrong) {
+  const auto off = [](double of_whole) {
+    return answering("grpo", nullptr, [=](const Case& c, LossResult& result) {
+      if (c.batch.at("advantage").at(0) != 3.0) return;
+      add_to_loss(result, c.split.whole() ? of_whole : 0.25);
+    });
+  };
+  Case c = ordinary_case("grpo");
+  put(c, "advantage", 0, 0, 3.0);
+  const Diagnosis as_wrong = of_split(off(0.25), c);
+  EXPECT_EQ(as_wrong.cause, "disagrees with the formula");
+  EXPECT_EQ(as_wrong.because, "the whole batch is as wrong");
+  for (const double less : {0.0, 0.2}) {
+    EXPECT_EQ(of_split(off(less), c).cause, "reduction over the wrong scope") << less;
+  }
+}
+
 TEST(Diagnosis, AsksNoCountsOfAnAnswerThatIsNone) {
   auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     if (c.split.whole()) return add_to_loss(result, 1.0);  // a mean of means, by its numbers

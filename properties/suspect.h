@@ -21,6 +21,7 @@ class Suspect {
   const impl::Implementation& implementation() const { return implementation_; }
   const Violation& violation() const { return violation_; }
   const Case& given() const { return study_.whole(); }
+  const Split& split() const { return study_.split().split; }
 
   std::optional<Reading> read(const std::optional<Case>& c) const {
     return c ? Reading::of(loss(), implementation(), *c) : std::nullopt;
