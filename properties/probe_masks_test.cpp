@@ -30,30 +30,6 @@ TEST(ProbeMaskedTerms, SeesWhatOneMaskedPositionAloneLets) {
   });
 }
 
-TEST(ProbeMaskedTerms, SeesThatASequenceWithoutAnAdvantageDoesNotCount) {
-  const auto row_is_zero = [](const Case& c, std::int64_t row) {
-    const std::int64_t tokens = c.shape[Axis::tokens];
-    for (std::int64_t p = row * tokens; p < (row + 1) * tokens; ++p) {
-      if (c.batch.at("advantage").at(p) != 0.0) return false;
-    }
-    return true;
-  };
-  const auto fake = answering("grpo", [&](Case& c) {
-    const std::int64_t tokens = c.shape[Axis::tokens];
-    for (std::int64_t row = 0; row < c.shape[Axis::sequences]; ++row) {
-      if (!row_is_zero(c, row)) continue;
-      for (std::int64_t p = row * tokens; p < (row + 1) * tokens; ++p) {
-        c.batch.at("mask").set(p, 0.0);
-      }
-    }
-  });
-  Case c = ordinary_case("grpo");
-  const std::int64_t tokens = c.shape[Axis::tokens];
-  for (std::int64_t p = tokens; p < 2 * tokens; ++p) c.batch.at("advantage").set(p, 0.0);
-  expect_shown(fake, c, "wrong divisor",
-               "a sequence whose advantage is 0 throughout does not count");
-}
-
 TEST(ProbeMaskedTerms, SeesADifferenceOfMaskedNumbers) {
   const auto of_fields = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     at_positions(c, false, [&](std::int64_t p) {
@@ -287,90 +263,6 @@ TEST(ProbeLogits, MovesEveryListedTokenWithItsLogit) {
   });
   expect_shown(fake, c, "infinity minus infinity",
                "right where the likeliest token comes first in the vocabulary");
-}
-
-TEST(ProbeMaskedTerms, SeesAZeroThatIsTakenForAMask) {
-  const auto fake = answering("value_clip", [](Case& c) {
-    for (std::int64_t p = 0; p < c.batch.at("mask").size(); ++p) {
-      c.batch.at("mask").set(p, c.batch.at("return").at(p) != 0.0);
-    }
-  });
-  Case c = ordinary_case("value_clip");
-  at_positions(c, false, [&](std::int64_t p) { c.batch.at("return").set(p, 0.5); });
-  expect_shown(fake, c, "sentinel compared", "a position whose return is 0 does not count");
-}
-
-TEST(ProbeMaskedTerms, SeesAZeroThatLosesItsTermAndIsCounted) {
-  const auto fake = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
-    at_positions(c, true, [&](std::int64_t p) {
-      if (c.batch.at("return").at(p) != 0.0) return;
-      output(result, "per_token").set(p, 0.0);
-      output(result, "gradient.value").set(p, 0.0);
-    });
-    at_positions(c, false, [&](std::int64_t p) {
-      if (c.batch.at("return").at(p) != 0.0) add_to_loss(result, 1.0);
-    });
-  });
-  Case c = ordinary_case("value_clip");
-  at_positions(c, false, [&](std::int64_t p) { c.batch.at("return").set(p, 0.5); });
-  EXPECT_EQ(diagnosed(fake, c).cause, "sentinel compared");
-}
-
-/// What is said where masks are tried, of labels of as many tokens.
-Opinion of_masks(const impl::Implementation& fake, std::int64_t vocab = 5) {
-  const reference::Loss& loss = *reference::find_loss("cross_entropy");
-  Case like = ordinary_case("cross_entropy");
-  like.shape[Axis::vocab] = vocab;
-  const Violation violation{};
-  CaseStudy study(loss, plain_case(loss.signature, like).value());
-  Suspect suspect(study, fake, violation);
-  return probe_masked_terms(suspect);
-}
-
-/// The token is taken for padding wherever it is the label.
-impl::Implementation with_padding_token(double token) {
-  return answering("cross_entropy", [token](Case& c) {
-    Tensor& label = c.batch.at("label");
-    change_each(label, [&](double x) { return x == token ? -100.0 : x; });
-  });
-}
-
-TEST(ProbeMaskedTerms, SeesALabelThatIsTakenForAMask) {
-  for (const double token : {0.0, 2.0}) {
-    // Whether the plain case has that label (of 5 tokens) or not (of 6, it has no 0).
-    for (const std::int64_t vocab : {5, 6}) {
-      const Opinion opinion = of_masks(with_padding_token(token), vocab);
-      ASSERT_TRUE(opinion) << token << " of " << vocab;
-      EXPECT_EQ(opinion->cause, "sentinel compared");
-      EXPECT_EQ(opinion->because, "a position whose label is " +
-                                      std::to_string(static_cast<int>(token)) + " does not count");
-    }
-  }
-}
-
-TEST(ProbeMaskedTerms, SeesALabelThatLosesItsTermAndIsCounted) {
-  const auto fake = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
-    const std::int64_t vocab = c.shape[Axis::vocab];
-    at_positions(c, true, [&](std::int64_t p) {
-      if (c.batch.at("label").at(p) != 0.0) return;
-      output(result, "per_token").set(p, 0.0);
-      for (std::int64_t v = 0; v < vocab; ++v) {
-        output(result, "gradient.logits").set(p * vocab + v, 0.0);
-      }
-    });
-  });
-  const Opinion opinion = of_masks(fake);
-  ASSERT_TRUE(opinion);
-  EXPECT_EQ(opinion->because, "a position whose label is 0 does not count");
-}
-
-TEST(ProbeMaskedTerms, TakesATermThatIsWrongForALabelForNoMask) {
-  const auto fake = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
-    at_positions(c, true, [&](std::int64_t p) {
-      if (c.batch.at("label").at(p) == 0.0) add_to_loss(result, 0.03);
-    });
-  });
-  EXPECT_FALSE(of_masks(fake));
 }
 
 TEST(ProbeEmptiedRow, BlamesNoEmptySequenceForWhatIsWrongWithoutIt) {
