@@ -7,6 +7,7 @@
 #include "properties/fake_answer.h"
 #include "properties/plain_case.h"
 #include "properties/probes.h"
+#include "properties/weights.h"
 
 namespace lossgate::properties {
 namespace {
@@ -46,20 +47,43 @@ TEST(Sentinels, SeesAZeroThatIsTakenForAMask) {
   expect_shown(fake, c, "sentinel compared", "a position whose return is 0 does not count");
 }
 
+/// Takes the position's term, and its gradient, out of an answer whose divisor counts it.
+void lose(const Case& c, LossResult& result, std::int64_t position, const char* gradient) {
+  const CaseStudy study(*reference::find_loss(c.spec.loss), c);
+  const auto row = static_cast<std::size_t>(position / c.shape[Axis::tokens]);
+  Tensor &terms = output(result, "per_token"), &slopes = output(result, gradient);
+  add_to_loss(result, -terms.at(position) *
+                          token_weight(c.spec, c.spec.reduction, BatchCounts(study), row));
+  terms.set(position, 0.0);
+  const std::int64_t each = slopes.size() / terms.size();
+  for (std::int64_t i = 0; i < each; ++i) slopes.set(position * each + i, 0.0);
+}
+
 TEST(Sentinels, SeesAZeroThatLosesItsTermAndIsCounted) {
-  const auto fake = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
-    at_positions(c, true, [&](std::int64_t p) {
-      if (c.batch.at("return").at(p) != 0.0) return;
-      output(result, "per_token").set(p, 0.0);
-      output(result, "gradient.value").set(p, 0.0);
+  for (const Reduction reduction : reference::find_signature("value_clip")->reductions) {
+    const auto fake = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
+      at_positions(c, true, [&](std::int64_t p) {
+        if (c.batch.at("return").at(p) == 0.0) lose(c, result, p, "gradient.value");
+      });
+      at_positions(c, false, [&](std::int64_t p) {
+        if (c.batch.at("return").at(p) != 0.0) add_to_loss(result, 1.0);
+      });
     });
-    at_positions(c, false, [&](std::int64_t p) {
-      if (c.batch.at("return").at(p) != 0.0) add_to_loss(result, 1.0);
+    Case c = ordinary_case("value_clip");
+    c.spec.reduction = reduction;
+    at_positions(c, false, [&](std::int64_t p) { c.batch.at("return").set(p, 0.5); });
+    expect_shown(fake, c, "sentinel compared", "a position whose return is 0 does not count");
+  }
+}
+
+TEST(Sentinels, TakesADeadGradientOfALossThatIsOtherwiseWrongForNoMask) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    add_to_loss(result, 0.01);
+    at_positions(c, true, [&](std::int64_t p) {
+      if (c.batch.at("old_log_prob").at(p) > -0.25) output(result, "gradient.log_prob").set(p, 0.0);
     });
   });
-  Case c = ordinary_case("value_clip");
-  at_positions(c, false, [&](std::int64_t p) { c.batch.at("return").set(p, 0.5); });
-  EXPECT_EQ(diagnosed(fake, c).cause, "sentinel compared");
+  EXPECT_NE(diagnosed(fake, ordinary_case("grpo")).cause, "sentinel compared");
 }
 
 /// What is said where masks are tried, of labels of as many tokens.
@@ -96,13 +120,8 @@ TEST(Sentinels, SeesALabelThatIsTakenForAMask) {
 
 TEST(Sentinels, SeesALabelThatLosesItsTermAndIsCounted) {
   const auto fake = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
-    const std::int64_t vocab = c.shape[Axis::vocab];
     at_positions(c, true, [&](std::int64_t p) {
-      if (c.batch.at("label").at(p) != 0.0) return;
-      output(result, "per_token").set(p, 0.0);
-      for (std::int64_t v = 0; v < vocab; ++v) {
-        output(result, "gradient.logits").set(p * vocab + v, 0.0);
-      }
+      if (c.batch.at("label").at(p) == 0.0) lose(c, result, p, "gradient.logits");
     });
   });
   const Opinion opinion = of_masks(fake);
