@@ -3,14 +3,12 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
 #include "properties/case_facts.h"
-#include "properties/probes.h"
 #include "properties/sentinels.h"
 #include "reference/spec/masked.h"
 
@@ -107,10 +105,6 @@ Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c)
     return Diagnosis{"sentinel compared", 0.95,
                      "masked positions count unless they hold minus infinity"};
   }
-  if (const std::string field = field_that_masks(suspect, *c); !field.empty()) {
-    return Diagnosis{"sentinel compared", 0.95,
-                     "a position whose " + field + " is 0 does not count"};
-  }
   const std::set<OutputKind> moved = different_outputs(*zeros, *numbers);
   if (moved.contains(OutputKind::loss) || moved.contains(OutputKind::value)) {
     return Diagnosis{"masked data leaks", 0.95, "other numbers behind the mask change the result"};
@@ -127,16 +121,8 @@ Opinion finite_behind_mask(const Suspect& suspect, const std::optional<Case>& c)
 Opinion probe_masked_terms(Suspect& suspect) {
   auto c = suspect.plain_case();
   if (!c) return data_for_filler(suspect);
+  if (auto opinion = taken_for_mask(suspect, *c)) return opinion;
   if (auto opinion = finite_behind_mask(suspect, c)) return opinion;
-  if (const auto token = label_that_masks(suspect, *c)) {
-    return Diagnosis{"sentinel compared", 0.95,
-                     "a position whose " + suspect.signature().ignore_label + " is " +
-                         std::to_string(*token) + " does not count"};
-  }
-  if (const std::string field = field_that_masks_sequences(suspect, *c); !field.empty()) {
-    return Diagnosis{"wrong divisor", 0.95,
-                     "a sequence whose " + field + " is 0 throughout does not count"};
-  }
   c->spec = with_all_terms(suspect.signature(), c->spec);
   return finite_behind_mask(suspect, c);
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,8 @@ namespace {
 
 /// Tokenizers begin with the token that fills batches, or have it behind one or two of its kind.
 constexpr std::int64_t kPaddingTokens = 3;
+/// What a formula has there is nearly what it has at 0.
+constexpr double kBesideZero = 1.0 / 64;
 
 std::optional<ReadEntry> loss_of(const Reading& reading, const std::vector<ReadEntry>& entries) {
   const auto at = std::ranges::find_if(
@@ -60,31 +64,55 @@ bool lacks_position(const Suspect& suspect, const Reading& reading, std::int64_t
 
 /// Whether a position of the case that counts does what a masked one does, counted or not.
 bool is_left_out(const Suspect& suspect, Case c, std::int64_t position) {
-  const auto reading = suspect.read(c);
+  const auto reading = suspect.read_if_made(c);
   if (!is_wrong(reading)) return false;
   if (lacks_position(suspect, *reading, position)) return true;
   mask_position(suspect.signature(), c, position);
   return reading->answers(c);
 }
 
-}  // namespace
+/// The first position that counts of a sequence that has others: one alone is its sequence.
+std::optional<std::int64_t> position_among_others(const std::vector<bool>& valid,
+                                                  std::int64_t tokens) {
+  for (std::int64_t position = 0; position < std::ssize(valid); ++position) {
+    const auto row = valid.begin() + position - position % tokens;
+    if (valid[static_cast<std::size_t>(position)] && std::count(row, row + tokens, true) > 1) {
+      return position;
+    }
+  }
+  return std::nullopt;
+}
 
-std::string field_that_masks(const Suspect& suspect, const Case& plain) {
-  const LossSignature& signature = suspect.signature();
-  const std::vector<bool> valid = valid_positions(signature, plain);
-  const std::int64_t position = std::ranges::find(valid, true) - valid.begin();
-  if (position == std::ssize(valid)) return "";
-  for (const Field& field : signature.fields) {
+/// Whether what a case does with that number of a field at these positions comes of its being 0:
+/// not so with a number beside 0.
+bool is_of_zero(const Case& plain, const Field& field, std::int64_t from, std::int64_t to,
+                const std::function<bool(Case)>& does) {
+  const auto with = [&](double number) {
     Case c = plain;
     Tensor& tensor = c.batch.at(field.name);
-    if (!is_positional(field) || !is_float(tensor.dtype)) continue;
     const std::int64_t each = entries_per_position(c, tensor);
-    for (std::int64_t i = 0; i < each; ++i) tensor.set(position * each + i, 0.0);
-    if (is_left_out(suspect, std::move(c), position)) return field.name;
+    for (std::int64_t i = from * each; i < to * each; ++i) tensor.set(i, number);
+    return does(std::move(c));
+  };
+  if (!is_positional(field) || !is_float(plain.batch.at(field.name).dtype)) return false;
+  return with(0.0) && !with(field.quantity == Quantity::log_prob ? -kBesideZero : kBesideZero);
+}
+
+/// The field whose 0 at a position that counts does what masking the position does, if one has.
+std::string field_that_masks(const Suspect& suspect, const Case& plain) {
+  const LossSignature& signature = suspect.signature();
+  const auto position =
+      position_among_others(valid_positions(signature, plain), plain.shape.positions());
+  if (!position) return "";
+  const auto leaves_out = [&](Case c) { return is_left_out(suspect, std::move(c), *position); };
+  for (const Field& field : signature.fields) {
+    if (is_of_zero(plain, field, *position, *position + 1, leaves_out)) return field.name;
   }
   return "";
 }
 
+/// The label whose token, at a position that counts, does what masking the position does: of two
+/// positions each.
 std::optional<std::int64_t> label_that_masks(const Suspect& suspect, const Case& plain) {
   const LossSignature& signature = suspect.signature();
   const std::vector<bool> valid = valid_positions(signature, plain);
@@ -110,22 +138,41 @@ std::optional<std::int64_t> label_that_masks(const Suspect& suspect, const Case&
   return std::nullopt;
 }
 
+/// The field whose zeros in all of a sequence do what masking the sequence does, if one has.
 std::string field_that_masks_sequences(const Suspect& suspect, const Case& plain) {
   const LossSignature& signature = suspect.signature();
   const std::int64_t tokens = plain.shape[Axis::tokens];
   if (plain.shape[Axis::sequences] < 2 || !is_right(suspect.read(plain))) return "";
-  for (const Field& field : signature.fields) {
-    Case c = plain;
-    Tensor& tensor = c.batch.at(field.name);
-    if (!is_positional(field) || !is_float(tensor.dtype)) continue;
-    const std::int64_t each = entries_per_position(c, tensor);
-    for (std::int64_t i = 0; i < tokens * each; ++i) tensor.set(i, 0.0);
-    const auto zeros = suspect.read(c);
-    if (!is_wrong(zeros)) continue;
+  const auto leaves_out = [&](Case c) {
+    const auto reading = suspect.read(c);
+    if (!is_wrong(reading)) return false;
     for (std::int64_t at = 0; at < tokens; ++at) mask_position(signature, c, at);
-    if (zeros->answers(c)) return field.name;
+    return reading->answers(c);
+  };
+  for (const Field& field : signature.fields) {
+    if (is_of_zero(plain, field, 0, tokens, leaves_out)) return field.name;
   }
   return "";
+}
+
+}  // namespace
+
+Opinion taken_for_mask(const Suspect& suspect, const Case& plain) {
+  if (!has_positions(suspect.signature())) return std::nullopt;
+  if (const std::string field = field_that_masks(suspect, plain); !field.empty()) {
+    return Diagnosis{"sentinel compared", 0.95,
+                     "a position whose " + field + " is 0 does not count"};
+  }
+  if (const auto token = label_that_masks(suspect, plain)) {
+    return Diagnosis{"sentinel compared", 0.95,
+                     "a position whose " + suspect.signature().ignore_label + " is " +
+                         std::to_string(*token) + " does not count"};
+  }
+  if (const std::string field = field_that_masks_sequences(suspect, plain); !field.empty()) {
+    return Diagnosis{"wrong divisor", 0.95,
+                     "a sequence whose " + field + " is 0 throughout does not count"};
+  }
+  return std::nullopt;
 }
 
 }  // namespace lossgate::properties

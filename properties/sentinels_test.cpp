@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "properties/diagnosis.h"
 #include "properties/fake_answer.h"
 #include "properties/plain_case.h"
 #include "properties/probes.h"
@@ -84,6 +85,37 @@ TEST(Sentinels, TakesADeadGradientOfALossThatIsOtherwiseWrongForNoMask) {
     });
   });
   EXPECT_NE(diagnosed(fake, ordinary_case("grpo")).cause, "sentinel compared");
+}
+
+/// GRPO that leaves out the tokens of which an old log-prob says so.
+impl::Implementation without(bool (*left_out)(double)) {
+  return answering("grpo", [left_out](Case& c) {
+    for (std::int64_t p = 0; p < c.batch.at("mask").size(); ++p) {
+      if (left_out(c.batch.at("old_log_prob").at(p))) c.batch.at("mask").set(p, 0.0);
+    }
+  });
+}
+
+TEST(Sentinels, SeesATokenThatWasCertainLeftOutOfWhatIsRightOtherwise) {
+  const auto fake = without([](double x) { return x == 0.0; });
+  Case c = ordinary_case("grpo");
+  c.batch.at("old_log_prob").set(0, 0.0);
+  const char* because = "a position whose old_log_prob is 0 does not count";
+  expect_shown(fake, c, "sentinel compared", because);
+  // A NaN beside the 0 is lost for no other reason.
+  CaseStudy study(*reference::find_loss("grpo"), c);
+  Violation lost;
+  lost.cause = "laundering";
+  const Diagnosis diagnosis = diagnose(study, fake, *find_property("no_laundering"), lost);
+  EXPECT_EQ(diagnosis.cause, "sentinel compared");
+  EXPECT_EQ(diagnosis.because, because);
+}
+
+TEST(Sentinels, TakesWhatIsLeftOutBesideZeroAsWellForNoMask) {
+  Case c = ordinary_case("grpo");
+  c.batch.at("old_log_prob").set(0, -0.125);
+  const auto fake = without([](double x) { return x > -0.25; });
+  EXPECT_FALSE(speaks(probe_masked_terms, fake, c));
 }
 
 /// What is said where masks are tried, of labels of as many tokens.
