@@ -7,7 +7,7 @@
 #include <string>
 
 #include "properties/probes.h"
-#include "properties/weights.h"
+#include "properties/unlikely_token.h"
 
 namespace lossgate::properties {
 namespace {
@@ -20,52 +20,6 @@ constexpr double kLargestConstant = 1.0 / 16;
 /// How far from the predicted one a surprise may be, in nats: beside both predictions, which are
 /// log 2 apart, little, and more than the constant leaves of the other terms.
 constexpr double kSlack = 0.05;
-
-/// The surprise of one token, -log p, by the formula and as it is answered.
-struct Surprise {
-  double formula, answered;
-};
-
-/// One position whose token the differentiable logits hold for unlikely, and constant ones for
-/// certain.
-class UnlikelyToken {
- public:
-  explicit UnlikelyToken(const Suspect& suspect) : suspect_(suspect) {}
-
-  std::optional<Surprise> at(double gap) const {
-    const auto reading = suspect_.read_if_made(with_gap(gap));
-    if (!reading || reading->entries().empty()) return std::nullopt;
-    const ReadEntry& first = reading->entries().front();
-    if (reading->kind(first) == OutputKind::gradient) return std::nullopt;
-    const LossSpec& spec = reading->given().spec;
-    const bool loss = reading->kind(first) == OutputKind::loss;
-    const double weight =
-        loss ? token_weight(spec, declared_reduction(spec), BatchCounts(reading->study()), 0) : 1.0;
-    return Surprise{first.expected / weight, first.actual / weight};
-  }
-
- private:
-  std::optional<Case> with_gap(double gap) const {
-    const LossSignature& signature = suspect_.signature();
-    auto c = suspect_.plain_case(
-        {.padding = false, .few = {Axis::sequences, Axis::tokens}, .at_most = 1});
-    bool moved = false;
-    for (const Field& field : signature.fields) {
-      if (!c) break;
-      Tensor& tensor = c->batch.at(field.name);
-      if (field.name == signature.ignore_label) tensor.set(0, 0.0);
-      if (field.quantity != Quantity::logit || tensor.size() != c->shape[Axis::vocab]) continue;
-      const bool leaf = field.role == Role::differentiable;
-      for (std::int64_t v = 0; v < tensor.size(); ++v) {
-        tensor.set(v, v == 0 ? 0.0 : leaf ? gap : -gap);
-      }
-      moved |= leaf;
-    }
-    return moved ? c : std::nullopt;
-  }
-
-  const Suspect& suspect_;
-};
 
 std::string text_of(double number) {
   std::ostringstream text;
@@ -80,19 +34,19 @@ std::string text_of(double number) {
 /// out, a constant c beside the probability and a floor at c leave different numbers.
 Opinion probe_floor(Suspect& suspect) {
   const UnlikelyToken token(suspect);
-  const auto near = token.at(kNear), far = token.at(kFar), farthest = token.at(kFarthest);
+  const auto near = surprise_of(token.at(kNear)), far = surprise_of(token.at(kFar)),
+             farthest = surprise_of(token.at(kFarthest));
   if (!near || !far || !farthest) return std::nullopt;
-  const double slope = (far->formula - near->formula) / (kFar - kNear);
   const double most = far->answered;
   const bool stops = std::fabs(farthest->answered - most) <= kSlack &&
                      std::fabs(near->answered - near->formula) <= kLargestConstant;
-  if (!stops || !(slope > 0.0) || !(most >= -std::log(kLargestConstant))) return std::nullopt;
+  if (!stops || !(most >= -std::log(kLargestConstant))) return std::nullopt;
   if (!(farthest->formula - far->formula >= 1.0) || !(far->formula - most >= 1.0)) {
     return std::nullopt;
   }
   bool beside = true, floor = true;
   for (const double beyond : {0.0, 2.0}) {
-    const auto here = token.at(kNear + (most + beyond - near->formula) / slope);
+    const auto here = surprise_of(token.of(most + beyond));
     if (!here) return std::nullopt;
     const double guarded = -std::log(std::exp(-here->formula) + std::exp(-most));
     beside &= std::fabs(here->answered - guarded) <= kSlack;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "properties/suspect.h"
+
+namespace lossgate::properties {
+
+/// The surprise of one token, -log p, by the formula and as it is answered.
+struct Surprise {
+  double formula, answered;
+};
+
+/// Of the case of an unlikely token: the loss for it, or the first value. Nothing where that is
+/// unknown.
+std::optional<Surprise> surprise_of(const std::optional<Reading>& reading);
+
+/// One position whose token the differentiable logits hold for unlikely, and constant ones for
+/// certain.
+class UnlikelyToken {
+ public:
+  explicit UnlikelyToken(const Suspect& suspect) : suspect_(suspect) {}
+
+  /// What is answered where it is that much below all other logits.
+  std::optional<Reading> at(double gap) const;
+  /// Where the formula has about that surprise; nothing where it does not grow.
+  std::optional<Reading> of(double surprise) const;
+
+ private:
+  std::optional<Case> with_gap(double gap) const;
+
+  const Suspect& suspect_;
+};
+
+}  // namespace lossgate::properties
