@@ -44,10 +44,10 @@ impl::Implementation of_terms(const std::function<Term(double)>& term) {
 }
 
 /// One token is as good as impossible.
-Case with_an_unlikely_token() {
+Case with_an_unlikely_token(double logit = -40.0) {
   Case c = ordinary_case("cross_entropy", Dtype::f32);
   c.spec.reduction = Reduction::token_mean;
-  c.batch.at("logits").set(c.batch.at("label").integer_at(0), -40.0);
+  c.batch.at("logits").set(c.batch.at("label").integer_at(0), logit);
   return c;
 }
 
@@ -60,13 +60,19 @@ TEST(ProbeFloor, NameAConstantBesideAProbability) {
                "of an unlikely token the answer is that with 1.0e-08 added to its probability");
 }
 
-TEST(ProbeFloor, NameAFloorOfAProbability) {
-  const auto clamped = of_terms([](double x) {
-    const double most = -std::log(1e-8);
-    return Term{std::min(x, most), x < most ? 1.0 : 0.0};
-  });
-  expect_shown(clamped, with_an_unlikely_token(), "undeclared bound",
-               "of an unlikely token the answer is that with a probability of at least 1.0e-08");
+TEST(ProbeFloor, NameAFloorOfAProbabilityAndOfALogarithm) {
+  const auto clamped = [](double most) {
+    return of_terms([most](double x) { return Term{std::min(x, most), x < most ? 1.0 : 0.0}; });
+  };
+  const std::string least =
+      "of an unlikely token the answer is that with a probability of at least ";
+  expect_shown(clamped(-std::log(1e-8)), with_an_unlikely_token(), "undeclared bound",
+               least + "1.0e-08");
+  // No exponential of f32, and none at all, is so small.
+  expect_shown(clamped(100.0), with_an_unlikely_token(-200.0), "undeclared bound",
+               least + "3.7e-44");
+  expect_shown(clamped(1000.0), with_an_unlikely_token(-2000.0), "undeclared bound",
+               least + "e^-1000");
 }
 
 TEST(ProbeFloor, SayNothingOfWhatTendsToALimitOtherwise) {
