@@ -3,17 +3,23 @@
 #include <cmath>
 #include <functional>
 #include <ranges>
+#include <utility>
 #include <vector>
 
 #include "properties/behind_mask.h"
 #include "properties/case_facts.h"
 #include "properties/probes.h"
+#include "properties/unlikely_token.h"
 
 namespace lossgate::properties {
 namespace {
 
 /// Below the largest logit of a row: a probability that every format has, and one that none has.
 constexpr double kLikely = 10.0, kImpossible = 2000.0;
+/// So far below the largest exponent of a format, in nats, a probability is an ordinary number of
+/// it still; and on both sides of it exp overflows or not, with more than the logits are rounded
+/// by.
+constexpr double kOrdinary = 4.0, kBeside = 0.5, kRounded = 0.4;
 /// At so many times the largest exponent of a format exp is no number, or none but 0, whatever the
 /// temperature.
 constexpr double kTimesExponent = 40.0;
@@ -106,6 +112,31 @@ Case likeliest_first(const LossSignature& signature, const Case& c) {
   return result;
 }
 
+/// Whether a token is lost at a bound, or to an exponential that overflows: one that is as unlikely
+/// as the largest number of the format is large still has a probability there.
+Opinion of_unlikely_token(const Suspect& suspect) {
+  const UnlikelyToken token(suspect);
+  const auto likely = token.at(kLikely);
+  if (!likely) return std::nullopt;
+  const double exponent = std::log(max_finite(likely->arithmetic().compute));
+  const auto at = [&](double surprise) {
+    auto reading = token.of(surprise);
+    const auto reached = surprise_of(reading);
+    const bool near = reached && std::fabs(reached->formula - surprise) <= kRounded;
+    return near ? std::move(reading) : std::nullopt;
+  };
+  const auto ordinary = at(exponent - kOrdinary);
+  if (ordinary && !ordinary->forward_right()) {
+    return Diagnosis{
+        "undeclared bound", 0.9,
+        "wrong of an unlikely token whose probability is no small number of its format"};
+  }
+  const auto beyond = at(exponent + kBeside);
+  if (!is_finite(at(exponent - kBeside)) || !beyond || beyond->finite()) return std::nullopt;
+  return Diagnosis{"exp of an unshifted logit", 0.9,
+                   "of an ever less likely token the answer is lost where exp overflows"};
+}
+
 }  // namespace
 
 Opinion probe_logits(Suspect& suspect) {
@@ -146,6 +177,7 @@ Opinion probe_logits(Suspect& suspect) {
                      "right where an impossible token is as good as impossible"};
   }
   if (mended_by(squeeze)) {
+    if (auto opinion = of_unlikely_token(suspect)) return opinion;
     return Diagnosis{"logarithm of an underflow", wrong->finite() ? 0.5 : 0.9,
                      "right where no probability underflows"};
   }

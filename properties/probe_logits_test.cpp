@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "properties/fake_answer.h"
 
@@ -40,6 +41,52 @@ TEST(ProbeLogits, BlamesAnExponentialThatIsTakenOfThem) {
 TEST(ProbeLogits, BlamesNoExponentialWhereWhatIsBeyondItIsRight) {
   expect_shown(lost_beyond(1e19), lifted(1e20), "overflow of a square or sum",
                "right where the largest logits are just beyond any exponent");
+}
+
+/// Cross-entropy that is infinite where the sum of some exponentials is so: of a row's logits, less
+/// the label's or the largest one.
+impl::Implementation lost_to(bool (*lost)(const std::vector<double>& row, double own)) {
+  return answering("cross_entropy", nullptr, [lost](const Case& c, LossResult& result) {
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    at_positions(c, true, [&](std::int64_t position) {
+      std::vector<double> row;
+      for (std::int64_t v = 0; v < vocab; ++v) {
+        row.push_back(c.batch.at("logits").at(position * vocab + v));
+      }
+      const auto label = static_cast<std::size_t>(c.batch.at("label").integer_at(position));
+      if (lost(row, row[label])) add_to_loss(result, HUGE_VAL);
+    });
+  });
+}
+
+Case with_an_unlikely_label(double logit) {
+  Case c = ordinary_case("cross_entropy");
+  c.batch.at("logits").set(c.batch.at("label").integer_at(0), logit);
+  return c;
+}
+
+TEST(ProbeLogits, TellAnExponentialThatOverflowsFromOneThatUnderflows) {
+  const auto of_label = lost_to([](const std::vector<double>& row, double own) {
+    double sum = 0.0;
+    for (const double x : row) sum += std::exp(x - own);
+    return std::isinf(sum);
+  });
+  const auto of_largest = lost_to([](const std::vector<double>& row, double own) {
+    return std::exp(own - *std::ranges::max_element(row)) == 0.0;
+  });
+  const Case c = with_an_unlikely_label(-800.0);
+  expect_shown(of_label, c, "exp of an unshifted logit",
+               "of an ever less likely token the answer is lost where exp overflows");
+  expect_shown(of_largest, c, "logarithm of an underflow", "right where no probability underflows");
+}
+
+TEST(ProbeLogits, TellALogitThatIsDroppedFromOneThatUnderflows) {
+  const char* because =
+      "wrong of an unlikely token whose probability is no small number of its format";
+  const auto dropped = lost_to([](const std::vector<double>& row, double own) {
+    return own < *std::ranges::max_element(row) - 50.0;
+  });
+  expect_shown(dropped, with_an_unlikely_label(-60.0), "undeclared bound", because);
 }
 
 TEST(ProbeLogits, CallNoNumberARepairedNaN) {
