@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "properties/case_facts.h"
@@ -17,14 +18,25 @@ constexpr double kNearest = 1.0 / 64, kFarthest = 1048576.0, kStep = 4.0;
 /// A distance is known to a share of it of 2 to minus this.
 constexpr int kHalvings = 10;
 
+/// What lies at a distance: log-probs and values from each other, or advantages from 0.
+enum class Far { twins, advantages };
+
 /// A reading of one sequence of one token, at that distance.
 class Sequence {
  public:
-  Sequence(const Suspect& suspect, std::int64_t row) : suspect_(suspect), row_(row) {}
+  Sequence(const Suspect& suspect, Far far, std::int64_t row)
+      : suspect_(suspect), far_(far), row_(row) {}
 
   std::optional<Reading> at(double distance) const {
-    auto c = suspect_.plain_case(
-        {.padding = false, .spread = distance, .few = {Axis::tokens}, .at_most = 1});
+    Plain plain = {.padding = false, .few = {Axis::tokens}, .at_most = 1};
+    if (far_ == Far::twins) plain.spread = distance;
+    auto c = suspect_.plain_case(plain);
+    if (c && far_ == Far::advantages) {
+      Tensor& advantage = c->batch.at(suspect_.signature().advantage);
+      for (std::int64_t i = 0; i < advantage.size(); ++i) {
+        advantage.set(i, distance * advantage.at(i));
+      }
+    }
     if (!c || !holds(*c)) return std::nullopt;
     if (row_ >= 0) c = batch_of(suspect_.signature(), *c, {row_});
     return suspect_.read_if_made(c);
@@ -42,6 +54,7 @@ class Sequence {
   }
 
   const Suspect& suspect_;
+  Far far_;
   std::int64_t row_;  ///< none below 0: all of them
 };
 
@@ -79,28 +92,40 @@ bool is_formula_at_bound(const Sequence& sequence, double number, double right, 
   return b->actual == number && std::fabs(number - a->expected) <= moves;
 }
 
-}  // namespace
+/// Whether there is anything to be so far.
+bool has(const LossSignature& signature, Far far) {
+  if (far == Far::advantages) return !signature.advantage.empty();
+  return std::ranges::any_of(signature.reach, [&](const ReachAxis& axis) {
+    return signature.find_field(axis.field)->quantity != Quantity::logit;
+  });
+}
 
-/// Right as long as what is far lies near enough; farther out the answer stays what it is there,
-/// where the formula's goes on.
-Opinion probe_bound(Suspect& suspect) {
-  const auto far_away = [&](const ReachAxis& axis) {
-    return suspect.signature().find_field(axis.field)->quantity != Quantity::logit;
-  };
-  if (std::ranges::none_of(suspect.signature().reach, far_away)) return std::nullopt;
-  const Sequence all(suspect, -1);
+/// Whether answers are right as long as what is far lies near enough, and farther out stay what
+/// they are there, where the formula's go on.
+bool is_bounded(const Suspect& suspect, Far far) {
+  const Sequence all(suspect, far, -1);
   double distance = kNearest;
   std::optional<Reading> reading = all.at(distance);
   while (is_right(reading) && distance < kFarthest) reading = all.at(distance *= kStep);
-  if (!is_wrong(reading) || distance == kNearest) return std::nullopt;
+  if (!is_wrong(reading) || distance == kNearest) return false;
   for (std::int64_t row = 0; row < reading->given().shape[Axis::sequences]; ++row) {
-    const Sequence one(suspect, row);
+    const Sequence one(suspect, far, row);
     const auto here = one.at(distance), farther = one.at(kStep * distance);
     if (!is_wrong(here) || !is_wrong(farther) || !stays(*here, *farther)) continue;
-    if (!is_formula_at_bound(one, spoken(*here)->actual, distance / kStep, distance)) continue;
-    return Diagnosis{"undeclared bound", 0.95,
-                     "from some distance on the answer stays what it is there, where the formula's "
-                     "goes on"};
+    if (is_formula_at_bound(one, spoken(*here)->actual, distance / kStep, distance)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Opinion probe_bound(Suspect& suspect) {
+  for (const Far far : {Far::twins, Far::advantages}) {
+    if (!has(suspect.signature(), far) || !is_bounded(suspect, far)) continue;
+    const std::string from = far == Far::twins ? "distance" : suspect.signature().advantage;
+    return Diagnosis{
+        "undeclared bound", 0.95,
+        "from some " + from + " on the answer stays what it is there, where the formula's goes on"};
   }
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/diagnosis.h"
 #include "properties/fake_answer.h"
 
 namespace lossgate::properties {
@@ -53,6 +54,23 @@ TEST(ProbeBound, NameAMarginThatIsHeldWithinABound) {
   expect_shown(clamped, with_a_far_pair(), "undeclared bound",
                "from some distance on the answer stays what it is there, where the formula's goes "
                "on");
+}
+
+TEST(ProbeBound, NameAnAdvantageThatIsHeldWithinABoundWhereAnInfinityIsANumberToo) {
+  const auto clamped = answering("grpo", [](Case& c) {
+    change_each(c.batch.at("advantage"), [](double x) { return std::clamp(x, -kBound, kBound); });
+  });
+  const char* because =
+      "from some advantage on the answer stays what it is there, where the formula's goes on";
+  Case c = ordinary_case("grpo");
+  CaseStudy study(*reference::find_loss("grpo"), c);
+  Violation lost;
+  lost.cause = "laundering";
+  const Diagnosis diagnosis = diagnose(study, clamped, *find_property("no_laundering"), lost);
+  EXPECT_EQ(diagnosis.cause, "undeclared bound");
+  EXPECT_EQ(diagnosis.because, because);
+  c.batch.at("advantage").set(0, 40.0);
+  expect_shown(clamped, c, "undeclared bound", because);
 }
 
 TEST(ProbeBound, TakeWhatIsLeftOutFarAwayForNoBound) {
