@@ -52,9 +52,16 @@ class Groups {
 
 /// How often findings of one fault were given a cause, each as much as it is sure of it.
 struct Votes {
-  const RecordedFinding* first = nullptr;
-  double sure = 0.0, cases = 0.0;
+  const RecordedFinding* surest = nullptr;  ///< of most cases, of equals the first
+  double most = 0.0, sure = 0.0, cases = 0.0;
 
+  void add(const RecordedFinding& finding) {
+    const auto own = static_cast<double>(finding.count);
+    const double own_sure = own * finding.confidence;
+    if (!surest || own_sure > most) surest = &finding, most = own_sure;
+    sure += own_sure;
+    cases += own;
+  }
   std::pair<double, double> rank() const { return {sure, cases}; }
 };
 
@@ -75,17 +82,13 @@ void group_by_fault(RunRecord& record) {
   std::map<std::size_t, std::map<std::string, Votes>> votes;
   for (std::size_t i = 0; i < record.findings.size(); ++i) {
     const RecordedFinding& finding = record.findings[i];
-    const auto cases = static_cast<double>(finding.count);
-    Votes& given = votes[groups.representative(i)][finding.cause];
-    if (!given.first) given.first = &finding;
-    given.sure += cases * finding.confidence;
-    given.cases += cases;
+    votes[groups.representative(i)][finding.cause].add(finding);
   }
   for (std::size_t i = 0; i < record.findings.size(); ++i) {
     const auto& causes = votes[groups.representative(i)];
     const auto chosen =
         std::ranges::max_element(causes, {}, [](const auto& cause) { return cause.second.rank(); });
-    record.findings[i].fault = chosen->second.first->fingerprint;
+    record.findings[i].fault = chosen->second.surest->fingerprint;
   }
 }
 

@@ -12,8 +12,8 @@ std::string subject_of(const RecordedFinding& finding);
 
 /// Puts those findings of one implementation together of which one's case shows the other as well,
 /// that experiments give one cause, or of which numbers that are not finite begin at one line (rule
-/// E9). A fault has the name, and the cause, of the first
-/// one with the cause that experiments give most of its cases.
+/// E9). A fault has the cause that experiments give most of its cases, and the name of the finding
+/// of which they give it most.
 void group_by_fault(RunRecord& record);
 
 /// How many faults the red findings are at least: of each implementation the most that experiments

@@ -63,6 +63,17 @@ TEST(Fault, IsCalledWhatExperimentsCallMostOfItsCases) {
   EXPECT_EQ(faults_of(findings), (Names{"b", "b", "b", "b"}));
 }
 
+TEST(Fault, HasTheNameOfTheFindingThatExperimentsExplainMost) {
+  std::vector<RecordedFinding> findings = {shown("a", "sentinel compared", {"x"}),
+                                           shown("b", "sentinel compared", {"y"}),
+                                           shown("c", "sentinel compared", {"z"})};
+  for (RecordedFinding& finding : findings) finding.confidence = 0.95;
+  findings[1].count = findings[2].count = 12;
+  EXPECT_EQ(faults_of(findings), (Names{"b", "b", "b"}));
+  findings[1].confidence = 0.5;
+  EXPECT_EQ(faults_of(findings), (Names{"c", "c", "c"}));
+}
+
 TEST(Fault, IsOneWhereNumbersBeginToFailAtOneLine) {
   std::vector<RecordedFinding> findings = {shown("a", kSeen, {"x"}), shown("b", kSeen, {"y"}),
                                            shown("c", kSeen, {"z"}), shown("d", kSeen, {"v"})};
