@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <variant>
@@ -101,6 +103,75 @@ std::string factor_option(const LossSignature& signature, const Reading& reading
   return "";
 }
 
+/// What an option has where a formula does without it, or callers do.
+std::vector<OptionValue> usual_values(const Option& option) {
+  std::vector<OptionValue> values;
+  if (option.nullable) values.emplace_back(None{});
+  values.push_back(option.standard);
+  return values;
+}
+
+std::vector<OptionValue> plain_numbers(const Option& option) {
+  std::vector<OptionValue> values;
+  for (const double number : {0.0, 1.0}) {
+    const bool in_range = option.low <= number && number <= option.high;
+    if (option.kind == Option::Kind::real && in_range) values.emplace_back(number);
+  }
+  return values;
+}
+
+using Change = std::function<void(Case&)>;
+
+/// Other numbers in each field, the next label at each position, and each other value of an option
+/// that the specifications have in common.
+std::vector<Change> changes(const LossSignature& signature, const LossSpec& spec,
+                            const LossSpec& other) {
+  std::vector<Change> all;
+  for (const Field& field : signature.fields) {
+    all.emplace_back([&signature, &field](Case& c) {
+      Tensor& tensor = c.batch.at(field.name);
+      const std::int64_t vocab = c.shape[Axis::vocab];
+      if (const auto numbers = with_other_numbers(signature, c, {.turn = 1})) {
+        tensor = numbers->batch.at(field.name);
+      }
+      if (field.quantity != Quantity::label || vocab < 1) return;
+      for (std::int64_t i = 0; i < tensor.size(); ++i) {
+        const std::int64_t label = tensor.integer_at(i);
+        if (label >= 0) tensor.set(i, static_cast<double>((label + 1) % vocab));
+      }
+    });
+  }
+  for (const Option& option : options_of_formula(signature)) {
+    const OptionValue *own = spec.find(option.name), *there = other.find(option.name);
+    if (!own || !there || *own != *there) continue;
+    for (const OptionValue& value : other_values(signature, spec, option)) {
+      all.emplace_back([name = option.name, value](Case& c) { c.spec.set(name, value); });
+    }
+  }
+  return all;
+}
+
+/// Whether the formula feels the change; nothing where it refuses it.
+std::optional<bool> feels(const Reading& reading, const Change& change) {
+  Case c = reading.given();
+  change(c);
+  const auto changed = reading.beside(c);
+  if (changed.empty()) return std::nullopt;
+  return !std::ranges::equal(
+      reading.entries(), changed, [](const ReadEntry& one, const ReadEntry& other) {
+        return std::fabs(one.expected - other.expected) <= one.accepted + other.accepted;
+      });
+}
+
+/// Whether something that the one case feels is not felt in the other: what is right there may owe
+/// it to that [gamma 0, where lambda is misread; a smoothing of 1, where labels are].
+bool silences(const LossSignature& signature, const Reading& given, const Reading& other) {
+  const auto all = changes(signature, given.given().spec, other.given().spec);
+  return std::ranges::any_of(all, [&](const Change& change) {
+    return feels(given, change) == true && feels(other, change) == false;
+  });
+}
+
 }  // namespace
 
 /// The answer is what the formula gives for another value of an option.
@@ -139,8 +210,8 @@ Opinion probe_options(Suspect& suspect) {
   return std::nullopt;
 }
 
-/// What is wrong is right once one option, or all numbers among them, stand elsewhere. A forward
-/// that is right reads them as it should.
+/// What is wrong is right once one option, or all numbers among them, stand elsewhere, and it is
+/// not something else that is silenced there. A forward that is right reads them as it should.
 Opinion probe_needed_options(Suspect& suspect) {
   const auto& plain = suspect.plain();
   if (!is_wrong(plain) || !plain->finite()) return std::nullopt;
@@ -151,31 +222,33 @@ Opinion probe_needed_options(Suspect& suspect) {
                      forward ? because : "the forward is right, and the gradient " + because};
   };
   // An option that makes everything 0 says nothing.
-  const auto right = [&](const Case& c) {
+  const auto right = [&](const Case& c, bool may_silence) {
     const auto reading = suspect.read(c);
-    return is_right(reading) && 2 * reading->numbers() > plain->numbers();
+    return is_right(reading) && 2 * reading->numbers() > plain->numbers() &&
+           (may_silence || !silences(signature, *plain, *reading));
   };
-  Case ones = plain->given();
-  for (const Option& option : signature.options) {
-    if (option.name == signature.coefficient) continue;
-    std::vector<OptionValue> neutral = {option.standard};
-    if (option.nullable) neutral.insert(neutral.begin(), None{});
-    if (option.kind == Option::Kind::real) {
-      for (const double value : {0.0, 1.0}) {
-        if (value < option.low || value > option.high) continue;
-        neutral.emplace_back(value);
-        if (value == 1.0 && !option.nullable) ones.spec.set(option.name, value);
+  // Without a limit its own term alone is silent; a number that says less comes last.
+  for (const bool usual : {true, false}) {
+    for (const Option& option : signature.options) {
+      if (option.name == signature.coefficient) continue;
+      for (const OptionValue& value : usual ? usual_values(option) : plain_numbers(option)) {
+        Case other = plain->given();
+        other.spec.set(option.name, value);
+        follow(signature, other.spec);
+        if (other.spec == plain->given().spec || !right(other, usual)) continue;
+        return says("right where " + option.name + " is " + text_of(value));
       }
     }
-    for (const OptionValue& value : neutral) {
-      Case other = plain->given();
-      other.spec.set(option.name, value);
-      follow(signature, other.spec);
-      if (other.spec == plain->given().spec || !right(other)) continue;
-      return says("right where " + option.name + " is " + text_of(value));
+  }
+  Case ones = plain->given();
+  for (const Option& option : signature.options) {
+    const bool number = option.kind == Option::Kind::real && !option.nullable;
+    const bool may_be_one = option.low <= 1.0 && 1.0 <= option.high;
+    if (number && may_be_one && option.name != signature.coefficient) {
+      ones.spec.set(option.name, 1.0);
     }
   }
-  if (!right(ones)) return std::nullopt;
+  if (!right(ones, false)) return std::nullopt;
   return says("right where numbers among the options are 1");
 }
 

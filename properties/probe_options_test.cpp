@@ -206,6 +206,34 @@ TEST(ProbeNeededOptions, FindsTheOnesWithWhichAllIsRight) {
   expect_shown(fake, c, "option misread", "right where numbers among the options are 1");
 }
 
+TEST(ProbeNeededOptions, NameNoOptionThatSilencesTheOneThatIsMisread) {
+  // Of gamma 0 the formula does not feel lambda.
+  const auto fake = answering("gae", nullptr, [](const Case& c, LossResult& result) {
+    const double off = 0.03 * c.spec.number("gamma") * c.spec.number("lambda");
+    Tensor& advantage = output(result, "advantage");
+    at_positions(c, true, [&](std::int64_t p) { advantage.set(p, advantage.at(p) + off); });
+  });
+  expect_shown(fake, ordinary_case("gae"), "option misread", "right where lambda is 0");
+}
+
+TEST(ProbeNeededOptions, NameTheLimitThatIsMisreadBeforeAnotherThatHoldsAllThereIs) {
+  const auto fake = answering("cispo", [](Case& c) {
+    if (!c.spec.is_none("log_ratio_clamp")) c.spec.set("log_ratio_clamp", 3.0);
+  });
+  Case c = ordinary_case("cispo");
+  c.batch.at("log_prob").set(0, c.batch.at("old_log_prob").at(0) - 6.0);
+  expect_shown(fake, c, "option misread", "right where log_ratio_clamp is none");
+}
+
+TEST(ProbeNeededOptions, BlameNoOptionThatSilencesAField) {
+  // Where all is smoothed no label counts.
+  const auto fake = answering("cross_entropy", [](Case& c) {
+    const double last = static_cast<double>(c.shape[Axis::vocab]) - 1.0;
+    change_each(c.batch.at("label"), [&](double x) { return x == last ? x - 1.0 : x; });
+  });
+  EXPECT_FALSE(speaks(probe_needed_options, fake, ordinary_case("cross_entropy")));
+}
+
 TEST(ProbeNeededOptions, LeaveAloneANumberThatCannotBeOne) {
   // Of the two, clip_low is always below 1.
   const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
