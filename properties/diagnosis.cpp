@@ -101,6 +101,7 @@ const Probe kProbes[] = {
     {kWrongNumber, probe_dead_clamp},
     {kAnyNumber, probe_dead_gradient, false, true},
     {kAnyNumber, probe_options},
+    {kAnyNumber, probe_other_number},
     {kAnyNumber, probe_fields},
     {kAnyNumber, probe_bound},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted,

@@ -61,11 +61,7 @@ void add_half_and_twice(const LossSpec& spec, const Option& option, const Readin
                         std::vector<OptionValue>& values) {
   const double* own = number_of(spec, option);
   if (!own || *own == 0.0 || option.kind != Option::Kind::real) return;
-  const RowFactors factors = row_factors(reading);
-  const auto common = [&](const auto& each) {
-    return each.second.is(factors.begin()->second.value);
-  };
-  if (!factors.empty() && std::ranges::all_of(factors, common)) return;
+  if (has_one_factor(row_factors(reading))) return;
   for (const double value : {0.5 * *own, 2.0 * *own}) values.emplace_back(value);
 }
 

@@ -36,6 +36,7 @@ Opinion probe_baseline(Suspect& suspect);
 Opinion probe_differences(Suspect& suspect);
 Opinion probe_broadcast(Suspect& suspect);
 Opinion probe_options(Suspect& suspect);
+Opinion probe_other_number(Suspect& suspect);
 Opinion probe_fields(Suspect& suspect);
 Opinion probe_bound(Suspect& suspect);
 Opinion probe_needed_options(Suspect& suspect);

@@ -44,6 +44,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_message", probe_message},
     {"probe_needed_options", probe_needed_options},
     {"probe_options", probe_options},
+    {"probe_other_number", probe_other_number},
     {"probe_repaired_value", probe_repaired_value},
     {"probe_positions", probe_positions},
     {"probe_rounding", probe_rounding},

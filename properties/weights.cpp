@@ -103,6 +103,12 @@ bool RowFactor::is(double predicted) const {
   return std::fabs(value - predicted) <= error + kSame * std::fabs(value);
 }
 
+bool has_one_factor(const RowFactors& factors) {
+  return !factors.empty() && std::ranges::all_of(factors, [&](const auto& each) {
+    return each.second.is(factors.begin()->second.value);
+  });
+}
+
 RowFactors row_factors(const Reading& reading) {
   std::set<std::size_t> asked;
   bool rows = false;

@@ -33,6 +33,9 @@ struct RowFactor {
 };
 using RowFactors = std::map<std::size_t, RowFactor>;
 
+/// Whether there are factors, all of which are the same.
+bool has_one_factor(const RowFactors& factors);
+
 /// The one factor of each sequence by which all wrong outputs of its positions differ from the
 /// formula; where no such output has sequences, that of the loss for all of them. Empty where
 /// answers are no multiples. Outputs without a wrong entry are not asked.
