@@ -11,9 +11,6 @@
 namespace lossgate::properties {
 namespace {
 
-/// Of log-probs and of logits, neither what plain cases have nor a multiple of it by 2.
-constexpr double kOtherSpread = 1.25;
-
 /// The case with fields exchanged, or with one in the place of another.
 struct Guess {
   std::string because;
@@ -91,37 +88,34 @@ std::vector<Guess> in_place_of_another(const std::vector<Pair>& pairs, const Cas
   return guesses;
 }
 
-bool answers(const Reading& reading, const Guess& guess) {
-  const auto which = guess.moves_gradient ? Reading::Of::values : Reading::Of::everything;
-  return reading.answers(guess.c, which) &&
-         !(guess.unless && reading.answers(*guess.unless, which));
+std::vector<Guess> guesses_of(const LossSignature& signature, const Case& c) {
+  const std::vector<Pair> pairs = alike(signature, c);
+  std::vector<Guess> all = exchanged(pairs, c);
+  for (Guess& guess : in_place_of_another(pairs, c)) all.push_back(std::move(guess));
+  return all;
+}
+
+bool answers(const Reading& reading, const Guess& guess, const Case& c) {
+  return reading.answers(c, guess.moves_gradient ? Reading::Of::values : Reading::Of::everything);
 }
 
 }  // namespace
 
 /// The values are those of the formula with fields exchanged, or one for another. What is so by
-/// chance of few numbers is not so of others, which lie farther apart.
+/// chance of some numbers is not so of others.
 Opinion probe_fields(Suspect& suspect) {
   const auto& plain = suspect.plain();
   if (!is_wrong(plain) || plain->forward_right() || !plain->finite()) return std::nullopt;
-  auto c = suspect.plain_case({.spread = kOtherSpread, .logit_spread = kOtherSpread});
-  if (c) c->spec = plain->given().spec;
-  const auto second = suspect.read(c);
-  if (!is_wrong(second) || second->forward_right() || !second->finite()) return std::nullopt;
-  const auto guesses_of = [&](const Case& given) {
-    const std::vector<Pair> pairs = alike(suspect.signature(), given);
-    std::vector<Guess> all = exchanged(pairs, given);
-    for (Guess& guess : in_place_of_another(pairs, given)) all.push_back(std::move(guess));
-    return all;
-  };
-  const auto others = guesses_of(second->given());
-  for (const Guess& guess : guesses_of(plain->given())) {
-    if (!answers(*plain, guess)) continue;
-    const bool again = std::ranges::any_of(others, [&](const Guess& other) {
-      return other.because == guess.because && answers(*second, other);
-    });
-    if (again)
-      return Diagnosis{"fields exchanged", 0.95, "the answer is that with " + guess.because};
+  const LossSignature& signature = suspect.signature();
+  for (const Guess& guess : guesses_of(signature, plain->given())) {
+    if (guess.unless && answers(*plain, guess, *guess.unless)) continue;
+    const auto is_it = [&](const Reading& reading) {
+      return std::ranges::any_of(guesses_of(signature, reading.given()), [&](const Guess& own) {
+        return own.because == guess.because && answers(reading, own, own.c);
+      });
+    };
+    if (!suspect.fits(*plain, is_it)) continue;
+    return Diagnosis{"fields exchanged", 0.95, "the answer is that with " + guess.because};
   }
   return std::nullopt;
 }

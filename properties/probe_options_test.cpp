@@ -118,6 +118,7 @@ TEST(ProbeOptions, DoNotTakeOneOfTwoMeansForAnotherValueOfAnOption) {
                         ASSERT_TRUE(suspect.plain()->answers(without)) << "of one case it looks so";
                         EXPECT_FALSE(probe_options(suspect));
                         EXPECT_FALSE(probe_dead_clamp(suspect));
+                        EXPECT_FALSE(probe_fields(suspect)) << "so does a clip around the return";
                       });
   EXPECT_TRUE(asked);
 }
