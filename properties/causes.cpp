@@ -77,6 +77,10 @@ const std::vector<Cause>& causes() {
        "divide by the whole step's count, of tokens or of sequences, and sum over chunks, "
        "micro-batches "
        "and ranks"},
+      {"averaged too early",
+       "A mean is taken before the maximum, bound or other curve that the formula has around each "
+       "term.",
+       "apply max, min, clamp and exp to the numbers of each token, and average last"},
       {"rank average",
        "The average that the all-reduce takes over ranks is not undone, or is twice.",
        "multiply by the number of ranks once, or all-reduce sums"},

@@ -111,6 +111,7 @@ const Probe kProbes[] = {
       Symptom::permuted},
      probe_rounding},
     {kAnyNumber, probe_gradient, false, true},
+    {kAnyNumber, probe_early_mean},
     {{Symptom::differs, Symptom::laundered, Symptom::not_finite}, probe_needed_options},
     {{Symptom::differs}, probe_constant_in_logarithm},
     {kAnyNumber, probe_floor},

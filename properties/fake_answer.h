@@ -31,6 +31,10 @@ void change_each(Tensor& tensor, Change change) {
 /// Ordinary numbers, some positions masked, the standard options.
 Case ordinary_case(const std::string& loss, Dtype dtype = Dtype::f64);
 
+/// A critic's loss that is the larger of two means, in the place of the mean of what is larger at
+/// each token.
+impl::Implementation larger_of_two_means();
+
 /// What is asked about a violation, and what of.
 using AskViolation = std::function<void(CaseStudy&, const Property&, const Violation&)>;
 

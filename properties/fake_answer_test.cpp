@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "properties/diagnosis.h"
@@ -87,6 +88,41 @@ Case ordinary_case(const std::string& loss, Dtype dtype) {
         Tensor::zeros(field.dtypes.empty() ? dtype : field.dtypes.front(), c.shape.of(field.axes)));
   }
   return plain_case(signature, c).value();
+}
+
+impl::Implementation larger_of_two_means() {
+  const auto limit = [](const Case& c) {
+    return c.spec.is_none("value_clip") ? HUGE_VAL : c.spec.number("value_clip");
+  };
+  const auto moved = [](const Case& c, std::int64_t p) {
+    return c.batch.at("value").at(p) - c.batch.at("old_value").at(p);
+  };
+  const auto clipped = [=](const Case& c, std::int64_t p) {
+    return c.batch.at("old_value").at(p) + std::clamp(moved(c, p), -limit(c), limit(c));
+  };
+  const auto is_clipped = [=](const Case& c) {
+    double free = 0.0, bounded = 0.0;
+    at_positions(c, true, [&](std::int64_t p) {
+      const double target = c.batch.at("return").at(p);
+      free += std::pow(c.batch.at("value").at(p) - target, 2);
+      bounded += std::pow(clipped(c, p) - target, 2);
+    });
+    return bounded > free;
+  };
+  return answering(
+      "value_clip",
+      [=](Case& c) {
+        if (is_clipped(c)) {
+          at_positions(c, true, [&](std::int64_t p) { c.batch.at("value").set(p, clipped(c, p)); });
+        }
+        c.spec.set("value_clip", None{});
+      },
+      [=](const Case& c, LossResult& result) {
+        if (!is_clipped(c)) return;
+        at_positions(c, true, [&](std::int64_t p) {
+          if (std::fabs(moved(c, p)) > limit(c)) output(result, "gradient.value").set(p, 0.0);
+        });
+      });
 }
 
 void ask_first_violation(const impl::Implementation& implementation, const Case& c,

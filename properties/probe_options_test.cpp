@@ -2,7 +2,6 @@
 // Options that are read otherwise: whatever an option was taken for is found.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -83,27 +82,6 @@ TEST(ProbeOptions, TakesAFactorOnAllForNoHalfOfWhatDividesAll) {
   c.spec.reduction = Reduction::seq_mean_token_sum_norm;
   c.spec.set("max_length", 9.0);
   EXPECT_EQ(diagnosed(halved, c).because.find("another value"), std::string::npos);
-}
-
-/// The larger of two means in the place of the mean of what is larger at each token.
-impl::Implementation larger_of_two_means() {
-  return answering("value_clip", [](Case& c) {
-    const double clip = c.spec.is_none("value_clip") ? HUGE_VAL : c.spec.number("value_clip");
-    Tensor& value = c.batch.at("value");
-    const Tensor &old = c.batch.at("old_value"), &target = c.batch.at("return");
-    const auto clipped = [&](std::int64_t p) {
-      return old.at(p) + std::clamp(value.at(p) - old.at(p), -clip, clip);
-    };
-    double free = 0.0, bounded = 0.0;
-    at_positions(c, true, [&](std::int64_t p) {
-      free += std::pow(value.at(p) - target.at(p), 2);
-      bounded += std::pow(clipped(p) - target.at(p), 2);
-    });
-    if (bounded > free) {
-      at_positions(c, true, [&](std::int64_t p) { value.set(p, clipped(p)); });
-    }
-    c.spec.set("value_clip", None{});
-  });
 }
 
 TEST(ProbeOptions, DoNotTakeOneOfTwoMeansForAnotherValueOfAnOption) {

@@ -39,6 +39,7 @@ Opinion probe_options(Suspect& suspect);
 Opinion probe_other_number(Suspect& suspect);
 Opinion probe_fields(Suspect& suspect);
 Opinion probe_bound(Suspect& suspect);
+Opinion probe_early_mean(Suspect& suspect);
 Opinion probe_needed_options(Suspect& suspect);
 Opinion probe_rows(Suspect& suspect);
 Opinion probe_positions(Suspect& suspect);
