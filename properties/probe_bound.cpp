@@ -2,8 +2,11 @@
 // Bounds that the formula does not have.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "properties/case_facts.h"
@@ -18,28 +21,62 @@ constexpr double kNearest = 1.0 / 64, kFarthest = 1048576.0, kStep = 4.0;
 /// A distance is known to a share of it of 2 to minus this.
 constexpr int kHalvings = 10;
 
-/// What lies at a distance: log-probs and values from each other, or advantages from 0.
-enum class Far { twins, advantages };
+/// The case in which something lies at that distance and all else near it; nothing where there is
+/// no such case.
+using Make = std::function<std::optional<Case>(double distance)>;
+
+constexpr auto kOneToken = [](double spread) {
+  return Plain{.padding = false, .spread = spread, .few = {Axis::tokens}, .at_most = 1};
+};
+
+/// Log-probs and values lie so far from each other.
+Make all_apart(const Suspect& suspect) {
+  return [&](double distance) { return suspect.plain_case(kOneToken(distance)); };
+}
+
+/// One field lies far below another.
+Make one_apart(const Suspect& suspect, std::string below, std::string above) {
+  return [&suspect, below = std::move(below), above = std::move(above)](double distance) {
+    auto c = suspect.plain_case(kOneToken(kNearest));
+    for (std::int64_t i = 0; c && i < c->batch.at(below).size(); ++i) {
+      c->batch.at(below).set(i, c->batch.at(above).at(i) - distance);
+    }
+    return c;
+  };
+}
+
+/// Advantages lie so many times as far from 0 as they do.
+Make large_advantages(const Suspect& suspect) {
+  return [&](double distance) {
+    auto c = suspect.plain_case({.padding = false, .few = {Axis::tokens}, .at_most = 1});
+    for (std::int64_t i = 0; c && i < c->batch.at(suspect.signature().advantage).size(); ++i) {
+      Tensor& advantage = c->batch.at(suspect.signature().advantage);
+      advantage.set(i, distance * advantage.at(i));
+    }
+    return c;
+  };
+}
 
 /// A reading of one sequence of one token, at that distance.
 class Sequence {
  public:
-  Sequence(const Suspect& suspect, Far far, std::int64_t row)
-      : suspect_(suspect), far_(far), row_(row) {}
+  Sequence(const Suspect& suspect, Make make, std::int64_t row)
+      : suspect_(suspect), make_(std::move(make)), row_(row) {}
 
   std::optional<Reading> at(double distance) const {
-    Plain plain = {.padding = false, .few = {Axis::tokens}, .at_most = 1};
-    if (far_ == Far::twins) plain.spread = distance;
-    auto c = suspect_.plain_case(plain);
-    if (c && far_ == Far::advantages) {
-      Tensor& advantage = c->batch.at(suspect_.signature().advantage);
-      for (std::int64_t i = 0; i < advantage.size(); ++i) {
-        advantage.set(i, distance * advantage.at(i));
-      }
-    }
+    auto c = make_(distance);
     if (!c || !holds(*c)) return std::nullopt;
     if (row_ >= 0) c = batch_of(suspect_.signature(), *c, {row_});
     return suspect_.read_if_made(c);
+  }
+
+  /// From where on it is wrong, and right nearer by.
+  std::optional<double> first_wrong() const {
+    double distance = kNearest;
+    std::optional<Reading> reading = at(distance);
+    while (is_right(reading) && distance < kFarthest) reading = at(distance *= kStep);
+    if (!is_wrong(reading) || distance == kNearest) return std::nullopt;
+    return distance;
   }
 
  private:
@@ -54,7 +91,7 @@ class Sequence {
   }
 
   const Suspect& suspect_;
-  Far far_;
+  Make make_;
   std::int64_t row_;  ///< none below 0: all of them
 };
 
@@ -92,42 +129,74 @@ bool is_formula_at_bound(const Sequence& sequence, double number, double right, 
   return b->actual == number && std::fabs(number - a->expected) <= moves;
 }
 
-/// Whether there is anything to be so far.
-bool has(const LossSignature& signature, Far far) {
-  if (far == Far::advantages) return !signature.advantage.empty();
-  return std::ranges::any_of(signature.reach, [&](const ReachAxis& axis) {
-    return signature.find_field(axis.field)->quantity != Quantity::logit;
+/// Whether what is wrong from that distance on is the formula's number at a bound, beyond which
+/// that field has no slope.
+bool is_bounded(const Sequence& sequence, double distance, std::string_view leaf) {
+  const auto here = sequence.at(distance), farther = sequence.at(kStep * distance);
+  if (!is_wrong(here) || !is_wrong(farther) || !stays(*here, *farther)) return false;
+  const bool slopes = std::ranges::any_of(farther->entries(), [&](const ReadEntry& e) {
+    return farther->outputs()[e.output].name == "gradient." + std::string(leaf) && e.actual != 0.0;
   });
+  return !slopes &&
+         is_formula_at_bound(sequence, spoken(*here)->actual, distance / kStep, distance);
 }
 
-/// Whether answers are right as long as what is far lies near enough, and farther out stay what
-/// they are there, where the formula's go on.
-bool is_bounded(const Suspect& suspect, Far far) {
-  const Sequence all(suspect, far, -1);
-  double distance = kNearest;
-  std::optional<Reading> reading = all.at(distance);
-  while (is_right(reading) && distance < kFarthest) reading = all.at(distance *= kStep);
-  if (!is_wrong(reading) || distance == kNearest) return false;
-  for (std::int64_t row = 0; row < reading->given().shape[Axis::sequences]; ++row) {
-    const Sequence one(suspect, far, row);
-    const auto here = one.at(distance), farther = one.at(kStep * distance);
-    if (!is_wrong(here) || !is_wrong(farther) || !stays(*here, *farther)) continue;
-    if (is_formula_at_bound(one, spoken(*here)->actual, distance / kStep, distance)) return true;
+/// Whether one of the sequences is.
+bool is_bounded_somewhere(const Suspect& suspect, const Make& make, double distance) {
+  const auto several = suspect.plain_case();
+  for (std::int64_t row = 0; several && row < several->shape[Axis::sequences]; ++row) {
+    if (is_bounded(Sequence(suspect, make, row), distance, "")) return true;
   }
   return false;
 }
 
-}  // namespace
+Diagnosis held_within_a_bound(const std::string& what) {
+  return {
+      "undeclared bound", 0.95,
+      "from some " + what + " on the answer stays what it is there, where the formula's goes on"};
+}
 
-Opinion probe_bound(Suspect& suspect) {
-  for (const Far far : {Far::twins, Far::advantages}) {
-    if (!has(suspect.signature(), far) || !is_bounded(suspect, far)) continue;
-    const std::string from = far == Far::twins ? "distance" : suspect.signature().advantage;
-    return Diagnosis{
-        "undeclared bound", 0.95,
-        "from some " + from + " on the answer stays what it is there, where the formula's goes on"};
+/// Of several bounds one is seen where nothing else moves.
+Opinion bound_of_distance(const Suspect& suspect) {
+  std::vector<ReachAxis> axes = suspect.signature().reach;
+  std::erase_if(axes, [&](const ReachAxis& axis) {
+    return suspect.signature().find_field(axis.field)->quantity == Quantity::logit;
+  });
+  if (axes.empty()) return std::nullopt;
+  const auto distance = Sequence(suspect, all_apart(suspect), -1).first_wrong();
+  if (!distance) return std::nullopt;
+  const Diagnosis held = held_within_a_bound("distance");
+  if (is_bounded_somewhere(suspect, all_apart(suspect), *distance)) return held;
+  for (const ReachAxis& axis : axes) {
+    if (axis.towards.empty()) continue;
+    for (const auto& [below, above] :
+         {std::pair(axis.field, axis.towards), std::pair(axis.towards, axis.field)}) {
+      const Sequence one(suspect, one_apart(suspect, below, above), 0);
+      const auto from = one.first_wrong();
+      if (from && is_bounded(one, *from, axis.towards)) return held;
+    }
   }
   return std::nullopt;
+}
+
+Opinion bound_of_advantages(const Suspect& suspect) {
+  if (suspect.signature().advantage.empty()) return std::nullopt;
+  const Make make = large_advantages(suspect);
+  const auto distance = Sequence(suspect, make, -1).first_wrong();
+  if (!distance || !is_bounded_somewhere(suspect, make, *distance)) return std::nullopt;
+  return held_within_a_bound(suspect.signature().advantage);
+}
+
+}  // namespace
+
+/// Right as long as what is far lies near enough; farther out the answer stays what it is there,
+/// where the formula's goes on.
+Opinion probe_bound(Suspect& suspect) {
+  auto opinion = bound_of_distance(suspect);
+  return opinion ? opinion : bound_of_advantages(suspect);
+}
+}
+return std::nullopt;
 }
 
 }  // namespace lossgate::properties

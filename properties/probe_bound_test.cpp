@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "properties/diagnosis.h"
 #include "properties/fake_answer.h"
@@ -71,6 +73,44 @@ TEST(ProbeBound, NameAnAdvantageThatIsHeldWithinABoundWhereAnInfinityIsANumberTo
   EXPECT_EQ(diagnosis.because, because);
   c.batch.at("advantage").set(0, 40.0);
   expect_shown(clamped, c, "undeclared bound", because);
+}
+
+TEST(ProbeBound, NameLogRatiosThatAreHeldOneByOne) {
+  const std::pair<const char*, const char*> ratios[] = {
+      {"chosen_log_prob", "ref_chosen_log_prob"}, {"rejected_log_prob", "ref_rejected_log_prob"}};
+  const auto far = [](const Case& c, const auto& ratio, std::int64_t pair) {
+    const double distance = c.batch.at(ratio.first).at(pair) - c.batch.at(ratio.second).at(pair);
+    return std::fabs(distance) > kBound ? distance : 0.0;
+  };
+  const auto held = answering(
+      "dpo",
+      [=](Case& c) {
+        for (const auto& ratio : ratios) {
+          for (std::int64_t i = 0; i < c.batch.at(ratio.first).size(); ++i) {
+            const double distance = far(c, ratio, i);
+            if (distance == 0.0) continue;
+            c.batch.at(ratio.first).set(i, std::copysign(kBound, distance));
+            c.batch.at(ratio.second).set(i, 0.0);
+          }
+        }
+      },
+      [=](const Case& c, LossResult& result) {
+        for (const auto& ratio : ratios) {
+          Tensor& gradient = output(result, "gradient." + std::string(ratio.first));
+          for (std::int64_t i = 0; i < gradient.size(); ++i) {
+            if (far(c, ratio, i) != 0.0) gradient.set(i, 0.0);
+          }
+        }
+      });
+  expect_shown(held, with_a_far_pair(), "undeclared bound",
+               "from some distance on the answer stays what it is there, where the formula's goes "
+               "on");
+}
+
+TEST(ProbeBound, TakeASquareWithoutItsClipForNoBound) {
+  // Far from the old value it stays what it is, and has a slope.
+  const auto unclipped = answering("value_clip", [](Case& c) { c.spec.set("value_clip", None{}); });
+  EXPECT_FALSE(speaks(probe_bound, unclipped, ordinary_case("value_clip")));
 }
 
 TEST(ProbeBound, TakeWhatIsLeftOutFarAwayForNoBound) {
