@@ -195,8 +195,5 @@ Opinion probe_bound(Suspect& suspect) {
   auto opinion = bound_of_distance(suspect);
   return opinion ? opinion : bound_of_advantages(suspect);
 }
-}
-return std::nullopt;
-}
 
 }  // namespace lossgate::properties

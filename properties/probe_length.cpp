@@ -12,8 +12,77 @@
 namespace lossgate::properties {
 namespace {
 
-/// What is shorter has no end of its own: probes on short cases explain it.
-constexpr std::int64_t kShort = 32;
+/// Among so many there are plain numbers of any kind: where they are right, more are wrong by their
+/// number alone.
+constexpr std::int64_t kMany = 32;
+/// What is shorter still has no end of its own: probes on short cases explain it.
+constexpr std::int64_t kFew = 5;
+/// Sets of few numbers that have to show the same length: one of few may be wrong by itself.
+constexpr int kTurns = 4;
+
+/// Plain numbers along one axis, one of most others.
+class Row {
+ public:
+  Row(const Suspect& suspect, Axis axis) : suspect_(suspect), axis_(axis) {}
+
+  std::optional<Reading> at(std::int64_t extent, int turn = 0) const {
+    return suspect_.read(suspect_.plain_case({.length = {{axis_, extent}}, .turn = turn}));
+  }
+
+  /// Whether that is the last length at which each set of numbers is right, and a batch is so of
+  /// which the axis is short.
+  bool ends_behind(std::int64_t right) const {
+    if (!is_right(suspect_.read(suspect_.plain_case({.few = {axis_}, .at_most = kFew})))) {
+      return false;
+    }
+    for (int turn = 1; turn <= kTurns; ++turn) {
+      if (!is_right(at(right, turn)) || !is_wrong(at(right + 1, turn))) return false;
+    }
+    return true;
+  }
+
+ private:
+  const Suspect& suspect_;
+  Axis axis_;
+};
+
+/// Of the lengths between these two the first that is wrong, where the shorter is right.
+Opinion wrong_between(const Suspect& suspect, Axis axis, std::int64_t right, std::int64_t given) {
+  const Row row(suspect, axis);
+  std::int64_t wrong = given;
+  if (wrong <= right || !is_right(row.at(right))) return std::nullopt;
+  // Blocks that are full, and counts that a narrow format holds, are right now and then.
+  if (is_right(row.at(wrong))) wrong -= 1;
+  auto shortest = row.at(wrong);  // of the answers that are wrong
+  if (wrong == right || !is_wrong(shortest)) return std::nullopt;
+  const bool few = right < kMany;
+  while (wrong - right > 1) {
+    const std::int64_t middle = right + (wrong - right) / 2;
+    auto reading = row.at(middle);
+    if (!reading) return std::nullopt;
+    const bool is_one = is_wrong(reading);
+    (is_one ? wrong : right) = middle;
+    if (is_one) shortest.emplace(std::move(*reading));
+  }
+  const bool erratic = shortest->finite() && is_erratic(suspect, *shortest);
+  const bool once = wrong < given && is_right(row.at(wrong + 1));
+  if (few && (erratic || once || !row.ends_behind(right))) return std::nullopt;
+  if (erratic) {
+    return Diagnosis{"narrow arithmetic", 0.9,
+                     "roundings add up: from " + std::to_string(wrong) + " " +
+                         std::string(name(axis)) + " on they are beyond the bound"};
+  }
+  const std::string what = std::string(name(axis)) + " is ";
+  const std::string found = "plain numbers are right where " + what + std::to_string(right) +
+                            ", and wrong where it is " + std::to_string(wrong);
+  if (once) {
+    return Diagnosis{std::string(kWrongBeyondALength), 0.7,
+                     found +
+                         ", but not where it is one more: it is this length, or what lies at "
+                         "its blocks' ends"};
+  }
+  return Diagnosis{std::string(kWrongBeyondALength), 0.95, found};
+}
 
 /// Whether what is asked has one along the axis: the given case or, where that is right, a part of
 /// its split.
@@ -29,41 +98,14 @@ bool has_one(Suspect& suspect, Axis axis) {
 /// Plain numbers along one axis, as long as the given case and as short as others are; where only
 /// the long ones are wrong, the length from which they are.
 Opinion probe_length(Suspect& suspect) {
-  for (const Axis axis : kAllAxes) {
-    const std::int64_t given = suspect.given().shape[axis];
-    if (given <= kShort || suspect.signature().pinned_extent(axis)) continue;
-    const auto at = [&](std::int64_t extent) {
-      return suspect.read(suspect.plain_case({.length = {{axis, extent}}}));
-    };
-    std::int64_t right = kShort, wrong = given;
-    if (!is_right(at(right))) continue;
-    // Blocks that are full, and counts that a narrow format holds, are right now and then.
-    if (is_right(at(wrong))) wrong -= 1;
-    auto shortest = at(wrong);  // of the answers that are wrong
-    if (wrong == right || !is_wrong(shortest)) continue;
-    while (wrong - right > 1) {
-      const std::int64_t middle = right + (wrong - right) / 2;
-      auto reading = at(middle);
-      if (!reading) return std::nullopt;
-      const bool is_one = is_wrong(reading);
-      (is_one ? wrong : right) = middle;
-      if (is_one) shortest.emplace(std::move(*reading));
+  for (const bool few : {false, true}) {
+    for (const Axis axis : kAllAxes) {
+      if (suspect.signature().pinned_extent(axis)) continue;
+      const std::int64_t given = suspect.given().shape[axis];
+      auto opinion = few ? wrong_between(suspect, axis, kFew, std::min(given, kMany))
+                         : wrong_between(suspect, axis, kMany, given);
+      if (opinion) return opinion;
     }
-    if (shortest->finite() && is_erratic(suspect, *shortest)) {
-      return Diagnosis{"narrow arithmetic", 0.9,
-                       "roundings add up: from " + std::to_string(wrong) + " " +
-                           std::string(name(axis)) + " on they are beyond the bound"};
-    }
-    const std::string what = std::string(name(axis)) + " is ";
-    const std::string found = "plain numbers are right where " + what + std::to_string(right) +
-                              ", and wrong where it is " + std::to_string(wrong);
-    if (wrong < given && is_right(at(wrong + 1))) {
-      return Diagnosis{std::string(kWrongBeyondALength), 0.7,
-                       found +
-                           ", but not where it is one more: it is this length, or what lies at "
-                           "its blocks' ends"};
-    }
-    return Diagnosis{std::string(kWrongBeyondALength), 0.95, found};
   }
   return std::nullopt;
 }

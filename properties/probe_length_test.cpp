@@ -104,8 +104,37 @@ TEST(ProbeLength, SaysNothingOfLengthsThatAreRefused) {
   EXPECT_NE(diagnosed(refuses, grpo_case(2, 1800, Dtype::f64)).cause, "wrong beyond a length");
 }
 
-TEST(ProbeLength, LeavesShortCasesAlone) {
-  EXPECT_NE(diagnosed(off_beyond(20), grpo_case(2, 32, Dtype::f64)).cause, "wrong beyond a length");
+TEST(ProbeLength, FindsTheEndOfAShortLength) {
+  expect_shown(off_beyond(20), grpo_case(2, 32, Dtype::f64), "wrong beyond a length",
+               "plain numbers are right where tokens is 20, and wrong where it is 21");
+  expect_shown(off_beyond(16), grpo_case(2, 40, Dtype::f64), "wrong beyond a length",
+               "plain numbers are right where tokens is 16, and wrong where it is 17");
+  const auto eight = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
+    if (c.shape[Axis::vocab] > 8) add_to_loss(result, 1.0);
+  });
+  expect_shown(eight, long_row(11), "wrong beyond a length",
+               "plain numbers are right where vocab is 8, and wrong where it is 9");
+}
+
+TEST(ProbeLength, TakesANumberThatFewNumbersLackForNoLength) {
+  // The 22nd of plain numbers is the first such one, in another set another one.
+  const auto far = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t p) {
+      const double log_ratio = c.batch.at("log_prob").at(p) - c.batch.at("old_log_prob").at(p);
+      if (log_ratio > 1.5) add_to_loss(result, 1.0);
+    });
+  });
+  Case c = grpo_case(2, 32, Dtype::f64);
+  put_log_ratio(c, 0, 2, 1.75);
+  EXPECT_NE(diagnosed(far, c).cause, "wrong beyond a length");
+}
+
+TEST(ProbeLength, LeavesWhatAShortBatchShowsAlone) {
+  // Four sequences of five tokens at most have more than eight tokens.
+  const auto many = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    if (std::ranges::count(valid_of(c), true) > 8) add_to_loss(result, 1.0);
+  });
+  EXPECT_NE(diagnosed(many, grpo_case(2, 32, Dtype::f64)).cause, "wrong beyond a length");
 }
 
 /// GRPO whose loss is off where `single` says so of a shape.
