@@ -56,6 +56,7 @@ bool AskedUnder::fails(const Property& property, const Case& c) const {
   }
   CaseStudy study(loss_, kept);
   Evaluation evaluation(study, implementation_);
+  evaluation.tells_bias = false;
   return property.check(evaluation).violation.has_value();
 }
 
@@ -103,6 +104,7 @@ Failures failures(const AskedUnder& asked, Dtype dtype, Progress& progress, std:
     if (asked.implementation().unsupported(c)) continue;
     CaseStudy study(asked.loss(), c);
     Evaluation evaluation(study, asked.implementation());
+    evaluation.tells_bias = false;
     const auto outcomes = check_all(evaluation, properties, true);
     found.cases += 1;
     found.answered += !study.refusal() && !evaluation.actual().refusal;

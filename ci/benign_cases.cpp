@@ -126,6 +126,7 @@ bool BenignCases::shows(const reference::Loss& loss, const impl::Implementation&
     if (!takes(subject, c)) continue;
     CaseStudy study(loss, c);
     Evaluation evaluation(study, subject);
+    evaluation.tells_bias = false;
     const Outcome outcome = property.check(evaluation);
     known->second = outcome.violation && outcome.violation->cause == cause;
   }

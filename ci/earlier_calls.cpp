@@ -41,6 +41,7 @@ Checked checked(const reference::Loss& loss, const impl::Implementation& impleme
                 const properties::Property& property, const Case& c) {
   properties::CaseStudy study(loss, c);
   properties::Evaluation evaluation(study, implementation);
+  evaluation.tells_bias = false;
   Outcome outcome = property.check(evaluation);
   return {std::move(outcome), evaluation.calls()};
 }

@@ -51,6 +51,7 @@ void try_draw(const PlannedCase& planned, const impl::Implementation& variant,
     properties::give_sibling(study, *twin);
   }
   Evaluation evaluation(study, variant);
+  evaluation.tells_bias = false;
   for (Open& row : rows) {
     if (row.kill.killed || !is_asked(*row.property, planned)) continue;
     row.kill.hostile_cases = hostile_cases;

@@ -41,6 +41,7 @@ std::optional<Failure::Kind> Failure::kind_on(const Case& c) const {
   if (implementation_->unsupported && implementation_->unsupported(c)) return std::nullopt;
   properties::CaseStudy study(*loss_, c);
   properties::Evaluation evaluation(study, *implementation_);
+  evaluation.tells_bias = false;
   const properties::Outcome outcome = property_->check(evaluation);
   if (!outcome.violation) return std::nullopt;
   const properties::Place& place = outcome.violation->place;

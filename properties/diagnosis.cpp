@@ -147,6 +147,7 @@ bool comes_and_goes(CaseStudy& study, const impl::Implementation& implementation
   const bool rounded = std::fabs(violation.actual - right) <= rounding;
   if (rounded || !violation.has_numbers()) return false;
   Evaluation again(study, implementation);
+  again.tells_bias = false;
   return property.check(again).verdict == Verdict::held;
 }
 

@@ -33,6 +33,10 @@ class Evaluation {
   void foresee(const std::vector<const Transform*>& transforms);
   void foresee_nothing();
 
+  /// Whether a split that goes wrong is told with how far others at random are off (rule D2):
+  /// dozens of calls, of no use to whoever asks only what is violated and for what cause.
+  bool tells_bias = true;
+
   /// What the comparison of the whole case with the reference came to, where it was made.
   std::optional<Outcome> agreement;
 

@@ -52,6 +52,7 @@ class Prober {
     if (implementation_.unsupported && implementation_.unsupported(c)) return false;
     CaseStudy other(study_.loss(), c);
     Evaluation evaluation(other, implementation_);
+    evaluation.tells_bias = false;
     const Outcome outcome = property_.check(evaluation);
     return outcome.violation && outcome.violation->cause == cause_;
   }

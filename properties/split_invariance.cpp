@@ -111,10 +111,10 @@ Outcome split_invariance(Evaluation& evaluation) {
   if (contract.empty != Empty::zero && has_empty_part(study)) return skipped("contract");
   Outcome outcome = compare_transformed(evaluation, kSplit, true);
   if (outcome.violation && outcome.violation->detail.empty()) {
-    const SplitBias bias = bias_of(evaluation);
+    SplitBias& bias = outcome.violation->split_bias;
+    if (evaluation.tells_bias) bias = bias_of(evaluation);
     outcome.violation->detail =
         "the split batch does not give what the whole batch gives" + sentence_of(bias);
-    outcome.violation->split_bias = bias;
     outcome.violation->cause = cause_of_split(evaluation, outcome.violation->place);
   }
   return outcome;

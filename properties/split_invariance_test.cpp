@@ -127,6 +127,37 @@ TEST(RuleD2, SaysNothingBesideALossThatIsZeroOrNoNumber) {
   EXPECT_EQ(outcome.violation->detail.find("over"), std::string::npos);
 }
 
+TEST(RuleD2, AsksNoSplitAtRandomOfWhomNobodyReadsTheBias) {
+  Asked asked;
+  const auto fake = asked.implementation();
+  CaseStudy study(grpo(), split_case());
+  Evaluation evaluation(study, fake);
+  evaluation.tells_bias = false;
+  const Outcome outcome = find_property("split_invariance")->check(evaluation);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_FALSE(outcome.violation->cause.empty());
+  EXPECT_TRUE(outcome.violation->split_bias.off_by.empty());
+  EXPECT_EQ(outcome.violation->detail.find("over"), std::string::npos);
+  EXPECT_LE(asked.splits.size(), 2U) << "the given one, and its parts on one rank";
+}
+
+TEST(RuleD2, IsNoPartOfTheNameOfAFinding) {
+  Asked asked;
+  const auto fake = asked.implementation();
+  Case c = split_case();
+  c.spec.set("kl_estimator", "k2");  // which is looked for in its name
+  CaseStudy study(grpo(), c);
+  Evaluation evaluation(study, fake);
+  const Property& property = *find_property("split_invariance");
+  const Outcome outcome = property.check(evaluation);
+  ASSERT_TRUE(outcome.violation);
+  const std::size_t known = asked.splits.size();
+  EXPECT_GE(known, 25U);
+  name_finding(study, fake, property, *outcome.violation, /*benign=*/true);
+  EXPECT_GT(asked.splits.size(), known);
+  EXPECT_LE(asked.splits.size(), known + 2);
+}
+
 /// Six sequences of as many tokens as their number.
 Case ragged_case(Reduction reduction, std::vector<Split::Part> parts) {
   Case c = grpo_case(6, 6);

@@ -40,6 +40,7 @@ std::vector<std::string> symptoms_on(CaseStudy& study, const impl::Implementatio
                                      const std::vector<const Property*>& properties) {
   std::vector<std::string> symptoms;
   Evaluation evaluation(study, implementation);
+  evaluation.tells_bias = false;
   const std::vector<Outcome> outcomes = check_all(evaluation, properties, false);
   for (std::size_t i = 0; i < properties.size(); ++i) {
     if (!outcomes[i].violation) continue;
