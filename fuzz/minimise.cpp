@@ -5,9 +5,11 @@
 #include <exception>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "corpora/case_id.h"
 #include "fuzz/smaller.h"
 #include "fuzz/transplant.h"
 #include "properties/behind_mask.h"
@@ -57,6 +59,15 @@ constexpr std::int64_t kShare = 4, kLeastShare = 32;
 /// Nobody reads the digits of more numbers: they are rounded together or not at all.
 constexpr std::size_t kMostRounded = 64;
 
+/// A case of more bytes is asked again rather than named: its name takes as long as some answers.
+constexpr std::size_t kMostNamed = std::size_t{1} << 16;
+
+bool is_named(const Case& c) {
+  std::size_t bytes = 0;
+  for (const auto& [field, tensor] : c.batch.fields) bytes += tensor.bytes.size();
+  return bytes <= kMostNamed;
+}
+
 /// Goes from a case that fails to simpler ones that do.
 class Search {
  public:
@@ -76,6 +87,7 @@ class Search {
            std::chrono::steady_clock::now() - start_ >= effort_.time;
   }
   bool take(const std::function<Case()>& simpler);
+  bool fails(const Case& c);
   bool run_all(std::vector<Pass>& passes);
 
   void change(const std::vector<Change>& changes);
@@ -91,6 +103,7 @@ class Search {
   const Effort effort_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::vector<Pass> bold_, fine_;
+  std::set<std::string> held_;  ///< the names of cases that were tried for nothing
   Minimised result_;
   std::int64_t share_ = kShare, pass_ends_ = 0;
   bool cut_ = false;  ///< a pass had more to try than it may
@@ -152,10 +165,21 @@ bool Search::take(const std::function<Case()>& simpler) {
   }
   Case c = simpler();
   ++result_.tried;
-  if (!still_fails_(c)) return false;
+  if (!fails(c)) return false;
   result_.c = std::move(c);
   ++result_.steps;
   return true;
+}
+
+/// Passes come to the same case in their own ways, and each begins again when another one was of
+/// use: four tries of ten are known to be for nothing.
+bool Search::fails(const Case& c) {
+  if (!is_named(c)) return still_fails_(c);
+  const std::string id = corpora::case_id(c);
+  if (held_.contains(id)) return false;
+  const bool fails = still_fails_(c);
+  if (!fails) held_.insert(id);
+  return fails;
 }
 
 void Search::change(const std::vector<Change>& changes) {

@@ -59,7 +59,7 @@ struct Effort {
 
 struct Minimised {
   Case c;
-  std::int64_t tried = 0;  ///< cases on which the implementation was asked
+  std::int64_t tried = 0;  ///< cases, those too that held before, which are not asked again
   std::int64_t steps = 0;  ///< of these, those that fail and are simpler than all before
   bool complete = true;  ///< nothing that is left to try is simpler, rather than no effort is left
 };

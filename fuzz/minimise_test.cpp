@@ -8,8 +8,11 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "corpora/case_id.h"
 #include "fuzz/choices.h"
 #include "fuzz/draw_case.h"
 #include "fuzz/fake_signatures.h"
@@ -111,6 +114,22 @@ TEST(Minimise, AsksNoMoreOftenThanItMay) {
   EXPECT_EQ(small.tried, 10);
   EXPECT_FALSE(small.complete);
   EXPECT_TRUE(found.shows_on(small.c));
+}
+
+TEST(Minimise, AsksACaseThatHoldsOnce) {
+  const Case c = overflow_among_many();
+  const Failure found = failure("unclamped_exp_mask_multiply", "finite_backward", c);
+  std::set<std::string> held;
+  std::int64_t asked = 0;
+  const auto still_fails = [&](const Case& simpler) {
+    ++asked;
+    if (found.shows_on(simpler)) return true;
+    EXPECT_TRUE(held.insert(corpora::case_id(simpler)).second) << "try " << asked;
+    return false;
+  };
+  const Minimised small = minimise(found.loss().signature, c, still_fails, {.tries = 100'000});
+  EXPECT_TRUE(is_same(small.c, minimise(found, c, {.tries = 100'000}).c));
+  EXPECT_LT(asked, small.tried);
 }
 
 TEST(Minimise, LeavesACaseThatIsMinimalAsItIs) {
