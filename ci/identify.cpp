@@ -162,7 +162,7 @@ Tried try_config(const std::string& config, bool quick) {
         tried.of_trainer.push_back(*std::move(found));
       }
     }
-    if (!quick) tried.promises = try_promises(*brought);
+    if (!quick) tried.promises = try_promises(*brought, tried.failures);
   } catch (const ImplementationThrew&) {  // a gate shows it
   } catch (const impl::SubjectError&) {
   }

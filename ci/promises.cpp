@@ -44,8 +44,8 @@ std::string diagnosed(const AskedUnder& asked, const Failure& failure) {
 
 class Trials {
  public:
-  explicit Trials(const Brought& brought)
-      : brought_(brought), declared_(brought, brought.subject) {}
+  Trials(const Brought& brought, const Failures& failing)
+      : brought_(brought), declared_(brought, brought.subject), failing_(failing) {}
 
   std::vector<Promise> run() {
     masked();
@@ -248,14 +248,10 @@ class Trials {
   }
 
   /// Of a format, which no case can leave: where the property fails as it is declared.
-  Already as_declared() {
+  Already as_declared() const {
     return [this](const Failure& failure) {
-      if (!failing_) {
-        Progress progress(kTrials, 0, "cases as it is declared");
-        failing_ = failures(declared_, brought_.dtypes.front(), progress);
-      }
-      return std::ranges::find(failing_->all, failure.property, &Failure::property) !=
-             failing_->all.end();
+      return std::ranges::find(failing_.all, failure.property, &Failure::property) !=
+             failing_.all.end();
     };
   }
 
@@ -276,9 +272,10 @@ class Trials {
           told.add(*failure.property, diagnosed(asked, failure), failure.cases);
         }
         for (const Failure& kind : told.all) promise.failing.push_back(kind.text());
+        if (answered > 0 || !promise.failing.empty()) continue;
+        promise.cases = 0;  // who refuses everything keeps nothing
+        break;
       }
-      // Who refuses everything keeps nothing.
-      if (answered == 0 && promise.failing.empty()) promise.cases = 0;
     } catch (const ImplementationThrew& error) {
       promise.cases = 1;
       promise.failing = {error.what()};
@@ -289,12 +286,14 @@ class Trials {
 
   const Brought& brought_;
   AskedUnder declared_;
-  std::optional<Failures> failing_;  ///< as it is declared, where that matters
+  const Failures& failing_;  ///< as it is declared
   std::vector<Promise> found_;
 };
 
 }  // namespace
 
-std::vector<Promise> try_promises(const Brought& brought) { return Trials(brought).run(); }
+std::vector<Promise> try_promises(const Brought& brought, const Failures& failing) {
+  return Trials(brought, failing).run();
+}
 
 }  // namespace lossgate::ci

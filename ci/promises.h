@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ci/asked_under.h"
 #include "ci/brought.h"
 
 namespace lossgate::ci {
@@ -31,8 +32,9 @@ struct Promise {
 /// where that is fields in bf16 and kept, in which arithmetic it takes those, and which in f32
 /// beside them: each on four times
 /// the cases of which try_contract asks it under its own, as long as it is kept; of the last three
-/// quarters only what it makes of each case. No cases where it answers none. Throws
-/// ImplementationThrew, SubjectError.
-std::vector<Promise> try_promises(const Brought& brought);
+/// quarters only what it makes of each case. No cases where it answers none of the first.
+/// `failing` is what fails on a trial's cases as it is declared. Throws ImplementationThrew,
+/// SubjectError.
+std::vector<Promise> try_promises(const Brought& brought, const Failures& failing);
 
 }  // namespace lossgate::ci

@@ -92,14 +92,12 @@ ContractTrial try_contract(const Brought& brought) {
   try {
     const AskedUnder asked(brought, brought.subject);
     Progress progress(kTrials, 0);
-    const Failures found = failures(asked, brought.dtypes.front(), progress);
+    trial.found = failures(asked, brought.dtypes.front(), progress);
     progress.finish();
-    trial.cases = found.cases;
-    trial.answered = found.answered;
-    for (const Failure& kind : found.all) {
+    for (const Failure& kind : trial.found.all) {
       trial.failing[kind.property->name] += static_cast<int>(kind.cases.size());
     }
-    explain(brought, found.all, trial);
+    explain(brought, trial.found.all, trial);
   } catch (const ImplementationThrew& error) {
     trial.trouble = error.what();
   } catch (const impl::SubjectError& error) {

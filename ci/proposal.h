@@ -24,7 +24,7 @@ struct Proposal {
 
 /// A subject on a few cases: what fails, and what of it looks like a contract.
 struct ContractTrial {
-  int cases = 0, answered = 0;         ///< with numbers, of those
+  Failures found;                      ///< under its own contract
   std::map<std::string, int> failing;  ///< property to cases
   std::vector<Proposal> proposals;
   std::vector<std::string> unexplained;  ///< "finite_backward (3 cases: unbounded exponent)"

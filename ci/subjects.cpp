@@ -118,11 +118,11 @@ void print_trial(const ContractTrial& trial, const std::string& config) {
   for (const auto& [property, cases] : trial.failing) {
     failing += fmt::format("{}{} on {}", failing.empty() ? "" : ", ", property, cases);
   }
-  fmt::print("  asked on {} cases: {}\n", trial.cases,
-             !trial.trouble.empty() ? trial.trouble
-             : !failing.empty()     ? "fails " + failing
-             : trial.answered > 0   ? "nothing fails"
-                                    : "it answers none of them");
+  fmt::print("  asked on {} cases: {}\n", trial.found.cases,
+             !trial.trouble.empty()     ? trial.trouble
+             : !failing.empty()         ? "fails " + failing
+             : trial.found.answered > 0 ? "nothing fails"
+                                        : "it answers none of them");
   for (const Proposal& proposal : trial.proposals) print_proposal(proposal);
   for (const std::string& kind : trial.unexplained) {
     fmt::print("  no line of the contract explains {}\n", kind);
@@ -170,11 +170,11 @@ int run_check(const std::vector<std::string>& configs, bool quick) {
       print_subject(*brought);
       const ContractTrial contract = try_contract(*brought);
       print_trial(contract, path);
-      const bool failing = !contract.failing.empty();
-      all_answer = all_answer && contract.trouble.empty() && (failing || contract.answered > 0);
+      const bool answers = !contract.failing.empty() || contract.found.answered > 0;
+      all_answer = all_answer && contract.trouble.empty() && answers;
       if (!contract.trouble.empty()) continue;
       try {
-        if (!quick) print_promises(try_promises(*brought));
+        if (!quick) print_promises(try_promises(*brought, contract.found));
         for (const ArithmeticTrial& trial : try_arithmetic(*brought)) print_trial(trial);
       } catch (
           const ImplementationThrew& error) {  // in a format that the contract was not tried in
