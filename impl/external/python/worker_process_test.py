@@ -43,7 +43,7 @@ class Contained(unittest.TestCase):
 
     def test_a_conversation(self) -> None:
         self.write("mine.py", '''
-            import sys
+            import gc, sys; assert gc.isenabled()
             from beside import factor
             print("printed while importing")
             def loss(log_prob, mask):
@@ -181,6 +181,11 @@ class Contained(unittest.TestCase):
         self.write("old/torch/__init__.py", "__version__ = '1.13.1'\n" + "".join(f"{name} = '{name}'\n" for name in names))
         process = self.start(environment={"PYTHONPATH": os.path.join(self.folder.name, "old")})
         self.assertIn("1.13.1 is too old; 2.1", process.ask(talk.hello("grpo", "py:mine.py:loss"))[0]["message"])
+
+    def test_torch_is_imported_without_a_search_for_garbage(self) -> None:
+        self.write("new/torch/__init__.py", "import gc\nraise RuntimeError(f'searched: {gc.isenabled()}')\n")
+        process = self.start(environment={"PYTHONPATH": os.path.join(self.folder.name, "new")})
+        self.assertIn("searched: False", process.ask(talk.hello("grpo", "py:mine.py:loss"))[0]["message"])
 
 
 class Start(unittest.TestCase):

@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from typing import Any
 
 from lossgate.worker.trouble import Trouble, one_line
 
+_collects = gc.isenabled()
+gc.disable()  # an eighth of the import would be a search for garbage, of which it makes little
 try:
     import torch
     WHY_ABSENT = ""
 except Exception as error:  # whatever a broken installation raises: hello answers with it
     torch = None
     WHY_ABSENT = f"{type(error).__name__}: {error}"
+finally:
+    if _collects:
+        gc.enable()
 try:
     from torch.utils._python_dispatch import TorchDispatchMode
 except Exception:  # too old, which hello says
