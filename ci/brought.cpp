@@ -90,8 +90,8 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
 }
 
 /// In as few processes as serve them, those that run first.
-std::vector<std::shared_ptr<impl::Session>> sessions_of(
-    const std::vector<impl::Subject>& subjects, std::vector<std::shared_ptr<impl::Host>> hosts) {
+std::vector<std::shared_ptr<impl::Session>> sessions_of(const std::vector<impl::Subject>& subjects,
+                                                        Hosts hosts) {
   std::vector<std::shared_ptr<impl::Session>> sessions;
   for (const impl::Subject& subject : subjects) {
     auto host = std::ranges::find_if(hosts, [&](const auto& one) { return one->serves(subject); });

@@ -12,14 +12,16 @@
 
 namespace lossgate::ci {
 
+/// Processes in which subjects are loaded already, of this process alone.
+using Hosts = std::vector<std::shared_ptr<impl::Host>>;
+
 /// A lossgate.toml: its text, how messages call it, and the folder where its paths begin.
 struct SubjectFile {
   std::string text, name, folder;
   /// What its subjects said when they were loaded, by name: spares a worker to load those that it
   /// does not ask.
   std::map<std::string, impl::Greeting> greetings = {};
-  /// Processes in which some of them are loaded already, of this process alone.
-  std::vector<std::shared_ptr<impl::Host>> hosts = {};
+  Hosts hosts = {};  ///< for those of them that they serve
 };
 
 /// A loss that a user brings, loaded: the loss under the narrowed signature, and how it is asked.

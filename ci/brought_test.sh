@@ -68,7 +68,7 @@ state() {
 
 names_of_halved() { grep -o '"fingerprint": *"[^"]*|halved|reference_agreement|[^"]*"' run/run.json | sort -u; }
 
-# A gate has as many interpreters as workers: what they import takes longer than a small gate.
+# A gate has as many interpreters as workers, identify one: what they import takes longer than a small gate.
 starts() {
   loaded() { [[ $(wc -l <starts.log) == "$1" ]] || fail "loaded $(wc -l <starts.log) times $2"; rm starts.log; }
   cat >counted.py <<'END'
@@ -83,6 +83,8 @@ END
   bring counted.py:refuses
   gate 1 'ValueError: not today' --cases 6
   loaded 1 'by one worker: no arithmetic explains what was not computed'
+  expect 0 '= grpo\(token_mean\)' identify --quick counted.py:sound --python "$python" --out identified.toml
+  loaded 1 'to be named, and to be asked what the file says'
 }
 
 # FUNCTION LINES...: of per_sequence.py.

@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "ci/brought.h"
 #include "ci/progress.h"
 #include "impl/external/process.h"
 #include "impl/external/session.h"
@@ -46,6 +45,8 @@ class BroughtFunction : public Function {
     return result;
   }
 
+  Hosts hosts() const { return {session_->host()}; }
+
   bool is_slow() const {
     return longest_ > std::chrono::duration<double>(impl::Subject().seconds / 2);
   }
@@ -73,7 +74,7 @@ class Search {
   Searched run() {
     auto found = through(nullptr);
     if (!found.empty() && !found.front().whole()) found = through(&found);
-    return {std::move(found), std::move(complaint_)};
+    return {std::move(found), std::move(complaint_), function_.hosts()};
   }
 
  private:

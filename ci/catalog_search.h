@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ci/brought.h"
 #include "ci/identify.h"
 #include "ci/recognition.h"
 
@@ -15,6 +16,7 @@ namespace lossgate::ci {
 struct Searched {
   std::vector<Recognition> found;
   std::string complaint;
+  Hosts hosts;  ///< in which it was asked: another one takes seconds to import torch
 };
 
 Searched search_catalog(const IdentifyOptions& options);

@@ -26,9 +26,12 @@ constexpr std::size_t kTried = 4;
 constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
 
 /// How many verdicts of a trial are violations, where the file says that it is this.
-std::size_t violations(const IdentifyOptions& options, const Recognition& match) {
-  const SubjectFile file{config_text(options, match, {}, {}), options.out,
-                         fs::absolute(options.out).parent_path().string()};
+std::size_t violations(const IdentifyOptions& options, const Recognition& match,
+                       const Hosts& hosts) {
+  const SubjectFile file{.text = config_text(options, match, {}, {}),
+                         .name = options.out,
+                         .folder = fs::absolute(options.out).parent_path().string(),
+                         .hosts = hosts};
   try {
     const auto brought = bring(file, {}).front();
     Progress progress(kTrials, 0, "cases that may tell what it is");
@@ -77,13 +80,14 @@ void name_equals(const std::vector<std::string>& equals, Recognition& match) {
 
 }  // namespace
 
-Recognition settled_by_drawn_cases(const IdentifyOptions& options, Recognition match) {
+Recognition settled_by_drawn_cases(const IdentifyOptions& options, Recognition match,
+                                   const Hosts& hosts) {
   if (match.equals.empty()) return match;
   const auto others = std::exchange(match.equals, {});
-  const std::size_t plainly = violations(options, match);
+  const std::size_t plainly = violations(options, match, hosts);
   std::vector<std::size_t> counted;
   for (std::size_t i = 0; i < others.size(); ++i) {
-    counted.push_back(i < kTried ? violations(options, with(match, others[i])) : plainly);
+    counted.push_back(i < kTried ? violations(options, with(match, others[i]), hosts) : plainly);
   }
   const auto least = std::ranges::min_element(counted);
   const OptionValues* taken =

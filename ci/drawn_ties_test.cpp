@@ -27,7 +27,7 @@ Recognition tied() {
 TEST(DrawnTies, StayWhereNoneOfThemCanBeAsked) {
   IdentifyOptions options;
   options.interpreter = "/no/such/python";
-  const Recognition settled = settled_by_drawn_cases(options, tied());
+  const Recognition settled = settled_by_drawn_cases(options, tied(), {});
   EXPECT_THAT(settled.likeness.candidate.options,
               ElementsAre(Pair("clip_form", OptionValue("around_old"))));
   EXPECT_THAT(settled.remarks,

@@ -109,12 +109,12 @@ void print_all_nearest(const std::vector<Recognition>& found) {
 }
 
 /// What a gate would say of the nearest one, where nothing was said that explains it.
-void print_cause(const IdentifyOptions& options, const Recognition& nearest) {
+void print_cause(const IdentifyOptions& options, const Recognition& nearest, const Hosts& hosts) {
   const std::string& id = nearest.loss->signature.id;
   const Likeness& likeness = nearest.likeness;
   if (likeness.cases == 0) return;
   if (likeness.factor == 0.0 && nearest.remarks.empty()) {
-    if (const auto found = cause_of_nearest(options, nearest)) {
+    if (const auto found = cause_of_nearest(options, nearest, hosts)) {
       fmt::print("  as {} a gate finds in it: {}: {}\n", id, found->cause, found->because);
     }
   }
@@ -150,10 +150,12 @@ struct Tried {
   std::vector<Promise> promises;
 };
 
-Tried try_config(const std::string& config, bool quick) {
+Tried try_config(const std::string& config, bool quick, const Hosts& hosts) {
   Tried tried;
   try {
-    const auto brought = bring(read_subject_file(config), {}).front();
+    SubjectFile file = read_subject_file(config);
+    file.hosts = hosts;
+    const auto brought = bring(file, {}).front();
     Progress progress(kTrials, 0);
     tried.failures = failures({*brought, brought->subject}, brought->dtypes.front(), progress);
     progress.finish();
@@ -218,19 +220,19 @@ int run_identify(const IdentifyOptions& options) {
   if (!options.overwrite && fs::exists(options.out)) {
     throw InputError(options.out + " is there already; name another with --out, or --overwrite");
   }
-  auto [found, complaint] = search_catalog(options);
+  auto [found, complaint, hosts] = search_catalog(options);
   if (found.empty()) throw InputError(complaint);
   print_function(found.front().greeting, found.front().subject);
   if (!found.front().whole()) {
     fmt::print("no loss of the catalog, as it stands\n");
     print_all_nearest(found);
-    print_cause(options, found.front());
+    print_cause(options, found.front(), hosts);
     return static_cast<int>(Exit::red);
   }
-  found.front() = settled_by_drawn_cases(options, std::move(found.front()));
+  found.front() = settled_by_drawn_cases(options, std::move(found.front()), hosts);
   print_match(found.front());
   write_config(options.out, config_text(options, found.front(), {}, {}));
-  const Tried tried = try_config(options.out, options.quick);
+  const Tried tried = try_config(options.out, options.quick, hosts);
   print_failures(tried.failures, shortened(found.front().likeness.candidate.options));
   for (const Proposal& proposal : tried.of_trainer) print_proposal(proposal);
   print_promises(tried.promises);

@@ -23,13 +23,15 @@ namespace fs = std::filesystem;
 /// Cases on which it is wrong of which the cause is looked for: dozens of calls for each.
 constexpr int kStudied = 3;
 
-SubjectFile file_of(const IdentifyOptions& options, Recognition nearest) {
+SubjectFile file_of(const IdentifyOptions& options, Recognition nearest, const Hosts& hosts) {
   nearest.subject.reductions = {nearest.likeness.candidate.reduction};
   for (const auto& [option, value] : nearest.likeness.candidate.options) {
     set_value(nearest.subject.options, option, value);
   }
-  return {config_text(options, nearest, {}, {}), options.out,
-          fs::absolute(options.out).parent_path().string()};
+  return {.text = config_text(options, nearest, {}, {}),
+          .name = options.out,
+          .folder = fs::absolute(options.out).parent_path().string(),
+          .hosts = hosts};
 }
 
 std::optional<properties::Diagnosis> diagnosed(const Brought& brought) {
@@ -57,9 +59,10 @@ std::optional<properties::Diagnosis> diagnosed(const Brought& brought) {
 }  // namespace
 
 std::optional<properties::Diagnosis> cause_of_nearest(const IdentifyOptions& options,
-                                                      const Recognition& nearest) {
+                                                      const Recognition& nearest,
+                                                      const Hosts& hosts) {
   try {
-    return diagnosed(*bring(file_of(options, nearest), {}).front());
+    return diagnosed(*bring(file_of(options, nearest, hosts), {}).front());
   } catch (const ImplementationThrew&) {
   } catch (const InputError&) {  // it cannot be declared so
   } catch (const impl::SubjectError&) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "ci/brought.h"
 #include "ci/identify.h"
 #include "ci/recognition.h"
 #include "properties/verdict.h"
@@ -13,6 +14,7 @@ namespace lossgate::ci {
 /// nearest to: "mean of means", since "groups of tokens are averaged one by one". Nothing where no
 /// experiment tells, or it cannot be declared so.
 std::optional<properties::Diagnosis> cause_of_nearest(const IdentifyOptions& options,
-                                                      const Recognition& nearest);
+                                                      const Recognition& nearest,
+                                                      const Hosts& hosts);
 
 }  // namespace lossgate::ci

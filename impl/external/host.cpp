@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <system_error>
 #include <tuple>
 
 #include "corpora/format_error.h"
@@ -47,10 +48,16 @@ std::unique_ptr<Process> interpreter(const Subject& subject) {
   return process;
 }
 
-/// What an interpreter was started for.
+/// What an interpreter was started for, in its folder.
 auto surroundings(const Subject& subject) {
-  return std::tie(subject.interpreter, subject.folder, subject.path, subject.environment,
-                  subject.device, subject.threads, subject.megabytes);
+  return std::tie(subject.interpreter, subject.path, subject.environment, subject.device,
+                  subject.threads, subject.megabytes);
+}
+
+/// However they are written: a file's folder may end with a slash.
+bool are_one(const std::filesystem::path& folder, const std::filesystem::path& other) {
+  std::error_code absent;
+  return folder == other || std::filesystem::equivalent(folder, other, absent);
 }
 
 }  // namespace
@@ -64,7 +71,8 @@ Host::Host(const Subject& subject) : subject_(subject) {}
 
 bool Host::serves(const Subject& subject) const {
   if (!subject_.entry.starts_with("py:") || !subject.entry.starts_with("py:")) return false;
-  return surroundings(subject_) == surroundings(subject);
+  return surroundings(subject_) == surroundings(subject) &&
+         are_one(subject_.folder, subject.folder);
 }
 
 void Host::start() {

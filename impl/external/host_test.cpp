@@ -34,6 +34,19 @@ TEST(Host, ServesSubjectsThatDifferInWhatTheyAreAsked) {
   })));
 }
 
+TEST(Host, ServesTheSameFolderHoweverItIsWritten) {
+  const GivenFolder folder;
+  std::filesystem::create_directory(folder / "below");
+  const auto subject_in = [](const std::filesystem::path& place) {
+    return subject_with([&](Subject& subject) { subject.folder = place; });
+  };
+  const Host host(subject_in(folder.path()));
+  EXPECT_TRUE(host.serves(subject_in(folder / "")));
+  EXPECT_TRUE(host.serves(subject_in(folder / "below/..")));
+  EXPECT_FALSE(host.serves(subject_in(folder / "below")));
+  EXPECT_FALSE(host.serves(subject_in(folder / "absent")));
+}
+
 TEST(Host, ServesNobodyWhoAsksForAnotherProcess) {
   const std::vector<std::function<void(Subject&)>> changes = {
       [](Subject& subject) { subject.interpreter = "python3.9"; },
