@@ -34,8 +34,8 @@ report::RunRecord begun_record(const Plan& plan, properties::Grade fail_on) {
   report::RunRecord record;
   record.version = version();
   record.commit = commit();
-  record.environment = read_environment();
   const Filters& filters = options.filters;
+  record.environment = read_environment(filters.subjects.empty());
   std::vector<std::string> corpora;
   for (const std::string& folder : options.corpora) corpora.push_back(corpus_name(folder));
   record.request = {.profile = std::string(name(options.profile)),

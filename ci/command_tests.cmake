@@ -107,7 +107,7 @@ set_tests_properties(python.page PROPERTIES TIMEOUT 900 RUN_SERIAL ON
   ENVIRONMENT "LOSSGATE_PROGRAM=$<TARGET_FILE:lossgate_fake>;PYTHONDONTWRITEBYTECODE=1")
 
 # Losses in a shared library.
-foreach(test IN ITEMS verdicts containment mistakes documentation throwing)
+foreach(test IN ITEMS verdicts containment mistakes documentation throwing unopened)
   add_test(NAME library.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/library_test.sh ${test}
     $<TARGET_FILE:lossgate> ${PROJECT_BINARY_DIR}/bin/given_losses.so ${CMAKE_CXX_COMPILER}
     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/library_test)

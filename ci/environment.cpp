@@ -34,8 +34,9 @@ std::string instruction_set() {
 
 }  // namespace
 
-report::Environment read_environment() {
-  const std::string_view torch = impl::torch_status();
+report::Environment read_environment(bool with_torch) {
+  const std::string_view torch =
+      with_torch ? impl::torch_status() : "not opened: what is brought is asked without it";
   const reference::FpEnvironment fp = reference::fp_environment();
   report::Environment environment;
   environment.architecture = architecture();
@@ -56,8 +57,8 @@ report::Environment read_environment() {
   return environment;
 }
 
-void check_environment() {
-  impl::torch_status();
+void check_environment(bool with_torch) {
+  if (with_torch) impl::torch_status();
   if (const auto reason = reference::why_unfit(reference::fp_environment())) {
     throw MachineError("no error bound holds in this floating-point environment: " + *reason);
   }

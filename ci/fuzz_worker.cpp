@@ -248,8 +248,9 @@ int run_fuzz_worker() {
     return static_cast<int>(Exit::usage);
   }
   try {
-    check_environment();
-    const Plan plan(decode_plan(plan_line));
+    const PlanOptions options = decode_plan(plan_line);
+    check_environment(options.filters.subjects.empty());
+    const Plan plan(options);
     const Stint stint = decode_stint(stint_line);
     UnderWay under_way(kSharedDescriptor);
     Search search(plan, stint, under_way);

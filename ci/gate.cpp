@@ -136,7 +136,7 @@ bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COL
 int run_gate(const GateOptions& options) {
   tell_interruption_at_start();
   const Policy policy = read_policy(options.fail_on, options.waivers, options.baseline);
-  check_environment();
+  check_environment(options.plan.filters.subjects.empty());
   if (holds_campaign(options.out)) {
     throw InputError(options.out + " holds a campaign, whose findings this run would replace: " +
                      "name another folder with --out");

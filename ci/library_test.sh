@@ -184,5 +184,27 @@ END
   gate 1 'exception: something that is no std::exception'
 }
 
+# LibTorch's library, which takes most of a second to open, is opened for its own implementations alone.
+unopened() {
+  cat >torch.c <<'END'
+#include <stdio.h>
+__attribute__((constructor)) static void opened(void) { fclose(fopen("opened", "a")); }
+END
+  "$compiler" -x c -shared -fPIC torch.c -o torch.so || fail 'no library'
+  export LOSSGATE_TORCH_LIBRARY=$PWD/torch.so
+  bring half_the_gradient
+  gate 1 'reference_agreement VIOLATED by half_the_gradient' --out run
+  grep -q '"torch": "not opened: ' run/run.json || fail "the record says $(grep '"torch"' run/run.json)"
+  local one
+  one=$(find run/findings -name '*.case' | head -n 1)
+  sed 's/^found_by: .*/&\nexpect: beyond_grid:reference_agreement/' "$one" >expecting.case
+  expect 1 'still fails' replay expecting.case --config lossgate.toml
+  expect 0 'wrote' minimise "$one" --config lossgate.toml --out small.case
+  expect 1 'VIOLATED by half_the_gradient' fuzz --config lossgate.toml --budget '40 cases' --jobs 1 --out campaign
+  [[ ! -e opened ]] || fail 'it was opened where only a library of our own is asked'
+  expect 0 'LibTorch: .*torch.so has no lossgate_register' list implementations
+  [[ -e opened ]] || fail 'it is never opened'
+}
+
 "$test"
 exit "$failures"

@@ -95,7 +95,7 @@ bool minimise_crash(const MinimiseOptions& options, const Selection& selection,
 }  // namespace
 
 int run_minimise(const MinimiseOptions& options) {
-  check_environment();
+  check_environment(options.filters.subjects.empty());
   const fs::path target = target_of(options);
   check_target(target, options.overwrite ? Present::overwrite : Present::refuse);
   const Selection selection = select(options.filters);

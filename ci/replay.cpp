@@ -245,7 +245,7 @@ bool is_what_was_asked(const Case& c, const Selection& selection,
 }  // namespace
 
 int run_replay(const ReplayOptions& options) {
-  check_environment();
+  check_environment(options.filters.subjects.empty());
   check_targets(options.emit);
   const Selection selection = select(options.filters);
   const Case c = corpora::read_case_file(

@@ -113,7 +113,7 @@ fs::path target_of(const ShareOptions& options) {
 }  // namespace
 
 int run_share(const ShareOptions& options) {
-  check_environment();
+  check_environment(options.filters.subjects.empty());
   const fs::path target = target_of(options);
   check_target(target, options.overwrite ? Present::overwrite : Present::refuse);
   const Selection selection = select(options.filters);

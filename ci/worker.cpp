@@ -43,7 +43,7 @@ int run_worker() {
   BenignCases benign(plan.selection());
   while (std::getline(std::cin, line)) {
     try {
-      check_environment();
+      check_environment(plan.options().filters.subjects.empty());
       std::pair<std::int64_t, std::string> said = {-1, ""};
       auto when = std::chrono::steady_clock::now();
       const auto at = [&](std::int64_t ordinal, const std::string& implementation) {

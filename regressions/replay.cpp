@@ -24,17 +24,20 @@ bool judges_split(const properties::Property& property) {
 }
 
 // As in a gate: the first sound implementation of the loss that can be compared, or the twin of a
-// faulty one. One that throws is no sibling; it fails by itself where it is asked.
+// faulty one. One that throws is no sibling; it fails by itself where it is asked. LibTorch's come
+// last, and are opened where there is no other.
 void find_sibling(CaseStudy& study, const impl::Implementation& implementation) {
   study.sibling.reset();
-  for (const impl::Implementation& other : impl::catalog()) {
-    if (study.sibling) return;
-    const bool twin = !implementation.fault || implementation.fault->twin == other.name;
-    if (other.loss != implementation.loss || other.fault || !twin) continue;
-    try {
-      properties::give_sibling(study, other);
-    } catch (const std::exception&) {
-      continue;
+  for (const bool with_torch : {false, true}) {
+    for (const impl::Implementation& other : impl::catalog(with_torch)) {
+      const bool twin = !implementation.fault || implementation.fault->twin == other.name;
+      if (other.loss != implementation.loss || other.fault || !twin) continue;
+      try {
+        properties::give_sibling(study, other);
+      } catch (const std::exception&) {
+        continue;
+      }
+      if (study.sibling) return;
     }
   }
 }
