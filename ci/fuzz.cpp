@@ -212,6 +212,9 @@ int run_fuzz(const FuzzOptions& options) {
   if (const Shard& shard = options.campaign.shard; shard.count > 1) {
     record.request.shard = fmt::format("{}/{}", shard.index, shard.count);
   }
+  for (const Arm& arm : arms_of(plan)) {
+    if (arm.only) record.request.brought.push_back(arm.name());
+  }
   for (report::Subject& subject : record.subjects)
     subject.twin.clear();  // it is asked as any other
   take_up(record, folder);

@@ -204,7 +204,9 @@ shards() {
   grep -q '"shard": ""' both/run.json || fail 'the whole is taken for a share'
   expect 2 'one/ is named twice' merge one two "$PWD/one/" --out twice
   [[ ! -e twice ]] || fail 'something was written'
-  expect 0 '^1 campaign, 100 cases, green' merge one --out single
+  # One of two is not the whole, green or not.
+  expect 3 '^1 campaign, 100 cases, not green' merge one --out single
+  grep -q '^trouble: 1 of 2 shards missing: 2/2$' stdout || fail "nobody says what is missing: $(cat stdout)"
   grep -q '"campaign": \[\]' both/run.json || fail 'one of two curves is taken for that of both'
   diff <(find two/findings -name '*.case' | sort | xargs -n 1 basename) \
     <(find both/findings -name '*.case' | sort | xargs -n 1 basename) || fail 'findings are missing'

@@ -10,6 +10,7 @@
 
 #include "ci/campaign_folder.h"
 #include "ci/errors.h"
+#include "ci/missing_shards.h"
 #include "ci/out_folder.h"
 #include "corpora/files.h"
 #include "report/board.h"
@@ -46,12 +47,16 @@ void keep_what_fails(std::vector<History>& histories) {
   }
 }
 
-/// Subjects and properties that only some of the records have.
+/// Subjects, what was brought, and properties that only some of the records have.
 void add_rows(report::RunRecord& whole, const report::RunRecord& part) {
   std::set<std::string> known;
   for (const auto& subject : whole.subjects) known.insert(subject.loss + "/" + subject.name);
   for (const auto& subject : part.subjects) {
     if (!known.contains(subject.loss + "/" + subject.name)) whole.subjects.push_back(subject);
+  }
+  std::vector<std::string>& brought = whole.request.brought;
+  for (const std::string& name : part.request.brought) {
+    if (std::ranges::find(brought, name) == brought.end()) brought.push_back(name);
   }
   if (whole.properties.empty()) whole.properties = part.properties;
 }
@@ -75,6 +80,7 @@ int run_merge(const MergeOptions& options) {
     }
     parts.push_back(report::read_record(fs::path(folder) / "run.json"));
   }
+  const std::vector<std::string> missing = missing_shards(parts);
   keep_what_fails(histories);
   CampaignFolder merged(out);
   report::RunRecord record;
@@ -98,11 +104,16 @@ int run_merge(const MergeOptions& options) {
   }
   record.campaign.clear();  // campaigns side by side have no curve in common
   record.request.shard.clear();
+  record.troubles.insert(record.troubles.end(), missing.begin(), missing.end());
+  if (const auto names = report::brought_elsewhere(record); !names.empty()) {
+    record.troubles.push_back(fmt::format("never asked: {}", fmt::join(names, ", ")));
+  }
   close_record(record);
   if (!merged.flush()) throw MachineError(options.out + ": " + merged.trouble());
   write_out(options.out, record);
   fmt::print("{} campaign{}, {} cases, {}\n", histories.size(), histories.size() == 1 ? "" : "s",
              record.cases_run, report::verdict_line(record));
+  for (const std::string& trouble : record.troubles) fmt::print("trouble: {}\n", trouble);
   fmt::print("results: {}/run.json, {}\n", options.out, views_in(options.out));
   return report::exit_status(record);
 }

@@ -42,9 +42,10 @@ struct Row {
 };
 
 std::string head_line(const RunRecord& r) {
-  return fmt::format("lossgate {} ({})  profile {}  seed {}  {} of {} cases  {:.1f} s\n", r.version,
-                     r.commit, r.request.profile, r.request.seed, r.cases_run, r.cases_planned,
-                     r.seconds);
+  const std::string shard = r.request.shard.empty() ? "" : "shard " + r.request.shard + "  ";
+  return fmt::format("lossgate {} ({})  profile {}  seed {}  {}{} of {} cases  {:.1f} s\n",
+                     r.version, r.commit, r.request.profile, r.request.seed, shard, r.cases_run,
+                     r.cases_planned, r.seconds);
 }
 
 std::string implementations(const RunRecord& record, const Painter& paint) {

@@ -5,6 +5,7 @@
 
 #include "report/given_record.h"
 #include "report/page/parts.h"
+#include "report/record_file.h"
 #include "report/summary.h"
 
 namespace lossgate::report {
@@ -72,6 +73,18 @@ TEST(Board, SaysOfHowMuchNoVerdictCame) {
   PageSource source;
   source.runs.push_back({"run", record});
   EXPECT_NE(summary(source).find("\n- one: not judged: "), std::string::npos);
+}
+
+TEST(Board, NamesTheShareOfACampaignAndWhatItLeavesToOthers) {
+  RunRecord record = record_of();
+  record.request.brought = {"grpo/one", "jsd/other"};
+  EXPECT_EQ(board(record, {}).find("shard"), std::string::npos);
+  record.request.shard = "2/2";
+  const std::string text = board(record, {});
+  EXPECT_NE(text.find("  shard 2/2  "), std::string::npos) << text;
+  EXPECT_NE(text.find("\n  jsd/other: asked by another shard\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("grpo/one: asked"), std::string::npos) << text;
+  EXPECT_EQ(from_json(to_json(record), "run.json").request.brought, record.request.brought);
 }
 
 TEST(Board, NamesThePropertiesOfWhichNothingIsJudged) {

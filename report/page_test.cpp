@@ -96,6 +96,16 @@ TEST(Page, SaysWhichParametersAreNeverTold) {
       has(page(source_of(record)), "never asked: beta other than 1, whose default is &lt;2"));
 }
 
+TEST(Page, NamesTheShareOfACampaignAndWhatItLeavesToOthers) {
+  RunRecord record = record_of();
+  record.request.brought = {"grpo/one", "jsd/other"};
+  EXPECT_FALSE(has(page(source_of(record)), "<dt>Shard</dt>"));
+  record.request.shard = "2/2";
+  const std::string html = page(source_of(record));
+  EXPECT_TRUE(has(html, "<dt>Shard</dt><dd>2/2</dd>"));
+  EXPECT_TRUE(has(html, "jsd/other: asked by another shard"));
+}
+
 TEST(Page, LetsInNoScriptButItsOwn) {
   const std::string html = page(source_of(record_of()));
   EXPECT_TRUE(has(html, "default-src 'none'; script-src 'sha256-"));

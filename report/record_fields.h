@@ -26,6 +26,7 @@ void fields(Request& r, Visit&& visit) {
   visit("corpora", r.corpora);
   visit("fail_on", r.fail_on);
   visit(Later{"shard"}, r.shard);
+  visit(Later{"brought"}, r.brought);
 }
 
 template <class Visit>

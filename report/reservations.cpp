@@ -45,6 +45,13 @@ std::string untold(const RunRecord& record) {
   return text.empty() ? "" : text + "\n";
 }
 
+/// Nor must what a share leaves to others.
+std::string elsewhere(const RunRecord& record) {
+  std::string text;
+  for (const std::string& line : elsewhere_lines(record)) text += "\n  " + line;
+  return text.empty() ? "" : text + "\n";
+}
+
 /// Where the function itself stands for a reference, what its f64 does not bear out is no finding,
 /// and must not be overlooked.
 std::string advisory(const RunRecord& record) {
@@ -70,7 +77,7 @@ std::string advisory(const RunRecord& record) {
 }  // namespace
 
 std::string reservations(const RunRecord& record) {
-  return relaxed(record) + unjudged(record) + untold(record) + advisory(record);
+  return relaxed(record) + unjudged(record) + untold(record) + elsewhere(record) + advisory(record);
 }
 
 }  // namespace lossgate::report

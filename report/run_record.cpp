@@ -215,6 +215,22 @@ void put_in_order(RunRecord& record) {
   std::sort(record.troubles.begin(), record.troubles.end());
 }
 
+std::vector<std::string> brought_elsewhere(const RunRecord& record) {
+  std::vector<std::string> names = record.request.brought;
+  std::erase_if(names, [&](const std::string& name) {
+    return std::ranges::any_of(record.subjects,
+                               [&](const Subject& s) { return s.loss + "/" + s.name == name; });
+  });
+  return names;
+}
+
+std::vector<std::string> elsewhere_lines(const RunRecord& record) {
+  if (record.request.shard.empty()) return {};
+  std::vector<std::string> lines = brought_elsewhere(record);
+  for (std::string& line : lines) line += ": asked by another shard";
+  return lines;
+}
+
 std::string_view statement_of(const RunRecord& record, std::string_view property) {
   for (const PropertyEntry& p : record.properties) {
     if (p.name == property) return p.statement;

@@ -40,7 +40,8 @@ struct Request {
   bool hardening = false;            ///< the hardening properties were asked as well
   std::vector<std::string> corpora;  ///< names of the folders of stored cases
   std::string fail_on;
-  std::string shard = {};  ///< "2/5", the share of a campaign; empty: all of it
+  std::string shard = {};                 ///< "2/5", the share of a campaign; empty: all of it
+  std::vector<std::string> brought = {};  ///< to a campaign, in whatever share: "jsd/mine"
 };
 
 /// An implementation under test, or one that is wrong on purpose (twin is not empty).
@@ -236,6 +237,12 @@ void put_in_order(RunRecord& record);
 
 /// Counts for each subject what its contract has left out, now that all is asked.
 void count_relaxed(RunRecord& record);
+
+/// What was brought to a campaign and is no subject of this record.
+std::vector<std::string> brought_elsewhere(const RunRecord& record);
+
+/// The same of a share, whose others have it: "jsd/mine: asked by another shard".
+std::vector<std::string> elsewhere_lines(const RunRecord& record);
 
 /// The properties that were never asked of the subject, with the reason where it can be mended.
 std::string never_asked_text(const RunRecord& record, const Subject& subject);

@@ -86,6 +86,7 @@ std::string board_rows(const RunRecord& record) {
 std::string reservations(const RunRecord& record) {
   std::vector<std::string> lines;
   for (const std::string& trouble : record.troubles) lines.push_back("trouble: " + words(trouble));
+  for (const std::string& line : elsewhere_lines(record)) lines.push_back(words(line));
   for (const UnfitCases& u : record.unfit) lines.push_back(words(unfit_line(u)));
   for (const Mended& m : record.mended) lines.push_back(words(mended_line(m)));
   for (const Subject& s : record.subjects) {
@@ -150,11 +151,13 @@ std::string summary(const PageSource& source) {
   const RunRecord& record = source.record();
   const std::vector<std::string> fresh = fresh_fingerprints(source);
   const std::set<std::string> is_fresh(fresh.begin(), fresh.end());
-  std::string text =
-      fmt::format("## lossgate: {}\n\n{} of {} cases, profile {}, seed {}, {:.1f} s, commit {}\n\n",
-                  words(capitalised(verdict_line(record))), grouped(record.cases_run),
-                  grouped(record.cases_planned), words(record.request.profile), record.request.seed,
-                  record.seconds, words(record.commit));
+  const std::string shard =
+      record.request.shard.empty() ? "" : ", shard " + words(record.request.shard);
+  std::string text = fmt::format(
+      "## lossgate: {}\n\n{} of {} cases, profile {}, seed {}{}, {:.1f} s, commit {}\n\n",
+      words(capitalised(verdict_line(record))), grouped(record.cases_run),
+      grouped(record.cases_planned), words(record.request.profile), record.request.seed, shard,
+      record.seconds, words(record.commit));
   std::vector<const RecordedFinding*> shown;
   for (const RecordedFinding* f : cards(record)) {
     if (f->red() || f->state == "tolerated") shown.push_back(f);

@@ -135,6 +135,17 @@ TEST(Summary, AddsUpThePropertiesAndDtypesOfAnImplementation) {
       << "a green run says what it asked, too";
 }
 
+TEST(Summary, NamesTheShareOfACampaignAndWhatItLeavesToOthers) {
+  RunRecord record = record_of();
+  record.request.brought = {"grpo/one", "jsd/other"};
+  EXPECT_EQ(summary(source_of(record)).find("shard"), std::string::npos);
+  record.request.shard = "2/2";
+  const std::string text = summary(source_of(record));
+  EXPECT_NE(text.find(", shard 2/2, "), std::string::npos) << text;
+  EXPECT_NE(text.find("- jsd/other: asked by another shard\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("grpo/one: asked"), std::string::npos) << text;
+}
+
 TEST(Summary, ShowsNewFindingsFirst) {
   PageSource source = source_of(record_of(2));
   source.runs.push_back({"next", record_of(3)});

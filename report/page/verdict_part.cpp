@@ -143,6 +143,7 @@ std::string facts(const RunRecord& record) {
       whole ? "" : " bad");
   text += fact("Profile", html(record.request.profile));
   text += fact("Seed", std::to_string(record.request.seed));
+  if (!record.request.shard.empty()) text += fact("Shard", html(record.request.shard));
   text += fact("Time", fmt::format("{:.1f} s", record.seconds));
   if (variants > 0) {
     text += fact("Faulty variants caught",
@@ -186,6 +187,9 @@ std::string verdict_part(const PageSource& source) {
   text += news(source);
   for (const std::string& trouble : record.troubles) {
     text += "<p class=\"trouble\">Trouble: " + html(trouble) + "</p>";
+  }
+  for (const std::string& line : elsewhere_lines(record)) {
+    text += "<p class=\"news\">" + html(line) + "</p>";
   }
   return text + "\n" + facts(record) + "</div></header>\n";
 }
