@@ -8,7 +8,9 @@
 #include "ci/variant.h"
 #include "fuzz/draw_case.h"
 #include "fuzz/level_rows.h"
+#include "properties/agreement.h"
 #include "properties/behind_mask.h"
+#include "properties/causes.h"
 #include "reference/spec/contract.h"
 #include "reference/spec/masked.h"
 
@@ -65,13 +67,19 @@ std::string Failure::text() const {
                      cause.empty() ? "" : ": " + cause);
 }
 
-void Failures::add(const properties::Property& property, const std::string& cause,
-                   const std::vector<Case>& shown) {
+void Failures::hear(const std::optional<properties::Violation>& no_result) {
+  answered += !no_result;
+  if (no_result && said.empty()) said = no_result->detail;
+}
+
+Failure& Failures::add(const properties::Property& property, const std::string& cause,
+                       const std::vector<Case>& shown) {
   auto known = std::ranges::find_if(all, [&](const Failure& failure) {
     return failure.property == &property && failure.cause == cause;
   });
   if (known == all.end()) known = all.insert(all.end(), Failure{&property, cause, {}});
   known->cases.insert(known->cases.end(), shown.begin(), shown.end());
+  return *known;
 }
 
 Case trial_case(const AskedUnder& asked, Dtype dtype, std::uint64_t seed, int index) {
@@ -107,10 +115,14 @@ Failures failures(const AskedUnder& asked, Dtype dtype, Progress& progress, std:
     evaluation.tells_bias = false;
     const auto outcomes = check_all(evaluation, properties, true);
     found.cases += 1;
-    found.answered += !study.refusal() && !evaluation.actual().refusal;
+    if (!study.refusal()) found.hear(malformed(study, evaluation.actual()));
     for (std::size_t p = 0; p < properties.size(); ++p) {
       if (!outcomes[p].violation) continue;
-      found.add(*properties[p], outcomes[p].violation->cause, {c});
+      const properties::Violation& violation = *outcomes[p].violation;
+      Failure& failure = found.add(*properties[p], violation.cause, {c});
+      if (failure.said.empty() && properties::gives_no_result(violation.cause)) {
+        failure.said = violation.detail;
+      }
     }
   }
   return found;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct Failure {
   const properties::Property* property = nullptr;
   std::string cause;
   std::vector<Case> cases;
+  std::string said = {};  ///< of the first of them, where it gave no result
 
   std::string text() const;  ///< "finite_backward (3 cases: unbounded exponent)"
 };
@@ -42,10 +44,14 @@ struct Failure {
 struct Failures {
   int cases = 0;     ///< that were asked
   int answered = 0;  ///< of those, with numbers
+  std::string said;  ///< of the first that was not: what came instead
   std::vector<Failure> all;
 
-  void add(const properties::Property& property, const std::string& cause,
-           const std::vector<Case>& shown);
+  /// Of a case that it is to answer: numbers, or what is no result.
+  void hear(const std::optional<properties::Violation>& no_result);
+
+  Failure& add(const properties::Property& property, const std::string& cause,
+               const std::vector<Case>& shown);
 };
 
 inline constexpr std::uint64_t kTrialSeed = 30;

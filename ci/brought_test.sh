@@ -152,14 +152,17 @@ proposes() {
 
 proposals() {
   bring sound
-  # Who refuses everything keeps nothing, and nothing is said of it.
+  # Who refuses everything keeps nothing, and nothing is said of it but why.
   beside refuses_everything
-  expect 0 'computes' check
+  beside not_a_tensor
+  expect 1 'computes' check
   of sound 'asked on 72 cases: nothing fails' 'keeps more: \[subject.contract\] masked = "any"' \
     'keeps more: \[\[subject\]\] micro_batches = "token_weighted"'
   grep -q 'fails split_invariance' <(said_of sound | grep -FA1 'does not keep [[subject]] micro_batches = "mean"') ||
     fail "not what it would fail: $(cat stdout)"
-  of refuses_everything 'no line of the contract explains'
+  of refuses_everything 'it answers none of them: refused a legal input: RuntimeError: expected scalar type Double' \
+    'no line of the contract explains'
+  of not_a_tensor 'asked on 72 cases: it answers none of them: [^ ]'
   not_of refuses_everything 'keeps more'
   bring exits
   expect 1 'asked on [0-9]+ cases: exited with status 7' check --quick

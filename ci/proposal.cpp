@@ -39,7 +39,8 @@ void explain(const Brought& brought, const std::vector<Failure>& kinds, Contract
       found = line_against(brought, {&kind, 1});
     }
     if (!found) {
-      trial.unexplained.push_back(kind.text());
+      const bool tell = trial.found.answered > 0 && !kind.said.empty();
+      trial.unexplained.push_back(kind.text() + (tell ? "\n    the first: " + kind.said : ""));
       continue;
     }
     if (is_of_masked(*found)) by_masked.push_back(kind);
