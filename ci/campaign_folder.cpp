@@ -40,7 +40,8 @@ std::string beside_what_is_there(const fs::path& file, const std::string& text) 
 
 }  // namespace
 
-CampaignFolder::CampaignFolder(fs::path path) : path_(std::move(path)) {
+CampaignFolder::CampaignFolder(fs::path path, std::optional<std::uint64_t> seed)
+    : path_(std::move(path)) {
   try {
     fs::create_directories(path_);
     journal_ = std::make_unique<Journal>(path_ / "journal");  // from here on nobody else writes it
@@ -50,8 +51,9 @@ CampaignFolder::CampaignFolder(fs::path path) : path_(std::move(path)) {
                        ": nothing can be written there: " + error.code().message());
   }
   if (!history_.begun) {
-    journal_->append(
-        Json{{"campaign", {{"journal", kJournalVersion}, {"version", version()}}}}.dump());
+    Json begun = {{"journal", kJournalVersion}, {"version", version()}};
+    if (seed) begun["seed"] = *seed;
+    journal_->append(Json{{"campaign", std::move(begun)}}.dump());
     if (!journal_->flush()) {
       throw MachineError("--out " + path_.string() +
                          ": nothing can be written there: " + journal_->trouble());

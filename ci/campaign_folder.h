@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,9 @@ namespace lossgate::ci {
 /// one case have one file, whose story tells of each.
 class CampaignFolder {
  public:
-  /// Reads what is there. Throws InputError where a newer version wrote it, MachineError where
-  /// nothing can be written.
-  explicit CampaignFolder(std::filesystem::path path);
+  /// Reads what is there, or begins a campaign with this seed. Throws InputError where a newer
+  /// version wrote it, MachineError where nothing can be written.
+  explicit CampaignFolder(std::filesystem::path path, std::optional<std::uint64_t> seed = {});
 
   const std::filesystem::path& path() const { return path_; }
   const History& history() const { return history_; }

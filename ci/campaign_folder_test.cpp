@@ -66,6 +66,15 @@ TEST(CampaignFolder, RemembersWhatItWasTold) {
   EXPECT_TRUE(fs::exists(scratch.path() / "findings/0123456789abcdef.case"));
 }
 
+TEST(CampaignFolder, KeepsTheSeedWithWhichItBegan) {
+  const GivenFolder scratch;
+  const std::uint64_t seed = 18446744073709551615U;
+  CampaignFolder(scratch.path() / "one", seed);
+  EXPECT_EQ(CampaignFolder(scratch.path() / "one", 2).history().seed, seed);
+  CampaignFolder(scratch.path() / "other");
+  EXPECT_FALSE(CampaignFolder(scratch.path() / "other", 2).history().seed);
+}
+
 TEST(CampaignFolder, RemembersWhatIsMendedUntilItIsFoundAgain) {
   const GivenFolder scratch;
   {

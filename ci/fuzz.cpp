@@ -19,6 +19,7 @@
 #include "ci/out_folder.h"
 #include "ci/progress.h"
 #include "ci/unanswered.h"
+#include "ci/unlike_before.h"
 #include "ci/waivers.h"
 #include "corpora/case_id.h"
 #include "corpora/files.h"
@@ -35,7 +36,8 @@ namespace fs = std::filesystem;
 std::atomic<bool> interrupted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
-/// What an earlier run of the same campaign recorded; the journal knows of findings that it lost.
+/// What an earlier run of the same campaign recorded, of what is not asked now as well; the journal
+/// knows of findings that it lost.
 void take_up(report::RunRecord& record, const CampaignFolder& folder) {
   const fs::path file = folder.path() / "run.json";
   const report::RunRecord& journal = folder.history().findings;
@@ -51,6 +53,7 @@ void take_up(report::RunRecord& record, const CampaignFolder& folder) {
       });
       for (const auto& finding : earlier.findings) known.insert(finding.fingerprint);
       merge(record, earlier);
+      add_subjects(record, earlier);
     } catch (const report::RecordError& error) {
       fmt::print(stderr, "{}; its counts are lost\n", error.what());
     }
@@ -207,7 +210,9 @@ int run_fuzz(const FuzzOptions& options) {
   check_environment(options.plan.filters.subjects.empty());
   const Plan plan(options.plan);
   for (const auto& brought : plan.selection().brought) brought->session->rest();
-  CampaignFolder folder(options.out);
+  const std::vector<Arm> arms = dealt(arms_of(plan), options.campaign.shard);
+  if (arms.empty()) throw InputError("nothing to search: the filters leave none");
+  CampaignFolder folder(options.out, plan.options().seed);
   report::RunRecord record = begun_record(plan, options.campaign.policy.fail_on);
   if (const Shard& shard = options.campaign.shard; shard.count > 1) {
     record.request.shard = fmt::format("{}/{}", shard.index, shard.count);
@@ -215,22 +220,22 @@ int run_fuzz(const FuzzOptions& options) {
   for (const Arm& arm : arms_of(plan)) {
     if (arm.only) record.request.brought.push_back(arm.name());
   }
+  std::erase_if(record.subjects, [&](const report::Subject& subject) {
+    return std::ranges::find(arms, subject.loss + "/" + subject.name, &Arm::name) == arms.end();
+  });
   for (report::Subject& subject : record.subjects)
     subject.twin.clear();  // it is asked as any other
+  const std::vector<std::string> changed = unlike_before(folder.history(), arms, record.request);
+  record.request.seed = folder.history().seed.value_or(record.request.seed);
   take_up(record, folder);
   add_corpora(options, plan, folder);
   std::signal(SIGINT, [](int) { interrupted = true; });
   std::signal(SIGTERM, [](int) { interrupted = true; });
   if (folder.history().begun) ask_again(plan, options.campaign, folder, record, interrupted);
   Campaign campaign(plan, options.campaign, folder, record);
-  if (campaign.arms().empty()) throw InputError("nothing to search: the filters leave none");
-  std::erase_if(record.subjects, [&](const report::Subject& subject) {
-    return std::ranges::none_of(campaign.arms(), [&](const Arm& arm) {
-      return arm.name() == subject.loss + "/" + subject.name;
-    });
-  });
   Teller teller(campaign.budget(), folder);
   teller.begin(campaign);
+  for (const std::string& line : changed) fmt::print("{}: {}\n", options.out, line);
   campaign.on_finding = [&](const report::RecordedFinding& finding) {
     teller.finding(campaign, finding);
   };

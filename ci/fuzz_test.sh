@@ -47,6 +47,7 @@ usage() {
   expect 2 '--budget 8: expected a time such as 8h' fuzz --budget 8
   expect 2 '--shard 3/2: expected I/N' fuzz --shard 3/2
   expect 2 'nothing to search' fuzz jsd --impl fake_exact
+  [[ ! -e campaign ]] || fail 'a campaign of nothing is begun'
   expect 2 'workers' fuzz --workers 0
   expect 2 'nothere' fuzz --impl fake_exact --corpus nothere --out corpus
   echo text >file
@@ -71,6 +72,11 @@ resumption() {
   # What the journal knows to be plainer than the record says is so.
   sed -i 's/"grade": "[a-z]*"/"grade": "adversarial"/' run/run.json
   expect 1 'red: [1-9]' fuzz --impl fake_wrong --budget '100 cases' --workers 1 --out run
+  # Going on otherwise is said, and what was is kept.
+  expect 1 '^run: asked before and not now: grpo/fake_wrong; ' fuzz --impl fake_exact --seed 7 --budget '10 cases' --workers 1 --out run
+  grep -q '^run: begun with seed 1, ' stdout || fail "nobody says that the seed is another: $(cat stdout)"
+  grep -q '"seed": 1,' run/run.json || fail 'the record has another seed than the campaign began with'
+  grep -q '"name": "fake_wrong"' run/run.json || fail 'the record lacks what was found wrong'
   # A damaged line is skipped, counted and said; the rest counts.
   sed -i '2s/^./x/; 3s/"/q/' run/journal
   expect 1 'run/journal: [12] damaged lines skipped' fuzz --impl fake_wrong --budget '100 cases' --out run

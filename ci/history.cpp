@@ -44,6 +44,8 @@ void take_line(const Json& line, const std::string& file, History& history) {
   if (line.contains("campaign")) {
     check_version(line, file);
     history.begun = true;
+    const Json& begun = line.at("campaign");
+    if (begun.contains("seed")) history.seed = begun["seed"].get<std::uint64_t>();
   } else if (line.contains("spent")) {
     const Json& spent = line.at("spent");
     Spent& arm = history.spent[spent.at("arm").get<std::string>()];

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -33,6 +34,7 @@ struct History {
   report::RunRecord findings;                 ///< and those that are mended; nothing else
   std::vector<report::CampaignPoint> points;  ///< one for each time that the clock was read
   bool begun = false;                         ///< there was a campaign
+  std::optional<std::uint64_t> seed;          ///< with which it began; older ones do not say
 };
 
 /// Of what was asked again: it holds, or this is what is found now in its place.

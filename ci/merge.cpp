@@ -49,11 +49,7 @@ void keep_what_fails(std::vector<History>& histories) {
 
 /// Subjects, what was brought, and properties that only some of the records have.
 void add_rows(report::RunRecord& whole, const report::RunRecord& part) {
-  std::set<std::string> known;
-  for (const auto& subject : whole.subjects) known.insert(subject.loss + "/" + subject.name);
-  for (const auto& subject : part.subjects) {
-    if (!known.contains(subject.loss + "/" + subject.name)) whole.subjects.push_back(subject);
-  }
+  add_subjects(whole, part);
   std::vector<std::string>& brought = whole.request.brought;
   for (const std::string& name : part.request.brought) {
     if (std::ranges::find(brought, name) == brought.end()) brought.push_back(name);
@@ -82,7 +78,7 @@ int run_merge(const MergeOptions& options) {
   }
   const std::vector<std::string> missing = missing_shards(parts);
   keep_what_fails(histories);
-  CampaignFolder merged(out);
+  CampaignFolder merged(out, histories.front().seed);
   report::RunRecord record;
   for (std::size_t i = 0; i < histories.size(); ++i) {
     const fs::path folder = options.folders[i];

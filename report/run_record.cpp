@@ -181,6 +181,15 @@ void merge(RunRecord& whole, const RunRecord& part) {
   });
 }
 
+void add_subjects(RunRecord& whole, const RunRecord& part) {
+  for (const Subject& subject : part.subjects) {
+    const bool known = std::ranges::any_of(whole.subjects, [&](const Subject& other) {
+      return other.loss == subject.loss && other.name == subject.name;
+    });
+    if (!known) whole.subjects.push_back(subject);
+  }
+}
+
 void put_in_order(RunRecord& record) {
   const auto subject = [&](const auto& row) {
     return rank(record.subjects, [&](const Subject& s) {

@@ -232,6 +232,9 @@ void add_finding(RunRecord& record, RecordedFinding finding);
 /// Adds the results of a part of the run. The whole is the same in whatever order parts come.
 void merge(RunRecord& whole, const RunRecord& part);
 
+/// Adds the subjects that only the part has.
+void add_subjects(RunRecord& whole, const RunRecord& part);
+
 /// Sorts everything into the order of the subjects and properties.
 void put_in_order(RunRecord& record);
 
