@@ -199,7 +199,10 @@ int finish(const FuzzOptions& options, const Plan& plan, const Campaign& campaig
   const bool colour = ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR");
   fmt::print("{}", report::board(record, {.colour = colour, .folder = options.out}));
   fmt::print("results: {}/run.json, {}\n", options.out, views_in(options.out));
-  if (interrupted) return static_cast<int>(Exit::interrupted);
+  if (interrupted) {
+    fmt::print("interrupted: the same command goes on from here\n");
+    return static_cast<int>(Exit::interrupted);
+  }
   return report::exit_status(record);
 }
 

@@ -253,6 +253,7 @@ interruption() {
   local status=$?
   [[ $status == 130 ]] || fail "exit status $status, not 130: $(cat stderr)"
   grep -q '"interrupted": true' cut/run.json || fail 'the record does not say so'
+  grep -q '^interrupted: the same command goes on from here$' stdout || fail "nobody says how it goes on: $(cat stdout)"
 }
 
 # What nobody had the time to look into is kept as it was met.
