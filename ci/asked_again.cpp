@@ -16,6 +16,7 @@
 #include "ci/protocol.h"
 #include "ci/said_again.h"
 #include "ci/stint.h"
+#include "ci/waivers.h"
 #include "corpora/files.h"
 #include "corpora/format_error.h"
 #include "report/finding_text.h"
@@ -183,8 +184,11 @@ class Asker {
       }
     }
     for (report::RecordedFinding& finding : others) {  // nobody has met it before
-      if (!finding.case_text.empty() && !known(finding.fingerprint))
-        enter(finding.fingerprint, finding);
+      if (finding.case_text.empty() || known(finding.fingerprint)) continue;
+      fresh_ += 1;
+      judge(finding, options_.policy);
+      fmt::print("asked again: {}\n", report::met_line(finding, folder_.path().string()));
+      enter(finding.fingerprint, finding);
     }
   }
 
@@ -232,7 +236,8 @@ class Asker {
     const std::size_t silent = kept - static_cast<std::size_t>(failing_ + mended_);
     fmt::print("{} finding{} of before asked again: {} fail{}, {} mended", kept,
                kept == 1 ? "" : "s", failing_, failing_ == 1 ? "s" : "", mended_);
-    fmt::print("{}\n", silent > 0 ? fmt::format(", {} not answered", silent) : "");
+    if (silent > 0) fmt::print(", {} not answered", silent);
+    fmt::print("{}\n", fresh_ > 0 ? fmt::format("; {} new on their cases", fresh_) : "");
     std::fflush(stdout);
   }
 
@@ -245,7 +250,7 @@ class Asker {
   const double patience_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::size_t next_ = 0;
-  std::int64_t failing_ = 0, mended_ = 0;
+  std::int64_t failing_ = 0, mended_ = 0, fresh_ = 0;
 };
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "corpora/text_codec.h"
 #include "report/board.h"
 #include "report/faults.h"
+#include "report/finding_text.h"
 #include "report/record_file.h"
 
 namespace lossgate::ci {
@@ -106,11 +107,8 @@ class Teller {
   void finding(const Campaign& campaign, const report::RecordedFinding& finding) {
     line_.clear();
     ++findings_;
-    const std::string accepted = finding.red() ? "" : "; " + finding.state;
-    fmt::print("{} {:>8} cases: {} VIOLATED by {} ({}, {}; {}{}): {}/{}\n",
-               duration_text(campaign.seconds()), campaign.cases(), finding.property,
-               finding.implementation, finding.loss, finding.dtype, finding.cause, accepted,
-               folder_.path().string(), finding.case_file);
+    fmt::print("{} {:>8} cases: {}\n", duration_text(campaign.seconds()), campaign.cases(),
+               report::met_line(finding, folder_.path().string()));
     std::fflush(stdout);
   }
 

@@ -89,6 +89,12 @@ std::string because_text(const properties::Diagnosis& diagnosis) {
   return fmt::format("{} (confidence {:.2g})", diagnosis.because, diagnosis.confidence);
 }
 
+std::string met_line(const RecordedFinding& finding, std::string_view folder) {
+  return fmt::format("{} VIOLATED by {} ({}, {}; {}{}): {}/{}", finding.property,
+                     finding.implementation, finding.loss, finding.dtype, finding.cause,
+                     finding.red() ? "" : "; " + finding.state, folder, finding.case_file);
+}
+
 std::string mended_line(const Mended& mended) {
   return fmt::format("mended: {}: {} when asked again ({})", mended.fingerprint, mended.reason,
                      mended.case_file);

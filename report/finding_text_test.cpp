@@ -5,6 +5,7 @@
 
 #include "properties/property.h"
 #include "report/board.h"
+#include "report/given_record.h"
 
 namespace lossgate::report {
 namespace {
@@ -67,6 +68,15 @@ TEST(RunRecord, TakesNothingForMendedThatSomebodyMeets) {
   merge(whole, part);
   ASSERT_EQ(whole.mended.size(), 1U);
   EXPECT_EQ(whole.mended[0].fingerprint, "a");
+}
+
+TEST(FindingText, TellsInOneLineWhatACampaignMeets) {
+  RecordedFinding finding = finding_of("f", "rare", 2);
+  EXPECT_EQ(met_line(finding, "out"),
+            "finite_backward VIOLATED by one (grpo, f32; unbounded exponent): "
+            "out/findings/0123456789abcdef.case");
+  finding.state = "waived";
+  EXPECT_NE(met_line(finding, "out").find("exponent; waived): out/"), std::string::npos);
 }
 
 TEST(FindingText, CutsNothingThatIsToBeCopied) {
