@@ -340,7 +340,7 @@ containment() {
   red seeds_anew inputs_not_mutated 'torch.initial_seed\(\) is 7 afterwards'
   red not_a_tensor reference_agreement 'cause +malformed result'
   red hangs does_not_hang
-  grep -q 'it was at losses.py:86 in hangs' <(said_of hangs | tr -s ' \n' ' ') || fail "not where: $(cat stdout)"
+  grep -q 'it was at losses.py:86 in hangs; a call has seconds = 1' <(said_of hangs | tr -s ' \n' ' ') || fail "not where: $(cat stdout)"
   # Each try would take all the time that a call has.
   bring hangs 'seconds = 1'
   expect 2 'hangs does not return from it .*lossgate replay' minimise one/one_token.case --config lossgate.toml --out hang.case

@@ -265,10 +265,11 @@ LossResult Session::ask(MicroBatch& batch, double share, std::optional<Origin>* 
   } catch (const ProcessEnded&) {
     end();
     throw;
-  } catch (const ProcessHung&) {
+  } catch (const ProcessHung& error) {
     ++wear_.hangs;
     end();
-    throw;
+    throw ProcessHung(std::string(error.what()) +
+                      "; a call has seconds = " + corpora::number_text(subject_.seconds));
   } catch (const corpora::FormatError& error) {
     end();
     throw ProcessEnded(std::string("answered garbage: ") + error.what());

@@ -190,6 +190,23 @@ TEST(Session, TellsWhatACallThatRaisedLeftChanged) {
   }
 }
 
+TEST(Session, NamesTheLimitOfACallThatIsNotAnswered) {
+  const Answered other({kHello});
+  Subject subject = other.subject();
+  subject.seconds = 0.125;
+  Session session(subject, signature());
+  const LossSignature loss = signature();
+  Case part;
+  const Positions positions;
+  MicroBatch batch{loss, part, positions, {}, {}};
+  try {
+    session.step(batch, 1.0);
+    FAIL() << "it was answered";
+  } catch (const ProcessHung& error) {
+    EXPECT_STREQ(error.what(), "no answer in the time that a call has; a call has seconds = 0.125");
+  }
+}
+
 TEST(Session, AsksALostDeviceNoMore) {
   const Metadata raises = {{"op", "raised"}, {"type", "RuntimeError"}, {"message", "an assert"}};
   Metadata lost = raises;
