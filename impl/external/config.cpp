@@ -56,6 +56,22 @@ void read_wide(const Reader& reader, const LossSignature& loss, Subject& subject
   fail(asked ? "'wide' leaves no field in 16 bits" : "'wide' needs 16 bits, which 'dtypes' lacks");
 }
 
+/// As PyTorch and others call it, which is too far from its name here for a slip of the pen.
+std::string_view by_another_name(std::string_view dtype) {
+  if (dtype.starts_with("torch.")) dtype.remove_prefix(6);
+  for (const auto& [other, own] :
+       std::initializer_list<std::pair<std::string_view, Dtype>>{{"float64", Dtype::f64},
+                                                                 {"double", Dtype::f64},
+                                                                 {"float32", Dtype::f32},
+                                                                 {"float", Dtype::f32},
+                                                                 {"float16", Dtype::f16},
+                                                                 {"half", Dtype::f16},
+                                                                 {"bfloat16", Dtype::bf16}}) {
+    if (dtype == other) return name(own);
+  }
+  return dtype;
+}
+
 void read_names(const Reader& reader, const LossSignature& loss, Subject& subject) {
   for (const std::string& text : reader.texts("reductions")) {
     const auto reduction = parse_reduction(text);
@@ -71,7 +87,9 @@ void read_names(const Reader& reader, const LossSignature& loss, Subject& subjec
   for (const std::string& text : reader.texts("dtypes")) {
     const auto dtype = parse_dtype(text);
     if (!dtype || !is_float(*dtype)) {
-      reader.fail(reader.find("dtypes")->source(), "dtypes are f64, f32, f16, bf16");
+      reader.fail(reader.find("dtypes")->source(),
+                  "dtypes are f64, f32, f16, bf16" +
+                      corpora::meant_text(by_another_name(text), {"f64", "f32", "f16", "bf16"}));
     }
     subject.dtypes.push_back(*dtype);
   }
@@ -256,6 +274,9 @@ std::vector<Subject> parse_config(std::string_view text, const std::string& file
   const toml::table root = parse_toml(text, file);
   const Reader reader(root, file, "the file");
   reader.allow({"subject"});
+  if (const toml::node* one = reader.find("subject"); one && one->is_table()) {
+    reader.fail(one->source(), "[subject] is one table; did you mean '[[subject]]'?");
+  }
   const toml::array* tables = root["subject"].as_array();
   if (!tables || tables->empty() || !tables->is_homogeneous<toml::table>()) {
     throw ConfigError(file + ": no [[subject]] in it; `lossgate init LOSS` writes one to fill in");

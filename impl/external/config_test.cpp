@@ -188,6 +188,8 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
   const std::pair<std::string, std::string> mistakes[] = {
       {"", "no [[subject]]"},
       {"[[subject]\n", "lossgate.toml:1:"},
+      {"[subject]\nloss = 'toy'\nentry = 'py:a.py:f'\n",
+       ": [subject] is one table; did you mean '[[subject]]'?"},
       {"[[subject]]\nentry = 'py:a.py:f'\n", "needs loss"},
       {"[[subject]]\nloss = 'toi'\nentry = 'py:a.py:f'\n",
        "lossgate.toml:2:8: there is no loss 'toi'"},
@@ -213,6 +215,9 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
       {kHead + "options = { weighted = 0.5 }\n", "'weighted' must be a whole number"},
       {kHead + "options = { level = 'word' }\n", "'level' must be one of token, sequence"},
       {kHead + "dtypes = ['i64']\n", "dtypes are f64, f32, f16, bf16"},
+      {kHead + "dtypes = ['fp16']\n", "f16, bf16; did you mean 'f16'?"},
+      {kHead + "dtypes = ['float32']\n", "f16, bf16; did you mean 'f32'?"},
+      {kHead + "dtypes = ['torch.bfloat16']\n", "f16, bf16; did you mean 'bf16'?"},
       {kHead + "wide = ['y']\n", "has no numbers 'y'; it has x"},
       {kHead + "wide = ['w']\n", "'wide' needs 16 bits, which 'dtypes' lacks"},
       {kHead + "dtypes = ['f16']\nwide = ['x', 'mask', 'w']\n",
