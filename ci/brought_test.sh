@@ -289,6 +289,12 @@ asked() {
   bring unbounded
   sed -i 's/options = {/options = { clip_low = 0.123,/' lossgate.toml
   expect 3 'nothing was asked' replay "$one" --config lossgate.toml
+  expect 3 '^unbounded was not asked: clip_low is fixed$' minimise "$one" --config lossgate.toml --out unasked.case
+  expect 3 '^nothing was asked$' share "$one" --config lossgate.toml --out unasked.case
+  expect 2 'none of the implementations asked for computes dpo' \
+    minimise "$source/corpora/seeds/dpo/far-above.case" --config lossgate.toml --out unasked.case
+  expect 2 'no test is written: nothing was asked' replay "$one" --config lossgate.toml --emit-test unasked.case
+  [[ ! -e unasked.case ]] || fail 'a file was written of what nobody was asked'
   # Stored cases that nobody is asked any more do not pass for green.
   expect 2 '^lossgate: --corpus kept has nothing to ask: .*[0-9]+ stored cases? of grpo in kept fits? no subject: clip_low is fixed' \
     gate --config lossgate.toml --corpus kept --cases 2 --jobs 1 --out unfit

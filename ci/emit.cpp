@@ -82,6 +82,9 @@ void emit(const EmitOptions& options, const Selection& selection, const Case& c)
         return reason.empty();
       });
   if (!failure) {
+    if (!why_unasked(selection, c).empty()) {
+      throw InputError("no test is written: nothing was asked");
+    }
     throw InputError(first_failure(selection, c) ? "no test is written: it " + why
                                                  : "no test is written: nothing fails");
   }

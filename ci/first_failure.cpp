@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <exception>
 
 #include "ci/errors.h"
@@ -26,6 +27,23 @@ const Brought* brought_as(const Selection& selection, const impl::Implementation
     if (&brought->implementation == &implementation) return brought.get();
   }
   return nullptr;
+}
+
+void check_computed(const Selection& selection, const Case& c, const std::string& file) {
+  const auto computes = [&](const impl::Implementation* i) { return i->loss == c.spec.loss; };
+  if (std::ranges::any_of(selection.implementations, computes)) return;
+  throw InputError(file + ": none of the implementations asked for computes " + c.spec.loss);
+}
+
+std::string why_unasked(const Selection& selection, const Case& c) {
+  std::string text;
+  for (const impl::Implementation* implementation : selection.implementations) {
+    if (implementation->loss != c.spec.loss) continue;
+    const auto reason = implementation->unsupported ? implementation->unsupported(c) : std::nullopt;
+    if (!reason) return "";
+    text += fmt::format("{} was not asked: {}\n", implementation->name, *reason);
+  }
+  return text.empty() ? "" : text + "nothing was asked\n";
 }
 
 std::optional<fuzz::Failure> first_failure(

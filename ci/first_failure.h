@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "ci/errors.h"
 #include "ci/selection.h"
@@ -24,6 +25,13 @@ std::optional<fuzz::Failure> first_failure(
     const Selection& selection, const Case& c,
     const std::function<bool(const impl::Implementation&, const properties::Property&)>& wanted =
         nullptr);
+
+/// Throws InputError where nothing that was asked for computes the loss of the case in the file.
+void check_computed(const Selection& selection, const Case& c, const std::string& file);
+
+/// Where none of the loss can be asked about the case, as when its options are fixed to others:
+/// that nothing was asked, after a line for each that says why. Empty where some can.
+std::string why_unasked(const Selection& selection, const Case& c);
 
 /// The subject that the implementation is; null where it is one of the catalog.
 const Brought* brought_as(const Selection& selection, const impl::Implementation& implementation);

@@ -101,6 +101,7 @@ int run_minimise(const MinimiseOptions& options) {
   const Selection selection = select(options.filters);
   const Case c = corpora::read_case_file(
       options.file, [&](std::string_view loss) { return selection.find_signature(loss); });
+  check_computed(selection, c, options.file);
   std::optional<Failure> failure;
   try {
     failure = first_failure(selection, c);
@@ -109,6 +110,10 @@ int run_minimise(const MinimiseOptions& options) {
     return static_cast<int>(Exit::green);
   }
   if (!failure) {
+    if (const std::string why = why_unasked(selection, c); !why.empty()) {
+      fmt::print("{}", why);
+      return static_cast<int>(Exit::broken);
+    }
     fmt::print("nothing to minimise: {} holds\n", options.file);
     return static_cast<int>(Exit::green);
   }

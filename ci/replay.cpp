@@ -9,6 +9,7 @@
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/findings.h"
+#include "ci/first_failure.h"
 #include "ci/live_line.h"
 #include "ci/plan.h"
 #include "ci/stored_case.h"
@@ -250,12 +251,9 @@ int run_replay(const ReplayOptions& options) {
   const Selection selection = select(options.filters);
   const Case c = corpora::read_case_file(
       options.file, [&](std::string_view loss) { return selection.find_signature(loss); });
+  check_computed(selection, c, options.file);
   const auto expected = expectations_of(c, options.file);
   const auto implementations = chosen(options, selection, c, expected);
-  if (implementations.empty()) {
-    throw InputError(options.file + ": none of the implementations asked for computes " +
-                     c.spec.loss);
-  }
   const Seen shown = selection.brought.empty()
                          ? show(*reference::find_loss(c.spec.loss), c, selection, implementations,
                                 expected, options.times)

@@ -119,6 +119,11 @@ int run_share(const ShareOptions& options) {
   const Selection selection = select(options.filters);
   const auto find = [&](std::string_view loss) { return selection.find_signature(loss); };
   Case c = corpora::read_case_file(options.file, find);
+  check_computed(selection, c, options.file);
+  if (const std::string why = why_unasked(selection, c); !why.empty()) {
+    fmt::print("{}", why);
+    return static_cast<int>(Exit::broken);
+  }
   const LossSignature& signature = *find(c.spec.loss);
   const bool named = !options.filters.implementations.empty();
   const auto failure =
