@@ -13,6 +13,7 @@
 #include "ci/judgement.h"
 #include "ci/selection.h"
 #include "ci/shifting.h"
+#include "ci/stored_case.h"
 #include "ci/suggestion.h"
 #include "ci/wrong_value.h"
 #include "corpora/files.h"
@@ -234,8 +235,9 @@ Judgement judged(const Dump& dump, const Suspect& suspect, std::string& here) {
 /// What is finite may be wrong: where the loss is one of the catalog, and its trainer known.
 std::optional<Judgement> wrong(const Suspect& suspect, const std::string& file) {
   const auto brought = bring(suspect.file.value(), {suspect.subject.name});
-  const auto find = [](std::string_view loss) { return reference::find_signature(loss); };
-  Case c = corpora::read_case_file(file, find);
+  Selection selection;
+  selection.brought = brought;
+  Case c = read_case(file, selection);
   if (!shifts(suspect.subject)) return judge_by_formula(*brought.at(0), std::move(c));
   const LossSignature& signature = whole_signature(suspect.subject);
   return judge_by_formula(*brought.at(0), paired_with_the_next(signature, std::move(c)));

@@ -18,6 +18,7 @@
 #include "ci/misfits.h"
 #include "ci/out_folder.h"
 #include "ci/progress.h"
+#include "ci/stored_case.h"
 #include "ci/unanswered.h"
 #include "ci/unlike_before.h"
 #include "ci/waivers.h"
@@ -69,13 +70,13 @@ void take_up(report::RunRecord& record, const CampaignFolder& folder) {
 
 /// Puts the cases of these folders, of losses that are asked, into the corpus.
 void add_corpora(const FuzzOptions& options, const Plan& plan, const CampaignFolder& folder) {
-  const auto lookup = [&](std::string_view loss) { return plan.selection().find_signature(loss); };
   for (const std::string& corpus : options.corpora) {
     for (const fs::path& file : corpora::list_case_files(corpus)) {
       // Dumps become cases, and files of one name in two folders stay two.
-      const Case c = corpora::read_case_file(file, lookup);
+      const Case c = read_case(file, plan.selection());
       const fs::path to = folder.path() / "corpus" / c.spec.loss / (corpora::case_id(c) + ".case");
-      if (!fs::exists(to)) corpora::write_file(to, corpora::encode(c, *lookup(c.spec.loss)));
+      if (fs::exists(to)) continue;
+      corpora::write_file(to, corpora::encode(c, *plan.selection().find_signature(c.spec.loss)));
     }
   }
 }

@@ -10,6 +10,7 @@
 #include "ci/errors.h"
 #include "ci/first_failure.h"
 #include "ci/live_line.h"
+#include "ci/stored_case.h"
 #include "ci/target.h"
 #include "ci/variant.h"
 #include "ci/verbs.h"
@@ -99,8 +100,7 @@ int run_minimise(const MinimiseOptions& options) {
   const fs::path target = target_of(options);
   check_target(target, options.overwrite ? Present::overwrite : Present::refuse);
   const Selection selection = select(options.filters);
-  const Case c = corpora::read_case_file(
-      options.file, [&](std::string_view loss) { return selection.find_signature(loss); });
+  const Case c = read_case(options.file, selection);
   check_computed(selection, c, options.file);
   std::optional<Failure> failure;
   try {

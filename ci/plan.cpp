@@ -77,8 +77,7 @@ void Plan::add_corpus(const std::string& folder) {
   for (const fs::path& file : corpora::list_case_files(folder)) {
     PlannedCase planned;
     planned.file = shown(folder, file);
-    planned.c = corpora::read_case_file(
-        file, [&](std::string_view loss) { return selection_.find_signature(loss); });
+    planned.c = read_case(file, selection_);
     const std::string loss = planned.c.spec.loss;
     if (const auto why = add_stored(std::move(planned))) ++reasons[{loss, *why}];
   }

@@ -16,7 +16,6 @@
 #include "ci/variant.h"
 #include "ci/verbs.h"
 #include "corpora/case_id.h"
-#include "corpora/files.h"
 #include "corpora/story.h"
 #include "impl/catalog.h"
 #include "properties/another_formula.h"
@@ -249,8 +248,7 @@ int run_replay(const ReplayOptions& options) {
   check_environment(options.filters.subjects.empty());
   check_targets(options.emit);
   const Selection selection = select(options.filters);
-  const Case c = corpora::read_case_file(
-      options.file, [&](std::string_view loss) { return selection.find_signature(loss); });
+  const Case c = read_case(options.file, selection);
   check_computed(selection, c, options.file);
   const auto expected = expectations_of(c, options.file);
   const auto implementations = chosen(options, selection, c, expected);

@@ -8,6 +8,7 @@
 #include "ci/environment.h"
 #include "ci/errors.h"
 #include "ci/first_failure.h"
+#include "ci/stored_case.h"
 #include "ci/target.h"
 #include "ci/verbs.h"
 #include "corpora/element_text.h"
@@ -117,14 +118,13 @@ int run_share(const ShareOptions& options) {
   const fs::path target = target_of(options);
   check_target(target, options.overwrite ? Present::overwrite : Present::refuse);
   const Selection selection = select(options.filters);
-  const auto find = [&](std::string_view loss) { return selection.find_signature(loss); };
-  Case c = corpora::read_case_file(options.file, find);
+  Case c = read_case(options.file, selection);
   check_computed(selection, c, options.file);
   if (const std::string why = why_unasked(selection, c); !why.empty()) {
     fmt::print("{}", why);
     return static_cast<int>(Exit::broken);
   }
-  const LossSignature& signature = *find(c.spec.loss);
+  const LossSignature& signature = *selection.find_signature(c.spec.loss);
   const bool named = !options.filters.implementations.empty();
   const auto failure =
       first_failure(selection, c, [&](const impl::Implementation& i, const properties::Property&) {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ci/stored_case.h"
+
+#include <gtest/gtest.h>
+
+#include "corpora/files.h"
+#include "corpora/given_folder.h"
+#include "corpora/safetensors.h"
+
+namespace lossgate::ci {
+namespace {
+
+/// A case of GRPO without any of its options, as a trainer may leave them out.
+void dump_without_options(const std::filesystem::path& path) {
+  const Case seed = corpora::read_case_file(
+      LOSSGATE_SOURCE_DIR "/corpora/seeds/grpo/on-policy.case", reference::find_signature);
+  corpora::TensorFile file = corpora::read_tensors(corpora::encode_safetensors(seed), "seed");
+  std::erase_if(file.metadata, [](const auto& pair) { return pair.first.starts_with("option."); });
+  corpora::write_file(path, corpora::write_tensors(file));
+}
+
+Selection of_subject(std::vector<std::pair<std::string, OptionValue>> options) {
+  auto brought = std::make_shared<Brought>();
+  brought->subject.loss = "grpo";
+  brought->subject.options = std::move(options);
+  Selection selection;
+  selection.brought.push_back(std::move(brought));
+  return selection;
+}
+
+TEST(ReadCase, TakesWhatADumpLeavesOutFromTheSubject) {
+  const GivenFolder scratch;
+  const auto path = scratch / "step.safetensors";
+  dump_without_options(path);
+  const auto standard = *reference::find_signature("grpo")->find_option("log_ratio_clamp");
+  EXPECT_EQ(*read_case(path, Selection()).spec.find("log_ratio_clamp"), standard.standard);
+  const Case c = read_case(path, of_subject({{"log_ratio_clamp", OptionValue(None{})}}));
+  EXPECT_EQ(*c.spec.find("log_ratio_clamp"), OptionValue(None{}));
+}
+
+TEST(ReadCase, TakesNoValueFromASubjectThatTakesAnyNumber) {
+  const GivenFolder scratch;
+  const auto path = scratch / "step.safetensors";
+  dump_without_options(path);
+  const Case c = read_case(path, of_subject({{"log_ratio_clamp", OptionValue(impl::kAnyNumber)}}));
+  const auto standard = *reference::find_signature("grpo")->find_option("log_ratio_clamp");
+  EXPECT_EQ(*c.spec.find("log_ratio_clamp"), standard.standard);
+}
+
+}  // namespace
+}  // namespace lossgate::ci
