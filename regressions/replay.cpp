@@ -198,10 +198,12 @@ Replay replay(const reference::Loss& loss, const Case& c,
   CaseStudy study(loss,
                   std::shared_ptr<const Case>(std::shared_ptr<void>(), &c));  // the caller keeps it
   Replay replay;
-  replay.refusal = study.refusal();
   for (const impl::Implementation* implementation : implementations) {
     replay.replies.push_back(ask(study, *implementation, properties, before));
   }
+  // An option that a subject fixes to another value makes no case invalid.
+  const auto asked = [](const Reply& reply) { return reply.unsupported.empty(); };
+  if (std::ranges::any_of(replay.replies, asked)) replay.refusal = study.refusal();
   mark(replay, expected);
   replay.spot = spot_of(study, replay);
   return replay;

@@ -49,7 +49,7 @@ struct Spot {
 
 /// Everything that one case shows.
 struct Replay {
-  std::optional<Refusal> refusal;  ///< that a sound implementation owes this case
+  std::optional<Refusal> refusal;  ///< that a sound one owes this case, of those asked
   std::vector<Reply> replies;
   std::optional<Spot> spot;  ///< where the first violation is, else the loss
 

@@ -99,6 +99,22 @@ Replay means_of_means(std::string_view implementation, std::string_view property
                 {});
 }
 
+TEST(Replay, TellsOfARefusalWhereSomebodyIsAsked) {
+  const reference::Loss& loss = *reference::find_loss("grpo");
+  Case c = corpora::read_case_file(LOSSGATE_SOURCE_DIR "/corpora/seeds/grpo/on-policy.case",
+                                   reference::find_signature);
+  std::ranges::find(c.spec.options, "clip_low", [](const auto& pair) {
+    return pair.first;
+  })->second = None{};
+  impl::Implementation narrow, open;
+  narrow.unsupported = [](const Case&) { return "clip_low is fixed"; };
+  open.unsupported = [](const Case&) { return std::nullopt; };
+  EXPECT_FALSE(replay(loss, c, {&narrow}, {}, {}).refusal);
+  const Replay asked = replay(loss, c, {&narrow, &open}, {}, {});
+  ASSERT_TRUE(asked.refusal);
+  EXPECT_EQ(asked.refusal->argument, "clip_low");
+}
+
 TEST(Replay, ShowsTheResultThatWasJudged) {
   const Replay replay = means_of_means("mean_of_micro_batch_means", "split_invariance");
   ASSERT_TRUE(replay.spot && replay.replies[0].answers[0].outcome.violation);

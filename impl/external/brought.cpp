@@ -35,18 +35,28 @@ bool has_shares(const Subject& subject, const Case& c) {
   return !c.split.whole() && !(sums(subject.micro_batches) && sums(subject.ranks));
 }
 
+/// Names the options that have one value for the subject, and another one in the case.
+std::optional<std::string> fixed_otherwise(const Subject& subject, const Case& c) {
+  std::string names;
+  int count = 0;
+  for (const auto& [name, value] : subject.options) {
+    const OptionValue* asked = c.spec.find(name);
+    const bool any_number = value == OptionValue(std::string(kAnyNumber));
+    if (any_number && asked && !std::holds_alternative<None>(*asked)) continue;
+    if (!asked || *asked == value) continue;
+    names += (count++ > 0 ? ", " : "") + name;
+  }
+  if (count == 0) return std::nullopt;
+  return names + (count > 1 ? " are fixed" : " is fixed");
+}
+
 std::optional<std::string> unsupported(const Subject& subject, const LossSignature& loss,
                                        const Case& c) {
   if (!subject.reductions.empty() &&
       std::ranges::find(subject.reductions, c.spec.reduction) == subject.reductions.end()) {
     return "the reduction is another";
   }
-  for (const auto& [name, value] : subject.options) {
-    const OptionValue* asked = c.spec.find(name);
-    const bool any_number = value == OptionValue(std::string(kAnyNumber));
-    if (any_number && asked && !std::holds_alternative<None>(*asked)) continue;
-    if (asked && *asked != value) return name + " is fixed";
-  }
+  if (auto fixed = fixed_otherwise(subject, c)) return fixed;
   for (const auto& [name, other] : subject.tied) {
     const OptionValue *own = c.spec.find(name), *followed = c.spec.find(other);
     if (own && followed && *own != *followed) return name + " follows " + other;

@@ -65,6 +65,24 @@ TEST(BroughtImplementation, IsAskedFieldsInTheDtypesAndAsSmallAsItsCallersHaveTh
   EXPECT_EQ(unsupported(Dtype::bf16, Dtype::bf16), "y of bf16 is not asked");
 }
 
+TEST(BroughtImplementation, NamesAllOptionsThatAreFixedToOtherValues) {
+  const LossSignature loss;
+  Subject subject;
+  subject.options = {{"level", OptionValue("token")},
+                     {"clamp", OptionValue(None{})},
+                     {"penalty", OptionValue(0.5)}};
+  const auto unsupported = [&](const char* level, double clamp) {
+    Case c;
+    c.batch.fields.emplace_back("x", Tensor::zeros(Dtype::f32, {1}));
+    c.spec.options = {{"level", OptionValue(level)},
+                      {"clamp", OptionValue(clamp)},
+                      {"penalty", OptionValue(0.5)}};
+    return brought_implementation(subject, loss, nullptr).unsupported(c);
+  };
+  EXPECT_EQ(unsupported("token", 20.0), "clamp is fixed");
+  EXPECT_EQ(unsupported("sequence", 20.0), "level, clamp are fixed");
+}
+
 TEST(BroughtImplementation, IsAskedNoUpstreamGradientThatItsLossCannotHold) {
   LossSignature loss;
   loss.fields = {{"x", Role::differentiable, Quantity::value, {Axis::sequences, Axis::tokens}}};
