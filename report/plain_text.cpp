@@ -48,6 +48,23 @@ bool is_space(std::uint32_t c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == 0x2028 || c == 0x2029;
 }
 
+bool is_alphanumeric(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) != 0; }
+
+// Whether the colon there is of an address, or ends a name such as :tada:, which would be drawn; of
+// digits alone there are two.
+bool means_something(std::string_view text, std::size_t colon) {
+  if (text.substr(colon + 1).starts_with("//")) return true;
+  std::size_t begin = colon;
+  while (begin > 0 && (is_alphanumeric(text[begin - 1]) ||
+                       std::string_view("_+-").find(text[begin - 1]) != std::string_view::npos)) {
+    --begin;
+  }
+  const std::string_view name = text.substr(begin, colon - begin);
+  if (name.empty() || begin == 0 || text[begin - 1] != ':') return false;
+  const bool digits = name.find_first_not_of("0123456789") == name.npos;
+  return !digits || name == "100" || name == "1234";
+}
+
 // Plain text with some of its characters written otherwise.
 template <class Escape>
 std::string escaped(std::string_view text, std::size_t most, Escape escape) {
@@ -108,16 +125,17 @@ std::string html(std::string_view text, std::size_t most) {
 }
 
 std::string markdown_text(std::string_view text, std::size_t most) {
-  constexpr std::string_view kMeaning = "\\`*_{}[]<>#!|~@&:$", kAtABeginning = "+=";
+  constexpr std::string_view kMeaning = "\\`*_[]<>#|~@&$", kAtABeginning = "+=";
   const std::string letters = plain(text, most);
   const auto in_word = [&](std::size_t i) {
-    return i < letters.size() && std::isalnum(static_cast<unsigned char>(letters[i])) != 0;
+    return i < letters.size() && is_alphanumeric(letters[i]);
   };
   std::string result;
   for (std::size_t i = 0; i < letters.size(); ++i) {
     const char letter = letters[i];
     const bool joins = letter == '_' && i > 0 && in_word(i - 1) && in_word(i + 1);
     const bool means = kMeaning.find(letter) != kMeaning.npos ||
+                       (letter == ':' && means_something(letters, i)) ||
                        (i == 0 && kAtABeginning.find(letter) != kAtABeginning.npos);
     if (means && !joins) {
       result += fmt::format("&#{};", static_cast<int>(letter));

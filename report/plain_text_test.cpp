@@ -47,6 +47,13 @@ TEST(PlainText, IsNoMarkup) {
             "&#43; the step's 2.11.0+cu130 (\"x = 1\")");
 }
 
+TEST(PlainText, LeavesInMarkdownWhatMeansNothingThere) {
+  EXPECT_EQ(markdown_text("Red: 20 red findings! {x} at losses.py:11: y"),
+            "Red: 20 red findings! {x} at losses.py:11: y");
+  EXPECT_EQ(markdown_text("a:tada: b :+1: c.py:100: d"), "a:tada&#58; b :+1&#58; c.py:100&#58; d");
+  EXPECT_EQ(markdown_text("https://x.y"), "https&#58;//x.y");
+}
+
 TEST(PlainText, GroupsDigits) {
   EXPECT_EQ(grouped(0), "0");
   EXPECT_EQ(grouped(1627), "1,627");
