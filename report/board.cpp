@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/acceptance.h"
 #include "report/faults.h"
 #include "report/finding_text.h"
 #include "report/reservations.h"
@@ -177,17 +178,9 @@ std::string findings(const RunRecord& record, const BoardStyle& style) {
     text += fmt::format("\n{}: expected {} to violate {}, but it is {}\n", e.file, e.implementation,
                         e.property, e.verdict);
   }
-  for (const std::string& fingerprint : record.vanished) {
-    text += fmt::format("\nvanished from the baseline: {}\n", fingerprint);
-  }
-  for (const std::string& pattern : record.idle_waivers) {
-    text += fmt::format("\nwaiver that nothing needs any more: {}\n", pattern);
-  }
   for (const UnfitCases& u : record.unfit) text += "\n" + unfit_line(u) + "\n";
   for (const Mended& m : record.mended) text += "\n" + mended_line(m) + "\n";
-  for (const std::string& misfit : record.misfits) {
-    text += fmt::format("\nfits nothing that exists: {}\n", misfit);
-  }
+  for (const std::string& line : idle_lines(record)) text += "\n" + line + "\n";
   for (const std::string& trouble : record.troubles) text += "\ntrouble: " + trouble + "\n";
   return text;
 }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "report/finding_text.h"
 #include "report/plain_text.h"
 
@@ -43,13 +45,19 @@ struct Suite {
   }
 };
 
-// A property of one subject over all dtypes: fails by its red findings.
+// A property of one subject over all dtypes: fails by its red findings, and does not pass with
+// those that are accepted.
 void add_property(Suite& suite, const RunRecord& record, const Subject& subject,
                   const PropertyEntry& property) {
   std::string failures, message, reason;
+  std::set<std::string> accepted;
   for (const RecordedFinding& f : record.findings) {
     if (f.loss != subject.loss || f.implementation != subject.name || f.property != property.name ||
-        !f.red()) {
+        !(f.red() || f.accepted())) {
+      continue;
+    }
+    if (f.accepted()) {
+      accepted.insert(fmt::format("accepted ({}): {}", f.state, f.state_reason));
       continue;
     }
     message += (message.empty() ? "" : "; ") + f.place + (f.detail.empty() ? "" : ": " + f.detail);
@@ -67,6 +75,8 @@ void add_property(Suite& suite, const RunRecord& record, const Subject& subject,
   }
   if (!failures.empty()) {
     suite.fail(property.name, message, failures);
+  } else if (!accepted.empty()) {
+    suite.skip(property.name, fmt::format("{}", fmt::join(accepted, "; ")));
   } else if (asked > 0 && answered == 0) {
     suite.skip(property.name, reason);
   } else if (asked > 0) {

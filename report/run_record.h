@@ -173,6 +173,7 @@ struct RecordedFinding {
   std::string fault;               ///< fingerprint of the finding that names the fault it is of
 
   bool red() const { return state == "red" || state == "expired waiver"; }
+  bool accepted() const { return state == "known" || state == "waived"; }
 };
 
 /// What an earlier run of a campaign found, and what its case no longer shows.

@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "report/acceptance.h"
 #include "report/board.h"
 #include "report/finding_text.h"
 #include "report/page/parts.h"
@@ -82,6 +83,15 @@ std::string board_rows(const RunRecord& record) {
   return text;
 }
 
+std::string listed(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    if (text.size() + line.size() > kRoomForBoard / 2) return text + "- and more in report.html\n";
+    text += (text.empty() ? "\n- " : "- ") + line + "\n";
+  }
+  return text;
+}
+
 // What was not asked since a contract leaves it out, and what kept the run from being whole.
 std::string reservations(const RunRecord& record) {
   std::vector<std::string> lines;
@@ -106,12 +116,15 @@ std::string reservations(const RunRecord& record) {
     list("; never asked: ", never_asked_text(record, s));
     list("; never triggered: ", fmt::format("{}", fmt::join(s.never_triggered, ", ")));
   }
-  std::string text;
-  for (const std::string& line : lines) {
-    if (text.size() + line.size() > kRoomForBoard / 2) return text + "- and more in report.html\n";
-    text += (text.empty() ? "\n- " : "- ") + line + "\n";
-  }
-  return text;
+  return listed(lines);
+}
+
+// What is not red since somebody says so, and of what was said so what nothing needs.
+std::string acceptance(const RunRecord& record) {
+  std::vector<std::string> lines = idle_lines(record);
+  for (std::string& line : accepted_lines(record)) lines.push_back(std::move(line));
+  for (std::string& line : lines) line = words(line);
+  return lines.empty() ? "" : "\n### Accepted\n" + listed(lines);
 }
 
 std::string entry(const RunRecord& record, const RecordedFinding& f, bool fresh) {
@@ -127,11 +140,15 @@ std::string entry(const RunRecord& record, const RecordedFinding& f, bool fresh)
     item("line", fmt::format("{}:{} {}", f.source_file, f.source_line, f.source_text));
   }
   item("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
+  item("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));
   if (!f.actual.empty()) {
     item("actual", fmt::format("{}, expected {}, error ratio {}", f.actual, expected_text(f),
                                brief(f.error_ratio)));
   }
+  item("reach", f.reach);
   item("cause", f.cause);
+  item("usual fix", usual_fix(f.property, f.cause));
+  item(f.red() ? "expired" : "state", f.state_reason);
   text += "- replay: <code>" + words(f.repro) + "</code>\n";
   if (f.red()) {
     text += "- to accept: <code>" + words(f.fingerprint) +
@@ -165,7 +182,7 @@ std::string summary(const PageSource& source) {
   std::ranges::sort(shown, {}, [&](const RecordedFinding* f) {
     return std::tuple(!f->red(), !is_fresh.contains(f->fingerprint), f);
   });
-  text += board_rows(record) + reservations(record);
+  text += board_rows(record) + reservations(record) + acceptance(record);
   std::size_t number = 0;
   for (; number < shown.size(); ++number) {
     const std::string next =

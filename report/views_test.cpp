@@ -95,6 +95,51 @@ TEST(Junit, SkipsATestForStoredCasesThatFitNoSubject) {
   EXPECT_NE(junit(record).find("1 stored case of grpo in kept fits no"), std::string::npos);
 }
 
+TEST(Junit, SkipsATestWhoseFindingsAreAllAccepted) {
+  RunRecord record = record_of(3);
+  for (RecordedFinding& f : record.findings) {
+    f.state = "known";
+    f.state_reason = "in the baseline";
+  }
+  record.findings[0].state = "waived";
+  record.findings[0].state_reason = "padding (#12, expires 2999-01-01)";
+  EXPECT_NE(junit(record).find("<skipped message=\"accepted (known): in the baseline; accepted "
+                               "(waived): padding (#12, expires 2999-01-01)\"/>"),
+            std::string::npos)
+      << junit(record);
+  record.findings[2].state = "red";
+  EXPECT_EQ(junit(record).find("<skipped"), std::string::npos);
+}
+
+TEST(Summary, TellsOfAcceptance) {
+  RunRecord record = record_of(3);
+  EXPECT_EQ(summary(source_of(record)).find("### Accepted"), std::string::npos);
+  record.findings[0].state = "expired waiver";
+  record.findings[0].state_reason = "padding (12, expires 2020-01-01)";
+  record.findings[1].state = "waived";
+  record.findings[1].state_reason = "a product (13, expires 2999-01-01)";
+  record.findings[1].fingerprint = "f1";
+  record.vanished = {"gone"};
+  record.idle_waivers = {"idle"};
+  record.misfits = {"odd: no loss is called 'odd'"};
+  const std::string text = summary(source_of(record));
+  for (const char* line : {"\n### Accepted\n", "\n- vanished from the baseline: gone\n",
+                           "\n- waiver that nothing needs any more: idle\n",
+                           "\n- fits nothing that exists: odd: no loss is called 'odd'\n",
+                           "\n- waived: a product (13, expires 2999-01-01): f1\n",
+                           "\n- expired: padding (12, expires 2020-01-01)\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
+TEST(Summary, TellsOfAFindingWhatTheTerminalTells) {
+  const std::string text = summary(source_of(record_of()));
+  for (const char* line : {"\n- inputs: log_prob -1 (0xbf800000)\n",
+                           "\n- reach: fails from log-ratio 88.73 in f32\n", "\n- usual fix: "}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+}
+
 TEST(Summary, StaysWithinItsBound) {
   EXPECT_LT(summary(source_of(record_of(10))).size(), 16'000U);
   const std::string text = summary(source_of(record_of(1000)));

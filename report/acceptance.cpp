@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/acceptance.h"
+
+#include <fmt/format.h>
+
+namespace lossgate::report {
+
+std::vector<std::string> accepted_lines(const RunRecord& record) {
+  std::vector<std::string> lines;
+  for (const RecordedFinding& f : record.findings) {
+    if (!f.accepted()) continue;
+    lines.push_back(fmt::format("{}: {}: {}", f.state, f.state_reason, f.fingerprint));
+  }
+  return lines;
+}
+
+std::vector<std::string> idle_lines(const RunRecord& record) {
+  std::vector<std::string> lines;
+  const auto each = [&](const std::string& what, const std::vector<std::string>& names) {
+    for (const std::string& name : names) lines.push_back(what + ": " + name);
+  };
+  each("vanished from the baseline", record.vanished);
+  each("waiver that nothing needs any more", record.idle_waivers);
+  each("fits nothing that exists", record.misfits);
+  return lines;
+}
+
+}  // namespace lossgate::report

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/run_record.h"
+
+namespace lossgate::report {
+
+/// A line for each finding that a waiver or the baseline accepts.
+std::vector<std::string> accepted_lines(const RunRecord& record);
+
+/// A line for each waiver and each entry of the baseline that no finding needs, or could.
+std::vector<std::string> idle_lines(const RunRecord& record);
+
+}  // namespace lossgate::report
