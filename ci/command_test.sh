@@ -280,7 +280,7 @@ acceptance() {
   echo 'grpo|x|fake_wrong|finite_bakward|* | a fake | #1 | expires 2999-12-31' >waivers.txt
   gate 1 "fits nothing that exists: .*: no property is called 'finite_bakward'; did you mean 'finite_backward'" \
     --impl fake_wrong --waivers waivers.txt
-  head -n 2 accepted.txt >fewer.txt
+  head -n 3 accepted.txt >fewer.txt
   gate 1 'red' --impl fake_wrong --baseline fewer.txt
   sed 's/"schema": 1/"schema": 2/' first/run.json >newer.json
   expect 2 'newer.json: schema: expected version 1, not 2' baseline newer.json

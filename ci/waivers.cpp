@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <ranges>
 #include <set>
@@ -58,6 +59,9 @@ void for_each_line(std::string_view text, Parse parse) {
   }
 }
 
+/// Begins the line of a baseline's head that says how many cases the run had.
+constexpr std::string_view kOfRun = "# Of a run of ";
+
 [[noreturn]] void fail(const std::string& file, int line, const std::string& expected) {
   throw InputError(file + ":" + std::to_string(line) + ": " + expected);
 }
@@ -98,6 +102,16 @@ std::vector<Accepted> parse_baseline(std::string_view text, const std::string& f
   return accepted;
 }
 
+std::int64_t cases_of_baseline(std::string_view text) {
+  std::int64_t most = 0;  // of several baselines in one file the largest
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(kOfRun)) continue;
+    most = std::max<std::int64_t>(most, std::strtoll(line.c_str() + kOfRun.size(), nullptr, 10));
+  }
+  return most;
+}
+
 std::string baseline_text(const report::RunRecord& record) {
   std::set<std::string> lines;
   for (const report::RecordedFinding& finding : record.findings) {
@@ -108,7 +122,8 @@ std::string baseline_text(const report::RunRecord& record) {
   }
   std::string text =
       "# Findings accepted as they are: fingerprint | grade | remark. Only others make the gate "
-      "red.\n";
+      "red.\n" +
+      std::string(kOfRun) + std::to_string(record.cases_run) + " cases.\n";
   for (const std::string& line : lines) text += line;
   return text;
 }
@@ -158,6 +173,7 @@ bool was_asked(const report::RunRecord& record, std::string_view pattern) {
 /// What the policy accepts and nothing that was asked needs.
 void say_what_is_idle(report::RunRecord& record, const Policy& policy,
                       const std::set<std::string>& found) {
+  record.baseline_cases = policy.baseline_cases;
   for (const Accepted& accepted : policy.baseline) {
     if (found.contains(accepted.fingerprint)) continue;
     if (was_asked(record, accepted.fingerprint)) record.vanished.push_back(accepted.fingerprint);
@@ -177,7 +193,10 @@ Policy read_policy(properties::Grade fail_on, const std::string& waivers,
   policy.fail_on = fail_on;
   policy.today = today();
   if (!waivers.empty()) policy.waivers = parse_waivers(corpora::read_text(waivers), waivers);
-  if (!baseline.empty()) policy.baseline = parse_baseline(corpora::read_text(baseline), baseline);
+  if (baseline.empty()) return policy;
+  const std::string text = corpora::read_text(baseline);
+  policy.baseline = parse_baseline(text, baseline);
+  policy.baseline_cases = cases_of_baseline(text);
   return policy;
 }
 

@@ -30,6 +30,9 @@ struct Accepted {
 
 std::vector<Accepted> parse_baseline(std::string_view text, const std::string& file);
 
+/// Of how many cases the run was that the baseline was made of; 0 where it does not say.
+std::int64_t cases_of_baseline(std::string_view text);
+
 /// One line per finding of the record, sorted, for review.
 std::string baseline_text(const report::RunRecord& record);
 
@@ -38,7 +41,8 @@ struct Policy {
   properties::Grade fail_on = properties::Grade::rare;
   std::vector<Waiver> waivers;
   std::vector<Accepted> baseline;
-  std::string today;  ///< YYYY-MM-DD
+  std::int64_t baseline_cases = 0;  ///< of how many the run was that it is of; 0: unknown
+  std::string today;                ///< YYYY-MM-DD
   /// Whether to name what a whole run did not need. Not of a campaign, which meets what it meets.
   bool names_idle = true;
 };

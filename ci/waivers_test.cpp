@@ -97,6 +97,23 @@ TEST(Baseline, SaysWhatVanished) {
   EXPECT_TRUE(record.vanished.empty());
 }
 
+TEST(Baseline, KeepsOfHowManyCasesItIs) {
+  report::RunRecord record = record_of("grpo|sum|x|finite_backward|cause|loss", "rare");
+  record.cases_run = 1080;
+  const std::string text = baseline_text(record);
+  EXPECT_EQ(cases_of_baseline(text), 1080);
+  EXPECT_EQ(cases_of_baseline("# A comment.\ngrpo|x | rare | # Of a run of 9 cases.\n"), 0);
+  const Policy policy{.waivers = {},
+                      .baseline = {{"grpo|sum|x|finite_backward|cause|loss", "rare", "-"}},
+                      .baseline_cases = 1080,
+                      .today = "2026-01-01"};
+  report::RunRecord fewer = asked_of_x();
+  fewer.cases_planned = fewer.cases_run = 40;
+  judge(fewer, policy);
+  EXPECT_EQ(fewer.vanished.size(), 1U);
+  EXPECT_EQ(fewer.baseline_cases, 1080);
+}
+
 TEST(Baseline, SaysNothingOfWhatWasNotAsked) {
   const Policy policy{.waivers = {},
                       .baseline = {{"grpo|sum|y|finite_backward|cause|loss", "rare", "-"},

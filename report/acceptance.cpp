@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "report/plain_text.h"
+
 namespace lossgate::report {
 
 std::vector<std::string> accepted_lines(const RunRecord& record) {
@@ -19,10 +21,16 @@ std::vector<std::string> idle_lines(const RunRecord& record) {
   const auto each = [&](const std::string& what, const std::vector<std::string>& names) {
     for (const std::string& name : names) lines.push_back(what + ": " + name);
   };
-  each("vanished from the baseline", record.vanished);
+  each(vanished_text(record), record.vanished);
   each("waiver that nothing needs any more", record.idle_waivers);
   each("fits nothing that exists", record.misfits);
   return lines;
+}
+
+std::string vanished_text(const RunRecord& record) {
+  if (record.cases_run >= record.baseline_cases) return "vanished from the baseline";
+  return fmt::format("not met in these {} (the baseline is of {})",
+                     counted(record.cases_run, "case"), grouped(record.baseline_cases));
 }
 
 }  // namespace lossgate::report

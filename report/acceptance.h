@@ -14,4 +14,8 @@ std::vector<std::string> accepted_lines(const RunRecord& record);
 /// A line for each waiver and each entry of the baseline that no finding needs, or could.
 std::vector<std::string> idle_lines(const RunRecord& record);
 
+/// What an entry of the baseline is that was not found: of a run of fewer cases than the baseline
+/// was made of nobody knows that it is gone.
+std::string vanished_text(const RunRecord& record);
+
 }  // namespace lossgate::report

@@ -233,6 +233,7 @@ void fields(RunRecord& r, Visit&& visit) {
   visit(Later{"coverage"}, r.coverage);
   visit(Later{"splits"}, r.splits);
   visit(Later{"campaign"}, r.campaign);
+  visit(Later{"baseline_cases"}, r.baseline_cases);
   visit(Later{"misfits"}, r.misfits);
   visit(Later{"mended"}, r.mended);
   visit(Later{"unfit"}, r.unfit);

@@ -204,6 +204,7 @@ struct RunRecord {
   std::vector<Coverage> coverage;
   std::vector<SplitErrors> splits;
   std::vector<CampaignPoint> campaign;  ///< of a campaign on one machine
+  std::int64_t baseline_cases = 0;      ///< that the baseline is of; 0: unknown, or no baseline
   std::vector<std::string> misfits;     ///< waivers and baseline entries that nothing could match
   std::vector<UnfitCases> unfit;        ///< of folders that a user named
   std::vector<Mended> mended;           ///< none of them is among the findings

@@ -132,6 +132,18 @@ TEST(Summary, TellsOfAcceptance) {
   }
 }
 
+TEST(Summary, DoesNotTakeForMendedWhatFewerCasesDoNotMeet) {
+  RunRecord record = record_of();
+  record.vanished = {"gone"};
+  record.baseline_cases = 1080;
+  const std::string text = summary(source_of(record));
+  EXPECT_NE(text.find("\n- not met in these 3 cases (the baseline is of 1,080): gone\n"),
+            std::string::npos)
+      << text;
+  record.baseline_cases = 3;
+  EXPECT_NE(summary(source_of(record)).find("vanished from the baseline: gone"), std::string::npos);
+}
+
 TEST(Summary, TellsOfAFindingWhatTheTerminalTells) {
   const std::string text = summary(source_of(record_of()));
   for (const char* line : {"\n- inputs: log_prob -1 (0xbf800000)\n",

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "report/acceptance.h"
 #include "report/board.h"
 #include "report/page/parts.h"
 #include "report/plain_text.h"
@@ -96,10 +97,11 @@ std::string news(const PageSource& source) {
         std::pair("expired waiver", "waived until a day that is past")}) {
     if (states[state] > 0) text += fmt::format("; {} {}", grouped(states[state]), words);
   }
-  text += fmt::format("; {} vanished.</p>", grouped(std::ssize(record.vanished)));
+  const bool fewer = record.cases_run < record.baseline_cases;
+  text += fmt::format("; {} {}.</p>", grouped(std::ssize(record.vanished)),
+                      fewer ? vanished_text(record) : "vanished");
   if (!record.vanished.empty()) {
-    text +=
-        "<details><summary>What vanished</summary>" + plain_list(record.vanished) + "</details>";
+    text += "<details><summary>Which</summary>" + plain_list(record.vanished) + "</details>";
   }
   return text;
 }
