@@ -109,7 +109,8 @@ TensorFile as_case_file(Dump dump, std::string_view name, const Lookup& lookup) 
   if (signature) return case_file_of(std::move(dump), *signature, name);
   throw FormatError(name, 0, "loss",
                     dump.loss.empty()
-                        ? "expected watch(loss=...); names of one's own are for lossgate explain"
+                        ? "expected the id of a loss, found none: watch(loss=...) was not told of "
+                          "any, so there is no formula to compare with; lossgate explain needs none"
                         : "expected the id of a known loss, found " + in_quotes(dump.loss));
 }
 

@@ -143,6 +143,19 @@ TEST(WatchDump, AsACaseKeepsWholeNumbersBesideNarrowOnes) {
   EXPECT_EQ(advantage(0x1p24 + 1.0).at(0), 0x1p24 + 1.0);
 }
 
+TEST(WatchDump, IsNoCaseWhereWatchWasToldOfNoLoss) {
+  TensorFile file = written();
+  std::erase_if(file.metadata, [](const auto& pair) { return pair.first == "loss"; });
+  try {
+    decode_safetensors(write_tensors(file), "x", [](std::string_view) { return nullptr; });
+    FAIL() << "a loss was guessed";
+  } catch (const FormatError& error) {
+    EXPECT_NE(std::string_view(error.what()).find("watch(loss=...) was not told of any"),
+              std::string_view::npos)
+        << error.what();
+  }
+}
+
 TEST(WatchDump, AsACaseTakesNoHalfOfAMask) {
   TensorFile file = written();
   for (auto& [name, tensor] : file.tensors) {
