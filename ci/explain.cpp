@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "ci/brought.h"
+#include "ci/dump_text.h"
 #include "ci/dump_variants.h"
 #include "ci/errors.h"
 #include "ci/judgement.h"
@@ -29,14 +30,15 @@ using Word = Judgement::Word;
 
 Dump read_dump(const std::string& path) {
   const auto bytes = corpora::read_file(path);
-  corpora::TensorFile file = corpora::read_tensors(bytes, path);
-  if (!corpora::is_dump(file)) {
-    throw InputError(path +
-                     ": explain reads what watch.py wrote, with what was observed; for a "
-                     "case of a loss: lossgate replay " +
-                     path);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (!text.starts_with("lossgate-case")) {
+    corpora::TensorFile file = corpora::read_tensors(bytes, path);
+    if (corpora::is_dump(file)) return corpora::dump_of(std::move(file), path);
   }
-  return corpora::dump_of(std::move(file), path);
+  throw InputError(path +
+                   ": explain reads what watch.py wrote, with what was observed; this is a case of "
+                   "a loss: lossgate replay " +
+                   path);
 }
 
 /// The function, and the lossgate.toml that has it, if one does.
@@ -77,32 +79,6 @@ std::string versions_text(const impl::Greeting& greeting) {
   std::string text;
   for (const auto& [name, version] : greeting.versions) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, version);
-  }
-  return text;
-}
-
-std::string observed_text(const Dump& dump) {
-  std::string text =
-      dump.observed ? "loss " + report::with_bits(dump.observed->dtype, dump.observed->element(0))
-                    : "no loss";
-  for (const auto& [field, gradient] : dump.gradients) {
-    std::int64_t bad = 0;
-    for (std::int64_t i = 0; i < gradient.size(); ++i) bad += !std::isfinite(gradient.at(i));
-    text +=
-        fmt::format("; gradient of {}: {} of {} entries not finite", field, bad, gradient.size());
-  }
-  return text;
-}
-
-std::string run_text(const Dump& dump) {
-  std::string text = fmt::format("step {}, rank {} of {}, {}, torch {}", dump.run_fact("step"),
-                                 dump.run_fact("rank"), dump.run_fact("world"),
-                                 dump.run_fact("device"), dump.run_fact("torch"));
-  if (const std::string type = dump.run_fact("autocast"); !type.empty())
-    text += ", autocast " + type;
-  if (dump.upstream != 1.0) text += fmt::format(", upstream gradient {:.6g}", dump.upstream);
-  if (dump.run_fact("changed") != "[]" && !dump.run_fact("changed").empty()) {
-    text += ", written into meanwhile: " + dump.run_fact("changed");
   }
   return text;
 }
@@ -176,9 +152,18 @@ std::string statement_text(std::string line) {
   return line;
 }
 
-std::string first_line(const Judgement& judgement) {
+/// What the function runs on now.
+struct Here {
+  std::string text;
+  bool as_there = false;
+};
+
+std::string first_line(const Judgement& judgement, const Here& here) {
   if (judgement.word == Word::innocent) return "the loss is innocent (" + judgement.why + ")";
-  if (judgement.word == Word::not_reproduced) return "not reproduced on this device";
+  if (judgement.word == Word::not_reproduced) {
+    return here.as_there ? "not reproduced, though this is what it ran on"
+                         : "not reproduced on this device";
+  }
   const auto& line = judgement.line;
   const properties::Cause* cause = properties::find_cause(judgement.cause);
   return fmt::format("guilty ({}; {}; {}; {})",
@@ -189,8 +174,8 @@ std::string first_line(const Judgement& judgement) {
                      cause && !cause->repair.empty() ? cause->repair : "compare with the formula");
 }
 
-void print(const Dump& dump, const Judgement& judgement, const std::string& here, bool shifting) {
-  fmt::print("{}\n", first_line(judgement));
+void print(const Dump& dump, const Judgement& judgement, const Here& here, bool shifting) {
+  fmt::print("{}\n", first_line(judgement, here));
   if (judgement.line) print_line("seen", judgement.line->text);
   if (const properties::Cause* cause = properties::find_cause(judgement.cause)) {
     print_line("cause", std::string(cause->statement));
@@ -202,20 +187,21 @@ void print(const Dump& dump, const Judgement& judgement, const std::string& here
     print_line("kept", fmt::format("{} of {} rows", dump.rows.size(), dump.whole[0]));
   }
   print_line("there", run_text(dump));
-  print_line("here", here);
+  print_line("here", here.text);
   if (judgement.word == Word::not_reproduced) {
-    print_line("next",
-               "the same device and versions as there; or watch(rows=\"all\"), if another row "
-               "had a part in it");
+    print_line("next", std::string(here.as_there ? "nothing, if the function was repaired"
+                                                 : "the same device and versions as there") +
+                           "; or watch(rows=\"all\"), if another row had a part in it");
   }
 }
 
 /// With the function, in a process of its own; `here` becomes what it runs on.
-Judgement judged(const Dump& dump, const Suspect& suspect, std::string& here) {
+Judgement judged(const Dump& dump, const Suspect& suspect, Here& here) {
   const auto& [subject, file] = suspect;
   try {
     impl::Rerunner rerunner(subject, dump);
-    here = subject.device + ", " + versions_text(rerunner.greeting());
+    here = {subject.device + ", " + versions_text(rerunner.greeting()),
+            runs_as_there(dump, subject.device, rerunner.greeting())};
     return judge(
         dump, [&](const Dump& other, bool explain) { return rerunner.run(other, explain); },
         shifts(subject));
@@ -272,7 +258,7 @@ int run_explain(const ExplainOptions& options) {
                      "lossgate.toml");
   }
   Judgement judgement;
-  std::string here;
+  Here here;
   bool shifting = false;
   if (asked && !finite) {
     const Suspect suspect = suspect_of(options);

@@ -190,7 +190,14 @@ def test_what_the_subject_does_not_compute_is_not_called_innocent(folder):
 def test_a_mended_loss_does_not_do_it_again(folder):
     shutil.copy(os.path.join(FOUNDING, "sound", "founding.py"), folder / "mended.py")
     said = function(folder, "unclamped_exp", "mended.py:unclamped_exp", 0)
-    assert said.splitlines()[0] == "not reproduced on this device" and "here      cpu" in said
+    assert said.splitlines()[0] == "not reproduced, though this is what it ran on" and "here      cpu" in said
+    assert "next      nothing, if the function was repaired; or watch(rows=" in said
+
+
+def test_a_case_is_for_replay(folder):
+    (folder / "one.case").write_text("lossgate-case: 1\nloss: grpo\n")
+    said = explain(folder, "one.case", "--fn", "founding.py:unclamped_exp", status=2)
+    assert "this is a case of a loss: lossgate replay one.case" in said
 
 
 def test_of_several_files_each_subject_can_be_named(folder):

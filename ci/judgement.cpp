@@ -212,6 +212,14 @@ bool observed_finite(const Dump& dump) {
   return any && finite(dump.observed, dump.gradients);
 }
 
+bool runs_as_there(const Dump& dump, std::string_view device, const impl::Greeting& greeting) {
+  const auto is_there = [&](const auto& version) {
+    const std::string there = dump.run_fact(version.first);
+    return there.empty() || there == version.second;
+  };
+  return dump.run_fact("device") == device && std::ranges::all_of(greeting.versions, is_there);
+}
+
 Judgement judge(const Dump& dump, const RunAgain& run, bool shifts) {
   if (observed_finite(dump)) {
     return {.word = Word::innocent, .why = "its input gradients are finite: look below"};

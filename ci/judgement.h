@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "corpora/dump.h"
 #include "impl/external/rerun.h"
@@ -28,6 +29,10 @@ using RunAgain = std::function<impl::Rerun(const corpora::Dump&, bool explain)>;
 
 /// Whether what was observed, the loss and the gradients of its inputs, is finite.
 bool observed_finite(const corpora::Dump& dump);
+
+/// Whether a function on this device, with these versions, runs on what the dump was left on.
+bool runs_as_there(const corpora::Dump& dump, std::string_view device,
+                   const impl::Greeting& greeting);
 
 /// Runs the function again on the dump and on dumps that differ from it in one thing: other numbers
 /// behind the mask, finite inputs, no loss scale, a token in every row. An innocent loss is one

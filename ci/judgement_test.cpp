@@ -85,6 +85,17 @@ TEST(Judgement, SaysWhereNothingIsSeenHere) {
   EXPECT_EQ(judge(given(), sound).word, Word::not_reproduced);
 }
 
+TEST(Judgement, KnowsWhetherItRunsOnWhatTheDumpWasLeftOn) {
+  Dump dump = given();
+  dump.run = {{"device", "cpu"}, {"torch", "2.11"}};
+  impl::Greeting greeting;
+  greeting.versions = {{"python", "3.12"}, {"torch", "2.11"}};
+  EXPECT_TRUE(runs_as_there(dump, "cpu", greeting));
+  EXPECT_FALSE(runs_as_there(dump, "cuda", greeting));
+  greeting.versions[1].second = "2.10";
+  EXPECT_FALSE(runs_as_there(dump, "cpu", greeting));
+}
+
 TEST(Judgement, BlamesWhatIsReadBehindTheMask) {
   const auto reads_all = [](const Dump& dump, bool) {
     return answer(x_at(dump, 3) == 0 ? 1.0 : kNan, x_at(dump, 3) == 0 ? 0.0 : kNan, 3);
