@@ -31,6 +31,9 @@ std::optional<Violation> something(CaseStudy& study, const LossResult& actual) {
 /// The same, with the cause named: it is no divisor where zeros behind the mask give zeros.
 std::optional<Violation> something_of_empty(Evaluation& evaluation, CaseStudy& empty) {
   auto violation = something(empty, evaluation.actual(kAllMasked));
+  if (violation && violation->place.index >= 0 && anything_counts(evaluation.study())) {
+    violation->detail = "every position masked by the property, so everything is exactly 0";
+  }
   if (!violation || violation->cause != kEmptyDivisor) return violation;
   const auto plain = zeroed_behind_mask(empty, empty.whole());
   if (plain && !something(empty, evaluation.call(*plain))) {

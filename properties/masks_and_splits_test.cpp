@@ -271,6 +271,16 @@ TEST(RuleC4, WithoutAMaskedPositionNothingIsShown) {
   EXPECT_EQ(check("masked_positions_inert", fake_grpo(), grpo_case(2, 3)).reason, "no trigger");
 }
 
+TEST(RuleC6, TellsWhatItMaskedItself) {
+  const auto detail = [](const Case& c) {
+    return check("empty_is_zero", fake_grpo(Flaw::empty_divided), c).violation->detail;
+  };
+  Case c = grpo_case(2, 3);
+  EXPECT_EQ(detail(c), "every position masked by the property, so everything is exactly 0");
+  for (std::int64_t i = 0; i < 6; ++i) c.batch.at("mask").set(i, 0.0);
+  EXPECT_EQ(detail(c), "nothing is valid, so everything is exactly 0");
+}
+
 TEST(RuleC6, AnEmptyBatchMayBeAnErrorByContract) {
   impl::Implementation fake = fake_grpo(Flaw::empty_divided);
   EXPECT_EQ(check("empty_is_zero", fake, grpo_case(2, 3)).violation->expected, 0.0L);

@@ -55,6 +55,13 @@ std::string range_text(const Tensor& tensor) {
   return nans == 0 ? range : fmt::format("{}{}{} NaN", range, range.empty() ? "" : ", ", nans);
 }
 
+// Whether the position counts in the case, and not where the property looked.
+bool masked_by_property(const LossSignature& signature, const Field& field, const Tensor& tensor,
+                        std::int64_t offset, const properties::Place& place) {
+  const bool by_mask_alone = signature.mask == field.name && signature.ignore_label.empty();
+  return by_mask_alone && place.token >= 0 && !place.valid && tensor.at(offset) != 0.0;
+}
+
 }  // namespace
 
 std::string decimal(double value) {
@@ -117,7 +124,10 @@ std::vector<std::string> inputs_at(const LossSignature& signature, const Case& c
     const Tensor* tensor = c.batch.find(field.name);
     if (!tensor || field.quantity == Quantity::payload) continue;
     const auto offset = offset_at(field, *tensor, place);
-    if (offset) {
+    if (offset && masked_by_property(signature, field, *tensor, *offset, place)) {
+      inputs.push_back(fmt::format("{} 0 (as asked; {} in the case)", field.name,
+                                   with_bits(tensor->dtype, tensor->element(*offset))));
+    } else if (offset) {
       inputs.push_back(field.name + " " + with_bits(tensor->dtype, tensor->element(*offset)));
     } else if (place.sequence < 0) {
       inputs.push_back(field.name + " " + range_text(*tensor));
