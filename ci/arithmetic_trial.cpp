@@ -138,6 +138,13 @@ ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype) {
   return trial;
 }
 
+bool explains(const Brought& brought, Dtype dtype, std::span<const Case> failing,
+              const DeclaredArithmetic& arithmetic) {
+  Observations observations(brought, dtype, {failing.begin(), failing.end()});
+  observations.dispute(brought.subject.arithmetic);
+  return observations.fit(arithmetic).holds();
+}
+
 std::optional<Proposal> try_order(const Brought& brought, Dtype dtype,
                                   std::span<const Case> failing) {
   const DeclaredArithmetic& declared = brought.subject.arithmetic;

@@ -34,6 +34,11 @@ std::vector<ArithmeticTrial> try_arithmetic(const Brought& brought);
 /// The trial for one of these formats.
 ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype);
 
+/// Whether a declaration holds these cases of one format, too, without hiding what the subject's
+/// own says is wrong of them. Throws ImplementationThrew, SubjectError.
+bool explains(const Brought& brought, Dtype dtype, std::span<const Case> failing,
+              const impl::DeclaredArithmetic& arithmetic);
+
 /// An order of sums, where none is declared, that fits these cases of one format, which what is
 /// declared does not: benign cases hardly tell one order from another. Throws ImplementationThrew,
 /// SubjectError.

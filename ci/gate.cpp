@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -68,37 +69,60 @@ void tell_what_was_left_out(const Plan& plan) {
              fmt::join(plan.without_long_cases(), ", "), kWithLongCases);
 }
 
-/// The cases on which a subject was found to be another formula, by their formats. None where an
-/// experiment is sure that only the length of an axis matters: no order of a sum explains that, but
-/// a bound as wide as that of the worst order hides it.
-std::map<Dtype, std::vector<Case>> disputed(const Plan& plan, const report::RunRecord& record,
-                                            const Brought& brought) {
-  constexpr std::size_t kMost = 8;
-  std::map<Dtype, std::vector<Case>> cases;
+/// What a subject was found to compute otherwise.
+struct Disputed {
+  std::map<Dtype, std::vector<Case>> cases;  ///< by their formats
+  bool cancels = false;  ///< an experiment is sure of a form that no order of a sum makes better
+};
+
+/// Of findings that are alike one case is kept, and the worst case of all. None where an experiment
+/// is sure that only the length of an axis matters: no order of a sum explains that, but a bound as
+/// wide as that of the worst order hides it.
+Disputed disputed(const Plan& plan, const report::RunRecord& record, const Brought& brought) {
+  constexpr const char* kProperty = "reference_agreement";
+  const std::string& name = brought.implementation.name;
+  Disputed found;
+  std::set<std::int64_t> ordinals;
   for (const report::RecordedFinding& finding : record.findings) {
-    if (finding.implementation != brought.implementation.name) continue;
-    if (finding.property != "reference_agreement") continue;
+    if (finding.implementation != name || finding.property != kProperty) continue;
     if (properties::gives_no_result(finding.cause)) continue;  // no arithmetic explains that
-    if (finding.cause == properties::kWrongBeyondALength &&
-        finding.confidence >= properties::kSure) {
-      return {};
-    }
-    PlannedCase planned = plan.at(finding.ordinal);
-    auto& others = cases[planned.dtype];
-    if (others.size() < kMost) others.push_back(std::move(planned.c));
+    const bool sure = finding.confidence >= properties::kSure;
+    if (sure && finding.cause == properties::kWrongBeyondALength) return {};
+    found.cancels |= sure && finding.cause == "cancellation";
+    ordinals.insert(finding.ordinal);
   }
-  return cases;
+  if (ordinals.empty()) return found;
+  for (const report::Cell& cell : record.cells) {
+    if (cell.implementation != name || cell.property != kProperty) continue;
+    if (cell.worst_ratio > reference::kThreshold) ordinals.insert(cell.worst_ordinal);
+  }
+  for (const std::int64_t ordinal : ordinals) {
+    PlannedCase planned = plan.at(ordinal);
+    found.cases[planned.dtype].push_back(std::move(planned.c));
+  }
+  return found;
+}
+
+/// What explains all that was found of one format.
+std::optional<Proposal> proposal_of(const Brought& brought, const ArithmeticTrial& trial,
+                                    Disputed& disputed) {
+  const std::vector<Case>& cases = disputed.cases[trial.dtype];
+  if (trial.fits()) {
+    return disputed.cancels ? std::nullopt : try_order(brought, trial.dtype, cases);
+  }
+  const auto& declared = trial.declaration;
+  if (declared && !explains(brought, trial.dtype, cases, *declared)) return std::nullopt;
+  return trial.proposal;
 }
 
 /// Many findings may have one reason: an arithmetic that is not what a subject declares.
 void advise(const Plan& plan, const report::RunRecord& record) {
   for (const auto& brought : plan.selection().brought) {
-    auto cases = disputed(plan, record, *brought);
-    if (cases.empty()) continue;
+    Disputed found = disputed(plan, record, *brought);
+    if (found.cases.empty()) continue;
     try {
       for (const ArithmeticTrial& trial : try_arithmetic(*brought)) {
-        const auto proposal =
-            trial.fits() ? try_order(*brought, trial.dtype, cases[trial.dtype]) : trial.proposal;
+        const auto proposal = proposal_of(*brought, trial, found);
         if (!proposal) continue;
         fmt::print("advice: {} with {} fields fits {}, right only if {}\n",
                    brought->implementation.name, name(trial.dtype), proposal->line,
