@@ -150,16 +150,21 @@ Opinion probe_logits(Suspect& suspect) {
   // Where a number is wrong, a shift that leaves nothing to be wrong says nothing.
   const auto shifted = suspect.read(with_rows(signature, wrong->given(), shift));
   if (is_right(shifted) && (!wrong->finite() || 2 * shifted->numbers() > wrong->numbers())) {
-    const auto right_at = [&](double largest) {
-      return mended_by([&](std::vector<double>& row) { lift(row, largest); });
+    const auto at = [&](double largest) {
+      const auto to = [&](std::vector<double>& row) { lift(row, largest); };
+      return suspect.read(with_rows(signature, wrong->given(), to));
     };
     const double far = kTimesExponent * std::log(max_finite(wrong->arithmetic().compute));
-    if (!wrong->finite() && right_at(far) && right_at(-far)) {
+    const auto above = at(far), below = at(-far);
+    if (!wrong->finite() && is_right(above) && is_right(below)) {
       return Diagnosis{"overflow of a square or sum", 0.9,
                        "right where the largest logits are just beyond any exponent"};
     }
-    return Diagnosis{"exp of an unshifted logit", wrong->finite() ? 0.6 : 0.95,
-                     "right where the largest logit of each row is subtracted before the call"};
+    // A number that is wrong may be so for what a shift hides; exp has none beyond its exponents.
+    if (!wrong->finite() || !is_finite(above) || !is_finite(below)) {
+      return Diagnosis{"exp of an unshifted logit", wrong->finite() ? 0.6 : 0.95,
+                       "right where the largest logit of each row is subtracted before the call"};
+    }
   }
   if (mended_by(without_infinities)) {
     if (is_right(suspect.read(likeliest_first(signature, wrong->given())))) {

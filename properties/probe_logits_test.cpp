@@ -89,6 +89,28 @@ TEST(ProbeLogits, TellALogitThatIsDroppedFromOneThatUnderflows) {
   expect_shown(dropped, with_an_unlikely_label(-60.0), "undeclared bound", because);
 }
 
+/// Off where the largest logit of a row is below -90, and no number where it is below `least`.
+impl::Implementation off_where_low(double least) {
+  return answering("cross_entropy", nullptr, [least](const Case& c, LossResult& result) {
+    const Tensor& logits = c.batch.at("logits");
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    at_positions(c, true, [&](std::int64_t position) {
+      double largest = -HUGE_VAL;
+      for (std::int64_t v = 0; v < vocab; ++v) {
+        largest = std::max(largest, logits.at(position * vocab + v));
+      }
+      if (largest < -90.0) add_to_loss(result, largest < least ? HUGE_VAL : 0.25);
+    });
+  });
+}
+
+TEST(ProbeLogits, BlameAnExponentialForAWrongNumberThatIsNoneFartherOff) {
+  const Case c = lifted(-100.0);
+  expect_shown(off_where_low(-1e3), c, "exp of an unshifted logit",
+               "right where the largest logit of each row is subtracted before the call");
+  EXPECT_NE(diagnosed(off_where_low(-HUGE_VAL), c).cause, "exp of an unshifted logit");
+}
+
 TEST(ProbeLogits, CallNoNumberARepairedNaN) {
   const auto bounded = answering("cross_entropy", [](Case& c) {
     change_each(c.batch.at("logits"), [](double x) { return std::max(x, -1e4); });
