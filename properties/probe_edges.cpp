@@ -17,6 +17,9 @@ constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kBeyondExpo
 /// Of a format's largest number, or of that number's root, what leaves room for a few like it.
 constexpr double kRoom = 0.125;
 
+/// Of twice a format's largest number the root's share whose (d / 2) d fits surely.
+constexpr double kSurelyFits = 0.99;
+
 /// A limit that ordinary numbers exceed, and a distance at which the widest format overflows not.
 constexpr double kLimit = 2.0, kFarthest = 300.0;
 
@@ -165,6 +168,9 @@ Opinion probe_exponents(Suspect& suspect) {
         "it overflows where the declared format has room for squares and exponentials"};
   }
   if (squares || right_within(kBeyondExponents)) {
+    // Where half a square does not fit in any form, and the loss is a number, it is behind a bound.
+    const double fits = kSurelyFits * std::sqrt(2.0) * std::sqrt(largest);
+    if (wrong->forward_finite() && right_within(fits)) return std::nullopt;
     return Diagnosis{"overflow of a square or sum", 0.9,
                      "right where no difference is larger than any exponent"};
   }

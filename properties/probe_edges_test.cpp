@@ -45,5 +45,24 @@ TEST(ProbeExponents, TellsAnImpossibleTokenFromOneThatIsFar) {
                "right where an impossible token is as good as impossible");
 }
 
+/// No slope where a square of the log-ratio, or so much of it, is larger than what f32 has.
+impl::Implementation without_slope(double part) {
+  return answering("cispo", nullptr, [part](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t i) {
+      const double d = c.batch.at("log_prob").at(i) - c.batch.at("old_log_prob").at(i);
+      if (!(part * d * d > std::numeric_limits<float>::max())) return;
+      output(result, "gradient.log_prob").set(i, std::nan(""));
+    });
+  });
+}
+
+TEST(ProbeExponents, CallWhatFitsInNoFormBehindABoundNoOverflowOfASquare) {
+  Case c = ordinary_case("cispo", Dtype::f32);
+  c.batch.at("log_prob").set(0, -3e19);
+  expect_shown(without_slope(1.0), c, "overflow of a square or sum",
+               "right where no difference is larger than any exponent");
+  EXPECT_EQ(diagnosed(without_slope(0.5), c).cause, "non-finite slope behind a bound");
+}
+
 }  // namespace
 }  // namespace lossgate::properties
