@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 
 namespace lossgate::properties {
@@ -85,6 +86,28 @@ TEST(RuleE8, WhatNeedsNoReferenceIsAFinding) {
         advised("empty_is_zero", fake_grpo(Flaw::empty_divided), in_two_parts(), judges).verdict,
         Verdict::violated);
   }
+}
+
+TEST(RuleE8, WhatHasNoNumberWhereNothingCountsIsWrongWithoutAFormula) {
+  reference::Loss unknown = grpo();
+  unknown.advice = {.values = [](const reference::Problem&, const Arithmetic&,
+                                 reference::Sink<reference::Tracked>&) {},
+                    .judges = never};
+  Case c = grpo_case(1, 2);
+  for (const std::int64_t t : {0, 1}) mask_out(c, 0, t);
+  put(c, "old_log_prob", 0, 0, -1000.0);
+  impl::Implementation fake = fake_grpo();
+  fake.evaluate = [sound = fake.evaluate](const LossSignature& signature, const Case& asked) {
+    LossResult result = sound(signature, asked);
+    if (get(asked, "old_log_prob", 0, 0) == -1000.0) add_to_loss(result, std::nan(""));
+    return result;
+  };
+  CaseStudy study(unknown, c);
+  Evaluation evaluation(study, fake);
+  const Outcome outcome = find_property("masked_positions_inert")->check(evaluation);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_FALSE(std::isfinite(outcome.violation->actual));
+  EXPECT_TRUE(std::isfinite(static_cast<double>(outcome.violation->expected)));
 }
 
 TEST(RuleE8, WhatAnEmptyRowChangesHangsOnTheReference) {
