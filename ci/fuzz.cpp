@@ -227,7 +227,9 @@ int run_fuzz(const FuzzOptions& options) {
   });
   for (report::Subject& subject : record.subjects)
     subject.twin.clear();  // it is asked as any other
-  const std::vector<std::string> changed = unlike_before(folder.history(), arms, record.request);
+  for (const std::string& line : unlike_before(folder.history(), arms, record.request)) {
+    fmt::print("{}: {}\n", options.out, line);
+  }
   record.request.seed = folder.history().seed.value_or(record.request.seed);
   take_up(record, folder);
   add_corpora(options, plan, folder);
@@ -237,7 +239,6 @@ int run_fuzz(const FuzzOptions& options) {
   Campaign campaign(plan, options.campaign, folder, record);
   Teller teller(campaign.budget(), folder);
   teller.begin(campaign);
-  for (const std::string& line : changed) fmt::print("{}: {}\n", options.out, line);
   campaign.on_finding = [&](const report::RecordedFinding& finding) {
     teller.finding(campaign, finding);
   };
