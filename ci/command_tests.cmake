@@ -32,6 +32,8 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
     set(script brought_test.sh)
     if(test MATCHES "own_loss|own_overflow|difference_of_equals")
       set(script brought_signed_test.sh)
+    elseif(test MATCHES "starts|state|containment")
+      set(script brought_process_test.sh)
     endif()
     add_test(NAME brought.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/${script} ${test}
       $<TARGET_FILE:lossgate> ${interpreter} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/brought_test)
