@@ -87,6 +87,18 @@ TEST(Board, NamesTheShareOfACampaignAndWhatItLeavesToOthers) {
   EXPECT_EQ(from_json(to_json(record), "run.json").request.brought, record.request.brought);
 }
 
+TEST(Board, SaysHowManyOfTheViolationsFindingsCount) {
+  RunRecord record = record_of();
+  EXPECT_EQ(board(record, {}).find("examined"), std::string::npos);
+  for (int i = 3; i < 5; ++i) tally(record.cells[0], properties::violated({}), i);
+  const std::string some = "examined 1 of 3 violations: findings count those";
+  EXPECT_NE(board(record, {}).find("\n  one: " + some + "\n"), std::string::npos);
+  EXPECT_NE(board_part(record).find(", " + some), std::string::npos);
+  PageSource source;
+  source.runs.push_back({"run", record});
+  EXPECT_NE(summary(source).find("\n- one: " + some + "\n"), std::string::npos);
+}
+
 TEST(Board, NamesThePropertiesOfWhichNothingIsJudged) {
   RunRecord record = record_of();
   record.properties.push_back({"reference_agreement", "core", "It is the formula."});

@@ -34,6 +34,16 @@ std::string unjudged(const RunRecord& record) {
   return text.empty() ? "" : text + "\n";
 }
 
+/// Findings count fewer cases than the board where the same is violated over and over.
+std::string examined(const RunRecord& record) {
+  std::string text;
+  for (const Subject& s : record.subjects) {
+    const std::string some = s.faulty() ? "" : examined_text(record, s);
+    if (!some.empty()) text += fmt::format("\n  {}: {}", s.name, some);
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 /// Nor must what its file never asks it, and whoever leaves a parameter alone gets.
 std::string untold(const RunRecord& record) {
   std::string text;
@@ -77,7 +87,8 @@ std::string advisory(const RunRecord& record) {
 }  // namespace
 
 std::string reservations(const RunRecord& record) {
-  return relaxed(record) + unjudged(record) + untold(record) + elsewhere(record) + advisory(record);
+  return examined(record) + relaxed(record) + unjudged(record) + untold(record) +
+         elsewhere(record) + advisory(record);
 }
 
 }  // namespace lossgate::report

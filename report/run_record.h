@@ -257,6 +257,10 @@ std::string never_asked_text(const RunRecord& record, const Subject& subject);
 /// a third of its cases; else empty.
 std::string unjudged_text(const RunRecord& record, const Subject& subject);
 
+/// How many of its violations were examined, which is what its findings count; empty where all
+/// were.
+std::string examined_text(const RunRecord& record, const Subject& subject);
+
 /// The sentence of a property; empty where the run had none of that name.
 std::string_view statement_of(const RunRecord& record, std::string_view property);
 

@@ -104,6 +104,9 @@ std::string reservations(const RunRecord& record) {
       lines.push_back(words(s.name) + ": never asked: " + words(told));
     }
     if (s.faulty()) continue;
+    if (const std::string some = examined_text(record, s); !some.empty()) {
+      lines.push_back(words(s.name) + ": " + words(some));
+    }
     if (const std::string open = unjudged_text(record, s); !open.empty()) {
       lines.push_back(words(s.name) + ": not judged: " + words(open));
     }

@@ -77,4 +77,24 @@ std::string unjudged_text(const RunRecord& record, const Subject& subject) {
   return text + (never.empty() ? ")" : "); none judged of " + never);
 }
 
+std::string examined_text(const RunRecord& record, const Subject& subject) {
+  std::map<std::string, std::int64_t> violated, examined;  // by property
+  for (const Cell& c : record.cells) {
+    if (c.loss != subject.loss || c.implementation != subject.name) continue;
+    violated[c.property] += c.verdicts[static_cast<std::size_t>(Verdict::violated)];
+  }
+  for (const RecordedFinding& f : record.findings) {
+    if (f.loss == subject.loss && f.implementation == subject.name) examined[f.property] += f.count;
+  }
+  std::int64_t all = 0, looked_into = 0;
+  for (const auto& [property, count] : violated) {
+    const auto found = examined.find(property);
+    if (found == examined.end()) continue;
+    all += count;
+    looked_into += std::min(count, found->second);
+  }
+  if (looked_into == all) return "";
+  return fmt::format("examined {} of {} violations: findings count those", looked_into, all);
+}
+
 }  // namespace lossgate::report

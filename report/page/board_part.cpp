@@ -146,6 +146,9 @@ std::string reasons_of(const Square& square) {
 std::string open_of(const RunRecord& record, const Subject& subject) {
   const std::string unjudged = unjudged_text(record, subject);
   std::string text = unjudged.empty() ? "" : ", not judged: " + html(unjudged);
+  if (const std::string some = examined_text(record, subject); !some.empty()) {
+    text += ", " + html(some);
+  }
   for (const std::string& told : subject.never_told) text += ", never asked: " + html(told);
   return text;
 }
