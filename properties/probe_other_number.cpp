@@ -16,9 +16,10 @@
 namespace lossgate::properties {
 namespace {
 
-/// Into so many parts a range is divided, and so often its end is halved: small numbers are of
-/// another order.
+/// Into so many parts a range is divided, and so often its end is halved, as small numbers are of
+/// another order; not where anybody's number would lie.
 constexpr int kParts = 8;
+constexpr double kBeside = 0.618;
 /// More often than a number has digits.
 constexpr int kHalvings = 64;
 /// No axis of a plain case has so many.
@@ -28,10 +29,10 @@ constexpr double kSpreads[] = {2.0, 24.0};
 
 /// Numbers of the option in their order, between any two of which another one may lie.
 std::vector<double> numbers_of(const Option& option) {
-  std::vector<double> numbers;
-  for (int i = 0; i <= kParts; ++i) {
-    numbers.push_back(option.low + (option.high - option.low) * i / kParts);
-    const double smaller = std::ldexp(option.high, -i);
+  std::vector<double> numbers = {option.low, option.high};
+  for (int i = 0; i < kParts; ++i) {
+    numbers.push_back(option.low + (option.high - option.low) * (i + kBeside) / kParts);
+    const double smaller = std::ldexp(kBeside * option.high, -i);
     if (smaller > option.low) numbers.push_back(smaller);
   }
   std::ranges::sort(numbers);
@@ -65,11 +66,13 @@ class Solutions {
     std::vector<double> found;
     std::optional<std::pair<double, double>> before;
     for (const double number : numbers_of(option_)) {
+      // Whatever a limit is beyond what it bounds, the answer is the same: that is no number of it.
       const auto off = off_by(number);
-      if (before && off && is_turned(before->second, *off)) {
+      const bool beside = off && std::fabs(*off) > entry_.accepted;
+      if (before && beside && is_turned(before->second, *off)) {
         found.push_back(between(before->first, number));
       }
-      before = off ? std::optional(std::pair(number, *off)) : std::nullopt;
+      before = beside ? std::optional(std::pair(number, *off)) : std::nullopt;
     }
     return found;
   }
