@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "properties/case_facts.h"
+#include "properties/causes.h"
 #include "properties/probes.h"
 #include "properties/transforms.h"
 #include "properties/weights.h"
@@ -156,6 +157,35 @@ Opinion first_that_fits(const Suspect& suspect, const Reading& reading,
   return std::nullopt;
 }
 
+/// The case without what lies behind so many tokens.
+Case cut(const LossSignature& signature, const Case& c, std::int64_t length) {
+  Positions behind;
+  const std::int64_t tokens = c.shape[Axis::tokens];
+  for (std::int64_t p = 0; p < c.shape[Axis::sequences] * tokens; ++p) {
+    if (p % tokens >= length) behind.push_back(p);
+  }
+  return without(signature, c, behind);
+}
+
+/// What ends at a length, of which no more are right: an end that is lost is lost of shorter
+/// sequences, too.
+Opinion cut_off(const Suspect& suspect, const Reading& whole) {
+  const LossSignature& signature = suspect.signature();
+  for (std::int64_t length = whole.given().shape[Axis::tokens] - 1; length > 0; --length) {
+    const auto is_cut = [&](const Reading& each) {
+      return answers(signature, each, {.because = "", .c = cut(signature, each.given(), length)});
+    };
+    if (!suspect.fits(whole, is_cut)) continue;
+    const auto shorter =
+        suspect.plain_case({.padding = false, .few = {Axis::tokens}, .at_most = length});
+    if (!is_right(suspect.read_if_made(shorter))) continue;
+    return Diagnosis{std::string(kWrongBeyondALength), 0.95,
+                     "the answer is that without what lies behind " + std::to_string(length) +
+                         (length > 1 ? " tokens" : " token") + ", and right where nothing does"};
+  }
+  return std::nullopt;
+}
+
 std::vector<Guess> shortened_or_masked(const LossSignature& signature, const Case& c) {
   std::vector<Guess> guesses = shortened(signature, c);
   for (Guess& guess : with_moved_mask(signature, c)) guesses.push_back(std::move(guess));
@@ -174,11 +204,13 @@ Opinion probe_positions(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
   const auto& plain = suspect.plain();
   if (!has_positions(signature) || !may_be_another_case(plain)) return std::nullopt;
-  if (auto opinion = first_that_fits(suspect, *plain, shortened_or_masked)) return opinion;
   // Where nothing is masked, what a field moves is told from what its mask does.
   const auto whole = suspect.read(suspect.plain_case({.padding = false}));
-  if (!may_be_another_case(whole)) return std::nullopt;
-  return first_that_fits(suspect, *whole, with_moved_field);
+  const bool unmasked = may_be_another_case(whole);
+  Opinion opinion = unmasked ? cut_off(suspect, *whole) : std::nullopt;
+  if (!opinion) opinion = first_that_fits(suspect, *plain, shortened_or_masked);
+  if (!opinion && unmasked) opinion = first_that_fits(suspect, *whole, with_moved_field);
+  return opinion;
 }
 
 }  // namespace lossgate::properties

@@ -56,6 +56,41 @@ TEST(ProbePositions, SeesTokensAtAnEndThatHaveNoPart) {
   }
 }
 
+TEST(ProbePositions, TellsALengthAtWhichAllEndsFromAnEndThatIsLost) {
+  const auto beyond = [](std::int64_t length) {
+    return [=](const std::vector<bool>&, std::int64_t p, std::int64_t tokens) {
+      return p % tokens >= length;
+    };
+  };
+  for (const std::int64_t length : {2, 4}) {
+    expect_shown(answering("value_clip", without("value_clip", beyond(length))),
+                 ordinary_case("value_clip"), "wrong beyond a length",
+                 "the answer is that without what lies behind " + std::to_string(length) +
+                     " tokens, and right where nothing does");
+  }
+}
+
+TEST(ProbePositions, TakesNoSequenceForAnotherThatIsAsLongAsWhatIsLeftOfIt) {
+  // Two tokens of three have the weights of a sequence of two.
+  const auto two =
+      answering("grpo", without("grpo", [](const std::vector<bool>&, std::int64_t p,
+                                           std::int64_t tokens) { return p % tokens >= 2; }));
+  Case c = grpo_case(2, 3, Dtype::f64);
+  c.spec.reduction = Reduction::sequence_mean;
+  for (const char* field : {"log_prob", "old_log_prob", "ref_log_prob"}) {
+    change_each(c.batch.at(field), [](double) { return -1.0; });
+  }
+  change_each(c.batch.at("advantage"), [](double) { return 1.0; });
+  mask_out(c, 1, 2);
+  CaseStudy study(grpo(), c);
+  const Violation violation;
+  Suspect suspect(study, two, violation);
+  EXPECT_FALSE(probe_rows(suspect));
+  const Opinion opinion = probe_positions(suspect);
+  ASSERT_TRUE(opinion);
+  EXPECT_EQ(opinion->cause, "wrong beyond a length");
+}
+
 /// A change of the case of which the answer is divided by the tokens that there were before.
 impl::Implementation divided_by_all(const std::string& loss, const ChangeCase& change) {
   const auto changed = answering(loss, change);

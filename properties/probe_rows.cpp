@@ -114,9 +114,10 @@ Opinion other_row(const Reading& reading) {
 }
 
 Opinion probe_rows(Suspect& suspect) {
+  // Sequences of a small case may have the same numbers, and one another's weights.
+  const auto is_other = [](const Reading& reading) { return other_row(reading).has_value(); };
   for (const auto* reading : {&suspect.as_given(), &suspect.plain()}) {
-    if (!*reading) continue;
-    if (auto opinion = other_row(**reading)) return opinion;
+    if (*reading && suspect.fits(**reading, is_other)) return other_row(**reading);
   }
   return misplaced_field(suspect);
 }
