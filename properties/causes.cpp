@@ -90,6 +90,9 @@ const std::vector<Cause>& causes() {
        "A token is read beside its place, or one at an end of its sequence has no part.",
        "shift logits, labels and mask against each other once, in one place; let ranges end where "
        "the sequence does"},
+      {"full row mistaken",
+       "A sequence that ends where the batch does is treated unlike one that ends before.",
+       "let the mask say where a sequence ends, never the end of the batch"},
       {"pairing by position", "A sequence gets what belongs to another one.",
        "look rows up by their own data, never by their place in the batch"},
 

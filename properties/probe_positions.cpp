@@ -192,6 +192,18 @@ std::vector<Guess> shortened_or_masked(const LossSignature& signature, const Cas
   return guesses;
 }
 
+/// What is right as soon as no sequence ends where the batch does.
+Opinion full_rows(const Suspect& suspect, const Reading& reading) {
+  const LossSignature& signature = suspect.signature();
+  const auto is_mended = [&](const Reading& each) {
+    const std::int64_t tokens = each.given().shape[Axis::tokens];
+    const auto shorter = suspect.read_if_made(cut(signature, each.given(), tokens - 1));
+    return is_right(shorter) && 2 * shorter->numbers() > each.numbers();
+  };
+  if (!suspect.fits(reading, is_mended)) return std::nullopt;
+  return Diagnosis{"full row mistaken", 0.85, "right where nothing counts in the last column"};
+}
+
 /// A loss and gradients that are numbers, and another case's.
 bool may_be_another_case(const std::optional<Reading>& reading) {
   return is_wrong(reading) && !reading->forward_right() && reading->finite() &&
@@ -210,7 +222,7 @@ Opinion probe_positions(Suspect& suspect) {
   Opinion opinion = unmasked ? cut_off(suspect, *whole) : std::nullopt;
   if (!opinion) opinion = first_that_fits(suspect, *plain, shortened_or_masked);
   if (!opinion && unmasked) opinion = first_that_fits(suspect, *whole, with_moved_field);
-  return opinion;
+  return opinion ? opinion : full_rows(suspect, *plain);
 }
 
 }  // namespace lossgate::properties

@@ -91,6 +91,23 @@ TEST(ProbePositions, TakesNoSequenceForAnotherThatIsAsLongAsWhatIsLeftOfIt) {
   EXPECT_EQ(opinion->cause, "wrong beyond a length");
 }
 
+TEST(ProbePositions, SeesWhatOnlyASequenceShowsThatEndsWhereTheBatchDoes) {
+  // Its last value stands for the one behind it.
+  const auto bootstrapped = answering("gae", [](Case& c) {
+    const std::vector<bool> valid = valid_of(c);
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    for (std::int64_t p = tokens - 1; p < std::ssize(valid); p += tokens) {
+      Tensor& reward = c.batch.at("reward");
+      const double value = c.batch.at("value").at(p);
+      const bool full = std::all_of(valid.begin() + p - (tokens - 1), valid.begin() + p + 1,
+                                    [](bool each) { return each; });
+      if (full) reward.set(p, reward.at(p) + c.spec.number("gamma") * value);
+    }
+  });
+  expect_shown(bootstrapped, ordinary_case("gae"), "full row mistaken",
+               "right where nothing counts in the last column");
+}
+
 /// A change of the case of which the answer is divided by the tokens that there were before.
 impl::Implementation divided_by_all(const std::string& loss, const ChangeCase& change) {
   const auto changed = answering(loss, change);
