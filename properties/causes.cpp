@@ -93,6 +93,9 @@ const std::vector<Cause>& causes() {
       {"full row mistaken",
        "A sequence that ends where the batch does is treated unlike one that ends before.",
        "let the mask say where a sequence ends, never the end of the batch"},
+      {"class mistaken", "A label stands for another class than its own.",
+       "let classes run from 0 to one less than the vocabulary is large; mask what has no class, "
+       "and bound no label"},
       {"pairing by position", "A sequence gets what belongs to another one.",
        "look rows up by their own data, never by their place in the batch"},
 

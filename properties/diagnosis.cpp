@@ -87,6 +87,7 @@ const Probe kProbes[] = {
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::laundered,
       Symptom::not_finite},
      probe_positions},
+    {kAnyNumber, probe_last_class},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::laundered},
      probe_masked_terms},
     {{Symptom::behind_mask, Symptom::miscounted}, probe_cancelled_deviation},

@@ -38,6 +38,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_filtered_gradient", probe_filtered_gradient},
     {"probe_gradient", probe_gradient},
     {"probe_floor", probe_floor},
+    {"probe_last_class", probe_last_class},
     {"probe_length", probe_length},
     {"probe_refusal", probe_refusal},
     {"probe_logits", probe_logits},
