@@ -3,6 +3,7 @@
 // gives the answer.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -51,16 +52,19 @@ std::optional<ReadEntry> clearest_value(const Reading& reading) {
   return clearest;
 }
 
-Case with_number(Case c, const Option& option, double number) {
+/// The case with that number of the option, and of whatever follows it.
+Case with_number(const LossSignature& signature, Case c, const Option& option, double number) {
   c.spec.set(option.name, number);
+  follow(signature, c.spec);
   return c;
 }
 
 /// The numbers of the option with which the formula has that entry of the answer.
 class Solutions {
  public:
-  Solutions(const Reading& reading, const ReadEntry& entry, const Option& option)
-      : reading_(reading), entry_(entry), option_(option) {}
+  Solutions(const LossSignature& signature, const Reading& reading, const ReadEntry& entry,
+            const Option& option)
+      : signature_(signature), reading_(reading), entry_(entry), option_(option) {}
 
   std::vector<double> all() const {
     std::vector<double> found;
@@ -82,7 +86,8 @@ class Solutions {
 
   /// How far the formula is from the answer with that number.
   std::optional<double> off_by(double number) const {
-    for (const ReadEntry& e : reading_.beside(with_number(reading_.given(), option_, number))) {
+    const Case c = with_number(signature_, reading_.given(), option_, number);
+    for (const ReadEntry& e : reading_.beside(c)) {
       if (e.output == entry_.output && e.index == entry_.index) return e.expected - e.actual;
     }
     return std::nullopt;
@@ -101,15 +106,16 @@ class Solutions {
     return here < there ? low : high;
   }
 
+  const LossSignature& signature_;
   const Reading& reading_;
   const ReadEntry& entry_;
   const Option& option_;
 };
 
-/// Whether the number explains a batch of another shape, too: a count that is left out, or is one
+/// Whether the answer is one of a batch of another shape, too: a count that is left out, or is one
 /// too many, is another number there.
-bool explains_other_shapes(const Suspect& suspect, const LossSpec& spec, const Option& option,
-                           double number) {
+bool explains_other_shapes(const Suspect& suspect, const LossSpec& spec,
+                           const std::function<bool(const Reading&)>& is_it) {
   bool any = false;
   for (const double spread : kSpreads) {
     auto c = suspect.plain_case({.padding = false,
@@ -120,7 +126,7 @@ bool explains_other_shapes(const Suspect& suspect, const LossSpec& spec, const O
     if (c) c->spec = spec;
     const auto reading = suspect.read_if_made(c);
     if (!is_wrong(reading)) continue;
-    if (!reading->answers(with_number(reading->given(), option, number))) return false;
+    if (!is_it(*reading)) return false;
     any = true;
   }
   return any;
@@ -137,18 +143,18 @@ Opinion probe_other_number(Suspect& suspect) {
   }
   const auto entry = clearest_value(*plain);
   if (!entry) return std::nullopt;
+  const LossSignature& signature = suspect.signature();
   const LossSpec& spec = plain->given().spec;
   Opinion only;
-  for (const Option& option : options_of_formula(suspect.signature())) {
+  for (const Option& option : options_of_formula(signature)) {
     const OptionValue* own = spec.find(option.name);
     const bool real = option.kind == Option::Kind::real;
     if (!real || !own || !std::holds_alternative<double>(*own)) continue;
-    for (const double number : Solutions(*plain, *entry, option).all()) {
+    for (const double number : Solutions(signature, *plain, *entry, option).all()) {
       const auto is_it = [&](const Reading& reading) {
-        return reading.answers(with_number(reading.given(), option, number));
+        return reading.answers(with_number(signature, reading.given(), option, number));
       };
-      if (!suspect.fits(*plain, is_it)) continue;
-      if (!explains_other_shapes(suspect, spec, option, number)) continue;
+      if (!suspect.fits(*plain, is_it) || !explains_other_shapes(suspect, spec, is_it)) continue;
       if (only) return std::nullopt;
       std::ostringstream because;
       because << "the answer is that where " << option.name << " is " << number;

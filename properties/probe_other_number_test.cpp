@@ -35,6 +35,26 @@ TEST(ProbeOtherNumber, NamesWhateverNumberAnOptionIsTakenFor) {
   }
 }
 
+TEST(ProbeOtherNumber, GivesTheNumberToAnOptionThatFollowsTheOtherToo) {
+  reference::Loss one_distance = *reference::find_loss("grpo");
+  for (Option& option : one_distance.signature.options) {
+    if (option.name == "clip_high") option.follows = "clip_low";
+  }
+  const auto with_distance = [](Case& c, double distance) {
+    c.spec.set("clip_low", distance);
+    c.spec.set("clip_high", distance);
+  };
+  const auto fake = answering("grpo", [&](Case& c) { with_distance(c, 0.17); });
+  Case c = ordinary_case("grpo");
+  with_distance(c, 0.3);
+  CaseStudy study(one_distance, c);
+  const Violation violation;
+  Suspect suspect(study, fake, violation);
+  const Opinion opinion = probe_other_number(suspect);
+  ASSERT_TRUE(opinion);
+  EXPECT_EQ(opinion->because, "the answer is that where clip_low is 0.17");
+}
+
 TEST(ProbeOtherNumber, NamesNoneOfTwoOptionsThatExplainTheSame) {
   // No weight below exp(-3) is what a limit of 3 leaves of a log-ratio, and what a least weight
   // does.
