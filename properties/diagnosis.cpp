@@ -94,6 +94,7 @@ const Probe kProbes[] = {
     {{Symptom::behind_mask, Symptom::not_finite}, probe_behind_mask},
     {kAnyNumber, probe_sign},
     {kAnyNumber, probe_baseline},
+    {kAnyNumber, probe_deviation},
     {kAnyNumber, probe_weights},
     {kAnyNumber, probe_differences},
     {kAnyNumber, probe_broadcast},

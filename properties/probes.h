@@ -33,6 +33,7 @@ Opinion probe_gradient(Suspect& suspect);
 Opinion probe_filtered_gradient(Suspect& suspect);
 Opinion probe_weights(Suspect& suspect);
 Opinion probe_baseline(Suspect& suspect);
+Opinion probe_deviation(Suspect& suspect);
 Opinion probe_differences(Suspect& suspect);
 Opinion probe_broadcast(Suspect& suspect);
 Opinion probe_options(Suspect& suspect);

@@ -29,6 +29,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_constant_in_logarithm", probe_constant_in_logarithm},
     {"probe_dead_clamp", probe_dead_clamp},
     {"probe_dead_gradient", probe_dead_gradient},
+    {"probe_deviation", probe_deviation},
     {"probe_differences", probe_differences},
     {"probe_early_mean", probe_early_mean},
     {"probe_emptied_row", probe_emptied_row},

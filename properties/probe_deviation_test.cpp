@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "properties/fake_answer.h"
+
+namespace lossgate::properties {
+namespace {
+
+/// What a distance is divided by, of so many numbers whose squares add up to that.
+using Divisor = double (*)(double squares, double n, double epsilon);
+
+double as_whitened(double squares, double n, double epsilon) {
+  return std::sqrt(squares / (n - 1.0) + epsilon);
+}
+double counted_by_all(double squares, double n, double epsilon) {
+  return std::sqrt(squares / n + epsilon);
+}
+double plus_epsilon(double squares, double n, double epsilon) {
+  return std::sqrt(squares / (n - 1.0)) + epsilon;
+}
+
+/// The formula's numbers with another divisor, of one group.
+impl::Implementation divided_by(const std::string& loss, const char* field, const char* answer,
+                                Divisor right, Divisor other) {
+  return answering(loss, nullptr, [=](const Case& c, LossResult& result) {
+    const Tensor& numbers = c.batch.at(field);
+    const bool whitens = loss == "whitening";
+    std::vector<std::int64_t> counted;
+    for (std::int64_t i = 0; i < numbers.size(); ++i) {
+      if (!whitens || c.batch.at("mask").at(i) != 0.0) counted.push_back(i);
+    }
+    const auto n = static_cast<double>(counted.size());
+    double mean = 0.0, squares = 0.0;
+    for (const std::int64_t i : counted) mean += numbers.at(i) / n;
+    for (const std::int64_t i : counted) squares += std::pow(numbers.at(i) - mean, 2.0);
+    if (n < 2.0) return;
+    const double epsilon = c.spec.number("epsilon");
+    const double factor = right(squares, n, epsilon) / other(squares, n, epsilon);
+    const bool shifts = !whitens || c.spec.number("shift_mean") != 0.0;
+    Tensor& out = output(result, answer);
+    for (const std::int64_t i : counted) {
+      const double centre = shifts ? 0.0 : mean;
+      out.set(i, centre + factor * (out.at(i) - centre));
+    }
+  });
+}
+
+TEST(ProbeDeviation, NamesTheCountOfItsSquares) {
+  const auto biased = divided_by("whitening", "advantage", "whitened", as_whitened, counted_by_all);
+  for (const double shift_mean : {0.0, 1.0}) {
+    Case c = ordinary_case("whitening");
+    c.spec.set("shift_mean", shift_mean);
+    expect_shown(biased, c, "wrong deviation",
+                 "its squares are divided by n where the formula has n - 1");
+  }
+}
+
+TEST(ProbeDeviation, NamesWhereItsEpsilonStands) {
+  Case c = ordinary_case("whitening");
+  c.spec.set("epsilon", 0.01);
+  expect_shown(divided_by("whitening", "advantage", "whitened", as_whitened, plus_epsilon), c,
+               "wrong deviation",
+               "epsilon is added to the root where the formula adds it to the variance");
+  Case rewards = ordinary_case("group_advantage");
+  rewards.spec.set("epsilon", 0.01);
+  change_each(rewards.batch.at("group"), [](double) { return 0.0; });
+  expect_shown(divided_by("group_advantage", "reward", "advantage", plus_epsilon, as_whitened),
+               rewards, "wrong deviation",
+               "epsilon is added to the variance where the formula adds it to the root");
+}
+
+TEST(ProbeDeviation, SaysNothingOfAnotherFactor) {
+  const auto halved = answering("whitening", nullptr, [](const Case&, LossResult& result) {
+    change_each(output(result, "whitened"), [](double x) { return 0.5 * x; });
+  });
+  EXPECT_FALSE(speaks(probe_deviation, halved, ordinary_case("whitening")));
+}
+
+}  // namespace
+}  // namespace lossgate::properties
