@@ -118,6 +118,7 @@ const Probe kProbes[] = {
     {{Symptom::differs}, probe_constant_in_logarithm},
     {kAnyNumber, probe_floor},
     {{Symptom::differs}, probe_filtered_gradient, true, true},
+    {kAnyNumber, probe_factor},
     {kWrongNumber, probe_logits, true},
     {{Symptom::laundered}, probe_repaired_value, true},
     {kWrongNumber, probe_exponents, true},

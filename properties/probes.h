@@ -31,6 +31,7 @@ Opinion probe_masked_terms(Suspect& suspect);
 Opinion probe_dead_gradient(Suspect& suspect);
 Opinion probe_gradient(Suspect& suspect);
 Opinion probe_filtered_gradient(Suspect& suspect);
+Opinion probe_factor(Suspect& suspect);
 Opinion probe_weights(Suspect& suspect);
 Opinion probe_baseline(Suspect& suspect);
 Opinion probe_deviation(Suspect& suspect);

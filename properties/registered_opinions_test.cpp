@@ -35,6 +35,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_emptied_row", probe_emptied_row},
     {"probe_empty", probe_empty},
     {"probe_exponents", probe_exponents},
+    {"probe_factor", probe_factor},
     {"probe_fields", probe_fields},
     {"probe_filtered_gradient", probe_filtered_gradient},
     {"probe_gradient", probe_gradient},
