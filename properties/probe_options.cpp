@@ -213,6 +213,7 @@ Opinion probe_needed_options(Suspect& suspect) {
   if (!is_wrong(plain) || !plain->finite()) return std::nullopt;
   const LossSignature& signature = suspect.signature();
   const bool forward = !is_wrong_in_gradients_alone(plain);
+  if (!forward && suspect.wrong_in_values()) return std::nullopt;  // of the given case it is not
   const auto says = [&](const std::string& because) {
     return Diagnosis{forward ? kMisread : "backward is not the derivative", 0.7,
                      forward ? because : "the forward is right, and the gradient " + because};

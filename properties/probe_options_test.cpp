@@ -148,6 +148,22 @@ TEST(ProbeOptions, FindsThePowerOfAnOptionThatIsOneFactorTooMany) {
   }
 }
 
+TEST(ProbeNeededOptions, CallNoForwardRightWhoseLossIsWrong) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    if (c.batch.at("advantage").at(0) == 1e3) add_to_loss(result, 100.0);
+    if (c.spec.is_none("log_ratio_clamp")) return;
+    at_positions(c, true, [&](std::int64_t p) {
+      Tensor& gradient = output(result, "gradient.log_prob");
+      gradient.set(p, gradient.at(p) + 0.03);
+    });
+  });
+  Case c = ordinary_case("grpo");
+  c.spec.set("log_ratio_clamp", 20.0);
+  EXPECT_TRUE(speaks(probe_needed_options, fake, c));
+  c.batch.at("advantage").set(0, 1e3);
+  EXPECT_FALSE(speaks(probe_needed_options, fake, c));
+}
+
 TEST(ProbeNeededOptions, FindsTheOneValueWithWhichAllIsRight) {
   struct Needed {
     const char* option;
