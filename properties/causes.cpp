@@ -63,7 +63,8 @@ const std::vector<Cause>& causes() {
       // Counts.
       {"empty divisor", "Where nothing counts, the sum is divided by a count of 0.",
        "give the divisor a floor of 1 where nothing is valid"},
-      {"padding counted", "The divisor counts masked positions.",
+      {"padding counted",
+       "A divisor, or the way from a token to the next, counts masked positions.",
        "count valid positions, never positions"},
       {"empty row counted", "A sequence without a valid position is counted.",
        "divide by the sequences that have a valid token"},

@@ -95,6 +95,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_sign},
     {kAnyNumber, probe_baseline},
     {kAnyNumber, probe_deviation},
+    {kAnyNumber, probe_gaps},
     {kAnyNumber, probe_weights},
     {kAnyNumber, probe_differences},
     {kAnyNumber, probe_broadcast},

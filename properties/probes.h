@@ -35,6 +35,7 @@ Opinion probe_factor(Suspect& suspect);
 Opinion probe_weights(Suspect& suspect);
 Opinion probe_baseline(Suspect& suspect);
 Opinion probe_deviation(Suspect& suspect);
+Opinion probe_gaps(Suspect& suspect);
 Opinion probe_differences(Suspect& suspect);
 Opinion probe_broadcast(Suspect& suspect);
 Opinion probe_options(Suspect& suspect);

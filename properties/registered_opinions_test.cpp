@@ -38,6 +38,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_factor", probe_factor},
     {"probe_fields", probe_fields},
     {"probe_filtered_gradient", probe_filtered_gradient},
+    {"probe_gaps", probe_gaps},
     {"probe_gradient", probe_gradient},
     {"probe_floor", probe_floor},
     {"probe_last_class", probe_last_class},
