@@ -3,6 +3,7 @@
 # Losses that a user brings with a signature of their own, with the arguments of ci/brought_test.sh.
 set -uo pipefail
 source "$4/ci/bring.sh"
+source "$source/ci/warm.sh"
 
 # SIGNATURE FUNCTION LINES...: a lossgate.toml for a loss with a signature of its own.
 bring_signed() {

@@ -19,6 +19,8 @@ import tempfile
 
 import pytest
 
+import warm_python
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 FOUNDING = os.path.join(HERE, "testdata", "founding")
 PROGRAM = os.path.abspath(os.environ["LOSSGATE_PROGRAM"])
@@ -34,6 +36,12 @@ def lossgate(*words, folder, status):
     return done
 
 
+@functools.cache
+def interpreter():
+    """What lossgate starts to ask a function: each command starts one."""
+    return warm_python.in_place_of(sys.executable)
+
+
 def case(number):
     return glob.glob(os.path.join(HERE, os.pardir, "regressions", f"{number}-*.case"))[0]
 
@@ -43,7 +51,7 @@ def home(tmp_path_factory):
     path = tmp_path_factory.mktemp("founding")
     shutil.copy(os.path.join(FOUNDING, "teacher_answers.py"), path)
     with open(os.path.join(FOUNDING, "founding.toml"), encoding="utf-8") as file:
-        (path / "lossgate.toml").write_text(file.read().replace("PYTHON", sys.executable))
+        (path / "lossgate.toml").write_text(file.read().replace("PYTHON", interpreter()))
     return path
 
 
@@ -57,8 +65,9 @@ def folder(home):
 # A Python that cannot import lossgate and has imported torch, which takes it seconds. Whatever it is told to run in a
 # folder is run by a fork of it, as if by a Python of its own.
 WARM = """
-import json, os, runpy, signal, sys
+import gc, json, os, runpy, signal, sys
 import pytest, torch
+gc.freeze()  # a pytest that ends looks for garbage five times, which is a second of it
 sys.modules["lossgate"] = None
 for line in sys.stdin:
     child = os.fork()
@@ -185,7 +194,7 @@ def test_a_function_is_found_whatever_it_and_its_file_are_called(tmp_path):
     tests = []
     for name, imported in NAMES.items():
         (tmp_path / "src" / name).write_text(founding_as_loss("faulty"))
-        here = subject.replace("founding.py:unclamped_exp", name + ":loss").replace("PYTHON", sys.executable)
+        here = subject.replace("founding.py:unclamped_exp", name + ":loss").replace("PYTHON", interpreter())
         (tmp_path / "lossgate.toml").write_text("[[subject]]\npath = [\"src\"]" + here)
         tests.append(f"test_{len(tests)}.py")
         lossgate("replay", case("0003"), "--config", "lossgate.toml", "--emit-test", tests[-1], "--emit-issue",
@@ -210,7 +219,7 @@ interpreter = "PYTHON"
 def test_an_operation_is_told_how_long_its_outputs_are_and_returns_a_tuple(tmp_path):
     for name in ("teacher_answers.py", "padded.py"):
         shutil.copy(os.path.join(FOUNDING, name), tmp_path)
-    toml = PADDED.replace("PYTHON", sys.executable)
+    toml = PADDED.replace("PYTHON", interpreter())
     (tmp_path / "sound.toml").write_text(toml.replace("FUNCTION", "padded"))
     (tmp_path / "lossgate.toml").write_text(toml.replace("FUNCTION", "padded_with_zeros"))
     seeds = os.path.join(HERE, os.pardir, "corpora", "seeds", "teacher_payload")
@@ -228,7 +237,7 @@ def test_an_operation_is_told_how_long_its_outputs_are_and_returns_a_tuple(tmp_p
 def test_an_output_besides_the_loss_is_read_by_its_name(folder):  # and a subject's name is free text
     (folder / "two.py").write_text(TWO)
     (folder / "empty").mkdir()
-    (folder / "two.toml").write_text(TWO_TOML.replace("PYTHON", sys.executable))
+    (folder / "two.toml").write_text(TWO_TOML.replace("PYTHON", interpreter()))
     lossgate("gate", "--config", "two.toml", "--corpus", "empty", "--profile", "benign", "--cases", "24", "--jobs", "1",
              "--property", "reference_agreement", folder=folder, status=1)
     found = glob.glob(str(folder / "run" / "findings" / "*.case"))[0]
@@ -280,7 +289,7 @@ def finding_of_picky(tmp_path, modules=("picky",)):
 loss = "grpo"
 name = "{module}"
 entry = "py:{module}.py:picky"
-interpreter = "{sys.executable}"
+interpreter = "{interpreter()}"
 reductions = ["token_mean"]
 options = {{ kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }}
 """ for module in modules))

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import json
 import os
@@ -18,6 +19,7 @@ import sys
 import pytest
 import torch
 
+import warm_python
 from lossgate.watch import watch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -27,6 +29,12 @@ BUGS = ("unclamped_exp", "sparse_reverse_kl", "merged_where_present", "prompt_un
         "every_nth_prompt", "mean_of_means")
 
 
+@functools.cache
+def interpreter():
+    """What lossgate starts to ask a function: each command starts one."""
+    return warm_python.in_place_of(sys.executable)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Where every run has died."""
@@ -34,7 +42,7 @@ def folder(tmp_path_factory):
     for name in ("teacher_answers.py", "training.py", os.path.join("faulty", "founding.py")):
         shutil.copy(os.path.join(FOUNDING, name), path)
     with open(os.path.join(FOUNDING, "founding.toml"), encoding="utf-8") as file:
-        (path / "lossgate.toml").write_text(file.read().replace("PYTHON", sys.executable))
+        (path / "lossgate.toml").write_text(file.read().replace("PYTHON", interpreter()))
     done = subprocess.run([sys.executable, "training.py", ",".join(BUGS), "dumps"], cwd=path, capture_output=True,
                           text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -55,7 +63,7 @@ def explain(folder, *words, status):
 
 
 def function(folder, bug, name, status):
-    return explain(folder, dump(folder, bug), "--fn", name, "--python", sys.executable, status=status)
+    return explain(folder, dump(folder, bug), "--fn", name, "--python", interpreter(), status=status)
 
 
 def guilty_line(folder, number):
@@ -81,7 +89,7 @@ def test_what_is_stored_under_a_parameters_name_is_what_it_was_given(folder):
     (folder / "stored.toml").write_text(f"""[[subject]]
 loss = "grpo"
 entry = "py:stored.py:loss"
-interpreter = "{sys.executable}"
+interpreter = "{interpreter()}"
 reductions = ["token_mean"]
 arguments = {{ advantages = "field:advantage as rows", mask = "field:mask as float" }}
 """)
@@ -98,7 +106,7 @@ def test_a_function_that_shifts_labels_is_given_what_was_stored(folder):
     (folder / "shifts.toml").write_text(f"""[[subject]]
 loss = "cross_entropy"
 entry = "py:shifts.py:loss"
-interpreter = "{sys.executable}"
+interpreter = "{interpreter()}"
 reductions = ["token_mean"]
 arguments = {{ logits = "field:logits as shifted", labels = "field:label as shifted" }}
 """)
@@ -117,7 +125,7 @@ def test_a_function_of_one_advantage_for_each_sequence_is_given_what_was_stored(
     (folder / "expands.toml").write_text(f"""[[subject]]
 loss = "grpo"
 entry = "py:expands.py:loss"
-interpreter = "{sys.executable}"
+interpreter = "{interpreter()}"
 reductions = ["token_mean"]
 arguments = {{ advantages = "field:advantage as expanded" }}
 """)
@@ -140,7 +148,7 @@ def test_a_finite_loss_of_a_function_that_shifts_is_compared_on_its_own_pairs(fo
     (folder / "pairs.toml").write_text("\n".join(f"""[[subject]]
 loss = "cross_entropy"
 entry = "py:pairs.py:{name}"
-interpreter = "{sys.executable}"
+interpreter = "{interpreter()}"
 reductions = ["token_mean"]
 arguments = {{ logits = "field:logits as shifted", labels = "field:label as shifted" }}
 """ for name in ("right", "twice")))

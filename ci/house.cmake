@@ -7,7 +7,7 @@ foreach(rule IN ITEMS layers words files commit_message gpu)
   add_test(NAME house.${rule} COMMAND ${PROJECT_SOURCE_DIR}/ci/${rule}_test.sh)
 endforeach()
 find_program(PYTHON3 python3 REQUIRED)
-foreach(script IN ITEMS ptxas gpu_page bench)
+foreach(script IN ITEMS ptxas gpu_page bench warm_python)
   add_test(NAME house.${script} COMMAND ${PYTHON3} ${PROJECT_SOURCE_DIR}/ci/${script}_test.py)
 endforeach()
 

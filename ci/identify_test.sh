@@ -7,6 +7,7 @@ test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
 cp "$source"/ci/testdata/brought/{losses,near,parameters,per_sequence}.py .
 source "$source/ci/expect.sh"
+source "$source/ci/warm.sh"
 
 found() {
   expect 0 '= grpo\(token_mean\)' identify losses.py:unbounded --python "$python" --out found.toml
