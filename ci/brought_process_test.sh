@@ -29,7 +29,7 @@ state() {
   expect 1 'grade +ordinary' $repro
   bring kept.py:halved
   for seed in 2 3; do
-    gate 1 'reference_agreement VIOLATED by halved' --cases 60 --seed "$seed"
+    gate 1 'reference_agreement VIOLATED by halved' --cases 60 --seed "$seed" --property reference_agreement
     names_of_halved >"names.$seed"
   done
   [[ -s names.1 ]] && cmp names.1 names.2 && cmp names.1 names.3 || fail "a name hangs on the seed: $(cat names.*)"

@@ -19,6 +19,13 @@ expect() {
   fi
 }
 
+# FILE CASES [NAME]: a gate of so many cases sees that what the file brings, of this name, is not the formula. Nothing else
+# is asked: each finding is explained, for a second or more.
+disagrees() {
+  expect 1 "reference_agreement VIOLATED${3:+ by $3}" \
+    gate --config "$1" --corpus empty --cases "$2" --jobs 1 --property reference_agreement
+}
+
 # FILE PATTERN: until a process that runs beside this one has written that, a minute at most.
 await() {
   local tries=0

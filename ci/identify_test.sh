@@ -29,7 +29,7 @@ found() {
   expect 1 '= grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
   [[ -e other.toml ]] && fail "a guess was written down"
   expect 0 'log_probs +<- field:log_prob' check --quick --config found.toml
-  expect 1 'VIOLATED by unbounded' gate --config found.toml --corpus empty --cases 24 --jobs 1
+  expect 1 'VIOLATED by unbounded' gate --config found.toml --corpus empty --cases 24 --jobs 1 --property finite_backward
   # In other ways than its parameters say, and with numbers that it is not told.
   expect 0 '= grpo\(token_mean\)' identify --quick near.py:one_advantage_a_sequence --python "$python" --out rows.toml
   grep -Fq 'arguments = { advantages = "field:advantage as rows" }' rows.toml || fail "$(cat rows.toml)"
@@ -56,7 +56,7 @@ faults() {
     identify --quick near.py:clips_exchanged --python "$python" --out exchanged.toml
   grep -q '^# wrong: clip_low and clip_high' exchanged.toml || fail "not said: $(cat exchanged.toml)"
   grep -q 'clip_low = ' exchanged.toml && fail "a gate would not ask it: $(cat exchanged.toml)"
-  expect 1 'reference_agreement VIOLATED' gate --config exchanged.toml --corpus empty --cases 48 --jobs 1
+  disagrees exchanged.toml 48
   # A parameter that is right at some values, and nothing says that it is for those alone.
   expect 1 '^wrong: beta is a parameter, and any other value than 0, 0.5 or 1 is another formula$' \
     identify --quick parameters.py:mixture_swapped --loss jsd --python "$python" --out mixture.toml
@@ -64,10 +64,10 @@ faults() {
   grep -q '^wrote mixture.toml; next: lossgate gate --config mixture.toml, which is red$' stdout || fail "$(tail -1 stdout)"
   grep -q '^# options = { beta = 0.5, .* }  # right only if nobody calls it otherwise$' mixture.toml || fail "$(cat mixture.toml)"
   grep -q '^options = .*beta = ' mixture.toml && fail "a gate would not ask it: $(cat mixture.toml)"
-  expect 1 'reference_agreement VIOLATED' gate --config mixture.toml --corpus empty --cases 48 --jobs 1
+  disagrees mixture.toml 48
   expect 1 '^wrong: whoever leaves temperature at its own default of 2 gets another formula$' \
     identify --quick parameters.py:student_alone_scaled --python "$python" --out student.toml
-  expect 1 'reference_agreement VIOLATED' gate --config student.toml --corpus empty --cases 48 --jobs 1
+  disagrees student.toml 48
   # No number where nothing counts, which its trainer may drop: micro-batches are judged beside that.
   expect 0 'proposal: \[subject.contract\] empty = "nan"$' \
     identify losses.py:divides_by_none --python "$python" --out none.toml
@@ -90,8 +90,7 @@ scaled() {
     check --quick --config scaled_distillation.toml
   expect 0 'green: 0 red findings' gate --config scaled_distillation.toml --cases 200 --jobs 2 --corpus empty
   for function in unscaled_distillation distillation_by_temperature; do
-    expect 1 "reference_agreement VIOLATED by $function" \
-      gate --config "$function.toml" --corpus empty --cases 60 --jobs 1
+    disagrees "$function.toml" 60 "$function"
   done
   case=$(grep -l 'reference_agreement violated by' run/findings/*.case | xargs grep -l '^option.temperature: 2' | head -1)
   expect 1 'VIOLATED' replay "$case" --config distillation_by_temperature.toml --emit-test test_scale.py
@@ -107,7 +106,7 @@ terms() {
   expect 0 'green: 0 red findings' gate --config terms.toml --corpus empty --cases 24 --jobs 1
   grep -q 'never asked:.* split_invariance' stdout && fail "its splits are not asked: $(cat stdout)"
   sed 's/near.py:terms/near.py:terms_of_one/' terms.toml > one.toml
-  expect 1 'reference_agreement VIOLATED by terms' gate --config one.toml --corpus empty --cases 24 --jobs 1
+  disagrees one.toml 24 terms
   case=$(find run/findings -name '*.case' | head -1)
   expect 2 'is written for functions that return their loss; terms returns per_token' \
     replay "$case" --config one.toml --emit-test test_it.py
@@ -117,7 +116,7 @@ terms() {
   grep -q 'cause  *wrong upstream factor' stdout || fail "$(grep cause stdout)"
   for misread in terms_unstrided advantage_by_other_strides; do
     sed "s/near.py:terms/near.py:$misread/" terms.toml > strides.toml
-    expect 1 'reference_agreement VIOLATED by terms' gate --config strides.toml --corpus empty --cases 48 --jobs 1
+    disagrees strides.toml 48 terms
     grep -q 'cause  *strides ignored' stdout || fail "$misread: $(grep cause stdout)"
   done
 }
@@ -132,7 +131,7 @@ averages() {
     fail "its splits are not said: $(cat mean.toml)"
   grep -q '^# uneven_parts = false  # right only if ' mean.toml || fail "$(cat mean.toml)"
   sed 's/^micro_batches = "none"/micro_batches = "mean"/' mean.toml >any.toml
-  expect 1 'split_invariance VIOLATED' gate --config any.toml --corpus empty --cases 60 --jobs 1
+  expect 1 'split_invariance VIOLATED' gate --config any.toml --corpus empty --cases 60 --jobs 1 --property reference_agreement,split_invariance
   sed 's/^# uneven_parts/uneven_parts/' any.toml >even.toml
   expect 0 'green: 0 red findings' gate --config even.toml --corpus empty --cases 60 --jobs 1
   # It averages by itself, and is told of how many.
@@ -151,7 +150,7 @@ one_parameter() {
   expect 0 'green: 0 red findings' fuzz --config one.toml --budget '400 cases' --out campaign
   # What is another number above is wrong, unless the file says so.
   sed 's/one_distance/one_distance_below/g' one.toml >below.toml
-  expect 1 'reference_agreement VIOLATED' gate --config below.toml --corpus empty --cases 48 --jobs 1
+  disagrees below.toml 48
   expect 0 '= grpo\(token_mean\)' identify --quick losses.py:one_distance_below --python "$python" --out below.toml --overwrite
   grep -q 'clip_high = 0.28' below.toml || fail "not what is written into it: $(cat below.toml)"
   expect 0 'green: 0 red findings' gate --config below.toml --corpus empty --cases 48 --jobs 1
@@ -172,11 +171,11 @@ in_16_bits() {
     identify losses.py:rounds_what_is_wide --python "$python" --out rounds.toml
   expect 0 'green: 0 red findings' gate --config rounds.toml --corpus empty --cases 60 --jobs 2
   sed 's/^# wide/wide/' rounds.toml >wide.toml
-  expect 1 'reference_agreement .* by rounds_what_is_wide .*bf16' gate --config wide.toml --corpus empty --cases 60 --jobs 2
+  expect 1 'reference_agreement .* by rounds_what_is_wide .*bf16' gate --config wide.toml --corpus empty --cases 60 --jobs 2 --property reference_agreement
   grep -q '^advice: rounds_what_is_wide with bf16 fields fits \[\[subject\]\] wide = \["advantage"\], right only if its callers have old_log_prob in bf16' stdout stderr ||
     fail "no other advice: $(grep -h ^advice stdout stderr)"
   cp -r run/findings kept
-  expect 1 'reference_agreement .* by rounds_what_is_wide .*bf16' gate --config wide.toml --corpus kept --cases 0 --jobs 2
+  expect 1 'reference_agreement .* by rounds_what_is_wide .*bf16' gate --config wide.toml --corpus kept --cases 0 --jobs 2 --property reference_agreement
 }
 
 # FUNCTION PATTERN [FILE]: it is not named, and what differs is said.
@@ -207,7 +206,7 @@ hostile() {
   expect 0 'green: 0 red findings' gate --config views.toml --corpus empty --cases 48 --jobs 1
   sed '/^non_contiguous/d' views.toml >any.toml
   expect 1 'refused a legal input: RuntimeError: view size is not compatible' \
-    gate --config any.toml --corpus empty --cases 48 --jobs 1
+    gate --config any.toml --corpus empty --cases 48 --jobs 1 --property reference_agreement
   expect 0 'non_contiguous = false' check --quick --config any.toml
   expect 0 '= grpo\(token_mean\)' identify --quick near.py:compiled_first --python "$python" --out slow.toml
   grep -q '^seconds = 60' slow.toml || fail "its first call takes longer than that: $(cat slow.toml)"

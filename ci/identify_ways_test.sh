@@ -21,10 +21,10 @@ groups() {
     identify --quick near.py:by_blocks --python "$python" --out blocks.toml
   expect 0 'green: 0 red findings' gate --config blocks.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   sed '/^uneven_groups/d' blocks.toml >any.toml
-  expect 1 'reference_agreement VIOLATED' gate --config any.toml --corpus empty --cases 24 --jobs 1
+  disagrees any.toml 24
   expect 0 'uneven_groups = false' check --quick --config any.toml
   sed 's/by_generations/by_interleaved_blocks/g' size.toml >interleaved.toml
-  expect 1 'reference_agreement VIOLATED' gate --config interleaved.toml --corpus empty --cases 24 --jobs 1
+  disagrees interleaved.toml 24
   case=$(find run/findings -name '*.case' | head -1)
   expect 1 'VIOLATED' replay "$case" --config interleaved.toml --emit-test test_groups.py
   grep -q 'num_generations=int((group == group\[0\]).sum())' test_groups.py || fail "$(cat test_groups.py)"
@@ -40,11 +40,11 @@ expanded() {
   grep -q 'advantage .*, one number for each sequence$' stdout || fail "not how it is asked: $(cat stdout)"
   expect 0 'green: 0 red findings' gate --config once.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   sed '/^arguments/d' once.toml >each.toml
-  expect 1 'reference_agreement VIOLATED' gate --config each.toml --corpus empty --cases 24 --jobs 1
+  disagrees each.toml 24
   expect 0 'proposal: \[\[subject\]\] arguments = . advantages = "field:advantage as expanded" .$' check --quick --config each.toml
   # Its faults are seen nevertheless.
   sed 's/of_whole_sequences/of_whole_sequences_by_two/' once.toml >half.toml
-  expect 1 'reference_agreement VIOLATED' gate --config half.toml --corpus empty --cases 24 --jobs 1
+  disagrees half.toml 24
   case=$(find run/findings -name '*.case' | head -1)
   expect 1 'VIOLATED' replay "$case" --config half.toml --emit-test test_half.py
   grep -q 'advantages=advantage' test_half.py || fail "$(cat test_half.py)"
@@ -65,7 +65,7 @@ right_padding() {
   expect 0 'green: 0 red findings' gate --config gae.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   expect 0 'does not keep \[subject.contract\] scattered_mask = true' check --config gae.toml
   sed '/^scattered_mask/d' gae.toml >any.toml
-  expect 1 'reference_agreement VIOLATED' gate --config any.toml --corpus empty --cases 24 --jobs 1
+  disagrees any.toml 24
   expect 0 'proposal: \[subject.contract\] scattered_mask = false' check --quick --config any.toml
   # What nobody reads is no fault, and no reason to ask less of the mask.
   expect 0 'right only where nobody reads what it returns at masked positions' \
@@ -91,7 +91,7 @@ outputs() {
   expect 0 'index +<- field:label as ids' check --quick --config scores.toml
   expect 0 'green: 0 red findings' gate --config scores.toml --cases 60 --jobs 2 --corpus empty
   sed 's/near.py:selective_log_softmax/near.py:selective_softmax_of_half/' scores.toml >half.toml
-  expect 1 'reference_agreement VIOLATED' gate --config half.toml --corpus empty --cases 24 --jobs 1
+  disagrees half.toml 24
   case=$(find run/findings -name '*.case' | head -1)
   expect 2 'is written for functions that return their loss; selective_log_softmax returns outputs' \
     replay "$case" --config half.toml --emit-test test_it.py
