@@ -19,7 +19,7 @@ impl::Implementation decaying_where_masked(double share) {
       for (std::int64_t i = (row + 1) * tokens - 1; i >= row * tokens; --i) {
         next *= decay;
         if (!valid[static_cast<std::size_t>(i)]) {
-          next += share * reward.at(i);
+          if (share > 0.0) next += share * reward.at(i);  // 0 times an infinity is NaN
           continue;
         }
         next += reward.at(i) + gamma * next_value - value.at(i);
