@@ -60,7 +60,7 @@ TEST(Rewards, AreEqualOrNearlyOrAlikeButForOneOrFarFromZeroOrOfSeveralKindsNowAn
   const Field field{.name = "reward", .quantity = Quantity::reward, .axes = {Axis::sequences}};
   int equal = 0, lonely = 0, offset = 0, close = 0, mixed = 0;
   Choices choices(5);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 400; ++i) {
     Tensor tensor = Tensor::zeros(Dtype::f64, {6});
     draw_rewards({&field, &tensor, false}, Temper::nasty, choices);
     std::map<double, int> counts;

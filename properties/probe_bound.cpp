@@ -34,10 +34,15 @@ Make all_apart(const Suspect& suspect) {
   return [&](double distance) { return suspect.plain_case(kOneToken(distance)); };
 }
 
-/// One field lies far below another.
+/// One field lies far below another, and no limit of the options is in the way: a wrong choice
+/// beside one stays where the limit is.
 Make one_apart(const Suspect& suspect, std::string below, std::string above) {
   return [&suspect, below = std::move(below), above = std::move(above)](double distance) {
     auto c = suspect.plain_case(kOneToken(kNearest));
+    for (const Option& option : suspect.signature().options) {
+      if (c && option.nullable) c->spec.set(option.name, None{});
+    }
+    if (c) follow(suspect.signature(), c->spec);
     for (std::int64_t i = 0; c && i < c->batch.at(below).size(); ++i) {
       c->batch.at(below).set(i, c->batch.at(above).at(i) - distance);
     }

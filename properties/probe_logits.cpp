@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <ranges>
 #include <utility>
 #include <vector>
@@ -112,6 +115,25 @@ Case likeliest_first(const LossSignature& signature, const Case& c) {
   return result;
 }
 
+/// A token with that surprise; nothing where there is none.
+std::optional<Reading> with_surprise(const UnlikelyToken& token, double surprise) {
+  auto reading = token.of(surprise);
+  const auto reached = surprise_of(reading);
+  const bool near = reached && std::fabs(reached->formula - surprise) <= kRounded;
+  return near ? std::move(reading) : std::nullopt;
+}
+
+/// Whether a token is lost just where the sum of exponentials of all others, beside its own, has no
+/// number. Its own exponential may underflow at about that distance, but not of few others and of
+/// many, of which the sum is larger.
+bool is_lost_to_a_sum(const Suspect& suspect, double exponent) {
+  return std::ranges::all_of(std::array<std::int64_t, 2>{2, 16}, [&](std::int64_t vocab) {
+    const UnlikelyToken token(suspect, vocab);
+    const auto beyond = with_surprise(token, exponent + kBeside);
+    return is_finite(with_surprise(token, exponent - kBeside)) && beyond && !beyond->finite();
+  });
+}
+
 /// Whether a token is lost at a bound, or to an exponential that overflows: one that is as unlikely
 /// as the largest number of the format is large still has a probability there.
 Opinion of_unlikely_token(const Suspect& suspect) {
@@ -119,20 +141,13 @@ Opinion of_unlikely_token(const Suspect& suspect) {
   const auto likely = token.at(kLikely);
   if (!likely) return std::nullopt;
   const double exponent = std::log(max_finite(likely->arithmetic().compute));
-  const auto at = [&](double surprise) {
-    auto reading = token.of(surprise);
-    const auto reached = surprise_of(reading);
-    const bool near = reached && std::fabs(reached->formula - surprise) <= kRounded;
-    return near ? std::move(reading) : std::nullopt;
-  };
-  const auto ordinary = at(exponent - kOrdinary);
+  const auto ordinary = with_surprise(token, exponent - kOrdinary);
   if (ordinary && !ordinary->forward_right()) {
     return Diagnosis{
         "undeclared bound", 0.9,
         "wrong of an unlikely token whose probability is no small number of its format"};
   }
-  const auto beyond = at(exponent + kBeside);
-  if (!is_finite(at(exponent - kBeside)) || !beyond || beyond->finite()) return std::nullopt;
+  if (!is_lost_to_a_sum(suspect, exponent)) return std::nullopt;
   return Diagnosis{"exp of an unshifted logit", 0.9,
                    "of an ever less likely token the answer is lost where exp overflows"};
 }

@@ -35,8 +35,9 @@ std::optional<Reading> UnlikelyToken::of(double surprise) const {
 
 std::optional<Case> UnlikelyToken::with_gap(double gap) const {
   const LossSignature& signature = suspect_.signature();
-  auto c =
-      suspect_.plain_case({.padding = false, .few = {Axis::sequences, Axis::tokens}, .at_most = 1});
+  Plain plain = {.padding = false, .few = {Axis::sequences, Axis::tokens}, .at_most = 1};
+  if (vocab_) plain.length = {{Axis::vocab, *vocab_}};
+  auto c = suspect_.plain_case(plain);
   bool moved = false;
   for (const Field& field : signature.fields) {
     if (!c) break;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "properties/suspect.h"
@@ -20,7 +21,9 @@ std::optional<Surprise> surprise_of(const std::optional<Reading>& reading);
 /// certain.
 class UnlikelyToken {
  public:
-  explicit UnlikelyToken(const Suspect& suspect) : suspect_(suspect) {}
+  /// Of a vocabulary that is so large, or as large as that of the given case.
+  explicit UnlikelyToken(const Suspect& suspect, std::optional<std::int64_t> vocab = {})
+      : suspect_(suspect), vocab_(vocab) {}
 
   /// What is answered where it is that much below all other logits.
   std::optional<Reading> at(double gap) const;
@@ -31,6 +34,7 @@ class UnlikelyToken {
   std::optional<Case> with_gap(double gap) const;
 
   const Suspect& suspect_;
+  std::optional<std::int64_t> vocab_;
 };
 
 }  // namespace lossgate::properties
