@@ -125,12 +125,14 @@ std::optional<Reading> with_surprise(const UnlikelyToken& token, double surprise
 
 /// Whether a token is lost just where the sum of exponentials of all others, beside its own, has no
 /// number. Its own exponential may underflow at about that distance, but not of few others and of
-/// many, of which the sum is larger.
+/// many, of which the sum is larger; and where 1 / p overflows, in a backward alone, the loss has a
+/// number still.
 bool is_lost_to_a_sum(const Suspect& suspect, double exponent) {
-  return std::ranges::all_of(std::array<std::int64_t, 2>{2, 16}, [&](std::int64_t vocab) {
+  return std::ranges::all_of(std::array<std::int64_t, 2>{5, 64}, [&](std::int64_t vocab) {
     const UnlikelyToken token(suspect, vocab);
     const auto beyond = with_surprise(token, exponent + kBeside);
-    return is_finite(with_surprise(token, exponent - kBeside)) && beyond && !beyond->finite();
+    return is_finite(with_surprise(token, exponent - kBeside)) && beyond &&
+           !beyond->forward_finite();
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "properties/unlikely_token.h"
 
+#include "properties/transforms.h"
 #include "properties/weights.h"
 
 namespace lossgate::properties {
@@ -35,9 +36,12 @@ std::optional<Reading> UnlikelyToken::of(double surprise) const {
 
 std::optional<Case> UnlikelyToken::with_gap(double gap) const {
   const LossSignature& signature = suspect_.signature();
-  Plain plain = {.padding = false, .few = {Axis::sequences, Axis::tokens}, .at_most = 1};
-  if (vocab_) plain.length = {{Axis::vocab, *vocab_}};
-  auto c = suspect_.plain_case(plain);
+  const Plain one = {.padding = false, .few = {Axis::sequences, Axis::tokens}, .at_most = 1};
+  auto c = suspect_.plain_case(vocab_ ? Plain{.length = {{Axis::vocab, *vocab_}}} : one);
+  if (c && vocab_) {
+    if (c->shape[Axis::vocab] != *vocab_) return std::nullopt;
+    c = batch_of(signature, *c, {0});
+  }
   bool moved = false;
   for (const Field& field : signature.fields) {
     if (!c) break;
