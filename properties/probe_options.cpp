@@ -170,7 +170,8 @@ bool silences(const LossSignature& signature, const Reading& given, const Readin
 
 }  // namespace
 
-/// The answer is what the formula gives for another value of an option.
+/// The answer is what the formula gives for another value of an option, of the given case, too:
+/// plain numbers that lie far apart may be held by one of several bounds.
 Opinion probe_options(Suspect& suspect) {
   const auto& plain = suspect.plain();
   if (!is_wrong(plain) || !plain->finite()) return std::nullopt;
@@ -179,12 +180,14 @@ Opinion probe_options(Suspect& suspect) {
     std::vector<OptionValue> values = other_values(signature, plain->given().spec, option);
     add_half_and_twice(plain->given().spec, option, *plain, values);
     for (const OptionValue& value : values) {
-      const bool fits = suspect.fits(*plain, [&](const Reading& reading) {
+      const auto is_it = [&](const Reading& reading) {
         Case other = reading.given();
         other.spec.set(option.name, value);
         return reading.answers(other);
-      });
-      if (!fits) continue;
+      };
+      if (!suspect.fits(*plain, is_it)) continue;
+      const auto& given = suspect.as_given();
+      if (is_wrong(given) && given->finite() && !is_it(*given)) continue;
       const bool off = is_limit(option) && std::holds_alternative<None>(value);
       return Diagnosis{off ? "dead clamp" : kMisread, 0.95,
                        "the answer is that of another value of " + option.name};

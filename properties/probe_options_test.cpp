@@ -74,6 +74,22 @@ TEST(ProbeOptions, FindsWhatAPinnedOptionWasTakenFor) {
   EXPECT_FALSE(asked("beta", 0.3)) << "no number that anything stands for";
 }
 
+TEST(ProbeOptions, BlameNoBoundThatTheGivenCaseDoesNotFeel) {
+  Case c = ordinary_case("grpo");
+  for (const char* bound : {"log_ratio_clamp", "kl_input_clamp", "kl_output_clamp"}) {
+    c.spec.set(bound, None{});
+  }
+  c.spec.set("kl_penalty", 0.3);
+  c.batch.at("ref_log_prob") = c.batch.at("log_prob");
+  c.batch.at("old_log_prob").set(0, c.batch.at("log_prob").at(0) - 30.0);
+  c.batch.at("advantage").set(0, -1.0);
+  const auto bounded = answering("grpo", [](Case& x) {
+    x.spec.set("log_ratio_clamp", 20.0);
+    x.spec.set("kl_output_clamp", 10.0);
+  });
+  EXPECT_FALSE(speaks(probe_options, bounded, c)) << "far from each other all have one distance";
+}
+
 TEST(ProbeOptions, TakesAFactorOnAllForNoHalfOfWhatDividesAll) {
   const auto halved = answering("sapo", nullptr, [](const Case&, LossResult& result) {
     for (Output& each : result.outputs) change_each(each.tensor, [](double x) { return 0.5 * x; });
