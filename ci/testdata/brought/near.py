@@ -74,8 +74,8 @@ def flattened(log_probs, old_log_probs, advantages, mask):
     return loss.sum() / kept.sum().clamp(min=1)
 
 
-def bounds_advantages(log_probs, old_log_probs, advantages, mask):
-    return flattened(*(x.contiguous() for x in (log_probs, old_log_probs, advantages.clamp(-1e5, 1e5), mask)))
+def halves_a_square(values, returns, mask):
+    return (0.5 * torch.where(mask.bool(), values - returns, 0.0) ** 2).sum() / mask.sum().clamp(min=1)
 
 
 def compiled_first(log_probs, old_log_probs, advantages, mask):
