@@ -153,14 +153,19 @@ TEST(Session, RefusesASubjectThatCannotBeLoaded) {
   }
 }
 
-/// What is raised when an empty batch is asked for.
-Refusal raised(Session& session) {
+/// Asks for an empty batch.
+void ask(Session& session) {
   const LossSignature loss = signature();
   Case part;
   const Positions positions;
   MicroBatch batch{loss, part, positions, {}, {}};
+  session.step(batch, 1.0);
+}
+
+/// What is raised then.
+Refusal raised(Session& session) {
   try {
-    session.step(batch, 1.0);
+    ask(session);
   } catch (const Refusal& refusal) {
     return refusal;
   }
@@ -175,12 +180,8 @@ TEST(Session, TellsWhatACallThatRaisedLeftChanged) {
                            {"message", "no"},
                            {"changed_settings", R"(["torch.is_grad_enabled() is False"])"}}});
     Session session(other.subject(), signature());
-    const LossSignature loss = signature();
-    Case part;
-    const Positions positions;
-    MicroBatch batch{loss, part, positions, {}, {}};
     try {
-      session.step(batch, 1.0);
+      ask(session);
       FAIL() << "it was answered";
     } catch (const UntidyRefusal& refusal) {
       EXPECT_EQ(refusal.changed_settings,
@@ -195,12 +196,8 @@ TEST(Session, NamesTheLimitOfACallThatIsNotAnswered) {
   Subject subject = other.subject();
   subject.seconds = 0.125;
   Session session(subject, signature());
-  const LossSignature loss = signature();
-  Case part;
-  const Positions positions;
-  MicroBatch batch{loss, part, positions, {}, {}};
   try {
-    session.step(batch, 1.0);
+    ask(session);
     FAIL() << "it was answered";
   } catch (const ProcessHung& error) {
     EXPECT_STREQ(error.what(), "no answer in the time that a call has; a call has seconds = 0.125");
