@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace lossgate::report {
@@ -24,25 +26,24 @@ std::string relaxed(const RunRecord& record) {
   return text.empty() ? "" : text + "\n";
 }
 
-/// Nor must what was asked, and no verdict came of.
-std::string unjudged(const RunRecord& record) {
+/// A line of each sound subject of which the text says something.
+std::string lines_of_sound(const RunRecord& record, std::string_view head,
+                           std::string (*text_of)(const RunRecord&, const Subject&)) {
   std::string text;
   for (const Subject& s : record.subjects) {
-    const std::string open = s.faulty() ? "" : unjudged_text(record, s);
-    if (!open.empty()) text += fmt::format("\n  {}: not judged: {}", s.name, open);
+    const std::string some = s.faulty() ? "" : text_of(record, s);
+    if (!some.empty()) text += fmt::format("\n  {}: {}{}", s.name, head, some);
   }
   return text.empty() ? "" : text + "\n";
 }
 
-/// Findings count fewer cases than the board where the same is violated over and over.
-std::string examined(const RunRecord& record) {
-  std::string text;
-  for (const Subject& s : record.subjects) {
-    const std::string some = s.faulty() ? "" : examined_text(record, s);
-    if (!some.empty()) text += fmt::format("\n  {}: {}", s.name, some);
-  }
-  return text.empty() ? "" : text + "\n";
+/// Nor must what was asked, and no verdict came of.
+std::string unjudged(const RunRecord& record) {
+  return lines_of_sound(record, "not judged: ", unjudged_text);
 }
+
+/// Findings count fewer cases than the board where the same is violated over and over.
+std::string examined(const RunRecord& record) { return lines_of_sound(record, "", examined_text); }
 
 /// Nor must what its file never asks it, and whoever leaves a parameter alone gets.
 std::string untold(const RunRecord& record) {
