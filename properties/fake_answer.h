@@ -53,6 +53,10 @@ Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c);
 void expect_shown(const impl::Implementation& implementation, const Case& c,
                   const std::string& cause, const std::string& because);
 
+/// The same of a number that is not finite and was lost, whatever became of it.
+void expect_shown_of_lost(const impl::Implementation& implementation, const Case& c,
+                          const std::string& cause, const std::string& because);
+
 std::vector<bool> valid_of(const Case& c);
 
 /// What is at each valid position, or at each masked one.

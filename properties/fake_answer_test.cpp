@@ -157,13 +157,29 @@ Diagnosis diagnosed(const impl::Implementation& implementation, const Case& c) {
   return diagnosis;
 }
 
-void expect_shown(const impl::Implementation& implementation, const Case& c,
-                  const std::string& cause, const std::string& because) {
-  const Diagnosis diagnosis = diagnosed(implementation, c);
+namespace {
+
+void expect_says(const Diagnosis& diagnosis, const std::string& cause, const std::string& because) {
   EXPECT_EQ(diagnosis.cause, cause);
   EXPECT_EQ(diagnosis.because, because);
   EXPECT_GT(diagnosis.confidence, 0.0);
   EXPECT_LE(diagnosis.confidence, 1.0);
+}
+
+}  // namespace
+
+void expect_shown(const impl::Implementation& implementation, const Case& c,
+                  const std::string& cause, const std::string& because) {
+  expect_says(diagnosed(implementation, c), cause, because);
+}
+
+void expect_shown_of_lost(const impl::Implementation& implementation, const Case& c,
+                          const std::string& cause, const std::string& because) {
+  CaseStudy study(*reference::find_loss(c.spec.loss), c);
+  Violation lost;
+  lost.cause = "laundering";
+  expect_says(diagnose(study, implementation, *find_property("no_laundering"), lost), cause,
+              because);
 }
 
 std::vector<bool> valid_of(const Case& c) {

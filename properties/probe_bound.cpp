@@ -148,7 +148,7 @@ bool is_bounded(const Sequence& sequence, double distance, std::string_view leaf
 
 /// Whether one of the sequences is.
 bool is_bounded_somewhere(const Suspect& suspect, const Make& make, double distance) {
-  const auto several = suspect.plain_case();
+  const auto several = make(distance);
   for (std::int64_t row = 0; several && row < several->shape[Axis::sequences]; ++row) {
     if (is_bounded(Sequence(suspect, make, row), distance, "")) return true;
   }

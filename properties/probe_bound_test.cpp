@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "properties/diagnosis.h"
 #include "properties/fake_answer.h"
 
 namespace lossgate::properties {
@@ -65,12 +64,7 @@ TEST(ProbeBound, NameAnAdvantageThatIsHeldWithinABoundWhereAnInfinityIsANumberTo
   const char* because =
       "from some advantage on the answer stays what it is there, where the formula's goes on";
   Case c = ordinary_case("grpo");
-  CaseStudy study(*reference::find_loss("grpo"), c);
-  Violation lost;
-  lost.cause = "laundering";
-  const Diagnosis diagnosis = diagnose(study, clamped, *find_property("no_laundering"), lost);
-  EXPECT_EQ(diagnosis.cause, "undeclared bound");
-  EXPECT_EQ(diagnosis.because, because);
+  expect_shown_of_lost(clamped, c, "undeclared bound", because);
   c.batch.at("advantage").set(0, 40.0);
   expect_shown(clamped, c, "undeclared bound", because);
 }
