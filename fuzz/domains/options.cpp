@@ -8,18 +8,19 @@
 namespace lossgate::fuzz {
 namespace {
 
-enum class Number { standard, none, near_standard, within, low_end, high_end };
+enum class Number { standard, none, usual, near_standard, within, low_end, high_end };
 
 constexpr Share<Number> kNumbers[] = {
-    {Number::standard, {17, 8, 4}}, {Number::near_standard, {2, 1, 1}}, {Number::within, {1, 3, 2}},
-    {Number::low_end, {0, 2, 3}},   {Number::high_end, {0, 2, 3}},
+    {Number::standard, {17, 8, 4}},     {Number::usual, {2, 2, 1}},
+    {Number::near_standard, {1, 1, 1}}, {Number::within, {1, 2, 2}},
+    {Number::low_end, {0, 2, 3}},       {Number::high_end, {0, 2, 3}},
 };
 
 /// Of a limit, which is about as often off as on.
 constexpr Share<Number> kLimits[] = {
-    {Number::standard, {16, 3, 4}},     {Number::none, {1, 7, 3}},
-    {Number::near_standard, {2, 1, 1}}, {Number::within, {1, 3, 2}},
-    {Number::low_end, {0, 2, 3}},       {Number::high_end, {0, 1, 3}},
+    {Number::standard, {16, 3, 4}},     {Number::none, {1, 7, 3}},   {Number::usual, {2, 2, 1}},
+    {Number::near_standard, {1, 1, 1}}, {Number::within, {1, 2, 2}}, {Number::low_end, {0, 2, 3}},
+    {Number::high_end, {0, 1, 3}},
 };
 
 /// A thousandth of the range, so that a printed case stays readable; by size where the range spans
@@ -76,6 +77,12 @@ OptionValue draw_number(const Option& option, Temper temper, Choices& choices) {
       return option.standard;
     case Number::none:
       return None{};
+    case Number::usual:
+      if (!option.usual.empty()) {
+        value = choices.one_of(std::span<const double>(option.usual));
+        break;
+      }
+      [[fallthrough]];
     case Number::near_standard: {
       constexpr double kFactors[] = {0.5, 0.75, 1.5, 2.0};
       if (standard && *standard != 0.0) {
@@ -131,6 +138,9 @@ OptionValue other_value(const Option& option, Choices& choices) {
   if (option.kind == Option::Kind::flag) return other_flag(option);
   const double* standard = std::get_if<double>(&option.standard);
   if (option.nullable && standard && choices.sometimes(0.25)) return None{};
+  if (!option.usual.empty() && choices.sometimes(0.5)) {
+    return accepted(option, choices.one_of(std::span<const double>(option.usual)));
+  }
   constexpr int kWeights[] = {2, 1, 1};
   const double drawn[] = {within(option.low, option.high, choices), option.low, option.high};
   double value = drawn[choices.weighted(kWeights)];
@@ -212,7 +222,7 @@ LossSpec draw_spec_of_one(const LossSignature& signature, std::optional<std::siz
   const std::size_t turned =
       turn ? free[*turn % free.size()] : choices.one_of(std::span<const std::size_t>(free));
   const Option& option = signature.options[turned];
-  const bool off = can_be_off(option) && choices.sometimes(0.75);
+  const bool off = can_be_off(option) && choices.sometimes(0.5);
   spec.options[turned].second = off ? OptionValue(0.0) : other_value(option, choices);
   follow(signature, spec);
   return spec;

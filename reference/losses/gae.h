@@ -39,8 +39,11 @@ struct Gae {
             "a[t] = reward[t] + gamma value[u] - value[t] + gamma lambda a[u], u the next "
             "valid token",
         .source = "arXiv:1506.02438; verl compute_gae_advantage_return",
-        .options = {real_option("gamma", 1.0, 0.0, 1.0, "discount of what comes one token later"),
-                    real_option("lambda", 0.95, 0.0, 1.0, "decay of later errors; 0: one step"),
+        // Trainers of language models seldom discount: of a long answer all of it counts.
+        .options = {usual_option({0.99}, real_option("gamma", 1.0, 0.0, 1.0,
+                                                     "discount of what comes one token later")),
+                    usual_option({1.0}, real_option("lambda", 0.95, 0.0, 1.0,
+                                                    "decay of later errors; 0: one step")),
                     flag_option("whiten", "give the advantages mean 0 and deviation 1"),
                     real_option("epsilon", 1e-8, 1e-9, 0.01, "added to the whitening's variance")},
         .fields = {per_token_field("reward", Quantity::reward, "of the token"),
