@@ -65,6 +65,7 @@ std::vector<Implementation> built_in() {
   append(all, group_advantage_implementations());
   append(all, gae_implementations());
   append(all, whitening_implementations());
+  append(all, rollout_correction_implementations());
   append(all, prompt_dedup_implementations());
   append(all, teacher_payload_implementations());
   return all;

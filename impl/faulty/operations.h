@@ -19,6 +19,10 @@ std::vector<Implementation> gae_implementations();
 /// Whitened advantages: the sound form, and what masks and a variance have broken.
 std::vector<Implementation> whitening_implementations();
 
+/// Weights of tokens that another engine sampled: the sound form, and what filters and repairs
+/// broke.
+std::vector<Implementation> rollout_correction_implementations();
+
 /// Prompt de-duplication: the sound form, and the stride that a micro-batch border breaks.
 std::vector<Implementation> prompt_dedup_implementations();
 

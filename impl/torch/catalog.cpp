@@ -24,4 +24,5 @@ void lossgate_register(std::vector<lossgate::impl::Implementation>* implementati
   implementations->push_back(group_advantage_implementation());
   implementations->push_back(gae_implementation());
   implementations->push_back(whitening_implementation());
+  implementations->push_back(rollout_correction_implementation());
 }

@@ -25,6 +25,7 @@ Implementation advantage_scaling_implementation();
 Implementation group_advantage_implementation();
 Implementation gae_implementation();
 Implementation whitening_implementation();
+Implementation rollout_correction_implementation();
 
 }  // namespace lossgate::impl
 

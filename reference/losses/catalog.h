@@ -16,6 +16,7 @@
 #include "reference/losses/linear_jsd.h"
 #include "reference/losses/log_prob.h"
 #include "reference/losses/prompt_dedup.h"
+#include "reference/losses/rollout_correction.h"
 #include "reference/losses/sapo.h"
 #include "reference/losses/sparse_jsd.h"
 #include "reference/losses/teacher_payload.h"
@@ -39,6 +40,6 @@ struct LossList {
 using Catalog =
     LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, LogProb, CrossEntropy, Jsd,
              SparseJsd, LinearGrpo, LinearCrossEntropy, LinearJsd, AdvantageScaling, GroupAdvantage,
-             Gae, Whitening, PromptDedup, TeacherPayload>;
+             Gae, Whitening, RolloutCorrection, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

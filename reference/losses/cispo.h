@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
-#include <string_view>
-
 #include "reference/losses/options.h"
 #include "reference/losses/policy_terms.h"
 #include "reference/losses/token_terms.h"
@@ -50,7 +47,7 @@ struct Cispo {
     const auto log_prob = in.field("log_prob"), old_log_prob = in.field("old_log_prob"),
                advantage = in.field("advantage");
     const ImportanceWeight<S> importance(in);
-    const S low = bound(in, "weight_low"), high = bound(in, "weight_high");
+    const S low = weight_bound(in, "weight_low"), high = weight_bound(in, "weight_high");
     evaluate_by_token(in, out, "log_prob", [&](const S& weight, std::int64_t s, std::int64_t t) {
       const S p = log_prob(s, t), a = advantage(s, t);
       const S w = importance(store(Stage::log_prob, p - old_log_prob(s, t))).value;
@@ -58,16 +55,6 @@ struct Cispo {
       return TokenTerm<S>{-scaled_by(p, c, a), -scaled_by(p, weight, c, a),
                           -product(in.upstream(), weight, c, a)};
     });
-  }
-
- private:
-  /// A bound of the weight, as it is or as the exponential of its logarithm, which is what bounds a
-  /// weight whose logarithm is clamped.
-  template <class S>
-  static S bound(const Inputs<S>& in, std::string_view name) {
-    const S given = in.option(name);
-    const auto number = static_cast<Real>(in.spec().number(name));
-    return number > 0.0L ? wider(given, exp(constant<S>(std::log(number)))) : given;
   }
 };
 

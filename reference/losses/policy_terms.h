@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
+#include <string_view>
+
 #include "reference/one_plus.h"
 #include "reference/problem.h"
 #include "reference/products.h"
@@ -70,6 +73,15 @@ class ImportanceWeight {
  private:
   Limit<S> limit_;
 };
+
+/// An option that bounds an importance weight: the number as it is, or the exponential of its
+/// logarithm, which is what bounds a weight whose logarithm is clamped.
+template <class S>
+S weight_bound(const Inputs<S>& in, std::string_view option) {
+  const S given = in.option(option);
+  const auto number = static_cast<Real>(in.spec().number(option));
+  return number > 0.0L ? wider(given, exp(constant<S>(std::log(number)))) : given;
+}
 
 /// A gradient, the product of `flowing`, on its way back through an importance weight. The zero of
 /// exp(-inf) is computed, unlike that of a clamp: it does not silence what overflows on its way.

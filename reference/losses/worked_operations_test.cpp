@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "reference/losses/given_worked.h"
 
@@ -91,6 +92,47 @@ TEST(WorkedWhitening, OfOneTokenOrNoneIsZero) {
   Worked one("whitening", {{Axis::sequences, 1}, {Axis::tokens, 2}});
   one.field("advantage", {7.0, 7.0}).field("mask", {0.0, 1.0}).gives("whitened", {0.0, 0.0});
   one.field("mask", {0.0, 0.0}).gives("whitened", {0.0, 0.0});
+}
+
+// ---- rollout correction -------------------------------------------------------------------------
+
+/// Tokens 0, 1 and 3 of four count, with log-ratios ln 2, ln 3 and -ln 4.
+Worked correction(const std::string& level) {
+  return Worked("rollout_correction", {{Axis::sequences, 1}, {Axis::tokens, 4}})
+      .with("level", level)
+      .with("weight_low", 0.5)
+      .with("weight_high", 2.5)
+      .field("old_log_prob", {-1.0, -1.0, -7.0, -1.0 - 2.0 * kLn2})
+      .field("sampler_log_prob", {-1.0 - kLn2, -1.0 - kLn3, 0.0, -1.0})
+      .field("mask", {1.0, 1.0, 0.0, 1.0});
+}
+
+TEST(WorkedRolloutCorrection, WeighsTokensOrSequences) {
+  correction("token").gives("weight", {2.0, 2.5, 0.0, 0.5});
+  correction("sequence").gives("weight", {1.5, 1.5, 0.0, 1.5});  // 2 x 3 / 4
+  const double mean = std::cbrt(1.5);
+  correction("geometric").gives("weight", {mean, mean, 0.0, mean});
+}
+
+TEST(WorkedRolloutCorrection, DropsWhatLiesOutsideItsBounds) {
+  correction("token").with("beyond", "drop").gives("weight", {2.0, 0.0, 0.0, 0.0});
+  correction("sequence")
+      .with("beyond", "drop")
+      .with("weight_high", 1.25)
+      .gives("weight", {0.0, 0.0, 0.0, 0.0});
+}
+
+TEST(WorkedRolloutCorrection, OfATokenThatOneEngineRulesOutIsABoundOrDropped) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto impossible = [](const std::string& beyond) {
+    return Worked("rollout_correction", {{Axis::sequences, 1}, {Axis::tokens, 2}})
+        .with("beyond", beyond)
+        .with("log_ratio_clamp", None{})
+        .field("old_log_prob", {-1.0, -infinity})
+        .field("sampler_log_prob", {-infinity, -1.0});
+  };
+  impossible("truncate").gives("weight", {2.0, 0.0});
+  impossible("drop").with("weight_low", 0.25).gives("weight", {0.0, 0.0});
 }
 
 }  // namespace

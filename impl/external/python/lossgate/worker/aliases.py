@@ -30,6 +30,10 @@ _ALIASES = {
                     "base_logps log_probs_base log_prob_base log_probs_ref ref_logprob ref_policy_logprobs "
                     "reference_policy_logprobs base_action_log_probs ref_action_log_probs reference_action_log_probs "
                     "ref_policy_log_probs reference_per_token_logps ref_per_token_logprobs",
+    "sampler_log_prob": "sampler_log_probs sampler_logprobs sampler_logps sampling_log_prob sampling_log_probs "
+                        "sampling_logprobs sampling_logps sampling_per_token_logps rollout_log_prob rollout_log_probs "
+                        "rollout_logprobs rollout_logps inference_logprobs inference_log_probs inference_logps "
+                        "generation_logprobs vllm_logprobs vllm_log_probs vllm_logps",
     "advantage": "advantages adv advs adv_t token_advantages token_level_advantages advantage_estimates",
     "mask": "masks attention_mask loss_mask loss_masks response_mask completion_mask action_mask token_mask "
             "full_attention_mask full_mask assistant_mask assistant_masks valid_mask padding_masks "
@@ -79,10 +83,11 @@ _ALIASES = {
     "clip_high": "epsilon_high eps_high eps_hi clip_eps_high cliprange_high clip_range_high clip_ratio_high "
                  "eps_clip_high eps_clip_higher ratio_clip_max clip_higher pg_clip_high",
     "weight_low": "clip_low_threshold weight_min min_weight",
-    "weight_high": "clip_high_threshold weight_max max_weight",
+    "weight_high": "clip_high_threshold weight_max max_weight threshold rollout_is_threshold is_threshold cap weight_cap "
+                   "importance_sampling_cap vllm_importance_sampling_cap tis_imp_ratio_cap tis_cap imp_ratio_cap",
     "dual_clip": "delta clip_ratio_c c_clip eps_clip_c dual_clip_c dual_clip_ratio ratio_clip_c",
     "log_ratio_clamp": "log_ratio_clamp_value ratio_clamp log_ratio_max",
-    "level": "importance_sampling_level is_level",
+    "level": "importance_sampling_level is_level rollout_is",
     "kl_penalty": "beta kl_coef kl_coeff kl_beta kl_loss_coef kl_loss_coeff init_kl_coef kl_loss_weight "
                   "reference_policy_kl_penalty kl_penalty_coef kl_ctl kl_weight",
     "kl_estimator": "kl_estimator_type kl_type kl_loss_type estimator kl_penalty kl_penalty_type "
