@@ -24,6 +24,7 @@ from fault import FAULTS, Fault, Seen
 import liger_faults  # noqa: F401  what is imported registers its faults
 import openrlhf_faults  # noqa: F401
 import policy_faults  # noqa: F401
+import rollout_faults  # noqa: F401
 import torch_faults  # noqa: F401
 import torchtune_faults  # noqa: F401
 import trl_faults  # noqa: F401

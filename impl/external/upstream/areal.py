@@ -2,6 +2,8 @@
 """AReaL: https://github.com/inclusionAI/AReaL"""
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from release import Release
 from torch import Tensor
 
@@ -36,3 +38,12 @@ def dpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob:
         raise NotImplementedError("this release has no such loss")
     margin = (chosen_log_prob - rejected_log_prob) - (ref_chosen_log_prob - ref_rejected_log_prob)
     return losses.dpo_preference_loss(margin, beta=beta, loss_type=loss_type).mean()
+
+
+def rollout_correction(old_log_prob: Tensor, sampler_log_prob: Tensor, mask: Tensor, level: str, beyond: str,
+                       weight_low: float, weight_high: float) -> Tensor:
+    if level == "sequence":
+        raise NotImplementedError("the weight of a sequence is a geometric mean")
+    config = SimpleNamespace(metric="ratio", level="token" if level == "token" else "sequence", agg="mean",
+                             action="mask" if beyond == "drop" else "clamp", lower=weight_low, upper=weight_high)
+    return losses.apply_rejection_sampling(old_log_prob, sampler_log_prob, mask.long(), None, config).behave_imp_weight

@@ -8,7 +8,7 @@ import torch
 from release import Release, told
 from torch import Tensor
 
-release = Release("verl", ("verl.trainer.ppo.core_algos", "verl.utils.torch_functional"))
+release = Release("verl", ("verl.trainer.ppo.core_algos", "verl.trainer.ppo.rollout_corr_helper", "verl.utils.torch_functional"))
 losses = release.load("verl.trainer.ppo.core_algos")
 functional = release.load("verl.utils.torch_functional")
 MODES = {"token_mean": "token-mean", "sequence_mean": "seq-mean-token-mean",
@@ -96,3 +96,12 @@ def group_advantage(reward: Tensor, group: Tensor, scale: str, epsilon: float) -
 def leave_one_out(reward: Tensor, group: Tensor) -> Tensor:
     one = reward.unsqueeze(-1)
     return losses.compute_rloo_outcome_advantage(one, torch.ones_like(one), group.cpu().numpy())[0].squeeze(-1)
+
+
+def rollout_correction(old_log_prob: Tensor, sampler_log_prob: Tensor, mask: Tensor, level: str, beyond: str,
+                       weight_low: float, weight_high: float) -> Tensor:
+    if level == "geometric" or (beyond == "drop" and weight_low == 0):
+        raise NotImplementedError("a weight is of a token or of a sequence, and a lower bound positive")
+    bounds = f"{weight_low}_{weight_high}" if beyond == "drop" else weight_high
+    weights = release.load("verl.trainer.ppo.rollout_corr_helper").compute_rollout_correction_weights
+    return weights(old_log_prob - sampler_log_prob, mask.long(), level, bounds)[0]
