@@ -16,15 +16,15 @@ std::vector<std::string> accepted_lines(const RunRecord& record) {
   return lines;
 }
 
-std::vector<std::string> idle_lines(const RunRecord& record) {
-  std::vector<std::string> lines;
+std::vector<Idle> idle_entries(const RunRecord& record) {
+  std::vector<Idle> all;
   const auto each = [&](const std::string& what, const std::vector<std::string>& names) {
-    for (const std::string& name : names) lines.push_back(what + ": " + name);
+    for (const std::string& name : names) all.push_back({.what = what, .name = name});
   };
   each(vanished_text(record), record.vanished);
   each("waiver that nothing needs any more", record.idle_waivers);
   each("fits nothing that exists", record.misfits);
-  return lines;
+  return all;
 }
 
 std::string vanished_text(const RunRecord& record) {

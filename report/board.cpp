@@ -180,7 +180,7 @@ std::string findings(const RunRecord& record, const BoardStyle& style) {
   }
   for (const UnfitCases& u : record.unfit) text += "\n" + unfit_line(u) + "\n";
   for (const Mended& m : record.mended) text += "\n" + mended_line(m) + "\n";
-  for (const std::string& line : idle_lines(record)) text += "\n" + line + "\n";
+  for (const Idle& idle : idle_entries(record)) text += "\n" + idle.line() + "\n";
   for (const std::string& trouble : record.troubles) text += "\ntrouble: " + trouble + "\n";
   return text;
 }

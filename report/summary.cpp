@@ -124,7 +124,8 @@ std::string reservations(const RunRecord& record) {
 
 // What is not red since somebody says so, and of what was said so what nothing needs.
 std::string acceptance(const RunRecord& record) {
-  std::vector<std::string> lines = idle_lines(record);
+  std::vector<std::string> lines;
+  for (const Idle& idle : idle_entries(record)) lines.push_back(idle.line());
   for (std::string& line : accepted_lines(record)) lines.push_back(std::move(line));
   for (std::string& line : lines) line = words(line);
   return lines.empty() ? "" : "\n### Accepted\n" + listed(lines);

@@ -111,6 +111,30 @@ TEST(Junit, SkipsATestWhoseFindingsAreAllAccepted) {
   EXPECT_EQ(junit(record).find("<skipped"), std::string::npos);
 }
 
+TEST(Junit, SkipsATestForEachWaiverAndEntryOfTheBaselineThatNoFindingNeeds) {
+  RunRecord record = record_of();
+  EXPECT_EQ(junit(record).find("waivers and baseline"), std::string::npos);
+  record.vanished = {"gone"};
+  record.idle_waivers = {"idle|*"};
+  record.misfits = {"odd: no loss is called so"};
+  const std::string xml = junit(record);
+  EXPECT_NE(xml.find("<testsuite name=\"waivers and baseline\" tests=\"3\" failures=\"0\" "
+                     "errors=\"0\" skipped=\"3\" "),
+            std::string::npos)
+      << xml;
+  const auto skips = [&](const std::string& name, const std::string& reason) {
+    return xml.find("name=\"" + name + "\">\n      <skipped message=\"" + reason + "\"/>") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(skips("gone", "vanished from the baseline: gone")) << xml;
+  EXPECT_TRUE(skips("idle|*", "waiver that nothing needs any more: idle|*")) << xml;
+  EXPECT_TRUE(
+      skips("odd: no loss is called so", "fits nothing that exists: odd: no loss is called so"))
+      << xml;
+  record.baseline_cases = 1080;
+  EXPECT_NE(junit(record).find("not met in these 3 cases"), std::string::npos);
+}
+
 TEST(Summary, TellsOfAcceptance) {
   RunRecord record = record_of(3);
   EXPECT_EQ(summary(source_of(record)).find("### Accepted"), std::string::npos);
