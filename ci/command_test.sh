@@ -114,6 +114,17 @@ help() {
   done
 }
 
+# A command that lies by itself: nothing is stored above it.
+alone() {
+  local folder lossgate=$lossgate none="there are no 'regressions' and 'corpora/seeds' here or above the command"
+  folder=$(mktemp -d)
+  cp "$lossgate" "$folder/lossgate"
+  lossgate=$folder/lossgate
+  expect 0 "^no stored case was asked: $none" gate --loss grpo --impl fake_exact --cases 4 --jobs 1 --out alone
+  expect 2 "no case to run: --cases 0 draws none, and $none" gate --impl fake_exact --cases 0 --out alone
+  rm -rf "$folder"
+}
+
 usage() {
   expect 2 "did you mean 'gate'" gat
   expect 2 'subcommand' # no command at all
@@ -133,6 +144,7 @@ usage() {
   gate 2 'nothere.txt.*expected' --baseline nothere.txt
   expect 2 'no case to run: --cases 0 draws none, and no case of what is asked is stored in empty; --cases 1' \
     gate --corpus empty --cases 0 --impl fake_exact
+  alone
   expect 2 'colour' gate --colour
   expect 2 "did you mean 'losses'" list losse
   expect 2 "did you mean 'finite_backward'" describe finite_bakward

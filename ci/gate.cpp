@@ -62,8 +62,13 @@ void run(const Plan& plan, const GateOptions& options, std::unique_ptr<Child> fi
   if (!interrupted) add_unanswered(plan, record);
 }
 
+/// Of a command that lies by itself.
+constexpr const char* kNothingStored =
+    "there are no 'regressions' and 'corpora/seeds' here or above the command, and no --corpus";
+
 /// A green must not be taken for more than was asked.
 void tell_what_was_left_out(const Plan& plan) {
+  if (plan.options().corpora.empty()) fmt::print("no stored case was asked: {}\n", kNothingStored);
   if (plan.selection().brought.empty() || plan.without_long_cases().empty()) return;
   fmt::print("no case of {} was as long as production's: some are where {} or more are drawn\n",
              fmt::join(plan.without_long_cases(), ", "), kWithLongCases);
@@ -146,11 +151,12 @@ void check_corpora(const Plan& plan) {
   }
   if (plan.size() > 0) return;
   const PlanOptions& options = plan.options();
-  throw InputError(options.cases > 0
-                       ? "no case to run: the filters leave none"
-                       : fmt::format("no case to run: --cases 0 draws none, and no case of what is "
-                                     "asked is stored in {}; --cases 1 asks something at least",
-                                     fmt::join(options.corpora, ", ")));
+  if (options.cases > 0) throw InputError("no case to run: the filters leave none");
+  throw InputError(
+      fmt::format("no case to run: --cases 0 draws none, and {}; --cases 1 asks something at least",
+                  options.corpora.empty() ? kNothingStored
+                                          : fmt::format("no case of what is asked is stored in {}",
+                                                        fmt::join(options.corpora, ", "))));
 }
 
 bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0 && !std::getenv("NO_COLOR"); }

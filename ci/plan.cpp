@@ -28,23 +28,6 @@ std::string shown(const fs::path& folder, const fs::path& file) {
   return (named.filename() / file.lexically_relative(folder)).generic_string();
 }
 
-/// The folders that come with lossgate, if they are there.
-std::vector<std::string> standard_folders() {
-  std::error_code error;
-  std::vector<fs::path> roots = {"."};
-  for (fs::path at = fs::read_symlink("/proc/self/exe", error).parent_path();
-       at.has_relative_path(); at = at.parent_path()) {
-    roots.push_back(at);
-  }
-  for (const fs::path& root : roots) {
-    const fs::path seeds = root / "corpora" / "seeds", regressions = root / "regressions";
-    if (fs::is_directory(seeds, error) && fs::is_directory(regressions, error)) {
-      return {regressions.lexically_normal().string(), seeds.lexically_normal().string()};
-    }
-  }
-  return {};
-}
-
 bool has_implementation(const std::string& loss, const std::string& name, bool with_torch) {
   return std::ranges::any_of(impl::catalog(with_torch), [&](const impl::Implementation& one) {
     return one.loss == loss && one.name == name;
@@ -53,7 +36,7 @@ bool has_implementation(const std::string& loss, const std::string& name, bool w
 
 bool is_standard(const std::string& folder) {
   std::error_code error;
-  return std::ranges::any_of(standard_folders(), [&](const std::string& standard) {
+  return std::ranges::any_of(standard_corpora(), [&](const std::string& standard) {
     return fs::equivalent(folder, standard, error);
   });
 }
@@ -272,11 +255,19 @@ std::string corpus_name(const std::string& folder) {
 }
 
 std::vector<std::string> standard_corpora() {
-  if (auto folders = standard_folders(); !folders.empty()) return folders;
-  throw InputError(
-      "no folders 'regressions' and 'corpora/seeds' here or above the command; name folders of "
-      ".case "
-      "files with --corpus");
+  std::error_code error;
+  std::vector<fs::path> roots = {"."};
+  for (fs::path at = fs::read_symlink("/proc/self/exe", error).parent_path();
+       at.has_relative_path(); at = at.parent_path()) {
+    roots.push_back(at);
+  }
+  for (const fs::path& root : roots) {
+    const fs::path seeds = root / "corpora" / "seeds", regressions = root / "regressions";
+    if (fs::is_directory(seeds, error) && fs::is_directory(regressions, error)) {
+      return {regressions.lexically_normal().string(), seeds.lexically_normal().string()};
+    }
+  }
+  return {};
 }
 
 }  // namespace lossgate::ci

@@ -113,7 +113,7 @@ std::vector<regressions::Expectation> expectations_of(const Case& c, const std::
 std::string corpus_name(const std::string& folder);
 
 /// The folders `regressions` and `corpora/seeds` of the source tree in which the command was built
-/// or is run; throws InputError where there are none.
+/// or is run, or of the wheel; none of a command that lies by itself.
 std::vector<std::string> standard_corpora();
 
 }  // namespace lossgate::ci
