@@ -272,9 +272,22 @@ interrupted_by() {
   ! grep -q 'does_not_crash' stdout || fail "a crash, where $1 ended the worker"
 }
 
+# No case ends while a finding is made simple: a line of the log says what is done instead.
+interrupted_at_a_finding() {
+  "$lossgate" gate --corpus empty --loss grpo --cases 4 --jobs 1 --impl fake_dwelling --dtype f32 \
+    --property reference_agreement --out into >stdout 2>stderr &
+  local pid=$!
+  await stderr '^cases 0/4, looking into 1 finding$'
+  kill -INT "$pid"
+  wait "$pid"
+  local status=$?
+  [[ $status == 130 ]] || fail "exit status $status, not 130: $(cat stderr)"
+}
+
 interruption() {
   interrupted_by INT
   interrupted_by TERM
+  interrupted_at_a_finding
 }
 
 acceptance() {

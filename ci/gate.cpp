@@ -45,9 +45,10 @@ void run(const Plan& plan, const GateOptions& options, std::unique_ptr<Child> fi
   const auto variants =
       std::ranges::count_if(tasks, [](const Task& t) { return !t.variant.empty(); });
   Progress progress(plan.size(), variants);
-  const auto tick = [&](const Task* done) {
+  const auto tick = [&](const Task* done, std::int64_t findings) {
     if (done && done->variant.empty()) progress.add_cases(done->end - done->begin);
     if (done && !done->variant.empty()) progress.add_variant();
+    progress.looks_into(findings);
     progress.show();
   };
   try {

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "report/plain_text.h"
+
 namespace lossgate::ci {
 
 Progress::Progress(std::int64_t cases, std::int64_t variants, std::string noun,
@@ -21,6 +23,7 @@ std::string Progress::text() const {
   std::string text;
   if (variants_ > 0) text = fmt::format("faulty variants {}/{}, ", variants_done_, variants_);
   text += fmt::format("{} {}/{}", noun_, cases_done_, cases_);
+  if (findings_ > 0) text += ", looking into " + report::counted(findings_, "finding");
   if (cases_done_ == 0 || elapsed <= 0.0) return text;
   const double rate = static_cast<double>(cases_done_) / elapsed;
   return text + fmt::format(", {:.{}f} a second, {} left", rate, rate < 10.0 ? 1 : 0,

@@ -18,6 +18,8 @@ class Progress {
 
   void add_cases(std::int64_t count) { cases_done_ += count; }
   void add_variant() { variants_done_ += 1; }
+  /// So many workers are at that, right now, and end no case.
+  void looks_into(std::int64_t findings) { findings_ = findings; }
   void show();    ///< when it is time
   void finish();  ///< a log that was told of the way is told of its end
 
@@ -25,7 +27,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   std::string text() const;
 
-  std::int64_t cases_, variants_, cases_done_ = 0, variants_done_ = 0;
+  std::int64_t cases_, variants_, cases_done_ = 0, variants_done_ = 0, findings_ = 0;
   std::string noun_;
   Clock::time_point start_ = Clock::now();
   LiveLine line_;

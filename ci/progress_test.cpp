@@ -33,5 +33,20 @@ TEST(Progress, TellsALogOfTheEndWhereItToldOfTheWay) {
   EXPECT_EQ(std::ranges::count(log, '\n'), 2) << "a short run says nothing: " << log;
 }
 
+TEST(Progress, SaysThatFindingsAreLookedInto) {
+  testing::internal::CaptureStderr();
+  {
+    Progress progress(3, 0, "cases", std::chrono::seconds(0));
+    progress.looks_into(1);
+    progress.show();
+    progress.looks_into(2);
+    progress.show();
+    progress.looks_into(0);
+    progress.show();
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "cases 0/3, looking into 1 finding\ncases 0/3, looking into 2 findings\ncases 0/3\n");
+}
+
 }  // namespace
 }  // namespace lossgate::ci

@@ -22,8 +22,9 @@ bool skipped_by(const Task& task, std::int64_t ordinal, const std::string& imple
 class SoundTask {
  public:
   SoundTask(const Plan& plan, const Task& task, Shown& shown, BenignCases& benign,
-            const Announce& announce)
+            const Announce& announce, const Met& met)
       : plan_(plan), task_(task), announce_(announce), inquiry_(plan, shown, benign, announce) {
+    if (met) inquiry_.on_met = [&met](const report::RecordedFinding&) { met(); };
     for (const impl::Implementation* implementation : plan.selection().implementations) {
       const auto before = [this, name = implementation->name] { announce_(ordinal_, name); };
       subjects_.push_back(guarded(*implementation, before));
@@ -88,8 +89,8 @@ class SoundTask {
 }  // namespace
 
 report::RunRecord run_sound(const Plan& plan, const Task& task, Shown& shown, BenignCases& benign,
-                            const Announce& announce) {
-  return SoundTask(plan, task, shown, benign, announce).run();
+                            const Announce& announce, const Met& met) {
+  return SoundTask(plan, task, shown, benign, announce, met).run();
 }
 
 }  // namespace lossgate::ci

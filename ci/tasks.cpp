@@ -40,9 +40,15 @@ std::vector<Task> tasks_of(const Plan& plan) {
 }
 
 report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown, BenignCases& benign,
-                           const Announce& announce) {
+                           const Announce& announce, const Met& met) {
   if (!task.variant.empty()) return run_variant(plan, task, announce);
-  return run_sound(plan, task, shown, benign, announce);
+  return run_sound(plan, task, shown, benign, announce, met);
+}
+
+void InHand::announced(std::int64_t now, std::string_view name) {
+  finding = finding && now == ordinal && name == implementation;
+  ordinal = now;
+  implementation = name;
 }
 
 PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal) {

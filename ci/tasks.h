@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,13 +31,25 @@ std::vector<Task> tasks_of(const Plan& plan);
 /// Told before each call of an implementation under test: the case number and the name.
 using Announce = std::function<void(std::int64_t ordinal, const std::string& implementation)>;
 
+/// Told of a finding that is new before it is looked into, which takes seconds.
+using Met = std::function<void()>;
+
+/// What a process is at: the call that was announced last, and whether that is for a finding.
+struct InHand {
+  std::int64_t ordinal = -1;
+  std::string implementation = {};
+  bool finding = false;
+
+  void announced(std::int64_t now, std::string_view name);
+};
+
 /// What a process has shown so far: the most ordinary grade of each fingerprint.
 using Shown = std::map<std::string, properties::Grade>;
 
 /// Does the task; a finding like one in `shown` is only counted. Throws what the harness itself
 /// throws; what an implementation throws is a finding.
 report::RunRecord run_task(const Plan& plan, const Task& task, Shown& shown, BenignCases& benign,
-                           const Announce& announce);
+                           const Announce& announce, const Met& met = nullptr);
 
 /// The case number `ordinal` of the task, as it was drawn.
 PlannedCase case_of(const Plan& plan, const Task& task, std::int64_t ordinal);

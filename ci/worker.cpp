@@ -54,7 +54,8 @@ int run_worker() {
         said = {ordinal, implementation};
         when = now;
       };
-      const auto record = run_task(plan, decode_task(line), shown, benign, at);
+      const auto record =
+          run_task(plan, decode_task(line), shown, benign, at, [] { reply("met\n"); });
       reply("done " + report::to_json(record, -1));
     } catch (const std::exception& error) {
       reply("failed " + one_line(error.what()) + "\n");

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <deque>
@@ -26,8 +27,7 @@ constexpr auto kTick = std::chrono::milliseconds(200);
 struct Worker {
   std::unique_ptr<Child> child;
   std::optional<Task> task;
-  std::int64_t ordinal = -1;  ///< of the call that is under way
-  std::string implementation;
+  InHand in_hand;
   Clock::time_point since;  ///< the last sign of life
 };
 
@@ -63,7 +63,7 @@ class Pool {
         const std::chrono::duration<double> silent = Clock::now() - worker.since;
         if (worker.task && silent.count() > patience()) hung(worker);
       }
-      tick_(nullptr);
+      tell(nullptr);
     }
   }
 
@@ -89,7 +89,7 @@ class Pool {
     if (!worker.child) hire(worker, std::make_unique<Child>());
     worker.task = std::move(waiting_.front());
     waiting_.pop_front();
-    worker.ordinal = -1;
+    worker.in_hand = {};
     worker.since = Clock::now();
     worker.child->write(encode(*worker.task));
   }
@@ -112,8 +112,13 @@ class Pool {
     const std::string_view text = line;
     if (text.starts_with("at ")) {
       const std::size_t blank = text.find(' ', 3);
-      std::from_chars(text.data() + 3, text.data() + blank, worker.ordinal);
-      worker.implementation = text.substr(blank + 1);
+      std::int64_t ordinal = -1;
+      std::from_chars(text.data() + 3, text.data() + blank, ordinal);
+      worker.in_hand.announced(ordinal, text.substr(blank + 1));
+      return;
+    }
+    if (text == "met") {
+      worker.in_hand.finding = true;
       return;
     }
     failed_starts_.worked();
@@ -123,7 +128,7 @@ class Pool {
       collect_(trouble(fmt::format("{}: {}", task_name(*worker.task), text)));
     }
     const Task done = *std::exchange(worker.task, std::nullopt);
-    tick_(&done);
+    tell(&done);
   }
 
   void crashed(Worker& worker) {
@@ -141,28 +146,35 @@ class Pool {
   /// Enters what happened and puts the task back without the call in which it happened.
   void retry(Worker& worker, const std::string& property, const std::string& cause) {
     Task task = *std::exchange(worker.task, std::nullopt);
-    if (worker.ordinal < 0) {
+    const InHand& call = worker.in_hand;
+    if (call.ordinal < 0) {
       failed_starts_.failed(cause);
     } else {
-      task.skips.emplace_back(worker.ordinal, worker.implementation);
+      task.skips.emplace_back(call.ordinal, call.implementation);
       if (!plan_.selection().brought.empty()) {
-        collect_(trouble(fmt::format("case {}, {}: {}{}", worker.ordinal, worker.implementation,
+        collect_(trouble(fmt::format("case {}, {}: {}{}", call.ordinal, call.implementation,
                                      kOwnProcess, cause)));
       } else if (task.variant.empty()) {
         report::RunRecord record;
-        const PlannedCase planned = case_of(plan_, task, worker.ordinal);
+        const PlannedCase planned = case_of(plan_, task, call.ordinal);
         const auto* implementation =
-            plan_.selection().find_implementation(planned.c.spec.loss, worker.implementation);
-        add_failure(record, planned, worker.ordinal, *implementation, property, cause);
+            plan_.selection().find_implementation(planned.c.spec.loss, call.implementation);
+        add_failure(record, planned, call.ordinal, *implementation, property, cause);
         collect_(record);
       }
     }
     if (task.skips.size() > kMostSkips) {
       collect_(trouble(task_name(task) + ": given up, since too many calls crash or hang"));
-      tick_(&task);
+      tell(&task);
     } else {
       waiting_.push_front(std::move(task));
     }
+  }
+
+  void tell(const Task* done) {
+    tick_(done, std::ranges::count_if(workers_, [](const Worker& worker) {
+            return worker.task && worker.in_hand.finding;
+          }));
   }
 
   const Plan& plan_;
@@ -188,12 +200,16 @@ void run_tasks(const Plan& plan, std::vector<Task> tasks, const PoolOptions& opt
   for (const Task& task : tasks) {
     if (interrupted) return;
     try {
-      collect(run_task(plan, task, shown, benign,
-                       [&](std::int64_t, const std::string&) { tick(nullptr); }));
+      InHand in_hand;
+      const auto announce = [&](std::int64_t ordinal, const std::string& implementation) {
+        in_hand.announced(ordinal, implementation);
+        tick(nullptr, in_hand.finding);
+      };
+      collect(run_task(plan, task, shown, benign, announce, [&] { in_hand.finding = true; }));
     } catch (const std::exception& error) {  // what was found by others stands
       collect(trouble(fmt::format("{}: {}", task_name(task), error.what())));
     }
-    tick(&task);
+    tick(&task, 0);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -19,8 +20,9 @@ struct PoolOptions {
 /// Where results go: the record of a finished task, or of a failure on the way.
 using Collect = std::function<void(const report::RunRecord& part)>;
 
-/// Told now and then how far the run is: whole tasks that are done.
-using Tick = std::function<void(const Task* done)>;
+/// Told now and then how far the run is: whole tasks that are done, and how many findings are being
+/// looked into.
+using Tick = std::function<void(const Task* done, std::int64_t findings)>;
 
 /// Does all tasks, in `first` if there is one, and in other workers. An implementation that crashes
 /// or hangs becomes a finding, and its task is done again without that call. Returns early when
