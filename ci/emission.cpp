@@ -11,6 +11,7 @@
 
 #include "ci/environment.h"
 #include "ci/errors.h"
+#include "ci/made_case.h"
 #include "ci/python_import.h"
 #include "ci/python_text.h"
 #include "impl/external/scale.h"
@@ -135,8 +136,9 @@ std::string unscaled(const Emission& e) {
          "^2, which the formula leaves to the caller";
 }
 
+/// Of a property of finiteness that is all that was compared.
 bool wants_finite(const Emission& e) {
-  return !std::isfinite(e.violation.actual) &&
+  return !is_of_made_case(*e.property) && !std::isfinite(e.violation.actual) &&
          std::isfinite(static_cast<double>(e.violation.expected));
 }
 

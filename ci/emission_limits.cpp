@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "ci/emission.h"
+#include "ci/made_case.h"
 #include "reference/reference.h"
 
 namespace lossgate::ci {
@@ -10,13 +16,22 @@ namespace {
 
 using impl::Combination;
 
-/// Properties that are asked of one call on the case as it is, or of its micro-batches.
-bool plain(const std::string& property) {
-  for (const char* known : {"finite_forward", "finite_backward", "reference_agreement",
-                            "split_invariance", "error_on_invalid"}) {
-    if (property == known) return true;
+/// Properties that are asked of one call on the case as it is, or of its micro-batches; or on a
+/// case that they make of it.
+bool is_written(const properties::Property& property) {
+  constexpr std::string_view kPlain[] = {"finite_forward",      "finite_backward",
+                                         "reference_agreement", "split_invariance",
+                                         "error_on_invalid",    "bounds_hold"};
+  return std::ranges::find(kPlain, property.name) != std::end(kPlain) || is_of_made_case(property);
+}
+
+/// By name, in order of precedence.
+std::string all_written() {
+  std::vector<std::string> names;
+  for (const properties::Property& property : properties::catalog()) {
+    if (is_written(property)) names.push_back(property.name);
   }
-  return false;
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 /// Whether what fails is a number that the function returns beside its loss.
@@ -42,10 +57,8 @@ std::string cannot_emit(const Emission& e) {
     return "is written for functions that return their loss; " + subject.name + " returns " +
            (subject.per_token ? "per_token" : "outputs");
   }
-  if (!plain(e.property->name)) {
-    return "is written for finite_forward, finite_backward, reference_agreement, "
-           "split_invariance and error_on_invalid, not for " +
-           e.property->name;
+  if (!is_written(*e.property)) {
+    return fmt::format("is written for {}, not for {}", all_written(), e.property->name);
   }
   const bool ranks = e.property->name == "split_invariance" && e.c.split.world > 1;
   if (ranks && (subject.ranks == Combination::mean || subject.ranks != subject.micro_batches)) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <utility>
 
 #include "reference/given_case.h"
@@ -69,6 +70,24 @@ TEST(Emission, ShowsNoTermsOfMicroBatches) {
   EXPECT_EQ(reason("loss", "split_invariance"), "");
   EXPECT_EQ(reason("gradient.student_logits", "split_invariance"), "");
   EXPECT_EQ(reason("per_token", "reference_agreement"), "") << "of the whole batch";
+}
+
+TEST(Emission, WantsTheVeryNumberOfACaseThatAPropertyMakes) {
+  Failing empty("loss", "empty_is_zero"), finite("loss", "finite_forward");
+  for (Failing* failing : {&empty, &finite}) {
+    failing->emission.violation.actual = NAN;
+    failing->emission.violation.expected = 0.0L;
+    EXPECT_EQ(cannot_emit(failing->emission), "");
+  }
+  EXPECT_THAT(empty.text(), HasSubstr("assert abs(float(actual) - 0.0) <= 0.0,"));
+  EXPECT_THAT(finite.text(), HasSubstr("assert torch.isfinite(actual),"));
+}
+
+TEST(Emission, SaysOfWhichPropertiesATestIsWritten) {
+  EXPECT_EQ(cannot_emit(Failing("loss", "determinism").emission),
+            "is written for finite_forward, finite_backward, error_on_invalid, empty_is_zero, "
+            "zero_advantage_zero_gradient, reference_agreement, split_invariance, "
+            "on_policy_identity, bounds_hold, not for determinism");
 }
 
 }  // namespace

@@ -283,7 +283,7 @@ def picky(log_probs, old_log_probs, advantages, mask):
 MEAN = "loss.sum() / mask.sum().clamp(min=1)"
 
 
-def finding_of_picky(tmp_path, modules=("picky",)):
+def finding_of_picky(tmp_path, modules=("picky",), violates="reference_agreement"):
     """Of the first module; the file brings the function of each."""
     (tmp_path / "lossgate.toml").write_text("".join(f"""[[subject]]
 loss = "grpo"
@@ -295,7 +295,7 @@ options = {{ kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "
 """ for module in modules))
     (tmp_path / "none").mkdir()
     lossgate("gate", "--config", "lossgate.toml", "--corpus", "none", "--cases", "24", "--jobs", "1", "--impl",
-             modules[0], "--property", "reference_agreement", folder=tmp_path, status=1)
+             modules[0], "--property", violates, folder=tmp_path, status=1)
     return str(next((tmp_path / "run" / "findings").glob("*.case")))
 
 
@@ -321,6 +321,19 @@ def test_a_loss_is_found_in_what_a_function_returns(tmp_path):
     assert "3 failed" in python(*run, folder=tmp_path).stdout
     write(MEAN)
     assert "3 passed" in python(*run, folder=tmp_path).stdout
+
+
+def test_a_case_that_a_property_makes_is_written_as_it_makes_it(tmp_path):
+    text = PICKY.replace("FAR", "False")
+    (tmp_path / "picky.py").write_text(text.replace("RETURNED", "loss.sum() / mask.sum()"))
+    found = finding_of_picky(tmp_path, violates="empty_is_zero")
+    lossgate("replay", found, "--config", "lossgate.toml", "--property", "empty_is_zero", "--emit-test",
+             "test_picky.py", folder=tmp_path, status=1)
+    run = (*PYTEST, "test_picky.py")
+    failing = python(*run, folder=tmp_path).stdout
+    assert "test_picky_empty_is_zero" in failing and "1 failed" in failing and "is nan" in failing, failing
+    (tmp_path / "picky.py").write_text(text.replace("RETURNED", MEAN))
+    assert "1 passed" in python(*run, folder=tmp_path).stdout
 
 
 def test_a_refusal_of_legal_input_is_written_as_the_call_that_must_answer(tmp_path):

@@ -8,6 +8,7 @@
 #include "ci/emission.h"
 #include "ci/errors.h"
 #include "ci/first_failure.h"
+#include "ci/made_case.h"
 #include "ci/target.h"
 #include "corpora/files.h"
 #include "regressions/replay.h"
@@ -29,6 +30,15 @@ Emission emission_of(const Brought& brought, const Property& property, Case c) {
         " fails on it only now and then, which no test can show: lossgate describe determinism");
   }
   const regressions::Answer& answer = answers[0];
+  if (is_of_made_case(property)) {
+    auto made =
+        made_case(brought.loss, brought.implementation, property, c, *answer.outcome.violation);
+    if (!made) {
+      throw InputError("no test is written: it fails no more the same way on the case that " +
+                       property.name + " makes of this one");
+    }
+    c = *std::move(made);
+  }
   Emission emission{.brought = &brought,
                     .property = &property,
                     .c = std::move(c),
@@ -69,18 +79,22 @@ void emit(const EmitOptions& options, const Selection& selection, const Case& c)
         "implementations of the catalog are part of lossgate itself");
   }
   std::string why;
-  const auto failure =
-      first_failure(selection, c, [&](const impl::Implementation& i, const Property& property) {
-        const std::string reason = cannot_emit({.brought = brought_as(selection, i),
-                                                .property = &property,
-                                                .c = c,
-                                                .violation = {},
-                                                .diagnosis = {},
-                                                .code = "",
-                                                .loss_in = ""});
-        if (!reason.empty()) why = reason;
-        return reason.empty();
-      });
+  const auto failing = [&](bool on_made_case) {
+    return first_failure(
+        selection, c, [&](const impl::Implementation& i, const Property& property) {
+          const std::string reason = cannot_emit({.brought = brought_as(selection, i),
+                                                  .property = &property,
+                                                  .c = c,
+                                                  .violation = {},
+                                                  .diagnosis = {},
+                                                  .code = "",
+                                                  .loss_in = ""});
+          if (!reason.empty()) why = reason;
+          return reason.empty() && is_of_made_case(property) == on_made_case;
+        });
+  };
+  auto failure = failing(false);  // the case was kept for what is seen on itself
+  if (!failure) failure = failing(true);
   if (!failure) {
     if (!why_unasked(selection, c).empty()) {
       throw InputError("no test is written: nothing was asked");
