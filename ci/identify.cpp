@@ -110,18 +110,31 @@ void print_all_nearest(const std::vector<Recognition>& found) {
 
 /// What a gate would say of the nearest one, where nothing was said that explains it.
 void print_cause(const IdentifyOptions& options, const Recognition& nearest, const Hosts& hosts) {
-  const std::string& id = nearest.loss->signature.id;
   const Likeness& likeness = nearest.likeness;
-  if (likeness.cases == 0) return;
-  if (likeness.factor == 0.0 && nearest.remarks.empty()) {
-    if (const auto found = cause_of_nearest(options, nearest, hosts)) {
-      fmt::print("  as {} a gate finds in it: {}: {}\n", id, found->cause, found->because);
-    }
+  if (likeness.cases == 0 || likeness.factor != 0.0 || !nearest.remarks.empty()) return;
+  if (const auto found = cause_of_nearest(options, nearest, hosts)) {
+    fmt::print("  as {} a gate finds in it: {}: {}\n", nearest.loss->signature.id, found->cause,
+               found->because);
+  }
+}
+
+/// How to go on where no file can be written: which loss it should be is not for a guess.
+void print_ways_on(const Recognition& nearest) {
+  const std::string& id = nearest.loss->signature.id;
+  if (nearest.likeness.cases > 0) {
+    fmt::print(
+        "next: where it should be {0}, lossgate init {0} begins a file that says so: a gate "
+        "shows where it is not\n",
+        id);
+  } else {
+    fmt::print(
+        "next: mend that and identify it again; or lossgate init {} begins a file, and a function "
+        "in which yours is called as it wants to be\n",
+        id);
   }
   fmt::print(
-      "next: where it should be {0}, lossgate init {0} begins a file that says so: a gate "
-      "shows where it is not\n",
-      id);
+      "next: where it is a loss of its own, signature = \"FILE.toml\" in place of loss names its "
+      "fields, and a gate asks what needs no formula: impl/external/README.md\n");
 }
 
 void print_match(const Recognition& match) {
@@ -227,6 +240,7 @@ int run_identify(const IdentifyOptions& options) {
     fmt::print("no loss of the catalog, as it stands\n");
     print_all_nearest(found);
     print_cause(options, found.front(), hosts);
+    print_ways_on(found.front());
     return static_cast<int>(Exit::red);
   }
   found.front() = settled_by_drawn_cases(options, std::move(found.front()), hosts);

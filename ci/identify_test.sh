@@ -192,7 +192,9 @@ near_misses() {
   misses clips_late 'told clip_high 0.2, it computes what clip_high 0.4 gives'
   misses another_mean 'told token_mean, it computes sequence_mean'
   misses mean_of_chunks '^  as jsd a gate finds in it: mean of means: groups of tokens are averaged one by one' parameters.py
-  grep -q '^next: where it should be jsd, lossgate init jsd' stdout || fail "not how to go on: $(tail -1 stdout)"
+  grep -q '^next: where it should be jsd, lossgate init jsd' stdout || fail "not how to go on: $(tail -2 stdout)"
+  grep -q '^next: where it is a loss of its own, signature = ' stdout || fail "nor of what it may be: $(tail -2 stdout)"
+  misses refuses_everything '^next: mend that and identify it again; or lossgate init grpo' losses.py
   misses no_ratio 'it does not take old_log_prob'
   misses ratio_detached 'nearest cispo\(token_mean\): equal on [0-9]+ of [0-9]+ cases'
 }
