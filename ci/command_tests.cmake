@@ -40,9 +40,9 @@ if(LOSSGATE_TORCH AND EXISTS ${interpreter})
     set_tests_properties(brought.${test} PROPERTIES TIMEOUT 600 COST 100 ENVIRONMENT ${without_torch})
   endforeach()
   foreach(test IN ITEMS found faults scaled terms averages one_parameter in_16_bits near_misses hostile ties
-      groups right_padding shifted expanded outputs)
+      groups right_padding shifted expanded outputs on_policy)
     set(script identify_test.sh)
-    if(test MATCHES "groups|right_padding|shifted|expanded|outputs")
+    if(test MATCHES "groups|right_padding|shifted|expanded|outputs|on_policy")
       set(script identify_ways_test.sh)
     endif()
     add_test(NAME identify.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/${script} ${test}

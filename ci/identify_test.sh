@@ -195,7 +195,7 @@ near_misses() {
   grep -q '^next: where it should be jsd, lossgate init jsd' stdout || fail "not how to go on: $(tail -2 stdout)"
   grep -q '^next: where it is a loss of its own, signature = ' stdout || fail "nor of what it may be: $(tail -2 stdout)"
   misses refuses_everything '^next: mend that and identify it again; or lossgate init grpo' losses.py
-  misses no_ratio 'it does not take old_log_prob'
+  misses no_advantage 'it does not take advantage'
   misses ratio_detached 'nearest cispo\(token_mean\): equal on [0-9]+ of [0-9]+ cases'
 }
 

@@ -5,7 +5,7 @@
 set -uo pipefail
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
-cp "$source"/ci/testdata/brought/{losses,near,parameters,per_sequence}.py .
+cp "$source"/ci/testdata/brought/{losses,near,on_policy,parameters,per_sequence}.py .
 source "$source/ci/expect.sh"
 source "$source/ci/warm.sh"
 
@@ -115,6 +115,21 @@ shifted() {
   # Who shifts nothing is asked as before.
   expect 0 '= cross_entropy\(token_mean\)' identify --quick near.py:token_loss --loss cross_entropy --python "$python" --out plain.toml
   grep -q 'as shifted' plain.toml && fail "$(cat plain.toml)"
+}
+
+# Trainers that make one step of each batch, and hand over no log-probs or values of before it.
+on_policy() {
+  local function
+  for function in surrogate:grpo reinforce:cispo; do
+    expect 0 'right only where old_log_prob is log_prob itself' \
+      identify "on_policy.py:${function%:*}" --loss "${function#*:}" --python "$python" --out "${function%:*}.toml"
+    expect 0 'old_log_prob does not reach it: taken as log_prob itself' check --quick --config "${function%:*}.toml"
+  done
+  expect 0 'right only where old_value is value itself' \
+    identify on_policy.py:critic --loss value_clip --python "$python" --out critic.toml
+  expect 0 'green: 0 red findings' gate --config surrogate.toml,reinforce.toml,critic.toml --cases 200 --jobs 2 --corpus empty
+  sed 's/reinforce/reinforce_by_half/' reinforce.toml >half.toml
+  expect 1 'reference_agreement VIOLATED' gate --config half.toml --cases 24 --jobs 1 --corpus empty
 }
 
 "$test"

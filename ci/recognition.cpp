@@ -113,7 +113,10 @@ void say_what_differs(const Found& found, Recognition& result) {
 void say_where_it_holds(const Interview& interview, Recognition& result) {
   for (const Field& field : interview.loss->signature.fields) {
     if (!field.optional || takes(interview.greeting, field)) continue;
-    result.remarks.push_back(fmt::format("right only where there is no {}", field.name));
+    result.remarks.push_back(
+        field.stand_in.empty()
+            ? fmt::format("right only where there is no {}", field.name)
+            : fmt::format("right only where {} is {} itself", field.name, field.stand_in));
   }
   for (const auto& [parameter, source] : result.subject.arguments) {
     if (!impl::is_converted(source, impl::kExpanded)) continue;

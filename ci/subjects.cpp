@@ -68,7 +68,9 @@ void print_subject(const Brought& brought) {
     fmt::print("  {} follows {}: one parameter stands for both\n", name, other);
   }
   for (const std::string& name : brought.subject.without) {
-    fmt::print("  {} does not reach it: taken as 0\n", name);
+    const std::string& stand_in = signature.find_field(name)->stand_in;
+    fmt::print("  {} does not reach it: taken as {}\n", name,
+               stand_in.empty() ? "0" : stand_in + " itself");
   }
   std::string reductions;
   for (const Reduction reduction : signature.reductions) {

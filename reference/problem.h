@@ -108,10 +108,20 @@ class Inputs {
     std::int64_t key = 0;
     for (const Field& field : problem_.signature.fields) {
       const Tensor& tensor = problem_.c.batch.at(field.name);
-      if (field.name == name) return {tensor, field.role == Role::differentiable ? key : kNoKey};
+      if (field.name == name) {
+        const bool other = field.absent && problem_.signature.find_field(field.stand_in);
+        return {other ? problem_.c.batch.at(field.stand_in) : tensor,
+                field.role == Role::differentiable ? key : kNoKey};
+      }
       if (field.role == Role::differentiable) key += tensor.size();
     }
     return {problem_.c.batch.at(name), kNoKey};
+  }
+
+  /// Whether callers have none of the field.
+  bool absent(std::string_view name) const {
+    const Field* field = problem_.signature.find_field(name);
+    return field && field->absent;
   }
 
   /// A number option as the arithmetic sees it.

@@ -36,7 +36,7 @@ struct Grpo {
         .options = policy_options(),
         .fields = {log_prob_field("log_prob", Role::differentiable,
                                   "of the taken token, current policy"),
-                   log_prob_field("old_log_prob", Role::constant, "behaviour policy"),
+                   old_log_prob_field(),
                    log_prob_field("ref_log_prob", Role::constant, "reference policy"),
                    advantage_field(), mask_field()},
         .outputs = {per_token_output()},

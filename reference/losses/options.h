@@ -33,6 +33,16 @@ inline Field log_prob_field(std::string name, Role role, std::string doc) {
           .doc = std::move(doc)};
 }
 
+/// Of the policy that sampled. A trainer that makes one step of each batch has it of the policy
+/// itself, detached.
+inline Field old_log_prob_field() {
+  Field field = log_prob_field("old_log_prob", Role::constant,
+                               "behaviour policy; a caller may have none: log_prob, as a constant");
+  field.optional = true;
+  field.stand_in = "log_prob";
+  return field;
+}
+
 inline Field advantage_field() {
   return {.name = "advantage",
           .role = Role::constant,

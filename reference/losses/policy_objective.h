@@ -37,6 +37,7 @@ class PolicyObjective {
         penalised_(in.spec().number("kl_penalty") != 0.0),
         kl_weighted_(in.spec().number("kl_weighted") != 0.0),
         sequence_level_(in.spec().choice("level") == "sequence"),
+        on_policy_(in.absent("old_log_prob")),
         handed_back_apart_(log_prob_is_field && penalised_),
         per_token_(out.writer("per_token")) {}
 
@@ -114,6 +115,7 @@ class PolicyObjective {
   };
 
   S log_ratio(std::int64_t s, std::int64_t t, const S& log_prob) const {
+    if (on_policy_) return S(0);
     return store(Stage::log_prob, log_prob - old_log_prob_(s, t));
   }
 
@@ -149,7 +151,7 @@ class PolicyObjective {
       return S(sum.value() / row_count(s));
     };
     const S of_ratios = mean([&](std::int64_t t, const S& own) { return log_ratio(s, t, own); });
-    if (!in_.undeclared()) return importance_(of_ratios);
+    if (on_policy_ || !in_.undeclared()) return importance_(of_ratios);
     const S current = mean([](std::int64_t, const S&own) { return own; }),
             old = mean([&](std::int64_t t, const S&) { return old_log_prob_(s, t); });
     return importance_(wider(of_ratios, difference_of_sums(current, old)));
@@ -161,7 +163,7 @@ class PolicyObjective {
   ClippedSurrogate<S> surrogate_;
   KlEstimator<S> kl_;
   S kl_penalty_;
-  bool penalised_, kl_weighted_, sequence_level_, handed_back_apart_;
+  bool penalised_, kl_weighted_, sequence_level_, on_policy_, handed_back_apart_;
   typename Outputs<S>::Writer per_token_;
 };
 

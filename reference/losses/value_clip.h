@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "reference/losses/options.h"
 #include "reference/losses/token_terms.h"
@@ -36,6 +37,11 @@ struct ValueClip {
                    .infinity = Infinity::surfaces,
                    .doc = std::move(doc)};
     };
+    Field old_value = field("old_value", Role::constant,
+                            "the prediction when the batch was made; a caller may have none, and "
+                            "clips nothing: value, as a constant");
+    old_value.optional = true;
+    old_value.stand_in = "value";
     return {
         .id = "value_clip",
         .title = "clipped value loss of a critic",
@@ -48,8 +54,8 @@ struct ValueClip {
                                   "interval: clamp(V, old - c, old + c)"),
                     max_length_option()},
         .fields = {field("value", Role::differentiable, "the critic's prediction V"),
-                   field("old_value", Role::constant, "the prediction when the batch was made"),
-                   field("return", Role::constant, "the target R"), mask_field()},
+                   std::move(old_value), field("return", Role::constant, "the target R"),
+                   mask_field()},
         .outputs = {non_negative_per_token_output()},
         .reductions = kTokenReductions,
         .reach = {{"|V - R|", "return", "value"}, {"|V - old|", "old_value", "value"}},

@@ -71,8 +71,10 @@ struct Field {
   bool even_groups = false;
   /// No token is twice in the list of a position that counts: the caller took the k largest.
   bool distinct = false;
-  /// A caller may have none of it, which is as if every entry were 0.
+  /// A caller may have none of it, which is as if every entry were 0, or a constant that is what
+  /// stands there in `stand_in`: a field, or what a loss makes of its fields.
   bool optional = false;
+  std::string stand_in = {};
   bool absent = false;  ///< where optional: this caller has none
   /// Callers keep numbers that count as small, of either sign (reference/spec/largest.h).
   double largest = std::numeric_limits<double>::infinity();

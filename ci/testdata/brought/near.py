@@ -131,8 +131,8 @@ def another_mean(log_probs, old_log_probs, advantages, mask, reduction):
     return ((loss * mask).sum(1) / mask.sum(1)).mean() if reduction == "token_mean" else mean(loss, mask)
 
 
-def no_ratio(log_probs, advantages, mask):
-    return mean(-log_probs * advantages, mask)
+def no_advantage(log_probs, old_log_probs, mask):
+    return mean(-torch.exp(log_probs - old_log_probs), mask)
 
 
 def ratio_detached(log_probs, old_log_probs, advantages, mask):

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a formula has in place of a field of which its callers have none.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reference/given_case.h"
+#include "reference/reference.h"
+
+namespace lossgate::reference {
+namespace {
+
+struct Values final : Sink<Tracked> {
+  Values(const Loss& loss, const Case& c) : problem(loss.signature, c) {
+    evaluate(loss, problem, plain_arithmetic(Dtype::f32, ""), *this);
+  }
+  void entry(std::size_t output, std::int64_t index, const Tracked& x) override {
+    of_entry[{output, index}] = static_cast<double>(x.v);
+  }
+  Problem problem;
+  std::map<std::pair<std::size_t, std::int64_t>, double> of_entry;
+};
+
+Loss without(Loss loss, const std::string& field) {
+  std::ranges::find(loss.signature.fields, field, &Field::name)->absent = true;
+  return loss;
+}
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+TEST(StandIn, IsReadAsAConstantInPlaceOfAFieldThatCallersHaveNoneOf) {
+  std::vector<std::string> asked;
+  for (const Loss& loss : catalog()) {
+    for (const Field& field : loss.signature.fields) {
+      if (!loss.signature.find_field(field.stand_in)) continue;
+      asked.push_back(loss.signature.id);
+      SmallCases cases(loss.signature, 5);
+      for (int i = 0; i < 200; ++i) {
+        Case on_policy = cases.draw(Dtype::f32);
+        if (expected_refusal(loss, on_policy)) continue;
+        on_policy.batch.at(field.name) = on_policy.batch.at(field.stand_in);
+        Case absent = on_policy;
+        absent.batch.at(field.name) =
+            Tensor::zeros(Dtype::f32, on_policy.batch.at(field.name).extents);
+        const Values expected(loss, on_policy), found(without(loss, field.name), absent);
+        ASSERT_EQ(found.of_entry.size(), expected.of_entry.size());
+        for (const auto& [at, value] : expected.of_entry) {
+          EXPECT_TRUE(same(found.of_entry.at(at), value)) << loss.signature.id << " " << i;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(asked, (std::vector<std::string>{"grpo", "cispo", "sapo", "kl_penalty", "value_clip"}));
+}
+
+TEST(StandIn, OfLogProbsThatALossMakesItselfLeavesAWeightOfOne) {
+  const Loss loss = without(*find_loss("linear_grpo"), "old_log_prob");
+  Case c = zero_case(loss.signature, 1, 2, 3);
+  c.shape[Axis::hidden] = 2;
+  for (const Field& field : loss.signature.fields) {
+    if (!contains(field.axes, Axis::hidden)) continue;
+    Tensor& tensor = c.batch.at(field.name);
+    tensor = Tensor::zeros(Dtype::f32, c.shape.of(field.axes));
+    for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, 0.25 * static_cast<double>(i));
+  }
+  c.spec.set("kl_penalty", 0.0);
+  c.spec.reduction = Reduction::sum;
+  c.batch.at("advantage").set(0, 2.0);
+  c.batch.at("advantage").set(1, -3.0);
+  for (const char* level : {"token", "sequence"}) {
+    c.spec.set("level", std::string(level));
+    ASSERT_FALSE(expected_refusal(loss, c)) << expected_refusal(loss, c)->message;
+    const Values values(loss, c);
+    EXPECT_EQ(values.of_entry.at({0, 0}), 1.0) << level;  // -2 + 3
+  }
+}
+
+}  // namespace
+}  // namespace lossgate::reference
