@@ -73,3 +73,12 @@ def with_kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, kl_penalty: fl
 def critic(value: Tensor, old_value: Tensor, return_: Tensor, mask: Tensor, value_clip) -> Tensor:
     config = SimpleNamespace(value_clip=value_clip)
     return losses.ppo_critic_loss(value, old_value, return_, config, mask.float())[0]
+
+
+def rollout_correction(old_log_prob: Tensor, sampler_log_prob: Tensor, mask: Tensor, level: str,
+                       weight_high: float) -> Tensor:
+    if level == "geometric":
+        raise NotImplementedError("a weight is of a token or of a sequence")
+    caps = SimpleNamespace(token_tis_ratio_clip_high=weight_high, sequence_tis_ratio_clip_high=weight_high)
+    weights = release.load(NEW + "off_policy_correction_utils").compute_tis_ratio
+    return weights(old_log_prob, sampler_log_prob, mask.float(), level, caps)[0].expand_as(old_log_prob)
