@@ -85,8 +85,9 @@ const std::vector<Cause>& causes() {
       {"rank average",
        "The average that the all-reduce takes over ranks is not undone, or is twice.",
        "multiply by the number of ranks once, or all-reduce sums"},
-      {"remainder dropped", "Sequences that do not fill a micro-batch are lost.",
-       "deal out all sequences; the last micro-batch may be smaller"},
+      {"remainder dropped",
+       "Sequences that do not fill a micro-batch, or classes that do not fill a block, are lost.",
+       "deal out all of them; the last micro-batch, or block, may be smaller"},
       {"off by one position",
        "A token is read beside its place, or one at an end of its sequence has no part.",
        "shift logits, labels and mask against each other once, in one place; let ranges end where "

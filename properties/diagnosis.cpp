@@ -88,6 +88,7 @@ const Probe kProbes[] = {
       Symptom::not_finite},
      probe_positions},
     {kAnyNumber, probe_last_class},
+    {kAnyNumber, probe_lost_classes},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::laundered},
      probe_masked_terms},
     {{Symptom::behind_mask, Symptom::miscounted}, probe_cancelled_deviation},

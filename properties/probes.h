@@ -47,6 +47,7 @@ Opinion probe_needed_options(Suspect& suspect);
 Opinion probe_rows(Suspect& suspect);
 Opinion probe_positions(Suspect& suspect);
 Opinion probe_last_class(Suspect& suspect);
+Opinion probe_lost_classes(Suspect& suspect);
 
 // An answer that differs, or is not finite, on edges alone.
 Opinion probe_dead_clamp(Suspect& suspect);
