@@ -119,6 +119,7 @@ const Probe kProbes[] = {
     {{Symptom::differs, Symptom::laundered, Symptom::not_finite}, probe_needed_options},
     {{Symptom::differs}, probe_constant_in_logarithm},
     {kAnyNumber, probe_floor},
+    {kAnyNumber, probe_cap},
     {{Symptom::differs}, probe_filtered_gradient, true, true},
     {kAnyNumber, probe_factor},
     {kWrongNumber, probe_logits, true},

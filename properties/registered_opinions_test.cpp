@@ -25,6 +25,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_behind_mask", probe_behind_mask},
     {"probe_broadcast", probe_broadcast},
     {"probe_bound", probe_bound},
+    {"probe_cap", probe_cap},
     {"probe_cancelled_deviation", probe_cancelled_deviation},
     {"probe_constant_in_logarithm", probe_constant_in_logarithm},
     {"probe_dead_clamp", probe_dead_clamp},

@@ -28,10 +28,15 @@ std::optional<Reading> UnlikelyToken::at(double gap) const {
 }
 
 std::optional<Reading> UnlikelyToken::of(double surprise) const {
+  const auto gap = gap_of(surprise);
+  return gap ? at(*gap) : std::nullopt;
+}
+
+std::optional<double> UnlikelyToken::gap_of(double surprise) const {
   const auto likely = surprise_of(at(kLikely)), unlikely = surprise_of(at(kUnlikely));
   if (!likely || !unlikely || !(unlikely->formula > likely->formula)) return std::nullopt;
   const double slope = (unlikely->formula - likely->formula) / (kUnlikely - kLikely);
-  return at(kLikely + (surprise - likely->formula) / slope);
+  return kLikely + (surprise - likely->formula) / slope;
 }
 
 std::optional<Case> UnlikelyToken::with_gap(double gap) const {

@@ -29,6 +29,8 @@ class UnlikelyToken {
   std::optional<Reading> at(double gap) const;
   /// Where the formula has about that surprise; nothing where it does not grow.
   std::optional<Reading> of(double surprise) const;
+  /// How far below all others it has it, as the surprise grows far out.
+  std::optional<double> gap_of(double surprise) const;
 
  private:
   std::optional<Case> with_gap(double gap) const;
