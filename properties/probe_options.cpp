@@ -15,6 +15,8 @@ namespace lossgate::properties {
 namespace {
 
 constexpr const char* kMisread = "option misread";
+/// What is in proportion is so within that share.
+constexpr double kShare = 1.0 / 64;
 
 bool is_limit(const Option& option) { return option.nullable && option.kind == Option::Kind::real; }
 
@@ -168,6 +170,31 @@ bool silences(const LossSignature& signature, const Reading& given, const Readin
   });
 }
 
+/// Whether a term of the formula has the option for a factor, and all that is wrong as well:
+/// without the option whatever is wrong with that term is gone.
+bool is_wrong_in_its_term(const Suspect& suspect, const Reading& wrong, const Option& option) {
+  const double* own = number_of(wrong.given().spec, option);
+  const bool scales = option.kind == Option::Kind::real && option.low == 0.0 && !option.nullable;
+  if (!own || !scales || *own == 0.0) return false;
+  Case half = wrong.given(), none = wrong.given();
+  half.spec.set(option.name, 0.5 * *own);
+  none.spec.set(option.name, 0.0);
+  const auto halved = suspect.read(half);
+  const auto without = wrong.beside(none);
+  const std::size_t count = wrong.entries().size();
+  if (!halved || halved->entries().size() != count || without.size() != count) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const ReadEntry &whole = wrong.entries()[i], &part = halved->entries()[i], &rest = without[i];
+    const double slack = whole.accepted + part.accepted + rest.accepted;
+    const auto is_half = [&](double of_part, double of_whole) {
+      return std::fabs(of_part - 0.5 * of_whole) <= slack + kShare * std::fabs(of_whole);
+    };
+    if (!is_half(part.expected - rest.expected, whole.expected - rest.expected)) return false;
+    if (!is_half(part.actual - part.expected, whole.actual - whole.expected)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 /// The answer is what the formula gives for another value of an option, of the given case, too:
@@ -236,7 +263,10 @@ Opinion probe_needed_options(Suspect& suspect) {
         other.spec.set(option.name, value);
         follow(signature, other.spec);
         if (other.spec == plain->given().spec || !right(other, usual)) continue;
-        return says("right where " + option.name + " is " + text_of(value));
+        std::string where = "right where " + option.name + " is " + text_of(value);
+        const bool off = value == OptionValue(0.0) && is_wrong_in_its_term(suspect, *plain, option);
+        if (off) where += " and off in proportion to it: the fault is in its term";
+        return says(where);
       }
     }
   }

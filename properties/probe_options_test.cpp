@@ -204,6 +204,21 @@ TEST(ProbeNeededOptions, FindsTheOneValueWithWhichAllIsRight) {
   }
 }
 
+TEST(ProbeNeededOptions, TellAFaultOfATermFromAnOptionThatIsReadOtherwise) {
+  const auto off_by = [](double (*error)(double z_loss)) {
+    return answering("cross_entropy", nullptr, [error](const Case& c, LossResult& result) {
+      const double off = 0.1 * error(c.spec.number("z_loss"));
+      at_positions(c, true, [&](std::int64_t) { add_to_loss(result, off); });
+    });
+  };
+  Case c = ordinary_case("cross_entropy");
+  c.spec.set("z_loss", 0.3);
+  const std::string right = "right where z_loss is 0";
+  expect_shown(off_by([](double z) { return z; }), c, "option misread",
+               right + " and off in proportion to it: the fault is in its term");
+  expect_shown(off_by([](double z) { return z * z; }), c, "option misread", right);
+}
+
 TEST(ProbeNeededOptions, FindsTheOnesWithWhichAllIsRight) {
   const auto fake = answering("sapo", nullptr, [](const Case& c, LossResult& result) {
     const bool ones = c.spec.number("tau_positive") == 1.0 && c.spec.number("tau_negative") == 1.0;

@@ -75,7 +75,9 @@ TEST(ProbeOtherNumber, TakesAnotherCountForNoNumber) {
   Case c = ordinary_case("cross_entropy");
   c.spec.set("label_smoothing", 0.3);
   EXPECT_FALSE(speaks(probe_other_number, among_others, c));
-  EXPECT_EQ(diagnosed(among_others, c).because, "right where label_smoothing is 0");
+  EXPECT_EQ(
+      diagnosed(among_others, c).because,
+      "right where label_smoothing is 0 and off in proportion to it: the fault is in its term");
 }
 
 }  // namespace
