@@ -105,6 +105,7 @@ const Probe kProbes[] = {
     {kWrongNumber, probe_dead_clamp},
     {kAnyNumber, probe_dead_gradient, false, true},
     {kAnyNumber, probe_options},
+    {kAnyNumber, probe_power},
     {kAnyNumber, probe_other_number},
     {kAnyNumber, probe_fields},
     {kAnyNumber, probe_bound},

@@ -86,21 +86,6 @@ bool reads_bounds_around_one(const LossSignature& signature, const Reading& read
   return false;
 }
 
-/// The option whose value, square or inverse all that is wrong is a multiple by.
-std::string factor_option(const LossSignature& signature, const Reading& reading) {
-  const RowFactors factors = row_factors(reading);
-  if (factors.empty()) return "";
-  for (const Option& option : signature.options) {
-    const double* own = number_of(reading.given().spec, option);
-    if (!own || *own == 0.0 || option.kind != Option::Kind::real) continue;
-    for (const double factor : {*own, 1.0 / *own, *own * *own, 1.0 / (*own * *own)}) {
-      const auto is_it = [&](const auto& each) { return each.second.is(factor); };
-      if (factor != 1.0 && std::ranges::all_of(factors, is_it)) return option.name;
-    }
-  }
-  return "";
-}
-
 /// What an option has where a formula does without it, or callers do.
 std::vector<OptionValue> usual_values(const Option& option) {
   std::vector<OptionValue> values;
@@ -225,13 +210,6 @@ Opinion probe_options(Suspect& suspect) {
   };
   if (suspect.fits(*plain, around_one)) {
     return Diagnosis{kMisread, 0.95, "bounds of a weight are taken for distances from 1"};
-  }
-  const std::string option = factor_option(signature, *plain);
-  const auto has_factor = [&](const Reading& reading) {
-    return !option.empty() && factor_option(signature, reading) == option;
-  };
-  if (suspect.fits(*plain, has_factor)) {
-    return Diagnosis{kMisread, 0.9, "what is wrong is off by a power of " + option};
   }
   return std::nullopt;
 }

@@ -152,18 +152,6 @@ TEST(ProbeOptions, FindsBoundsThatAreTakenAroundOneOrAsDistancesFromIt) {
                "option misread", because);
 }
 
-TEST(ProbeOptions, FindsThePowerOfAnOptionThatIsOneFactorTooMany) {
-  for (const int power : {1, -1, 2, -2}) {
-    const auto fake = answering("jsd", nullptr, [power](const Case& c, LossResult& result) {
-      const double factor = std::pow(c.spec.number("temperature"), power);
-      change_each(output(result, "gradient.student_logits"), [&](double g) { return factor * g; });
-    });
-    Case c = ordinary_case("jsd");
-    c.spec.set("temperature", 3.0);
-    expect_shown(fake, c, "option misread", "what is wrong is off by a power of temperature");
-  }
-}
-
 TEST(ProbeNeededOptions, CallNoForwardRightWhoseLossIsWrong) {
   const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     if (c.batch.at("advantage").at(0) == 1e3) add_to_loss(result, 100.0);

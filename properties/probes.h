@@ -39,6 +39,7 @@ Opinion probe_gaps(Suspect& suspect);
 Opinion probe_differences(Suspect& suspect);
 Opinion probe_broadcast(Suspect& suspect);
 Opinion probe_options(Suspect& suspect);
+Opinion probe_power(Suspect& suspect);
 Opinion probe_other_number(Suspect& suspect);
 Opinion probe_fields(Suspect& suspect);
 Opinion probe_bound(Suspect& suspect);

@@ -54,6 +54,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_other_number", probe_other_number},
     {"probe_repaired_value", probe_repaired_value},
     {"probe_positions", probe_positions},
+    {"probe_power", probe_power},
     {"probe_rounding", probe_rounding},
     {"probe_rows", probe_rows},
     {"probe_sign", probe_sign},
