@@ -103,16 +103,37 @@ bool has_epsilon_inside(const Reading& reading) {
   return it.by(1.0 / std::sqrt(own * own + rest * rest / spec.number("epsilon")));
 }
 
+/// Of groups an option says how many squares count. Where callers fix it there is none to misread,
+/// and the other word for it is another count.
+Opinion count_of_group(Suspect& suspect) {
+  const Option* scale = suspect.signature().find_option("scale");
+  const auto& plain = suspect.plain();
+  if (!scale || scale->choices.size() != 1 || !is_wrong(plain) || !plain->finite()) {
+    return std::nullopt;
+  }
+  const bool unbiased = scale->choices.front() == "std";
+  const auto is_it = [&](const Reading& reading) {
+    Case c = reading.given();
+    c.spec.set("scale", std::string(unbiased ? "population_std" : "std"));
+    return reading.answers(c);
+  };
+  if (!suspect.fits(*plain, is_it)) return std::nullopt;
+  return Diagnosis{"wrong deviation", 0.95,
+                   unbiased ? "its squares are divided by n where the formula has n - 1"
+                            : "its squares are divided by n - 1 where the formula has n"};
+}
+
 }  // namespace
 
-/// An option says how the squares of groups are counted.
 Opinion probe_deviation(Suspect& suspect) {
   const LossSpec& spec = suspect.given().spec;
   const bool groups = has_groups(suspect.signature());
   if (!suspect.signature().reductions.empty() || !spec.find("epsilon")) return std::nullopt;
   if (groups && (!spec.find("scale") || spec.choice("scale") == "unscaled")) return std::nullopt;
   if (spec.find("whiten") && spec.number("whiten") == 0.0) return std::nullopt;
-  if (!groups) {
+  if (groups) {
+    if (auto opinion = count_of_group(suspect)) return opinion;
+  } else {
     const auto plain = suspect.read_if_made(of_size(suspect, 1.0));
     if (is_wrong(plain) && plain->finite() && suspect.fits(*plain, has_other_count)) {
       return Diagnosis{"wrong deviation", 0.95,

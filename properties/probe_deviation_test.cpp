@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
 
 #include "properties/fake_answer.h"
 
@@ -70,6 +71,31 @@ TEST(ProbeDeviation, NamesWhereItsEpsilonStands) {
   expect_shown(divided_by("group_advantage", "reward", "advantage", plus_epsilon, as_whitened),
                rewards, "wrong deviation",
                "epsilon is added to the variance where the formula adds it to the root");
+}
+
+TEST(ProbeDeviation, NamesTheCountOfAGroupWhereNoOptionIsMisread) {
+  for (const auto& [own, other, because] :
+       {std::tuple("std", "population_std",
+                   "its squares are divided by n where the formula has n - 1"),
+        std::tuple("population_std", "std",
+                   "its squares are divided by n - 1 where the formula has n")}) {
+    reference::Loss pinned = *reference::find_loss("group_advantage");
+    for (Option& option : pinned.signature.options) {
+      if (option.name == "scale") option.choices = {own};
+    }
+    Case c = ordinary_case("group_advantage");
+    c.spec.set("scale", std::string(own));
+    const auto fake = answering(
+        "group_advantage", [word = std::string(other)](Case& x) { x.spec.set("scale", word); });
+    CaseStudy study(pinned, c);
+    const Violation violation{};
+    Suspect suspect(study, fake, violation);
+    const Opinion opinion = probe_deviation(suspect);
+    ASSERT_TRUE(opinion) << own;
+    EXPECT_EQ(opinion->cause, "wrong deviation");
+    EXPECT_EQ(opinion->because, because);
+    EXPECT_FALSE(speaks(probe_deviation, fake, c)) << "whoever may ask for both is misread";
+  }
 }
 
 TEST(ProbeDeviation, SaysNothingOfAnotherFactor) {
