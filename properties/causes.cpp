@@ -183,9 +183,9 @@ const std::vector<Cause>& causes() {
        "Two shapes, (n, 1) and (n), broadcast to (n, n): every row meets every other one.",
        "give both one shape: unsqueeze or squeeze one of them, and assert that they are equal"},
       {"single one mistaken",
-       "What is right where there are several is wrong where an axis has one.",
+       "What is right where there are several is wrong where an axis or a group has one.",
        "name the axes that squeeze(), broadcasting and deviations work along: they treat an axis "
-       "of one unlike others"},
+       "of one unlike others; give a group of one what the formula gives it"},
       {"input overwritten", "An input changes during the call.",
        "scale a copy: an in-place normalisation runs twice"},
       {"setting left changed", "The call leaves something changed that all code computes by.",

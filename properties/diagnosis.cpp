@@ -108,6 +108,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_power},
     {kAnyNumber, probe_other_number},
     {kAnyNumber, probe_fields},
+    {kAnyNumber, probe_lone},
     {kAnyNumber, probe_bound},
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted,
       Symptom::not_finite},

@@ -42,6 +42,7 @@ Opinion probe_options(Suspect& suspect);
 Opinion probe_power(Suspect& suspect);
 Opinion probe_other_number(Suspect& suspect);
 Opinion probe_fields(Suspect& suspect);
+Opinion probe_lone(Suspect& suspect);
 Opinion probe_bound(Suspect& suspect);
 Opinion probe_cap(Suspect& suspect);
 Opinion probe_early_mean(Suspect& suspect);

@@ -44,6 +44,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_floor", probe_floor},
     {"probe_last_class", probe_last_class},
     {"probe_length", probe_length},
+    {"probe_lone", probe_lone},
     {"probe_lost_classes", probe_lost_classes},
     {"probe_refusal", probe_refusal},
     {"probe_logits", probe_logits},
