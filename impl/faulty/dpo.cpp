@@ -59,7 +59,7 @@ class EagerDpo {
 
   Variable term_of(const PairLeaves<Format>& pair, std::int64_t s) {
     const std::string& kind = batch_.part.spec.choice("loss_type");
-    const Variable d = margin(pair, s);
+    const Variable d = difference(pair, s);
     if (kind == "sigmoid" || fault_ == DpoFault::always_sigmoid) return sigmoidal(d);
     const V beta = in_.option("beta");
     if (kind == "hinge") {
@@ -70,7 +70,7 @@ class EagerDpo {
     return off * off;
   }
 
-  Variable margin(const PairLeaves<Format>& pair, std::int64_t s) {
+  Variable difference(const PairLeaves<Format>& pair, std::int64_t s) {
     const Variable ref_chosen = number(in_.field("ref_chosen_log_prob", s)),
                    ref_rejected = number(in_.field("ref_rejected_log_prob", s));
     const Variable rejected =

@@ -22,9 +22,9 @@ struct DpoOptions {
   double beta = 0.1, label_smoothing = 0.0;
 };
 
-at::Tensor terms_of(const at::Tensor& margin, const DpoOptions& options) {
-  if (options.type == DpoType::ipo) return (margin - 1.0 / (2.0 * options.beta)).square();
-  const at::Tensor h = margin * options.beta;
+at::Tensor terms_of(const at::Tensor& difference, const DpoOptions& options) {
+  if (options.type == DpoType::ipo) return (difference - 1.0 / (2.0 * options.beta)).square();
+  const at::Tensor h = difference * options.beta;
   if (options.type == DpoType::hinge) return at::relu(1.0 - h);
   const at::Tensor kept = at::log_sigmoid(h) * -(1.0 - options.label_smoothing);
   if (options.label_smoothing == 0.0) return kept;
@@ -45,8 +45,8 @@ std::tuple<at::Tensor, at::Tensor> dpo(const at::Tensor& chosen, const at::Tenso
   const at::ScalarType wide = compute_type(chosen.scalar_type());
   // A reference is a constant, also where it was computed with gradients.
   const at::Tensor reference = ref_chosen.detach().to(wide) - ref_rejected.detach().to(wide);
-  const at::Tensor margin = (chosen.to(wide) - rejected.to(wide)) - reference;
-  const at::Tensor terms = terms_of(margin, options);
+  const at::Tensor difference = (chosen.to(wide) - rejected.to(wide)) - reference;
+  const at::Tensor terms = terms_of(difference, options);
   const at::Tensor valid = at::ones({chosen.size(0), 1}, chosen.options().dtype(at::kBool));
   return {reduce(terms.unsqueeze(1), valid, plan), terms};
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-
 #include "reference/losses/logistic_loss.h"
 #include "reference/losses/options.h"
+#include "reference/losses/preference.h"
 #include "reference/monotonic.h"
 #include "reference/problem.h"
 #include "reference/products.h"
@@ -100,8 +99,9 @@ struct Dpo {
       const Pair<S> pair = pairs(of, weight);
       per_pair(store(Stage::per_token, pair.value), s);
       loss.add(stored_within(Stage::per_token, weight * pair.value, pair.value));
-      const S by_margin = stored_within(Stage::per_token, pair.gradient, S(in.upstream() * weight));
-      const S slope = store(Stage::log_prob, by_margin);  // all of it goes through log-ratios
+      const S by_difference =
+          stored_within(Stage::per_token, pair.gradient, S(in.upstream() * weight));
+      const S slope = store(Stage::log_prob, by_difference);  // all of it goes through log-ratios
       by_chosen(in.gradient(slope), s);
       by_rejected(in.gradient(-slope), s);
     }
@@ -120,18 +120,13 @@ struct Dpo {
     S gradient;  ///< of the objective, by D
   };
 
-  /// The log-probs of one pair, c, r and the reference's.
-  template <class S>
-  struct Answers {
-    S chosen, rejected, ref_chosen, ref_rejected;
-  };
-
   /// The terms of pairs.
   template <class S>
   class Pairs {
    public:
     explicit Pairs(const Inputs<S>& in)
         : in_(in),
+          preference_(in, in.form(kByPolicy)),
           kind_(in.spec().choice("loss_type")),
           upstream_(in.upstream()),
           beta_(in.option("beta")),
@@ -141,37 +136,12 @@ struct Dpo {
           two_(selected<S>(2.0)) {}
 
     Pair<S> operator()(const Answers<S>& of, const S& weight) const {
-      if (kind_ == "ipo") return ipo(off_target(of), weight);
-      return kind_ == "hinge" ? hinge(short_of_one(of), weight)
-                              : sigmoidal(scaled_margin(of), weight);
+      if (kind_ == "ipo") return ipo(preference_.off_target(of), weight);
+      if (kind_ == "hinge") return hinge(preference_.short_of_one(of), weight);
+      return sigmoidal(preference_.scaled(of), weight);
     }
 
    private:
-    /// Of two policies or of two answers, as it is stored.
-    static S log_ratio(const S& a, const S& b) { return store(Stage::log_prob, a - b); }
-
-    /// D
-    S margin(const Answers<S>& of) const {
-      const auto& [c, r, ref_c, ref_r] = of;
-      const S of_answers = log_ratio(c, ref_c) - log_ratio(r, ref_r),
-              of_policies = log_ratio(c, r) - log_ratio(ref_c, ref_r);
-      if (!in_.undeclared()) return in_.form(kByPolicy) ? of_policies : of_answers;
-      const S of_each = sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r});
-      return wider(of_each, wider(of_answers, of_policies));
-    }
-
-    /// beta D, the difference of two rewards, of two policies', or of four scaled log-probs.
-    S scaled_margin(const Answers<S>& of) const {
-      const S scaled = beta_ * margin(of);
-      if (!in_.undeclared()) return scaled;
-      const auto& [c, r, ref_c, ref_r] = of;
-      const S of_answers = difference_of_sums(S(beta_ * (c - ref_c)), S(beta_ * (r - ref_r))),
-              of_policies = difference_of_sums(S(beta_ * (c - r)), S(beta_ * (ref_c - ref_r)));
-      const S of_each = sum_in_any_order(
-          std::array{S(beta_ * c), S(-(beta_ * r)), S(-(beta_ * ref_c)), S(beta_ * ref_r)});
-      return wider(wider(scaled, of_each), wider(of_answers, of_policies));
-    }
-
     Pair<S> sigmoidal(const S& h, const S& weight) const {
       const auto apart = [&] {
         const S down = product(upstream_, weight, beta_, kept_, logistic(-h)),
@@ -205,23 +175,6 @@ struct Dpo {
       return by_softmax_with_zero(sum, h);
     }
 
-    /// 1 - h, of whose terms the constant may meet any first.
-    S short_of_one(const Answers<S>& of) const {
-      const S rest = one_ - scaled_margin(of);
-      if (!in_.undeclared()) return rest;
-      const auto& [c, r, ref_c, ref_r] = of;
-      return wider(rest, sum_in_any_order(std::array{one_, S(-(beta_ * c)), S(beta_ * r),
-                                                     S(beta_ * ref_c), S(-(beta_ * ref_r))}));
-    }
-
-    /// D - 1 / (2 beta), the same.
-    S off_target(const Answers<S>& of) const {
-      const S target = one_ / (two_ * beta_), off = margin(of) - target;
-      if (!in_.undeclared()) return off;
-      const auto& [c, r, ref_c, ref_r] = of;
-      return wider(off, sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r, S(-target)}));
-    }
-
     Pair<S> hinge(const S& rest, const S& weight) const {
       const S flows = switched<S>(compare(rest, S(0)), 0.0, 0.0, 1.0);
       return {maximum(rest, S(0)), -product(upstream_, weight, beta_, flows)};
@@ -232,6 +185,7 @@ struct Dpo {
     }
 
     const Inputs<S>& in_;
+    Preference<S> preference_;
     std::string kind_;
     S upstream_, beta_, kept_, turned_, one_, two_;
   };

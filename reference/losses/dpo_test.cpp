@@ -150,7 +150,7 @@ TEST(Dpo, SilencesNoLabelNoiseThatOverflows) {
 
 TEST(Dpo, MayBeASoftmaxOfTwoClassesOrACrossEntropyWhereNoFormIsDeclared) {
   const double u = unit_roundoff(Dtype::f32);
-  const Case likely = pair_of(-10.0, -16.65, -10.0, -10.0);  // a loss of 1e-3, at a margin of 6.65
+  const Case likely = pair_of(-10.0, -16.65, -10.0, -10.0);  // a loss of 1e-3, at a D of 6.65
   EXPECT_LT(answer_to(likely, kApart).value.err, 0.05 * u);
   EXPECT_GT(answer_to(likely, "").value.err, u) << "log(1 + 1e-3) rounds at 1";
   Case smoothed = pair_of(-10.0, -14.0, -10.0, -10.0);

@@ -4,10 +4,10 @@
 namespace lossgate::reference {
 namespace {
 
-/// One pair whose margin D is this, in the log-prob of the chosen answer.
-Worked pair_of(double margin) {
+/// One pair whose D is this, in the log-prob of the chosen answer.
+Worked pair_of(double difference) {
   Worked worked("dpo", {{Axis::sequences, 1}});
-  return worked.with("beta", 1.0).field("chosen_log_prob", {margin});
+  return worked.with("beta", 1.0).field("chosen_log_prob", {difference});
 }
 
 TEST(WorkedDpo, BeginsAtTheLogarithmOfTwo) {
@@ -20,7 +20,7 @@ TEST(WorkedDpo, BeginsAtTheLogarithmOfTwo) {
       .gives("gradient.rejected_log_prob", {0.25});
 }
 
-TEST(WorkedDpo, IsTheCrossEntropyOfTheMargin) {
+TEST(WorkedDpo, IsTheCrossEntropyOfTheDifference) {
   // arXiv:2305.18290 eq. 7. D = ln 3: sigmoid = 3/4, so -ln(3/4), and the derivative -1/4.
   pair_of(kLn3)
       .gives("loss", {2.0 * kLn2 - kLn3})
@@ -52,15 +52,15 @@ TEST(WorkedDpo, SmoothsItsLabels) {
 
 TEST(WorkedDpo, HasAHingeThatPassesNothingBeyondItsCorner) {
   // arXiv:2309.06657 eq. 14: max(0, 1 - beta D).
-  const auto hinge = [](double margin) {
-    return pair_of(margin).with("loss_type", std::string("hinge"));
+  const auto hinge = [](double difference) {
+    return pair_of(difference).with("loss_type", std::string("hinge"));
   };
   hinge(0.25).gives("loss", {0.75}).gives("gradient.chosen_log_prob", {-1.0});
   hinge(2.0).gives("loss", {0.0}).gives("gradient.chosen_log_prob", {0.0});
   hinge(1.0).gives("loss", {0.0}).gives("gradient.chosen_log_prob", {0.0});
 }
 
-TEST(WorkedDpo, DrawsTheMarginToHalfOfOneOverBeta) {
+TEST(WorkedDpo, DrawsTheDifferenceToHalfOfOneOverBeta) {
   // arXiv:2310.12036 eq. 17: (D - 1 / (2 beta))^2; beta 1/4: (3 - 2)^2, and twice 1.
   pair_of(3.0)
       .with("loss_type", std::string("ipo"))

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+
+#include "reference/problem.h"
+#include "reference/sums.h"
+
+namespace lossgate::reference {
+
+/// The log-probs of one pair, of the chosen answer and the rejected one, c and r, and the
+/// reference's.
+template <class S>
+struct Answers {
+  S chosen, rejected, ref_chosen, ref_rejected;
+};
+
+/// How much likelier a policy has made the chosen answer than the rejected one, beside a reference:
+/// D = (c - r) - (ref_c - ref_r), and what a loss has of it (see Dpo).
+template <class S>
+class Preference {
+ public:
+  /// `by_policy`: D is of (c - r) and (ref_c - ref_r); else of each answer's, where a form is
+  /// declared.
+  Preference(const Inputs<S>& in, bool by_policy)
+      : undeclared_(in.undeclared()),
+        by_policy_(by_policy),
+        beta_(in.option("beta")),
+        one_(selected<S>(1.0)),
+        two_(selected<S>(2.0)) {}
+
+  /// beta D, the difference of two rewards, of two policies', or of four scaled log-probs.
+  S scaled(const Answers<S>& of) const {
+    const S last = beta_ * difference(of);
+    if (!undeclared_) return last;
+    const auto& [c, r, ref_c, ref_r] = of;
+    const S of_answers = difference_of_sums(S(beta_ * (c - ref_c)), S(beta_ * (r - ref_r))),
+            of_policies = difference_of_sums(S(beta_ * (c - r)), S(beta_ * (ref_c - ref_r)));
+    return wider(wider(last, each_scaled(of)), wider(of_answers, of_policies));
+  }
+
+  /// 1 - beta D, of whose terms the constant may meet any first.
+  S short_of_one(const Answers<S>& of) const {
+    const S rest = one_ - scaled(of);
+    return undeclared_ ? wider(rest, S(-each_scaled(of, S(-one_)))) : rest;
+  }
+
+  /// D - 1 / (2 beta), the same.
+  S off_target(const Answers<S>& of) const { return less(of, one_ / (two_ * beta_)); }
+
+ private:
+  /// Of two policies or of two answers, as it is stored.
+  static S log_ratio(const S& a, const S& b) { return store(Stage::log_prob, a - b); }
+
+  /// D, and more beside it, term by term.
+  template <class... More>
+  static S each(const Answers<S>& of, const More&... more) {
+    const auto& [c, r, ref_c, ref_r] = of;
+    return sum_in_any_order(std::array{c, S(-r), S(-ref_c), ref_r, more...});
+  }
+
+  /// beta D, and more beside it, of four scaled log-probs.
+  template <class... More>
+  S each_scaled(const Answers<S>& of, const More&... more) const {
+    const auto& [c, r, ref_c, ref_r] = of;
+    return each(Answers<S>{beta_ * c, beta_ * r, beta_ * ref_c, beta_ * ref_r}, more...);
+  }
+
+  /// D
+  S difference(const Answers<S>& of) const {
+    const auto& [c, r, ref_c, ref_r] = of;
+    const S of_answers = log_ratio(c, ref_c) - log_ratio(r, ref_r),
+            of_policies = log_ratio(c, r) - log_ratio(ref_c, ref_r);
+    if (!undeclared_) return by_policy_ ? of_policies : of_answers;
+    return wider(each(of), wider(of_answers, of_policies));
+  }
+
+  /// D - x
+  S less(const Answers<S>& of, const S& x) const {
+    const S last = difference(of) - x;
+    return undeclared_ ? wider(last, each(of, S(-x))) : last;
+  }
+
+  bool undeclared_, by_policy_;
+  S beta_, one_, two_;
+};
+
+}  // namespace lossgate::reference
