@@ -102,6 +102,7 @@ reduction: sum
 option.loss_type: hinge
 option.beta: 0.1
 option.label_smoothing: 0
+option.margin: 0
 shape: sequences 1
 split: whole
 layout: contiguous

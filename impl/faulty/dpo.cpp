@@ -15,10 +15,11 @@ namespace {
 /// The one place in which a variant deviates from the sound program.
 enum class DpoFault {
   none,
-  by_answer,  ///< none: the other form
+  by_answer,  ///< none: the other form, and the margin taken off before beta
   log_of_sigmoid,
   log_of_one_plus_exp,
   label_smoothing_dropped,
+  margin_times_beta,
   always_sigmoid,
   rejected_detached,
   local_means,
@@ -82,11 +83,19 @@ class EagerDpo {
   }
 
   Variable sigmoidal(Variable d) {
-    const Variable h = d * number(in_.option("beta"));
+    const Variable h = less_margin(d);
     const V turned =
         fault_ == DpoFault::label_smoothing_dropped ? V(0) : in_.option("label_smoothing");
     const Variable kept = cost(h) * number(V(1) - turned);
     return turned == V(0) ? kept : kept + cost(-h) * number(turned);
+  }
+
+  /// beta D - margin
+  Variable less_margin(Variable d) {
+    const V beta = in_.option("beta"), margin = in_.option("margin");
+    if (fault_ == DpoFault::margin_times_beta) return (d - number(margin)) * number(beta);
+    if (fault_ == DpoFault::by_answer) return (d - number(margin / beta)) * number(beta);
+    return d * number(beta) - number(margin);
   }
 
   /// -log sigmoid(x)
@@ -168,6 +177,12 @@ void add_term_faults(std::vector<Implementation>& all) {
                         .thread = "https://github.com/huggingface/trl/pull/7062",
                         .cause = "option misread",
                         .trigger = "label smoothing",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("margin_times_beta", DpoFault::margin_times_beta,
+                       {.twin = "eager",
+                        .thread = "https://github.com/locuslab/open-unlearning/issues/123",
+                        .cause = "option misread",
+                        .trigger = "a margin, where beta is not 1",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("always_sigmoid", DpoFault::always_sigmoid,
                        {.twin = "eager",

@@ -26,23 +26,26 @@ inline Tracked by_softmax_with_zero(Tracked result, const Tracked& h) {
 /// Direct preference optimisation, from the log-probs of whole answers.
 ///
 /// Formula: D[s] = (c - r) - (ref_c - ref_r), for a chosen answer c and a rejected one r;
-///   loss_type sigmoid: -(1 - e) log sigmoid(beta D) - e log sigmoid(-beta D), e = label_smoothing;
+///   loss_type sigmoid: -(1 - e) log sigmoid(h) - e log sigmoid(-h), e = label_smoothing and
+///                      h = beta D - margin, or beta (D - margin / beta);
 ///   loss_type hinge:   max(0, 1 - beta D);
 ///   loss_type ipo:     (D - 1 / (2 beta))^2; summed over pairs, or averaged.
 ///   Without a reference, whose log-probs are then 0, this is the loss of a reward model (beta = 1,
-///   c and r what it gives both answers) and the main term of CPO.
+///   c and r what it gives both answers), the main term of CPO and, of log-probs that are means
+///   over tokens, SimPO, whose gamma is the margin.
 /// Shapes: all fields [sequences], one pair each. Units: log-probs in nats.
 /// Gradient: for both log-probs, the rejected one's is minus the chosen one's. At its corner the
 ///   hinge passes nothing, as relu does (rule A4).
 /// Error: log(sigmoid(x)) underflows at -104 in f32, log(1 + exp(-x)) overflows at -88.7. D is as
 ///   exact as what it is the difference of: log-ratios of each answer, or those of each policy;
 ///   beta D may be that of two rewards, beta (c - ref_c) and beta (r - ref_r), or a sum of all four
-///   times beta, each of which may overflow.
+///   times beta, each of which may overflow. A margin rounds with whatever it meets first.
 ///   The derivative sigmoid(h) - (1 - e), as binary_cross_entropy_with_logits has it, cancels; a
 ///   log_softmax of h and 0 rounds at 1.
 /// Source: Rafailov et al. 2023 (arXiv:2305.18290) eq. 7; label smoothing as in conservative DPO;
 ///   hinge: Liu et al. 2023 (arXiv:2309.06657) eq. 14; IPO: Azar et al. 2023 (arXiv:2310.12036)
-///   eq. 17; TRL, torchtune, OpenRLHF, AReaL.
+///   eq. 17; margin: Meng et al. 2024 (arXiv:2405.14734, SimPO) eq. 6, Touvron et al. 2023
+///   (arXiv:2307.09288, reward models) eq. 2; TRL, torchtune, OpenRLHF, AReaL, Liger Kernel.
 struct Dpo {
   static LossSignature signature() {
     const auto field = [](std::string name, Role role, std::string doc) {
@@ -59,15 +62,21 @@ struct Dpo {
     return {
         .id = "dpo",
         .title = "DPO: preference optimisation from the log-probs of answers",
-        .formula = "-log sigmoid(beta ((c - r) - (ref_c - ref_r))), hinge and IPO of the same",
-        .source = "arXiv:2305.18290 eq. 7; arXiv:2309.06657 eq. 14; arXiv:2310.12036 eq. 17",
+        .formula = "-log sigmoid(beta ((c - r) - (ref_c - ref_r)) - margin), hinge and IPO",
+        .source =
+            "arXiv:2305.18290 eq. 7; arXiv:2309.06657 eq. 14; arXiv:2310.12036 eq. 17; "
+            "arXiv:2405.14734 eq. 6",
         .forms = joined_forms({kByPolicy, "(c - ref_c) - (r - ref_r)"}, {kApart, kTogether}),
         .options = {choice_option("loss_type", {"sigmoid", "hinge", "ipo"},
-                                  "what D is made of; sigmoid: -log sigmoid(beta D), "
+                                  "what D is made of; sigmoid: -log sigmoid(beta D - margin), "
                                   "hinge: max(0, 1 - beta D), ipo: (D - 1 / (2 beta))^2"),
                     real_option("beta", 0.1, 0.001, 10.0, "strength of the reference"),
                     real_option("label_smoothing", 0.0, 0.0, 0.5,
-                                "share of pairs that are the other way round; of sigmoid alone")},
+                                "share of pairs that are the other way round; of sigmoid alone"),
+                    // TRL's and Liger's, those of SimPO's models.
+                    usual_option({0.5, 1.0, 0.3, 1.6, 1.375},
+                                 real_option("margin", 0.0, 0.0, 10.0,
+                                             "what beta D has to exceed; of sigmoid alone"))},
         .fields = {field("chosen_log_prob", Role::differentiable,
                          "of the chosen answer, current policy"),
                    field("rejected_log_prob", Role::differentiable,
@@ -109,7 +118,7 @@ struct Dpo {
   }
 
  private:
-  /// Of D; and of the derivative of sigmoid's term, h = beta D.
+  /// Of D; and of the derivative of sigmoid's term.
   static constexpr const char* kByPolicy = "(c - r) - (ref_c - ref_r)";
   static constexpr const char* kApart = "e sigmoid(h) - (1 - e) sigmoid(-h)";
   static constexpr const char* kTogether = "sigmoid(h) - (1 - e)";
@@ -138,7 +147,7 @@ struct Dpo {
     Pair<S> operator()(const Answers<S>& of, const S& weight) const {
       if (kind_ == "ipo") return ipo(preference_.off_target(of), weight);
       if (kind_ == "hinge") return hinge(preference_.short_of_one(of), weight);
-      return sigmoidal(preference_.scaled(of), weight);
+      return sigmoidal(preference_.less_margin(of), weight);
     }
 
    private:

@@ -87,6 +87,28 @@ TEST(Dpo, MayMeetItsConstantFirstWhereNoFormIsDeclared) {
   }
 }
 
+TEST(Dpo, MayMeetItsMarginFirstWhereNoFormIsDeclared) {
+  // c - 1/2 rounds at 1000, and so does r + 1/2; c - r rounds at 1/4.
+  Case near = pair_of(-1000.25, -1000.0, 0.0, 0.0);
+  const double u = unit_roundoff(Dtype::f32);
+  EXPECT_LT(answer_to(near, "").value.err, 20.0 * u);
+  near.spec.set("margin", 0.5);
+  for (const char* form : {kApart, kByAnswer}) EXPECT_LT(answer_to(near, form).value.err, 20.0 * u);
+  EXPECT_GT(answer_to(near, "").value.err, 500.0 * u);
+}
+
+TEST(Dpo, MayTakeItsMarginOffBeforeBetaInAnyForm) {
+  // -60 - 10 is any format's, -60000 - 10000 is not f16's.
+  Case far = pair_of(-60000.0, 0.0, 0.0, 0.0);
+  far.spec.set("beta", 0.001);
+  for (const char* form : {"", kApart, kByAnswer}) {
+    far.spec.set("margin", 0.0);
+    EXPECT_LT(answer_to(far, form, Dtype::f16).value.peak, max_finite(Dtype::f16)) << form;
+    far.spec.set("margin", 10.0);
+    EXPECT_GT(answer_to(far, form, Dtype::f16).value.peak, max_finite(Dtype::f16)) << form;
+  }
+}
+
 TEST(Dpo, MayBeOfTwoRewardsThatOverflowWhereNoFormIsDeclared) {
   // Ten times 8e37 is no number in f32, ten times what is left of their difference is.
   Case far = pair_of(-7e37, 0.0, -15e37, -7e37);

@@ -36,6 +36,7 @@ const std::vector<Range>& ranges() {
       {"value_clip", "value_clip", 0.2, 0.01, 10.0},
       {"dpo", "beta", 0.1, 0.001, 10.0},
       {"dpo", "label_smoothing", 0.0, 0.0, 0.5},
+      {"dpo", "margin", 0.0, 0.0, 10.0},
       {"entropy_bonus", "coefficient", 0.01, 0.0, 1.0},
       {"cross_entropy", "label_smoothing", 0.0, 0.0, 1.0},
       {"cross_entropy", "z_loss", 0.0, 0.0, 1.0},

@@ -25,18 +25,19 @@ class Preference {
   Preference(const Inputs<S>& in, bool by_policy)
       : undeclared_(in.undeclared()),
         by_policy_(by_policy),
+        has_margin_(in.spec().number("margin") != 0.0),
         beta_(in.option("beta")),
+        margin_(in.option("margin")),
         one_(selected<S>(1.0)),
         two_(selected<S>(2.0)) {}
 
-  /// beta D, the difference of two rewards, of two policies', or of four scaled log-probs.
-  S scaled(const Answers<S>& of) const {
-    const S last = beta_ * difference(of);
-    if (!undeclared_) return last;
-    const auto& [c, r, ref_c, ref_r] = of;
-    const S of_answers = difference_of_sums(S(beta_ * (c - ref_c)), S(beta_ * (r - ref_r))),
-            of_policies = difference_of_sums(S(beta_ * (c - r)), S(beta_ * (ref_c - ref_r)));
-    return wider(wider(last, each_scaled(of)), wider(of_answers, of_policies));
+  /// beta D - margin, or beta (D - margin / beta), which no form tells apart: forms name how D is
+  /// made. Where none is declared the margin may meet any of the terms first, scaled or not.
+  S less_margin(const Answers<S>& of) const {
+    const S last = scaled(of) - margin_;
+    if (!has_margin_) return last;
+    const S either_way = wider(last, S(beta_ * less(of, margin_ / beta_)));
+    return undeclared_ ? wider(either_way, each_scaled(of, S(-margin_))) : either_way;
   }
 
   /// 1 - beta D, of whose terms the constant may meet any first.
@@ -81,8 +82,18 @@ class Preference {
     return undeclared_ ? wider(last, each(of, S(-x))) : last;
   }
 
-  bool undeclared_, by_policy_;
-  S beta_, one_, two_;
+  /// beta D, the difference of two rewards, of two policies', or of four scaled log-probs.
+  S scaled(const Answers<S>& of) const {
+    const S last = beta_ * difference(of);
+    if (!undeclared_) return last;
+    const auto& [c, r, ref_c, ref_r] = of;
+    const S of_answers = difference_of_sums(S(beta_ * (c - ref_c)), S(beta_ * (r - ref_r))),
+            of_policies = difference_of_sums(S(beta_ * (c - r)), S(beta_ * (ref_c - ref_r)));
+    return wider(wider(last, each_scaled(of)), wider(of_answers, of_policies));
+  }
+
+  bool undeclared_, by_policy_, has_margin_;
+  S beta_, margin_, one_, two_;
 };
 
 }  // namespace lossgate::reference

@@ -50,6 +50,37 @@ TEST(WorkedDpo, SmoothsItsLabels) {
   pair_of(0.0).with("label_smoothing", 0.25).gives("gradient.chosen_log_prob", {-0.25});
 }
 
+TEST(WorkedDpo, TakesItsMarginOffTheScaledDifference) {
+  // arXiv:2405.14734 eq. 6: means over tokens, beta = 2, gamma = 1. 2 (-1/2 + 1) - 1 = 0.
+  Worked simpo("dpo", {{Axis::sequences, 1}});
+  simpo.with("beta", 2.0)
+      .with("margin", 1.0)
+      .field("chosen_log_prob", {-0.5})
+      .field("rejected_log_prob", {-1.0})
+      .gives("loss", {kLn2})
+      .gives("gradient.chosen_log_prob", {-1.0})
+      .gives("gradient.rejected_log_prob", {1.0});
+  // arXiv:2307.09288 eq. 2: rewards that are equal, and a margin of ln 3: -ln(1/4), and -3/4.
+  pair_of(0.0)
+      .with("margin", kLn3)
+      .gives("loss", {2.0 * kLn2})
+      .gives("gradient.chosen_log_prob", {-0.75});
+  // e = 1/4: 3/4 2 ln 2 + 1/4 (2 ln 2 - ln 3).
+  pair_of(0.0)
+      .with("margin", kLn3)
+      .with("label_smoothing", 0.25)
+      .gives("loss", {2.0 * kLn2 - 0.25 * kLn3});
+}
+
+TEST(WorkedDpo, HasAMarginInTheSigmoidAlone) {
+  pair_of(0.25).with("loss_type", std::string("hinge")).with("margin", 3.0).gives("loss", {0.75});
+  pair_of(3.0)
+      .with("loss_type", std::string("ipo"))
+      .with("beta", 0.25)
+      .with("margin", 3.0)
+      .gives("loss", {1.0});
+}
+
 TEST(WorkedDpo, HasAHingeThatPassesNothingBeyondItsCorner) {
   // arXiv:2309.06657 eq. 14: max(0, 1 - beta D).
   const auto hinge = [](double difference) {

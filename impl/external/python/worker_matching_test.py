@@ -88,6 +88,12 @@ def torchtune_dpo(policy_chosen_logps, policy_rejected_logps, reference_chosen_l
                   beta=0.1, label_smoothing=0.0): ...
 
 
+def trl_simpo(policy_chosen_logps, policy_rejected_logps, beta, simpo_gamma, label_smoothing=0.0): ...
+
+
+def liger_simpo(chosen_logps, rejected_logps, beta=0.1, gamma=0.5, label_smoothing=0.0): ...
+
+
 
 def verl_gae(token_level_rewards, values, response_mask, gamma, lam): ...
 
@@ -114,6 +120,8 @@ EXPECTED = [
     (selective, "log_prob", "logits label log_prob_weight entropy_weight"),
     (torchtune_dpo, "dpo", "chosen_log_prob rejected_log_prob ref_chosen_log_prob ref_rejected_log_prob beta "
                            "label_smoothing"),
+    (trl_simpo, "dpo", "chosen_log_prob rejected_log_prob beta margin label_smoothing"),
+    (liger_simpo, "dpo", "chosen_log_prob rejected_log_prob beta margin label_smoothing"),
     (verl_gae, "gae", "reward value mask gamma lambda"),
     (verl_group, "group_advantage", "reward group epsilon"),
     (roll_style, "grpo", "log_prob old_log_prob advantage mask - clip_low clip_high reduction"),

@@ -106,6 +106,7 @@ _ALIASES = {
     "beta": "jsd_beta jsd_alpha gkd_beta dpo_beta",
     "num_items": "num_items_in_batch",
     "label_smoothing": "smoothing label_smooth label_smoothing_factor dpo_label_smoothing",
+    "margin": "gamma simpo_gamma reward_margin target_reward_margin",
     "z_loss": "z_loss_coef z_loss_coeff z_loss_weight z_loss_multiplier lse_square_scale softmax_auxiliary_loss_multiplier",
     "coefficient": "entropy_coef entropy_coeff ent_coef entropy_coefficient entropy_bonus coef coeff",
     "tail": "add_tail loss_add_tail with_tail",
