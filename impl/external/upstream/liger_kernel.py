@@ -14,7 +14,8 @@ from torch import Tensor
 
 CHUNKED = "liger_kernel.chunked_loss."
 release = Release("liger-kernel", tuple(
-    CHUNKED + name for name in ("grpo_loss", "jsd_loss", "fused_linear_ppo", "fused_linear_distillation")))
+    CHUNKED + name for name in ("grpo_loss", "jsd_loss", "simpo_loss", "fused_linear_ppo",
+                                "fused_linear_distillation", "fused_linear_preference")))
 policy, distillation = release.load(CHUNKED + "grpo_loss"), release.load(CHUNKED + "jsd_loss")
 
 
@@ -56,3 +57,10 @@ def linear_grpo(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, old
     mask, label = (label != -100).long().reshape(-1, 1), label.long().clamp(min=0).reshape(-1, 1)
     return loss(hidden.reshape(-1, 1, hidden.shape[-1]), weight, label, mask, advantage.flatten(), bias,
                 ref_log_prob.reshape(-1, 1), old_log_prob.reshape(-1, 1))[0]
+
+
+def simpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, beta: float, label_smoothing: float,
+          margin: float) -> Tensor:
+    loss = release.load(CHUNKED + "simpo_loss").LigerFusedLinearSimPOFunction.preference_loss_fn
+    answers = torch.cat((chosen_log_prob, rejected_log_prob))  # in place of their tokens, whose rows are counted
+    return loss(chosen_log_prob, rejected_log_prob, answers, beta, margin, label_smoothing)[0]

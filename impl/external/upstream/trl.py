@@ -22,8 +22,10 @@ GRPO = ("trl.trainer.grpo_trainer",)
 DISTILLATION = "trl.trainer.distillation_trainer"
 TILES = ("trl.kernels.chunked_divergence", "trl.kernels.chunked_logprob")
 SCORES = "trl.trainer.utils"
+CPO = ("trl.experimental.cpo.cpo_trainer", "trl.trainer.cpo_trainer")
+REWARD = ("trl.trainer.reward_trainer",)
 SDPO = ("trl.experimental.sdpo.sdpo_trainer", "trl.experimental.sdpo.loss_utils")
-release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES, *SDPO))
+release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES, *CPO, *REWARD, *SDPO))
 trainers: dict = {}
 
 
@@ -207,3 +209,22 @@ def entropy_bonus(logits: Tensor, mask: Tensor, coefficient: float, total_tokens
     self._entropy_bonus_enabled, self.entropy_coef = True, coefficient
     self.args = SimpleNamespace(delta=None, use_bias_correction_kl=False, steps_per_generation=micro_batches)
     return self._compute_loss(None, inputs(none, none, mask, total_tokens))
+
+
+def cpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, loss_type: str, beta: float, label_smoothing: float,
+        margin: float) -> Tensor:
+    self = object.__new__(trainer("cpo_loss", CPO))
+    self.loss_type = "simpo" if loss_type == "sigmoid" and margin else loss_type
+    self.beta, self.label_smoothing, self.simpo_gamma, self.alpha = beta, label_smoothing, margin, 0.0
+    self.accelerator = SimpleNamespace(device=chosen_log_prob.device)
+    return self.cpo_loss(chosen_log_prob, rejected_log_prob)[0].mean()
+
+
+def reward(chosen_log_prob: Tensor, rejected_log_prob: Tensor, margin: float) -> Tensor:
+    self = object.__new__(trainer("compute_loss", REWARD))
+    self.model, self.args = SimpleNamespace(training=True), SimpleNamespace(center_rewards_coefficient=None)
+    self.accelerator = SimpleNamespace(gather=lambda x: x, gather_for_metrics=lambda x: x)
+    self._metrics, self._total_train_tokens, self._tp_size = defaultdict(lambda: defaultdict(list)), 0, 1
+    rewards = torch.cat((chosen_log_prob, rejected_log_prob))[:, None]
+    given = {"attention_mask": torch.ones_like(rewards), "margin": torch.full_like(chosen_log_prob, margin)}
+    return self.compute_loss(Model(rewards), given)
