@@ -11,6 +11,7 @@
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
 #include "properties/causes.h"
+#include "properties/diagnosis.h"
 #include "reference/spec/contract.h"
 #include "reference/spec/masked.h"
 
@@ -80,6 +81,15 @@ Failure& Failures::add(const properties::Property& property, const std::string& 
   if (known == all.end()) known = all.insert(all.end(), Failure{&property, cause, {}});
   known->cases.insert(known->cases.end(), shown.begin(), shown.end());
   return *known;
+}
+
+std::string diagnosed(const AskedUnder& asked, const Failure& failure) {
+  CaseStudy study(asked.loss(), failure.cases.front());
+  Evaluation evaluation(study, asked.implementation());
+  evaluation.tells_bias = false;
+  const auto outcome = failure.property->check(evaluation);
+  if (!outcome.violation) return failure.cause;
+  return diagnose(study, asked.implementation(), *failure.property, *outcome.violation).cause;
 }
 
 Case trial_case(const AskedUnder& asked, Dtype dtype, std::uint64_t seed, int index) {

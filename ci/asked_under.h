@@ -41,6 +41,9 @@ struct Failure {
   std::string text() const;  ///< "finite_backward (3 cases: unbounded exponent)"
 };
 
+/// The cause that experiments on the first case tell, where any does.
+std::string diagnosed(const AskedUnder& asked, const Failure& failure);
+
 struct Failures {
   int cases = 0;     ///< that were asked
   int answered = 0;  ///< of those, with numbers

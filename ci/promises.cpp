@@ -18,7 +18,6 @@
 #include "ci/even_trial.h"
 #include "ci/tame.h"
 #include "ci/variant.h"
-#include "properties/diagnosis.h"
 #include "reference/spec/lists.h"
 #include "reference/spec/padding.h"
 
@@ -31,16 +30,6 @@ using impl::Subject;
 /// What is promised is asked that often before it is written down: what fails in one case of a
 /// hundred would be red some night.
 constexpr std::uint64_t kTimes = 4;
-
-/// The cause that experiments on the first case tell, where any does.
-std::string diagnosed(const AskedUnder& asked, const Failure& failure) {
-  properties::CaseStudy study(asked.loss(), failure.cases.front());
-  properties::Evaluation evaluation(study, asked.implementation());
-  evaluation.tells_bias = false;
-  const auto outcome = failure.property->check(evaluation);
-  if (!outcome.violation) return failure.cause;
-  return diagnose(study, asked.implementation(), *failure.property, *outcome.violation).cause;
-}
 
 class Trials {
  public:
