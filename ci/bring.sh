@@ -3,7 +3,7 @@
 # starts an interpreter, which imports torch for seconds: functions of which the same is asked are asked by one.
 test=$1 lossgate=$2 python=$3 source=$4 scratch=$5/$1
 rm -rf "$scratch" && mkdir -p "$scratch/empty" && cd "$scratch"
-cp "$source"/ci/testdata/brought/{flushing,kept,losses,near,per_sequence,tiles,unanswering,unshifted}.py .
+cp "$source"/ci/testdata/brought/{flushing,kept,losses,near,per_sequence,products,tiles,unanswering,unshifted}.py .
 source "$source/ci/small_gate.sh"
 
 # [FILE:]FUNCTION LINES...: a lossgate.toml for a function, of losses.py unless a file is said.

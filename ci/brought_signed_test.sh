@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Losses that a user brings with a signature of their own, with the arguments of ci/brought_test.sh.
+# Losses that a user brings with a signature of their own, and under autocast, with the arguments of ci/brought_test.sh.
 set -uo pipefail
 source "$4/ci/bring.sh"
 source "$source/ci/warm.sh"
@@ -102,6 +102,19 @@ own_loss() {
   expect 2 "reinforce.toml:[0-9]+:[0-9]+: 'role' must be one of differentiable, constant, label, mask" check
   sed -i 's/^signature.*/signature = "absent.toml"/' lossgate.toml
   expect 2 'lossgate.toml:[0-9]+:[0-9]+: .*absent.toml' check
+}
+
+# Whoever promises autocast is asked inside it, too, and nobody else.
+under_autocast() {
+  local sequential=('[subject.arithmetic]' 'sum = "sequential"') promised=('[subject.contract]' 'autocast = true')
+  bring products.py:by_einsum "${sequential[@]}"
+  gate 0 'green: 0 red findings'
+  bring products.py:by_einsum "${sequential[@]}" "${promised[@]}"
+  beside products.py:by_einsum_outside "${sequential[@]}" "${promised[@]}"
+  beside sound "${promised[@]}"
+  gate 1 'red: '
+  red by_einsum grad_mode_invariance 'cause +narrowed by autocast' 'inside torch.autocast'
+  green by_einsum_outside sound
 }
 
 "$test"

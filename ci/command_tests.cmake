@@ -28,9 +28,10 @@ set(without_torch LOSSGATE_TORCH_LIBRARY=none)
 set(interpreter ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 if(LOSSGATE_TORCH AND EXISTS ${interpreter})
   foreach(test IN ITEMS verdicts starts state contract proposals arithmetic orders asked containment length
-      optional_field operations mistakes own_loss own_overflow difference_of_equals)
+      optional_field operations mistakes own_loss own_overflow difference_of_equals
+      under_autocast)
     set(script brought_test.sh)
-    if(test MATCHES "own_loss|own_overflow|difference_of_equals")
+    if(test MATCHES "own_loss|own_overflow|difference_of_equals|under_autocast")
       set(script brought_signed_test.sh)
     elseif(test MATCHES "starts|state|containment")
       set(script brought_process_test.sh)

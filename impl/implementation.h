@@ -26,6 +26,7 @@ struct Contract {
   bool repeated_tokens = true;    ///< a list may name a token twice
   bool scattered_mask = true;     ///< what counts of a sequence may lie anywhere in it
   bool masked_outputs = true;     ///< what comes back at masked positions is 0
+  bool autocast = false;          ///< its forward may run inside torch.autocast (rule E11)
   bool splits = true;             ///< what micro-batches and ranks give adds up to the whole
   bool uneven_parts = true;       ///< micro-batches of a rank may differ in how much they hold
   bool uneven_ranks = true;       ///< ranks may

@@ -122,13 +122,14 @@ const std::vector<Property>& catalog() {
        Tier::core,
        "Without gradients the loss is the same, and so is a gradient where no other one is asked "
        "for, or where the function is called in between, or goes back with other data, twice or in "
-       "parts, or where its inputs were changed in place since its last step.",
+       "parts, or where its inputs were changed in place since its last step; so are both inside "
+       "torch.autocast, where that is promised.",
        "E11",
        grad_mode_invariance,
        Precedence::yields,
        {&kWithoutGradients, &kFirstAlone, &kSecondAlone, &kThirdAlone, &kFirstFrozen,
         &kSecondFrozen, &kThirdFrozen, &kEvaluatedBetween, &kForwardsBetween, &kSummedLosses,
-        &kBackwardTwice, &kBackwardByRows, &kUpdated},
+        &kBackwardTwice, &kBackwardByRows, &kUpdated, &kUnderAutocast},
        true},
       {"on_policy_identity",
        Tier::wide,

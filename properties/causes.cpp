@@ -140,6 +140,11 @@ const std::vector<Cause>& causes() {
        "An operation, a stored intermediate or a sum has a narrower format than declared; to "
        "accumulate in it is a trade-off where it is declared.",
        "widen before the first operation and accumulate in f32, or declare the stage"},
+      {"narrowed by autocast",
+       "Inside torch.autocast the answer is another one, or none: matrix products are formed in 16 "
+       "bits there, whatever comes in.",
+       "multiply and sum() in the place of einsum, matmul and bmm, or compute the loss inside "
+       "torch.autocast(device_type, enabled=False)"},
       {"cancellation", "Nearly equal numbers are subtracted where a stable form exists.",
        "use the stable form: expm1(x) - x, not exp(x) - x - 1; squares of x less its mean, not a "
        "mean of squares less a squared mean"},

@@ -34,6 +34,7 @@ constexpr Way kWays[] = {
      "wrong upstream factor"},
     {&kUpdated,
      "after a step of other parameters, which were then changed in place (optimizer.step)", kState},
+    {&kUnderAutocast, "with its forward inside torch.autocast", "narrowed by autocast"},
 };
 
 /// The answer, with the gradients that nobody asked for as they were when somebody did.
@@ -82,11 +83,13 @@ Outcome ask(Evaluation& evaluation, const Way& way) {
 
 Outcome grad_mode_invariance(Evaluation& evaluation) {
   if (!evaluation.implementation().autograd) return skipped("its gradients come with its loss");
-  if (!evaluation.implementation().contract.grad_modes) return skipped("contract");
+  const bool modes = evaluation.implementation().contract.grad_modes;
+  if (!modes && !evaluation.signature().autocast) return skipped("contract");
   if (auto outcome = incomparable(evaluation)) return *outcome;
   std::optional<Outcome> all;
   Outcome unasked = vacuous("no trigger");
   for (const Way& way : kWays) {
+    if (!modes && way.transform != &kUnderAutocast) continue;  // another promise
     if (!evaluation.study().transformed(*way.transform)) continue;
     Outcome outcome = ask(evaluation, way);
     if (outcome.violation && outcome.violation->place.output == impl::kNotComputed) {

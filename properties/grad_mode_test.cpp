@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "properties/causes.h"
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 
@@ -150,6 +152,54 @@ TEST(GradModeInvariance, AsksWhoReturnsTermsForThoseOfEverySecondSequence) {
   EXPECT_TRUE(outcome.violation->detail.starts_with(
       "with every second sequence's terms in a backward of their own"))
       << outcome.violation->detail;
+}
+
+TEST(GradModeInvariance, AsksUnderAutocastWhereThatIsPromised) {
+  int calls = 0;
+  auto fake = differentiated("grpo", [&](const Case& c, LossResult& result) {
+    if (c.history != History::autocast) return;
+    ++calls;
+    add_to_loss(result, 0.1);
+  });
+  reference::Loss promised = *reference::find_loss("grpo");
+  const auto of_format = [&](Dtype dtype) {
+    CaseStudy study(promised, ordinary_case("grpo", dtype));
+    Evaluation evaluation(study, fake);
+    return find_property(kProperty)->check(evaluation);
+  };
+  EXPECT_EQ(of_format(Dtype::f32).verdict, Verdict::held);
+  promised.signature.autocast = true;
+  EXPECT_EQ(of_format(Dtype::f64).verdict, Verdict::held) << "it narrows what is wide, not f64";
+  EXPECT_EQ(of_format(Dtype::bf16).verdict, Verdict::held) << "a product rounds to it as it is";
+  EXPECT_EQ(calls, 0) << "it costs nothing";
+  for (const bool grad_modes : {true, false}) {
+    fake.contract.grad_modes = grad_modes;
+    const Outcome outcome = of_format(Dtype::f32);
+    ASSERT_TRUE(outcome.violation) << "one promise says nothing of the other";
+    EXPECT_EQ(outcome.violation->cause, "narrowed by autocast");
+    EXPECT_TRUE(find_cause(outcome.violation->cause));
+    EXPECT_EQ(outcome.violation->place.output, "loss");
+    EXPECT_EQ(outcome.violation->detail,
+              "with its forward inside torch.autocast it is another one");
+  }
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(GradModeInvariance, AsksUnderAutocastAloneOfWhoPromisesNoOtherWay) {
+  std::set<History> asked;
+  std::set<GradMode> modes;
+  auto fake = differentiated("grpo", [&](const Case& c, LossResult&) {
+    asked.insert(c.history);
+    modes.insert(c.grad_mode);
+  });
+  fake.contract.grad_modes = false;
+  reference::Loss promised = *reference::find_loss("grpo");
+  promised.signature.autocast = true;
+  CaseStudy study(promised, ordinary_case("grpo", Dtype::f32));
+  Evaluation evaluation(study, fake);
+  EXPECT_EQ(find_property(kProperty)->check(evaluation).verdict, Verdict::held);
+  EXPECT_EQ(asked, (std::set{History::alone, History::autocast}));
+  EXPECT_EQ(modes, std::set{GradMode::all});
 }
 
 TEST(GradModeInvariance, NamesWhatIsRaisedAndInWhichMode) {

@@ -62,6 +62,14 @@ std::optional<Transformed> after_an_update(const LossSignature& signature, const
   return result;
 }
 
+std::optional<Transformed> under_autocast(const LossSignature& signature, const Case& whole,
+                                          const Case&) {
+  if (!may_autocast(signature, whole)) return std::nullopt;
+  Transformed result{.c = whole};
+  result.c.history = History::autocast;
+  return result;
+}
+
 }  // namespace
 
 const Transform kWithoutGradients{"without_gradients", without_gradients};
@@ -77,5 +85,6 @@ const Transform kSummedLosses{"summed_losses", among_calls<History::summed_losse
 const Transform kBackwardTwice{"backward_twice", among_calls<History::backward_twice>};
 const Transform kBackwardByRows{"backward_by_rows", by_rows};
 const Transform kUpdated{"updated", after_an_update};
+const Transform kUnderAutocast{"under_autocast", under_autocast};
 
 }  // namespace lossgate::properties

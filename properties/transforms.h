@@ -68,6 +68,7 @@ extern const Transform kSummedLosses;      ///< with the loss of other data adde
 extern const Transform kBackwardTwice;     ///< in a second backward of its graph
 extern const Transform kBackwardByRows;    ///< in two, each of half of the sequences
 extern const Transform kUpdated;           ///< after a step of other parameters, changed in place
+extern const Transform kUnderAutocast;     ///< with its forward inside torch.autocast
 extern const Transform kStepForward;  ///< differentiable fields moved a little, for differences
 extern const Transform kStepBackward;
 extern const std::span<const Transform> kInvalid;  ///< each with one thing that must be refused

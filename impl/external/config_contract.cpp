@@ -76,7 +76,7 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "grad_modes",
                 "int32_labels", "repeated_tokens", "scattered_mask", "masked_outputs",
                 "non_contiguous", "uneven_groups", "uneven_parts", "uneven_ranks", "empty",
-                "empty_rows", "longest", "largest"});
+                "empty_rows", "longest", "largest", "autocast"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
@@ -90,6 +90,11 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   contract.uneven_parts = reader.flag("uneven_parts", contract.uneven_parts);
   contract.uneven_ranks = reader.flag("uneven_ranks", contract.uneven_ranks);
   contract.grad_modes = reader.flag("grad_modes", contract.grad_modes);
+  contract.autocast = reader.flag("autocast", contract.autocast);
+  if (const auto why = beyond_autocast(subject, loss); contract.autocast && !why.empty()) {
+    reader.fail(reader.find("autocast")->source(),
+                "'autocast' would never be asked: " + std::string(why));
+  }
   contract.empty =
       reader.one_of<Empty>("empty", contract.empty,
                            {{"zero", Empty::zero}, {"error", Empty::error}, {"nan", Empty::nan}});

@@ -263,6 +263,7 @@ TEST(Config, SaysWhereAndWhatIsWrong) {
        "5:13: toy has no field 'mask' that holds numbers"},
       {kHead + "[subject.contract]\nlargest = { y = 1 }\n",
        "toy has no field 'y' that holds numbers"},
+      {kHead + "contract = { autocast = true }\n", "4:25: 'autocast' would never be asked: an"},
       {kHead + "most_cases = -1\n", "4:14: 'most_cases' must not be negative"},
       {kHead + "path = 'vendor'\n", "must be a list of strings"},
       {kHead + kHead, "two subjects are called 'loss'"},
@@ -305,6 +306,20 @@ TEST(Narrowed, ReturnsTermsThatHearOfNoOtherSequence) {
   LossSignature whole = signature();
   whole.splittable = false;
   EXPECT_FALSE(narrowed(whole, subject).returns_terms);
+}
+
+TEST(Narrowed, RunsInsideAutocastWhereThatIsPromisedAndMeansSomething) {
+  Subject subject = parse(kHead).at(0);
+  LossSignature loss = signature();
+  loss.fields.pop_back();  // the output layer
+  EXPECT_FALSE(narrowed(loss, subject).autocast) << "a file has to say it";
+  subject.contract.autocast = true;
+  EXPECT_TRUE(narrowed(loss, subject).autocast);
+  EXPECT_FALSE(narrowed(signature(), subject).autocast) << "it is meant to be narrow";
+  subject.dtypes = {Dtype::bf16};
+  EXPECT_EQ(beyond_autocast(subject, loss), "it is asked of f32, which 'dtypes' leaves out");
+  subject.entry = "so:libmine.so:loss";
+  EXPECT_EQ(beyond_autocast(subject, loss), "it is for a function in Python");
 }
 
 TEST(Narrowed, IsNotSplitWhereGroupsAreKnownByTheirPlace) {

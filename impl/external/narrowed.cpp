@@ -111,6 +111,14 @@ const OutputField* weighed_output(const LossSignature& loss, const Field& field)
   return output == loss.outputs.end() ? nullptr : &*output;
 }
 
+std::string_view beyond_autocast(const Subject& subject, const LossSignature& loss) {
+  if (subject.entry.starts_with("so:")) return "it is for a function in Python";
+  if (std::ranges::find(subject.dtypes, Dtype::f32) == subject.dtypes.end()) {
+    return "it is asked of f32, which 'dtypes' leaves out";
+  }
+  return loss.has_axis(Axis::hidden) ? "an output layer is meant to multiply in 16 bits there" : "";
+}
+
 LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   LossSignature signature = loss;
   for (const auto& [name, value] : subject.options) {
@@ -139,6 +147,7 @@ LossSignature narrowed(const LossSignature& loss, const Subject& subject) {
   }
   // What cannot be split may have terms that hear of other sequences.
   signature.returns_terms = subject.per_token && signature.splittable;
+  signature.autocast = subject.contract.autocast && beyond_autocast(subject, loss).empty();
   // Whoever knows groups by their place gets no half of one.
   const bool grouped = std::ranges::any_of(signature.fields, &Field::even_groups);
   if (subject.micro_batches == Combination::none || grouped) signature.splittable = false;

@@ -84,6 +84,9 @@ bool holds_numbers(const Field& field);
 /// output. Null where it weighs none.
 const OutputField* weighed_output(const LossSignature& loss, const Field& field);
 
+/// Why its forward is never asked inside torch.autocast, nothing where it can be.
+std::string_view beyond_autocast(const Subject& subject, const LossSignature& loss);
+
 /// In place of an option's one value: any number, and never none.
 inline constexpr const char* kAnyNumber = "number";
 
@@ -93,8 +96,8 @@ inline constexpr const char* kAnyNumber = "number";
 /// one extent, fields that it has none of are 0, without a gradient, as is what weighs an output
 /// that it does not return, wide ones stay in f32, only
 /// what it returns is an output, and masked positions, infinities, the largest numbers, splits and
-/// their parts, empty batches and empty rows are what its contract says. Cases drawn for this
-/// signature are cases of the loss.
+/// their parts, empty batches and empty rows, and autocast are what its contract says. Cases drawn
+/// for this signature are cases of the loss.
 LossSignature narrowed(const LossSignature& loss, const Subject& subject);
 
 /// The subject cannot be asked: the message says what to do.

@@ -133,6 +133,7 @@ Stepped stepped(Forward forward, MicroBatch& micro_batch) {
   switch (history) {
     case History::alone:
     case History::backward_by_rows:  // an operator returns its loss
+    case History::autocast:          // of functions in Python
       break;
     case History::evaluation:
     case History::two_forwards:

@@ -143,6 +143,8 @@ std::string_view name(History history) {
       return "backward_by_rows";
     case History::updated:
       return "updated";
+    case History::autocast:
+      return "autocast";
   }
   return "?";
 }
@@ -207,6 +209,10 @@ std::vector<bool> valid_positions(const LossSignature& signature, const Case& c)
     silence(valid, [&](std::int64_t i) { return label.integer_at(i) == kIgnoreLabel; });
   }
   return valid;
+}
+
+bool may_autocast(const LossSignature& signature, const Case& c) {
+  return signature.autocast && float_dtype(signature, c) == Dtype::f32;
 }
 
 bool allows_empty_rows(const LossSignature& signature, const LossSpec& spec) {

@@ -114,7 +114,8 @@ enum class History {
   summed_losses,   ///< it adds the loss of other data to this one, for one backward of the sum
   backward_twice,  ///< it keeps the graph and runs the backward again, whose gradients count
   backward_by_rows,  ///< of terms: a backward for every second sequence's and one for the others'
-  updated,  ///< before them it steps with other parameters, and then changes these in place
+  updated,   ///< before them it steps with other parameters, and then changes these in place
+  autocast,  ///< its forward runs inside torch.autocast, its backward behind that
 };
 
 std::string_view name(History history);
@@ -161,6 +162,10 @@ bool asks_gradient(const LossSignature& signature, GradMode mode, std::string_vi
 /// kIgnoreLabel. All of them where the signature has neither; where the case has no tokens, each
 /// sequence is one. The fields must have their shapes.
 std::vector<bool> valid_positions(const LossSignature& signature, const Case& c);
+
+/// Whether callers may run its forward inside torch.autocast: that says nothing of other formats
+/// than the one that it narrows.
+bool may_autocast(const LossSignature& signature, const Case& c);
 
 /// Whether some sequences, but not all of them, may be without a valid position: not where the mean
 /// that the case asks for counts such rows.

@@ -154,6 +154,7 @@ struct LossSignature {
   bool even_ranks = false;      ///< where on several: they hold equally much (even_parts.h)
   bool prefix_mask = false;     ///< in each sequence the positions that count come first
   bool returns_terms = false;   ///< callers add up what it returns, one number for each position
+  bool autocast = false;        ///< callers may run its forward inside torch.autocast
   Empty empty = Empty::zero;
   /// Counted: the mean over all rows is another number than the formula's where one of them is
   /// empty, so such batches are not for the means over sequences.

@@ -220,6 +220,40 @@ class Histories(unittest.TestCase):
         answers = self.answers(weighted, layout="transposed")
         self.assertEqual(answers, dict.fromkeys(HISTORIES, (2 * batch()["advantage"]).tolist()))
 
+    def test_the_forward_alone_runs_inside_autocast(self) -> None:
+        product = lambda: (torch.ones(1, 1) @ torch.ones(1, 1)).dtype
+        def watching(kept: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
+            seen.append(product())
+            return kept * gradient
+        def subject(log_prob: torch.Tensor, advantage: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            seen.append(product())
+            return weighted(make=watching)(log_prob, advantage, mask)
+        for history, wanted in (("alone", torch.float32), ("autocast", torch.bfloat16)):
+            seen: list = []
+            metadata, _ = stepped(subject, history=history)
+            self.assertEqual((metadata["op"], metadata.get("changed_settings")), ("result", None), metadata)
+            self.assertEqual(seen, [wanted, torch.float32], history)
+        def raises(log_prob: torch.Tensor) -> torch.Tensor:
+            raise RuntimeError(f"no kernel for {product()}")
+        self.assertEqual(stepped(raises, history="autocast")[0]["message"], "no kernel for torch.bfloat16")
+        self.assertEqual(product(), torch.float32)
+
+    def test_what_autocast_narrows_comes_back_as_it_is(self) -> None:
+        def elementwise(log_prob: torch.Tensor, advantage: torch.Tensor) -> torch.Tensor:
+            return (log_prob * advantage).sum()
+        def product(log_prob: torch.Tensor, advantage: torch.Tensor) -> torch.Tensor:
+            return torch.einsum("bt,bt->", log_prob, advantage)
+        tensors = {**batch(), "log_prob": batch()["log_prob"] / 3}
+        right = elementwise(tensors["log_prob"], tensors["advantage"])
+        narrow = elementwise(*(tensors[name].bfloat16() for name in ("log_prob", "advantage"))).float()
+        self.assertGreater(abs(narrow - right), 1e-4 * abs(right))
+        for history, subject, error in (("alone", product, 1e-6), ("autocast", elementwise, 1e-6), ("autocast", product, 1e-2)):
+            _, returned = stepped(subject, tensors, history=history, upstream="2")
+            torch.testing.assert_close(returned["loss"].float(), right, rtol=error, atol=0)
+            off = abs(returned["loss"].float() - right)
+            self.assertEqual(bool(off > 1e-4 * abs(right)), (history, subject) == ("autocast", product))
+            self.assertEqual(returned["gradient.log_prob"].dtype, torch.float32)
+
     def test_a_history_that_nobody_knows_is_trouble(self) -> None:
         metadata, _ = stepped(weighted(), history="thrice")
         self.assertEqual(metadata["op"], "trouble")

@@ -125,6 +125,14 @@ def _after_an_update(plan: StepPlan, data: memoryview, device: Any, loss_in: Los
     return Answer(inputs, loss, holder, _gradients(plan, loss, inputs.leaves.values()))
 
 
+def _under_autocast(plan: StepPlan, data: memoryview, device: Any, loss_in: LossIn) -> Answer:
+    inputs = Inputs(plan, data, device)
+    with torch.autocast("cpu" if device is None else device.type, dtype=torch.bfloat16):
+        loss, holder = loss_in(inputs.call())
+    return Answer(inputs, loss, holder, _gradients(plan, loss, inputs.leaves.values()))
+
+
 _ANSWERS = {"alone": _alone, "evaluation": _with_calls_between, "two_forwards": _with_calls_between,
             "summed_losses": _summed_losses, "backward_twice": _backward_twice,
-            "backward_by_rows": _backward_by_rows, "updated": _after_an_update}
+            "backward_by_rows": _backward_by_rows, "updated": _after_an_update,
+            "autocast": _under_autocast}

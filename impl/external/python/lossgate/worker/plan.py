@@ -17,7 +17,8 @@ from lossgate.worker.reduction import Reduction
 from lossgate.worker.trouble import Trouble
 from lossgate.worker.weighing import Weighing
 
-HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice", "backward_by_rows", "updated")
+HISTORIES = ("alone", "evaluation", "two_forwards", "summed_losses", "backward_twice", "backward_by_rows", "updated",
+             "autocast")
 
 
 class FieldPlan(NamedTuple):
