@@ -108,8 +108,13 @@ own_loss() {
 under_autocast() {
   local sequential=('[subject.arithmetic]' 'sum = "sequential"') promised=('[subject.contract]' 'autocast = true')
   bring products.py:by_einsum "${sequential[@]}"
+  expect 0 'computes' check
+  grep -q 'fails grad_mode_invariance .*narrowed by autocast' \
+    <(said_of by_einsum | grep -FA1 'does not keep [subject.contract] autocast = true') || fail "autocast is not tried: $(cat stdout)"
   gate 0 'green: 0 red findings'
   bring products.py:by_einsum "${sequential[@]}" "${promised[@]}"
+  expect 0 'computes' check --quick
+  of by_einsum 'proposal: \[subject.contract\] autocast = false$'
   beside products.py:by_einsum_outside "${sequential[@]}" "${promised[@]}"
   beside sound "${promised[@]}"
   gate 1 'red: '

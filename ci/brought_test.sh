@@ -112,6 +112,7 @@ proposals() {
   beside not_a_tensor
   expect 1 'computes' check
   of sound 'asked on 72 cases: nothing fails' 'keeps more: \[subject.contract\] masked = "any"' \
+    'keeps more: \[subject.contract\] autocast = true' \
     'keeps more: \[\[subject\]\] micro_batches = "token_weighted"'
   grep -q 'fails split_invariance' <(said_of sound | grep -FA1 'does not keep [[subject]] micro_batches = "mean"') ||
     fail "not what it would fail: $(cat stdout)"

@@ -15,6 +15,7 @@ found() {
   # It asks all that the function keeps, and says what it does not.
   grep -q '  keeps dtypes = \["f32", "bf16"\]$' stdout || fail "not what it keeps: $(cat stdout)"
   grep -q '^dtypes = \["f32", "bf16"\]  # kept on 288 cases' found.toml || fail "not asked: $(cat found.toml)"
+  grep -q '^autocast = true  # kept on 72 cases' found.toml || fail "not asked under autocast: $(cat found.toml)"
   grep -q 'none (not asked); it is right under "token_weighted", not under "sum", "mean"$' found.toml ||
     fail "its splits are not said: $(cat found.toml)"
   # Where one word is right of any parts, nobody need keep to some.

@@ -27,9 +27,9 @@ namespace {
 using impl::Combination;
 using impl::Subject;
 
-/// What is promised is asked that often before it is written down: what fails in one case of a
-/// hundred would be red some night.
-constexpr std::uint64_t kTimes = 4;
+bool says_what_counts(const Field& field) {
+  return field.role == Role::mask || field.role == Role::label;
+}
 
 class Trials {
  public:
@@ -43,31 +43,25 @@ class Trials {
         [](const Field& field) {
           return field.infinity == Infinity::legal || field.infinite_where.has_value();
         },
-        {.table = {},
-         .line = "infinite_valid = true",
+        {.line = "infinite_valid = true",
          .asked = "-inf at valid positions, as a filter of logits leaves it"},
         without_infinities);
     flag(
         &impl::Contract::int32_labels,
         [](const Field& field) { return std::ranges::count(field.dtypes, Dtype::i32) > 0; },
-        {.table = {}, .line = "int32_labels = true", .asked = "labels in int32"}, with_long_labels);
+        {.line = "int32_labels = true", .asked = "labels in int32"}, with_long_labels);
     flag(&impl::Contract::repeated_tokens, is_list,
-         {.table = {}, .line = "repeated_tokens = true", .asked = "a token twice in a list"},
+         {.line = "repeated_tokens = true", .asked = "a token twice in a list"},
          make_lists_distinct);
     if (!is_told_lengths()) {
-      flag(
-          &impl::Contract::scattered_mask,
-          [](const Field& f) { return f.role == Role::mask || f.role == Role::label; },
-          {.table = {},
-           .line = "scattered_mask = true",
-           .asked = "masked positions before and between those that count"},
-          move_valid_first);
+      flag(&impl::Contract::scattered_mask, says_what_counts,
+           {.line = "scattered_mask = true",
+            .asked = "masked positions before and between those that count"},
+           move_valid_first);
     }
-    flag(
-        &impl::Contract::masked_outputs,
-        [](const Field& f) { return f.role == Role::mask || f.role == Role::label; },
-        {.table = {}, .line = "masked_outputs = true", .asked = "0 at masked positions of outputs"},
-        as_it_is);
+    flag(&impl::Contract::masked_outputs, says_what_counts,
+         {.line = "masked_outputs = true", .asked = "0 at masked positions of outputs"}, as_it_is);
+    autocast();
     splits();
     dtypes();
     return std::move(found_);
@@ -92,11 +86,8 @@ class Trials {
           std::tuple(Masked::minus_infinity, "-inf", "-inf at masked positions")}) {
       Subject subject = brought_.subject;
       subject.masked = value;
-      const Promise& tried = ask(subject,
-                                 {.table = std::string(kContractTable),
-                                  .line = fmt::format("masked = \"{}\"", word),
-                                  .asked = asked},
-                                 once(as_it_is));
+      const Promise& tried = ask(
+          subject, {.line = fmt::format("masked = \"{}\"", word), .asked = asked}, once(as_it_is));
       if (tried.kept()) return;
     }
   }
@@ -106,8 +97,22 @@ class Trials {
     Subject subject = brought_.subject;
     if (!std::ranges::any_of(whole_signature(subject).fields, has)) return;
     if (std::exchange(subject.contract.*member, true)) return;
-    promise.table = kContractTable;
     ask(subject, std::move(promise), once(tame));
+  }
+
+  /// Of all ways to go about gradients this one alone; what it makes of a case shows nothing of it.
+  void autocast() {
+    Subject declared = brought_.subject;
+    if (declared.contract.autocast || declared.dtypes.front() != Dtype::f32) return;
+    if (!beyond_autocast(declared, whole_signature(declared)).empty()) return;
+    declared.contract.grad_modes = false;
+    Subject subject = declared;
+    subject.contract.autocast = true;
+    ask(subject,
+        {.line = "autocast = true",
+         .asked = "a forward inside torch.autocast, as trainers have it",
+         .times = 1},
+        under(declared));
   }
 
   void splits() {
@@ -246,11 +251,11 @@ class Trials {
 
   const Promise& ask(const Subject& subject, Promise promise, const Already& already) {
     const Dtype dtype = subject.dtypes.front();
-    Progress progress(kTimes * kTrials, 0, "cases with " + promise.line);
+    Progress progress(promise.times * kTrials, 0, "cases with " + promise.line);
     try {
       const AskedUnder asked(brought_, subject);
       int answered = 0;
-      for (std::uint64_t more = 0; more < kTimes && promise.failing.empty(); ++more) {
+      for (std::uint64_t more = 0; more < promise.times && promise.failing.empty(); ++more) {
         const Failures found = failures(asked, dtype, progress, kTrialSeed + more,
                                         more == 0 ? Breadth::all : Breadth::of_the_case);
         promise.cases += found.cases;
