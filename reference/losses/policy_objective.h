@@ -115,8 +115,8 @@ class PolicyObjective {
   };
 
   S log_ratio(std::int64_t s, std::int64_t t, const S& log_prob) const {
-    if (on_policy_) return S(0);
-    return store(Stage::log_prob, log_prob - old_log_prob_(s, t));
+    return store(Stage::log_prob,
+                 on_policy_ ? own_log_ratio(log_prob) : S(log_prob - old_log_prob_(s, t)));
   }
 
   /// What comes back to a log-ratio, the weight's or the KL's, has its format, whatever of it

@@ -74,6 +74,18 @@ class ImportanceWeight {
   Limit<S> limit_;
 };
 
+/// The log-ratio of a policy to itself, as a constant: 0, whatever the log-prob is off by, and NaN
+/// of one that is no number. Where it may overflow on its way, NaN is as right.
+template <class S>
+S own_log_ratio(const S& log_prob) {
+  return log_prob - stop_gradient(log_prob);
+}
+
+inline Tracked own_log_ratio(const Tracked& log_prob) {
+  const Tracked zero = log_prob - log_prob;
+  return is_nan(zero) ? zero : tracking::zero_times(log_prob.peak > tracking::largest);
+}
+
 /// An option that bounds an importance weight: the number as it is, or the exponential of its
 /// logarithm, which is what bounds a weight whose logarithm is clamped.
 template <class S>

@@ -21,9 +21,11 @@ struct Values final : Sink<Tracked> {
   }
   void entry(std::size_t output, std::int64_t index, const Tracked& x) override {
     of_entry[{output, index}] = static_cast<double>(x.v);
+    if (output == 0) largest_on_the_way = x.peak;
   }
   Problem problem;
   std::map<std::pair<std::size_t, std::int64_t>, double> of_entry;
+  double largest_on_the_way = 0.0;  ///< to the loss
 };
 
 Loss without(Loss loss, const std::string& field) {
@@ -43,6 +45,7 @@ TEST(StandIn, IsReadAsAConstantInPlaceOfAFieldThatCallersHaveNoneOf) {
       for (int i = 0; i < 200; ++i) {
         Case on_policy = cases.draw(Dtype::f32);
         if (expected_refusal(loss, on_policy)) continue;
+        if (i % 3 > 0) on_policy.batch.at(field.stand_in).set(0, i % 3 > 1 ? NAN : -HUGE_VAL);
         on_policy.batch.at(field.name) = on_policy.batch.at(field.stand_in);
         Case absent = on_policy;
         absent.batch.at(field.name) =
@@ -58,8 +61,8 @@ TEST(StandIn, IsReadAsAConstantInPlaceOfAFieldThatCallersHaveNoneOf) {
   EXPECT_EQ(asked, (std::vector<std::string>{"grpo", "cispo", "sapo", "kl_penalty", "value_clip"}));
 }
 
-TEST(StandIn, OfLogProbsThatALossMakesItselfLeavesAWeightOfOne) {
-  const Loss loss = without(*find_loss("linear_grpo"), "old_log_prob");
+/// Two tokens with advantages of 2 and -3, whose logits are all 0.
+Case of_an_output_layer(const Loss& loss) {
   Case c = zero_case(loss.signature, 1, 2, 3);
   c.shape[Axis::hidden] = 2;
   for (const Field& field : loss.signature.fields) {
@@ -72,11 +75,30 @@ TEST(StandIn, OfLogProbsThatALossMakesItselfLeavesAWeightOfOne) {
   c.spec.reduction = Reduction::sum;
   c.batch.at("advantage").set(0, 2.0);
   c.batch.at("advantage").set(1, -3.0);
+  return c;
+}
+
+TEST(StandIn, OfLogProbsThatALossMakesItselfLeavesAWeightOfOne) {
+  const Loss loss = without(*find_loss("linear_grpo"), "old_log_prob");
+  Case c = of_an_output_layer(loss);
   for (const char* level : {"token", "sequence"}) {
     c.spec.set("level", std::string(level));
     ASSERT_FALSE(expected_refusal(loss, c)) << expected_refusal(loss, c)->message;
     const Values values(loss, c);
     EXPECT_EQ(values.of_entry.at({0, 0}), 1.0) << level;  // -2 + 3
+  }
+}
+
+TEST(StandIn, OfLogProbsThatAreNoNumberLeavesNone) {
+  const Loss loss = without(*find_loss("linear_grpo"), "old_log_prob");
+  for (const char* level : {"token", "sequence"}) {
+    Case c = of_an_output_layer(loss);
+    c.spec.set("level", std::string(level));
+    c.batch.at("hidden").set(0, NAN);
+    EXPECT_TRUE(std::isnan(Values(loss, c).of_entry.at({0, 0}))) << level;
+    c.batch.at("hidden").set(0, 3e38);  // logits that overflow in f32
+    c.batch.at("weight").set(0, 3e38);
+    EXPECT_GT(Values(loss, c).largest_on_the_way, max_finite(Dtype::f32)) << level;
   }
 }
 
