@@ -43,9 +43,10 @@ std::optional<Transformed> on_policy(const LossSignature& signature, const Case&
   if (signature.on_policy.empty()) return std::nullopt;
   Transformed result{.c = whole};
   const std::vector<bool> valid = valid_positions(signature, whole);
-  for (const auto& [field, twin] : signature.on_policy) {
-    if (!take_over(*signature.find_field(field), result.c.batch.at(field), whole.batch.at(twin),
-                   valid)) {
+  for (const auto& [name, twin] : signature.on_policy) {
+    const Field& field = *signature.find_field(name);
+    if (field.absent) continue;  // the twin stands for it
+    if (!take_over(field, result.c.batch.at(name), whole.batch.at(twin), valid)) {
       return std::nullopt;
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -52,6 +53,18 @@ TEST(OnPolicy, MakesPairsEqualWhereTheOtherFieldHasAllDigits) {
   Case masked = case_of_sevenths(Dtype::bf16, Dtype::f32);
   masked.batch.at("log_prob").set(5, std::nan(""));
   EXPECT_TRUE(apply(kOnPolicy, masked)) << "what is behind the mask is no number";
+}
+
+TEST(OnPolicy, LeavesAFieldThatCallersHaveNoneOfAsItIs) {
+  LossSignature signature = grpo().signature;
+  std::ranges::find(signature.fields, "old_log_prob", &Field::name)->absent = true;
+  Case c = grpo_case(3, 4);
+  Tensor& old = c.batch.at("old_log_prob");
+  old = Tensor::zeros(old.dtype, old.extents);
+  const auto made = kOnPolicy.apply(signature, c, c);
+  ASSERT_TRUE(made);
+  EXPECT_TRUE(made->c.batch.at("old_log_prob") == old);
+  EXPECT_TRUE(made->c.batch.at("ref_log_prob") == c.batch.at("log_prob"));
 }
 
 TEST(RuleC9, OnePolicyInTheOthersPlaceLeavesWhatCallersHaveBehindTheMask) {
