@@ -161,11 +161,14 @@ bool is_wrong_in_its_term(const Suspect& suspect, const Reading& wrong, const Op
   const double* own = number_of(wrong.given().spec, option);
   const bool scales = option.kind == Option::Kind::real && option.low == 0.0 && !option.nullable;
   if (!own || !scales || *own == 0.0) return false;
-  Case half = wrong.given(), none = wrong.given();
-  half.spec.set(option.name, 0.5 * *own);
-  none.spec.set(option.name, 0.0);
-  const auto halved = suspect.read(half);
-  const auto without = wrong.beside(none);
+  const auto with = [&](double number) {
+    Case c = wrong.given();
+    c.spec.set(option.name, number);
+    follow(suspect.signature(), c.spec);
+    return c;
+  };
+  const auto halved = suspect.read(with(0.5 * *own));
+  const auto without = wrong.beside(with(0.0));
   const std::size_t count = wrong.entries().size();
   if (!halved || halved->entries().size() != count || without.size() != count) return false;
   for (std::size_t i = 0; i < count; ++i) {

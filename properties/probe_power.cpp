@@ -29,6 +29,7 @@ std::optional<Reading> with_another(const Suspect& suspect, const Reading& readi
   for (const double other : {0.75 * own, 1.25 * own}) {
     if (other == 1.0 || other < option.low) continue;
     c.spec.set(option.name, other);
+    follow(suspect.signature(), c.spec);
     return suspect.read(c);
   }
   return std::nullopt;

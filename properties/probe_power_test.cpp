@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -32,6 +33,25 @@ TEST(ProbePower, BlamesNoOptionForAPowerOfAnotherThatIsTheSameNumber) {
     c.spec.set("temperature", its_power);
     expect_shown(fake, c, "option misread", "what is wrong is off by a power of temperature");
   }
+}
+
+TEST(ProbePower, MovesAnOptionWithTheOneThatFollowsIt) {
+  reference::Loss tied = *reference::find_loss("jsd");
+  std::ranges::find(tied.signature.options, "temperature", &Option::name)->follows = "beta";
+  const auto fake = answering("jsd", nullptr, [](const Case& c, LossResult& result) {
+    const double beta = c.spec.number("beta");
+    change_each(output(result, "gradient.student_logits"), [&](double g) { return beta * g; });
+    if (c.spec.number("temperature") != beta) add_to_loss(result, 1.0);  // one parameter is both
+  });
+  Case c = ordinary_case("jsd");
+  c.spec.set("beta", 0.3);
+  follow(tied.signature, c.spec);
+  CaseStudy study(tied, c);
+  const Violation violation{};
+  Suspect suspect(study, fake, violation);
+  const Opinion opinion = probe_power(suspect);
+  ASSERT_TRUE(opinion);
+  EXPECT_EQ(opinion->because, "what is wrong is off by a power of beta");
 }
 
 }  // namespace
