@@ -87,7 +87,7 @@ Outcome grad_mode_invariance(Evaluation& evaluation) {
   if (!modes && !evaluation.signature().autocast) return skipped("contract");
   if (auto outcome = incomparable(evaluation)) return *outcome;
   std::optional<Outcome> all;
-  Outcome unasked = vacuous("no trigger");
+  Outcome unasked = modes ? vacuous("no trigger") : skipped("contract");
   for (const Way& way : kWays) {
     if (!modes && way.transform != &kUnderAutocast) continue;  // another promise
     if (!evaluation.study().transformed(*way.transform)) continue;

@@ -200,6 +200,9 @@ TEST(GradModeInvariance, AsksUnderAutocastAloneOfWhoPromisesNoOtherWay) {
   EXPECT_EQ(find_property(kProperty)->check(evaluation).verdict, Verdict::held);
   EXPECT_EQ(asked, (std::set{History::alone, History::autocast}));
   EXPECT_EQ(modes, std::set{GradMode::all});
+  CaseStudy wide(promised, ordinary_case("grpo", Dtype::f64));
+  Evaluation of_wide(wide, fake);
+  EXPECT_EQ(find_property(kProperty)->check(of_wide).reason, "contract") << "nothing is left";
 }
 
 TEST(GradModeInvariance, NamesWhatIsRaisedAndInWhichMode) {
