@@ -148,9 +148,13 @@ std::vector<Near> near_misses() {
   };
   all.push_back({"a thousandth too much", ppo(), "", 1.001});
   all.back().function.after = [](const Case&, LossResult& result) { scale(result, 1.001); };
-  FakeFunction without_weight("cispo");
-  without_weight.without("old_log_prob").with("weight_low", 1.0).with("weight_high", 1.0);
-  all.push_back({"no importance weight", without_weight, "it does not take old_log_prob"});
+  FakeFunction likelihood("cispo");
+  likelihood.without("advantage");
+  likelihood.before = [](Case& c) {
+    Tensor& advantage = c.batch.at("advantage");
+    for (std::int64_t i = 0; i < advantage.size(); ++i) advantage.set(i, 1.0);
+  };
+  all.push_back({"no advantages", likelihood, "it does not take advantage"});
   return all;
 }
 
@@ -169,6 +173,11 @@ TEST(Recognition, NamesALossOfWhichTheFunctionNeedsFewerFields) {
   FakeFunction critic("value_clip");
   critic.without("old_value").with("value_clip", None{});
   EXPECT_TRUE(critic.recognised().whole()) << "no clip, and so no old value";
+  FakeFunction reinforce("cispo");
+  reinforce.without("old_log_prob").with("weight_low", 1.0).with("weight_high", 1.0);
+  const Recognition on_policy = reinforce.recognised();
+  EXPECT_TRUE(on_policy.whole());
+  EXPECT_THAT(on_policy.remarks, Contains("right only where old_log_prob is log_prob itself"));
 }
 
 TEST(Recognition, NeverNamesALossThatIsOnlyNear) {
