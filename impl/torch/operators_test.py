@@ -51,6 +51,7 @@ def arguments(dtype=torch.float64):
         "group_advantage": ([plain.flatten(), torch.tensor([3, 1, 3, 2, 1, 3])], [], {}),
         "gae": ([plain, log_probs[0], mask], [], {}),
         "whiten": ([plain, mask], [], {}),
+        "rollout_correction": ([*log_probs[:2], mask], [], {}),
     }
 
 
@@ -333,6 +334,15 @@ class Operators(unittest.TestCase):
         torch.testing.assert_close(call("gae", arguments()["gae"][0], {}, whiten=True)[0],
                                    torch.ops.lossgate.whiten(estimated, mask))
 
+    def test_a_weight_that_overflows_is_its_bound_or_dropped(self):
+        row = lambda *values: torch.tensor([values], dtype=torch.float32)
+        tensors = row(0.0, -200.0, -1.0, 0.0), row(-200.0, 0.0, -1.0, 0.0), torch.tensor([[True, True, True, False]])
+        for options, expected in (({}, (2.0, 0.5, 1.0, 0.0)), ({"beyond": "drop"}, (0.0, 0.0, 1.0, 0.0)),
+                                  ({"level": "sequence"}, (1.0, 1.0, 1.0, 0.0)),
+                                  ({"level": "geometric", "beyond": "drop"}, (1.0, 1.0, 1.0, 0.0))):
+            weights = torch.ops.lossgate.rollout_correction(*tensors, weight_low=0.5, log_ratio_clamp=None, **options)
+            torch.testing.assert_close(weights, row(*expected), msg=str(options))
+
     def test_invalid_input_is_refused(self):
         cases = arguments()
         for name, change, message in (
@@ -357,6 +367,9 @@ class Operators(unittest.TestCase):
             ("dpo", {"label_smoothing": 1.5}, "label_smoothing"),
             ("dpo", {"margin": -0.5}, "margin"),
             ("cispo", {"weight_low": 2.0, "weight_high": 1.0}, "weight_low"),
+            ("rollout_correction", {"level": "word"}, "level"),
+            ("rollout_correction", {"beyond": "mask"}, "beyond"),
+            ("rollout_correction", {"weight_low": 3.0}, "weight_low"),
             ("sapo", {"tau_positive": -1.0}, "tau_positive"),
             ("value_clip", {"value_clip": -0.2}, "value_clip"),
             ("sparse_jsd", {"tail_floor": 0.0}, "tail_floor"),
