@@ -59,6 +59,7 @@ FIELDS = {
     "group_advantage": [field("reward", quantity="reward", axes=("sequences",)),
                         field("group", "group", "group", ("sequences",))],
     "gae": [field("reward", quantity="reward"), field("value", quantity="value"), field("mask", "mask", "mask")],
+    "rollout_correction": [field("old_log_prob"), field("sampler_log_prob"), field("mask", "mask", "mask")],
 }
 CLIP = [option("clip_low"), option("clip_high"), option("dual_clip", standard=None),
         option("log_ratio_clamp", standard=20), option("level", "choice", "token"), option("kl_penalty", standard=0.04)]
@@ -82,9 +83,12 @@ OPTIONS = {
                         option("epsilon", standard=1e-6), option("singleton", "choice", "zero")],
     "gae": [option("gamma", standard=1), option("lambda", standard=0.95), option("whiten", "flag", 0),
             option("epsilon", standard=1e-8)],
+    "rollout_correction": [option("level", "choice", "token"), option("beyond", "choice", "truncate"),
+                           option("weight_low", standard=0), option("weight_high", standard=2),
+                           option("log_ratio_clamp", standard=20)],
 }
 OUTPUTS = {"log_prob": ["log_prob", "entropy"], "advantage_scaling": ["scaled_advantage"], "group_advantage": ["advantage"],
-           "gae": ["advantage", "return"]}
+           "gae": ["advantage", "return"], "rollout_correction": ["weight"]}
 
 
 def worker_modules() -> dict[str, str]:

@@ -94,6 +94,11 @@ def trl_simpo(policy_chosen_logps, policy_rejected_logps, beta, simpo_gamma, lab
 def liger_simpo(chosen_logps, rejected_logps, beta=0.1, gamma=0.5, label_smoothing=0.0): ...
 
 
+def trl_rollout(old_per_token_logps, sampling_per_token_logps, completion_mask, vllm_importance_sampling_cap=2.0): ...
+
+
+def verl_rollout(old_log_prob, rollout_log_prob, response_mask, rollout_is="token", rollout_is_threshold=2.0): ...
+
 
 def verl_gae(token_level_rewards, values, response_mask, gamma, lam): ...
 
@@ -122,6 +127,8 @@ EXPECTED = [
                            "label_smoothing"),
     (trl_simpo, "dpo", "chosen_log_prob rejected_log_prob beta margin label_smoothing"),
     (liger_simpo, "dpo", "chosen_log_prob rejected_log_prob beta margin label_smoothing"),
+    (trl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask weight_high"),
+    (verl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask level weight_high"),
     (verl_gae, "gae", "reward value mask gamma lambda"),
     (verl_group, "group_advantage", "reward group epsilon"),
     (roll_style, "grpo", "log_prob old_log_prob advantage mask - clip_low clip_high reduction"),
