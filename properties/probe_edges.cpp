@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/agreement.h"
 #include "properties/behind_mask.h"
 #include "properties/case_facts.h"
 #include "properties/probes.h"
@@ -139,6 +140,18 @@ Opinion probe_repaired_value(Suspect& suspect) {
                    "a NaN leaves the loss finite, and the gradient not"};
 }
 
+/// Whether values of positions that count are no number where the formula has an exact 0, and there
+/// alone: a selection would have been one.
+bool is_lost_where_zero(const Reading& reading) {
+  bool any = false;
+  for (const ReadEntry& e : reading.entries()) {
+    if (reading.kind(e) != OutputKind::value || std::isfinite(e.actual)) continue;
+    if (!std::isnan(e.actual) || e.expected != 0.0) return false;
+    any |= place_of(reading.study(), reading.outputs()[e.output], e.index).valid;
+  }
+  return any;
+}
+
 /// What is not finite, or would not be if it were farther away, is right where nothing is far.
 Opinion probe_exponents(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
@@ -151,7 +164,13 @@ Opinion probe_exponents(Suspect& suspect) {
     if (!mended_within(suspect, *wrong, kTameExponent)) return std::nullopt;
     const double far = 2.0 * std::log(max_finite(wrong->arithmetic().compute));
     wrong = suspect.read(with_far_ones_at(signature, wrong->given(), kTameExponent, far));
-    if (!is_wrong(wrong) || wrong->finite()) return std::nullopt;
+    if (!is_wrong(wrong)) return std::nullopt;
+    if (wrong->finite()) {
+      const double fits = kExponentWithinFormat * std::log(max_finite(wrong->arithmetic().compute));
+      if (!mended_within(suspect, *wrong, fits)) return std::nullopt;
+      return Diagnosis{"laundering", 0.5,
+                       "right where every log-ratio's exp fits, and a number where one overflows"};
+    }
   }
   const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
   if (!right_within(kTameExponent)) return std::nullopt;
@@ -176,6 +195,11 @@ Opinion probe_exponents(Suspect& suspect) {
   }
   if (!signature.scale.empty()) {
     return Diagnosis{"logarithm of an underflow", 0.9, "right where no log-ratio is beyond exp"};
+  }
+  if (is_lost_where_zero(*wrong)) {
+    return Diagnosis{
+        "zero times infinity", 0.9,
+        "right where no log-ratio overflows exp, and no number where the formula is 0"};
   }
   return Diagnosis{"clamp after exp", wrong->forward_finite() ? 0.9 : 0.7,
                    farther ? "right where log-ratios are near, and overflows where they are farther"

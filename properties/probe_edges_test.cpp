@@ -64,5 +64,35 @@ TEST(ProbeExponents, CallWhatFitsInNoFormBehindABoundNoOverflowOfASquare) {
   EXPECT_EQ(diagnosed(without_slope(0.5), c).cause, "non-finite slope behind a bound");
 }
 
+/// Where the exp of a log-ratio overflows f32 the answer is another number.
+impl::Implementation overflowing(double answer) {
+  return answering("rollout_correction", nullptr, [answer](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t i) {
+      const double ratio = c.batch.at("old_log_prob").at(i) - c.batch.at("sampler_log_prob").at(i);
+      if (ratio > 88.8) output(result, "weight").set(i, answer);
+    });
+  });
+}
+
+/// The sampler found the first token all but impossible.
+Case with_a_weight_that_overflows(const char* beyond) {
+  Case c = ordinary_case("rollout_correction", Dtype::f32);
+  c.spec.set("beyond", std::string(beyond));
+  c.spec.set("log_ratio_clamp", None{});
+  c.batch.at("sampler_log_prob").set(0, -200.0);
+  return c;
+}
+
+TEST(ProbeExponents, TellsAFilterThatMultipliesFromOneThatSelects) {
+  expect_shown(overflowing(std::nan("")), with_a_weight_that_overflows("drop"),
+               "zero times infinity",
+               "right where no log-ratio overflows exp, and no number where the formula is 0");
+}
+
+TEST(ProbeExponents, TellsAnOverflowThatBecomesANumber) {
+  expect_shown(overflowing(0.0), with_a_weight_that_overflows("truncate"), "laundering",
+               "right where every log-ratio's exp fits, and a number where one overflows");
+}
+
 }  // namespace
 }  // namespace lossgate::properties

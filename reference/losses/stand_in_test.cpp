@@ -63,13 +63,14 @@ TEST(StandIn, IsReadAsAConstantInPlaceOfAFieldThatCallersHaveNoneOf) {
 
 /// Two tokens with advantages of 2 and -3, whose logits are all 0.
 Case of_an_output_layer(const Loss& loss) {
-  Case c = zero_case(loss.signature, 1, 2, 3);
-  c.shape[Axis::hidden] = 2;
+  Case c;
+  c.spec = standard_spec(loss.signature);
+  c.shape[Axis::sequences] = 1;
+  c.shape[Axis::tokens] = c.shape[Axis::hidden] = 2;
+  c.shape[Axis::vocab] = 3;
   for (const Field& field : loss.signature.fields) {
-    if (!contains(field.axes, Axis::hidden)) continue;
-    Tensor& tensor = c.batch.at(field.name);
-    tensor = Tensor::zeros(Dtype::f32, c.shape.of(field.axes));
-    for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, 0.25 * static_cast<double>(i));
+    const Dtype dtype = field.dtypes.empty() ? Dtype::f32 : field.dtypes.front();
+    c.batch.fields.emplace_back(field.name, Tensor::zeros(dtype, c.shape.of(field.axes)));
   }
   c.spec.set("kl_penalty", 0.0);
   c.spec.reduction = Reduction::sum;
@@ -94,6 +95,7 @@ TEST(StandIn, OfLogProbsThatAreNoNumberLeavesNone) {
   for (const char* level : {"token", "sequence"}) {
     Case c = of_an_output_layer(loss);
     c.spec.set("level", std::string(level));
+    c.batch.at("weight").set(0, 1.0);
     c.batch.at("hidden").set(0, NAN);
     EXPECT_TRUE(std::isnan(Values(loss, c).of_entry.at({0, 0}))) << level;
     c.batch.at("hidden").set(0, 3e38);  // logits that overflow in f32
