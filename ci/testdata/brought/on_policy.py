@@ -23,4 +23,5 @@ def reinforce_by_half(log_probs, advantages, mask):
 
 
 def critic(values, returns, mask):
-    return mean((values - returns) / 2 * (values - returns), mask)
+    off = torch.where(mask.bool(), values - returns, 0.0)
+    return mean(off / 2 * off, mask)
