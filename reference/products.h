@@ -228,7 +228,8 @@ inline bool may_overflow(const Tracked& a, const Tracked& b) {
 
 /// A result of a step of several parts, be they ranks or micro-batches: one of them may have it
 /// all, and whatever it is made of, as many times as there are parts, before the average makes it
-/// what it is.
+/// what it is. Where the average comes first, and is undone behind it, it has lost what lies below
+/// the least number, as many times over.
 template <class S>
 S averaged_over_parts(const S& a, std::int64_t /*parts*/) {
   return a;
@@ -237,7 +238,9 @@ S averaged_over_parts(const S& a, std::int64_t /*parts*/) {
 inline Tracked averaged_over_parts(Tracked a, std::int64_t parts) {
   using namespace tracking;
   if (parts <= 1 || a.is_exact_zero() || is_stored_infinity(a)) return a;
-  a.peak = std::max(a.peak, most(a)) * static_cast<double>(parts);
+  const auto times = static_cast<double>(parts);
+  a.peak = std::max(a.peak, most(a)) * times;
+  a.err += times * current->eta;
   return a;
 }
 

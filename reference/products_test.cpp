@@ -365,6 +365,10 @@ TEST_F(Products, MayBeOneRanksAlone) {
   EXPECT_EQ(averaged_over_parts(open, 2).peak, 2.0 * 4e38);
   EXPECT_EQ(averaged_over_parts(stored(-kInfinity), 2).peak, 0.0);
   EXPECT_EQ(averaged_over_parts(small, 3).peak, 3.0 * 1e38);
+  // 100 of the least numbers are 130 where 65 ranks are averaged, and the average is undone.
+  EXPECT_EQ(averaged_over_parts(stored(0x1p-142), 65).err, 65.0 * 0x1p-149);
+  EXPECT_EQ(averaged_over_parts(stored(0x1p-142), 1).err, 0.0);
+  EXPECT_TRUE(averaged_over_parts(stored(0.0), 65).is_exact_zero());
   // What cancels on the way overflows as well.
   EXPECT_EQ(averaged_over_parts(Tracked{1.0L, 0.0, 2e38, 0.0}, 1).peak, 2e38);
   EXPECT_EQ(averaged_over_parts(Tracked{1.0L, 0.0, 2e38, 0.0}, 2).peak, 4e38);

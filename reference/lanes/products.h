@@ -120,6 +120,7 @@ LOSSGATE_LANEWISE Mask may_overflow(const Lanes& a, const Lanes& b) {
 LOSSGATE_LANEWISE Lanes averaged_over_parts(Lanes a, std::int64_t parts) {
   if (parts <= 1) return a;
   const auto times = static_cast<double>(parts);
+  a.err += or_zero(lanes::most(a) > 0.0, all_lanes(times * lanes::scope->eta));
   a.peak = larger(a.peak, lanes::most(a)) * times;
   lanes::require(a.peak <= lanes::scope->fits);
   return a;
