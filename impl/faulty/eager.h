@@ -22,6 +22,16 @@ struct EagerProgram {
 Implementation eager_implementation(const EagerProgram& program, std::string name, Step step,
                                     const Trainer& trainer = {});
 
+/// The step of Program<Wide>(batch, variant).run() where the fields are f64, else of
+/// Program<Narrow>.
+template <template <class> class Program, class Wide = double, class Narrow = float, class Variant>
+Step step_by_width(Variant variant) {
+  return [variant](MicroBatch& batch) {
+    const bool wide = float_dtype(batch.signature, batch.part) == Dtype::f64;
+    return wide ? Program<Wide>(batch, variant).run() : Program<Narrow>(batch, variant).run();
+  };
+}
+
 /// A fault of the variant `eager` that only long cases show (rule E10).
 Fault fault_of_length(std::string thread, std::string trigger);
 

@@ -83,12 +83,8 @@ class Estimator {
 };
 
 Implementation implementation(std::string name, GaeFault fault) {
-  const Step step = [fault](MicroBatch& batch) {
-    const bool wide = batch.part.batch.at("value").dtype == Dtype::f64;
-    return wide ? Estimator<double>(batch, fault).run() : Estimator<float>(batch, fault).run();
-  };
   return eager_implementation({.loss = "gae", .source = {"impl/faulty/gae.cpp", 1}},
-                              std::move(name), step);
+                              std::move(name), step_by_width<Estimator>(fault));
 }
 
 Implementation faulty(std::string name, GaeFault fault, Fault why) {

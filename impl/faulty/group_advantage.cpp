@@ -95,13 +95,9 @@ class Groups {
 };
 
 Implementation implementation(std::string name, const GroupOptions& options) {
-  const Step step = [options](MicroBatch& batch) {
-    const bool wide = batch.part.batch.at("reward").dtype == Dtype::f64;
-    return wide ? Groups<double>(batch, options).run() : Groups<float>(batch, options).run();
-  };
   return eager_implementation(
       {.loss = "group_advantage", .source = {"impl/faulty/group_advantage.cpp", 1}},
-      std::move(name), step);
+      std::move(name), step_by_width<Groups>(options));
 }
 
 Implementation faulty(std::string name, const GroupOptions& options, Fault why) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "impl/faulty/eager.h"
 #include "impl/faulty/tape_functions.h"
 #include "impl/faulty/tape_result.h"
 #include "impl/implementation.h"
@@ -53,10 +54,7 @@ class PositionBatch {
 /// The step of Program<Format>(batch, fault).run(): in f64 where the fields are f64, else in f32.
 template <template <class> class Program, class Fault>
 Step step_of(Fault fault) {
-  return [fault](MicroBatch& batch) {
-    const bool wide = float_dtype(batch.signature, batch.part) == Dtype::f64;
-    return wide ? Program<F64>(batch, fault).run() : Program<F32>(batch, fault).run();
-  };
+  return step_by_width<Program, F64, F32>(fault);
 }
 
 /// The factor of a row's terms in the loss.

@@ -108,13 +108,9 @@ class Correction {
 };
 
 Implementation implementation(std::string name, CorrectionFault fault) {
-  const Step step = [fault](MicroBatch& batch) {
-    const bool wide = batch.part.batch.at("old_log_prob").dtype == Dtype::f64;
-    return wide ? Correction<double>(batch, fault).run() : Correction<float>(batch, fault).run();
-  };
   return eager_implementation(
       {.loss = "rollout_correction", .source = {"impl/faulty/rollout_correction.cpp", 1}},
-      std::move(name), step);
+      std::move(name), step_by_width<Correction>(fault));
 }
 
 Implementation faulty(std::string name, CorrectionFault fault, Fault why) {
