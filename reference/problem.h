@@ -197,18 +197,20 @@ class Outputs {
       accumulated([&](std::int64_t) { return value; }, index...);
     }
 
-    /// An entry that is made of the results of so many parts.
+    /// An entry that is made of the results of so many parts. Values go back to their places, and
+    /// nobody averages them.
     template <class OfParts, class... Index>
     void accumulated(const OfParts& of_parts, Index... index) const {
       if (!out_) return;
-      const Extents& extents = out_->problem_.outputs[output_].extents;
+      const OutputInfo& output = out_->problem_.outputs[output_];
       std::int64_t at = 0;
       std::size_t axis = 0;
-      ((at = at * extents[axis++] + index), ...);
+      ((at = at * output.extents[axis++] + index), ...);
       for (const Destination& to : out_->destinations_) {
-        to.sink->entry(
-            output_, at,
-            averaged_over_parts(of_parts(to.accumulation.parts), to.accumulation.averaged));
+        const S entry = of_parts(to.accumulation.parts);
+        const bool is_value = output.kind == OutputKind::value;
+        to.sink->entry(output_, at,
+                       is_value ? entry : averaged_over_parts(entry, to.accumulation.averaged));
       }
     }
 
