@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 
 import torch
-from release import Release
+from release import Release, told
 from torch import Tensor
 
 CHUNKED = "liger_kernel.chunked_loss."
@@ -36,11 +36,17 @@ def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor,
                     full_attention_mask=mask, old_per_token_logps=old_log_prob.reshape(-1, 1), **options)[0]
 
 
+def bounded(function, dual_clip, kl_weighted: float) -> dict:
+    return told(function, delta=dual_clip, use_bias_correction_kl=bool(kl_weighted))
+
+
 def grpo(log_prob: Tensor, old_log_prob: Tensor, ref_log_prob: Tensor, advantage: Tensor, mask: Tensor,
-         clip_low: float, clip_high: float, kl_penalty: float, max_length: int, reduction: str) -> Tensor:
+         clip_low: float, clip_high: float, dual_clip, kl_penalty: float, kl_weighted: float, max_length: int,
+         reduction: str) -> Tensor:
     return ppo(log_prob, old_log_prob, advantage, mask, ref_per_token_logps=ref_log_prob.reshape(-1, 1),
                epsilon_low=clip_low, epsilon_high=clip_high, beta=kl_penalty, max_completion_length=max_length,
-               loss_type={"token_mean": "bnpo", "seq_mean_token_sum_norm": "dr_grpo"}[reduction])
+               loss_type={"token_mean": "bnpo", "seq_mean_token_sum_norm": "dr_grpo"}[reduction],
+               **bounded(policy.LigerFusedLinearGRPOFunction.ppo_loss_fn, dual_clip, kl_weighted))
 
 
 def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_high: float,
@@ -50,10 +56,11 @@ def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tenso
 
 
 def linear_grpo(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, old_log_prob: Tensor,
-                ref_log_prob: Tensor, advantage: Tensor, clip_low: float, clip_high: float, kl_penalty: float,
-                temperature: float) -> Tensor:
-    loss = policy.LigerFusedLinearGRPOLoss(beta=kl_penalty, compiled=False, chunk_size=4, epsilon_low=clip_low,
-                                           epsilon_high=clip_high, loss_type="bnpo", temperature=temperature)
+                ref_log_prob: Tensor, advantage: Tensor, clip_low: float, clip_high: float, dual_clip,
+                kl_penalty: float, kl_weighted: float, temperature: float) -> Tensor:
+    loss = policy.LigerFusedLinearGRPOLoss
+    loss = loss(beta=kl_penalty, compiled=False, chunk_size=4, epsilon_low=clip_low, epsilon_high=clip_high,
+                loss_type="bnpo", temperature=temperature, **bounded(loss, dual_clip, kl_weighted))
     mask, label = (label != -100).long().reshape(-1, 1), label.long().clamp(min=0).reshape(-1, 1)
     return loss(hidden.reshape(-1, 1, hidden.shape[-1]), weight, label, mask, advantage.flatten(), bias,
                 ref_log_prob.reshape(-1, 1), old_log_prob.reshape(-1, 1))[0]
