@@ -44,6 +44,12 @@ def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor,
                   clip_ratio_c=dual_clip, eps_clip_low=clip_low, eps_clip_high=clip_high)
 
 
+def gspo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
+         max_length: int, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    return policy(losses.gspo_policy_loss, log_prob, old_log_prob, advantage, mask, max_length, reduction, total_tokens,
+                  total_rows, world, eps_clip_low=clip_low, eps_clip_high=clip_high)
+
+
 def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_low: float,
           weight_high: float, max_length: int, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
     bounds = SimpleNamespace(cispo_eps_clip_low=1 - weight_low, cispo_eps_clip_high=weight_high - 1, cispo_anchor="old")

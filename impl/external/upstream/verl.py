@@ -37,6 +37,14 @@ def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor,
 losses.ActorConfig = Config  # a stand-in, which these assert that their configuration is
 
 
+def gspo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
+         reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    config = Config(clip_ratio=None, clip_ratio_low=clip_low, clip_ratio_high=clip_high,
+                    global_batch_info=counts(losses.agg_loss, total_tokens, total_rows, world))
+    loss = losses.compute_policy_loss_gspo
+    return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
+
+
 def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_low: float,
           weight_high: float, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
     config = Config(clip_ratio=None, clip_ratio_low=1 - weight_low, clip_ratio_high=weight_high - 1,
