@@ -57,14 +57,15 @@ Plan::Plan(const PlanOptions& options) : options_(options), selection_(select(op
 void Plan::add_corpus(const std::string& folder) {
   std::map<std::pair<std::string, std::string>, std::int64_t> reasons;  // of each loss
   const std::size_t before = stored_.size();
+  const bool is_ours = is_standard(folder);
   for (const fs::path& file : corpora::list_case_files(folder)) {
     PlannedCase planned;
     planned.file = shown(folder, file);
     planned.c = read_case(file, selection_);
     const std::string loss = planned.c.spec.loss;
-    if (const auto why = add_stored(std::move(planned))) ++reasons[{loss, *why}];
+    if (const auto why = add_stored(std::move(planned), is_ours)) ++reasons[{loss, *why}];
   }
-  if (reasons.empty() || is_standard(folder)) return;
+  if (reasons.empty() || is_ours) return;
   if (stored_.size() == before) idle_corpora_.push_back(folder);
   for (const auto& [reason, count] : reasons) {
     unfit_.push_back({.corpus = corpus_name(folder),
@@ -75,7 +76,7 @@ void Plan::add_corpus(const std::string& folder) {
 }
 
 /// For all implementations in the catalog, or for each brought subject that may be asked.
-std::optional<std::string> Plan::add_stored(PlannedCase planned) {
+std::optional<std::string> Plan::add_stored(PlannedCase planned, bool is_ours) {
   planned.dtype = float_dtype(*selection_.find_signature(planned.c.spec.loss), planned.c);
   if (!selection_.has(planned.dtype)) return std::nullopt;
   if (selection_.brought.empty()) {
@@ -92,8 +93,12 @@ std::optional<std::string> Plan::add_stored(PlannedCase planned) {
     PlannedCase own = planned;
     own.c = as_its_callers_have_it(signature, std::move(own.c));
     if (const auto why = brought->implementation.unsupported(own.c)) {
-      if (!unfit) unfit = why;
-      continue;
+      auto other = is_ours ? at_its_options(*brought, std::move(own.c)) : std::nullopt;
+      if (!other || brought->implementation.unsupported(*other)) {
+        if (!unfit) unfit = why;
+        continue;
+      }
+      own.c = *std::move(other);
     }
     own.outside_contract = is_outside_contract(*brought, own.c);
     own.loss = &brought->loss;

@@ -89,8 +89,9 @@ class Plan {
   };
   std::int64_t cases_of(const Stream& stream) const;
   void add_corpus(const std::string& folder);
-  /// Why no brought subject of its loss can be asked the case, if so.
-  std::optional<std::string> add_stored(PlannedCase planned);
+  /// Why no brought subject of its loss can be asked the case, if so. One of ours is asked under
+  /// the options that a subject fixes; whoever stored a case of his own meant the ones that it has.
+  std::optional<std::string> add_stored(PlannedCase planned, bool is_ours);
   void add_streams();
   void add_long_streams(const std::vector<Stream>& of_one_loss);
   PlannedCase drawn(const Stream& stream, fuzz::Profile profile, std::int64_t index) const;

@@ -21,13 +21,20 @@ reference::Loss whole_loss(const Brought& brought) {
   return whole;
 }
 
+bool is_refused(const Brought& brought, const Case& c) {
+  return reference::expected_refusal(whole_loss(brought), c).has_value();
+}
+
+bool is_any_number(const OptionValue& value) {
+  return value == OptionValue(std::string(impl::kAnyNumber));
+}
+
 }  // namespace
 
 LossSignature as_declared(LossSignature whole, const impl::Subject& subject) {
   for (const auto& [name, value] : subject.options) {
     const auto option = std::ranges::find(whole.options, name, &Option::name);
-    const bool any_number = value == OptionValue(std::string(impl::kAnyNumber));
-    if (option != whole.options.end() && !any_number) option->standard = value;
+    if (option != whole.options.end() && !is_any_number(value)) option->standard = value;
   }
   return whole;
 }
@@ -55,10 +62,27 @@ Case as_its_callers_have_it(const LossSignature& signature, Case c) {
   return c;
 }
 
+std::optional<Case> at_its_options(const Brought& brought, Case c) {
+  const impl::Subject& subject = brought.subject;
+  const LossSpec stored = c.spec;
+  const bool was_refused = is_refused(brought, c);
+  if (!subject.reductions.empty() &&
+      std::ranges::count(subject.reductions, stored.reduction) == 0) {
+    c.spec.reduction = subject.reductions.front();
+  }
+  for (const auto& [name, value] : subject.options) {
+    if (stored.find(name) && !is_any_number(value)) c.spec.set(name, value);
+  }
+  for (const auto& [name, followed] : subject.tied) {
+    if (const OptionValue* value = c.spec.find(followed)) c.spec.set(name, OptionValue(*value));
+  }
+  if (c.spec == stored || is_refused(brought, c) != was_refused) return std::nullopt;
+  return c;
+}
+
 bool is_outside_contract(const Brought& brought, const Case& c) {
-  const bool refused = reference::expected_refusal(whole_loss(brought), c).has_value();
-  return refused ? !brought.implementation.contract.refuses_invalid
-                 : !keeps_to_contract(brought.loss.signature, c);
+  return is_refused(brought, c) ? !brought.implementation.contract.refuses_invalid
+                                : !keeps_to_contract(brought.loss.signature, c);
 }
 
 }  // namespace lossgate::ci

@@ -47,5 +47,46 @@ TEST(ReadCase, TakesNoValueFromASubjectThatTakesAnyNumber) {
   EXPECT_EQ(*c.spec.find("log_ratio_clamp"), standard.standard);
 }
 
+Brought brought_grpo(std::vector<std::pair<std::string, OptionValue>> options) {
+  Brought brought;
+  brought.loss = *reference::find_loss("grpo");
+  brought.subject.loss = "grpo";
+  brought.subject.options = std::move(options);
+  return brought;
+}
+
+Case stored_grpo() {
+  return corpora::read_case_file(LOSSGATE_SOURCE_DIR "/corpora/seeds/grpo/on-policy.case",
+                                 reference::find_signature);
+}
+
+TEST(AtItsOptions, ChangesWhatTheSubjectFixesAndNothingElse) {
+  const Case stored = stored_grpo();
+  Brought brought = brought_grpo({{"clip_low", OptionValue(0.5)}});
+  brought.subject.reductions = {Reduction::sequence_mean};
+  brought.subject.tied = {{"clip_high", "clip_low"}};
+  const auto own = at_its_options(brought, stored);
+  ASSERT_TRUE(own);
+  Case expected = stored;
+  expected.spec.reduction = Reduction::sequence_mean;
+  expected.spec.set("clip_low", OptionValue(0.5));
+  expected.spec.set("clip_high", OptionValue(0.5));
+  EXPECT_EQ(own->spec, expected.spec);
+  EXPECT_EQ(corpora::encode_safetensors(*own), corpora::encode_safetensors(expected));
+}
+
+TEST(AtItsOptions, IsNoOtherCaseWhereNothingIsFixedOtherwise) {
+  const Case stored = stored_grpo();
+  EXPECT_FALSE(at_its_options(brought_grpo({}), stored));
+  const OptionValue same = *stored.spec.find("clip_low"), any = std::string(impl::kAnyNumber);
+  EXPECT_FALSE(at_its_options(brought_grpo({{"clip_low", same}}), stored));
+  EXPECT_FALSE(at_its_options(brought_grpo({{"clip_low", any}}), stored));
+  EXPECT_FALSE(at_its_options(brought_grpo({{"not_an_option", same}}), stored));
+}
+
+TEST(AtItsOptions, IsNoCaseThatTheLossRefuses) {
+  EXPECT_FALSE(at_its_options(brought_grpo({{"clip_low", OptionValue(-1.0)}}), stored_grpo()));
+}
+
 }  // namespace
 }  // namespace lossgate::ci
