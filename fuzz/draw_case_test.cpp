@@ -34,6 +34,24 @@ TEST(DrawCase, HasAsManyPairsOrRewardsAsItWouldHaveTokens) {
   EXPECT_GT(rewarded, 40);
 }
 
+TEST(DrawCase, SaysOfSomeSequencesThatItIsSoOfAllAndOfNone) {
+  const LossSignature& signature = *reference::find_signature("kto");
+  for (const Profile profile : kAllProfiles) {
+    int all = 0, none = 0, mixed = 0;
+    for (std::uint64_t i = 0; i < 300; ++i) {
+      const Case c = draw(signature, Dtype::f32, profile, i);
+      const Tensor& desirable = c.batch.at("desirable");
+      std::int64_t ones = 0;
+      for (std::int64_t s = 0; s < desirable.size(); ++s) ones += desirable.integer_at(s);
+      if (desirable.size() == 0) continue;
+      ++(ones == 0 ? none : ones == desirable.size() ? all : mixed);
+    }
+    EXPECT_GT(all, 5) << name(profile);
+    EXPECT_GT(none, 5) << name(profile);
+    EXPECT_GT(mixed, 50) << name(profile);
+  }
+}
+
 TEST(DrawCase, SameSeedGivesTheSameCase) {
   for (const LossSignature& signature : all_signatures()) {
     for (std::uint64_t i = 0; i < 50; ++i) {

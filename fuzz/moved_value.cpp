@@ -151,7 +151,8 @@ void move_value(const LossSignature& signature, const Field& field, Profile prof
       tensor.set(i, static_cast<double>(choices.integer(0, c.shape[Axis::vocab] - 1)));
     }
   } else if (field.quantity == Quantity::mask) {
-    if (field.name != signature.mask && i % row != 0) tensor.set(i, tensor.at(i) == 0.0);
+    const bool begins_list = field.axes.size() > 1 && i % row == 0;  // which counts always
+    if (field.name != signature.mask && !begins_list) tensor.set(i, tensor.at(i) == 0.0);
   } else if (is_float(tensor.dtype)) {
     move_number(signature, field, profile, counts, i, c, choices);
   }

@@ -17,6 +17,7 @@
 #include "impl/faulty/grpo.h"
 #include "impl/faulty/jsd.h"
 #include "impl/faulty/kl_penalty.h"
+#include "impl/faulty/kto.h"
 #include "impl/faulty/linear_cross_entropy.h"
 #include "impl/faulty/linear_grpo.h"
 #include "impl/faulty/log_prob.h"
@@ -59,6 +60,7 @@ std::vector<Implementation> built_in() {
   append(all, kl_penalty_implementations());
   append(all, value_clip_implementations());
   append(all, dpo_implementations());
+  append(all, kto_implementations());
   append(all, linear_grpo_implementations());
   append(all, linear_cross_entropy_implementations());
   append(all, advantage_scaling_implementations());

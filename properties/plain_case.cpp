@@ -149,6 +149,8 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
         tensor.set(i, static_cast<double>(i / members_of_even_groups(tensor.size(), 2)));
       } else if (field.quantity == Quantity::group) {
         tensor.set(i, static_cast<double>(1 + (i + 1) / 2));
+      } else if (field.quantity == Quantity::mask) {
+        tensor.set(i, static_cast<double>(i % 2 == 0));
       } else if (valid || !has_positions(signature)) {
         const std::int64_t row = field.one_per_sequence ? position / c.shape[Axis::tokens] : i;
         tensor.set(i, number(field, ordinal, row, c.shape, plain));

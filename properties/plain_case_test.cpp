@@ -97,6 +97,16 @@ TEST(PlainCase, NamesNoTokenTwiceWhereTheCallerTookTheKLargest) {
   }
 }
 
+TEST(PlainCase, HasBothKindsOfSequencesWhereThereAreKinds) {
+  const LossSignature& signature = *reference::find_signature("kto");
+  const Case like = reference::SmallCases(signature, 2).draw(Dtype::f32);
+  const Case c = *plain_case(signature, like, {}), other = *with_other_numbers(signature, c, {});
+  for (std::int64_t s = 0; s < 4; ++s) {
+    EXPECT_EQ(c.batch.at("desirable").integer_at(s), s % 2 == 0);
+    EXPECT_EQ(other.batch.at("desirable").integer_at(s), s % 2 == 0);
+  }
+}
+
 TEST(PlainCase, HasNoPaddingOrAnEmptyRowWhereItIsAsked) {
   for_every_loss({.padding = false}, [](const reference::Loss& loss, const Case&, const Case& c) {
     for (const std::int64_t count : row_counts(loss.signature, c)) {

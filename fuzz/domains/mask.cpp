@@ -96,10 +96,11 @@ void revive_rows(std::span<std::uint8_t> valid, std::span<const std::uint8_t> ca
 
 void draw_inner_mask(const Column& column, Temper temper, Choices& choices) {
   Tensor& mask = *column.tensor;
-  const std::int64_t row = mask.extents.empty() ? 1 : mask.extents.back();
-  const double holes = temper == Temper::plain ? 0.1 : choices.real(0.0, 1.0);
+  const bool list = mask.extents.size() > 1;
+  const std::int64_t row = list ? mask.extents.back() : 1;
+  const double holes = list && temper == Temper::plain ? 0.1 : choices.real(0.0, 1.0);
   for (std::int64_t i = 0; i < mask.size(); ++i) {
-    mask.set(i, i % row == 0 || !choices.sometimes(holes));
+    mask.set(i, (list && i % row == 0) || !choices.sometimes(holes));
   }
 }
 

@@ -40,7 +40,8 @@ void draw_mask(MaskForm form, std::int64_t sequences, std::int64_t tokens, Choic
 void revive_rows(std::span<std::uint8_t> valid, std::span<const std::uint8_t> candidates,
                  std::int64_t tokens, Choices& choices);
 
-/// A mask below the positions, over the support, say: the first entry of a row always counts.
+/// A mask below the positions, over the support, say: the first entry of a row always counts. What
+/// is said of sequences may be so of all of them, or of none.
 void draw_inner_mask(const Column& column, Temper temper, Choices& choices);
 
 }  // namespace lossgate::fuzz

@@ -13,6 +13,7 @@ Implementation sapo_implementation();
 Implementation kl_penalty_implementation();
 Implementation value_clip_implementation();
 Implementation dpo_implementation();
+Implementation kto_implementation();
 Implementation log_prob_implementation();
 Implementation cross_entropy_implementation();
 Implementation entropy_bonus_implementation();

@@ -38,6 +38,8 @@ def arguments(dtype=torch.float64):
         "kl_penalty": ([*log_probs, mask], [0], TOTALS),
         "value_clip": ([*log_probs, mask], [0], TOTALS),
         "dpo": ([*log_probs[0].flatten(0, 1).split(2)[:3], log_probs[1].flatten()[:2]], [0, 1], {"total_pairs": 2}),
+        "kto": ([log_probs[0].flatten()[:4], log_probs[1].flatten()[:4], mask.flatten()[2:]], [0],
+                {"total_sequences": 4}),
         "log_prob": ([logits[0], label], [0], {}),
         "cross_entropy": ([logits[0], label], [0], TOKENS),
         "entropy_bonus": ([logits[0], mask], [0], TOTALS),
@@ -71,6 +73,7 @@ VARIANTS = {
     "value_clip": [{"value_clip": None}, {"clip_form": "interval"}],
     "dpo": [{"loss_type": "hinge", "beta": 2.0}, {"loss_type": "ipo"}, {"label_smoothing": 0.2, "reduction": "sum"},
             {"beta": 2.0, "margin": 1.6}],
+    "kto": [{"beta": 2.0, "kl": 0.5}, {"desirable_weight": 2.0, "undesirable_weight": 0.5, "reduction": "sum"}],
     "log_prob": [{"temperature": 0.7}],
     "cross_entropy": TARGETS,
     "linear_cross_entropy": TARGETS,
@@ -219,10 +222,19 @@ class Operators(unittest.TestCase):
                 call(name, without, counts)
 
     def test_a_reference_gets_no_gradient(self):
-        tensors, _, counts = arguments()["dpo"]
-        tensors = [tensor.clone().requires_grad_() for tensor in tensors]
-        call("dpo", tensors, counts)[0].backward()
-        self.assertEqual([tensor.grad is None for tensor in tensors], [False, False, True, True])
+        for name, without in (("dpo", [False, False, True, True]), ("kto", [False, True])):
+            tensors, _, counts = arguments()[name]
+            leaves = [tensor.clone().requires_grad_() for tensor in tensors if tensor.is_floating_point()]
+            call(name, [*leaves, *tensors[len(leaves):]], counts)[0].backward()
+            self.assertEqual([leaf.grad is None for leaf in leaves], without, name)
+
+    def test_kto_is_as_its_trainers_write_it(self):
+        (log_prob, reference, desirable), _, counts = arguments()["kto"]
+        loss, terms = call("kto", (log_prob, reference, desirable), counts, kl=0.5, desirable_weight=2.0)
+        gain = 0.1 * (log_prob - reference - 0.5)
+        expected = torch.where(desirable, 2 * (1 - gain.sigmoid()), 1 - (-gain).sigmoid())
+        torch.testing.assert_close(terms, expected)
+        torch.testing.assert_close(loss, expected.mean())
 
     def test_a_frozen_output_layer_changes_no_other_gradient(self):
         for name in ("linear_grpo", "linear_cross_entropy", "linear_jsd"):
@@ -247,7 +259,7 @@ class Operators(unittest.TestCase):
                 torch.testing.assert_close(torch.autograd.grad(found[0], leaves), gradients, rtol=0, atol=0)
 
     def test_a_second_derivative_is_right_or_refused(self):
-        right = {"dpo", "log_prob"}
+        right = {"dpo", "kto", "log_prob"}
         for name, (tensors, differentiable, counts) in arguments().items():
             if not differentiable and name != "cispo":
                 continue
@@ -366,6 +378,9 @@ class Operators(unittest.TestCase):
             ("dpo", {"total_pairs": 0}, "total_pairs"),
             ("dpo", {"label_smoothing": 1.5}, "label_smoothing"),
             ("dpo", {"margin": -0.5}, "margin"),
+            ("kto", {"total_sequences": 0}, "total_sequences"),
+            ("kto", {"kl": -0.5}, "kl"),
+            ("kto", {"undesirable_weight": -1.0}, "undesirable_weight"),
             ("cispo", {"weight_low": 2.0, "weight_high": 1.0}, "weight_low"),
             ("rollout_correction", {"level": "word"}, "level"),
             ("rollout_correction", {"beyond": "mask"}, "beyond"),

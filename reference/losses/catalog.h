@@ -11,6 +11,7 @@
 #include "reference/losses/grpo.h"
 #include "reference/losses/jsd.h"
 #include "reference/losses/kl_penalty.h"
+#include "reference/losses/kto.h"
 #include "reference/losses/linear_cross_entropy.h"
 #include "reference/losses/linear_grpo.h"
 #include "reference/losses/linear_jsd.h"
@@ -38,8 +39,8 @@ struct LossList {
 };
 
 using Catalog =
-    LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, LogProb, CrossEntropy, Jsd,
-             SparseJsd, LinearGrpo, LinearCrossEntropy, LinearJsd, AdvantageScaling, GroupAdvantage,
-             Gae, Whitening, RolloutCorrection, PromptDedup, TeacherPayload>;
+    LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, Kto, LogProb, CrossEntropy,
+             Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy, LinearJsd, AdvantageScaling,
+             GroupAdvantage, Gae, Whitening, RolloutCorrection, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

@@ -34,7 +34,7 @@ enum class Quantity {
   value,         ///< a critic's prediction or target, in units of the reward
   upstream,      ///< a gradient coming from above
   label,         ///< index on the vocab axis, or an ignore marker
-  mask,          ///< 1 = counts in the loss, 0 = does not
+  mask,          ///< 1 = counts in the loss, 0 = does not; of a constant: 1 = yes, 0 = no
   group,         ///< index of a group of sequences
   payload,       ///< bytes of a message
 };
