@@ -102,6 +102,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_broadcast},
     {{Symptom::not_finite}, probe_sum},
     {kWrongNumber, probe_empty, true},
+    {{Symptom::not_finite, Symptom::split}, probe_kinds, true},
     {kWrongNumber, probe_dead_clamp},
     {kAnyNumber, probe_dead_gradient, false, true},
     {kAnyNumber, probe_options},

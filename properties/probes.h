@@ -56,6 +56,7 @@ Opinion probe_lost_classes(Suspect& suspect);
 Opinion probe_dead_clamp(Suspect& suspect);
 Opinion probe_sum(Suspect& suspect);
 Opinion probe_empty(Suspect& suspect);
+Opinion probe_kinds(Suspect& suspect);
 Opinion probe_logits(Suspect& suspect);
 Opinion probe_repaired_value(Suspect& suspect);
 Opinion probe_exponents(Suspect& suspect);

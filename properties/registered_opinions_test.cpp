@@ -41,6 +41,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_filtered_gradient", probe_filtered_gradient},
     {"probe_gaps", probe_gaps},
     {"probe_gradient", probe_gradient},
+    {"probe_kinds", probe_kinds},
     {"probe_floor", probe_floor},
     {"probe_last_class", probe_last_class},
     {"probe_length", probe_length},
