@@ -88,7 +88,7 @@ void describe_loss(const LossSignature& s) {
   fmt::print("{}  fields\n", s.reductions.empty() ? "" : "\n");
   for (const Field& field : s.fields) {
     fmt::print("    {:<22}{:<16}{:<30}{}\n", field.name, name(field.role), axes_text(field.axes),
-               field.role == Role::mask || field.role == Role::label
+               field.quantity == Quantity::mask || field.role == Role::label
                    ? field.doc
                    : fmt::format("{} ({})", field.doc, infinity_text(field)));
   }

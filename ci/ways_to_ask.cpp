@@ -91,7 +91,7 @@ std::vector<impl::Subject> other_ways(const Interview& interview) {
     if (field->role == Role::mask && parameter.find("pad") != std::string::npos) {
       convert(" as padding");
     }
-    if (field->role == Role::mask && refuses(interview)) convert(" as float");
+    if (field->quantity == Quantity::mask && refuses(interview)) convert(" as float");
     if (field->role == Role::label && refuses(interview)) convert(" as int64");
   }
   if (interview.answered == 0) {  // as a trainer gathers counts

@@ -101,7 +101,7 @@ bool is_converted(std::string_view source, std::string_view word) {
 
 bool holds_numbers(const Field& field) {
   return field.role != Role::mask && field.role != Role::label && field.role != Role::group &&
-         field.quantity != Quantity::payload;
+         field.quantity != Quantity::mask && field.quantity != Quantity::payload;
 }
 
 const OutputField* weighed_output(const LossSignature& loss, const Field& field) {

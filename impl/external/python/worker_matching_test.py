@@ -94,6 +94,12 @@ def trl_simpo(policy_chosen_logps, policy_rejected_logps, beta, simpo_gamma, lab
 def liger_simpo(chosen_logps, rejected_logps, beta=0.1, gamma=0.5, label_smoothing=0.0): ...
 
 
+def halos_kto(policy_logps, reference_logps, labels, kl, beta=0.1, desirable_weight=1.0, undesirable_weight=1.0): ...
+
+
+def liger_kto(log_prob_chunk, preference_labels_chunk, ref_log_prob_chunk=None, beta=0.1, kl=None): ...
+
+
 def trl_rollout(old_per_token_logps, sampling_per_token_logps, completion_mask, vllm_importance_sampling_cap=2.0): ...
 
 
@@ -127,6 +133,8 @@ EXPECTED = [
                            "label_smoothing"),
     (trl_simpo, "dpo", "chosen_log_prob rejected_log_prob beta margin label_smoothing"),
     (liger_simpo, "dpo", "chosen_log_prob rejected_log_prob beta margin label_smoothing"),
+    (halos_kto, "kto", "log_prob ref_log_prob desirable kl beta desirable_weight undesirable_weight"),
+    (liger_kto, "kto", "log_prob desirable ref_log_prob beta kl"),
     (trl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask weight_high"),
     (verl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask level weight_high"),
     (verl_gae, "gae", "reward value mask gamma lambda"),

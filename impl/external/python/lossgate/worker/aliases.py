@@ -19,7 +19,8 @@ _ALIASES = {
                 "policy_logps policy_logprobs policy_log_probs action_log_probs selected_logprobs "
                 "next_token_logprobs student_logps token_logps logp lp "
                 "per_token_logprobs per_token_log_probs token_logprobs token_log_probs current_logps "
-                "current_logprobs policy_logprob policy_log_prob train_logprobs trainer_logprobs",
+                "current_logprobs policy_logprob policy_log_prob train_logprobs trainer_logprobs completion_logps "
+                "log_prob_chunk",
     "old_log_prob": "old_logp old_logps old_lp lp_old logp_old old_logprobs old_log_probs old_per_token_logps "
                     "pi_old_logprobs old_action_log_probs old_policy_logprobs proximal_logprobs prox_logp "
                     "prev_logprobs prev_logps prev_log_probs behavior_log_probs behaviour_log_probs "
@@ -29,7 +30,8 @@ _ALIASES = {
                     "reference_logps reference_logprobs reference_log_prob reference_log_probs base_log_probs "
                     "base_logps log_probs_base log_prob_base log_probs_ref ref_logprob ref_policy_logprobs "
                     "reference_policy_logprobs base_action_log_probs ref_action_log_probs reference_action_log_probs "
-                    "ref_policy_log_probs reference_per_token_logps ref_per_token_logprobs",
+                    "ref_policy_log_probs reference_per_token_logps ref_per_token_logprobs ref_completion_logps "
+                    "ref_log_prob_chunk",
     "sampler_log_prob": "sampler_log_probs sampler_logprobs sampler_logps sampling_log_prob sampling_log_probs "
                         "sampling_logprobs sampling_logps sampling_per_token_logps rollout_log_prob rollout_log_probs "
                         "rollout_logprobs rollout_logps inference_logprobs inference_log_probs inference_logps "
@@ -57,6 +59,8 @@ _ALIASES = {
                              "reference_rejected_logps reference_rejected_logprobs reference_rejected_log_probs "
                              "reference_rejected_lp ref_rejected_lp ref_rejected_logp ref_logps_rejected "
                              "reference_rejected",
+    "desirable": "desirables is_desirable label labels bool_labels preference_labels preference_labels_chunk is_chosen "
+                 "chosen_mask",
     "logits": "logit lm_logits shift_logits policy_logits next_token_logits",
     "label": "labels target targets target_ids target_token_ids input_ids index ids token_ids tokens "
              "selected_token_ids completion_ids action_ids actions shift_labels "
@@ -103,9 +107,12 @@ _ALIASES = {
     "temperature": "temp tau kd_temperature distill_temperature distillation_temperature",
     "tau_positive": "tau_pos sapo_temperature_pos temperature_pos sapo_tau_pos",
     "tau_negative": "tau_neg sapo_temperature_neg temperature_neg sapo_tau_neg",
-    "beta": "jsd_beta jsd_alpha gkd_beta dpo_beta",
+    "beta": "jsd_beta jsd_alpha gkd_beta dpo_beta kto_beta",
     "num_items": "num_items_in_batch",
     "label_smoothing": "smoothing label_smooth label_smoothing_factor dpo_label_smoothing",
+    "kl": "kl_divergence kl_estimate z0 z_ref reference_point",
+    "desirable_weight": "chosen_weight weight_desirable lambda_d kto_chosen_weight",
+    "undesirable_weight": "rejected_weight weight_undesirable lambda_u kto_rejected_weight",
     "margin": "gamma simpo_gamma reward_margin target_reward_margin",
     "z_loss": "z_loss_coef z_loss_coeff z_loss_weight z_loss_multiplier lse_square_scale softmax_auxiliary_loss_multiplier",
     "coefficient": "entropy_coef entropy_coeff ent_coef entropy_coefficient entropy_bonus coef coeff",
