@@ -138,7 +138,10 @@ Tensor tensor_of(Dump& dump, const LossSignature& signature, const Field& field,
   Tensor* given = found == dump.fields.end() ? nullptr : &found->second;
   const Extents extents = shape.of(field.axes);
   const bool known = std::ranges::all_of(extents, [](std::int64_t n) { return n >= 0; });
-  const bool needed = field.role == Role::differentiable || field.role == Role::label;
+  // Whoever leaves a mask away has none; of two kinds of sequences nobody means the one.
+  const bool tells_kinds = field.role == Role::constant && field.quantity == Quantity::mask;
+  const bool needed =
+      field.role == Role::differentiable || field.role == Role::label || tells_kinds;
   if (!given && (needed || !known)) lacks(dump, signature, field, name);
   Dtype dtype = field.dtypes.empty() ? shared : field.dtypes.front();
   if (!given) {

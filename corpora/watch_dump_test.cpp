@@ -102,6 +102,21 @@ TEST(WatchDump, IsACaseOfItsLoss) {
   EXPECT_EQ(c.batch.at("mask").at(3), 0.0);
 }
 
+TEST(WatchDump, MustSayOfWhichKindEachSequenceIs) {
+  LossSignature signature = policy();
+  signature.fields.push_back({.name = "wanted",
+                              .role = Role::constant,
+                              .quantity = Quantity::mask,
+                              .axes = {Axis::sequences},
+                              .dtypes = {Dtype::boolean}});
+  TensorFile file = written();
+  EXPECT_THROW(case_file_of(dump_of(file, "x"), signature, "x"), FormatError);
+  file.tensors.emplace_back("wanted", numbers(Dtype::boolean, {2}, {1, 0}));
+  const TensorFile as_case = case_file_of(dump_of(file, "x"), signature, "x");
+  EXPECT_EQ(as_case.find_tensor("wanted")->at(0), 1.0);
+  EXPECT_EQ(as_case.find_tensor("wanted")->at(1), 0.0);
+}
+
 TEST(WatchDump, LacksWhatTheTrainerDidNotName) {
   TensorFile file = written();
   std::erase_if(file.tensors,
