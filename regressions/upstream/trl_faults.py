@@ -13,6 +13,7 @@ from torch import Tensor
 
 GRPO = "trl.trainer.grpo_trainer"
 GKD = "trl.experimental.gkd.gkd_trainer"
+KTO = "trl.trainer.kto_trainer"
 SERVER = ("trl.experimental.server_distillation.server_distillation_trainer",
           "trl.experimental.distillation.distillation_trainer")
 NEWEST = "trl==1.16.0"
@@ -131,3 +132,20 @@ def gkd_batchmean() -> Seen:
     student, teacher = torch.tensor([[[2.0, 0.0], [0.5, 0.0], [0.5, 0.0]]]), torch.zeros(1, 3, 2)
     mean, whole = loss(student, teacher), loss(student, teacher, reduction="sum")
     return Seen(bool((mean - whole).abs() > 1e-3), f"{shown(mean)} for one sequence whose sum is {shown(whole)}")
+
+
+@fault("trl.kto.laundering", "nanmean leaves an answer out whose log-prob is NaN, and divides by the others", NEWEST)
+def kto_laundering() -> Seen:
+    self = trainer(Release("trl", (KTO,)).load(KTO), "_compute_kl_logps")
+    log_prob, none, tokens = leaf(float("nan"), -1.0), torch.zeros(2), torch.ones(2, 2, dtype=torch.long)
+    self.__dict__.update(
+        beta=0.1, desirable_weight=1.0, undesirable_weight=1.0, loss_type="apo_zero_unpaired", calculate_KL=False,
+        precompute_ref_logps=True, aux_loss_enabled=False, model=SimpleNamespace(training=True), _tp_size=1,
+        _total_train_tokens=0, _metrics=defaultdict(lambda: defaultdict(list)), _compute_kl_logps=lambda *given: None,
+        accelerator=SimpleNamespace(device="cpu", gather_for_metrics=lambda x: x))
+    outputs = SimpleNamespace(log_probs=log_prob[:, None], entropy=none[:, None], mean_logits=none[:, None])
+    loss = self._compute_loss(lambda **inputs: outputs, {
+        "label": torch.tensor([True, False]), "input_ids": tokens, "attention_mask": tokens, "completion_mask": tokens,
+        "ref_logps": none - 1}, False)
+    gradient = torch.autograd.grad(loss, log_prob)[0]
+    return Seen(bool(loss.isfinite()), f"log-probs {shown(log_prob)}, loss {shown(loss)}, gradient {shown(gradient)}")

@@ -24,8 +24,9 @@ TILES = ("trl.kernels.chunked_divergence", "trl.kernels.chunked_logprob")
 SCORES = "trl.trainer.utils"
 CPO = ("trl.experimental.cpo.cpo_trainer", "trl.trainer.cpo_trainer")
 REWARD = ("trl.trainer.reward_trainer",)
+KTO = ("trl.trainer.kto_trainer",)
 SDPO = ("trl.experimental.sdpo.sdpo_trainer", "trl.experimental.sdpo.loss_utils")
-release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES, *CPO, *REWARD, *SDPO))
+release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES, *CPO, *REWARD, *KTO, *SDPO))
 trainers: dict = {}
 
 
@@ -228,3 +229,25 @@ def reward(chosen_log_prob: Tensor, rejected_log_prob: Tensor, margin: float) ->
     rewards = torch.cat((chosen_log_prob, rejected_log_prob))[:, None]
     given = {"attention_mask": torch.ones_like(rewards), "margin": torch.full_like(chosen_log_prob, margin)}
     return self.compute_loss(Model(rewards), given)
+
+
+def kto(log_prob: Tensor, ref_log_prob: Tensor, desirable: Tensor, beta: float, kl: float, desirable_weight: float,
+        undesirable_weight: float, loss_type: str = "kto") -> Tensor:
+    self = object.__new__(trainer("_compute_kl_logps", KTO))
+    self.__dict__.update(beta=beta, desirable_weight=desirable_weight, undesirable_weight=undesirable_weight,
+                         loss_type=loss_type, calculate_KL=loss_type == "kto", precompute_ref_logps=True,
+                         aux_loss_enabled=False, model=SimpleNamespace(training=True), _tp_size=1,
+                         _total_train_tokens=0, _metrics=defaultdict(lambda: defaultdict(list)))
+    self.accelerator = SimpleNamespace(device=log_prob.device, gather_for_metrics=lambda x: x)
+    self._compute_kl_logps = lambda model, batch: torch.full_like(ref_log_prob[:1], kl)
+    none, tokens = torch.zeros_like(log_prob)[:, None], desirable.new_ones(len(desirable), 2, dtype=torch.long)
+    answers = SimpleNamespace(log_probs=log_prob[:, None], entropy=none, mean_logits=none)  # of one token each
+    return self._compute_loss(lambda **inputs: answers, {
+        "label": desirable, "input_ids": tokens, "attention_mask": tokens, "completion_mask": tokens,
+        "ref_logps": ref_log_prob, "ref_KL_logps": torch.zeros_like(ref_log_prob[:1])}, False)
+
+
+def apo_zero_unpaired(log_prob: Tensor, ref_log_prob: Tensor, desirable: Tensor, beta: float,
+                      desirable_weight: float, undesirable_weight: float) -> Tensor:
+    return kto(log_prob, ref_log_prob, desirable, beta, 0.0, desirable_weight, undesirable_weight,
+               "apo_zero_unpaired")
