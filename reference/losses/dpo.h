@@ -8,20 +8,9 @@
 #include "reference/problem.h"
 #include "reference/products.h"
 #include "reference/sums.h"
+#include "reference/two_classes.h"
 
 namespace lossgate::reference {
-
-/// What a softmax of h and 0 leads to: infinity less infinity where h overflows upwards, as the
-/// largest of both.
-template <class S>
-S by_softmax_with_zero(const S& result, const S& /*h*/) {
-  return result;
-}
-
-inline Tracked by_softmax_with_zero(Tracked result, const Tracked& h) {
-  if (may_spill(h, true)) result.peak = tracking::kInfinity;
-  return result;
-}
 
 /// Direct preference optimisation, from the log-probs of whole answers.
 ///
@@ -41,7 +30,8 @@ inline Tracked by_softmax_with_zero(Tracked result, const Tracked& h) {
 ///   beta D may be that of two rewards, beta (c - ref_c) and beta (r - ref_r), or a sum of all four
 ///   times beta, each of which may overflow. A margin rounds with whatever it meets first.
 ///   The derivative sigmoid(h) - (1 - e), as binary_cross_entropy_with_logits has it, cancels; a
-///   log_softmax of h and 0 rounds at 1.
+///   log_softmax of h and 0 rounds at 1, one of two rewards, the second without a margin, where it
+///   is a log-prob less logsumexp, at the size of those.
 /// Source: Rafailov et al. 2023 (arXiv:2305.18290) eq. 7; label smoothing as in conservative DPO;
 ///   hinge: Liu et al. 2023 (arXiv:2309.06657) eq. 14; IPO: Azar et al. 2023 (arXiv:2310.12036)
 ///   eq. 17; margin: Meng et al. 2024 (arXiv:2405.14734, SimPO) eq. 6, Touvron et al. 2023
@@ -147,11 +137,11 @@ struct Dpo {
     Pair<S> operator()(const Answers<S>& of, const S& weight) const {
       if (kind_ == "ipo") return ipo(preference_.off_target(of), weight);
       if (kind_ == "hinge") return hinge(preference_.short_of_one(of), weight);
-      return sigmoidal(preference_.less_margin(of), weight);
+      return sigmoidal(of, preference_.less_margin(of), weight);
     }
 
    private:
-    Pair<S> sigmoidal(const S& h, const S& weight) const {
+    Pair<S> sigmoidal(const Answers<S>& of, const S& h, const S& weight) const {
       const auto apart = [&] {
         const S down = product(upstream_, weight, beta_, kept_, logistic(-h)),
                 up = product(upstream_, weight, beta_, turned_, logistic(h));
@@ -163,8 +153,12 @@ struct Dpo {
       const S value = multiplied(kept_, logistic_loss(-h)) + multiplied(turned_, logistic_loss(h));
       if (in_.form(kApart)) return {value, apart()};
       if (in_.form(kTogether)) return {wider(value, by_cross_entropy(h)), together()};
-      return {wider(wider(value, by_cross_entropy(h)), of_two_classes(h)),
-              by_softmax_with_zero(wider(apart(), together()), h)};
+      // As a softmax of both rewards has it, or of h and 0.
+      const auto [a, b] = preference_.rewards(of);
+      const S of_shares =
+          product(upstream_, weight, beta_, by_normaliser(S(sigmoid(h) - kept_), a, b, h));
+      return {wider(wider(value, by_cross_entropy(h)), by_normaliser(of_two_classes(h), a, b, h)),
+              by_softmax_with_zero(wider(wider(apart(), together()), of_shares), h)};
     }
 
     /// binary_cross_entropy_with_logits of h and 1 - e, of which it takes e as what is left to 1.

@@ -115,7 +115,6 @@ TEST(Dpo, MayBeOfTwoRewardsThatOverflowWhereNoFormIsDeclared) {
   far.spec.set("beta", 10.0);
   EXPECT_TRUE(tracking::undefined(answer_to(far, "").by_chosen));
   EXPECT_FALSE(tracking::undefined(answer_to(far, kApart).by_chosen));
-  far.spec.set("beta", 1.0);
   EXPECT_FALSE(tracking::undefined(answer_to(far, "").by_chosen));
   // Where one reward overflows, their difference does, and a softmax of infinity and 0 is no
   // number.
@@ -179,6 +178,25 @@ TEST(Dpo, MayBeASoftmaxOfTwoClassesOrACrossEntropyWhereNoFormIsDeclared) {
   smoothed.spec.set("label_smoothing", 2.17464e-7);
   EXPECT_LT(answer_to(smoothed, kApart).value.err, 0.5 * u);
   EXPECT_GT(answer_to(smoothed, kTogether).value.err, 2.0 * u) << "4 times what is off in 1 - e";
+}
+
+TEST(Dpo, MayBeALogProbLessItsNormaliserWhereNoFormIsDeclared) {
+  // logaddexp(c, r) - c and exp(r - logaddexp(c, r)) in f32, of what a reward model gives.
+  const Case rewards = pair_of(-4.1, -7.42, 0.0, 0.0);
+  const float c = -4.1F, r = -7.42F, normaliser = c + std::log1p(std::exp(r - c)),
+              value = normaliser - c, share = std::exp(r - normaliser);
+  const Answer open = answer_to(rewards, ""), declared = answer_to(rewards, kApart);
+  const auto off = [](float actual, const Tracked& x) {
+    return std::fabs(static_cast<double>(actual - x.v));
+  };
+  EXPECT_GT(off(value, declared.value), kThreshold * declared.value.err);
+  EXPECT_LE(off(value, open.value), open.value.err);
+  EXPECT_GT(off(-share, declared.by_chosen), kThreshold * declared.by_chosen.err);
+  EXPECT_LE(off(-share, open.by_chosen), open.by_chosen.err);
+  // exp(-h - logsumexp(0, -h)) in f64, whose normaliser is as large as h.
+  const Case far = pair_of(-17.5375755, 0.0, 0.0, 0.0);
+  const Answer sure = answer_to(far, "", Dtype::f64);
+  EXPECT_GT(sure.by_chosen.err, 2.0 * 17.5 * unit_roundoff(Dtype::f64));
 }
 
 TEST(Dpo, MayBeASoftplusThatIsLinearFarOutInAnyForm) {

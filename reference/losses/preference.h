@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "reference/problem.h"
 #include "reference/sums.h"
@@ -38,6 +39,12 @@ class Preference {
     if (!has_margin_) return last;
     const S either_way = wider(last, S(beta_ * less(of, margin_ / beta_)));
     return undeclared_ ? wider(either_way, each_scaled(of, S(-margin_))) : either_way;
+  }
+
+  /// beta (c - ref_c) - margin and beta (r - ref_r), whose difference that is.
+  std::pair<S, S> rewards(const Answers<S>& of) const {
+    return {S(beta_ * S(of.chosen - of.ref_chosen) - margin_),
+            S(beta_ * S(of.rejected - of.ref_rejected))};
   }
 
   /// 1 - beta D, of whose terms the constant may meet any first.
