@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -86,6 +87,25 @@ TEST(ProbeStatistics, CallNoZeroThatStandsForSomethingACancellation) {
   Case c = ordinary_case("whitening");
   c.batch.at("advantage").set(0, 0.0);
   EXPECT_THAT(diagnosed(skips_zero, c).cause, testing::Not(testing::AnyOf("held", "cancellation")));
+}
+
+TEST(ProbeStatistics, CallsNoBoundThatNumbersAroundZeroDoNotFeelACancellation) {
+  const auto halved_far_away =
+      answering("rollout_correction", nullptr, [](const Case& c, LossResult& result) {
+        double farthest = 0.0;
+        at_positions(c, true, [&](std::int64_t p) {
+          const Batch& batch = c.batch;
+          farthest = std::max(farthest, std::fabs(batch.at("old_log_prob").at(p) -
+                                                  batch.at("sampler_log_prob").at(p)));
+        });
+        if (farthest < 20.0) return;
+        change_each(output(result, "weight"), [](double x) { return 0.5 * x; });
+      });
+  Case c = ordinary_case("rollout_correction");
+  change_each(c.batch.at("sampler_log_prob"), [](double x) { return x - 30.0; });
+  ASSERT_NE(diagnosed(halved_far_away, c).cause, "held");
+  EXPECT_FALSE(speaks(probe_statistics, halved_far_away, c));
+  EXPECT_FALSE(speaks(probe_cancelled_deviation, halved_far_away, c));
 }
 
 /// No number of a batch that is longer than the given one and whose numbers lie far from 0, or
