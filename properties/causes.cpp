@@ -153,7 +153,8 @@ const std::vector<Cause>& causes() {
 
       // What must not be accepted.
       {"laundering", "A NaN or infinity at a valid position becomes a plausible number.",
-       "no nan_to_num at valid positions: raise, or let the NaN show"},
+       "no nan_to_num at valid positions: raise, or let the NaN show; comparisons with it are "
+       "false, so drop what is beyond a bound in the place of keeping what is within"},
       {"invalid input accepted", "Invalid input is computed with.",
        "check labels, masks and options before they are read"},
       {"refusal names another argument", "The refusal blames an argument that is right.",

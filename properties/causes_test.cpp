@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "properties/causes.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "impl/catalog.h"
 #include "properties/fake_grpo.h"
@@ -15,6 +20,15 @@ TEST(Causes, AreOneListWithoutDoubles) {
     EXPECT_TRUE(each.statement.ends_with(".")) << each.name;
     EXPECT_TRUE(each.symptom || !each.repair.empty()) << each.name;
   }
+}
+
+/// Whether the usual repair of a cause says so.
+void expect_repair(std::string_view cause, const char* says) {
+  EXPECT_THAT(std::string(find_cause(cause)->repair), testing::HasSubstr(says));
+}
+
+TEST(Causes, SayWhatAFilterMakesOfANan) {
+  expect_repair("laundering", "drop what is beyond a bound");
 }
 
 TEST(Causes, TellAStrayGradientBehindAShiftFromAMalformedResult) {
