@@ -16,7 +16,8 @@ const std::vector<Cause>& causes() {
        "The loss leaves out, or mends, what was no number; the operation behind it still has an "
        "infinite slope, and zero times that is NaN.",
        "a second where, around the operation's argument, or select before it: what mends a value "
-       "or leaves it out mends no slope"},
+       "or leaves it out mends no slope; at a position that counts mend neither: raise, or let the "
+       "NaN show in both"},
       {"masked data leaks", "Masked positions reach the result, by their numbers or as such.",
        "select with where before the first operation, and add nothing for a masked position"},
       {"gradient at a masked position",

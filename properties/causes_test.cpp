@@ -31,6 +31,11 @@ TEST(Causes, SayWhatAFilterMakesOfANan) {
   expect_repair("laundering", "drop what is beyond a bound");
 }
 
+// A second where at a position that counts would launder the gradient, too.
+TEST(Causes, LetNobodyRepairTheGradientOfAPositionThatCounts) {
+  expect_repair("value repaired, gradient not", "at a position that counts mend neither");
+}
+
 TEST(Causes, TellAStrayGradientBehindAShiftFromAMalformedResult) {
   impl::Implementation fake = fake_grpo();
   const auto violation = [&](std::vector<std::string> beside) {
