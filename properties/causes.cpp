@@ -103,7 +103,9 @@ const std::vector<Cause>& causes() {
        "look rows up by their own data, never by their place in the batch"},
 
       // Formula and signal.
-      {"wrong sign", "What is wrong is right with the other sign.", "negate it"},
+      {"wrong sign", "What is wrong is right with the other sign.",
+       "negate it; of a gradient whose loss is right, see first whether detach stands on the wrong "
+       "side of a difference"},
       {"distributions exchanged",
        "Two distributions stand the other way round in a divergence, an estimate of it or a ratio.",
        "exchange them: KL(p || q) is the mean under p of log p - log q, and its estimators take "

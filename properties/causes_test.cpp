@@ -36,6 +36,11 @@ TEST(Causes, LetNobodyRepairTheGradientOfAPositionThatCounts) {
   expect_repair("value repaired, gradient not", "at a position that counts mend neither");
 }
 
+// Of exp(x.detach() - x) the value is right: negating it would break the loss.
+TEST(Causes, LookForADetachWhereOnlyTheGradientHasTheWrongSign) {
+  expect_repair("wrong sign", "whether detach stands on the wrong side");
+}
+
 TEST(Causes, TellAStrayGradientBehindAShiftFromAMalformedResult) {
   impl::Implementation fake = fake_grpo();
   const auto violation = [&](std::vector<std::string> beside) {
