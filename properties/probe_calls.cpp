@@ -33,6 +33,24 @@ bool has_sizes(const Tensor& tensor) {
 /// Whether an input is another one after the call.
 bool writes_inputs(const Reading& reading) { return !reading.result().mutated.empty(); }
 
+/// Whether nothing is refused where nothing keeps a function from writing into its inputs, as each
+/// number has a place of its own and no gradient is asked for, and it does write: into the given
+/// ones or, as a 0 may be overwritten by 0, into plain ones. They are transposed, as who refuses
+/// views would answer in one piece.
+bool writes_where_it_may(const Suspect& suspect) {
+  bool writes = false;
+  for (const std::optional<Case>& c : {std::optional(suspect.given()), suspect.plain_case()}) {
+    if (!c) continue;
+    Case free = *c;
+    free.layout = Layout::transposed;
+    free.grad_mode = GradMode::none;
+    const LossResult result = suspect.implementation().evaluate(suspect.signature(), free);
+    if (result.refusal) return false;
+    writes |= !result.mutated.empty();
+  }
+  return writes;
+}
+
 enum class Likeness { same, rounding, contradiction };
 
 /// How near an answer is to another one to the same case. Two right ones are no further apart than
@@ -100,9 +118,14 @@ Opinion probe_strides(Suspect& suspect) {
   return std::nullopt;
 }
 
-/// Plain cases of several sequences with padding, and without any: what refuses both refuses all
-/// there is with these options.
+/// The given case where inputs can be written into. Plain cases of several sequences with padding,
+/// and without any: what refuses both refuses all there is with these options.
 Opinion probe_refusal(Suspect& suspect) {
+  if (!suspect.as_given() && writes_where_it_may(suspect)) {
+    return Diagnosis{"input overwritten", 0.95,
+                     "it writes into its inputs, and has an answer where each number of them has a "
+                     "place of its own and no gradient is asked for"};
+  }
   const auto refuses = [&](const std::optional<Case>& c) {
     if (!c) return false;
     const auto refusal = suspect.implementation().evaluate(suspect.signature(), *c).refusal;

@@ -246,6 +246,43 @@ TEST(ProbeRefusal, SeesWhatRefusesPlainNumbersToo) {
                "plain numbers, without an edge or a split, are refused with these options, too");
 }
 
+/// Clears its advantages, and refuses what it cannot write into.
+impl::Implementation clearing_unless(bool (*raises)(const Case&)) {
+  return answering("grpo", nullptr, [raises](const Case& c, LossResult& result) {
+    const Tensor& advantage = c.batch.at("advantage");
+    if (!(advantage == Tensor::zeros(advantage.dtype, advantage.extents))) {
+      result.mutated = {"advantage"};
+    }
+    if (!raises(c)) return;
+    result = {};
+    result.refusal = Refusal{"", -1, -1, "it cannot be written into"};
+  });
+}
+
+Case cleared(Layout layout) {
+  Case c = ordinary_case("grpo");
+  c.layout = layout;
+  change_each(c.batch.at("advantage"), [](double) { return 0.0; });
+  return c;
+}
+
+TEST(ProbeRefusal, SeesThatWhatItRefusesCannotBeWrittenInto) {
+  const auto shares_memory = [](const Case& c) { return c.layout == Layout::mixed; };
+  const auto is_leaf = [](const Case& c) { return c.grad_mode != GradMode::none; };
+  for (const auto& fake : {clearing_unless(shares_memory), clearing_unless(is_leaf)}) {
+    expect_shown(
+        fake, cleared(Layout::mixed), "input overwritten",
+        "it writes into its inputs, and has an answer where each number of them has a place "
+        "of its own and no gradient is asked for");
+  }
+}
+
+TEST(ProbeRefusal, TellsARefusalOfViewsFromWritingIntoInputs) {
+  const auto is_view = [](const Case& c) { return c.layout != Layout::contiguous; };
+  EXPECT_EQ(diagnosed(clearing_unless(is_view), cleared(Layout::mixed)).cause,
+            "legal input refused");
+}
+
 TEST(ProbeRefusal, IsSilentWhereAnEdgeOrPaddingIsRefused) {
   Case far = ordinary_case("grpo");
   put(far, "log_prob", 0, 0, -200.0);
