@@ -85,15 +85,18 @@ struct Kto {
     const auto log_prob = in.field("log_prob"), ref_log_prob = in.field("ref_log_prob"),
                desirable = in.field("desirable");
     const auto per_sequence = out.writer("per_sequence"), gradient = out.gradient("log_prob");
-    const Answers<S> answers(in);
+    const Terms<S> terms(in);
     Sum<S> loss = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
-      const S weight = in.token_weight(s);
-      const Answer<S> answer =
-          answers(log_prob(s), ref_log_prob(s), desirable.integer(s) != 0, weight);
-      per_sequence(store(Stage::per_token, answer.value), s);
-      loss.add(stored_within(Stage::per_token, S(weight * answer.value), answer.value));
-      const S by_gain = stored_within(Stage::per_token, answer.gradient, S(in.upstream() * weight));
+      const S weight = in.token_weight(s), back = in.upstream() * weight;
+      const Term<S> term = terms(log_prob(s), ref_log_prob(s), desirable.integer(s) != 0, weight);
+      // It may be stored before its own weight comes, and after that.
+      const S value = stored_within(Stage::per_token, term.value, term.lost),
+              weighted = stored_within(Stage::per_token, S(weight * term.value), term.lost),
+              slope = stored_within(Stage::per_token, term.gradient, S(back * term.weight));
+      per_sequence(store(Stage::per_token, value), s);
+      loss.add(stored_within(Stage::per_token, weighted, term.value));
+      const S by_gain = stored_within(Stage::per_token, slope, back);
       gradient(in.gradient(store(Stage::log_prob, by_gain)), s);  // all goes through log-ratios
     }
     out.loss(loss);
@@ -104,16 +107,17 @@ struct Kto {
   static constexpr const char *kTail = "sigmoid(-h)", *kComplement = "1 - sigmoid(h)";
 
   template <class S>
-  struct Answer {
+  struct Term {
+    S weight, lost;  ///< whose product is the value
     S value;
     S gradient;  ///< of the objective, by r
   };
 
   /// The terms of answers.
   template <class S>
-  class Answers {
+  class Terms {
    public:
-    explicit Answers(const Inputs<S>& in)
+    explicit Terms(const Inputs<S>& in)
         : in_(in),
           upstream_(in.upstream()),
           beta_(in.option("beta")),
@@ -122,11 +126,13 @@ struct Kto {
           undesirable_(in.option("undesirable_weight")),
           one_(selected<S>(1.0)) {}
 
-    Answer<S> operator()(const S& p, const S& ref, bool desirable, const S& weight) const {
+    Term<S> operator()(const S& p, const S& ref, bool desirable, const S& weight) const {
       const S gain = scaled_gain(p, ref), h = desirable ? gain : S(-gain);
       const S own = desirable ? desirable_ : undesirable_;
       const S kept = sigmoid(h), lost = sigmoid(S(-h));
-      const auto value = [&](const S& x) { return S(own * x); };
+      const auto of = [&](const S& x, const S& gradient) {
+        return Term<S>{own, x, S(own * x), gradient};
+      };
       // As autograd has the slope of a sigmoid y, upwards.
       const auto slope = [&](const S& y, const S& other) {
         const S up = product(upstream_, weight, own, beta_, y, other);
@@ -135,20 +141,24 @@ struct Kto {
       const auto by_autograd = [&](const S& y) {
         return wider(slope(kept, lost), slope(y, one_ - y));
       };
-      if (in_.form(kTail)) return {value(lost), by_autograd(lost)};
-      if (in_.form(kComplement)) return {value(one_ - kept), by_autograd(kept)};
-      return {wider(value(lost), value(one_ - kept)), wider(by_autograd(lost), by_autograd(kept))};
+      if (in_.form(kTail)) return of(lost, by_autograd(lost));
+      if (in_.form(kComplement)) return of(one_ - kept, by_autograd(kept));
+      return of(wider(lost, S(one_ - kept)), wider(by_autograd(lost), by_autograd(kept)));
     }
 
    private:
-    /// beta (r - kl). Where no form is declared kl may meet either log-prob first, scaled or not.
+    /// beta (r - kl), or beta r - beta kl, which no form tells apart. Where none is declared kl may
+    /// meet either log-prob first, scaled or not; where both scaled log-probs overflow, nothing is
+    /// left of their difference, whatever weighs it.
     S scaled_gain(const S& p, const S& ref) const {
-      const S last = beta_ * (store(Stage::log_prob, S(p - ref)) - kl_);
+      const S r = store(Stage::log_prob, S(p - ref)), off = beta_ * kl_,
+              last = wider(S(beta_ * (r - kl_)), S(beta_ * r - off));
       if (!in_.undeclared()) return last;
-      const S each = sum_in_any_order(std::array{p, S(-ref), S(-kl_)}),
-              each_scaled =
-                  sum_in_any_order(std::array{S(beta_ * p), S(-(beta_ * ref)), S(-(beta_ * kl_))});
-      return wider(wider(last, S(beta_ * each)), each_scaled);
+      const S each = sum_in_any_order(std::array{p, S(-ref), S(-kl_)}), scaled = beta_ * p,
+              scaled_ref = beta_ * ref,
+              each_scaled = sum_in_any_order(std::array{scaled, S(-scaled_ref), S(-off)}),
+              apart = difference_of_sums(scaled, scaled_ref) - off;
+      return wider(wider(last, S(beta_ * each)), wider(each_scaled, apart));
     }
 
     const Inputs<S>& in_;

@@ -32,7 +32,7 @@ struct Found {
   Tracked value, gradient;
 };
 
-Found found(const Case& c, const std::string& form, Dtype compute = Dtype::f32) {
+Found found(const Case& c, const Arithmetic& arithmetic) {
   struct Kept : Sink<Tracked> {
     std::vector<Tracked> entries;
     void entry(std::size_t, std::int64_t, const Tracked& value) override {
@@ -40,8 +40,19 @@ Found found(const Case& c, const std::string& form, Dtype compute = Dtype::f32) 
     }
   } kept;
   const Loss& loss = *find_loss("kto");
-  evaluate(loss, Problem(loss.signature, c), plain_arithmetic(compute, form), kept);
+  evaluate(loss, Problem(loss.signature, c), arithmetic, kept);
   return {kept.entries.at(0), kept.entries.at(1)};
+}
+
+Found found(const Case& c, const std::string& form, Dtype compute = Dtype::f32) {
+  return found(c, plain_arithmetic(compute, form));
+}
+
+/// f32, whose terms are stored in another format.
+Arithmetic stored_terms(Dtype dtype) {
+  Arithmetic arithmetic = plain_arithmetic(Dtype::f32, kTail);
+  arithmetic.stage(Stage::per_token) = {unit_roundoff(dtype), min_subnormal(dtype)};
+  return arithmetic;
 }
 
 double size_of(const Tracked& x) { return std::fabs(static_cast<double>(x.v)); }
@@ -65,6 +76,31 @@ TEST(Kto, KeepsTheDigitsOfATermThatIsNotSmallInEitherForm) {
     EXPECT_LT(near.value.err, 8.0 * u) << form;
     EXPECT_LT(near.gradient.err, 8.0 * u) << form;
   }
+}
+
+TEST(Kto, HasNoNumberWhereBothScaledLogProbsOverflowWhateverWeighsIt) {
+  Case far = answer_of(-5e37, -49e36);
+  far.spec.set("beta", 10.0);
+  far.spec.set("desirable_weight", 0.0);
+  EXPECT_TRUE(tracking::undefined(found(far, kAny).value));
+  EXPECT_TRUE(tracking::undefined(found(far, kAny).gradient));
+  for (const char* form : {kTail, kComplement}) {
+    EXPECT_FALSE(tracking::undefined(found(far, form).value)) << form;
+    EXPECT_FALSE(tracking::undefined(found(far, form).gradient)) << form;
+  }
+}
+
+TEST(Kto, MayBeStoredBeforeItsWeightComes) {
+  Case small = answer_of(-10.0, -22.7);  // 3e-6 is left of 1
+  small.spec.set("desirable_weight", 10.0);
+  EXPECT_GE(kThreshold * found(small, stored_terms(Dtype::f16)).value.err,
+            10.0 * min_subnormal(Dtype::f16) / 2);
+  // What comes back to the term is beyond f16 where its weight has met it.
+  Case large = answer_of(-10.0, -10.0);
+  large.upstream = 32768.0;
+  EXPECT_LE(found(large, stored_terms(Dtype::f16)).gradient.peak, max_finite(Dtype::f16));
+  large.spec.set("desirable_weight", 10.0);
+  EXPECT_GT(found(large, stored_terms(Dtype::f16)).gradient.peak, max_finite(Dtype::f16));
 }
 
 TEST(Kto, LosesADerivativeByAutogradWhereItsSigmoidIsNearOne) {
