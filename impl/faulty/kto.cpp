@@ -18,6 +18,8 @@ enum class KtoFault {
   none,
   complement,  ///< none: the other form
   weights_dropped,
+  weights_exchanged,
+  kl_dropped,
   reference_dropped,
   missing_kind_is_nan,
   nan_skipped,
@@ -72,11 +74,13 @@ class EagerKto {
     const Variable log_ratio = fault_ == KtoFault::reference_dropped
                                    ? log_prob
                                    : log_prob - number(in_.field("ref_log_prob", s));
-    const Variable gain = (log_ratio - number(in_.option("kl"))) * number(in_.option("beta"));
+    const V kl = fault_ == KtoFault::kl_dropped ? V(0) : in_.option("kl");
+    const Variable gain = (log_ratio - number(kl)) * number(in_.option("beta"));
     const Variable h = desirable ? gain : -gain;
     const Variable lost = fault_ == KtoFault::complement ? number(V(1)) - sigmoid(h) : sigmoid(-h);
     if (fault_ == KtoFault::weights_dropped) return lost;
-    return lost * number(in_.option(desirable ? "desirable_weight" : "undesirable_weight"));
+    const bool as_desirable = desirable != (fault_ == KtoFault::weights_exchanged);
+    return lost * number(in_.option(as_desirable ? "desirable_weight" : "undesirable_weight"));
   }
 
   LossResult result(Variable loss, const std::vector<Variable>& terms,
@@ -124,6 +128,18 @@ void add_term_faults(std::vector<Implementation>& all) {
                         .thread = "https://github.com/huggingface/trl/pull/7062",
                         .cause = "option misread",
                         .trigger = "a weight that is not 1",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("weights_exchanged", KtoFault::weights_exchanged,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/pull/7062",
+                        .cause = "option misread",
+                        .trigger = "weights that differ",
+                        .killers = {"reference_agreement"}}));
+  all.push_back(faulty("kl_dropped", KtoFault::kl_dropped,
+                       {.twin = "eager",
+                        .thread = "https://github.com/huggingface/trl/issues/1447",
+                        .cause = "option misread",
+                        .trigger = "a divergence that is not 0",
                         .killers = {"reference_agreement"}}));
   all.push_back(faulty("reference_dropped", KtoFault::reference_dropped,
                        {.twin = "eager",
