@@ -5,6 +5,7 @@
 #include "corpora/case_check.h"
 #include "corpora/dump.h"
 #include "corpora/element_text.h"
+#include "reference/spec/kinds.h"
 #include "reference/spec/numbers.h"
 
 /// Dumps as cases.
@@ -139,9 +140,8 @@ Tensor tensor_of(Dump& dump, const LossSignature& signature, const Field& field,
   const Extents extents = shape.of(field.axes);
   const bool known = std::ranges::all_of(extents, [](std::int64_t n) { return n >= 0; });
   // Whoever leaves a mask away has none; of two kinds of sequences nobody means the one.
-  const bool tells_kinds = field.role == Role::constant && field.quantity == Quantity::mask;
   const bool needed =
-      field.role == Role::differentiable || field.role == Role::label || tells_kinds;
+      field.role == Role::differentiable || field.role == Role::label || tells_kinds(field);
   if (!given && (needed || !known)) lacks(dump, signature, field, name);
   Dtype dtype = field.dtypes.empty() ? shared : field.dtypes.front();
   if (!given) {

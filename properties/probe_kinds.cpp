@@ -4,15 +4,10 @@
 #include <string>
 
 #include "properties/probes.h"
+#include "reference/spec/kinds.h"
 
 namespace lossgate::properties {
 namespace {
-
-/// Whether it is said of each sequence, and says nothing of what counts.
-bool tells_kinds(const LossSignature& signature, const Field& field) {
-  return field.quantity == Quantity::mask && field.name != signature.mask &&
-         field.axes.size() == 1 && has_rows(field.axes);
-}
 
 Case of_one_kind(Case c, const std::string& field, bool kind) {
   Tensor& tensor = c.batch.at(field);
@@ -25,7 +20,7 @@ Case of_one_kind(Case c, const std::string& field, bool kind) {
 /// Plain numbers of both kinds, then of either one alone.
 Opinion probe_kinds(Suspect& suspect) {
   for (const Field& field : suspect.signature().fields) {
-    if (!tells_kinds(suspect.signature(), field)) continue;
+    if (!tells_kinds(field)) continue;
     const std::optional<Case> both = suspect.plain_case();
     if (!both || !is_finite(suspect.read(both))) continue;
     for (const bool kind : {false, true}) {
