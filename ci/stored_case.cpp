@@ -77,6 +77,9 @@ std::optional<Case> at_its_options(const Brought& brought, Case c) {
     if (const OptionValue* value = c.spec.find(followed)) c.spec.set(name, OptionValue(*value));
   }
   if (c.spec == stored || is_refused(brought, c) != was_refused) return std::nullopt;
+  // What it is called, and is told of, may be of the options that it had.
+  if (!c.provenance.title.empty()) c.provenance.title += ", under other options";
+  c.provenance.story.clear();
   return c;
 }
 

@@ -20,9 +20,9 @@ Case read_case(const std::filesystem::path& path, const Selection& selection);
 /// The case as callers of the subject have it, in whose f32 what 16 bits hold is the same.
 Case as_its_callers_have_it(const LossSignature& narrowed, Case c);
 
-/// The case under the reduction and the options that the subject has whatever is asked, with
-/// nothing else changed; nothing where those are what the case has, or the loss refuses it under
-/// them.
+/// The case under the reduction and the options that the subject has whatever is asked, of the same
+/// tensors, and without its story; nothing where those are what the case has, or the loss refuses
+/// it under them.
 std::optional<Case> at_its_options(const Brought& brought, Case c);
 
 /// Whether a caller who keeps to the contract would not ask it: what lies behind the mask, what is

@@ -71,7 +71,10 @@ TEST(AtItsOptions, ChangesWhatTheSubjectFixesAndNothingElse) {
   expected.spec.reduction = Reduction::sequence_mean;
   expected.spec.set("clip_low", OptionValue(0.5));
   expected.spec.set("clip_high", OptionValue(0.5));
+  expected.provenance.title += ", under other options";
+  expected.provenance.story.clear();
   EXPECT_EQ(own->spec, expected.spec);
+  EXPECT_FALSE(stored.provenance.title.empty());
   EXPECT_EQ(corpora::encode_safetensors(*own), corpora::encode_safetensors(expected));
 }
 
