@@ -197,7 +197,9 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
   // What is wrong of a number that is one explains none that is not.
   const bool supposed = std::ranges::find(kSupposed, symptom) != std::end(kSupposed) &&
                         !find_cause(best.cause)->symptom && std::isfinite(violation.actual);
-  if (!supposed || !suspect.wrong_on_plain()) return best;
+  // What is right until sequences change places is wrong by their order, whatever else is wrong.
+  const bool seen = symptom == Symptom::permuted && is_right(suspect.as_given());
+  if (!supposed || seen || !suspect.wrong_on_plain()) return best;
   return {.cause = "disagrees with the formula",
           .confidence = 0.5,
           .because = "it disagrees on plain numbers, too, which no experiment explains"};

@@ -2,6 +2,8 @@
 // What a property supposed of what it saw, and what becomes of that.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "properties/diagnosis.h"
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
@@ -9,25 +11,51 @@
 namespace lossgate::properties {
 namespace {
 
-TEST(Diagnosis, TakesBackWhatAPropertySupposedWherePlainNumbersAreWrong) {
-  // The weights of tokens depend on how many columns there are: padding changes the result.
-  const auto by_columns = answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
-    const std::int64_t tokens = c.shape[Axis::tokens];
+/// A number that stands in no plain case.
+constexpr double kMark = 3.14159;
+
+/// The weights of tokens depend on how many columns there are, but for a batch whose last sequence
+/// begins with the mark.
+impl::Implementation weighted_by_columns() {
+  return answering("value_clip", nullptr, [](const Case& c, LossResult& result) {
+    const std::int64_t tokens = c.shape[Axis::tokens], rows = c.shape[Axis::sequences];
+    if (rows > 0 && c.batch.at("value").at((rows - 1) * tokens) == kMark) return;
     Tensor& gradient = output(result, "gradient.value");
     for (std::int64_t p = 0; p < gradient.size(); ++p) {
       gradient.set(p, gradient.at(p) * (1.0 + static_cast<double>((p * p) % (tokens + 1))));
     }
     add_to_loss(result, 0.25);
   });
-  CaseStudy study(*reference::find_loss("value_clip"), ordinary_case("value_clip"));
+}
+
+/// What is said of its answers to the case, of which the property is to suppose something.
+Diagnosis of_columns(const char* property, const Case& c, const char* supposed) {
+  const auto by_columns = weighted_by_columns();
+  CaseStudy study(*reference::find_loss("value_clip"), c);
   Evaluation evaluation(study, by_columns);
-  const Property& padding = *find_property("padding_invariance");
-  const Outcome outcome = padding.check(evaluation);
-  ASSERT_TRUE(outcome.violation);
-  EXPECT_EQ(outcome.violation->cause, "padding counted");
-  const Diagnosis diagnosis = diagnose(study, by_columns, padding, *outcome.violation);
-  EXPECT_EQ(diagnosis.cause, "disagrees with the formula");
-  EXPECT_EQ(diagnosis.because, "it disagrees on plain numbers, too, which no experiment explains");
+  const Outcome outcome = find_property(property)->check(evaluation);
+  EXPECT_EQ(outcome.violation.value().cause, supposed);
+  return diagnose(study, by_columns, *find_property(property), *outcome.violation);
+}
+
+TEST(Diagnosis, TakesBackWhatAPropertySupposedWherePlainNumbersAreWrong) {
+  const std::pair<const char*, const char*> all[] = {
+      {"padding_invariance", "padding counted"},
+      {"permutation_invariance", "a row reads another row"}};
+  for (const auto& [property, supposed] : all) {
+    const Diagnosis diagnosis = of_columns(property, ordinary_case("value_clip"), supposed);
+    EXPECT_EQ(diagnosis.cause, "disagrees with the formula") << property;
+    EXPECT_EQ(diagnosis.because,
+              "it disagrees on plain numbers, too, which no experiment explains");
+  }
+}
+
+TEST(Diagnosis, KeepsToAnOrderThatAloneMadeWhatIsRightWrong) {
+  Case c = ordinary_case("value_clip");
+  c.batch.at("value").set((c.shape[Axis::sequences] - 1) * c.shape[Axis::tokens], kMark);
+  const char* seen = "a row reads another row";
+  const Diagnosis diagnosis = of_columns("permutation_invariance", c, seen);
+  EXPECT_EQ(diagnosis.cause, seen) << diagnosis.because;
 }
 
 /// What is said of the split of GRPO in halves.
