@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <map>
-#include <span>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,6 +21,7 @@ namespace lossgate::report {
 namespace {
 
 using properties::Verdict;
+using Findings = std::vector<const RecordedFinding*>;
 
 std::int64_t count_of(const std::array<std::int64_t, 5>& counts, Verdict verdict) {
   return counts[static_cast<std::size_t>(verdict)];
@@ -136,7 +137,7 @@ std::string kill_matrix(const RunRecord& record, const Painter& paint) {
 
 // What is red first, since it must not hide behind what is tolerated; of each, every implementation
 // once before any of them a second time, and every property of it once before any a second time.
-std::vector<const RecordedFinding*> in_order_of_show(const RunRecord& record) {
+Findings in_order_of_show(const RunRecord& record) {
   std::vector<std::tuple<bool, int, const RecordedFinding*>> keyed;
   std::map<std::pair<bool, std::string>, int> turns;
   for (const RecordedFinding& f : record.findings) {
@@ -147,13 +148,13 @@ std::vector<const RecordedFinding*> in_order_of_show(const RunRecord& record) {
   turns.clear();
   for (auto& [tolerated, turn, f] : keyed) turn = turns[{tolerated, subject_of(*f)}]++;
   std::ranges::sort(keyed);
-  std::vector<const RecordedFinding*> ordered;
+  Findings ordered;
   for (const auto& key : keyed) ordered.push_back(std::get<2>(key));
   return ordered;
 }
 
 // How many of each implementation are not shown.
-std::string rest(std::span<const RecordedFinding* const> left) {
+std::string rest(const Findings& left) {
   if (left.empty()) return "";
   std::map<std::string, int> counts;
   for (const RecordedFinding* f : left) counts[subject_of(*f)] += 1;
@@ -164,15 +165,27 @@ std::string rest(std::span<const RecordedFinding* const> left) {
   return fmt::format("\n{}\n", fmt::join(wrapped(text, 110), "\n    "));
 }
 
-std::string findings(const RunRecord& record, const BoardStyle& style) {
-  std::string text;
-  const std::vector<const RecordedFinding*> ordered = in_order_of_show(record);
-  const std::size_t shown = std::min(ordered.size(), style.findings);
-  for (std::size_t i = 0; i < shown; ++i) {
-    text +=
-        "\n" + finding_text(*ordered[i], statement_of(record, ordered[i]->property), style.folder);
+// Some in full, one line of each other implementation, and how many are left.
+std::string in_turn(const RunRecord& record, const BoardStyle& style) {
+  std::string text, lines;
+  Findings left;
+  std::set<std::string> seen;
+  std::size_t shown = 0;
+  for (const RecordedFinding* f : in_order_of_show(record)) {
+    const bool first = seen.insert(subject_of(*f)).second;
+    if (shown++ < style.findings) {
+      text += "\n" + finding_text(*f, statement_of(record, f->property), style.folder);
+    } else if (first) {
+      lines += met_line(*f, style.folder) + "\n";
+    } else {
+      left.push_back(f);
+    }
   }
-  text += rest(std::span(ordered).subspan(shown));
+  return text + (lines.empty() ? "" : "\n" + lines) + rest(left);
+}
+
+std::string findings(const RunRecord& record, const BoardStyle& style) {
+  std::string text = in_turn(record, style);
   for (const Expectation& e : record.expectations) {
     if (e.met) continue;
     text += fmt::format("\n{}: expected {} to violate {}, but it is {}\n", e.file, e.implementation,

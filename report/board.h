@@ -8,9 +8,11 @@
 namespace lossgate::report {
 
 struct BoardStyle {
-  bool colour = false;        ///< a terminal, not a log
-  std::size_t findings = 10;  ///< shown in full; the rest are counted by implementation
-  std::string folder;         ///< goes before the case files of repro lines
+  bool colour = false;  ///< a terminal, not a log
+  /// Shown in full. Each implementation that has none among them has one in a line; the rest are
+  /// counted by implementation.
+  std::size_t findings = 10;
+  std::string folder;  ///< goes before the case files of repro lines
 };
 
 /// The whole record on one or two screens, in plain ASCII: implementations with their worst error

@@ -61,6 +61,25 @@ TEST(Board, CountsWhatItDoesNotShowByImplementation) {
   EXPECT_EQ(board(record_of_two(), {}).find("more in run.json"), std::string::npos);
 }
 
+TEST(Board, HasALineOfEachImplementationThatIsNotShownInFull) {
+  RunRecord record = record_of_two();
+  for (const char* implementation : {"one", "two"}) {
+    record.findings.push_back(finding_of("c", "rare", 0));
+    record.findings.back().implementation = implementation + std::string("_too");
+  }
+  record.findings.back().case_file = "";
+  const std::string text = board(record, {.findings = 1, .folder = "out"});
+  const auto line_of = [](const std::string& name, const std::string& property) {
+    return "\n" + property + " VIOLATED by " + name + " (grpo, f32; unbounded exponent)";
+  };
+  const std::string file = ": out/findings/0123456789abcdef.case";
+  const std::string lines = line_of("two", "finite_forward") + file +
+                            line_of("one_too", "finite_backward") + file +
+                            line_of("two_too", "finite_backward");
+  const std::string left = "... and 6 more in run.json: grpo/one 3, grpo/two 3\n";
+  EXPECT_NE(text.find("\n" + lines + "\n\n" + left), std::string::npos) << text;
+}
+
 TEST(Board, SaysOfHowMuchNoVerdictCame) {
   RunRecord record = record_of();  // with one question that held and one that was violated
   tally(record.cells[0], properties::skipped("unsupported: two rows\nat a time"), 3);

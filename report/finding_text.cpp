@@ -75,6 +75,12 @@ std::string_view found(std::span<const std::pair<std::string_view, std::string_v
   return "";
 }
 
+// Where its case lies; empty where it has none.
+std::string case_path(const RecordedFinding& finding, std::string_view folder) {
+  if (folder.empty() || finding.case_file.empty()) return finding.case_file;
+  return fmt::format("{}/{}", folder, finding.case_file);
+}
+
 }  // namespace
 
 std::string_view usual_fix(std::string_view property, std::string_view cause) {
@@ -90,9 +96,10 @@ std::string because_text(const properties::Diagnosis& diagnosis) {
 }
 
 std::string met_line(const RecordedFinding& finding, std::string_view folder) {
-  return fmt::format("{} VIOLATED by {} ({}, {}; {}{}): {}/{}", finding.property,
+  return fmt::format("{} VIOLATED by {} ({}, {}; {}{}){}{}", finding.property,
                      finding.implementation, finding.loss, finding.dtype, finding.cause,
-                     finding.red() ? "" : "; " + finding.state, folder, finding.case_file);
+                     finding.red() ? "" : "; " + finding.state,
+                     finding.case_file.empty() ? "" : ": ", case_path(finding, folder));
 }
 
 std::string mended_line(const Mended& mended) {
@@ -108,11 +115,9 @@ std::string unfit_line(const UnfitCases& unfit) {
 
 std::string repro_line(const RecordedFinding& finding, std::string_view folder) {
   if (finding.case_file.empty()) return finding.repro;
-  const std::string path =
-      folder.empty() ? finding.case_file : fmt::format("{}/{}", folder, finding.case_file);
   // A replay asks no property of the run, such as does_not_crash: it shows what the call does.
   const bool asked = properties::find_property(finding.property) != nullptr;
-  return fmt::format("lossgate replay {}{}{} --impl {}{}", shell_word(path),
+  return fmt::format("lossgate replay {}{}{} --impl {}{}", shell_word(case_path(finding, folder)),
                      finding.source_flags.empty() ? "" : " ", finding.source_flags,
                      shell_word(finding.implementation),
                      asked ? " --property " + finding.property : "");

@@ -23,8 +23,8 @@ std::string because_text(const properties::Diagnosis& diagnosis);
 /// What usually mends a violation: of its cause where that says more than the property.
 std::string_view usual_fix(std::string_view property, std::string_view cause = "");
 
-/// One that a campaign has just met, with its file: "determinism VIOLATED by one (grpo, f32; state
-/// between calls): campaign/findings/0123456789abcdef.case".
+/// One in a line, as a campaign says what it has just met, with its file: "determinism VIOLATED by
+/// one (grpo, f32; state between calls): campaign/findings/0123456789abcdef.case".
 std::string met_line(const RecordedFinding& finding, std::string_view folder);
 
 /// What became of a finding of before.
