@@ -146,6 +146,15 @@ std::optional<bool> feels(const Reading& reading, const Change& change) {
       });
 }
 
+/// Whether the other case takes for right what is right of the given one: then it takes whatever
+/// lies between, and shows nothing [a ratio of 1 and a bound of 1, where either slope is right].
+bool takes_right_numbers(const Reading& given, const Case& other) {
+  return std::ranges::equal(given.entries(), given.beside(other),
+                            [](const ReadEntry& own, const ReadEntry& there) {
+                              return std::fabs(own.expected - there.expected) <= there.accepted;
+                            });
+}
+
 /// Whether something that the one case feels is not felt in the other: what is right there may owe
 /// it to that [gamma 0, where lambda is misread; a smoothing of 1, where labels are].
 bool silences(const LossSignature& signature, const Reading& given, const Reading& other) {
@@ -195,12 +204,13 @@ Opinion probe_options(Suspect& suspect) {
     std::vector<OptionValue> values = other_values(signature, plain->given().spec, option);
     add_half_and_twice(plain->given().spec, option, *plain, values);
     for (const OptionValue& value : values) {
-      const auto is_it = [&](const Reading& reading) {
+      const auto with_it = [&](const Reading& reading) {
         Case other = reading.given();
         other.spec.set(option.name, value);
-        return reading.answers(other);
+        return other;
       };
-      if (!suspect.fits(*plain, is_it)) continue;
+      const auto is_it = [&](const Reading& reading) { return reading.answers(with_it(reading)); };
+      if (!suspect.fits(*plain, is_it) || takes_right_numbers(*plain, with_it(*plain))) continue;
       const auto& given = suspect.as_given();
       if (is_wrong(given) && given->finite() && !is_it(*given)) continue;
       const bool off = is_limit(option) && std::holds_alternative<None>(value);

@@ -2,6 +2,7 @@
 // Options that are read otherwise: whatever an option was taken for is found.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -72,6 +73,27 @@ TEST(ProbeOptions, FindsWhatAPinnedOptionWasTakenFor) {
     EXPECT_EQ(opinion->because, "the answer is that of another value of " + std::string(option));
   }
   EXPECT_FALSE(asked("beta", 0.3)) << "no number that anything stands for";
+}
+
+TEST(ProbeOptions, BlameNoBoundAtWhichTheRightGradientIsRightToo) {
+  reference::Loss on_policy = *reference::find_loss("grpo");
+  std::ranges::find(on_policy.signature.fields, "old_log_prob", &Field::name)->absent = true;
+  Case c = ordinary_case("grpo");
+  c.spec.set("kl_penalty", 0.0);
+  change_each(c.batch.at("old_log_prob"), [](double) { return 0.0; });
+  const auto halved = answering(
+      "grpo", [](Case& x) { x.batch.at("old_log_prob") = x.batch.at("log_prob"); },
+      [](const Case&, LossResult& result) {
+        change_each(output(result, "gradient.log_prob"), [](double x) { return 0.5 * x; });
+      });
+  CaseStudy study(on_policy, c);
+  const Violation violation{};
+  Suspect suspect(study, halved, violation);
+  ASSERT_TRUE(is_wrong_in_gradients_alone(suspect.plain()));
+  Case tied = suspect.plain()->given();
+  tied.spec.set("clip_low", 0.0);
+  ASSERT_TRUE(suspect.plain()->answers(tied)) << "where the ratio of 1 stands at its bound";
+  EXPECT_FALSE(probe_options(suspect));
 }
 
 TEST(ProbeOptions, BlameNoBoundThatTheGivenCaseDoesNotFeel) {
