@@ -255,7 +255,7 @@ asked() {
   expect 2 'no test is written: nothing was asked' replay "$one" --config lossgate.toml --emit-test unasked.case
   [[ ! -e unasked.case ]] || fail 'a file was written of what nobody was asked'
   # Those that come with lossgate are asked under what it fixes.
-  expect 1 'reference_agreement VIOLATED' gate --config lossgate.toml --corpus "$source/corpora/seeds" --cases 0 --jobs 1 --out ours
+  expect 1 'finite_backward VIOLATED' gate --config lossgate.toml --corpus "$source/corpora/seeds" --cases 0 --jobs 1 --out ours
   grep -q '^option.clip_low: 0.123$' ours/findings/*.case || fail 'its options are those of the stored case'
   # Stored cases that nobody is asked any more do not pass for green.
   expect 2 '^lossgate: --corpus kept has nothing to ask: .*[0-9]+ stored cases? of grpo in kept fits? no subject: clip_low is fixed' \
