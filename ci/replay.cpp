@@ -64,7 +64,8 @@ void print_violation(const LossSignature& signature, const Case& c, const Reply&
     const auto output = std::ranges::find(outputs, violation.place.output, &OutputInfo::name);
     const Dtype dtype = output == outputs.end() ? float_dtype(signature, c) : output->dtype;
     line("actual", report::with_bits(dtype, violation.actual));
-    line("expected", report::decimal(violation.expected));
+    line("expected", report::decimal(violation.expected) +
+                         report::branch_text(violation.half_width, violation.allowed));
     line("ulp error",
          report::brief(regressions::ulp_error(dtype, violation.actual, violation.expected)));
     line("bound", fmt::format("{} (error ratio {})", report::brief(violation.allowed),

@@ -123,8 +123,15 @@ std::string repro_line(const RecordedFinding& finding, std::string_view folder) 
                      asked ? " --property " + finding.property : "");
 }
 
+std::string branch_text(double half_width, double allowed) {
+  if (!(half_width > allowed)) return "";
+  return fmt::format(", or up to {} from it, as rounding decides", brief(half_width));
+}
+
 std::string expected_text(const RecordedFinding& finding) {
-  if (finding.expected != "nan") return finding.expected;
+  if (finding.expected != "nan") {
+    return finding.expected + branch_text(finding.half_width, finding.allowed);
+  }
   const std::string_view actual = finding.actual;
   const bool is_number = actual.find("nan") == actual.npos && actual.find("inf") == actual.npos;
   return is_number ? "no number" : "a number";

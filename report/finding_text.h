@@ -14,6 +14,10 @@ namespace lossgate::report {
 std::string finding_text(const RecordedFinding& finding, std::string_view statement,
                          std::string_view folder);
 
+/// Where rounding decides a branch, as far as the half-width takes what is right from the middle:
+/// ", or up to 0.5 from it, as rounding decides"; empty where that is within what is allowed.
+std::string branch_text(double half_width, double allowed);
+
 /// What is right at the place: a decimal, or whether it is a number at all, where any is.
 std::string expected_text(const RecordedFinding& finding);
 

@@ -79,6 +79,17 @@ TEST(FindingText, TellsInOneLineWhatACampaignMeets) {
   EXPECT_NE(met_line(finding, "out").find("exponent; waived): out/"), std::string::npos);
 }
 
+TEST(FindingText, SaysHowFarRoundingTakesWhatIsRight) {
+  RecordedFinding finding = finding_of("f", "rare", 2);
+  finding.expected = "0.5";
+  finding.half_width = finding.allowed = 0.25;
+  EXPECT_EQ(expected_text(finding), "0.5");
+  finding.half_width = 0.5;
+  EXPECT_EQ(expected_text(finding), "0.5, or up to 0.5 from it, as rounding decides");
+  finding.expected = "nan";
+  EXPECT_EQ(expected_text(finding).find("rounding"), std::string::npos);
+}
+
 TEST(FindingText, CutsNothingThatIsToBeCopied) {
   const std::string longest(300, 'x');
   RecordedFinding finding;

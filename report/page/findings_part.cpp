@@ -52,9 +52,6 @@ std::string numbers_of(const RecordedFinding& f) {
       html(f.actual), html(expected_text(f)));
   if (!any) {
     text += fmt::format("<tr><th scope=\"row\">allowed difference<td>{}", brief(f.allowed));
-    if (f.half_width > 0.0) {
-      text += fmt::format("<tr><th scope=\"row\">half width<td>{}", brief(f.half_width));
-    }
     text += fmt::format("<tr><th scope=\"row\">error ratio<td>{}", brief(f.error_ratio));
     if (f.ulp_error > 0.0) {
       text += fmt::format("<tr><th scope=\"row\">ulp error<td>{}", brief(f.ulp_error));
