@@ -25,12 +25,6 @@ enum class DpoFault {
   local_means,
 };
 
-/// The log-probs of one pair.
-template <class Format>
-struct PairLeaves {
-  Var<Format> chosen, rejected;
-};
-
 template <class Format>
 class EagerDpo {
  public:
@@ -40,27 +34,28 @@ class EagerDpo {
   EagerDpo(MicroBatch& batch, DpoFault fault) : batch_(batch), in_(batch), fault_(fault) {}
 
   LossResult run() {
-    std::vector<PairLeaves<Format>> pairs;
-    std::vector<Variable> terms, weighted;
+    std::vector<Variable> chosen, rejected, terms, weighted;
     const PositionRules rules{.leaf = "chosen_log_prob",
                               .local_means = fault_ == DpoFault::local_means};
     for (std::int64_t s = 0; s < batch_.part.shape[Axis::sequences]; ++s) {
-      pairs.push_back({tape_.variable(in_.field("chosen_log_prob", s)),
-                       tape_.variable(in_.field("rejected_log_prob", s))});
-      terms.push_back(term_of(pairs.back(), s));
+      chosen.push_back(tape_.variable(in_.field("chosen_log_prob", s)));
+      rejected.push_back(tape_.variable(in_.field("rejected_log_prob", s)));
+      terms.push_back(term_of(chosen.back(), rejected.back(), s));
       weighted.push_back(terms.back() * number(weight_of_row<V>(batch_, rules, s)));
     }
     const Variable loss = tape_.sum(weighted);
     tape_.backward(loss, static_cast<V>(batch_.part.upstream));
-    return result(loss, terms, pairs);
+    return result_by_sequence<Format>(
+        tape_, loss, "per_pair", terms,
+        {{"chosen_log_prob", chosen}, {"rejected_log_prob", rejected}});
   }
 
  private:
   Variable number(V x) { return tape_.constant(x); }
 
-  Variable term_of(const PairLeaves<Format>& pair, std::int64_t s) {
+  Variable term_of(Variable chosen, Variable rejected, std::int64_t s) {
     const std::string& kind = batch_.part.spec.choice("loss_type");
-    const Variable d = difference(pair, s);
+    const Variable d = difference(chosen, rejected, s);
     if (kind == "sigmoid" || fault_ == DpoFault::always_sigmoid) return sigmoidal(d);
     const V beta = in_.option("beta");
     if (kind == "hinge") {
@@ -71,15 +66,14 @@ class EagerDpo {
     return off * off;
   }
 
-  Variable difference(const PairLeaves<Format>& pair, std::int64_t s) {
+  Variable difference(Variable chosen, Variable rejected, std::int64_t s) {
     const Variable ref_chosen = number(in_.field("ref_chosen_log_prob", s)),
                    ref_rejected = number(in_.field("ref_rejected_log_prob", s));
-    const Variable rejected =
-        fault_ == DpoFault::rejected_detached ? detach(pair.rejected) : pair.rejected;
+    if (fault_ == DpoFault::rejected_detached) rejected = detach(rejected);
     if (fault_ == DpoFault::by_answer) {
-      return (pair.chosen - ref_chosen) - (rejected - ref_rejected);
+      return (chosen - ref_chosen) - (rejected - ref_rejected);
     }
-    return (pair.chosen - rejected) - (ref_chosen - ref_rejected);
+    return (chosen - rejected) - (ref_chosen - ref_rejected);
   }
 
   Variable sigmoidal(Variable d) {
@@ -105,27 +99,6 @@ class EagerDpo {
     const Variable far = x.value() > V(0) ? number(V(0)) : -x;
     const Variable near = x.value() > V(0) ? -x : x;
     return far + log1p(exp(near));
-  }
-
-  LossResult result(Variable loss, const std::vector<Variable>& terms,
-                    const std::vector<PairLeaves<Format>>& pairs) {
-    const Dtype wide = sizeof(V) == 8 ? Dtype::f64 : Dtype::f32;
-    const auto count = static_cast<std::int64_t>(terms.size());
-    Tensor total = Tensor::zeros(wide, {}), per_pair = Tensor::zeros(wide, {count}),
-           by_chosen = per_pair, by_rejected = per_pair;
-    total.set(0, static_cast<double>(loss.value()));
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-      const auto at = static_cast<std::int64_t>(i);
-      per_pair.set(at, static_cast<double>(terms[i].value()));
-      by_chosen.set(at, static_cast<double>(tape_.gradient(pairs[i].chosen)));
-      by_rejected.set(at, static_cast<double>(tape_.gradient(pairs[i].rejected)));
-    }
-    LossResult result;
-    result.outputs.push_back({"loss", std::move(total)});
-    result.outputs.push_back({"per_pair", std::move(per_pair)});
-    result.outputs.push_back({"gradient.chosen_log_prob", std::move(by_chosen)});
-    result.outputs.push_back({"gradient.rejected_log_prob", std::move(by_rejected)});
-    return result;
   }
 
   MicroBatch& batch_;

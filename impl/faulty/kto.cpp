@@ -48,7 +48,7 @@ class EagerKto {
     }
     const Variable loss = tape_.sum(weighted);
     tape_.backward(loss, static_cast<V>(batch_.part.upstream));
-    return result(loss, terms, leaves);
+    return result_by_sequence<Format>(tape_, loss, "per_sequence", terms, {{"log_prob", leaves}});
   }
 
  private:
@@ -81,25 +81,6 @@ class EagerKto {
     if (fault_ == KtoFault::weights_dropped) return lost;
     const bool as_desirable = desirable != (fault_ == KtoFault::weights_exchanged);
     return lost * number(in_.option(as_desirable ? "desirable_weight" : "undesirable_weight"));
-  }
-
-  LossResult result(Variable loss, const std::vector<Variable>& terms,
-                    const std::vector<Variable>& leaves) {
-    const Dtype wide = sizeof(V) == 8 ? Dtype::f64 : Dtype::f32;
-    const auto count = static_cast<std::int64_t>(terms.size());
-    Tensor total = Tensor::zeros(wide, {}), per_sequence = Tensor::zeros(wide, {count}),
-           gradient = per_sequence;
-    total.set(0, static_cast<double>(loss.value()));
-    for (std::size_t i = 0; i < terms.size(); ++i) {
-      const auto at = static_cast<std::int64_t>(i);
-      per_sequence.set(at, static_cast<double>(terms[i].value()));
-      gradient.set(at, static_cast<double>(tape_.gradient(leaves[i])));
-    }
-    LossResult result;
-    result.outputs.push_back({"loss", std::move(total)});
-    result.outputs.push_back({"per_sequence", std::move(per_sequence)});
-    result.outputs.push_back({"gradient.log_prob", std::move(gradient)});
-    return result;
   }
 
   MicroBatch& batch_;

@@ -49,4 +49,33 @@ LossResult result_by_position(const Tape<Format>& tape, Var<Format> loss,
   return result_by_row(tape, loss, terms, rows, positions, std::move(gradient_name));
 }
 
+/// What a program returns that has one term per sequence, under a name: the loss, the terms, and
+/// the gradients by fields of which each sequence has a number.
+template <class Format>
+LossResult result_by_sequence(
+    const Tape<Format>& tape, Var<Format> loss, std::string name,
+    const std::vector<Var<Format>>& terms,
+    const std::vector<std::pair<std::string, std::vector<Var<Format>>>>& leaves) {
+  const Dtype wide = sizeof(typename Format::Value) == 8 ? Dtype::f64 : Dtype::f32;
+  const auto of_each = [&](const std::vector<Var<Format>>& all, const auto& number) {
+    Tensor tensor = Tensor::zeros(wide, {static_cast<std::int64_t>(all.size())});
+    for (std::size_t s = 0; s < all.size(); ++s) {
+      tensor.set(static_cast<std::int64_t>(s), static_cast<double>(number(all[s])));
+    }
+    return tensor;
+  };
+  Tensor total = Tensor::zeros(wide, {});
+  total.set(0, static_cast<double>(loss.value()));
+  LossResult result;
+  result.outputs.push_back({"loss", std::move(total)});
+  result.outputs.push_back(
+      {std::move(name), of_each(terms, [](const Var<Format>& term) { return term.value(); })});
+  for (const auto& [field, own] : leaves) {
+    result.outputs.push_back({"gradient." + field, of_each(own, [&](const Var<Format>& leaf) {
+                                return tape.gradient(leaf);
+                              })});
+  }
+  return result;
+}
+
 }  // namespace lossgate::impl
