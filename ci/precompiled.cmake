@@ -7,6 +7,11 @@ set(of_std <algorithm> <array> <bit> <charconv> <chrono> <cmath> <cstdint> <file
   <string> <string_view> <tuple> <utility> <variant> <vector>)
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cpp CONTENT "")
 
+# A library that lies in the checkout itself is known by its files: the cache must not hand out what another
+# checkout has precompiled of its own, or each header is defined twice.
+set(of_this_checkout ${PROJECT_BINARY_DIR}/this_checkout.h)
+file(CONFIGURE OUTPUT ${of_this_checkout} CONTENT "static_assert(true, \"${PROJECT_SOURCE_DIR}\");")
+
 # lossgate_precompiled(NAME [HEADERS header...] [LINKS target...])
 function(lossgate_precompiled name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;LINKS")
