@@ -119,7 +119,7 @@ def complement_of_certainty(log_prob, mask):
 
 def divergence(weights: Tensor, log_p: Tensor, log_q: Tensor) -> Tensor:
     """Sums w (log p - log q) where w counts; 0 times infinity does not arise."""
-    counts = weights > 0
+    counts = weights != 0  # a NaN counts
     return torch.where(counts, weights * (torch.where(counts, log_p, 0.0) - torch.where(counts, log_q, 0.0)), 0.0)
 
 
