@@ -25,16 +25,12 @@ bool is_refused(const Brought& brought, const Case& c) {
   return reference::expected_refusal(whole_loss(brought), c).has_value();
 }
 
-bool is_any_number(const OptionValue& value) {
-  return value == OptionValue(std::string(impl::kAnyNumber));
-}
-
 }  // namespace
 
 LossSignature as_declared(LossSignature whole, const impl::Subject& subject) {
   for (const auto& [name, value] : subject.options) {
     const auto option = std::ranges::find(whole.options, name, &Option::name);
-    if (option != whole.options.end() && !is_any_number(value)) option->standard = value;
+    if (option != whole.options.end() && !impl::is_any_number(value)) option->standard = value;
   }
   return whole;
 }
@@ -71,10 +67,10 @@ std::optional<Case> at_its_options(const Brought& brought, Case c) {
     c.spec.reduction = subject.reductions.front();
   }
   for (const auto& [name, value] : subject.options) {
-    if (stored.find(name) && !is_any_number(value)) c.spec.set(name, value);
+    if (stored.find(name) && !impl::is_any_number(value)) c.spec.set(name, value);
   }
   for (const auto& [name, followed] : subject.tied) {
-    if (const OptionValue* value = c.spec.find(followed)) c.spec.set(name, OptionValue(*value));
+    if (const OptionValue* value = c.spec.find(followed)) c.spec.set(name, *value);
   }
   if (c.spec == stored || is_refused(brought, c) != was_refused) return std::nullopt;
   // What it is called, and is told of, may be of the options that it had.

@@ -41,8 +41,7 @@ std::optional<std::string> fixed_otherwise(const Subject& subject, const Case& c
   int count = 0;
   for (const auto& [name, value] : subject.options) {
     const OptionValue* asked = c.spec.find(name);
-    const bool any_number = value == OptionValue(std::string(kAnyNumber));
-    if (any_number && asked && !std::holds_alternative<None>(*asked)) continue;
+    if (is_any_number(value) && asked && !std::holds_alternative<None>(*asked)) continue;
     if (!asked || *asked == value) continue;
     names += (count++ > 0 ? ", " : "") + name;
   }

@@ -17,7 +17,7 @@ void keep_numbers(Option& option) {
 
 /// An option with one value left, or with numbers alone.
 void pin(Option& option, const OptionValue& value) {
-  if (option.kind != Option::Kind::choice && value == OptionValue(std::string(kAnyNumber))) {
+  if (option.kind != Option::Kind::choice && is_any_number(value)) {
     return keep_numbers(option);
   }
   option.standard = value;

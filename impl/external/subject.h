@@ -89,6 +89,9 @@ std::string_view beyond_autocast(const Subject& subject, const LossSignature& lo
 
 /// In place of an option's one value: any number, and never none.
 inline constexpr const char* kAnyNumber = "number";
+inline bool is_any_number(const OptionValue& value) {
+  return value == OptionValue(std::string(kAnyNumber));
+}
 
 /// The loss as the subject computes it: options that it fixes have one value, or any number, one
 /// that it is scaled by is 1 or 2, whose squares divide without rounding, reductions are those that
