@@ -7,6 +7,7 @@
 
 #include "properties/case_facts.h"
 #include "reference/spec/groups.h"
+#include "reference/spec/kinds.h"
 #include "reference/spec/largest.h"
 #include "reference/spec/lists.h"
 #include "reference/spec/padding.h"
@@ -150,7 +151,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
       } else if (field.quantity == Quantity::group) {
         tensor.set(i, static_cast<double>(1 + (i + 1) / 2));
       } else if (field.quantity == Quantity::mask) {
-        tensor.set(i, static_cast<double>(i % 2 == 0));
+        tensor.set(i, static_cast<double>(!tells_kinds(field) || i % 2 == 0));
       } else if (valid || !has_positions(signature)) {
         const std::int64_t row = field.one_per_sequence ? position / c.shape[Axis::tokens] : i;
         tensor.set(i, number(field, ordinal, row, c.shape, plain));

@@ -97,6 +97,16 @@ TEST(PlainCase, NamesNoTokenTwiceWhereTheCallerTookTheKLargest) {
   }
 }
 
+TEST(PlainCase, LetsAllCountOfWhatIsMaskedBelowPositions) {
+  LossSignature signature = *reference::find_signature("kto");
+  const Case like = reference::SmallCases(signature, 2).draw(Dtype::f32);
+  for (Field& field : signature.fields) {
+    if (field.name == "desirable") field.role = Role::mask;
+  }
+  const Case c = *plain_case(signature, like, {});
+  for (std::int64_t s = 0; s < 4; ++s) EXPECT_EQ(c.batch.at("desirable").integer_at(s), 1);
+}
+
 TEST(PlainCase, HasBothKindsOfSequencesWhereThereAreKinds) {
   const LossSignature& signature = *reference::find_signature("kto");
   const Case like = reference::SmallCases(signature, 2).draw(Dtype::f32);
