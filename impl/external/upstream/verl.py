@@ -84,14 +84,20 @@ def entropy(logits: Tensor, mask: Tensor, coefficient: float, reduction: str, to
     return -coefficient * losses.agg_loss(value, mask.long(), MODES[reduction], **step)
 
 
+def several(mask: Tensor) -> Tensor:
+    if mask.sum() == 1:  # one has no variance, which is refused: verl/utils/torch_functional.py:319 of 0.9.1
+        raise NotImplementedError("several tokens have a variance")
+    return mask.long()
+
+
 def gae(reward: Tensor, value: Tensor, mask: Tensor, gamma: float, lambda_: float) -> tuple[Tensor, Tensor]:
-    counts = mask.long()
+    counts = several(mask)
     advantage, returns = losses.compute_gae_advantage_return(reward, value, counts, gamma, lambda_)
     return advantage * counts, returns * counts  # its losses select by the mask
 
 
 def whiten(advantage: Tensor, mask: Tensor, shift_mean: bool) -> Tensor:
-    counts = mask.long()
+    counts = several(mask)
     return functional.masked_whiten(advantage, counts, bool(shift_mean)) * counts
 
 
