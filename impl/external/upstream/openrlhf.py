@@ -5,7 +5,8 @@ from __future__ import annotations
 from release import Release, told
 from torch import Tensor
 
-release = Release("openrlhf", ("openrlhf.models.loss", "openrlhf.models.utils"))
+MAKER = "openrlhf.trainer.ppo_utils.experience_maker"
+release = Release("openrlhf", ("openrlhf.models.loss", "openrlhf.models.utils", MAKER))
 losses, utils = release.load("openrlhf.models.loss"), release.load("openrlhf.models.utils")
 
 
@@ -75,3 +76,8 @@ def ipo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob:
         beta: float) -> Tensor:
     loss = losses.DPOLoss(beta, ipo=True)
     return loss(chosen_log_prob, rejected_log_prob, ref_chosen_log_prob, ref_rejected_log_prob)[0]
+
+
+def gae(reward: Tensor, value: Tensor, mask: Tensor, gamma: float, lambda_: float) -> tuple[Tensor, Tensor]:
+    estimate = release.load(MAKER).RemoteExperienceMaker.get_advantages_and_returns
+    return estimate(None, value, reward, mask.long(), gamma, lambda_)

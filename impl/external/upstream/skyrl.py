@@ -88,3 +88,28 @@ def rollout_correction(old_log_prob: Tensor, sampler_log_prob: Tensor, mask: Ten
     caps = SimpleNamespace(token_tis_ratio_clip_high=weight_high, sequence_tis_ratio_clip_high=weight_high)
     weights = release.load(NEW + "off_policy_correction_utils").compute_tis_ratio
     return weights(old_log_prob, sampler_log_prob, mask.float(), level, caps)[0].expand_as(old_log_prob)
+
+
+def several(mask: Tensor) -> Tensor:
+    if mask.sum() == 1:  # one has no variance, which is refused: ppo_utils.py:140 of 0.4.0
+        raise NotImplementedError("several tokens have a variance")
+    return mask.float()
+
+
+def gae(reward: Tensor, value: Tensor, mask: Tensor, gamma: float, lambda_: float) -> tuple[Tensor, ...]:
+    """Rows are turned so that answers end with them (skyrl/train/dataset/preprocess.py:289 of 0.4.0), and back."""
+    counts, column = several(mask), torch.arange(mask.shape[1], device=mask.device)
+    length = counts.long().sum(1, keepdim=True)
+    ahead, behind = ((column + step) % len(column) for step in (length, -length))
+    rows = (x.gather(1, ahead) for x in (reward, value, counts))
+    return tuple(x.gather(1, behind) for x in losses.compute_gae_advantage_return(*rows, gamma, lambda_))
+
+
+def whiten(advantage: Tensor, mask: Tensor, shift_mean: bool) -> Tensor:
+    return losses.masked_whiten(advantage, several(mask), bool(shift_mean))
+
+
+def group_advantage(reward: Tensor, group: Tensor, scale: str, epsilon: float) -> Tensor:
+    one = reward.unsqueeze(-1)
+    estimate = losses.compute_grpo_outcome_advantage
+    return estimate(one, torch.ones_like(one), group.cpu().numpy(), epsilon, scale == "std")[0].squeeze(-1)

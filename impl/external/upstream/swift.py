@@ -2,11 +2,12 @@
 """ms-swift: https://github.com/modelscope/ms-swift"""
 from __future__ import annotations
 
+import torch
 from release import Release
 from torch import Tensor
 
-LOSS = "swift.rlhf_trainers.gkd_loss"
-release = Release("ms-swift", (LOSS,))
+LOSS, ADVANTAGE = "swift.rlhf_trainers.gkd_loss", "swift.rl_core.advantage"
+release = Release("ms-swift", (LOSS, ADVANTAGE))
 losses = release.load(LOSS)
 
 
@@ -25,3 +26,11 @@ def gkd_top_k(student_logits: Tensor, support_token: Tensor, teacher_log_prob: T
         raise NotImplementedError("the tokens of a top-k are distinct")
     teacher = losses.TeacherOutput(topk_logprobs=teacher_log_prob, topk_indices=support_token.clamp(min=0))
     return jsd(teacher, student_logits, label, beta, 1.0)
+
+
+def group_advantage(reward: Tensor, group: Tensor, baseline: str, scale: str) -> Tensor:
+    if scale == "population_std":
+        raise NotImplementedError("a deviation is divided by one less")
+    estimate = release.load(ADVANTAGE).compute_advantages_dynamic
+    return estimate(reward.unsqueeze(-1), torch.ones_like(reward[:1]), group.tolist(), list(range(len(reward))),
+                    "rloo" if baseline == "leave_one_out" else "grpo", "group" if scale == "std" else "none")[0]

@@ -75,3 +75,11 @@ def rso(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob:
         raise NotImplementedError("this release has no RSOLoss")
     loss = preferences.RSOLoss(gamma=beta)
     return loss(chosen_log_prob, rejected_log_prob, ref_chosen_log_prob, ref_rejected_log_prob)[0].mean()
+
+
+def gae(reward: Tensor, value: Tensor, mask: Tensor, gamma: float, lambda_: float) -> tuple[Tensor, Tensor]:
+    return release.load(REWARDS).estimate_advantages(value, reward, gamma, lambda_, mask.bool())
+
+
+def whiten(advantage: Tensor, mask: Tensor, shift_mean: bool) -> Tensor:
+    return release.load(REWARDS).whiten(advantage, mask.bool(), not shift_mean)  # it adds the mean where it is told so

@@ -119,6 +119,29 @@ def linear_jsd(student_hidden: Tensor, student_weight: Tensor, teacher_hidden: T
                 max(total_tokens, 1), temperature=temperature)[0]
 
 
+class LanguageModel:
+    """Whose backbone gives these hidden states, and which has this head."""
+
+    config = SimpleNamespace(get_text_config=SimpleNamespace)
+
+    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self.base_model = lambda **inputs: SimpleNamespace(last_hidden_state=hidden)
+        self.get_output_embeddings = lambda: SimpleNamespace(weight=weight, bias=bias)
+
+    def forward(self) -> None:
+        """Is replaced."""
+
+
+def linear_cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, total_tokens: int,
+                         world: int) -> Tensor:
+    scores, model = release.load(SCORES), LanguageModel(hidden, weight, bias)
+    scores.maybe_gather_lm_head_ctx = lambda *weights: nullcontext()  # none of them is sharded
+    scores._ChunkedLogProbFunction = release.load(TILES[1]).ChunkedLogProbFunction  # as trl.kernels exports it
+    scores.add_fused_lm_head(model)
+    terms = -model.forward(fused_lm_head=True, shift_labels=label.long()).log_probs
+    return terms.sum() / max(total_tokens, 1) * world  # trl/trainer/sft_trainer.py:1618 and 1624 of 1.16.0
+
+
 def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
              temperature: float) -> Tensor:
     if not len(label):  # it stacks its rows, and cannot stack none
