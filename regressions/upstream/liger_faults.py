@@ -107,3 +107,27 @@ def second_backward() -> Seen:
         logits.clone(), torch.tensor([0]), None, -100, 0.0, 0.0, "mean", None, False)[0]
     once, twice = (torch.autograd.grad(loss, logits, retain_graph=True)[0].clone() for _ in range(2))
     return Seen(not torch.equal(once, twice), f"gradient {shown(once)}, then {shown(twice)}; by the formula [-1.5, 1.5]")
+
+
+FUSED = "liger_kernel.ops.fused_linear_cross_entropy"
+
+
+def fused_gradients(frozen: bool) -> tuple:
+    """Of the loss, three times, by the weights: once and once more. Hidden states may need none."""
+    release = Release("liger-kernel", (FUSED, CROSS_ENTROPY, *KERNELS[2:]), also=("packaging",))
+    hidden, weight = leaf([1.0]).detach().requires_grad_(not frozen), leaf([0.0], [0.0])
+    loss = 3 * release.load(FUSED).LigerFusedLinearCrossEntropyFunction.apply(hidden, weight, torch.tensor([0]))[0]
+    found = (torch.autograd.grad(loss, weight, retain_graph=True, allow_unused=True)[0] for _ in range(2))
+    return tuple(None if gradient is None else gradient.clone() for gradient in found)
+
+
+@fault("liger.linear_cross_entropy.twice", "a second backward of a kept graph finds the gradients scaled in place", "liger-kernel==0.8.5")
+def second_fused_backward() -> Seen:
+    once, twice = fused_gradients(frozen=False)
+    return Seen(not torch.equal(once, twice), f"gradient {shown(once)}, then {shown(twice)}; by the formula [-1.5, 1.5]")
+
+
+@fault("liger.linear_cross_entropy.frozen", "weights have no gradient where the hidden states need none", "liger-kernel==0.8.5")
+def frozen_hidden() -> Seen:
+    gradient = fused_gradients(frozen=True)[0]
+    return Seen(gradient is None, f"gradient {'none' if gradient is None else shown(gradient)}; by the formula [-1.5, 1.5]")

@@ -21,7 +21,8 @@ from pathlib import Path
 import torch
 from fault import FAULTS, Fault, Seen
 
-import liger_faults  # noqa: F401  what is imported registers its faults
+import advantage_faults  # noqa: F401  what is imported registers its faults
+import liger_faults  # noqa: F401
 import openrlhf_faults  # noqa: F401
 import policy_faults  # noqa: F401
 import rollout_faults  # noqa: F401
