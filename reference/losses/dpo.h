@@ -167,14 +167,10 @@ struct Dpo {
       return multiplied(one_ - kept_, h) + softplus(-h);
     }
 
-    /// log_softmax of h and 0, whose normaliser rounds at 1.
+    /// log_softmax of h and 0.
     S of_two_classes(const S& h) const {
-      const auto rounded_at_one = []<class T>(const T& x) {
-        const T beyond = log(constant<T>(1.0L) + exp(value_of(x) > 0 ? T(-x) : x));
-        return value_of(x) > 0 ? T(beyond + x) : beyond;
-      };
-      const S sum = multiplied(kept_, monotonic(rounded_at_one, S(-h))) +
-                    multiplied(turned_, monotonic(rounded_at_one, h));
+      const S sum = multiplied(kept_, logistic_loss_of_two_classes(S(-h))) +
+                    multiplied(turned_, logistic_loss_of_two_classes(h));
       return by_softmax_with_zero(sum, h);
     }
 

@@ -37,4 +37,15 @@ S logistic(const S& x) {
   return or_linear(sigmoid(x), selected<S>(1.0), x);
 }
 
+/// The same by a log_softmax of -x and 0, whose normaliser, 1 and an exp, rounds at 1.
+template <class S>
+S logistic_loss_of_two_classes(const S& x) {
+  return monotonic(
+      []<class T>(const T& of) {
+        const T beyond = log(constant<T>(1.0L) + exp(value_of(of) > 0 ? T(-of) : of));
+        return value_of(of) > 0 ? T(beyond + of) : beyond;
+      },
+      x);
+}
+
 }  // namespace lossgate::reference
