@@ -22,6 +22,7 @@
 #include "impl/faulty/linear_grpo.h"
 #include "impl/faulty/log_prob.h"
 #include "impl/faulty/operations.h"
+#include "impl/faulty/orpo.h"
 #include "impl/faulty/sapo.h"
 #include "impl/faulty/sparse_jsd.h"
 #include "impl/faulty/value_clip.h"
@@ -61,6 +62,7 @@ std::vector<Implementation> built_in() {
   append(all, value_clip_implementations());
   append(all, dpo_implementations());
   append(all, kto_implementations());
+  append(all, orpo_implementations());
   append(all, linear_grpo_implementations());
   append(all, linear_cross_entropy_implementations());
   append(all, advantage_scaling_implementations());

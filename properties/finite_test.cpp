@@ -70,6 +70,30 @@ TEST(RuleC1, WhatTheDeclaredFormMultipliesOnTheWayNeedNotFit) {
   EXPECT_EQ(verdict(forms.back(), 1.0), Verdict::violated) << "these fit";
 }
 
+TEST(RuleC1, WhatHasNoBoundInTheDeclaredFormIsFiniteWhereTheStableOneIs) {
+  const reference::Loss& loss = *reference::find_loss("orpo");
+  const auto verdict = [&](const std::string& form, double chosen, double rejected) {
+    auto fake = answering("orpo", nullptr, [](const Case&, LossResult& result) {
+      for (const char* name : {"gradient.chosen_log_prob", "gradient.rejected_log_prob"}) {
+        output(result, name).set(0, std::nan(""));
+      }
+    });
+    fake.arithmetic = [form](Dtype) { return plain_arithmetic(Dtype::f32, form); };
+    Case c = ordinary_case("orpo", Dtype::f32);
+    c.batch.at("chosen_log_prob").set(0, chosen);
+    c.batch.at("rejected_log_prob").set(0, rejected);
+    CaseStudy study(loss, c);
+    Evaluation evaluation(study, fake);
+    return find_property("finite_backward")->check(evaluation).verdict;
+  };
+  for (const std::string form : {"", "log(-expm1(x))", "log1p(-exp(x))"}) {
+    EXPECT_EQ(verdict(form, -1e-8, -2.0), Verdict::violated) << form << ": exp rounds to 1";
+    EXPECT_EQ(verdict(form, -2.0, -1e-8), Verdict::violated) << form;
+    EXPECT_EQ(verdict(form, 0.0, -2.0), Verdict::violated) << form << ": certain";
+    EXPECT_EQ(verdict(form, -2.0, 0.0), Verdict::held) << form << ": an infinite term";
+  }
+}
+
 /// Whose every value overflows f32, and whose gradient is 0.
 reference::Loss overflowing() {
   reference::Loss loss = grpo();

@@ -193,7 +193,7 @@ Opinion probe_exponents(Suspect& suspect) {
     return Diagnosis{"overflow of a square or sum", 0.9,
                      "right where no difference is larger than any exponent"};
   }
-  if (!signature.scale.empty()) {
+  if (signature.is_logistic()) {
     return Diagnosis{"logarithm of an underflow", 0.9, "right where no log-ratio is beyond exp"};
   }
   if (is_lost_where_zero(*wrong)) {

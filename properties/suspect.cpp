@@ -124,7 +124,7 @@ const std::optional<Reading>& Suspect::plain() {
     if (is_wrong(dealt) && dealt->finite()) reading = std::move(dealt);
   }
   // Bounds that ordinary numbers keep: a logistic loss has none.
-  if (is_right(reading) && signature().scale.empty()) {
+  if (is_right(reading) && !signature().is_logistic()) {
     auto far = read(plain_case({.spread = kBeyondBounds}));
     if (is_wrong(far) && far->finite()) reading = std::move(far);
   }

@@ -125,7 +125,7 @@ TEST(Stores, OfTermsReachTheLossAndEveryGradient) {
 }
 
 TEST(Stores, OfLogitsAndLogProbsReachWhatComesBackToThem) {
-  const std::set<std::string> of_log_ratios = {"dpo", "grpo", "kl_penalty", "kto", "sapo"};
+  const std::set<std::string> of_log_ratios = {"dpo", "grpo", "kl_penalty", "kto", "orpo", "sapo"};
   const auto is_gradient = [](const OutputInfo& output) {
     return output.kind == OutputKind::gradient;
   };
@@ -268,9 +268,10 @@ TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
       }
     });
   }
-  EXPECT_EQ(wider, (std::set<std::string>{"cross_entropy", "dpo", "entropy_bonus", "grpo",
-                                          "kl_penalty", "kto", "jsd", "linear_cross_entropy",
-                                          "linear_grpo", "linear_jsd", "log_prob", "sparse_jsd"}));
+  EXPECT_EQ(wider,
+            (std::set<std::string>{"cross_entropy", "dpo", "entropy_bonus", "grpo", "kl_penalty",
+                                   "kto", "jsd", "linear_cross_entropy", "linear_grpo",
+                                   "linear_jsd", "log_prob", "orpo", "sparse_jsd"}));
 }
 
 TEST(RuleB7, AnUndeclaredFormHasTheNumbersOfTheOneThatKeepsTheirDigits) {

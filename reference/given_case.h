@@ -167,6 +167,7 @@ class SmallCases {
         break;
     }
     const Tensor* first = first_alike(c, index);
+    if (first && field.leaves_rest) return -std::fabs(first->at(i) + step(c));
     if (first) return first->at(i) + step(c);
     return field.quantity == Quantity::log_prob ? -std::fabs(normal()) : normal();
   }

@@ -70,6 +70,18 @@ double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choic
   return 0.0;
 }
 
+/// Where what a probability leaves counts, a certain one is an end of the formula, which hides all
+/// other positions behind what is infinite: mostly such numbers are nearly certain instead. Those
+/// that a format rounds to certain are in some cases, and others in their place.
+void leave_some_rest(const Column& column, Choices& choices) {
+  const double u = unit_roundoff(column.tensor->dtype);
+  const bool certain = choices.sometimes(0.25), rounds = choices.sometimes(0.3);
+  for (std::int64_t i = 0; i < column.tensor->size(); ++i) {
+    const bool moves = column.tensor->at(i) == 0.0 ? !certain : rounds && choices.sometimes(0.1);
+    if (moves) column.tensor->set(i, -choices.log_uniform(rounds ? u / 16 : 16 * u, 0x1p-3));
+  }
+}
+
 /// What is drawn once for a column.
 struct Policy {
   LogRatio ratio = LogRatio::equal;
@@ -141,6 +153,9 @@ void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choic
       policies[k] = draw_policy(ratio, i, run, choices);
     }
     draw_position(columns, policies, i, base, edges, scaled ? unit : 1.0, choices);
+  }
+  for (const Column& column : columns) {
+    if (temper != Temper::plain && column.field->leaves_rest) leave_some_rest(column, choices);
   }
   if (temper == Temper::plain || !choices.sometimes(0.06)) return;
   const auto last = static_cast<std::int64_t>(columns.size()) - 1;

@@ -27,6 +27,7 @@ LogRatio pick_log_ratio(Temper temper, Choices& choices);
 
 /// Log-probs of taken tokens under several policies. All are <= 0; the stored differences, not only
 /// the intended ones, lie on the edges. -inf stands at one position, rarely, where it is legal.
+/// Where what they leave of 1 counts, some are nearly 0, at any distance.
 /// `unit` is the difference that is 1 once it is scaled: most hostile cases are drawn in it.
 void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choices& choices,
                     double unit = 1.0);

@@ -13,6 +13,7 @@ void lossgate_register(std::vector<lossgate::impl::Implementation>* implementati
   implementations->push_back(value_clip_implementation());
   implementations->push_back(dpo_implementation());
   implementations->push_back(kto_implementation());
+  implementations->push_back(orpo_implementation());
   implementations->push_back(log_prob_implementation());
   implementations->push_back(cross_entropy_implementation());
   implementations->push_back(entropy_bonus_implementation());

@@ -14,6 +14,7 @@ Implementation kl_penalty_implementation();
 Implementation value_clip_implementation();
 Implementation dpo_implementation();
 Implementation kto_implementation();
+Implementation orpo_implementation();
 Implementation log_prob_implementation();
 Implementation cross_entropy_implementation();
 Implementation entropy_bonus_implementation();

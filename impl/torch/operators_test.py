@@ -40,6 +40,7 @@ def arguments(dtype=torch.float64):
         "dpo": ([*log_probs[0].flatten(0, 1).split(2)[:3], log_probs[1].flatten()[:2]], [0, 1], {"total_pairs": 2}),
         "kto": ([log_probs[0].flatten()[:4], log_probs[1].flatten()[:4], mask.flatten()[2:]], [0],
                 {"total_sequences": 4}),
+        "orpo": ([-values.flatten()[:2].abs() for values in log_probs[:2]], [0, 1], {"total_pairs": 2}),
         "log_prob": ([logits[0], label], [0], {}),
         "cross_entropy": ([logits[0], label], [0], TOKENS),
         "entropy_bonus": ([logits[0], mask], [0], TOTALS),
@@ -74,6 +75,7 @@ VARIANTS = {
     "dpo": [{"loss_type": "hinge", "beta": 2.0}, {"loss_type": "ipo"}, {"label_smoothing": 0.2, "reduction": "sum"},
             {"beta": 2.0, "margin": 1.6}],
     "kto": [{"beta": 2.0, "kl": 0.5}, {"desirable_weight": 2.0, "undesirable_weight": 0.5, "reduction": "sum"}],
+    "orpo": [{"beta": 2.0}, {"reduction": "sum"}],
     "log_prob": [{"temperature": 0.7}],
     "cross_entropy": TARGETS,
     "linear_cross_entropy": TARGETS,
@@ -236,6 +238,18 @@ class Operators(unittest.TestCase):
         torch.testing.assert_close(terms, expected)
         torch.testing.assert_close(loss, expected.mean())
 
+    def test_orpo_is_as_its_trainers_write_it_and_has_slopes_at_its_ends(self):
+        pairs = [torch.tensor(given, dtype=torch.float64) for given in ((-1.0, -2.0, -2.0), (-2.0, -1.0, -2.0))]
+        c, r = (log_prob - torch.log1p(-log_prob.exp()) for log_prob in pairs)
+        expected = -0.1 * torch.nn.functional.logsigmoid(c - r)
+        torch.testing.assert_close(call("orpo", pairs, {"total_pairs": 3}), (expected.mean(), expected))
+        for given, expected in (((0.0, math.log(0.75)), (0.0, -3.0, 0.0)), ((-1.0, -math.inf), (0.0, 0.0, 0.0)),
+                                ((-math.inf, math.log(0.75)), (math.inf, -1.0, 4.0))):
+            leaves = [torch.tensor([number], dtype=torch.float64, requires_grad=True) for number in given]
+            loss, _ = call("orpo", leaves, {"total_pairs": 1}, beta=1.0)
+            found = torch.stack([loss.detach(), *(slope[0] for slope in torch.autograd.grad(loss, leaves))])
+            torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), msg=str(given))
+
     def test_a_frozen_output_layer_changes_no_other_gradient(self):
         for name in ("linear_grpo", "linear_cross_entropy", "linear_jsd"):
             tensors, _, counts = arguments()[name]
@@ -259,7 +273,7 @@ class Operators(unittest.TestCase):
                 torch.testing.assert_close(torch.autograd.grad(found[0], leaves), gradients, rtol=0, atol=0)
 
     def test_a_second_derivative_is_right_or_refused(self):
-        right = {"dpo", "kto", "log_prob"}
+        right = {"dpo", "kto", "log_prob", "orpo"}
         for name, (tensors, differentiable, counts) in arguments().items():
             if not differentiable and name != "cispo":
                 continue
@@ -381,6 +395,7 @@ class Operators(unittest.TestCase):
             ("kto", {"total_sequences": 0}, "total_sequences"),
             ("kto", {"kl": -0.5}, "kl"),
             ("kto", {"undesirable_weight": -1.0}, "undesirable_weight"),
+            ("orpo", {"beta": 0.0}, "beta"),
             ("cispo", {"weight_low": 2.0, "weight_high": 1.0}, "weight_low"),
             ("rollout_correction", {"level": "word"}, "level"),
             ("rollout_correction", {"beyond": "mask"}, "beyond"),

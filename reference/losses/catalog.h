@@ -16,6 +16,7 @@
 #include "reference/losses/linear_grpo.h"
 #include "reference/losses/linear_jsd.h"
 #include "reference/losses/log_prob.h"
+#include "reference/losses/orpo.h"
 #include "reference/losses/prompt_dedup.h"
 #include "reference/losses/rollout_correction.h"
 #include "reference/losses/sapo.h"
@@ -38,9 +39,9 @@ struct LossList {
   }
 };
 
-using Catalog =
-    LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, Kto, LogProb, CrossEntropy,
-             Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy, LinearJsd, AdvantageScaling,
-             GroupAdvantage, Gae, Whitening, RolloutCorrection, PromptDedup, TeacherPayload>;
+using Catalog = LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, Kto, Orpo,
+                         LogProb, CrossEntropy, Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy,
+                         LinearJsd, AdvantageScaling, GroupAdvantage, Gae, Whitening,
+                         RolloutCorrection, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

@@ -37,6 +37,7 @@ const std::vector<Range>& ranges() {
       {"dpo", "beta", 0.1, 0.001, 10.0},
       {"dpo", "label_smoothing", 0.0, 0.0, 0.5},
       {"dpo", "margin", 0.0, 0.0, 10.0},
+      {"orpo", "beta", 0.1, 0.001, 10.0},
       {"kto", "beta", 0.1, 0.001, 10.0},
       {"kto", "kl", 0.0, 0.0, 100.0},
       {"kto", "desirable_weight", 1.0, 0.0, 10.0},

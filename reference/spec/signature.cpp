@@ -109,4 +109,8 @@ bool LossSignature::has_axis(Axis axis) const {
                              [&](const Field& field) { return contains(field.axes, axis); });
 }
 
+bool LossSignature::is_logistic() const {
+  return !scale.empty() || std::ranges::any_of(fields, &Field::leaves_rest);
+}
+
 }  // namespace lossgate

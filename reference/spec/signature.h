@@ -78,6 +78,8 @@ struct Field {
   bool absent = false;  ///< where optional: this caller has none
   /// Callers keep numbers that count as small, of either sign (reference/spec/largest.h).
   double largest = std::numeric_limits<double>::infinity();
+  /// Of log-probs: what each probability leaves of 1 counts, too, and at 0 it leaves nothing.
+  bool leaves_rest = false;
 };
 
 /// none is a value of its own: "no clamp", "no dual clip".
@@ -165,6 +167,7 @@ struct LossSignature {
   const Field* find_field(std::string_view field) const;
   const Option* find_option(std::string_view option) const;
   bool has_axis(Axis axis) const;  ///< whether a field has it
+  bool is_logistic() const;        ///< a loss of a scaled log-ratio, or of odds
   std::optional<std::int64_t> pinned_extent(Axis axis) const;
   std::optional<std::int64_t> longest_extent(Axis axis) const;
   std::int64_t least_extent(Axis axis) const;  ///< of a batch that is not empty

@@ -25,6 +25,17 @@ TEST(Signature, HasAnExtentForAPinnedAxisAlone) {
   EXPECT_EQ(signature.pinned_extent(Axis::vocab), std::nullopt);
 }
 
+TEST(Signature, IsLogisticByAScaledLogRatioOrByOdds) {
+  LossSignature signature;
+  signature.fields = {{.name = "log_prob", .axes = {}}};
+  EXPECT_FALSE(signature.is_logistic());
+  signature.fields[0].leaves_rest = true;
+  EXPECT_TRUE(signature.is_logistic());
+  signature.fields[0].leaves_rest = false;
+  signature.scale = "beta";
+  EXPECT_TRUE(signature.is_logistic());
+}
+
 TEST(Names, OfReductionsReadBack) {
   std::set<std::string_view> names;
   for (Reduction reduction : kAllReductions) {
