@@ -100,6 +100,15 @@ def halos_kto(policy_logps, reference_logps, labels, kl, beta=0.1, desirable_wei
 def liger_kto(log_prob_chunk, preference_labels_chunk, ref_log_prob_chunk=None, beta=0.1, kl=None): ...
 
 
+def llama_factory_orpo(chosen_logps, rejected_logps, pref_beta=0.1): ...
+
+
+def axolotl_orpo(pos_prob, neg_prob, orpo_alpha): ...
+
+
+def colossal_orpo(chosen_logp, reject_logp): ...
+
+
 def trl_rollout(old_per_token_logps, sampling_per_token_logps, completion_mask, vllm_importance_sampling_cap=2.0): ...
 
 
@@ -135,6 +144,9 @@ EXPECTED = [
     (liger_simpo, "dpo", "chosen_log_prob rejected_log_prob beta margin label_smoothing"),
     (halos_kto, "kto", "log_prob ref_log_prob desirable kl beta desirable_weight undesirable_weight"),
     (liger_kto, "kto", "log_prob desirable ref_log_prob beta kl"),
+    (llama_factory_orpo, "orpo", "chosen_log_prob rejected_log_prob beta"),
+    (axolotl_orpo, "orpo", "chosen_log_prob rejected_log_prob beta"),
+    (colossal_orpo, "orpo", "chosen_log_prob rejected_log_prob"),
     (trl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask weight_high"),
     (verl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask level weight_high"),
     (verl_gae, "gae", "reward value mask gamma lambda"),

@@ -48,10 +48,11 @@ _ALIASES = {
     "return": "returns ret rets target_value target_values value_target value_targets returns_t target",
     "chosen_log_prob": "chosen_logps chosen_logprobs chosen_log_probs policy_chosen_logps policy_chosen_logprobs "
                        "policy_chosen_log_probs policy_chosen_lp chosen_lp pi_chosen_logps logps_chosen logp_chosen "
-                       "chosen_logp policy_chosen",
+                       "chosen_logp policy_chosen pos_prob",
     "rejected_log_prob": "rejected_logps rejected_logprobs rejected_log_probs policy_rejected_logps "
                          "policy_rejected_logprobs policy_rejected_log_probs policy_rejected_lp rejected_lp "
-                         "pi_rejected_logps logps_rejected logp_rejected rejected_logp policy_rejected",
+                         "pi_rejected_logps logps_rejected logp_rejected rejected_logp policy_rejected "
+                         "reject_logp neg_prob",
     "ref_chosen_log_prob": "ref_chosen_logps ref_chosen_logprobs ref_chosen_log_probs reference_chosen_logps "
                            "reference_chosen_logprobs reference_chosen_log_probs reference_chosen_lp ref_chosen_lp "
                            "ref_chosen_logp ref_logps_chosen reference_chosen",
@@ -107,7 +108,7 @@ _ALIASES = {
     "temperature": "temp tau kd_temperature distill_temperature distillation_temperature",
     "tau_positive": "tau_pos sapo_temperature_pos temperature_pos sapo_tau_pos",
     "tau_negative": "tau_neg sapo_temperature_neg temperature_neg sapo_tau_neg",
-    "beta": "jsd_beta jsd_alpha gkd_beta dpo_beta kto_beta",
+    "beta": "jsd_beta jsd_alpha gkd_beta dpo_beta kto_beta orpo_beta orpo_alpha pref_beta",
     "num_items": "num_items_in_batch",
     "label_smoothing": "smoothing label_smooth label_smoothing_factor dpo_label_smoothing",
     "kl": "kl_divergence kl_estimate z0 z_ref reference_point",
