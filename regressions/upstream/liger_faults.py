@@ -131,3 +131,15 @@ def second_fused_backward() -> Seen:
 def frozen_hidden() -> Seen:
     gradient = fused_gradients(frozen=True)[0]
     return Seen(gradient is None, f"gradient {'none' if gradient is None else shown(gradient)}; by the formula [-1.5, 1.5]")
+
+
+@fault("liger.orpo.certain", "log1p(-exp(x)) of a log-prob whose exp rounds to 1", NEWEST)
+def orpo_certain() -> Seen:
+    names = (CHUNKED + "orpo_loss", CHUNKED + "fused_linear_preference")
+    loss = Release("liger-kernel", names).load(names[0]).LigerFusedLinearORPOFunction.preference_loss_fn
+    found = []
+    for given, formula in (((-1e-8, -2.0), "loss 1.56518e-09, gradient [-0.156518, 1.81015e-08]"),
+                           ((-2.0, -1e-8), "loss 20.2753, gradient [-1.15652, 1e+08]")):
+        pair = leaf(*given)
+        found.append(not_finite(loss(pair[:1], pair[1:], pair, 1.0)[0], pair, formula))
+    return Seen(all(seen.wrong for seen in found), "; ".join(seen.numbers for seen in found))

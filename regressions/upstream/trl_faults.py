@@ -14,6 +14,7 @@ from torch import Tensor
 GRPO = "trl.trainer.grpo_trainer"
 GKD = "trl.experimental.gkd.gkd_trainer"
 KTO = "trl.trainer.kto_trainer"
+ORPO = "trl.experimental.orpo.orpo_trainer"
 SERVER = ("trl.experimental.server_distillation.server_distillation_trainer",
           "trl.experimental.distillation.distillation_trainer")
 NEWEST = "trl==1.16.0"
@@ -149,3 +150,13 @@ def kto_laundering() -> Seen:
         "ref_logps": none - 1}, False)
     gradient = torch.autograd.grad(loss, log_prob)[0]
     return Seen(bool(loss.isfinite()), f"log-probs {shown(log_prob)}, loss {shown(loss)}, gradient {shown(gradient)}")
+
+
+@fault("trl.orpo.certain", "log1mexp has both forms in a where, and log1p(-exp(x)) is 0 * inf where exp(x) rounds to 1",
+       NEWEST)
+def orpo_certain() -> Seen:
+    self = trainer(Release("trl", (ORPO,)).load(ORPO), "odds_ratio_loss")
+    self.beta, self.accelerator = 1.0, SimpleNamespace(device="cpu")
+    chosen = leaf(-1e-8)
+    loss = -self.odds_ratio_loss(chosen, torch.tensor([-2.0]))[0].mean()
+    return not_finite(loss, chosen, "loss 1.56518e-09, gradient [-0.156518]")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 CHUNKED = "liger_kernel.chunked_loss."
 release = Release("liger-kernel", tuple(
-    CHUNKED + name for name in ("grpo_loss", "jsd_loss", "kto_loss", "simpo_loss", "fused_linear_ppo",
+    CHUNKED + name for name in ("grpo_loss", "jsd_loss", "kto_loss", "orpo_loss", "simpo_loss", "fused_linear_ppo",
                                 "fused_linear_distillation", "fused_linear_preference",
                                 "fused_linear_unpaired_preference")))
 policy, distillation = release.load(CHUNKED + "grpo_loss"), release.load(CHUNKED + "jsd_loss")
@@ -79,3 +79,9 @@ def kto(log_prob: Tensor, ref_log_prob: Tensor, desirable: Tensor, beta: float, 
     # In place of the tokens, whose rows are counted, the log-probs; kl as its caller has it, which clamps it at 0.
     found = loss(log_prob, desirable, log_prob, ref_log_prob, beta, torch.full_like(ref_log_prob[:1], kl))
     return found[0] if isinstance(found, tuple) else found
+
+
+def orpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, beta: float) -> Tensor:
+    loss = release.load(CHUNKED + "orpo_loss").LigerFusedLinearORPOFunction.preference_loss_fn
+    answers = torch.cat((chosen_log_prob, rejected_log_prob))  # in place of their tokens, whose rows are counted
+    return loss(chosen_log_prob, rejected_log_prob, answers, beta)[0]

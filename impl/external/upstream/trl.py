@@ -25,8 +25,9 @@ SCORES = "trl.trainer.utils"
 CPO = ("trl.experimental.cpo.cpo_trainer", "trl.trainer.cpo_trainer")
 REWARD = ("trl.trainer.reward_trainer",)
 KTO = ("trl.trainer.kto_trainer",)
+ORPO = ("trl.experimental.orpo.orpo_trainer", "trl.trainer.orpo_trainer")
 SDPO = ("trl.experimental.sdpo.sdpo_trainer", "trl.experimental.sdpo.loss_utils")
-release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES, *CPO, *REWARD, *KTO, *SDPO))
+release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES, *CPO, *REWARD, *KTO, *ORPO, *SDPO))
 trainers: dict = {}
 
 
@@ -274,3 +275,9 @@ def apo_zero_unpaired(log_prob: Tensor, ref_log_prob: Tensor, desirable: Tensor,
                       desirable_weight: float, undesirable_weight: float) -> Tensor:
     return kto(log_prob, ref_log_prob, desirable, beta, 0.0, desirable_weight, undesirable_weight,
                "apo_zero_unpaired")
+
+
+def orpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, beta: float) -> Tensor:
+    self = object.__new__(trainer("odds_ratio_loss", ORPO))
+    self.beta, self.accelerator = beta, SimpleNamespace(device=chosen_log_prob.device)
+    return -self.odds_ratio_loss(chosen_log_prob, rejected_log_prob)[0].mean()
