@@ -48,8 +48,8 @@ Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const More
   return result;
 }
 
-/// x a b ..., in any order, where an implementation may scale x by the other factors without
-/// looking at it: a zero x does not silence a scale that overflows in the compute format.
+/// x a b ..., in any order, where x may be scaled without being looked at: a 0 does not silence a
+/// scale that overflows in the compute format, and an infinity is undefined where it may vanish.
 template <class S, class... More>
 S scaled_by(const S& x, const S& a, const S& b, const More&... more) {
   return product(x, a, b, more...);
@@ -57,6 +57,7 @@ S scaled_by(const S& x, const S& a, const S& b, const More&... more) {
 
 template <class... More>
 Tracked scaled_by(const Tracked& x, const Tracked& a, const Tracked& b, const More&... more) {
+  if (tracking::is_stored_infinity(x)) return x * product(a, b, more...);
   if (!x.is_exact_zero()) return product(x, a, b, more...);
   const Tracked scale = product(a, b, more...);
   if (tracking::undefined(scale)) return tracking::zero_times(true);

@@ -111,6 +111,14 @@ TEST_F(Products, OfAZeroAndACoefficientThatOverflowsNeedNotBeZero) {
   EXPECT_TRUE(scaled_by(stored(0.0), stored(largest), stored(1.0)).is_exact_zero());
 }
 
+TEST_F(Products, OfAnInfinityAndACoefficientThatMayVanishAreUndefined) {
+  const Tracked infinite = stored(-kInfinity), tiny = stored(1e-30);
+  EXPECT_TRUE(std::isnan(scaled_by(infinite, tiny, tiny).v)) << "0 in f32 before they meet";
+  EXPECT_TRUE(std::isnan(scaled_by(infinite, stored(3.0), tiny, tiny).v));
+  EXPECT_EQ(scaled_by(infinite, tiny, stored(3.0)).v, -kInfinity);
+  EXPECT_TRUE(scaled_by(infinite, stored(0.0), tiny).is_exact_zero());
+}
+
 TEST_F(Products, FeelASumThatOverflowsBeforeItIsScaled) {
   const Tracked one = stored(1.0), weight = stored(1e-2), zero = stored(0.0);
   const Tracked term = product(weight, stored(1e38));
