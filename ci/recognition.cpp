@@ -116,7 +116,7 @@ void say_where_it_holds(const Interview& interview, Recognition& result) {
     result.remarks.push_back(
         field.stand_in.empty()
             ? fmt::format("right only where there is no {}", field.name)
-            : fmt::format("right only where {} is {} itself", field.name, field.stand_in));
+            : fmt::format("right only where {} is {}", field.name, impl::in_place_of(field)));
   }
   for (const auto& [parameter, source] : result.subject.arguments) {
     if (!impl::is_converted(source, impl::kExpanded)) continue;

@@ -173,11 +173,16 @@ TEST(Recognition, NamesALossOfWhichTheFunctionNeedsFewerFields) {
   FakeFunction critic("value_clip");
   critic.without("old_value").with("value_clip", None{});
   EXPECT_TRUE(critic.recognised().whole()) << "no clip, and so no old value";
-  FakeFunction reinforce("cispo");
-  reinforce.without("old_log_prob").with("weight_low", 1.0).with("weight_high", 1.0);
-  const Recognition on_policy = reinforce.recognised();
+  FakeFunction one_step("cispo");
+  one_step.without("old_log_prob").with("weight_low", 1.0).with("weight_high", 1.0);
+  const Recognition on_policy = one_step.recognised();
   EXPECT_TRUE(on_policy.whole());
   EXPECT_THAT(on_policy.remarks, Contains("right only where old_log_prob is log_prob itself"));
+  FakeFunction plain("reinforce");
+  plain.without("importance_weight");
+  const Recognition unweighted = plain.recognised();
+  EXPECT_TRUE(unweighted.whole());
+  EXPECT_THAT(unweighted.remarks, Contains("right only where importance_weight is 1"));
 }
 
 TEST(Recognition, NeverNamesALossThatIsOnlyNear) {

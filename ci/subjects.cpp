@@ -68,9 +68,8 @@ void print_subject(const Brought& brought) {
     fmt::print("  {} follows {}: one parameter stands for both\n", name, other);
   }
   for (const std::string& name : brought.subject.without) {
-    const std::string& stand_in = signature.find_field(name)->stand_in;
     fmt::print("  {} does not reach it: taken as {}\n", name,
-               stand_in.empty() ? "0" : stand_in + " itself");
+               impl::in_place_of(*signature.find_field(name)));
   }
   std::string reductions;
   for (const Reduction reduction : signature.reductions) {

@@ -23,6 +23,7 @@
 #include "impl/faulty/log_prob.h"
 #include "impl/faulty/operations.h"
 #include "impl/faulty/orpo.h"
+#include "impl/faulty/reinforce.h"
 #include "impl/faulty/sapo.h"
 #include "impl/faulty/sparse_jsd.h"
 #include "impl/faulty/value_clip.h"
@@ -51,6 +52,7 @@ std::vector<Implementation> built_in() {
   append(all, linear_jsd_kernels());
   append(all, eager_grpo_implementations());
   append(all, faulty_grpo_implementations());
+  append(all, reinforce_implementations());
   append(all, cispo_implementations());
   append(all, sapo_implementations());
   append(all, jsd_implementations());

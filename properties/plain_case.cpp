@@ -98,8 +98,9 @@ double number(const Field& field, std::size_t ordinal, std::int64_t at, const Sh
       return plain.logit_spread * (2.0 * u - 1.0);
     case Quantity::value:
       return plain.spread * (1.5 * u - 0.75);
+    case Quantity::weight:  // of a position it has no sign
+      return field.role == Role::weight ? 0.25 + u : 2.0 * u - 1.0;
     case Quantity::hidden_state:
-    case Quantity::weight:
       return 2.0 * u - 1.0;
     default:
       return sign * (0.25 + u);

@@ -117,6 +117,15 @@ TEST(PlainCase, HasBothKindsOfSequencesWhereThereAreKinds) {
   }
 }
 
+TEST(PlainCase, GivesNoPositionANegativeWeight) {
+  const LossSignature& signature = *reference::find_signature("reinforce");
+  const Case like = reference::SmallCases(signature, 2).draw(Dtype::f32);
+  const Case c = *plain_case(signature, like, {.padding = false});
+  const Tensor& weight = c.batch.at("importance_weight");
+  for (std::int64_t i = 0; i < weight.size(); ++i) EXPECT_GE(weight.at(i), 0.0);
+  EXPECT_NE(weight.at(0), weight.at(1));
+}
+
 TEST(PlainCase, HasNoPaddingOrAnEmptyRowWhereItIsAsked) {
   for_every_loss({.padding = false}, [](const reference::Loss& loss, const Case&, const Case& c) {
     for (const std::int64_t count : row_counts(loss.signature, c)) {

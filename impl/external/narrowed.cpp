@@ -104,6 +104,12 @@ bool holds_numbers(const Field& field) {
          field.quantity != Quantity::mask && field.quantity != Quantity::payload;
 }
 
+std::string in_place_of(const Field& field) {
+  if (field.stand_in.empty()) return "0";
+  const bool number = field.stand_in.front() >= '0' && field.stand_in.front() <= '9';
+  return number ? field.stand_in : field.stand_in + " itself";
+}
+
 const OutputField* weighed_output(const LossSignature& loss, const Field& field) {
   if (field.role != Role::weight || field.quantity != Quantity::upstream) return nullptr;
   const auto output = std::ranges::find_if(

@@ -79,6 +79,9 @@ inline constexpr const char* kExpanded = "expanded";
 /// Whether a caller may keep the field's numbers small.
 bool holds_numbers(const Field& field);
 
+/// What is taken in place of an optional field that callers have none of.
+std::string in_place_of(const Field& field);
+
 /// The output of the loss that the field weighs, as `log_prob_weight` weighs `log_prob`: in the
 /// loss they meet as a product alone, so that the field is the gradient which comes into the
 /// output. Null where it weighs none.

@@ -7,6 +7,7 @@ void lossgate_register(std::vector<lossgate::impl::Implementation>* implementati
   using namespace lossgate::impl;
   at::set_num_threads(1);
   implementations->push_back(grpo_implementation());
+  implementations->push_back(reinforce_implementation());
   implementations->push_back(cispo_implementation());
   implementations->push_back(sapo_implementation());
   implementations->push_back(kl_penalty_implementation());

@@ -8,6 +8,7 @@
 namespace lossgate::impl {
 
 Implementation grpo_implementation();
+Implementation reinforce_implementation();
 Implementation cispo_implementation();
 Implementation sapo_implementation();
 Implementation kl_penalty_implementation();

@@ -13,17 +13,12 @@ struct CispoOptions {
   std::optional<double> log_ratio_clamp = 20.0;
 };
 
-/// A zero coefficient silences whatever it meets.
 TermsAndSlope cispo_terms(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
                           const at::Tensor& advantage, const CispoOptions& options) {
   const ImportanceWeight weight =
       importance_weight(log_prob - old_log_prob, options.log_ratio_clamp);
-  at::Tensor slope =
-      weight.value.clamp(options.weight_low, options.weight_high).mul_(advantage).neg_();
-  at::Tensor value = slope * log_prob;
-  // A NaN advantage or log-prob stays visible.
-  const at::Tensor silent = (slope == 0).logical_and_(log_prob.isinf());
-  return {value.masked_fill_(silent, 0), slope};
+  return under_coefficient(
+      weight.value.clamp(options.weight_low, options.weight_high).mul_(advantage).neg_(), log_prob);
 }
 
 std::tuple<at::Tensor, at::Tensor> cispo(const at::Tensor& log_prob, const at::Tensor& old_log_prob,

@@ -33,6 +33,7 @@ def arguments(dtype=torch.float64):
     support = logits[1].log_softmax(-1)[..., :K]
     return {
         "grpo": ([*log_probs, plain, mask], [0], TOTALS),
+        "reinforce": ([log_probs[0], plain, log_probs[1].exp(), mask], [0], TOTALS),
         "cispo": ([*log_probs[:2], plain, mask], [], TOTALS),  # its gradient is no derivative
         "sapo": ([*log_probs[:2], plain, mask], [0], TOTALS),
         "kl_penalty": ([*log_probs, mask], [0], TOTALS),
@@ -296,6 +297,13 @@ class Operators(unittest.TestCase):
                 moved = [first((x.detach() + step * 1e-6 * direction).requires_grad_(), False) for step in (1, -1)]
                 torch.testing.assert_close((second * direction).sum(), ((moved[0] - moved[1]) * direction).sum() / 2e-6,
                                            rtol=1e-5, atol=1e-8)
+
+    def test_reinforce_without_a_weight_has_a_weight_of_one(self):
+        (log_prob, advantage, weight, mask), _, counts = arguments()["reinforce"]
+        plain = call("reinforce", (log_prob, advantage, None, mask), counts)
+        ones = call("reinforce", (log_prob, advantage, torch.ones_like(weight), mask), counts)
+        torch.testing.assert_close(plain, ones, rtol=0, atol=0)
+        torch.testing.assert_close(plain[0], (-advantage * log_prob)[mask].mean())
 
     def test_value_clip_takes_the_larger_square(self):
         row = lambda *values: torch.tensor([values], dtype=torch.float64)

@@ -7,6 +7,11 @@
 
 namespace lossgate::impl {
 
+TermsAndSlope under_coefficient(const at::Tensor& coefficient, const at::Tensor& log_prob) {
+  const at::Tensor silent = (coefficient == 0).logical_and_(log_prob.isinf());
+  return {(coefficient * log_prob).masked_fill_(silent, 0), coefficient};
+}
+
 std::tuple<at::Tensor, at::Tensor> position_loss(
     const std::vector<PositionField>& fields, const at::Tensor& mask, const ReductionPlan& plan,
     const std::function<TermsAndSlope(const Tensors&)>& terms_of) {

@@ -16,6 +16,10 @@ namespace lossgate::impl {
 using TermsAndSlope = std::pair<at::Tensor, at::Tensor>;
 using Tensors = std::vector<at::Tensor>;
 
+/// log_prob under a coefficient without a gradient. Where that is 0, so is the term of an
+/// impossible token; NaN stays visible.
+TermsAndSlope under_coefficient(const at::Tensor& coefficient, const at::Tensor& log_prob);
+
 /// An argument of one number a position, [sequences, tokens].
 struct PositionField {
   const char* name;

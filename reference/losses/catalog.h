@@ -18,6 +18,7 @@
 #include "reference/losses/log_prob.h"
 #include "reference/losses/orpo.h"
 #include "reference/losses/prompt_dedup.h"
+#include "reference/losses/reinforce.h"
 #include "reference/losses/rollout_correction.h"
 #include "reference/losses/sapo.h"
 #include "reference/losses/sparse_jsd.h"
@@ -39,9 +40,9 @@ struct LossList {
   }
 };
 
-using Catalog = LossList<Grpo, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, Kto, Orpo,
-                         LogProb, CrossEntropy, Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy,
-                         LinearJsd, AdvantageScaling, GroupAdvantage, Gae, Whitening,
-                         RolloutCorrection, PromptDedup, TeacherPayload>;
+using Catalog = LossList<Grpo, Reinforce, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, Kto,
+                         Orpo, LogProb, CrossEntropy, Jsd, SparseJsd, LinearGrpo,
+                         LinearCrossEntropy, LinearJsd, AdvantageScaling, GroupAdvantage, Gae,
+                         Whitening, RolloutCorrection, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

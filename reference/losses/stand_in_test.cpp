@@ -61,6 +61,26 @@ TEST(StandIn, IsReadAsAConstantInPlaceOfAFieldThatCallersHaveNoneOf) {
   EXPECT_EQ(asked, (std::vector<std::string>{"grpo", "cispo", "sapo", "kl_penalty", "value_clip"}));
 }
 
+TEST(StandIn, OfAWeightIsOne) {
+  const Loss& loss = *find_loss("reinforce");
+  const Loss unweighted = without(loss, "importance_weight");
+  SmallCases cases(loss.signature, 6);
+  for (int i = 0; i < 200; ++i) {
+    Case ones = cases.draw(Dtype::f32);
+    if (expected_refusal(loss, ones)) continue;
+    if (i % 3 > 0) ones.batch.at("log_prob").set(0, i % 3 > 1 ? NAN : -HUGE_VAL);
+    Case absent = ones;
+    Tensor& weight = ones.batch.at("importance_weight");
+    absent.batch.at("importance_weight") = Tensor::zeros(Dtype::f32, weight.extents);
+    for (std::int64_t at = 0; at < weight.size(); ++at) weight.set(at, 1.0);
+    const Values expected(loss, ones), found(unweighted, absent);
+    ASSERT_EQ(found.of_entry.size(), expected.of_entry.size());
+    for (const auto& [at, value] : expected.of_entry) {
+      EXPECT_TRUE(same(found.of_entry.at(at), value)) << i;
+    }
+  }
+}
+
 /// Two tokens with advantages of 2 and -3, whose logits are all 0.
 Case of_an_output_layer(const Loss& loss) {
   Case c;

@@ -84,6 +84,30 @@ TEST(WorkedGrpo, AddsThePenalty) {
       .gives("gradient.log_prob", {-2.5});
 }
 
+// ---- REINFORCE ----------------------------------------------------------------------------------
+
+TEST(WorkedReinforce, IsThePolicyGradientUnderItsWeight) {
+  // A = (3, -2), w = (1/2, 3), log-probs -ln 2 and -ln 3: 3/2 ln 2 - 6 ln 3; the gradient is -A w.
+  Worked worked("reinforce", {{Axis::sequences, 1}, {Axis::tokens, 2}});
+  worked.field("log_prob", {-kLn2, -kLn3})
+      .field("advantage", {3.0, -2.0})
+      .field("importance_weight", {0.5, 3.0})
+      .gives("per_token", {1.5 * kLn2, -6.0 * kLn3})
+      .gives("loss", {1.5 * kLn2 - 6.0 * kLn3})
+      .gives("gradient.log_prob", {-1.5, 6.0});
+  worked.reduced(Reduction::token_mean).gives("gradient.log_prob", {-0.75, 3.0});
+}
+
+TEST(WorkedReinforce, HasAnInfiniteTermOfAnImpossibleTokenThatIsLearnt) {
+  Worked worked("reinforce", {{Axis::sequences, 1}, {Axis::tokens, 3}});
+  worked.field("log_prob", {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL})
+      .field("advantage", {2.0, 0.0, 5.0})
+      .field("importance_weight", {1.0, 1.0, 0.0})
+      .gives("per_token", {HUGE_VAL, 0.0, 0.0})
+      .gives("loss", {HUGE_VAL})
+      .gives("gradient.log_prob", {-2.0, 0.0, 0.0});
+}
+
 // ---- CISPO --------------------------------------------------------------------------------------
 
 /// One token of log-prob -ln 2 with importance weight w and advantage A.

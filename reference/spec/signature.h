@@ -72,7 +72,7 @@ struct Field {
   /// No token is twice in the list of a position that counts: the caller took the k largest.
   bool distinct = false;
   /// A caller may have none of it, which is as if every entry were 0, or a constant that is what
-  /// stands there in `stand_in`: a field, or what a loss makes of its fields.
+  /// stands there in `stand_in`: a field, what a loss makes of its fields, or a number.
   bool optional = false;
   std::string stand_in = {};
   bool absent = false;  ///< where optional: this caller has none
