@@ -31,6 +31,8 @@ def option(name: str, kind: str = "real", standard: Any = 0.2) -> dict:
 FIELDS = {
     "grpo": [field("log_prob", "differentiable"), field("old_log_prob"), field("ref_log_prob"),
              field("advantage", quantity="advantage"), field("mask", "mask", "mask")],
+    "reinforce": [field("log_prob", "differentiable"), field("advantage", quantity="advantage"),
+                  field("importance_weight", "weight", "weight"), field("mask", "mask", "mask")],
     "sapo": [field("log_prob", "differentiable"), field("old_log_prob"), field("advantage", quantity="advantage"),
              field("mask", "mask", "mask")],
     "kl_penalty": [field("log_prob", "differentiable"), field("ref_log_prob"), field("old_log_prob"),
@@ -74,6 +76,7 @@ DISTILL = [option("beta", standard=0.5), option("temperature", standard=1), opti
 OPTIONS = {
     "grpo": CLIP + KL + LENGTH,
     "kl_penalty": KL + [option("kl_straight_through", "flag", 0), option("log_ratio_clamp", standard=20)] + LENGTH,
+    "reinforce": LENGTH,
     "sapo": [option("tau_positive", standard=1), option("tau_negative", standard=1.05)] + LENGTH,
     "value_clip": [option("value_clip"), option("clip_form", "choice", "around_old")] + LENGTH,
     "jsd": DISTILL, "linear_jsd": DISTILL,

@@ -115,6 +115,12 @@ def trl_rollout(old_per_token_logps, sampling_per_token_logps, completion_mask, 
 def verl_rollout(old_log_prob, rollout_log_prob, response_mask, rollout_is="token", rollout_is_threshold=2.0): ...
 
 
+def verl_gpg(log_prob, advantages, response_mask, loss_agg_mode="token-mean", config=None, rollout_is_weights=None): ...
+
+
+def tinker_style(logprobs, advantages, weights, mask): ...
+
+
 def verl_gae(token_level_rewards, values, response_mask, gamma, lam): ...
 
 
@@ -149,6 +155,8 @@ EXPECTED = [
     (colossal_orpo, "orpo", "chosen_log_prob rejected_log_prob"),
     (trl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask weight_high"),
     (verl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask level weight_high"),
+    (verl_gpg, "reinforce", "log_prob advantage mask reduction - importance_weight"),
+    (tinker_style, "reinforce", "log_prob advantage importance_weight mask"),
     (verl_gae, "gae", "reward value mask gamma lambda"),
     (verl_group, "group_advantage", "reward group epsilon"),
     (roll_style, "grpo", "log_prob old_log_prob advantage mask - clip_low clip_high reduction"),

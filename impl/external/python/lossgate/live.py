@@ -19,6 +19,7 @@ from lossgate.command import environment, program
 # Names from papers: the loss of the catalogue, and the options that make it this one.
 NAMED_LOSSES: dict[str, tuple[str, dict[str, Any]]] = {
     "ppo_clip": ("grpo", {"kl_penalty": 0, "dual_clip": None, "log_ratio_clamp": None}),
+    "gpg": ("reinforce", {}),
     "gspo": ("grpo", {"level": "sequence"}),
     "forward_kl": ("jsd", {"beta": 0}),
     "reverse_kl": ("jsd", {"beta": 1}),

@@ -40,7 +40,7 @@ class Gate:
               subject: Optional[Mapping[str, Any]] = None, **options: Any) -> Any:
         """Fails the test where `function` is not the loss within what its arithmetic allows.
 
-        loss        one of `lossgate list losses`, or ppo_clip, gspo, forward_kl, reverse_kl, value_loss
+        loss        one of `lossgate list losses`, or ppo_clip, gpg, gspo, forward_kl, reverse_kl, value_loss
         function    anything callable; its parameters are matched by name
         reduction   what it computes if it takes no parameter of that name
         contract, arguments, outputs, subject

@@ -37,6 +37,10 @@ _ALIASES = {
                         "rollout_logprobs rollout_logps inference_logprobs inference_log_probs inference_logps "
                         "generation_logprobs vllm_logprobs vllm_log_probs vllm_logps",
     "advantage": "advantages adv advs adv_t token_advantages token_level_advantages advantage_estimates",
+    "importance_weight": "importance_weights importance_ratio importance_ratios importance_sampling_ratio "
+                         "importance_sampling_weight importance_sampling_weights rollout_is_weight rollout_is_weights "
+                         "is_weight is_weights is_ratio vllm_is_ratio tis_ratio tis_weight tis_weights weight weights "
+                         "actor_importance_weights behave_imp_weight token_weight token_weights",
     "mask": "masks attention_mask loss_mask loss_masks response_mask completion_mask action_mask token_mask "
             "full_attention_mask full_mask assistant_mask assistant_masks valid_mask padding_masks "
             "value_padding_masks response_masks experience_mask token_loss_mask eos_mask seq_mask valid "
@@ -141,7 +145,7 @@ _SYMMETRIC_CLIP = "epsilon eps clip_eps cliprange clip_range clip_ratio eps_clip
 # Only for a parameter that has no default: too short to be sure.
 _WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old inference_logprobs sampling_logprobs", "ref_log_prob": "ref base",
          "advantage": "a x values", "reward": "r", "mask": "m", "value": "v", "old_value": "v_old old_v", "return": "r g",
-         "label": "y", "logits": "x z", "hidden": "x h", "weight": "w", "bias": "b",
+         "label": "y", "logits": "x z", "hidden": "x h", "weight": "w", "importance_weight": "w", "bias": "b",
          "student_logits": "s p x", "teacher_logits": "t q y", "student_hidden": "s", "teacher_hidden": "t"}
 
 # What says less than the field: the size of groups that are as large as each other; how many tokens of a sequence count,
