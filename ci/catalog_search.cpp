@@ -57,13 +57,21 @@ class BroughtFunction : public Function {
   std::shared_ptr<impl::Session> session_;
 };
 
-/// The likest first; where several are the loss, that which says most of the parameters.
+/// How much has to be supposed where it is the loss: fields and options that it is not told.
+std::size_t supposed(const Recognition& a) {
+  return impl::optional_fields_not_taken(a.greeting, a.loss->signature).size() +
+         a.likeness.candidate.options.size();
+}
+
+/// The likest first; where several are the loss, that which says most of the parameters, and then
+/// that which supposes least.
 auto rank(const Recognition& a) {
   const int reductions = static_cast<int>(a.subject.reductions.size());
   const int arguments = a.whole() ? static_cast<int>(a.greeting.arguments.size()) : 0;
+  const std::size_t suppositions = a.whole() ? supposed(a) : 0;
   const double share = static_cast<double>(a.likeness.equal) / std::max(a.likeness.cases, 1);
-  return std::tuple(-reductions, -arguments, a.likeness.factor == 0.0, -share, a.remarks.empty(),
-                    a.likeness.distance, a.loss);
+  return std::tuple(-reductions, -arguments, suppositions, a.likeness.factor == 0.0, -share,
+                    a.remarks.empty(), a.likeness.distance, a.loss);
 }
 
 class Search {

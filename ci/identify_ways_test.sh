@@ -125,9 +125,14 @@ on_policy() {
       identify "on_policy.py:${function%:*}" --loss "${function#*:}" --python "$python" --out "${function%:*}.toml"
     expect 0 'old_log_prob does not reach it: taken as log_prob itself' check --quick --config "${function%:*}.toml"
   done
+  # Of two losses that it is, the one that has less to be supposed.
+  expect 0 '= reinforce\(token_mean\)' identify --quick on_policy.py:reinforce --python "$python" --out plain.toml
+  grep -q 'right only where importance_weight is 1$' stdout || fail "$(cat stdout)"
+  expect 0 'importance_weight does not reach it: taken as 1$' check --quick --config plain.toml
+  expect 0 '= reinforce\(token_mean\)' identify --quick on_policy.py:weighted --python "$python" --out weighted.toml
   expect 0 'right only where old_value is value itself' \
     identify on_policy.py:critic --loss value_clip --python "$python" --out critic.toml
-  expect 0 'green: 0 red findings' gate --config surrogate.toml,reinforce.toml,critic.toml --cases 200 --jobs 2 --corpus empty
+  expect 0 'green: 0 red findings' gate --config surrogate.toml,reinforce.toml,weighted.toml,critic.toml --cases 200 --jobs 2 --corpus empty
   sed 's/reinforce/reinforce_by_half/' reinforce.toml >half.toml
   expect 1 'reference_agreement VIOLATED' gate --config half.toml --cases 24 --jobs 1 --corpus empty
 }

@@ -18,6 +18,10 @@ def reinforce(log_probs, advantages, mask):
     return mean(-log_probs * advantages, mask)
 
 
+def weighted(log_probs, advantages, mask, rollout_is_weights):
+    return mean(-log_probs * advantages * rollout_is_weights, mask)
+
+
 def reinforce_by_half(log_probs, advantages, mask):
     return mean(-0.5 * (log_probs + log_probs.detach()) * advantages, mask)
 
