@@ -216,6 +216,17 @@ def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tenso
     return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens))
 
 
+def on_policy_cispo(log_prob: Tensor, advantage: Tensor, importance_weight: Tensor, mask: Tensor, total_tokens: int,
+                    micro_batches: int, world: int) -> Tensor:
+    """With one step of each batch, which vLLM sampled: a weight of 1, and the ratio to vLLM's policy."""
+    self = grpo_trainer(log_prob, micro_batches, world)
+    self.beta, self.loss_type, self.importance_sampling_level = 0.0, "cispo", "token"
+    self.epsilon_high, self.args = 5.0, SimpleNamespace(steps_per_generation=micro_batches)
+    self.use_vllm = self.vllm_importance_sampling_correction = True
+    return self._compute_loss(None, inputs(None, advantage, mask, total_tokens) |
+                              {"importance_sampling_ratio": importance_weight})
+
+
 def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, tau_positive: float,
          tau_negative: float, total_tokens: int, micro_batches: int, world: int) -> Tensor:
     self = grpo_trainer(log_prob, micro_batches, world)

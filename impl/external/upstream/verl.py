@@ -45,6 +45,25 @@ def gspo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor
     return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
 
 
+def reinforced(loss, log_prob: Tensor, advantage: Tensor, importance_weight: Tensor, mask: Tensor, reduction: str,
+               **step: int) -> Tensor:
+    """The log-probs in front are for its metrics, if for anything."""
+    config = Config(global_batch_info=counts(losses.agg_loss, **step))
+    return loss(log_prob.detach(), log_prob, advantage, mask.long(), MODES[reduction], config, importance_weight)[0]
+
+
+def gpg(log_prob: Tensor, advantage: Tensor, importance_weight: Tensor, mask: Tensor, reduction: str,
+        total_tokens: int, total_rows: int, world: int) -> Tensor:
+    return reinforced(losses.compute_policy_loss_gpg, log_prob, advantage, importance_weight, mask, reduction,
+                      total_tokens=total_tokens, total_rows=total_rows, world=world)
+
+
+def reinforce(log_prob: Tensor, advantage: Tensor, importance_weight: Tensor, mask: Tensor, reduction: str,
+              total_tokens: int, total_rows: int, world: int) -> Tensor:
+    return reinforced(losses.compute_policy_loss_reinforce, log_prob, advantage, importance_weight, mask, reduction,
+                      total_tokens=total_tokens, total_rows=total_rows, world=world)
+
+
 def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_low: float,
           weight_high: float, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
     config = Config(clip_ratio=None, clip_ratio_low=1 - weight_low, clip_ratio_high=weight_high - 1,
