@@ -96,6 +96,19 @@ bool silences(const LossSignature& signature, const Reading& given, const Readin
   });
 }
 
+/// The case with that value of the option, and of whatever follows it.
+Case with_value(const LossSignature& signature, Case c, const Option& option,
+                const OptionValue& value) {
+  c.spec.set(option.name, value);
+  follow(signature, c.spec);
+  return c;
+}
+
+/// Whether that is right where the other is wrong: what makes everything 0 says nothing.
+bool says_something(const std::optional<Reading>& right, const Reading& wrong) {
+  return is_right(right) && 2 * right->numbers() > wrong.numbers();
+}
+
 /// Whether a term of the formula has the option for a factor, and all that is wrong as well:
 /// without the option whatever is wrong with that term is gone.
 bool is_wrong_in_its_term(const Suspect& suspect, const Reading& wrong, const Option& option) {
@@ -103,10 +116,7 @@ bool is_wrong_in_its_term(const Suspect& suspect, const Reading& wrong, const Op
   const bool scales = option.kind == Option::Kind::real && option.low == 0.0 && !option.nullable;
   if (!own || !scales || *own == 0.0) return false;
   const auto with = [&](double number) {
-    Case c = wrong.given();
-    c.spec.set(option.name, number);
-    follow(suspect.signature(), c.spec);
-    return c;
+    return with_value(suspect.signature(), wrong.given(), option, number);
   };
   const auto halved = suspect.read(with(0.5 * *own));
   const auto without = wrong.beside(with(0.0));
@@ -124,6 +134,45 @@ bool is_wrong_in_its_term(const Suspect& suspect, const Reading& wrong, const Op
   return true;
 }
 
+/// Whether it is no number: whoever takes one value for another one gives that one's answer, so
+/// where one value is right and another wrong, what the latter asks for is.
+bool asks_for_something(const Option& option) {
+  return option.kind == Option::Kind::flag || !option.choices.empty();
+}
+
+/// What is said of an option that stands elsewhere where all is right.
+struct Needed {
+  const char* cause = kMisread;
+  std::string because;
+};
+
+/// Whether that value of the option makes right what is wrong, with other numbers, too, farther
+/// apart; and what that says. Something else may be to blame that is silenced by it; of a term what
+/// it is made of, which is no option that is misread.
+std::optional<Needed> needed(const Suspect& suspect, const Reading& wrong, const Option& option,
+                             const OptionValue& value, bool usual) {
+  const LossSignature& signature = suspect.signature();
+  const Case other = with_value(signature, wrong.given(), option, value);
+  if (other.spec == wrong.given().spec) return std::nullopt;
+  const auto there = suspect.read(other);
+  if (!says_something(there, wrong)) return std::nullopt;
+  const bool silent = !usual && silences(signature, wrong, *there);
+  const bool of_term = value == OptionValue(0.0) && is_wrong_in_its_term(suspect, wrong, option);
+  if (silent && !of_term) return std::nullopt;
+  const auto is_right_there = [&](const Reading& reading) {
+    return is_right(suspect.read(with_value(signature, reading.given(), option, value)));
+  };
+  if (!suspect.fits(wrong, is_right_there)) return std::nullopt;
+  Needed result{.because = "right where " + option.name + " is " + text_of(value)};
+  if (of_term) result.because += " and off in proportion to it: the fault is in its term";
+  if (asks_for_something(option)) {
+    const OptionValue* own = wrong.given().spec.find(option.name);
+    result.because += ": the fault is in what " + (own ? text_of(*own) : "another") + " asks for";
+  }
+  if (silent || asks_for_something(option)) result.cause = "disagrees with the formula";
+  return result;
+}
+
 }  // namespace
 
 /// What is wrong is right once one option, or all numbers among them, stand elsewhere, and it is
@@ -134,29 +183,17 @@ Opinion probe_needed_options(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
   const bool forward = !is_wrong_in_gradients_alone(plain);
   if (!forward && suspect.wrong_in_values()) return std::nullopt;  // of the given case it is not
-  const auto says = [&](const std::string& because) {
-    return Diagnosis{forward ? kMisread : "backward is not the derivative", 0.7,
-                     forward ? because : "the forward is right, and the gradient " + because};
-  };
-  // An option that makes everything 0 says nothing.
-  const auto right = [&](const Case& c, bool may_silence) {
-    const auto reading = suspect.read(c);
-    return is_right(reading) && 2 * reading->numbers() > plain->numbers() &&
-           (may_silence || !silences(signature, *plain, *reading));
+  const auto says = [&](const Needed& all) {
+    return Diagnosis{
+        forward ? all.cause : "backward is not the derivative", 0.7,
+        forward ? all.because : "the forward is right, and the gradient " + all.because};
   };
   // Without a limit its own term alone is silent; a number that says less comes last.
   for (const bool usual : {true, false}) {
     for (const Option& option : signature.options) {
       if (option.name == signature.coefficient) continue;
       for (const OptionValue& value : usual ? usual_values(option) : plain_numbers(option)) {
-        Case other = plain->given();
-        other.spec.set(option.name, value);
-        follow(signature, other.spec);
-        if (other.spec == plain->given().spec || !right(other, usual)) continue;
-        std::string where = "right where " + option.name + " is " + text_of(value);
-        const bool off = value == OptionValue(0.0) && is_wrong_in_its_term(suspect, *plain, option);
-        if (off) where += " and off in proportion to it: the fault is in its term";
-        return says(where);
+        if (const auto all = needed(suspect, *plain, option, value, usual)) return says(*all);
       }
     }
   }
@@ -168,8 +205,11 @@ Opinion probe_needed_options(Suspect& suspect) {
       ones.spec.set(option.name, 1.0);
     }
   }
-  if (!right(ones, false)) return std::nullopt;
-  return says("right where numbers among the options are 1");
+  const auto at_ones = suspect.read(ones);
+  if (!says_something(at_ones, *plain) || silences(signature, *plain, *at_ones)) {
+    return std::nullopt;
+  }
+  return says({.because = "right where numbers among the options are 1"});
 }
 
 }  // namespace lossgate::properties
