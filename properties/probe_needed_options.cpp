@@ -143,8 +143,19 @@ bool asks_for_something(const Option& option) {
 /// What is said of an option that stands elsewhere where all is right.
 struct Needed {
   const char* cause = kMisread;
+  double confidence = 0.7;
   std::string because;
 };
+
+/// Whether what is wrong is right with the other sign of a term, without which it is that case.
+bool has_other_sign(const Reading& wrong, const Case& without) {
+  const auto rest = wrong.beside(without);
+  if (rest.size() != wrong.entries().size()) return false;
+  return std::ranges::equal(wrong.entries(), rest, [](const ReadEntry& e, const ReadEntry& other) {
+    const double turned = 2.0 * other.expected - e.expected;
+    return !e.wrong() || std::fabs(e.actual - turned) <= e.accepted + 2.0 * other.accepted;
+  });
+}
 
 /// Whether that value of the option makes right what is wrong, with other numbers, too, farther
 /// apart; and what that says. Something else may be to blame that is silenced by it; of a term what
@@ -163,6 +174,13 @@ std::optional<Needed> needed(const Suspect& suspect, const Reading& wrong, const
     return is_right(suspect.read(with_value(signature, reading.given(), option, value)));
   };
   if (!suspect.fits(wrong, is_right_there)) return std::nullopt;
+  const auto is_turned = [&](const Reading& reading) {
+    return has_other_sign(reading, with_value(signature, reading.given(), option, value));
+  };
+  if (of_term && suspect.fits(wrong, is_turned)) {
+    return Needed{"wrong sign", 0.95,
+                  "the term that " + option.name + " scales has the other sign"};
+  }
   Needed result{.because = "right where " + option.name + " is " + text_of(value)};
   if (of_term) result.because += " and off in proportion to it: the fault is in its term";
   if (asks_for_something(option)) {
@@ -184,9 +202,10 @@ Opinion probe_needed_options(Suspect& suspect) {
   const bool forward = !is_wrong_in_gradients_alone(plain);
   if (!forward && suspect.wrong_in_values()) return std::nullopt;  // of the given case it is not
   const auto says = [&](const Needed& all) {
-    return Diagnosis{
-        forward ? all.cause : "backward is not the derivative", 0.7,
-        forward ? all.because : "the forward is right, and the gradient " + all.because};
+    if (forward || all.confidence >= kSure)
+      return Diagnosis{all.cause, all.confidence, all.because};
+    return Diagnosis{"backward is not the derivative", all.confidence,
+                     "the forward is right, and the gradient " + all.because};
   };
   // Without a limit its own term alone is silent; a number that says less comes last.
   for (const bool usual : {true, false}) {

@@ -79,6 +79,30 @@ TEST(ProbeNeededOptions, BlameATermThatIsMadeOfWhatIsSilentWithoutIt) {
                "right where kl_penalty is 0 and off in proportion to it: the fault is in its term");
 }
 
+TEST(ProbeNeededOptions, SeeATermWithTheOtherSign) {
+  const auto turned = [](const char* loss, const char* option) {
+    return answering(loss, nullptr, [=](const Case& c, LossResult& result) {
+      Case without = c;
+      without.spec.set(option, 0.0);
+      const LossResult rest =
+          answering(loss, nullptr).evaluate(*reference::find_signature(loss), without);
+      for (Output& each : result.outputs) {
+        const Tensor& other = *rest.find(each.name);
+        for (std::int64_t i = 0; i < each.tensor.size(); ++i) {
+          each.tensor.set(i, 2.0 * other.at(i) - each.tensor.at(i));
+        }
+      }
+    });
+  };
+  Case policy = ordinary_case("grpo"), logits = ordinary_case("cross_entropy");
+  policy.spec.set("kl_penalty", 0.3);
+  logits.spec.set("z_loss", 0.3);
+  expect_shown(turned("grpo", "kl_penalty"), policy, "wrong sign",
+               "the term that kl_penalty scales has the other sign");
+  expect_shown(turned("cross_entropy", "z_loss"), logits, "wrong sign",
+               "the term that z_loss scales has the other sign");
+}
+
 TEST(ProbeNeededOptions, TellWhatAnOptionAsksForFromAnOptionThatIsReadOtherwise) {
   struct Asked {
     const char* option;
