@@ -27,19 +27,25 @@ std::optional<ReadEntry> loss_of(const Reading& reading, const std::vector<ReadE
   return at == entries.end() ? std::nullopt : std::optional(*at);
 }
 
-/// Whether the loss, where there is one, is the formula's without the position's term, of which the
-/// divisor still knows.
-bool loss_lacks_term(const Suspect& suspect, const Reading& reading, std::int64_t position) {
+/// A position, or all of one sequence.
+struct Positions {
+  std::int64_t from, to;
+  bool contain(std::int64_t position) const { return from <= position && position < to; }
+};
+
+/// Whether the loss, where there is one, is the formula's without these positions' terms, of which
+/// the divisor still knows.
+bool loss_lacks_terms(const Suspect& suspect, const Reading& reading, const Positions& lost) {
   if (reading.outputs().front().kind != OutputKind::loss) return true;
   Case alone = reading.given();
   const std::vector<bool> valid = valid_positions(suspect.signature(), alone);
   for (std::int64_t other = 0; other < std::ssize(valid); ++other) {
-    if (other != position) mask_position(suspect.signature(), alone, other);
+    if (!lost.contain(other)) mask_position(suspect.signature(), alone, other);
   }
   const auto all = loss_of(reading, reading.entries()),
              own = loss_of(reading, reading.beside(alone));
   if (!all || !own) return false;
-  const auto row = static_cast<std::size_t>(position / alone.shape[Axis::tokens]);
+  const auto row = static_cast<std::size_t>(lost.from / alone.shape[Axis::tokens]);
   const LossSpec& spec = alone.spec;
   const auto weight = [&](const CaseStudy& study) {
     return token_weight(spec, declared_reduction(spec), BatchCounts(study), row);
@@ -49,24 +55,24 @@ bool loss_lacks_term(const Suspect& suspect, const Reading& reading, std::int64_
   return std::fabs(all->actual - lacking) <= 2.0 * (all->accepted + share * own->accepted);
 }
 
-/// Whether what is wrong is that there is nothing at the position.
-bool lacks_position(const Suspect& suspect, const Reading& reading, std::int64_t position) {
-  bool lacks = false;
+/// Whether what is wrong is that there is nothing at these positions.
+bool lacks(const Suspect& suspect, const Reading& reading, const Positions& lost) {
+  bool any = false;
   for (const ReadEntry& e : reading.entries()) {
     if (!e.wrong() || reading.kind(e) == OutputKind::loss) continue;
     const Place place = place_of(reading.study(), reading.outputs()[e.output], e.index);
     const std::int64_t at = place.sequence * reading.given().shape[Axis::tokens] + place.token;
-    if (place.token < 0 || at != position || e.actual != 0.0) return false;
-    lacks = true;
+    if (place.token < 0 || !lost.contain(at) || e.actual != 0.0) return false;
+    any = true;
   }
-  return lacks && loss_lacks_term(suspect, reading, position);
+  return any && loss_lacks_terms(suspect, reading, lost);
 }
 
 /// Whether a position of the case that counts does what a masked one does, counted or not.
 bool is_left_out(const Suspect& suspect, Case c, std::int64_t position) {
   const auto reading = suspect.read_if_made(c);
   if (!is_wrong(reading)) return false;
-  if (lacks_position(suspect, *reading, position)) return true;
+  if (lacks(suspect, *reading, {position, position + 1})) return true;
   mask_position(suspect.signature(), c, position);
   return reading->answers(c);
 }
@@ -85,13 +91,13 @@ std::optional<std::int64_t> position_among_others(const std::vector<bool>& valid
 
 /// Whether what a case does with that number of a field at these positions comes of its being 0:
 /// not so with a number beside 0.
-bool is_of_zero(const Case& plain, const Field& field, std::int64_t from, std::int64_t to,
+bool is_of_zero(const Case& plain, const Field& field, const Positions& at,
                 const std::function<bool(Case)>& does) {
   const auto with = [&](double number) {
     Case c = plain;
     Tensor& tensor = c.batch.at(field.name);
     const std::int64_t each = entries_per_position(c, tensor);
-    for (std::int64_t i = from * each; i < to * each; ++i) tensor.set(i, number);
+    for (std::int64_t i = at.from * each; i < at.to * each; ++i) tensor.set(i, number);
     return does(std::move(c));
   };
   if (!is_positional(field) || !is_float(plain.batch.at(field.name).dtype)) return false;
@@ -106,7 +112,7 @@ std::string field_that_masks(const Suspect& suspect, const Case& plain) {
   if (!position) return "";
   const auto leaves_out = [&](Case c) { return is_left_out(suspect, std::move(c), *position); };
   for (const Field& field : signature.fields) {
-    if (is_of_zero(plain, field, *position, *position + 1, leaves_out)) return field.name;
+    if (is_of_zero(plain, field, {*position, *position + 1}, leaves_out)) return field.name;
   }
   return "";
 }
@@ -138,21 +144,31 @@ std::optional<std::int64_t> label_that_masks(const Suspect& suspect, const Case&
   return std::nullopt;
 }
 
-/// The field whose zeros in all of a sequence do what masking the sequence does, if one has.
-std::string field_that_masks_sequences(const Suspect& suspect, const Case& plain) {
+/// The field whose zeros in all of a sequence do what masking the sequence does, counted or not.
+Opinion zeros_that_mask_sequences(const Suspect& suspect, const Case& plain) {
   const LossSignature& signature = suspect.signature();
-  const std::int64_t tokens = plain.shape[Axis::tokens];
-  if (plain.shape[Axis::sequences] < 2 || !is_right(suspect.read(plain))) return "";
-  const auto leaves_out = [&](Case c) {
+  const Positions first = {0, plain.shape[Axis::tokens]};
+  if (plain.shape[Axis::sequences] < 2 || !is_right(suspect.read(plain))) return std::nullopt;
+  const auto is_counted = [&](Case c) {
+    const auto reading = suspect.read(c);
+    return is_wrong(reading) && lacks(suspect, *reading, first);
+  };
+  const auto is_left_out = [&](Case c) {
     const auto reading = suspect.read(c);
     if (!is_wrong(reading)) return false;
-    for (std::int64_t at = 0; at < tokens; ++at) mask_position(signature, c, at);
+    for (std::int64_t at = first.from; at < first.to; ++at) mask_position(signature, c, at);
     return reading->answers(c);
   };
   for (const Field& field : signature.fields) {
-    if (is_of_zero(plain, field, 0, tokens, leaves_out)) return field.name;
+    const std::string who = "a sequence whose " + field.name + " is 0 throughout ";
+    if (is_of_zero(plain, field, first, is_counted)) {
+      return Diagnosis{"sentinel compared", 0.95, who + "adds nothing"};
+    }
+    if (is_of_zero(plain, field, first, is_left_out)) {
+      return Diagnosis{"wrong divisor", 0.95, who + "does not count"};
+    }
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace
@@ -168,11 +184,7 @@ Opinion taken_for_mask(const Suspect& suspect, const Case& plain) {
                      "a position whose " + suspect.signature().ignore_label + " is " +
                          std::to_string(*token) + " does not count"};
   }
-  if (const std::string field = field_that_masks_sequences(suspect, plain); !field.empty()) {
-    return Diagnosis{"wrong divisor", 0.95,
-                     "a sequence whose " + field + " is 0 throughout does not count"};
-  }
-  return std::nullopt;
+  return zeros_that_mask_sequences(suspect, plain);
 }
 
 }  // namespace lossgate::properties

@@ -12,27 +12,31 @@
 namespace lossgate::properties {
 namespace {
 
-TEST(Sentinels, SeesThatASequenceWithoutAnAdvantageDoesNotCount) {
-  const auto row_is_zero = [](const Case& c, std::int64_t row) {
-    const std::int64_t tokens = c.shape[Axis::tokens];
-    for (std::int64_t p = row * tokens; p < (row + 1) * tokens; ++p) {
-      if (c.batch.at("advantage").at(p) != 0.0) return false;
-    }
-    return true;
-  };
-  const auto fake = answering("grpo", [&](Case& c) {
-    const std::int64_t tokens = c.shape[Axis::tokens];
-    for (std::int64_t row = 0; row < c.shape[Axis::sequences]; ++row) {
-      if (!row_is_zero(c, row)) continue;
-      for (std::int64_t p = row * tokens; p < (row + 1) * tokens; ++p) {
-        c.batch.at("mask").set(p, 0.0);
-      }
-    }
-  });
+/// Whether no position that counts of that one's sequence has an advantage.
+bool has_none(const Case& c, std::int64_t position) {
+  const std::int64_t tokens = c.shape[Axis::tokens], from = position - position % tokens;
+  for (std::int64_t p = from; p < from + tokens; ++p) {
+    if (c.batch.at("mask").at(p) != 0.0 && c.batch.at("advantage").at(p) != 0.0) return false;
+  }
+  return true;
+}
+
+/// A case of which one sequence has none.
+Case with_a_solved_prompt(Reduction reduction) {
   Case c = ordinary_case("grpo");
+  c.spec.reduction = reduction;
   const std::int64_t tokens = c.shape[Axis::tokens];
   for (std::int64_t p = tokens; p < 2 * tokens; ++p) c.batch.at("advantage").set(p, 0.0);
-  expect_shown(fake, c, "wrong divisor",
+  return c;
+}
+
+TEST(Sentinels, SeesThatASequenceWithoutAnAdvantageDoesNotCount) {
+  const auto fake = answering("grpo", [](Case& c) {
+    for (std::int64_t p = 0; p < c.batch.at("mask").size(); ++p) {
+      if (has_none(c, p)) c.batch.at("mask").set(p, 0.0);
+    }
+  });
+  expect_shown(fake, with_a_solved_prompt(Reduction::token_mean), "wrong divisor",
                "a sequence whose advantage is 0 throughout does not count");
 }
 
@@ -73,6 +77,18 @@ TEST(Sentinels, SeesAZeroThatLosesItsTermAndIsCounted) {
     c.spec.reduction = reduction;
     at_positions(c, false, [&](std::int64_t p) { c.batch.at("return").set(p, 0.5); });
     expect_shown(fake, c, "sentinel compared", "a position whose return is 0 does not count");
+  }
+}
+
+TEST(Sentinels, SeesASequenceWithoutAnAdvantageThatLosesItsTermsAndIsCounted) {
+  const auto fake = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t p) {
+      if (has_none(c, p)) lose(c, result, p, "gradient.log_prob");
+    });
+  });
+  for (const Reduction reduction : reference::find_signature("grpo")->reductions) {
+    expect_shown(fake, with_a_solved_prompt(reduction), "sentinel compared",
+                 "a sequence whose advantage is 0 throughout adds nothing");
   }
 }
 
