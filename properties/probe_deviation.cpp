@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "properties/agreement.h"
@@ -15,34 +17,51 @@ namespace {
 
 /// The quotients that are looked for are farther from 1 than eight times this.
 constexpr double kSame = 1.0 / 4096;
+/// A distance is known where it is this many times what may be wrong with it.
+constexpr double kClear = 8.0;
 
-/// Numbers that were divided by one deviation: of the output that is wrong, all that count.
+/// Numbers that were divided by one deviation: of one output all that count.
 struct Divided {
   std::vector<ReadEntry> entries = {};
   double mean = 0.0, squares = 0.0;  ///< the formula's, and of its distances from the mean
 
   double count() const { return static_cast<double>(entries.size()); }
   double deviation(double less) const { return std::sqrt(squares / (count() - less)); }
-  /// Whether every distance is this many times the formula's.
+  /// Whether every distance is this many times the formula's, and one of them is known.
   bool by(double factor) const {
-    return std::fabs(factor - 1.0) > 8.0 * kSame &&
-           std::ranges::all_of(entries, [&](const ReadEntry& e) {
-             const double wanted = factor * (e.expected - mean);
-             const double slack = (1.0 + factor) * e.accepted + kSame * std::fabs(wanted);
-             return std::fabs(e.actual - (mean + wanted)) <= slack;
+    const auto slack = [&](const ReadEntry& e) {
+      return (1.0 + factor) * e.accepted + kSame * std::fabs(wanted(e, factor));
+    };
+    return std::ranges::all_of(entries,
+                               [&](const ReadEntry& e) {
+                                 const double off = e.actual - (mean + wanted(e, factor));
+                                 return std::fabs(off) <= slack(e);
+                               }) &&
+           std::ranges::any_of(entries, [&](const ReadEntry& e) {
+             return kClear * slack(e) <= std::fabs(wanted(e, factor));
            });
   }
+
+ private:
+  double wanted(const ReadEntry& e, double factor) const { return factor * (e.expected - mean); }
 };
 
-/// Empty where one of the numbers is not known.
-Divided divided(const Reading& reading) {
-  Divided result;
+bool is_another(double factor) { return std::fabs(factor - 1.0) > 8.0 * kSame; }
+
+/// The output that is wrong, if one is.
+std::optional<std::size_t> wrong_output(const Reading& reading) {
   const auto wrong = std::ranges::find_if(reading.entries(), &ReadEntry::wrong);
-  if (wrong == reading.entries().end()) return result;
-  const OutputInfo& output = reading.outputs()[wrong->output];
+  return wrong == reading.entries().end() ? std::nullopt : std::optional(wrong->output);
+}
+
+/// Empty where one of the numbers is not known, or there is no such output.
+Divided divided(const Reading& reading, std::optional<std::size_t> of) {
+  Divided result;
+  if (!of) return result;
+  const OutputInfo& output = reading.outputs()[*of];
   const auto counts = [&](std::int64_t i) { return place_of(reading.study(), output, i).valid; };
   for (const ReadEntry& e : reading.entries()) {
-    if (e.output == wrong->output && counts(e.index)) result.entries.push_back(e);
+    if (e.output == *of && counts(e.index)) result.entries.push_back(e);
   }
   std::int64_t all = 0;
   for (std::int64_t i = 0; i < element_count(output.extents); ++i) all += counts(i);
@@ -77,30 +96,51 @@ std::optional<Case> of_size(const Suspect& suspect, double size) {
 
 /// Distances over sqrt(variance + epsilon), the variance with one less for a divisor.
 bool has_other_count(const Reading& reading) {
-  const Divided it = divided(reading);
+  const Divided it = divided(reading, wrong_output(reading));
   if (it.count() < 2.0) return false;
   const double own = std::pow(it.deviation(1.0), 2.0);  // of variance + epsilon that is variance
   const double other = own * (it.count() - 1.0) / it.count();
-  return it.by(1.0 / std::sqrt(other + std::max(1.0 - own, 0.0)));
+  const double factor = 1.0 / std::sqrt(other + std::max(1.0 - own, 0.0));
+  return is_another(factor) && it.by(factor);
 }
 
-/// The same over deviation + epsilon.
-bool has_epsilon_outside(const Reading& reading) {
-  const Divided it = divided(reading);
-  if (it.count() < 2.0) return false;
-  const double own = it.deviation(1.0), added = reading.given().spec.number("epsilon");
-  return it.by(1.0 / (own + std::sqrt(added * std::max(1.0 - own * own, 0.0))));
+/// What a distance may be divided by.
+using Divisor = double (*)(double deviation, double added);
+
+double beside_root(double deviation, double added) { return deviation + added; }
+double within_root(double deviation, double added) {
+  return std::sqrt(deviation * deviation + added);
+}
+double least_root(double deviation, double added) { return std::max(deviation, added); }
+double least_variance(double deviation, double added) {
+  return std::max(deviation, std::sqrt(added));
 }
 
-/// Distances over deviation + epsilon, over sqrt(variance + epsilon).
-bool has_epsilon_inside(const Reading& reading) {
-  const Divided it = divided(reading);
-  if (it.count() < 2.0) return false;
-  const LossSpec& spec = reading.given().spec;
-  double own = it.deviation(spec.choice("scale") == "std" ? 1.0 : 0.0);
+struct OtherDivisor {
+  Divisor divisor;
+  const char* says;
+};
+
+/// Of groups epsilon is added to the deviation, else to its square.
+const OtherDivisor kOfGroups[] = {
+    {within_root, "epsilon is added to the variance where the formula adds it to the root"},
+    {least_root, "epsilon is a floor of the deviation where the formula adds it"},
+    {least_variance, "epsilon is a floor of the variance where the formula adds it to the root"}};
+const OtherDivisor kOfAll[] = {
+    {beside_root, "epsilon is added to the root where the formula adds it to the variance"},
+    {least_root, "epsilon is a floor of the root where the formula adds it to the variance"},
+    {least_variance, "epsilon is a floor of the variance where the formula adds it"}};
+
+/// The deviation of numbers that the formula divided, from what came of it.
+double deviation_of(const Divided& it, const LossSpec& spec, bool groups) {
+  const double added = spec.number("epsilon");
+  if (!groups) {
+    const double own = std::pow(it.deviation(1.0), 2.0);  // of variance + epsilon
+    return std::sqrt(added * own / (1.0 - own));
+  }
+  double own = it.deviation(spec.choice("scale") == "std" ? 1.0 : 0.0);  // of deviation + epsilon
   if (spec.choice("baseline") == "leave_one_out") own *= (it.count() - 1.0) / it.count();
-  const double rest = 1.0 - own;  // of deviation + epsilon that is epsilon
-  return it.by(1.0 / std::sqrt(own * own + rest * rest / spec.number("epsilon")));
+  return added * own / (1.0 - own);
 }
 
 /// Of groups an option says how many squares count. Where callers fix it there is none to misread,
@@ -123,6 +163,32 @@ Opinion count_of_group(Suspect& suspect) {
                             : "its squares are divided by n - 1 where the formula has n"};
 }
 
+/// Numbers about as large as the epsilon, and as its root, show where it stands and what it does:
+/// with one of them alone one divisor looks like another.
+Opinion place_of_epsilon(const Suspect& suspect, bool groups) {
+  const LossSpec& spec = suspect.given().spec;
+  const double added = spec.number("epsilon");
+  std::vector<Reading> readings;
+  std::optional<std::size_t> wrong;
+  for (const double size : {added, 3.0 * added, std::sqrt(added), 3.0 * std::sqrt(added)}) {
+    auto small = suspect.read_if_made(of_size(suspect, size));
+    if (!small || !small->finite()) return std::nullopt;
+    if (!wrong) wrong = wrong_output(*small);
+    readings.push_back(std::move(*small));
+  }
+  const Divisor own = groups ? beside_root : within_root;
+  for (const auto& [divisor, says] : groups ? kOfGroups : kOfAll) {
+    const auto is_it = [&](const Reading& reading) {
+      const Divided it = divided(reading, wrong);
+      if (it.count() < 2.0) return false;
+      const double deviation = deviation_of(it, spec, groups);
+      return it.by(own(deviation, added) / divisor(deviation, added));
+    };
+    if (std::ranges::all_of(readings, is_it)) return Diagnosis{"wrong deviation", 0.95, says};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Opinion probe_deviation(Suspect& suspect) {
@@ -140,17 +206,7 @@ Opinion probe_deviation(Suspect& suspect) {
                        "its squares are divided by n where the formula has n - 1"};
     }
   }
-  // As large as the epsilon's root numbers show where it stands.
-  const auto stands = groups ? has_epsilon_inside : has_epsilon_outside;
-  for (const double times : {1.0, 3.0}) {
-    const double size = times * std::sqrt(spec.number("epsilon"));
-    const auto small = suspect.read_if_made(of_size(suspect, size));
-    if (!is_wrong(small) || !small->finite() || !stands(*small)) return std::nullopt;
-  }
-  return Diagnosis{"wrong deviation", 0.95,
-                   groups
-                       ? "epsilon is added to the variance where the formula adds it to the root"
-                       : "epsilon is added to the root where the formula adds it to the variance"};
+  return place_of_epsilon(suspect, groups);
 }
 
 }  // namespace lossgate::properties

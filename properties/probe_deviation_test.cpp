@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -21,6 +22,13 @@ double counted_by_all(double squares, double n, double epsilon) {
 }
 double plus_epsilon(double squares, double n, double epsilon) {
   return std::sqrt(squares / (n - 1.0)) + epsilon;
+}
+
+double least_root(double squares, double n, double epsilon) {
+  return std::max(std::sqrt(squares / (n - 1.0)), epsilon);
+}
+double least_variance(double squares, double n, double epsilon) {
+  return std::sqrt(std::max(squares / (n - 1.0), epsilon));
 }
 
 /// The formula's numbers with another divisor, of one group.
@@ -71,6 +79,29 @@ TEST(ProbeDeviation, NamesWhereItsEpsilonStands) {
   expect_shown(divided_by("group_advantage", "reward", "advantage", plus_epsilon, as_whitened),
                rewards, "wrong deviation",
                "epsilon is added to the variance where the formula adds it to the root");
+}
+
+TEST(ProbeDeviation, NamesTheFloorThatItsEpsilonIs) {
+  for (const double epsilon : {1e-8, 0.01}) {
+    const auto of_all = [&](Divisor other, const std::string& because) {
+      Case c = ordinary_case("whitening");
+      c.spec.set("epsilon", epsilon);
+      expect_shown(divided_by("whitening", "advantage", "whitened", as_whitened, other), c,
+                   "wrong deviation", because);
+    };
+    const auto of_group = [&](Divisor other, const std::string& because) {
+      Case c = ordinary_case("group_advantage");
+      c.spec.set("epsilon", epsilon);
+      change_each(c.batch.at("group"), [](double) { return 0.0; });
+      expect_shown(divided_by("group_advantage", "reward", "advantage", plus_epsilon, other), c,
+                   "wrong deviation", because);
+    };
+    of_all(least_root, "epsilon is a floor of the root where the formula adds it to the variance");
+    of_all(least_variance, "epsilon is a floor of the variance where the formula adds it");
+    of_group(least_root, "epsilon is a floor of the deviation where the formula adds it");
+    of_group(least_variance,
+             "epsilon is a floor of the variance where the formula adds it to the root");
+  }
 }
 
 TEST(ProbeDeviation, NamesTheCountOfAGroupWhereNoOptionIsMisread) {
