@@ -106,6 +106,7 @@ const Probe kProbes[] = {
     {kWrongNumber, probe_dead_clamp},
     {kAnyNumber, probe_early_clamp},
     {kAnyNumber, probe_dead_gradient, false, true},
+    {kAnyNumber, probe_steps},
     {kAnyNumber, probe_options},
     {kAnyNumber, probe_power},
     {kAnyNumber, probe_other_number},

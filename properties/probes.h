@@ -38,6 +38,7 @@ Opinion probe_deviation(Suspect& suspect);
 Opinion probe_gaps(Suspect& suspect);
 Opinion probe_differences(Suspect& suspect);
 Opinion probe_broadcast(Suspect& suspect);
+Opinion probe_steps(Suspect& suspect);
 Opinion probe_options(Suspect& suspect);
 Opinion probe_power(Suspect& suspect);
 Opinion probe_other_number(Suspect& suspect);

@@ -65,6 +65,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_split", probe_split},
     {"probe_statistics", probe_statistics},
     {"probe_state", probe_state},
+    {"probe_steps", probe_steps},
     {"probe_strides", probe_strides},
     {"probe_sum", probe_sum},
     {"probe_upstream", probe_upstream},
