@@ -27,6 +27,7 @@
 #include "impl/faulty/sapo.h"
 #include "impl/faulty/sparse_jsd.h"
 #include "impl/faulty/value_clip.h"
+#include "impl/faulty/vespo.h"
 
 namespace lossgate::impl {
 namespace {
@@ -55,6 +56,7 @@ std::vector<Implementation> built_in() {
   append(all, reinforce_implementations());
   append(all, cispo_implementations());
   append(all, sapo_implementations());
+  append(all, vespo_implementations());
   append(all, jsd_implementations());
   append(all, sparse_jsd_implementations());
   append(all, log_prob_implementations());

@@ -271,7 +271,7 @@ TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
   EXPECT_EQ(wider,
             (std::set<std::string>{"cross_entropy", "dpo", "entropy_bonus", "grpo", "kl_penalty",
                                    "kto", "jsd", "linear_cross_entropy", "linear_grpo",
-                                   "linear_jsd", "log_prob", "orpo", "sparse_jsd"}));
+                                   "linear_jsd", "log_prob", "orpo", "sparse_jsd", "vespo"}));
 }
 
 TEST(RuleB7, AnUndeclaredFormHasTheNumbersOfTheOneThatKeepsTheirDigits) {

@@ -36,6 +36,7 @@ def arguments(dtype=torch.float64):
         "reinforce": ([log_probs[0], plain, log_probs[1].exp(), mask], [0], TOTALS),
         "cispo": ([*log_probs[:2], plain, mask], [], TOTALS),  # its gradient is no derivative
         "sapo": ([*log_probs[:2], plain, mask], [0], TOTALS),
+        "vespo": ([*log_probs[:2], plain, mask], [], TOTALS),  # neither is its own
         "kl_penalty": ([*log_probs, mask], [0], TOTALS),
         "value_clip": ([*log_probs, mask], [0], TOTALS),
         "dpo": ([*log_probs[0].flatten(0, 1).split(2)[:3], log_probs[1].flatten()[:2]], [0, 1], {"total_pairs": 2}),
@@ -71,6 +72,7 @@ VARIANTS = {
     "linear_grpo": POLICIES,
     "cispo": [{"weight_low": 0.8, "weight_high": 1.2}],
     "sapo": [{"tau_positive": 2.0, "log_ratio_clamp": None}],
+    "vespo": [{"k_positive": 1.0, "lambda_negative": 0.5, "log_ratio_clamp": None}],
     "kl_penalty": [{"kl_weighted": True}, {"kl_estimator": "k1"}, {"kl_estimator": "k2"}],
     "value_clip": [{"value_clip": None}, {"clip_form": "interval"}],
     "dpo": [{"loss_type": "hinge", "beta": 2.0}, {"loss_type": "ipo"}, {"label_smoothing": 0.2, "reduction": "sum"},
@@ -276,7 +278,7 @@ class Operators(unittest.TestCase):
     def test_a_second_derivative_is_right_or_refused(self):
         right = {"dpo", "kto", "log_prob", "orpo"}
         for name, (tensors, differentiable, counts) in arguments().items():
-            if not differentiable and name != "cispo":
+            if not differentiable and name not in ("cispo", "vespo"):
                 continue
             leaf = tensors[differentiable[0] if differentiable else 0]
 
@@ -409,6 +411,8 @@ class Operators(unittest.TestCase):
             ("rollout_correction", {"beyond": "mask"}, "beyond"),
             ("rollout_correction", {"weight_low": 3.0}, "weight_low"),
             ("sapo", {"tau_positive": -1.0}, "tau_positive"),
+            ("vespo", {"k_negative": -1.0}, "k_negative"),
+            ("vespo", {"lambda_positive": math.nan}, "lambda_positive"),
             ("value_clip", {"value_clip": -0.2}, "value_clip"),
             ("sparse_jsd", {"tail_floor": 0.0}, "tail_floor"),
         ):

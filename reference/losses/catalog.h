@@ -24,6 +24,7 @@
 #include "reference/losses/sparse_jsd.h"
 #include "reference/losses/teacher_payload.h"
 #include "reference/losses/value_clip.h"
+#include "reference/losses/vespo.h"
 #include "reference/losses/whitening.h"
 
 namespace lossgate::reference {
@@ -40,8 +41,8 @@ struct LossList {
   }
 };
 
-using Catalog = LossList<Grpo, Reinforce, Cispo, Sapo, KlPenalty, EntropyBonus, ValueClip, Dpo, Kto,
-                         Orpo, LogProb, CrossEntropy, Jsd, SparseJsd, LinearGrpo,
+using Catalog = LossList<Grpo, Reinforce, Cispo, Sapo, Vespo, KlPenalty, EntropyBonus, ValueClip,
+                         Dpo, Kto, Orpo, LogProb, CrossEntropy, Jsd, SparseJsd, LinearGrpo,
                          LinearCrossEntropy, LinearJsd, AdvantageScaling, GroupAdvantage, Gae,
                          Whitening, RolloutCorrection, PromptDedup, TeacherPayload>;
 

@@ -48,11 +48,10 @@ struct Cispo {
     const ImportanceWeight<S> importance(in);
     const S low = weight_bound(in, "weight_low"), high = weight_bound(in, "weight_high");
     evaluate_by_token(in, out, "log_prob", [&](const S& weight, std::int64_t s, std::int64_t t) {
-      const S p = log_prob(s, t), a = advantage(s, t);
+      const S p = log_prob(s, t);
       const S w = importance(store(Stage::log_prob, p - old_log_prob(s, t))).value;
       const S c = stop_gradient(clamp(w, low, high));
-      return TokenTerm<S>{-scaled_by(p, c, a), -scaled_by(p, weight, c, a),
-                          -product(in.upstream(), weight, c, a)};
+      return reinforced(p, c, advantage(s, t), in.upstream(), weight);
     });
   }
 };

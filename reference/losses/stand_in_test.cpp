@@ -58,7 +58,8 @@ TEST(StandIn, IsReadAsAConstantInPlaceOfAFieldThatCallersHaveNoneOf) {
       }
     }
   }
-  EXPECT_EQ(asked, (std::vector<std::string>{"grpo", "cispo", "sapo", "kl_penalty", "value_clip"}));
+  EXPECT_EQ(asked, (std::vector<std::string>{"grpo", "cispo", "sapo", "vespo", "kl_penalty",
+                                             "value_clip"}));
 }
 
 TEST(StandIn, OfAWeightIsOne) {

@@ -15,6 +15,14 @@ struct TokenTerm {
   S gradient;
 };
 
+/// REINFORCE: -c A log_prob, whatever the weight c is, which no gradient flows through.
+template <class S>
+TokenTerm<S> reinforced(const S& log_prob, const S& c, const S& advantage, const S& upstream,
+                        const S& weight) {
+  return {-scaled_by(log_prob, c, advantage), -scaled_by(log_prob, weight, c, advantage),
+          -product(upstream, weight, c, advantage)};
+}
+
 /// A loss whose term at a position depends on that position alone: writes terms and gradients of
 /// the field `leaf`, 0 where masked, and adds the terms up. `term_at(weight, s, t)` is asked at
 /// valid positions; `weight` is the factor of the term in the loss.

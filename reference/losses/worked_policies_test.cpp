@@ -152,5 +152,62 @@ TEST(WorkedSapo, ClosesItsGateOffPolicy) {
   gated(1.0 + kLn3, 1.0).gives("loss", {-3.0}).gives("gradient.log_prob", {-0.75 * (1.0 + kLn3)});
 }
 
+// ---- VESPO --------------------------------------------------------------------------------------
+
+/// Two tokens of log-prob -1, of a sequence of weight exp(log_ratio), which is the first one's.
+Worked weighed(double log_ratio, double advantage) {
+  Worked worked("vespo", {{Axis::sequences, 1}, {Axis::tokens, 2}});
+  return worked.field("log_prob", {-1.0, -1.0})
+      .field("old_log_prob", {-1.0 - log_ratio, -1.0})
+      .field("advantage", {advantage, advantage});
+}
+
+TEST(WorkedVespo, IsReinforceOnPolicy) {
+  // w = 1: phi = exp(lambda - lambda) = 1 whatever k and lambda.
+  for (const double lambda : {0.5, 3.0}) {
+    weighed(0.0, 3.0)
+        .with("lambda_positive", lambda)
+        .gives("per_token", {3.0, 3.0})
+        .gives("loss", {6.0})
+        .gives("gradient.log_prob", {-3.0, -3.0});
+  }
+}
+
+TEST(WorkedVespo, WeighsAllTokensByTheWeightOfTheirSequence) {
+  // arXiv:2602.10693. Log-ratios ln 2 and 0, w = 2: phi = 2^2 exp(3 (1 - 2)) = 4 exp(-3).
+  const double phi = 4.0 * std::exp(-3.0);
+  weighed(kLn2, 1.0).gives("per_token", {phi, phi}).gives("gradient.log_prob", {-phi, -phi});
+  // Where A < 0: 2^3 exp(2 (1 - 2)) = 8 exp(-2), times 5.
+  const double other = 40.0 * std::exp(-2.0);
+  weighed(kLn2, -5.0).gives("loss", {-2.0 * other}).gives("gradient.log_prob", {other, other});
+}
+
+TEST(WorkedVespo, TakesTheSignOfEachTokensAdvantage) {
+  weighed(kLn2, 1.0)
+      .field("advantage", {1.0, -1.0})
+      .gives("gradient.log_prob", {-4.0 * std::exp(-3.0), 8.0 * std::exp(-2.0)});
+}
+
+TEST(WorkedVespo, HasAPowerAndADecayForEitherSign) {
+  // w = 1/2: 1/2 exp(1/4) of k = 1 and lambda = 1/2, and exp(1) of k = 0 and lambda = 2.
+  weighed(-kLn2, 1.0)
+      .with("k_positive", 1.0)
+      .with("lambda_positive", 0.5)
+      .gives("gradient.log_prob", {-0.5 * std::exp(0.25)});
+  weighed(-kLn2, -1.0).with("k_negative", 0.0).gives("gradient.log_prob", {std::exp(1.0)});
+}
+
+TEST(WorkedVespo, BoundsEachLogRatioAndThenTheirSum) {
+  // Ratios of -30 and 25 are -20 and 20, which leave 0; without that, exp(-5).
+  Worked opposite = weighed(-30.0, 1.0).field("old_log_prob", {29.0, -26.0});
+  opposite.gives("gradient.log_prob", {-1.0});
+  const double low = std::exp(-5.0);
+  opposite.with("log_ratio_clamp", None{})
+      .gives("gradient.log_prob", {-std::exp(-10.0) * std::exp(3.0 - 3.0 * low)});
+  // The least w is 1e-8.
+  weighed(-30.0, 1.0).gives("gradient.log_prob", {-1e-16 * std::exp(3.0 - 3e-8)});
+  weighed(30.0, 1.0).gives("gradient.log_prob", {0.0}).gives("loss", {0.0});
+}
+
 }  // namespace
 }  // namespace lossgate::reference
