@@ -25,6 +25,16 @@ def grpo(log_prob: Tensor, mask: list) -> Tensor:
         old_per_token_logps=zero, ref_per_token_logps=zero, beta=0.0, loss_type="bnpo")[0]
 
 
+@fault("liger.vespo.laundering", "nan_to_num of the weight: a NaN among the old log-probs leaves a loss of 0", NEWEST)
+def vespo_laundering() -> Seen:
+    log_prob, old, kept = leaf(-1.0, -2.0), torch.tensor([float("nan"), -2.0]), torch.ones(1, 2, dtype=torch.long)
+    loss = chunked("grpo_loss").LigerFusedLinearGRPOFunction.ppo_loss_fn(
+        per_token_logps=log_prob[None], attention_mask=kept, advantages=torch.ones(1), full_attention_mask=kept,
+        old_per_token_logps=old[None], beta=0.0, loss_type="vespo")[0]
+    gradient = torch.autograd.grad(loss, log_prob)[0]
+    return Seen(bool(loss.isfinite()), f"old log-probs {shown(old)}, loss {shown(loss)}, gradient {shown(gradient)}")
+
+
 def linear_grpo(hidden: Tensor, mask: list) -> Tensor:
     """As above, of hidden states times an identity: both tokens have log(1/2), the second's old log-prob is -101."""
     loss = chunked("grpo_loss").LigerFusedLinearGRPOLoss(beta=0.0, compiled=False, loss_type="bnpo", use_ref_model=False)

@@ -28,7 +28,7 @@ def trainer(module: ModuleType, method: str) -> Any:
 
 def grpo(log_prob: Tensor, mask: list, advantage: float, loss_type: str = "grpo", old: Optional[Tensor] = None,
          beta: float = 0.0) -> Tensor:
-    """The loss of one sequence, whose old and reference log-probs are 0."""
+    """The loss of one sequence, whose old log-probs are 0 unless given, as those of the reference are."""
     self = trainer(Release("trl", (GRPO,)).load(GRPO), "_compute_loss")
     zero, ids = torch.zeros(1, len(mask)), torch.zeros(1, len(mask), dtype=torch.long)
     self.__dict__.update(
@@ -39,12 +39,13 @@ def grpo(log_prob: Tensor, mask: list, advantage: float, loss_type: str = "grpo"
         accelerator=SimpleNamespace(num_processes=1, sync_gradients=True, gather=lambda x: x,
                                     reduce=lambda x, reduction: x),
         args=SimpleNamespace(delta=None, use_bias_correction_kl=False, steps_per_generation=1,
-                             sapo_temperature_pos=1.0, sapo_temperature_neg=1.05),
+                             sapo_temperature_pos=1.0, sapo_temperature_neg=1.05, vespo_k_pos=2.0,
+                             vespo_lambda_pos=3.0, vespo_k_neg=3.0, vespo_lambda_neg=2.0),
         _get_per_token_logps_and_entropies=lambda *arguments, **named: (log_prob[None], zero, None))
     return self._compute_loss(None, {
         "prompt_ids": ids[:, :1], "prompt_mask": ids[:, :1], "completion_ids": ids,
         "completion_mask": torch.tensor([mask]), "advantages": torch.tensor([advantage]),
-        "old_per_token_logps": zero, "ref_per_token_logps": zero, "num_items_in_batch": torch.tensor(sum(mask))})
+        "old_per_token_logps": zero if old is None else old[None], "ref_per_token_logps": zero, "num_items_in_batch": torch.tensor(sum(mask))})
 
 
 def each_kind(given: list, mask: list, formula: str) -> Seen:
@@ -76,6 +77,14 @@ def sapo_padding() -> Seen:
 def sapo_exponent() -> Seen:
     log_prob = leaf(100.0, 0.0)
     return not_finite(grpo(log_prob, [1, 0], 1.0, "sapo"), log_prob, "loss -4, gradient [0, 0]")
+
+
+@fault("trl.vespo.laundering", "nan_to_num of the weight: a NaN among the old log-probs leaves a loss of 0", NEWEST)
+def vespo_laundering() -> Seen:
+    log_prob, old = leaf(-1.0, -2.0), torch.tensor([float("nan"), -2.0])
+    loss = grpo(log_prob, [1, 1], 1.0, "vespo", old)
+    gradient = torch.autograd.grad(loss, log_prob)[0]
+    return Seen(bool(loss.isfinite()), f"old log-probs {shown(old)}, loss {shown(loss)}, gradient {shown(gradient)}")
 
 
 def server(student_logits: Tensor, teacher: list, label: list, beta: float = 1.0) -> Tensor:

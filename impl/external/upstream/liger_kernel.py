@@ -2,7 +2,7 @@
 """Liger Kernel, its losses in PyTorch: https://github.com/linkedin/Liger-Kernel
 
 A sequence has one advantage there. So each token is handed over as a sequence of its own, which leaves the
-mean over tokens and the sum over all as they are.
+mean over tokens and the sum over all as they are, but for VESPO, which weighs whole sequences.
 """
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def jsd(student_hidden: Tensor, student_weight: Tensor, teacher_hidden: Tensor, 
                 label.flatten().long())
 
 
-def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, **options) -> Tensor:
+def ppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, shape=(-1, 1), **options) -> Tensor:
     function = policy.LigerFusedLinearGRPOFunction.ppo_loss_fn
-    tokens, mask = log_prob.reshape(-1, 1), mask.long()
+    tokens, mask = log_prob.reshape(shape), mask.long()
     scores = {"per_token_logps": tokens}
     if "log_probs" in inspect.signature(function).parameters:  # older releases gather them themselves
         scores = {"log_probs": tokens[..., None], "selected_token_ids": torch.zeros_like(tokens, dtype=torch.long)}
-    return function(**scores, attention_mask=mask.reshape(-1, 1), advantages=advantage.flatten(),
-                    full_attention_mask=mask, old_per_token_logps=old_log_prob.reshape(-1, 1), **options)[0]
+    return function(**scores, attention_mask=mask.reshape(shape), advantages=advantage.flatten(),
+                    full_attention_mask=mask, old_per_token_logps=old_log_prob.reshape(shape), **options)[0]
 
 
 def bounded(function, dual_clip, kl_weighted: float) -> dict:
@@ -54,6 +54,13 @@ def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tenso
           total_tokens: int) -> Tensor:
     return ppo(log_prob, old_log_prob, advantage, mask, epsilon_high=weight_high, beta=0.0, loss_type="cispo",
                num_items_in_batch=max(total_tokens, 1))
+
+
+def vespo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, k_positive: float,
+          lambda_positive: float, k_negative: float, lambda_negative: float, total_tokens: int) -> Tensor:
+    return ppo(log_prob, old_log_prob, advantage, mask, log_prob.shape, beta=0.0, loss_type="vespo",
+               vespo_k_pos=k_positive, vespo_lambda_pos=lambda_positive, vespo_k_neg=k_negative,
+               vespo_lambda_neg=lambda_negative, num_items_in_batch=max(total_tokens, 1))
 
 
 def linear_grpo(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, old_log_prob: Tensor,

@@ -235,6 +235,16 @@ def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor
     return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens))
 
 
+def vespo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, k_positive: float,
+          lambda_positive: float, k_negative: float, lambda_negative: float, total_tokens: int, micro_batches: int,
+          world: int) -> Tensor:
+    self = grpo_trainer(log_prob, micro_batches, world)
+    self.beta, self.loss_type, self.importance_sampling_level = 0.0, "vespo", "token"
+    self.args = SimpleNamespace(vespo_k_pos=k_positive, vespo_lambda_pos=lambda_positive, vespo_k_neg=k_negative,
+                                vespo_lambda_neg=lambda_negative, steps_per_generation=micro_batches)
+    return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens))
+
+
 def entropy_bonus(logits: Tensor, mask: Tensor, coefficient: float, total_tokens: int, micro_batches: int,
                   world: int) -> Tensor:
     none = torch.zeros_like(logits[..., 0])  # without an advantage the policy's loss is 0
