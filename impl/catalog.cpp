@@ -14,6 +14,7 @@
 #include "impl/faulty/cross_entropy.h"
 #include "impl/faulty/dpo.h"
 #include "impl/faulty/entropy_bonus.h"
+#include "impl/faulty/gmpo.h"
 #include "impl/faulty/grpo.h"
 #include "impl/faulty/jsd.h"
 #include "impl/faulty/kl_penalty.h"
@@ -57,6 +58,7 @@ std::vector<Implementation> built_in() {
   append(all, cispo_implementations());
   append(all, sapo_implementations());
   append(all, vespo_implementations());
+  append(all, gmpo_implementations());
   append(all, jsd_implementations());
   append(all, sparse_jsd_implementations());
   append(all, log_prob_implementations());

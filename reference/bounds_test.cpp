@@ -125,7 +125,8 @@ TEST(Stores, OfTermsReachTheLossAndEveryGradient) {
 }
 
 TEST(Stores, OfLogitsAndLogProbsReachWhatComesBackToThem) {
-  const std::set<std::string> of_log_ratios = {"dpo", "grpo", "kl_penalty", "kto", "orpo", "sapo"};
+  const std::set<std::string> of_log_ratios = {"dpo", "gmpo", "grpo", "kl_penalty",
+                                               "kto", "orpo", "sapo"};
   const auto is_gradient = [](const OutputInfo& output) {
     return output.kind == OutputKind::gradient;
   };

@@ -155,6 +155,12 @@ class Inputs {
     }
   }
 
+  /// The factor of a term that stands for a whole sequence: no count of tokens is in it.
+  S sequence_weight() const {
+    const bool averages = spec().reduction == Reduction::sequence_mean;
+    return averages ? one_over(problem_.sequence_count) : constant<S>(1.0L);
+  }
+
   /// Whether the arithmetic declares the form `name`; an undeclared form answers to none.
   bool form(std::string_view name) const { return declares(form_, name); }
   bool undeclared() const { return form_.empty(); }

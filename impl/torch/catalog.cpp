@@ -11,6 +11,7 @@ void lossgate_register(std::vector<lossgate::impl::Implementation>* implementati
   implementations->push_back(cispo_implementation());
   implementations->push_back(sapo_implementation());
   implementations->push_back(vespo_implementation());
+  implementations->push_back(gmpo_implementation());
   implementations->push_back(kl_penalty_implementation());
   implementations->push_back(value_clip_implementation());
   implementations->push_back(dpo_implementation());

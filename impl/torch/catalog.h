@@ -12,6 +12,7 @@ Implementation reinforce_implementation();
 Implementation cispo_implementation();
 Implementation sapo_implementation();
 Implementation vespo_implementation();
+Implementation gmpo_implementation();
 Implementation kl_penalty_implementation();
 Implementation value_clip_implementation();
 Implementation dpo_implementation();

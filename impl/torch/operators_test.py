@@ -37,6 +37,7 @@ def arguments(dtype=torch.float64):
         "cispo": ([*log_probs[:2], plain, mask], [], TOTALS),  # its gradient is no derivative
         "sapo": ([*log_probs[:2], plain, mask], [0], TOTALS),
         "vespo": ([*log_probs[:2], plain, mask], [], TOTALS),  # neither is its own
+        "gmpo": ([*log_probs[:2], plain, mask], [0], {"total_sequences": 2}),
         "kl_penalty": ([*log_probs, mask], [0], TOTALS),
         "value_clip": ([*log_probs, mask], [0], TOTALS),
         "dpo": ([*log_probs[0].flatten(0, 1).split(2)[:3], log_probs[1].flatten()[:2]], [0, 1], {"total_pairs": 2}),
@@ -73,6 +74,7 @@ VARIANTS = {
     "cispo": [{"weight_low": 0.8, "weight_high": 1.2}],
     "sapo": [{"tau_positive": 2.0, "log_ratio_clamp": None}],
     "vespo": [{"k_positive": 1.0, "lambda_negative": 0.5, "log_ratio_clamp": None}],
+    "gmpo": [{"clip_low": 2.0, "clip_high": 0.1}, {"clip_low": 0.1, "reduction": "sum"}],
     "kl_penalty": [{"kl_weighted": True}, {"kl_estimator": "k1"}, {"kl_estimator": "k2"}],
     "value_clip": [{"value_clip": None}, {"clip_form": "interval"}],
     "dpo": [{"loss_type": "hinge", "beta": 2.0}, {"loss_type": "ipo"}, {"label_smoothing": 0.2, "reduction": "sum"},
@@ -253,6 +255,17 @@ class Operators(unittest.TestCase):
             found = torch.stack([loss.detach(), *(slope[0] for slope in torch.autograd.grad(loss, leaves))])
             torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), msg=str(given))
 
+    def test_gmpo_is_as_its_trainers_write_it(self):
+        (log_prob, old, advantage, mask), _, counts = arguments()["gmpo"]
+        advantage = advantage[:, :1].expand_as(log_prob)
+        loss, terms = call("gmpo", (log_prob, old, advantage, mask), counts, clip_low=0.3)
+        log_ratio = log_prob - old
+        clamped = log_ratio.clamp(-0.3, 0.4)
+        bounded = torch.where(advantage > 0, log_ratio.minimum(clamped), log_ratio.maximum(clamped))
+        expected = -((bounded * mask).sum(-1) / mask.sum(-1)).exp() * advantage[:, 0]
+        torch.testing.assert_close(terms, expected)
+        torch.testing.assert_close(loss, expected.mean())
+
     def test_a_frozen_output_layer_changes_no_other_gradient(self):
         for name in ("linear_grpo", "linear_cross_entropy", "linear_jsd"):
             tensors, _, counts = arguments()[name]
@@ -406,6 +419,8 @@ class Operators(unittest.TestCase):
             ("kto", {"kl": -0.5}, "kl"),
             ("kto", {"undesirable_weight": -1.0}, "undesirable_weight"),
             ("orpo", {"beta": 0.0}, "beta"),
+            ("gmpo", {"clip_low": -0.1}, "clip_low"),
+            ("gmpo", {"reduction": "token_mean"}, "reduction cannot be 'token_mean'"),
             ("cispo", {"weight_low": 2.0, "weight_high": 1.0}, "weight_low"),
             ("rollout_correction", {"level": "word"}, "level"),
             ("rollout_correction", {"beyond": "mask"}, "beyond"),

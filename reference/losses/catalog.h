@@ -7,6 +7,7 @@
 #include "reference/losses/dpo.h"
 #include "reference/losses/entropy_bonus.h"
 #include "reference/losses/gae.h"
+#include "reference/losses/gmpo.h"
 #include "reference/losses/group_advantage.h"
 #include "reference/losses/grpo.h"
 #include "reference/losses/jsd.h"
@@ -41,9 +42,10 @@ struct LossList {
   }
 };
 
-using Catalog = LossList<Grpo, Reinforce, Cispo, Sapo, Vespo, KlPenalty, EntropyBonus, ValueClip,
-                         Dpo, Kto, Orpo, LogProb, CrossEntropy, Jsd, SparseJsd, LinearGrpo,
-                         LinearCrossEntropy, LinearJsd, AdvantageScaling, GroupAdvantage, Gae,
-                         Whitening, RolloutCorrection, PromptDedup, TeacherPayload>;
+using Catalog =
+    LossList<Grpo, Reinforce, Cispo, Sapo, Vespo, Gmpo, KlPenalty, EntropyBonus, ValueClip, Dpo,
+             Kto, Orpo, LogProb, CrossEntropy, Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy,
+             LinearJsd, AdvantageScaling, GroupAdvantage, Gae, Whitening, RolloutCorrection,
+             PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

@@ -37,6 +37,8 @@ const std::vector<Range>& ranges() {
       {"vespo", "lambda_positive", 3.0, 0.1, 10.0},
       {"vespo", "k_negative", 3.0, 0.0, 5.0},
       {"vespo", "lambda_negative", 2.0, 0.1, 10.0},
+      {"gmpo", "clip_low", 0.4, 0.0, 4.0},
+      {"gmpo", "clip_high", 0.4, 0.0, 4.0},
       {"value_clip", "value_clip", 0.2, 0.01, 10.0},
       {"dpo", "beta", 0.1, 0.001, 10.0},
       {"dpo", "label_smoothing", 0.0, 0.0, 0.5},

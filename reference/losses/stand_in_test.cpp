@@ -58,7 +58,7 @@ TEST(StandIn, IsReadAsAConstantInPlaceOfAFieldThatCallersHaveNoneOf) {
       }
     }
   }
-  EXPECT_EQ(asked, (std::vector<std::string>{"grpo", "cispo", "sapo", "vespo", "kl_penalty",
+  EXPECT_EQ(asked, (std::vector<std::string>{"grpo", "cispo", "sapo", "vespo", "gmpo", "kl_penalty",
                                              "value_clip"}));
 }
 

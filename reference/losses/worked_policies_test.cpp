@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
 #include "reference/losses/given_worked.h"
 
 namespace lossgate::reference {
@@ -207,6 +209,83 @@ TEST(WorkedVespo, BoundsEachLogRatioAndThenTheirSum) {
   // The least w is 1e-8.
   weighed(-30.0, 1.0).gives("gradient.log_prob", {-1e-16 * std::exp(3.0 - 3e-8)});
   weighed(30.0, 1.0).gives("gradient.log_prob", {0.0}).gives("loss", {0.0});
+}
+
+// ---- GMPO ---------------------------------------------------------------------------------------
+
+/// One sequence of log-ratios, each in the policy's log-prob, and one advantage.
+Worked averaged(const std::vector<double>& log_ratios, double advantage) {
+  const auto tokens = static_cast<std::int64_t>(log_ratios.size());
+  Worked worked("gmpo", {{Axis::sequences, 1}, {Axis::tokens, tokens}});
+  worked.field("log_prob", log_ratios);
+  return worked.field("advantage", std::vector<double>(log_ratios.size(), advantage));
+}
+
+TEST(WorkedGmpo, IsThePolicyGradientOnPolicyOverTheLengthOfItsSequence) {
+  averaged({0.0, 0.0}, 3.0)
+      .gives("loss", {-3.0})
+      .gives("per_sequence", {-3.0})
+      .gives("gradient.log_prob", {-1.5, -1.5});
+}
+
+TEST(WorkedGmpo, WeighsASequenceByTheGeometricMeanOfItsWeights) {
+  // arXiv:2507.20673 eq. 4. Weights of 1/2 and 8: the root of 4.
+  averaged({-kLn2, 3.0 * kLn2}, -3.0)
+      .with("clip_low", 1.0)
+      .gives("loss", {6.0})
+      .gives("gradient.log_prob", {3.0, 3.0});
+}
+
+TEST(WorkedGmpo, BoundsALogRatioOnTheSideThatItsAdvantageGainsFrom) {
+  // (-1 + 1/4) / 2 and (-1/2 + 1) / 2; what is beyond the other side stays as it is.
+  const double rewarded = std::exp(-0.375), punished = std::exp(0.25);
+  averaged({-1.0, 1.0}, 2.0)
+      .with("clip_low", 0.5)
+      .with("clip_high", 0.25)
+      .gives("loss", {-2.0 * rewarded})
+      .gives("gradient.log_prob", {-rewarded, 0.0});
+  averaged({-1.0, 1.0}, -2.0)
+      .with("clip_low", 0.5)
+      .with("clip_high", 0.25)
+      .gives("loss", {2.0 * punished})
+      .gives("gradient.log_prob", {0.0, punished});
+}
+
+TEST(WorkedGmpo, PassesTheGradientOnAtABound) {
+  const double above = std::exp(0.25), below = std::exp(-0.5);
+  averaged({0.25}, 1.0).with("clip_high", 0.25).gives("gradient.log_prob", {-above});
+  averaged({-0.5}, -1.0).with("clip_low", 0.5).gives("gradient.log_prob", {below});
+}
+
+TEST(WorkedGmpo, LetsTheAdvantageOfEachTokenBoundIt) {
+  // log-ratios of 1/4, -1/2 and, without an advantage, 0: a weight of exp(-1/12).
+  Worked mixed("gmpo", {{Axis::sequences, 1}, {Axis::tokens, 3}});
+  const double weight = std::exp(-0.25 / 3.0);
+  mixed.with("clip_low", 0.5)
+      .with("clip_high", 0.25)
+      .field("log_prob", {1.0, -0.5, 2.0})
+      .field("advantage", {3.0, -1.5, 0.0})
+      .gives("loss", {-0.5 * weight})
+      .gives("gradient.log_prob", {0.0, -weight / 6.0, 0.0});
+}
+
+TEST(WorkedGmpo, IsAMeanOfTheSequencesThatHaveAToken) {
+  Worked three("gmpo", {{Axis::sequences, 3}, {Axis::tokens, 2}});
+  three.field("advantage", {1.0, 1.0, 5.0, 9.0, 7.0, 7.0})
+      .field("mask", {1.0, 1.0, 1.0, 0.0, 0.0, 0.0})
+      .reduced(Reduction::sequence_mean)
+      .gives("per_sequence", {-1.0, -5.0, 0.0})
+      .gives("loss", {-3.0})
+      .gives("gradient.log_prob", {-0.25, -0.25, -2.5, 0.0, 0.0, 0.0});
+}
+
+TEST(WorkedGmpo, OfAnImpossibleTokenIsNothingOrItsBound) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  averaged({-infinity, 0.0}, 1.0).gives("loss", {0.0}).gives("gradient.log_prob", {0.0, 0.0});
+  averaged({-infinity, 0.0}, -1.0)
+      .with("clip_low", 0.5)
+      .gives("loss", {std::exp(-0.25)})
+      .gives("gradient.log_prob", {0.0, 0.5 * std::exp(-0.25)});
 }
 
 }  // namespace
