@@ -28,3 +28,5 @@ endfunction()
 lossgate_torch_test(ranks ${CMAKE_CURRENT_SOURCE_DIR}/ranks.py
   $<TARGET_FILE:lossgate_torch> $<TARGET_FILE:ranks_case>)
 lossgate_torch_test(operators ${CMAKE_CURRENT_SOURCE_DIR}/operators_test.py $<TARGET_FILE:lossgate_torch>)
+lossgate_torch_test(operator_values ${CMAKE_CURRENT_SOURCE_DIR}/operator_values_test.py
+  $<TARGET_FILE:lossgate_torch>)

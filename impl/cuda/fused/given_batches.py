@@ -9,7 +9,7 @@ from typing import Any, Callable
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "torch"))
-from operators_test import VARIANTS, arguments  # noqa: E402
+from operator_calls import VARIANTS, arguments  # noqa: E402
 
 Outputs = tuple[torch.Tensor, ...]
 
