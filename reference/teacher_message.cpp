@@ -25,14 +25,14 @@ constexpr Names kNested = {"logprobs", "logprob_token_ids", "actual_logprobs", "
 constexpr Names kPacked = {"logprobs_b64", "token_ids_b64", "actual_logprobs_b64",
                            "actual_token_ids_b64"};
 
-/// One response while it is read; every complaint names it.
+/// One response while it is read; every complaint names it. A byte of 0 ends the parser's text.
 class Response {
  public:
   Response(const Shape& shape, Index number, Index first_sequence)
       : shape_(shape), number_(number), first_(first_sequence) {}
 
   TeacherRows read(std::string_view text) {
-    message_ = Json::parse(text, nullptr, false);
+    if (text.find('\0') == std::string_view::npos) message_ = Json::parse(text, nullptr, false);
     if (!message_.is_object()) refuse("is no JSON object");
     packed_ = message_.contains("shape");
     names_ = packed_ ? &kPacked : &kNested;

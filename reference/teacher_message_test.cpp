@@ -129,6 +129,13 @@ TEST(TeacherMessage, IsRefusedWhereItIsNone) {
             "response 0 lacks completion_lengths");
 }
 
+TEST(TeacherMessage, HasNothingButSpacesBehindIt) {
+  using namespace std::string_literals;
+  for (const std::string& behind : {"\0"s, "\0 "s, "\0}"s, "}"s, "{}"s}) {
+    EXPECT_EQ(complaint(kJson, "65536]]]}", "65536]]]}" + behind), "response 0 is no JSON object");
+  }
+}
+
 TEST(TeacherMessage, NamesTheSequenceWhoseCompletionHasAnotherLength) {
   for (const auto& [lengths, sequence] : {std::pair("[2,3]", 0), std::pair("[1,2]", 1)}) {
     const std::string message = with(kBinary, R"("completion_lengths":[1,3])",

@@ -26,7 +26,10 @@ class Decoder {
  public:
   Decoder(std::string_view message, const Expected& expected, PayloadFault fault)
       : expected_(expected), fault_(fault), bytes_(message.size()) {
-    root_ = json::parse(message.begin(), message.end(), nullptr, /*allow_exceptions=*/false);
+    // A byte of 0 would end the text for the parser.
+    if (message.find('\0') == std::string_view::npos) {
+      root_ = json::parse(message.begin(), message.end(), nullptr, /*allow_exceptions=*/false);
+    }
     if (root_.type() != json::value_t::object) complain("cannot be read as a JSON object");
     binary_ = root_.count("shape") > 0;
   }
