@@ -48,6 +48,27 @@ def verl_square() -> Seen:
     return not_finite(found, value, "loss 3.38e+38")
 
 
+def geo_mean(log_prob: Tensor, advantage: Tensor, mask: Tensor) -> Tensor:
+    """Of old log-probs of 0."""
+    loss = Release("verl", VERL).load(VERL[0]).compute_policy_loss_geo_mean
+    config = SimpleNamespace(clip_ratio=0.4, clip_ratio_low=None, clip_ratio_high=None)
+    return loss(torch.zeros_like(log_prob), log_prob, advantage, mask, config=config)[0]
+
+
+@fault("verl.geo_mean.split", "each micro-batch is divided by its own rows, the engine adds them up", "verl==0.9.1")
+def verl_geo_mean_split() -> Seen:
+    parts = halves(lambda rows: geo_mean(torch.zeros_like(TERMS[rows]), TERMS[rows], MASK[rows]))
+    return split(geo_mean(torch.zeros_like(TERMS), TERMS, MASK), parts * 2)
+
+
+@fault("verl.geo_mean.padding", "a weight of exp(100) flows back to a padded position, then a product with the mask",
+       "verl==0.9.1", far=True)
+def verl_geo_mean_padding() -> Seen:
+    log_prob = leaf([100.0, 0.0])
+    gradient = slope(geo_mean(log_prob, -torch.ones(1, 2), torch.tensor([[1, 0]])), log_prob)
+    return Seen(bool(gradient[0, 1] != 0), f"gradient {shown(gradient)}; by the formula 0 at the padded position")
+
+
 OLD, NEW = "skyrl_train.utils.", "skyrl.backends.skyrl_train.utils."
 SKYRL = (OLD + "ppo_utils", NEW + "ppo_utils", NEW + "torch_utils", NEW + "off_policy_correction_utils")
 

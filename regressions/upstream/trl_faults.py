@@ -8,13 +8,14 @@ from typing import Any, Optional
 
 import torch
 import torch.nn.functional as F
-from fault import Release, Seen, fault, leaf, not_finite, shown, split
+from fault import Release, Seen, fault, leaf, not_finite, shown, slope, split
 from torch import Tensor
 
 GRPO = "trl.trainer.grpo_trainer"
 GKD = "trl.experimental.gkd.gkd_trainer"
 KTO = "trl.trainer.kto_trainer"
 ORPO = "trl.experimental.orpo.orpo_trainer"
+GMPO = "trl.experimental.gmpo.gmpo_trainer"
 SERVER = ("trl.experimental.server_distillation.server_distillation_trainer",
           "trl.experimental.distillation.distillation_trainer")
 NEWEST = "trl==1.16.0"
@@ -27,9 +28,9 @@ def trainer(module: ModuleType, method: str) -> Any:
 
 
 def grpo(log_prob: Tensor, mask: list, advantage: float, loss_type: str = "grpo", old: Optional[Tensor] = None,
-         beta: float = 0.0) -> Tensor:
+         beta: float = 0.0, self: Any = None) -> Tensor:
     """The loss of one sequence, whose old log-probs are 0 unless given, as those of the reference are."""
-    self = trainer(Release("trl", (GRPO,)).load(GRPO), "_compute_loss")
+    self = self or trainer(Release("trl", (GRPO,)).load(GRPO), "_compute_loss")
     zero, ids = torch.zeros(1, len(mask)), torch.zeros(1, len(mask), dtype=torch.long)
     self.__dict__.update(
         beta=beta, loss_type=loss_type, importance_sampling_level="token", epsilon_low=0.2, epsilon_high=0.2,
@@ -45,7 +46,8 @@ def grpo(log_prob: Tensor, mask: list, advantage: float, loss_type: str = "grpo"
     return self._compute_loss(None, {
         "prompt_ids": ids[:, :1], "prompt_mask": ids[:, :1], "completion_ids": ids,
         "completion_mask": torch.tensor([mask]), "advantages": torch.tensor([advantage]),
-        "old_per_token_logps": zero if old is None else old[None], "ref_per_token_logps": zero, "num_items_in_batch": torch.tensor(sum(mask))})
+        "old_per_token_logps": zero if old is None else old[None], "ref_per_token_logps": zero,
+        "num_items_in_batch": torch.tensor(sum(mask))})
 
 
 def each_kind(given: list, mask: list, formula: str) -> Seen:
@@ -85,6 +87,24 @@ def vespo_laundering() -> Seen:
     loss = grpo(log_prob, [1, 1], 1.0, "vespo", old)
     gradient = torch.autograd.grad(loss, log_prob)[0]
     return Seen(bool(loss.isfinite()), f"old log-probs {shown(old)}, loss {shown(loss)}, gradient {shown(gradient)}")
+
+
+def gmpo(log_prob: Tensor, mask: list, advantage: float) -> Tensor:
+    return grpo(log_prob, mask, advantage, self=object.__new__(Release("trl", (GRPO, GMPO)).load(GMPO).GMPOTrainer))
+
+
+@fault("trl.gmpo.exponent", "a mean log-ratio of 100 of a sequence without an advantage: inf * 0", NEWEST)
+def gmpo_exponent() -> Seen:
+    log_prob = leaf(100.0)
+    return not_finite(gmpo(log_prob, [1], 0.0), log_prob, "loss 0, gradient 0")
+
+
+@fault("trl.gmpo.padding", "a weight of exp(100) flows back to a padded position, then a product with the mask", NEWEST,
+       far=True)
+def gmpo_padding() -> Seen:
+    log_prob = leaf(100.0, 0.0)
+    gradient = slope(gmpo(log_prob, [1, 0], -1.0), log_prob)
+    return Seen(bool(gradient[1] != 0), f"gradient {shown(gradient)}; by the formula 0 at the padded position")
 
 
 def server(student_logits: Tensor, teacher: list, label: list, beta: float = 1.0) -> Tensor:

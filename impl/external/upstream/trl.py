@@ -26,21 +26,22 @@ CPO = ("trl.experimental.cpo.cpo_trainer", "trl.trainer.cpo_trainer")
 REWARD = ("trl.trainer.reward_trainer",)
 KTO = ("trl.trainer.kto_trainer",)
 ORPO = ("trl.experimental.orpo.orpo_trainer", "trl.trainer.orpo_trainer")
+GMPO = ("trl.experimental.gmpo.gmpo_trainer",)
 SDPO = ("trl.experimental.sdpo.sdpo_trainer", "trl.experimental.sdpo.loss_utils")
-release = Release("trl", (*SERVER, *GKD, *GRPO, DISTILLATION, *TILES, SCORES, *CPO, *REWARD, *KTO, *ORPO, *SDPO))
+release = Release("trl", (*SERVER, *GKD, *GRPO, *GMPO, DISTILLATION, *TILES, SCORES, *CPO, *REWARD, *KTO, *ORPO, *SDPO))
 trainers: dict = {}
 
 
 def trainer(method: str, modules: tuple) -> type:
     """The class that has this method, in the first module that has such a class: they move about."""
     for module in modules:
-        if method not in trainers and file_of(module):
+        if (method, modules) not in trainers and file_of(module):
             for found in vars(release.load(module)).values():
                 if isinstance(found, type) and method in vars(found):
-                    trainers[method] = found
-    if method not in trainers:
+                    trainers[method, modules] = found  # its own class comes behind those that it imports
+    if (method, modules) not in trainers:
         raise NotImplementedError(f"this release has no {method}")
-    return trainers[method]
+    return trainers[method, modules]
 
 
 def server(student_logits: Tensor, support_token: Tensor, teacher_log_prob: Tensor, label: Tensor, beta: float,
@@ -160,9 +161,9 @@ PLAIN = dict(top_entropy_quantile=1.0, off_policy_mask_threshold=None, use_vllm=
              vllm_importance_sampling_correction=False, _entropy_bonus_enabled=False, model=SimpleNamespace(training=True))
 
 
-def grpo_trainer(log_prob: Tensor, micro_batches: int, world: int, entropy=None):
+def grpo_trainer(log_prob: Tensor, micro_batches: int, world: int, entropy=None, modules: tuple = GRPO):
     """A trainer whose model gives these log-probs and entropies."""
-    made = trainer("_compute_loss", GRPO)
+    made = trainer("_compute_loss", modules)
     self = object.__new__(made)
     self.__dict__.update(PLAIN, current_gradient_accumulation_steps=micro_batches)
     self.accelerator = SimpleNamespace(num_processes=world, sync_gradients=True, gather=lambda x: x,
@@ -170,7 +171,7 @@ def grpo_trainer(log_prob: Tensor, micro_batches: int, world: int, entropy=None)
     self._metrics = defaultdict(lambda: defaultdict(list))
     entropy = torch.zeros_like(log_prob) if entropy is None else entropy
     scores = (log_prob, entropy, None)  # the third is the router's loss, where there is one
-    scores = scores if "aux_loss_enabled" in made._compute_loss.__code__.co_names else scores[:2]
+    scores = scores if modules != GRPO or "aux_loss_enabled" in made._compute_loss.__code__.co_names else scores[:2]
     self._get_per_token_logps_and_entropies = lambda *arguments, **named: scores
     return self
 
@@ -242,6 +243,13 @@ def vespo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tenso
     self.beta, self.loss_type, self.importance_sampling_level = 0.0, "vespo", "token"
     self.args = SimpleNamespace(vespo_k_pos=k_positive, vespo_lambda_pos=lambda_positive, vespo_k_neg=k_negative,
                                 vespo_lambda_neg=lambda_negative, steps_per_generation=micro_batches)
+    return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens))
+
+
+def gmpo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float, clip_high: float,
+         total_tokens: int, micro_batches: int, world: int) -> Tensor:
+    self = grpo_trainer(log_prob, micro_batches, world, modules=GMPO)
+    self.beta, self.epsilon_low, self.epsilon_high = 0.0, clip_low, clip_high
     return self._compute_loss(None, inputs(old_log_prob, advantage, mask, total_tokens))
 
 

@@ -80,6 +80,12 @@ def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor
     return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
 
 
+def gmpo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, clip_low: float,
+         clip_high: float) -> Tensor:
+    config = Config(clip_ratio=None, clip_ratio_low=clip_low, clip_ratio_high=clip_high)
+    return losses.compute_policy_loss_geo_mean(old_log_prob, log_prob, advantage, mask.long(), config=config)[0]
+
+
 def kl(log_prob: Tensor, ref_log_prob: Tensor, mask: Tensor, reduction: str, total_tokens: int,
        total_rows: int, world: int) -> Tensor:
     value = losses.kl_penalty(log_prob, ref_log_prob, "k3")
