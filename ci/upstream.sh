@@ -79,7 +79,7 @@ for spec in "${specs[@]}"; do
   project=${spec%%==*} version=${spec##*==}
   distribution=${project%%+*}
   file=$(subjects_of "$project")
-  adapter=$(sed -n 's/^entry = "py:\([^:]*\)\.py:.*/\1/p' "$file" | head -n 1)
+  mapfile -t modules < <(sed -n 's/^entry = "py:\([^:]*\)\.py:.*/\1/p' "$file" | sort -u)
   results=$out/$project-$version
   path=()
   for package in "$distribution==$version" $(sed -n 's/^# needs //p' "$file"); do
@@ -90,7 +90,7 @@ for spec in "${specs[@]}"; do
   mkdir -p "$results"
   "$python" "$adapters/select_release.py" "$file" "$version" "$LOSSGATE_DEVICE" "$python" "${path[@]}" >"$results/subjects.toml"
   say "$spec: files under test"
-  PYTHONPATH=$(IFS=: && echo "${path[*]}") "$python" "$adapters/release.py" "$adapter" | tee "$results/files.txt"
+  PYTHONPATH=$(IFS=: && echo "${path[*]}") "$python" "$adapters/release.py" "${modules[@]}" | tee "$results/files.txt"
   status=0
   "$lossgate" gate --config "$results/subjects.toml" --out "$results" "$@" || status=$?
   case $status in

@@ -10,7 +10,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Log-probs of odds of 1 and of 3.
-const double kHalf = -kLn2, kThreeQuarters = kLn3 - 2.0 * kLn2;
+const double kHalf = -kLn2, kThreeQuarters = std::log(0.75);
 
 /// One pair of these mean log-probs.
 Worked pair_of(double chosen, double rejected) {
@@ -32,7 +32,7 @@ TEST(WorkedOrpo, IsTheLogarithmOfTwoWhereBothAreAsLikely) {
 TEST(WorkedOrpo, IsTheCrossEntropyOfTheOddsRatio) {
   // arXiv:2403.07691 eq. 4-7. Odds of 3 and 1: sigmoid(ln 3) = 3/4; 1/4 over 1/4, and over 1/2.
   pair_of(kThreeQuarters, kHalf)
-      .gives("loss", {2.0 * kLn2 - kLn3})
+      .gives("loss", {-kThreeQuarters})
       .gives("gradient.chosen_log_prob", {-1.0})
       .gives("gradient.rejected_log_prob", {0.5});
   // The other way round: sigmoid(-ln 3) = 1/4; 3/4 over 1/2, and over 1/4.

@@ -125,6 +125,7 @@ class Release:
         self.real = REAL | set(also)
         self.modules: dict = {}
         self.loading: set = set()
+        self.classes: dict = {}
 
     def load(self, module: str) -> ModuleType:
         if module in self.modules:
@@ -157,6 +158,17 @@ class Release:
             if file_of(module):
                 return self.load(module)
         raise ModuleNotFoundError(f"none of {', '.join(modules)} is in this release of {self.project}")
+
+    def class_with(self, method: str, modules: tuple) -> type:
+        """The class that has this method, in the first module that has such a class: they move about."""
+        for module in modules:
+            if (method, modules) not in self.classes and file_of(module):
+                for found in vars(self.load(module)).values():
+                    if isinstance(found, type) and method in vars(found):
+                        self.classes[method, modules] = found  # its own class comes behind those that it imports
+        if (method, modules) not in self.classes:
+            raise NotImplementedError(f"this release has no {method}")
+        return self.classes[method, modules]
 
     def _import(self, name: str, names: Any = None, scope: Any = None, wanted: Any = (), level: int = 0) -> Any:
         if level:
@@ -198,6 +210,7 @@ def hashes(release: Release) -> list:
                   for file, length in depth.items())
 
 
-if __name__ == "__main__":  # release.py ADAPTER: the files under test
-    for path, digest in hashes(importlib.import_module(sys.argv[1]).release):
-        print(digest, "", path)
+if __name__ == "__main__":  # release.py ADAPTER...: the files under test
+    for adapter in sys.argv[1:]:
+        for path, digest in hashes(importlib.import_module(adapter).release):
+            print(digest, "", path)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
-from release import Release, file_of, told
+from release import Release, told
 from torch import Tensor
 
 SERVER = ("trl.experimental.distillation.distillation_trainer",
@@ -22,26 +22,10 @@ GRPO = ("trl.trainer.grpo_trainer",)
 DISTILLATION = "trl.trainer.distillation_trainer"
 TILES = ("trl.kernels.chunked_divergence", "trl.kernels.chunked_logprob")
 SCORES = "trl.trainer.utils"
-CPO = ("trl.experimental.cpo.cpo_trainer", "trl.trainer.cpo_trainer")
-REWARD = ("trl.trainer.reward_trainer",)
-KTO = ("trl.trainer.kto_trainer",)
-ORPO = ("trl.experimental.orpo.orpo_trainer", "trl.trainer.orpo_trainer")
 GMPO = ("trl.experimental.gmpo.gmpo_trainer",)
 SDPO = ("trl.experimental.sdpo.sdpo_trainer", "trl.experimental.sdpo.loss_utils")
-release = Release("trl", (*SERVER, *GKD, *GRPO, *GMPO, DISTILLATION, *TILES, SCORES, *CPO, *REWARD, *KTO, *ORPO, *SDPO))
-trainers: dict = {}
-
-
-def trainer(method: str, modules: tuple) -> type:
-    """The class that has this method, in the first module that has such a class: they move about."""
-    for module in modules:
-        if (method, modules) not in trainers and file_of(module):
-            for found in vars(release.load(module)).values():
-                if isinstance(found, type) and method in vars(found):
-                    trainers[method, modules] = found  # its own class comes behind those that it imports
-    if (method, modules) not in trainers:
-        raise NotImplementedError(f"this release has no {method}")
-    return trainers[method, modules]
+release = Release("trl", (*SERVER, *GKD, *GRPO, *GMPO, DISTILLATION, *TILES, SCORES, *SDPO))
+trainer = release.class_with
 
 
 def server(student_logits: Tensor, support_token: Tensor, teacher_log_prob: Tensor, label: Tensor, beta: float,
@@ -263,50 +247,3 @@ def entropy_bonus(logits: Tensor, mask: Tensor, coefficient: float, total_tokens
     self._entropy_bonus_enabled, self.entropy_coef = True, coefficient
     self.args = SimpleNamespace(delta=None, use_bias_correction_kl=False, steps_per_generation=micro_batches)
     return self._compute_loss(None, inputs(none, none, mask, total_tokens))
-
-
-def cpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, loss_type: str, beta: float, label_smoothing: float,
-        margin: float) -> Tensor:
-    self = object.__new__(trainer("cpo_loss", CPO))
-    self.loss_type = "simpo" if loss_type == "sigmoid" and margin else loss_type
-    self.beta, self.label_smoothing, self.simpo_gamma, self.alpha = beta, label_smoothing, margin, 0.0
-    self.accelerator = SimpleNamespace(device=chosen_log_prob.device)
-    return self.cpo_loss(chosen_log_prob, rejected_log_prob)[0].mean()
-
-
-def reward(chosen_log_prob: Tensor, rejected_log_prob: Tensor, margin: float) -> Tensor:
-    self = object.__new__(trainer("compute_loss", REWARD))
-    self.model, self.args = SimpleNamespace(training=True), SimpleNamespace(center_rewards_coefficient=None)
-    self.accelerator = SimpleNamespace(gather=lambda x: x, gather_for_metrics=lambda x: x)
-    self._metrics, self._total_train_tokens, self._tp_size = defaultdict(lambda: defaultdict(list)), 0, 1
-    rewards = torch.cat((chosen_log_prob, rejected_log_prob))[:, None]
-    given = {"attention_mask": torch.ones_like(rewards), "margin": torch.full_like(chosen_log_prob, margin)}
-    return self.compute_loss(Model(rewards), given)
-
-
-def kto(log_prob: Tensor, ref_log_prob: Tensor, desirable: Tensor, beta: float, kl: float, desirable_weight: float,
-        undesirable_weight: float, loss_type: str = "kto") -> Tensor:
-    self = object.__new__(trainer("_compute_kl_logps", KTO))
-    self.__dict__.update(beta=beta, desirable_weight=desirable_weight, undesirable_weight=undesirable_weight,
-                         loss_type=loss_type, calculate_KL=loss_type == "kto", precompute_ref_logps=True,
-                         aux_loss_enabled=False, model=SimpleNamespace(training=True), _tp_size=1,
-                         _total_train_tokens=0, _metrics=defaultdict(lambda: defaultdict(list)))
-    self.accelerator = SimpleNamespace(device=log_prob.device, gather_for_metrics=lambda x: x)
-    self._compute_kl_logps = lambda model, batch: torch.full_like(ref_log_prob[:1], kl)
-    none, tokens = torch.zeros_like(log_prob)[:, None], desirable.new_ones(len(desirable), 2, dtype=torch.long)
-    answers = SimpleNamespace(log_probs=log_prob[:, None], entropy=none, mean_logits=none)  # of one token each
-    return self._compute_loss(lambda **inputs: answers, {
-        "label": desirable, "input_ids": tokens, "attention_mask": tokens, "completion_mask": tokens,
-        "ref_logps": ref_log_prob, "ref_KL_logps": torch.zeros_like(ref_log_prob[:1])}, False)
-
-
-def apo_zero_unpaired(log_prob: Tensor, ref_log_prob: Tensor, desirable: Tensor, beta: float,
-                      desirable_weight: float, undesirable_weight: float) -> Tensor:
-    return kto(log_prob, ref_log_prob, desirable, beta, 0.0, desirable_weight, undesirable_weight,
-               "apo_zero_unpaired")
-
-
-def orpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, beta: float) -> Tensor:
-    self = object.__new__(trainer("odds_ratio_loss", ORPO))
-    self.beta, self.accelerator = beta, SimpleNamespace(device=chosen_log_prob.device)
-    return -self.odds_ratio_loss(chosen_log_prob, rejected_log_prob)[0].mean()
