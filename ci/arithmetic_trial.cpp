@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "ci/asked_under.h"
 #include "ci/declarations.h"
 #include "ci/observations.h"
 #include "fuzz/draw_case.h"
@@ -136,6 +137,22 @@ ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype) {
                              : fmt::format("then the worst error is {:.3g}", fit.ratio);
   trial.proposal = declaring(*found, trial.worth);
   return trial;
+}
+
+std::vector<std::string> failing_under(const Brought& brought,
+                                       const DeclaredArithmetic& arithmetic) {
+  impl::Subject subject = brought.subject;
+  subject.arithmetic = arithmetic;
+  const AskedUnder asked(brought, subject);
+  const Already already = seen_under({brought, brought.subject});
+  for (const Dtype dtype : brought.dtypes) {
+    Progress progress(kTrials, 0);
+    const Failures found = failures(asked, dtype, progress, kTrialSeed, Breadth::of_the_case);
+    progress.finish();
+    auto kinds = new_kinds(asked, found, already);
+    if (!kinds.empty()) return kinds;
+  }
+  return {};
 }
 
 bool explains(const Brought& brought, Dtype dtype, std::span<const Case> failing,

@@ -34,6 +34,12 @@ std::vector<ArithmeticTrial> try_arithmetic(const Brought& brought);
 /// The trial for one of these formats.
 ArithmeticTrial try_arithmetic(const Brought& brought, Dtype dtype);
 
+/// What fails on a trial's hostile and benign cases, of the first format of fields in which any
+/// does, where the subject declares this instead, and not where it declares what it does: 16 benign
+/// cases fit many a declaration. Throws ImplementationThrew, SubjectError.
+std::vector<std::string> failing_under(const Brought& brought,
+                                       const impl::DeclaredArithmetic& arithmetic);
+
 /// Whether a declaration holds these cases of one format, too, without hiding what the subject's
 /// own says is wrong of them. Throws ImplementationThrew, SubjectError.
 bool explains(const Brought& brought, Dtype dtype, std::span<const Case> failing,

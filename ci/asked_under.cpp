@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "ci/variant.h"
 #include "fuzz/draw_case.h"
@@ -45,6 +46,9 @@ AskedUnder::AskedUnder(const Brought& brought, const impl::Subject& subject) {
   loss_ = std::move(other.loss);
   implementation_ = guarded(std::move(other.implementation));
 }
+
+AskedUnder::AskedUnder(reference::Loss loss, impl::Implementation implementation)
+    : loss_(std::move(loss)), implementation_(guarded(implementation)) {}
 
 bool AskedUnder::fails(const Property& property, const Case& c) const {
   Case moved = c;
@@ -90,6 +94,25 @@ std::string diagnosed(const AskedUnder& asked, const Failure& failure) {
   const auto outcome = failure.property->check(evaluation);
   if (!outcome.violation) return failure.cause;
   return diagnose(study, asked.implementation(), *failure.property, *outcome.violation).cause;
+}
+
+Already seen_under(AskedUnder other) {
+  return [asked = std::move(other)](const Failure& failure) {
+    return std::ranges::all_of(failure.cases,
+                               [&](const Case& c) { return asked.fails(*failure.property, c); });
+  };
+}
+
+std::vector<std::string> new_kinds(const AskedUnder& asked, const Failures& found,
+                                   const Already& already) {
+  Failures told;  // what looked like two kinds may have one cause
+  for (const Failure& failure : found.all) {
+    if (already(failure)) continue;
+    told.add(*failure.property, diagnosed(asked, failure), failure.cases);
+  }
+  std::vector<std::string> kinds;
+  for (const Failure& kind : told.all) kinds.push_back(kind.text());
+  return kinds;
 }
 
 Case trial_case(const AskedUnder& asked, Dtype dtype, std::uint64_t seed, int index) {

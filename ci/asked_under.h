@@ -18,6 +18,7 @@ namespace lossgate::ci {
 class AskedUnder {
  public:
   AskedUnder(const Brought& brought, const impl::Subject& subject);
+  AskedUnder(reference::Loss loss, impl::Implementation implementation);
 
   const reference::Loss& loss() const { return loss_; }
   const impl::Implementation& implementation() const { return implementation_; }
@@ -56,6 +57,16 @@ struct Failures {
   Failure& add(const properties::Property& property, const std::string& cause,
                const std::vector<Case>& shown);
 };
+
+/// Whether a failure is seen without what is tried, too.
+using Already = std::function<bool(const Failure&)>;
+
+/// In each of its cases, as it is asked here.
+Already seen_under(AskedUnder other);
+
+/// The kinds of failures that are not seen already, in words.
+std::vector<std::string> new_kinds(const AskedUnder& asked, const Failures& found,
+                                   const Already& already);
 
 inline constexpr std::uint64_t kTrialSeed = 30;
 

@@ -175,6 +175,8 @@ arithmetic() {
   beside off_by_a_thousandth
   # Rounding says nothing where it changes no field.
   beside scaled_by_a_millionth_less 'loss = "advantage_scaling"' '# no reductions' 'options = { normalisation = "token_mean" }'
+  # Of the narrow bounds that benign cases fit, hostile ones are the test.
+  beside per_sequence.py:rounds_each_step 'loss = "dpo"' 'dtypes = ["bf16"]' 'reductions = ["sum"]' 'options = { loss_type = "sigmoid" }'
   expect 0 'computes' check --quick
   of sound 'arithmetic with f64 fields: worst error [0-9.]+ of its bound on [0-9]+ benign cases$'
   not_of sound 'proposal'
@@ -190,6 +192,8 @@ arithmetic() {
   not_of off_by_a_thousandth 'proposal: .*arithmetic'
   of scaled_by_a_millionth_less 'no declaration of its arithmetic explains that$'
   not_of scaled_by_a_millionth_less 'proposal'
+  not_of rounds_each_step 'proposal'
+  of rounds_each_step 'benign cases fit \[\[subject\]\] arithmetic = .*, hostile ones do not: then it fails reference_agreement'
   # PyTorch's backward of a cast rounds the gradient, too.
   bring hands_on_few_bits 'loss = "cross_entropy"' 'options = { label_smoothing = 0, z_loss = 0 }' \
     '[subject.arithmetic]' 'stages = { log_prob = "bf16" }'

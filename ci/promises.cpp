@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -220,9 +219,6 @@ class Trials {
         as_declared());
   }
 
-  /// Whether a failure is seen without the promise, too.
-  using Already = std::function<bool(const Failure&)>;
-
   /// In these cases, once they are such as the contract allows by itself.
   Already once(Tame tame) const {
     return [this, tame](const Failure& failure) {
@@ -234,12 +230,7 @@ class Trials {
   }
 
   /// In these cases, of another declaration.
-  Already under(const Subject& other) const {
-    return [asked = AskedUnder(brought_, other)](const Failure& failure) {
-      return std::ranges::all_of(failure.cases,
-                                 [&](const Case& c) { return asked.fails(*failure.property, c); });
-    };
-  }
+  Already under(const Subject& other) const { return seen_under({brought_, other}); }
 
   /// Of a format, which no case can leave: where the property fails as it is declared.
   Already as_declared() const {
@@ -260,12 +251,7 @@ class Trials {
                                         more == 0 ? Breadth::all : Breadth::of_the_case);
         promise.cases += found.cases;
         answered += found.answered;
-        Failures told;  // what looked like two kinds may have one cause
-        for (const Failure& failure : found.all) {
-          if (already(failure)) continue;
-          told.add(*failure.property, diagnosed(asked, failure), failure.cases);
-        }
-        for (const Failure& kind : told.all) promise.failing.push_back(kind.text());
+        promise.failing = new_kinds(asked, found, already);
         if (answered > 0 || !promise.failing.empty()) continue;
         promise.cases = 0;  // who refuses everything keeps nothing
         break;

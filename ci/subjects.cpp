@@ -145,13 +145,22 @@ void print_promises(const std::vector<Promise>& promises) {
   }
 }
 
-void print_trial(const ArithmeticTrial& trial) {
+/// A line that a gate would refute is not proposed.
+void print_proposal(const Brought& brought, const ArithmeticTrial& trial) {
+  const auto failing =
+      trial.declaration ? failing_under(brought, *trial.declaration) : std::vector<std::string>{};
+  if (failing.empty()) return print_proposal(*trial.proposal);
+  fmt::print("  benign cases fit {}, hostile ones do not: then it fails {}\n", trial.proposal->line,
+             fmt::join(failing, ", "));
+}
+
+void print_trial(const Brought& brought, const ArithmeticTrial& trial) {
   if (trial.cases == 0) return;
   fmt::print("  arithmetic with {} fields: worst error {:.3g} of its bound on {} benign cases{}\n",
              name(trial.dtype), trial.ratio, trial.cases,
              trial.fits() ? "" : fmt::format(", at most {} fits", reference::kThreshold));
   if (trial.proposal) {
-    print_proposal(*trial.proposal);
+    print_proposal(brought, trial);
   } else if (!trial.fits()) {
     fmt::print("  no declaration of its arithmetic explains that{}\n",
                trial.hiding.empty()
@@ -176,7 +185,9 @@ int run_check(const std::vector<std::string>& configs, bool quick) {
       if (!contract.trouble.empty()) continue;
       try {
         if (!quick) print_promises(try_promises(*brought, contract.found));
-        for (const ArithmeticTrial& trial : try_arithmetic(*brought)) print_trial(trial);
+        for (const ArithmeticTrial& trial : try_arithmetic(*brought)) {
+          print_trial(*brought, trial);
+        }
       } catch (
           const ImplementationThrew& error) {  // in a format that the contract was not tried in
         all_answer = false;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Losses of a trainer with a fixed batch for each device, which averages what its micro-batches give."""
+"""Losses of whole sequences, most of a trainer that averages what its micro-batches give."""
 import torch
 
 from losses import sound
@@ -39,3 +39,9 @@ def mean_that_is_divided_twice(log_probs, old_log_probs, advantages, mask, micro
 
 def mean_over_tokens(log_probs, old_log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
     return sound(log_probs, old_log_probs, advantages, mask, clip_low, clip_high)
+
+
+def rounds_each_step(chosen_log_prob, rejected_log_prob, ref_chosen_log_prob, ref_rejected_log_prob, beta, margin):
+    """To the 16 bits of its fields, which shows where differences cancel, on hostile batches."""
+    log_ratio = (chosen_log_prob - rejected_log_prob) - (ref_chosen_log_prob - ref_rejected_log_prob)
+    return -torch.nn.functional.logsigmoid(beta * log_ratio - margin).sum()
