@@ -37,6 +37,7 @@ void LiveLine::show(const std::string& text) {
   if (terminal_) {
     fmt::print(stderr, "\r\x1b[K{}", std::string_view(text).substr(0, columns() - 1));
   } else {
+    std::fflush(stdout);  // which may be the same file, and what is said so far ends with a line
     fmt::print(stderr, "{}\n", text);
   }
   std::fflush(stderr);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ci/progress.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <string>
 
 namespace lossgate::ci {
 namespace {
@@ -31,6 +35,22 @@ TEST(Progress, TellsALogOfTheEndWhereItToldOfTheWay) {
   EXPECT_EQ(log.find("cases 1/3"), 0U) << log;
   EXPECT_NE(log.find("\ncases 3/3"), std::string::npos) << log;
   EXPECT_EQ(std::ranges::count(log, '\n'), 2) << "a short run says nothing: " << log;
+}
+
+TEST(Progress, CutsNoLineOfAReportInTheSameFile) {
+  testing::internal::CaptureStdout();
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(STDOUT_FILENO, STDERR_FILENO);
+  Progress progress(3, 0, "cases", std::chrono::seconds(0));
+  const std::string line(BUFSIZ + 1,
+                         '.');  // whose beginning is written at once, as in a long report
+  fmt::print("{}\n", line);
+  progress.show();
+  fmt::print("the end\n");
+  const std::string file = testing::internal::GetCapturedStdout();
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  EXPECT_EQ(file, line + "\ncases 0/3\nthe end\n");
 }
 
 TEST(Progress, SaysThatFindingsAreLookedInto) {
