@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "ci/errors.h"
+#include "ci/python_text.h"
 #include "ci/rules.h"
 #include "ci/tasks.h"
 #include "ci/verbs.h"
@@ -40,6 +42,15 @@ std::string infinity_text(const Field& field) {
   if (!field.infinite_where) return text;
   const auto& [option, value] = *field.infinite_where;
   return text + fmt::format(", legal where {} = {}", option, report::decimal(value));
+}
+
+/// What it is made of where that is not the case's numbers. A mask of bytes is handed over as one
+/// of bools.
+std::string dtypes_text(const std::vector<Dtype>& dtypes) {
+  if (std::ranges::count(dtypes, Dtype::boolean) > 0) return torch_name(Dtype::boolean);
+  std::vector<std::string> names;
+  for (const Dtype dtype : dtypes) names.push_back(torch_name(dtype));
+  return fmt::format("{}", fmt::join(names, " or "));
 }
 
 std::string range_text(const Option& option) {
@@ -87,15 +98,18 @@ void describe_loss(const LossSignature& s) {
   for (const Reduction reduction : s.reductions) fmt::print(" {}", name(reduction));
   fmt::print("{}  fields\n", s.reductions.empty() ? "" : "\n");
   for (const Field& field : s.fields) {
-    fmt::print("    {:<22}{:<16}{:<30}{}\n", field.name, name(field.role), axes_text(field.axes),
-               field.quantity == Quantity::mask || field.role == Role::label
-                   ? field.doc
-                   : fmt::format("{} ({})", field.doc, infinity_text(field)));
+    fmt::print(
+        "    {:<22}{:<16}{:<30}{}\n", field.name, name(field.role), axes_text(field.axes),
+        fmt::format("{} ({})", field.doc,
+                    field.dtypes.empty() ? infinity_text(field) : dtypes_text(field.dtypes)));
   }
   if (!s.outputs.empty())
     fmt::print("  outputs besides the loss and a gradient per differentiable field\n");
   for (const OutputField& output : s.outputs) {
-    fmt::print("    {:<22}{:<16}{:<30}{}\n", output.name, "", axes_text(output.axes), output.doc);
+    fmt::print("    {:<22}{:<16}{:<30}{}\n", output.name, "", axes_text(output.axes),
+               output.dtypes.empty()
+                   ? output.doc
+                   : fmt::format("{} ({})", output.doc, dtypes_text(output.dtypes)));
   }
   if (!s.options.empty()) fmt::print("  options\n");
   for (const Option& option : s.options) {

@@ -16,28 +16,6 @@
 namespace lossgate::ci {
 namespace {
 
-std::string torch_name(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::f64:
-      return "torch.float64";
-    case Dtype::f32:
-      return "torch.float32";
-    case Dtype::f16:
-      return "torch.float16";
-    case Dtype::bf16:
-      return "torch.bfloat16";
-    case Dtype::i64:
-      return "torch.int64";
-    case Dtype::i32:
-      return "torch.int32";
-    case Dtype::u8:
-      return "torch.uint8";
-    case Dtype::boolean:
-      return "torch.bool";
-  }
-  return "torch.float32";
-}
-
 /// A literal that Python takes for a float, not for an int.
 std::string as_float(const std::string& text) {
   if (text == "inf" || text == "-inf" || text.starts_with("nan")) {
@@ -207,6 +185,28 @@ std::string argument_text(const Brought& brought, const Case& c, const std::stri
 }
 
 }  // namespace
+
+std::string torch_name(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::f64:
+      return "torch.float64";
+    case Dtype::f32:
+      return "torch.float32";
+    case Dtype::f16:
+      return "torch.float16";
+    case Dtype::bf16:
+      return "torch.bfloat16";
+    case Dtype::i64:
+      return "torch.int64";
+    case Dtype::i32:
+      return "torch.int32";
+    case Dtype::u8:
+      return "torch.uint8";
+    case Dtype::boolean:
+      return "torch.bool";
+  }
+  return "torch.float32";
+}
 
 std::string python_number(double value) { return as_float(corpora::number_text(value)); }
 

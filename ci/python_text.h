@@ -8,6 +8,9 @@
 /// Numbers, tensors and calls as Python writes them.
 namespace lossgate::ci {
 
+/// "torch.int64".
+std::string torch_name(Dtype dtype);
+
 /// "0.25", "float(\"inf\")".
 std::string python_number(double value);
 
