@@ -45,7 +45,7 @@ struct ValueClip {
     return {
         .id = "value_clip",
         .title = "clipped value loss of a critic",
-        .formula = "1/2 max((V - R)^2, (clip(V) - R)^2)",
+        .formula = "max((d / 2) d, (e / 2) e), d = V - R, e = clip(V) - R",
         .source = "OpenAI baselines ppo2; verl compute_value_loss; NovaSky-AI/SkyRL#925",
         .options = {limit_option("value_clip", 0.2, 0.01, 10.0, "clip distance from old_value"),
                     choice_option("clip_form", {"around_old", "interval"},
