@@ -29,9 +29,10 @@ struct PaperName {
   std::string_view paper, loss, options;
 };
 constexpr PaperName kPaperNames[] = {
-    {"ppo", "grpo", "kl_penalty = 0"},        {"ppo_clip", "grpo", "kl_penalty = 0"},
-    {"gspo", "grpo", "level = \"sequence\""}, {"forward_kl", "jsd", "beta = 0"},
-    {"reverse_kl", "jsd", "beta = 1"},        {"value_loss", "value_clip", ""}};
+    {"ppo", "grpo", "kl_penalty = 0"}, {"ppo_clip", "grpo", "kl_penalty = 0"},
+    {"gpg", "reinforce", ""},          {"gspo", "grpo", "level = \"sequence\""},
+    {"forward_kl", "jsd", "beta = 0"}, {"reverse_kl", "jsd", "beta = 1"},
+    {"value_loss", "value_clip", ""}};
 
 }  // namespace
 
