@@ -148,7 +148,7 @@ def orpo_certain() -> Seen:
     names = (CHUNKED + "orpo_loss", CHUNKED + "fused_linear_preference")
     loss = Release("liger-kernel", names).load(names[0]).LigerFusedLinearORPOFunction.preference_loss_fn
     found = []
-    for given, formula in (((-1e-8, -2.0), "loss 1.56518e-09, gradient [-0.156518, 1.81015e-08]"),
+    for given, formula in (((-1e-8, -2.0), "loss 1.56518e-09, gradient [-0.156518, 1.81015e-09]"),
                            ((-2.0, -1e-8), "loss 20.2753, gradient [-1.15652, 1e+08]")):
         pair = leaf(*given)
         found.append(not_finite(loss(pair[:1], pair[1:], pair, 1.0)[0], pair, formula))
