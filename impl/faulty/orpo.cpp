@@ -53,13 +53,15 @@ class EagerOrpo {
   Variable number(V x) { return tape_.constant(x); }
 
   Variable cost(Variable c, Variable r) {
+    // Log-odds of a certain answer are infinite in any form, which is another fault.
+    const bool certain = c.value() == V(0);
     switch (fault_) {
       case OrpoFault::detached:
         return by_ratio(detach(c), detach(r));
       case OrpoFault::log_of_sigmoid:
-        return -log(sigmoid(log_odds_ratio(c, r)));
+        return certain ? by_ratio(c, r) : -log(sigmoid(log_odds_ratio(c, r)));
       case OrpoFault::odds_as_quotient:
-        return softplus(-log(odds(c) / odds(r)));
+        return certain ? by_ratio(c, r) : softplus(-log(odds(c) / odds(r)));
       case OrpoFault::none:
       case OrpoFault::local_means:
         return by_ratio(c, r);
@@ -83,16 +85,14 @@ class EagerOrpo {
   /// log(1 - exp(x))
   Variable log_rest(Variable x) {
     if (fault_ == OrpoFault::offset) return log(number(V(1.0001)) - exp(x));
-    const Variable by_exp = log(number(V(1)) - exp(x));
-    if (fault_ == OrpoFault::log_of_one_less_exp) return by_exp;
+    if (fault_ == OrpoFault::log_of_one_less_exp) return log(number(V(1)) - exp(x));
+    const bool unlikely = x.value() < V(-0.6931471805599453);
     // Both are there, and one is taken.
-    return where(x.value() < V(-0.6931471805599453), log1p(-exp(x)), log(-expm1(x)));
+    if (fault_ == OrpoFault::hidden_branch) return where(unlikely, log1p(-exp(x)), log(-expm1(x)));
+    return unlikely ? log1p(-exp(x)) : log(-expm1(x));
   }
 
-  Variable odds(Variable x) {
-    const Variable p = exp(x);
-    return p / (number(V(1)) - p);
-  }
+  Variable odds(Variable x) { return exp(x) / -expm1(x); }
 
   /// log(1 + exp(x))
   Variable softplus(Variable x) {
@@ -109,8 +109,7 @@ class EagerOrpo {
 
 Implementation implementation(std::string name, OrpoFault fault = OrpoFault::none,
                               const Trainer& trainer = {}) {
-  const bool by_exp =
-      fault == OrpoFault::log_of_one_less_exp || fault == OrpoFault::odds_as_quotient;
+  const bool by_exp = fault == OrpoFault::log_of_one_less_exp;
   return eager_implementation({.loss = "orpo",
                                .source = {"impl/faulty/orpo.cpp", 1},
                                .form = by_exp ? "log1p(-exp(x))" : "log(-expm1(x))"},
