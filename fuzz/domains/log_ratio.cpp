@@ -71,8 +71,9 @@ double draw_difference(LogRatio ratio, const EdgeList& edges, Dtype dtype, Choic
 }
 
 /// Where what a probability leaves counts, a certain one is an end of the formula, which hides all
-/// other positions behind what is infinite: mostly such numbers are nearly certain instead. Those
-/// that a format rounds to certain are in some cases, and others in their place.
+/// other positions behind what is infinite: mostly such numbers are nearly certain instead. In some
+/// cases they may be so nearly certain that exp of them rounds to 1, and so may a tenth of the
+/// rest.
 void leave_some_rest(const Column& column, Choices& choices) {
   const double u = unit_roundoff(column.tensor->dtype);
   const bool certain = choices.sometimes(0.25), rounds = choices.sometimes(0.3);
