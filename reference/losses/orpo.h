@@ -67,15 +67,17 @@ struct Orpo {
                by_rejected = out.gradient("rejected_log_prob");
     const Terms<S> terms(in);
     const S beta = in.option("beta");
-    Sum<S> loss = in.batch_sum();
+    Sum<S> loss = in.batch_sum(), costs = in.batch_sum();
     for (std::int64_t s = 0; s < in.sequences(); ++s) {
       const S weight = in.token_weight(s), back = in.upstream() * weight;
       const Term<S> term = terms(chosen(s), rejected(s));
       // It may be stored before beta comes, and after that.
       const S scaled = beta * term.cost, value = stored_within(Stage::per_token, scaled, term.cost),
-              weighted = stored_within(Stage::per_token, S(weight * scaled), term.cost);
+              weighted =
+                  stored_within(Stage::per_token, product(weight, beta, term.cost), term.cost);
       per_pair(store(Stage::per_token, value), s);
       loss.add(stored_within(Stage::per_token, weighted, scaled));
+      costs.add(stored_within(Stage::per_token, S(weight * term.cost), term.cost));
       const auto gradient = [&](const S& share, const S& slope) {
         const S whole = product(in.upstream(), weight, beta, share, slope),
                 unweighted = stored_within(Stage::per_token, whole, S(back * beta));
@@ -84,7 +86,7 @@ struct Orpo {
       by_chosen(in.gradient(S(-gradient(term.share_of_chosen, term.slope_of_chosen))), s);
       by_rejected(in.gradient(gradient(term.share_of_rejected, term.slope_of_rejected)), s);
     }
-    out.loss(loss);
+    out.loss(loss, in.batch_sum(), costs, beta);  // which may multiply all of it last
   }
 
  private:

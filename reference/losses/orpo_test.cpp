@@ -26,9 +26,9 @@ Case pair_of(double chosen, double rejected) {
   return one;
 }
 
-/// The pair's term and its gradients.
+/// The first pair's term and its gradients, and the loss.
 struct Answer {
-  Tracked value, by_chosen, by_rejected;
+  Tracked value, by_chosen, by_rejected, loss;
 };
 
 Answer answer_to(const Case& c, const Arithmetic& arithmetic) {
@@ -40,7 +40,7 @@ Answer answer_to(const Case& c, const Arithmetic& arithmetic) {
   } kept;
   const Loss& loss = *find_loss("orpo");
   evaluate(loss, Problem(loss.signature, c), arithmetic, kept);
-  return {kept.entries.at(0), kept.entries.at(1), kept.entries.at(2)};
+  return {kept.entries.at(0), kept.entries.at(1), kept.entries.at(2), kept.entries.back()};
 }
 
 Answer answer_to(const Case& c, const std::string& form, Dtype compute = Dtype::f32) {
@@ -115,6 +115,21 @@ TEST(Orpo, MayBeASoftmaxOfTwoClassesWhereNoFormIsDeclared) {
   EXPECT_LT(answer_to(likely, kByExpm1).value.err, 1e-3 * u);
   EXPECT_GT(answer_to(likely, kAny).value.err, u);
   EXPECT_GT(answer_to(likely, kAny).by_chosen.err, u);
+}
+
+TEST(Orpo, MayMultiplyTheSumOfItsTermsByBetaLast) {
+  // Each costs 2e38, a tenth of which counts: the sum of both leaves f32 before beta comes.
+  Case two = zero_case(*find_signature("orpo"), 2, -1);
+  two.spec.reduction = Reduction::sum;
+  two.spec.set("beta", 0.1);
+  for (std::int64_t s = 0; s < 2; ++s) {
+    two.batch.at("chosen_log_prob").set(s, -2e38);
+    two.batch.at("rejected_log_prob").set(s, -1.0);
+  }
+  const Answer answer = answer_to(two, kByExpm1);
+  EXPECT_LT(answer.value.peak, max_finite(Dtype::f32));
+  EXPECT_GT(answer.loss.peak, max_finite(Dtype::f32));
+  EXPECT_LT(relative_error(answer.loss), 1e-5);
 }
 
 TEST(Orpo, MayStoreItsTermBeforeBetaComes) {

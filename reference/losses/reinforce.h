@@ -58,9 +58,7 @@ struct Reinforce {
       if (!weighs) {
         return TokenTerm<S>{-(p * a), -scaled_by(p, share, a), -product(in.upstream(), share, a)};
       }
-      const S w = importance(s, t);
-      return TokenTerm<S>{-scaled_by(p, a, w), -scaled_by(p, share, a, w),
-                          -product(in.upstream(), share, a, w)};
+      return reinforced(p, S(importance(s, t)), a, in.upstream(), share);
     });
   }
 };
