@@ -68,22 +68,25 @@ bool lacks(const Suspect& suspect, const Reading& reading, const Positions& lost
   return any && loss_lacks_terms(suspect, reading, lost);
 }
 
-/// Whether a position of the case that counts does what a masked one does, counted or not.
-bool is_left_out(const Suspect& suspect, Case c, std::int64_t position) {
+/// Whether positions of one sequence that count do what masked ones do, counted or not.
+bool are_left_out(const Suspect& suspect, Case c, const Positions& positions) {
   const auto reading = suspect.read_if_made(c);
   if (!is_wrong(reading)) return false;
-  if (lacks(suspect, *reading, {position, position + 1})) return true;
-  mask_position(suspect.signature(), c, position);
+  if (lacks(suspect, *reading, positions)) return true;
+  for (std::int64_t at = positions.from; at < positions.to; ++at) {
+    mask_position(suspect.signature(), c, at);
+  }
   return reading->answers(c);
 }
 
-/// The first position that counts of a sequence that has others: one alone is its sequence.
-std::optional<std::int64_t> position_among_others(const std::vector<bool>& valid,
-                                                  std::int64_t tokens) {
-  for (std::int64_t position = 0; position < std::ssize(valid); ++position) {
-    const auto row = valid.begin() + position - position % tokens;
-    if (valid[static_cast<std::size_t>(position)] && std::count(row, row + tokens, true) > 1) {
-      return position;
+/// The first two positions, side by side and counting, of a sequence in which more count: all of
+/// them are the sequence, and one that adds nothing is left out by whoever counts one less.
+std::optional<Positions> two_among_others(const std::vector<bool>& valid, std::int64_t tokens) {
+  for (std::int64_t position = 0; position + 1 < std::ssize(valid); ++position) {
+    const auto here = valid.begin() + position, row = here - position % tokens;
+    const bool same_row = position % tokens + 1 < tokens;
+    if (same_row && here[0] && here[1] && std::count(row, row + tokens, true) > 2) {
+      return Positions{position, position + 2};
     }
   }
   return std::nullopt;
@@ -104,15 +107,14 @@ bool is_of_zero(const Case& plain, const Field& field, const Positions& at,
   return with(0.0) && !with(field.quantity == Quantity::log_prob ? -kBesideZero : kBesideZero);
 }
 
-/// The field whose 0 at a position that counts does what masking the position does, if one has.
+/// The field whose 0 at positions that count does what masking the positions does, if one has.
 std::string field_that_masks(const Suspect& suspect, const Case& plain) {
   const LossSignature& signature = suspect.signature();
-  const auto position =
-      position_among_others(valid_positions(signature, plain), plain.shape.positions());
-  if (!position) return "";
-  const auto leaves_out = [&](Case c) { return is_left_out(suspect, std::move(c), *position); };
+  const auto two = two_among_others(valid_positions(signature, plain), plain.shape.positions());
+  if (!two) return "";
+  const auto leaves_out = [&](Case c) { return are_left_out(suspect, std::move(c), *two); };
   for (const Field& field : signature.fields) {
-    if (is_of_zero(plain, field, {*position, *position + 1}, leaves_out)) return field.name;
+    if (is_of_zero(plain, field, *two, leaves_out)) return field.name;
   }
   return "";
 }
@@ -134,7 +136,7 @@ std::optional<std::int64_t> label_that_masks(const Suspect& suspect, const Case&
       if (!valid[static_cast<std::size_t>(i)]) continue;
       label.set(i, static_cast<double>(i == position ? token : token + 1));
     }
-    return is_left_out(suspect, std::move(c), position);
+    return are_left_out(suspect, std::move(c), {position, position + 1});
   };
   const std::int64_t most = std::min(kPaddingTokens, plain.shape[Axis::vocab] - 1);
   for (std::int64_t token = 0; token < most; ++token) {

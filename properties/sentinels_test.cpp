@@ -2,7 +2,9 @@
 // Numbers that are taken for a mask.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "properties/fake_answer.h"
 #include "properties/plain_case.h"
@@ -100,6 +102,34 @@ TEST(Sentinels, TakesADeadGradientOfALossThatIsOtherwiseWrongForNoMask) {
     });
   });
   EXPECT_NE(diagnosed(fake, ordinary_case("grpo")).cause, "sentinel compared");
+}
+
+/// CISPO that divides a sequence of which nothing is masked by one position less.
+impl::Implementation divided_by_one_less() {
+  return answering("cispo", nullptr, [](const Case& c, LossResult& result) {
+    const CaseStudy study(*reference::find_loss("cispo"), c);
+    Tensor &terms = output(result, "per_token"), &slopes = output(result, "gradient.log_prob");
+    const std::int64_t tokens = c.shape[Axis::tokens];
+    const std::vector<bool> valid = valid_of(c);
+    for (std::int64_t from = 0; from < std::ssize(valid); from += tokens) {
+      if (std::count(valid.begin() + from, valid.begin() + from + tokens, true) < tokens) continue;
+      const double more = 1.0 / (static_cast<double>(tokens) - 1.0);
+      const auto row = static_cast<std::size_t>(from / tokens);
+      const double weight = token_weight(c.spec, c.spec.reduction, BatchCounts(study), row);
+      for (std::int64_t p = from; p < from + tokens; ++p) {
+        add_to_loss(result, more * weight * terms.at(p));
+        slopes.set(p, (1.0 + more) * slopes.at(p));
+      }
+    }
+  });
+}
+
+TEST(Sentinels, TakesACountOfOneLessForNoMask) {
+  // One advantage of 0 adds nothing: without its position the answer is right.
+  Case c = ordinary_case("cispo");
+  c.spec.reduction = Reduction::sequence_mean;
+  ASSERT_NE(diagnosed(divided_by_one_less(), c).cause, "held");
+  EXPECT_FALSE(speaks(probe_masked_terms, divided_by_one_less(), c));
 }
 
 /// GRPO that leaves out the tokens of which an old log-prob says so.
