@@ -2,6 +2,7 @@
 // How long a case must be: what ends at a block, a grid of blocks or a format of indices. And how
 // short: what treats an axis of one unlike others.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@ constexpr std::int64_t kMany = 32;
 constexpr std::int64_t kFew = 5;
 /// Sets of few numbers that have to show the same length: one of few may be wrong by itself.
 constexpr int kTurns = 4;
+/// A class whose logit is so far below another one's has no probability in any format.
+constexpr double kImpossible = 2000.0;
 
 /// Plain numbers along one axis, one of most others.
 class Row {
@@ -93,6 +96,41 @@ bool has_one(Suspect& suspect, Axis axis) {
          is_right(suspect.as_given());
 }
 
+/// A case of one along the axis with its like beside it, of classes with a second one that is as
+/// good as impossible: whatever is special about the one but its number is so of both. Nothing of
+/// an axis along which two cannot be alike, or are added up.
+std::optional<Case> with_its_like(const LossSignature& signature, Case c, Axis axis) {
+  const bool classes = axis == Axis::vocab;
+  if (!classes && axis != Axis::sequences && axis != Axis::tokens) return std::nullopt;
+  c.shape[axis] = 2;
+  for (const Field& field : signature.fields) {
+    const auto at = std::ranges::find(field.axes, axis);
+    if (at == field.axes.end()) continue;
+    if (classes && field.quantity != Quantity::logit) return std::nullopt;
+    Tensor& tensor = c.batch.at(field.name);
+    const Tensor one = std::exchange(tensor, Tensor::zeros(tensor.dtype, c.shape.of(field.axes)));
+    const auto outer = element_count(
+        std::span(one.extents).first(static_cast<std::size_t>(at - field.axes.begin())));
+    const std::int64_t each = one.size() / std::max<std::int64_t>(outer, 1);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const bool second = i / each % 2 == 1;
+      tensor.set(
+          i, one.at(i / (2 * each) * each + i % each) - (classes && second ? kImpossible : 0.0));
+    }
+  }
+  return c;
+}
+
+/// Whether a case of one along these axes is wrong by that number: not where it is wrong with its
+/// like beside it, too.
+bool is_of_number(const Suspect& suspect, const Reading& one, const std::vector<Axis>& axes) {
+  std::optional<Case> two = one.given();
+  for (const Axis axis : axes) {
+    if (two) two = with_its_like(suspect.signature(), std::move(*two), axis);
+  }
+  return !is_wrong(suspect.read_if_made(two));
+}
+
 }  // namespace
 
 /// Plain numbers along one axis, as long as the given case and as short as others are; where only
@@ -111,7 +149,7 @@ Opinion probe_length(Suspect& suspect) {
 }
 
 /// The plain case, and with one of an axis of which what is asked has one, or with one of all such
-/// axes, where it is right with two.
+/// axes, where it is right with two, and with that one and its like.
 Opinion probe_single(Suspect& suspect) {
   const auto several = suspect.plain_case({.padding = false});
   if (!several) return std::nullopt;
@@ -133,7 +171,7 @@ Opinion probe_single(Suspect& suspect) {
     const auto one = read(1);
     // Of one the bound is narrower, too.
     if (!is_wrong(one) || (one->finite() && is_erratic(suspect, *one))) continue;
-    if (!is_right(read(2))) continue;
+    if (!is_right(read(2)) || !is_of_number(suspect, *one, axes)) continue;
     std::string names;
     for (const Axis axis : axes) names += (names.empty() ? "" : " and ") + std::string(name(axis));
     const std::string are = axes.size() > 1 ? " are " : " is ";

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
+#include "properties/plain_case.h"
 #include "properties/probes.h"
 
 namespace lossgate::properties {
@@ -178,6 +181,54 @@ TEST(ProbeSingle, SaysNothingOfWhatTwoShowToo) {
     EXPECT_FALSE(found.cause.empty());
     EXPECT_NE(found.cause, "single one mistaken");
   }
+}
+
+/// Plain numbers with one of the axis.
+Case of_one(const std::string& loss, Axis axis) {
+  return plain_case(*reference::find_signature(loss), ordinary_case(loss),
+                    {.padding = false, .few = {axis}, .at_most = 1})
+      .value();
+}
+
+TEST(ProbeSingle, SaysNothingOfWhatTwoThatAreAlikeShow) {
+  // Of two plain sequences one is undesirable.
+  const auto without_undesirable = answering("kto", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor& desirable = c.batch.at("desirable");
+    bool all = true;
+    for (std::int64_t s = 0; s < desirable.size(); ++s) all &= desirable.at(s) != 0.0;
+    if (all) add_to_loss(result, 1.0);
+  });
+  const Case c = of_one("kto", Axis::sequences);
+  ASSERT_NE(diagnosed(without_undesirable, c).cause, "held");
+  EXPECT_FALSE(speaks(probe_single, without_undesirable, c));
+}
+
+/// Cross-entropy whose loss is off where `wrong` says so of a row's logits and its label's.
+impl::Implementation off_of_logits(bool (*wrong)(const std::vector<double>& row, double own)) {
+  return answering("cross_entropy", nullptr, [wrong](const Case& c, LossResult& result) {
+    const Tensor& logits = c.batch.at("logits");
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    at_positions(c, true, [&](std::int64_t p) {
+      std::vector<double> row;
+      for (std::int64_t v = 0; v < vocab; ++v) row.push_back(logits.at(p * vocab + v));
+      const auto label = static_cast<std::size_t>(c.batch.at("label").integer_at(p));
+      if (wrong(row, row[label])) add_to_loss(result, 1.0);
+    });
+  });
+}
+
+TEST(ProbeSingle, TellsOneClassFromOneThatIsCertain) {
+  const auto certain = off_of_logits([](const std::vector<double>& row, double own) {
+    double sum = 0.0;
+    for (const double x : row) sum += std::exp(x - own);
+    return 1.0 / sum > 0.999;
+  });
+  const auto alone =
+      off_of_logits([](const std::vector<double>& row, double) { return row.size() == 1; });
+  const Case c = of_one("cross_entropy", Axis::vocab);
+  ASSERT_NE(diagnosed(certain, c).cause, "held");
+  EXPECT_FALSE(speaks(probe_single, certain, c));
+  EXPECT_TRUE(speaks(probe_single, alone, c));
 }
 
 TEST(ProbeSingle, SaysNothingOfRoundings) {
