@@ -48,7 +48,7 @@ const std::vector<Cause>& causes() {
        "for a mixture"},
       {"zero times infinity",
        "An impossible token's probability 0 meets its infinite logarithm, or a zero advantage, or "
-       "the 0 of a filter, an infinite weight.",
+       "the 0 of a filter, an infinite weight, or that of a mask what overflows there.",
        "select: where the factor is 0 the term is 0, and its gradient"},
       {"infinity minus infinity", "A maximum of logits that are all -inf is subtracted from them.",
        "rescale by the running maximum only where it is finite"},

@@ -62,28 +62,51 @@ std::optional<Case> in_pairs(const Suspect& suspect, bool side_by_side) {
   return c;
 }
 
+/// The numbers that count of one field, by where they stand.
+struct Numbers {
+  Tensor& tensor;
+  std::vector<Index> at;
+};
+
+/// Field by field, what the operation is given.
+std::vector<Numbers> numbers_that_count(const LossSignature& signature, Case& c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  std::vector<Index> at;
+  for (Index i = 0; i < std::ssize(valid); ++i) {
+    if (valid[static_cast<std::size_t>(i)]) at.push_back(i);
+  }
+  std::vector<Numbers> fields;
+  for (const Field& field : signature.fields) {
+    Tensor& tensor = c.batch.at(field.name);
+    if (!is_float(tensor.dtype) || tensor.size() != std::ssize(valid)) continue;
+    fields.push_back({tensor, at});
+  }
+  return fields;
+}
+
+double largest_of(const Numbers& numbers) {
+  double largest = 0.0;
+  for (const Index i : numbers.at) largest = std::max(largest, std::fabs(numbers.tensor.at(i)));
+  return largest;
+}
+
 /// Every number of the operation less the mean of those that it is compared with: of its group, or
 /// of all.
 Case centred(const LossSignature& signature, const Case& c) {
   Case result = c;
   const Field* group = group_of(signature);
-  const std::vector<bool> valid = valid_positions(signature, c);
-  for (const Field& field : signature.fields) {
-    Tensor& tensor = result.batch.at(field.name);
-    if (!is_float(tensor.dtype) || tensor.size() != std::ssize(valid)) continue;
+  for (const auto& [tensor, at] : numbers_that_count(signature, result)) {
     const Index each = tensor.size() / std::max<Index>(c.shape[Axis::sequences], 1);
-    const auto group_at = [&](Index i) {
-      return group ? c.batch.at(group->name).integer_at(i / each) : 0;
-    };
     std::map<Index, std::pair<double, Index>> sums;
-    for (Index i = 0; i < tensor.size(); ++i) {
-      if (!valid[static_cast<std::size_t>(i)]) continue;
-      sums[group_at(i)].first += tensor.at(i);
-      ++sums[group_at(i)].second;
+    const auto own = [&](Index i) -> auto& {
+      return sums[group ? c.batch.at(group->name).integer_at(i / each) : 0];
+    };
+    for (const Index i : at) {
+      own(i).first += tensor.at(i);
+      ++own(i).second;
     }
-    for (Index i = 0; i < tensor.size(); ++i) {
-      if (!valid[static_cast<std::size_t>(i)]) continue;
-      const auto& [sum, count] = sums[group_at(i)];
+    for (const Index i : at) {
+      const auto& [sum, count] = own(i);
       tensor.set(i, round_to(tensor.dtype, tensor.at(i) - sum / static_cast<double>(count)));
     }
   }
@@ -94,23 +117,49 @@ Case centred(const LossSignature& signature, const Case& c) {
 /// none is; else nothing.
 std::optional<Case> beyond_zero(const LossSignature& signature, const Case& c) {
   Case result = c;
-  const std::vector<bool> valid = valid_positions(signature, c);
   bool any = false;
-  for (const Field& field : signature.fields) {
-    Tensor& tensor = result.batch.at(field.name);
-    if (!is_float(tensor.dtype) || tensor.size() != std::ssize(valid)) continue;
-    double largest = 0.0;
-    for (Index i = 0; i < tensor.size(); ++i) {
-      if (!valid[static_cast<std::size_t>(i)]) continue;
-      largest = std::max(largest, std::fabs(tensor.at(i)));
+  for (const Numbers& numbers : numbers_that_count(signature, result)) {
+    Tensor& tensor = numbers.tensor;
+    const double largest = largest_of(numbers);
+    for (const Index i : numbers.at) {
       any |= tensor.at(i) == 0.0;
-    }
-    for (Index i = 0; i < tensor.size(); ++i) {
-      if (!valid[static_cast<std::size_t>(i)]) continue;
       tensor.set(i, round_to(tensor.dtype, tensor.at(i) + 2.0 * largest));
     }
   }
   return any ? std::optional(std::move(result)) : std::nullopt;
+}
+
+/// Every number so much smaller, by a power of two, that the squares of all distances between them
+/// have a sum: what cancels does so there, too. Nothing where they have one as they are.
+std::optional<Case> with_room_for_squares(const LossSignature& signature, const Reading& reading) {
+  Case result = reading.given();
+  const std::vector<Numbers> fields = numbers_that_count(signature, result);
+  double largest = 0.0, count = 1.0;
+  for (const Numbers& numbers : fields) {
+    largest = std::max(largest, largest_of(numbers));
+    count = std::max(count, static_cast<double>(numbers.at.size()));
+  }
+  const double room = std::sqrt(max_finite(reading.arithmetic().compute) / count) / 2.0;
+  if (!(largest > room) || !std::isfinite(largest)) return std::nullopt;
+  for (const auto& [tensor, at] : fields) {
+    for (const Index i : at) tensor.set(i, std::ldexp(tensor.at(i), std::ilogb(room / largest)));
+  }
+  return result;
+}
+
+/// With the first number that counts at every position that does not; nothing where all count.
+std::optional<Case> with_nothing_masked(const LossSignature& signature, const Case& c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  if (signature.mask.empty() || std::ranges::find(valid, false) == valid.end()) return std::nullopt;
+  Case result = c;
+  for (const auto& [tensor, at] : numbers_that_count(signature, result)) {
+    for (Index i = 0; i < tensor.size() && !at.empty(); ++i) {
+      if (!valid[static_cast<std::size_t>(i)]) tensor.set(i, tensor.at(at.front()));
+    }
+  }
+  Tensor& mask = result.batch.at(signature.mask);
+  for (Index i = 0; i < mask.size(); ++i) mask.set(i, 1.0);
+  return result;
 }
 
 /// The largest share that an error has of what is accepted.
@@ -137,8 +186,6 @@ bool is_wrong_where_it_counts(const Reading& reading) {
 /// Whether what is wrong is right once every number lies around 0.
 bool is_right_around_zero(const LossSignature& signature, const Suspect& suspect,
                           const Reading& wrong) {
-  // Of what is bounded, or exp is taken of, nothing takes a mean off, and no bound is felt there.
-  if (!signature.reach.empty()) return false;
   // Zeros show nothing but that they are numbers. An error that is hardly one there and hardly none
   // here is the same error.
   const auto around_zero = suspect.read(centred(signature, wrong.given()));
@@ -150,6 +197,23 @@ bool is_right_around_zero(const LossSignature& signature, const Suspect& suspect
   if (!is_right(around_zero) || (wrong.finite() && !is_nearer())) return false;
   // What farther numbers mend as well was a 0 that stands for something.
   return !is_right(suspect.read_if_made(beyond_zero(signature, wrong.given())));
+}
+
+/// What is right of numbers that are smaller, or nearer to 0.
+Opinion of_distant_numbers(const Suspect& suspect, const Reading& wrong) {
+  const LossSignature& signature = suspect.signature();
+  // Of what is bounded, or exp is taken of, nothing takes a mean off, and no bound is felt there.
+  if (!signature.reach.empty()) return std::nullopt;
+  if (!wrong.finite() && is_right(suspect.read(with_room_for_squares(signature, wrong)))) {
+    if (is_right(suspect.read_if_made(with_nothing_masked(signature, wrong.given())))) {
+      return Diagnosis{"zero times infinity", 0.95,
+                       "right where nothing is masked, and of numbers whose squares have room"};
+    }
+    return Diagnosis{"overflow of a square or sum", 0.95,
+                     "right of numbers whose squares have room"};
+  }
+  if (!is_right_around_zero(signature, suspect, wrong)) return std::nullopt;
+  return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
 }
 
 /// What is right where nothing is masked: does a mask count, or rows of other lengths?
@@ -189,9 +253,7 @@ Opinion probe_statistics(Suspect& suspect) {
     return by_position();
   }
   if (!is_wrong(given) || !is_wrong_where_it_counts(*given)) return std::nullopt;
-  if (is_right_around_zero(signature, suspect, *given)) {
-    return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
-  }
+  if (auto opinion = of_distant_numbers(suspect, *given)) return opinion;
   if (is_right(suspect.read(in_equal_blocks(signature, given->given())))) {
     return by_position();
   }
@@ -200,7 +262,8 @@ Opinion probe_statistics(Suspect& suspect) {
 
 /// The given case, or what padding or a masked row makes of it where it is right, is wrong until
 /// its numbers lie around 0, whatever is behind the mask: no divisor and no masked data, but a
-/// difference of squares that rounds to another number in another order, or to less than nothing.
+/// difference of squares that rounds to another number in another order, or to less than nothing;
+/// or until its squares have room.
 Opinion probe_cancelled_deviation(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
   if (!signature.reductions.empty()) return std::nullopt;
@@ -212,8 +275,7 @@ Opinion probe_cancelled_deviation(Suspect& suspect) {
   }
   for (const std::optional<Reading>& wrong : readings) {
     if (!is_wrong(wrong) || !is_wrong_where_it_counts(*wrong)) continue;
-    if (!is_right_around_zero(signature, suspect, *wrong)) continue;
-    return Diagnosis{"cancellation", 0.95, "right where the numbers lie around 0"};
+    if (auto opinion = of_distant_numbers(suspect, *wrong)) return opinion;
   }
   return std::nullopt;
 }

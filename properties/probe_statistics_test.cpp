@@ -108,6 +108,31 @@ TEST(ProbeStatistics, CallsNoBoundThatNumbersAroundZeroDoNotFeelACancellation) {
   EXPECT_FALSE(speaks(probe_cancelled_deviation, halved_far_away, c));
 }
 
+/// No number where the square of the mean has none, of which a masked position that holds a 0 is
+/// that far away, or `always`.
+impl::Implementation lost_to_squares(bool always) {
+  return answering("whitening", nullptr, [always](const Case& c, LossResult& result) {
+    double sum = 0.0, count = 0.0;
+    bool masked = false;
+    at_positions(c, true, [&](std::int64_t p) { sum += c.batch.at("advantage").at(p), ++count; });
+    at_positions(c, false, [&](std::int64_t) { masked = true; });
+    if (std::isfinite(sum / count * (sum / count)) || !(masked || always)) return;
+    change_each(output(result, "whitened"), [](double) { return std::nan(""); });
+  });
+}
+
+TEST(ProbeStatistics, CallsNoSquareThatOverflowsACancellation) {
+  Case c = ordinary_case("whitening");
+  at_positions(c, true, [&](std::int64_t p) {
+    Tensor& advantage = c.batch.at("advantage");
+    advantage.set(p, 1e155 + 1e150 * advantage.at(p));
+  });
+  expect_shown(lost_to_squares(false), c, "zero times infinity",
+               "right where nothing is masked, and of numbers whose squares have room");
+  expect_shown(lost_to_squares(true), c, "overflow of a square or sum",
+               "right of numbers whose squares have room");
+}
+
 /// No number of a batch that is longer than the given one and whose numbers lie far from 0, or
 /// anywhere.
 impl::Implementation lost_where_padded(const Case& given, bool anywhere) {
