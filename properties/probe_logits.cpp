@@ -81,9 +81,12 @@ void without_infinities(std::vector<double>& row) {
   }
 }
 
-void squeeze(std::vector<double>& row) {
-  const double largest = top(row);
-  for (double& x : row) x = std::max(x, largest - kLikely);
+/// No logit is farther below the largest one.
+std::function<void(std::vector<double>&)> squeezed_to(double distance) {
+  return [distance](std::vector<double>& row) {
+    const double largest = top(row);
+    for (double& x : row) x = std::max(x, largest - distance);
+  };
 }
 
 /// The likeliest token comes first, and whatever names a token follows.
@@ -198,12 +201,19 @@ Opinion probe_logits(Suspect& suspect) {
     return Diagnosis{"zero times infinity", 0.9,
                      "right where an impossible token is as good as impossible"};
   }
-  if (mended_by(squeeze)) {
-    if (auto opinion = of_unlikely_token(suspect)) return opinion;
-    return Diagnosis{"logarithm of an underflow", wrong->finite() ? 0.5 : 0.9,
-                     "right where no probability underflows"};
+  if (!mended_by(squeezed_to(kLikely))) return std::nullopt;
+  if (auto opinion = of_unlikely_token(suspect)) return opinion;
+  if (!wrong->finite()) {
+    if (is_right(suspect.read(likeliest_first(signature, wrong->given())))) {
+      return Diagnosis{"exp of an unshifted logit", 0.9,
+                       "right where the likeliest token comes first in the vocabulary"};
+    }
+    return Diagnosis{"logarithm of an underflow", 0.9, "right where no probability underflows"};
   }
-  return std::nullopt;
+  // A number that is as wrong where every probability is one of the format is so for no underflow.
+  const double exponent = std::log(max_finite(wrong->arithmetic().compute));
+  if (!mended_by(squeezed_to(std::max(kLikely, exponent - kOrdinary)))) return std::nullopt;
+  return Diagnosis{"logarithm of an underflow", 0.5, "right where no probability underflows"};
 }
 
 }  // namespace lossgate::properties

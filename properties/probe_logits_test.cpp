@@ -59,7 +59,7 @@ impl::Implementation lost_to(bool (*lost)(const std::vector<double>& row, double
   });
 }
 
-Case with_an_unlikely_label(double logit) {
+Case with_first_label(double logit) {
   Case c = ordinary_case("cross_entropy");
   c.batch.at("logits").set(c.batch.at("label").integer_at(0), logit);
   return c;
@@ -74,10 +74,41 @@ TEST(ProbeLogits, TellAnExponentialThatOverflowsFromOneThatUnderflows) {
   const auto of_largest = lost_to([](const std::vector<double>& row, double own) {
     return std::exp(own - *std::ranges::max_element(row)) == 0.0;
   });
-  const Case c = with_an_unlikely_label(-800.0);
+  const Case c = with_first_label(-800.0);
   expect_shown(of_label, c, "exp of an unshifted logit",
                "of an ever less likely token the answer is lost where exp overflows");
   expect_shown(of_largest, c, "logarithm of an underflow", "right where no probability underflows");
+}
+
+TEST(ProbeLogits, BlamesTheMaximumOfTheFirstClassesWhereTheLikeliestIsNoneOfThem) {
+  const auto of_first_two = lost_to([](const std::vector<double>& row, double) {
+    double sum = 0.0;
+    for (const double x : row) sum += std::exp(x - std::max(row[0], row[1]));
+    return std::isinf(sum);
+  });
+  Case c = ordinary_case("cross_entropy");
+  c.batch.at("logits").set(3, 800.0);
+  expect_shown(of_first_two, c, "exp of an unshifted logit",
+               "right where the likeliest token comes first in the vocabulary");
+}
+
+TEST(ProbeLogits, CallNoSkippedTokenThatIsCertainAnUnderflow) {
+  const auto skips = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor& logits = c.batch.at("logits");
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    at_positions(c, true, [&](std::int64_t p) {
+      const double own = logits.at(p * vocab + c.batch.at("label").integer_at(p));
+      double sum = 0.0;
+      for (std::int64_t v = 0; v < vocab; ++v) sum += std::exp(logits.at(p * vocab + v) - own);
+      if (sum > 1.000001) return;
+      for (std::int64_t v = 0; v < vocab; ++v) {
+        output(result, "gradient.logits").set(p * vocab + v, 0.0);
+      }
+    });
+  });
+  const Case c = with_first_label(20.0);
+  ASSERT_NE(diagnosed(skips, c).cause, "held");
+  EXPECT_FALSE(speaks(probe_logits, skips, c));
 }
 
 TEST(ProbeLogits, TellALogitThatIsDroppedFromOneThatUnderflows) {
@@ -86,7 +117,7 @@ TEST(ProbeLogits, TellALogitThatIsDroppedFromOneThatUnderflows) {
   const auto dropped = lost_to([](const std::vector<double>& row, double own) {
     return own < *std::ranges::max_element(row) - 50.0;
   });
-  expect_shown(dropped, with_an_unlikely_label(-60.0), "undeclared bound", because);
+  expect_shown(dropped, with_first_label(-60.0), "undeclared bound", because);
 }
 
 /// Off where the largest logit of a row is below -90, and no number where it is below `least`.
