@@ -16,7 +16,8 @@
 namespace lossgate::properties {
 namespace {
 
-/// Tokenizers begin with the token that fills batches, or have it behind one or two of its kind.
+/// Tokenizers begin with the token that fills batches, or have it behind one or two of its kind,
+/// or end with it.
 constexpr std::int64_t kPaddingTokens = 3;
 /// What a formula has there is nearly what it has at 0.
 constexpr double kBesideZero = 1.0 / 64;
@@ -120,30 +121,32 @@ std::string field_that_masks(const Suspect& suspect, const Case& plain) {
 }
 
 /// The label whose token, at a position that counts, does what masking the position does: of two
-/// positions each.
-std::optional<std::int64_t> label_that_masks(const Suspect& suspect, const Case& plain) {
+/// positions each. In words; empty where there is none.
+std::string label_that_masks(const Suspect& suspect, const Case& plain) {
   const LossSignature& signature = suspect.signature();
   const std::vector<bool> valid = valid_positions(signature, plain);
   const auto first = std::ranges::find(valid, true);
   const auto last = std::find(valid.rbegin(), valid.rend(), true);
   const std::int64_t positions[] = {first - valid.begin(), valid.rend() - last - 1};
-  if (signature.ignore_label.empty() || positions[0] >= positions[1]) return std::nullopt;
+  const std::int64_t vocab = plain.shape[Axis::vocab];
+  if (signature.ignore_label.empty() || vocab < 2 || positions[0] >= positions[1]) return "";
   const auto masks = [&](std::int64_t token, std::int64_t position) {
     Case c = plain;
     Tensor& label = c.batch.at(signature.ignore_label);
     for (std::int64_t i = 0; i < label.size(); ++i) {
       if (i != position && label.integer_at(i) != token) continue;
       if (!valid[static_cast<std::size_t>(i)]) continue;
-      label.set(i, static_cast<double>(i == position ? token : token + 1));
+      label.set(i, static_cast<double>(i == position ? token : (token + 1) % vocab));
     }
     return are_left_out(suspect, std::move(c), {position, position + 1});
   };
-  const std::int64_t most = std::min(kPaddingTokens, plain.shape[Axis::vocab] - 1);
-  for (std::int64_t token = 0; token < most; ++token) {
-    const auto does = [&](std::int64_t position) { return masks(token, position); };
-    if (std::ranges::all_of(positions, does)) return token;
+  const auto does = [&](std::int64_t token) {
+    return std::ranges::all_of(positions, [&](std::int64_t at) { return masks(token, at); });
+  };
+  for (std::int64_t token = 0; token < std::min(kPaddingTokens, vocab - 1); ++token) {
+    if (does(token)) return std::to_string(token);
   }
-  return std::nullopt;
+  return does(vocab - 1) ? "the last class" : "";
 }
 
 /// The field whose zeros in all of a sequence do what masking the sequence does, counted or not.
@@ -181,10 +184,10 @@ Opinion taken_for_mask(const Suspect& suspect, const Case& plain) {
     return Diagnosis{"sentinel compared", 0.95,
                      "a position whose " + field + " is 0 does not count"};
   }
-  if (const auto token = label_that_masks(suspect, plain)) {
+  if (const std::string token = label_that_masks(suspect, plain); !token.empty()) {
     return Diagnosis{"sentinel compared", 0.95,
-                     "a position whose " + suspect.signature().ignore_label + " is " +
-                         std::to_string(*token) + " does not count"};
+                     "a position whose " + suspect.signature().ignore_label + " is " + token +
+                         " does not count"};
   }
   return zeros_that_mask_sequences(suspect, plain);
 }

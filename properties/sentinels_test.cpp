@@ -190,6 +190,14 @@ TEST(Sentinels, SeesALabelThatIsTakenForAMask) {
   }
 }
 
+TEST(Sentinels, SeesALastLabelThatIsTakenForAMask) {
+  for (const std::int64_t vocab : {5, 6}) {
+    const Opinion opinion = of_masks(with_padding_token(static_cast<double>(vocab - 1)), vocab);
+    ASSERT_TRUE(opinion) << vocab;
+    EXPECT_EQ(opinion->because, "a position whose label is the last class does not count");
+  }
+}
+
 TEST(Sentinels, SeesALabelThatLosesItsTermAndIsCounted) {
   const auto fake = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
     at_positions(c, true, [&](std::int64_t p) {
