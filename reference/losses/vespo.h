@@ -138,7 +138,8 @@ struct Vespo {
       };
       if (in_.form(kExponent)) return by_exponent(k_ * log_w);
       const S power = k_ * wider(log_w, log(w));
-      return wider(by_exponent(power), S(exp(power) * exp(S(lambda_ - decay))));
+      // exp(lambda) may be a factor by itself.
+      return wider(by_exponent(power), product(S(exp(lambda_)), S(exp(power)), S(exp(S(-decay)))));
     }
 
    private:

@@ -46,10 +46,16 @@ float by_product(float log_ratio, float k, float lambda) {
   const float w = std::exp(log_ratio);
   return std::pow(w, k) * std::exp(lambda - lambda * w);
 }
+float by_three_factors(float log_ratio, float k, float lambda) {
+  const float w = std::exp(log_ratio);
+  return std::exp(lambda) * std::pow(w, k) * std::exp(-lambda * w);
+}
 
 TEST(Vespo, HoldsWhateverWayItsWeightIsMadeIn) {
   const double u = unit_roundoff(Dtype::f32);
-  for (const float log_ratio : {-15.0F, -1.5F, -1e-3F, 1e-6F, 0.25F, 1.0F, 2.5F, 3.5F, 4.0F}) {
+  // 3.544921875, lambda = 3: exp(-103.9) rounds to the least number, twice what it is.
+  for (const float log_ratio :
+       {-15.0F, -1.5F, -1e-3F, 1e-6F, 0.25F, 1.0F, 2.5F, 3.5F, 3.544921875F, 4.0F}) {
     Case c = at_log_ratio(log_ratio);
     const auto given = static_cast<float>(c.batch.at("log_prob").at(0)) -
                        static_cast<float>(c.batch.at("old_log_prob").at(0));
@@ -64,7 +70,7 @@ TEST(Vespo, HoldsWhateverWayItsWeightIsMadeIn) {
         };
         const Tracked gradient = in_f32(c).gradient, any = in_f32(c, kAny).gradient;
         expect_held(by_exponent(given, k, lambda), gradient);
-        for (const auto& way : {by_exponent, by_logarithm, by_product}) {
+        for (const auto& way : {by_exponent, by_logarithm, by_product, by_three_factors}) {
           expect_held(way(given, k, lambda), any);
         }
         // Each of its exponent's terms rounds at its own size.
