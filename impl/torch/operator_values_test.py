@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import torch
-from operator_calls import T, TARGETS, arguments, call
+from operator_calls import TARGETS, arguments, call
 
 
 class OperatorValues(unittest.TestCase):
@@ -89,6 +89,17 @@ class OperatorValues(unittest.TestCase):
             loss, _ = call("orpo", leaves, {"total_pairs": 1}, beta=1.0)
             found = torch.stack([loss.detach(), *(slope[0] for slope in torch.autograd.grad(loss, leaves))])
             torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64), msg=str(given))
+
+    def test_vespo_is_as_its_trainers_write_it(self):
+        (log_prob, old, advantage, mask), _, counts = arguments()["vespo"]
+        loss, terms = call("vespo", (log_prob, old, advantage, mask), counts, k_negative=1.0, log_ratio_clamp=0.5)
+        rewarded = advantage >= 0
+        self.assertEqual(rewarded[mask].unique().numel(), 2)
+        k, decay = torch.where(rewarded, 2.0, 1.0), torch.where(rewarded, 3.0, 2.0)
+        log_weight = ((log_prob - old).clamp(-0.5, 0.5) * mask).sum(-1, keepdim=True)
+        expected = -(decay + k * log_weight - decay * log_weight.exp()).exp() * advantage * log_prob * mask
+        torch.testing.assert_close(terms, expected)
+        torch.testing.assert_close(loss, expected.sum() / 5)
 
     def test_gmpo_is_as_its_trainers_write_it(self):
         (log_prob, old, advantage, mask), _, counts = arguments()["gmpo"]
