@@ -32,6 +32,13 @@ class Trainer(other.Base, nn.Module):
     def late(self):
         from cluster_runtime import missing
 """.replace("@torch_free", "@other.decorator"),
+    "toy/deep/trainers.py": "class Base:\n    def loss(self): return 'base'\n",
+    "toy/deep/other.py": """
+from toy.deep.trainers import Base
+class Silent(Base): pass
+class Own(Base):
+    def loss(self): return "own"
+""",
     "toy/deep/broken.py": "from ..utils import is_torch_available\nif is_torch_available(): raise KeyError('broken')\n",
     "toy/deep/numbers.py": "import torch\nTWO = 2\n@torch.compile\ndef half(x): return x / 2\n",
 }
@@ -82,6 +89,16 @@ class ReleaseTest(unittest.TestCase):
         self.assertIsNone(file_of("toy.deep.absent"))
         with self.assertRaisesRegex(ModuleNotFoundError, "toy.deep.absent is not in this release of toy"):
             self.release.load("toy.deep.absent")
+
+    def test_finds_the_class_that_has_a_method_of_its_own(self):
+        release = Release("toy", ("toy.deep.trainers", "toy.deep.other"))
+        found = lambda *modules: release.class_with("loss", modules)().loss()
+        for _ in range(2):
+            self.assertEqual(found("toy.deep.absent", "toy.deep.trainers"), "base")
+            self.assertEqual(found("toy.deep.other"), "own", "another class, although it imports that one")
+            self.assertEqual(found("toy.deep.trainers", "toy.deep.other"), "base")
+        with self.assertRaisesRegex(NotImplementedError, "this release has no late"):
+            release.class_with("late", ("toy.deep.other",))
 
     def test_tells_what_can_be_told(self):
         self.assertEqual(told(self.loss.mean, count=3, world=2), {"count": 3})
