@@ -21,11 +21,10 @@ namespace lossgate::reference {
 /// Shapes: all fields [sequences, tokens]. Units: log-probs in nats, advantages dimensionless.
 /// Gradient: for log_prob: -phi A; zero where masked.
 /// Error: trainers form phi as exp(lambda + k log w - lambda w), since w^k by itself overflows
-/// where
-///   phi is 0, and what it multiplies underflows where phi does not. An error of log w comes back k
-///   + lambda w times as large, relative to phi, which vanishes where that is many times. A token
-///   that is impossible in the new policy leaves phi above 0, by the least w, so the term is
-///   infinite, and only its gradient is a number; where phi underflows the term is nothing: zero
+///   where phi is 0, and what it multiplies underflows where phi does not. An error of log w comes
+///   back (k + lambda w) times as large, relative to phi, which vanishes where that is many times.
+///   A token that is impossible in the new policy leaves phi above 0, by the least w, so the term
+///   is infinite, and only its gradient is a number; where phi underflows the term is nothing: zero
 ///   times infinity.
 /// Source: VESPO (arXiv:2602.10693) and its `compute_policy_loss_vespo` (FloyedShen/VESPO); TRL and
 ///   Liger Kernel `get_gamma_weights`; Unsloth Zoo, which calls TRL's.
