@@ -42,8 +42,8 @@ TEST(Progress, CutsNoLineOfAReportInTheSameFile) {
   const int before = ::dup(STDERR_FILENO);
   ::dup2(STDOUT_FILENO, STDERR_FILENO);
   Progress progress(3, 0, "cases", std::chrono::seconds(0));
-  const std::string line(BUFSIZ + 1,
-                         '.');  // whose beginning is written at once, as in a long report
+  // Its beginning is written at once, as in a long report.
+  const std::string line(BUFSIZ + 1, '.');
   fmt::print("{}\n", line);
   progress.show();
   fmt::print("the end\n");
