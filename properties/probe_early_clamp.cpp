@@ -41,11 +41,14 @@ std::optional<Reading> wrong_values(const Suspect& suspect, Plain plain) {
   return std::nullopt;
 }
 
-/// Whether values are right where a sequence's numbers are one.
+/// Whether values are right where a sequence's numbers are one, whatever it is: one may be within.
 bool is_right_of_one(const Suspect& suspect, Plain plain) {
   plain.few = {Axis::tokens};
-  const auto reading = suspect.read_if_made(suspect.plain_case(plain));
-  return reading && reading->forward_right();
+  for (plain.turn = 0; plain.turn < kTurns; ++plain.turn) {
+    const auto reading = suspect.read_if_made(suspect.plain_case(plain));
+    if (!reading || !reading->forward_right()) return false;
+  }
+  return true;
 }
 
 }  // namespace
