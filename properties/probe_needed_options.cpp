@@ -35,7 +35,9 @@ std::vector<OptionValue> usual_values(const Option& option) {
   return values;
 }
 
-std::vector<OptionValue> plain_numbers(const Option& option) {
+/// Of what scales whole terms 0 alone, without which they are silent.
+std::vector<OptionValue> plain_numbers(const LossSignature& signature, const Option& option) {
+  if (option.name == signature.coefficient) return {0.0};
   std::vector<OptionValue> values;
   for (const double number : {0.0, 1.0}) {
     const bool in_range = option.low <= number && number <= option.high;
@@ -210,8 +212,9 @@ Opinion probe_needed_options(Suspect& suspect) {
   // Without a limit its own term alone is silent; a number that says less comes last.
   for (const bool usual : {true, false}) {
     for (const Option& option : signature.options) {
-      if (option.name == signature.coefficient) continue;
-      for (const OptionValue& value : usual ? usual_values(option) : plain_numbers(option)) {
+      if (usual && option.name == signature.coefficient) continue;
+      for (const OptionValue& value :
+           usual ? usual_values(option) : plain_numbers(signature, option)) {
         if (const auto all = needed(suspect, *plain, option, value, usual)) return says(*all);
       }
     }
