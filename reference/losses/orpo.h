@@ -163,11 +163,11 @@ struct Orpo {
     }
 
     /// A backward of expm1 makes exp of what it has, expm1 + 1; both add a log-prob's own slope, 1.
+    /// In no library a probability is above 1.
     Answer<S> by_expm1(const S& x) const {
-      const S p = exp(x), less = expm1(x), rest = -less;
+      const S p = exp(x), less = minimum(S(expm1(x)), S(0)), rest = -less;
       return {log(rest), p / rest, one_ + wider(p, S(less + one_)) / rest};
     }
-    /// In no library a probability is above 1.
     Answer<S> by_exp(const S& x) const {
       const S p = minimum(S(exp(x)), one_), rest = one_ - p;
       return {log1p(S(-p)), p / rest, one_ + p / rest};
