@@ -104,7 +104,6 @@ const Probe kProbes[] = {
     {kWrongNumber, probe_empty, true},
     {{Symptom::not_finite, Symptom::split}, probe_kinds, true},
     {kWrongNumber, probe_dead_clamp},
-    {kAnyNumber, probe_early_clamp},
     {kAnyNumber, probe_dead_gradient, false, true},
     {kAnyNumber, probe_steps},
     {kAnyNumber, probe_options},

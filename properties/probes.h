@@ -55,7 +55,6 @@ Opinion probe_lost_classes(Suspect& suspect);
 
 // An answer that differs, or is not finite, on edges alone.
 Opinion probe_dead_clamp(Suspect& suspect);
-Opinion probe_early_clamp(Suspect& suspect);
 Opinion probe_sum(Suspect& suspect);
 Opinion probe_empty(Suspect& suspect);
 Opinion probe_kinds(Suspect& suspect);

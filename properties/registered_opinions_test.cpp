@@ -32,7 +32,6 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_dead_gradient", probe_dead_gradient},
     {"probe_deviation", probe_deviation},
     {"probe_differences", probe_differences},
-    {"probe_early_clamp", probe_early_clamp},
     {"probe_early_mean", probe_early_mean},
     {"probe_emptied_row", probe_emptied_row},
     {"probe_empty", probe_empty},
