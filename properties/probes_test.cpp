@@ -234,7 +234,7 @@ TEST(ProbeLogits, IsLessSureOfAnUnderflowThatLeavesNumbers) {
       if (peak(c, p).above > 100.0) add_to_loss(result, 1.0);
     });
   });
-  Case beyond = peaked_case();  // whose other probabilities f32 does not have
+  Case beyond = ordinary_case("cross_entropy", Dtype::f32);  // which lacks other probabilities
   beyond.batch.at("logits").set(2, 120.0);
   const Diagnosis diagnosis = diagnosed(off, beyond);
   EXPECT_EQ(diagnosis.cause, "logarithm of an underflow");
