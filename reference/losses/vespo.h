@@ -9,6 +9,7 @@
 #include "reference/losses/options.h"
 #include "reference/losses/policy_terms.h"
 #include "reference/losses/token_terms.h"
+#include "reference/opposed_factors.h"
 
 namespace lossgate::reference {
 
@@ -138,7 +139,8 @@ struct Vespo {
       if (in_.form(kExponent)) return by_exponent(k_ * log_w);
       const S power = k_ * wider(log_w, log(w));
       // exp(lambda) may be a factor by itself.
-      return wider(by_exponent(power), product(S(exp(lambda_)), S(exp(power)), S(exp(S(-decay)))));
+      return wider(by_exponent(power),
+                   opposed_product(S(exp(lambda_)), S(exp(power)), S(exp(S(-decay)))));
     }
 
    private:

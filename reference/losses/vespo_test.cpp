@@ -113,6 +113,20 @@ TEST(Vespo, LeavesNothingFarAboveOneHoweverLargeItsExponentIs) {
   }
 }
 
+TEST(Vespo, MayBeNoNumberWhereAFactorOverflowsByItselfWhateverMeetsIt) {
+  // e^100 beside exp(-3 e^20) is infinity times 0, and so is that times an advantage of 0.
+  Case c = at_log_ratio(20.0);
+  c.spec.set("k_positive", 5.0);
+  c.batch.at("advantage").set(0, 0.0);
+  for (const char* form : {"w^k exp(lambda - lambda w)", kAny}) {
+    const OneToken apart = in_f32(c, form);
+    for (const Tracked& x : {apart.loss, apart.term, apart.gradient}) {
+      EXPECT_GT(x.peak, max_finite(Dtype::f32)) << form;
+    }
+  }
+  EXPECT_LT(in_f32(c).loss.peak, max_finite(Dtype::f32)) << "where logarithms are added";
+}
+
 TEST(Vespo, HasAGradientOfATokenThatIsRuledOut) {
   Case c = at_log_ratio(0.0);
   c.batch.at("log_prob").set(0, -std::numeric_limits<double>::infinity());
