@@ -133,11 +133,12 @@ LossResult train(const LossSignature& signature, const Case& c, const Step& step
     Case part = c;
     if (trainer.prepare) prepare(signature, part, trainer);
     const Positions positions = find_positions(signature, part);
+    const auto rows = static_cast<std::int64_t>(positions.row_tokens.size());  // of this call alone
     MicroBatch batch{.signature = signature,
                      .part = part,
                      .positions = positions,
-                     .totals = {fact("total_tokens"), fact("total_sequences")},
-                     .rank_totals = {fact("rank_tokens"), fact("rank_sequences")},
+                     .totals = {fact("total_tokens"), fact("total_sequences"), rows},
+                     .rank_totals = {fact("rank_tokens"), fact("rank_sequences"), rows},
                      .rank = static_cast<int>(fact("rank")),
                      .world = static_cast<int>(fact("world")),
                      .index = static_cast<int>(fact("micro_batch")),
