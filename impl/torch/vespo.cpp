@@ -15,7 +15,7 @@ struct VespoOptions {
   std::optional<double> log_ratio_clamp = 20.0;
 };
 
-/// Log-ratios are 0 behind the mask. A zero coefficient silences whatever it meets.
+/// Log-ratios are 0 behind the mask.
 TermsAndSlope vespo_terms(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
                           const at::Tensor& advantage, const VespoOptions& options) {
   at::Tensor log_ratio = log_prob - old_log_prob;
@@ -30,10 +30,7 @@ TermsAndSlope vespo_terms(const at::Tensor& log_prob, const at::Tensor& old_log_
   const at::Tensor lambda = by_sign(options.lambda_positive, options.lambda_negative);
   at::Tensor slope = by_sign(options.k_positive, options.k_negative).mul_(log_weight);
   slope.add_(lambda).sub_(lambda * log_weight.exp()).exp_().mul_(advantage).neg_();
-  at::Tensor value = slope * log_prob;
-  // A NaN advantage or log-prob stays visible.
-  const at::Tensor silent = (slope == 0).logical_and_(log_prob.isinf());
-  return {value.masked_fill_(silent, 0), slope};
+  return under_coefficient(slope, log_prob);
 }
 
 std::tuple<at::Tensor, at::Tensor> vespo(const at::Tensor& log_prob, const at::Tensor& old_log_prob,
