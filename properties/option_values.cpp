@@ -34,4 +34,11 @@ std::vector<OptionValue> other_values(const LossSignature& signature, const Loss
   return values;
 }
 
+Case with_value(const LossSignature& signature, Case c, const Option& option,
+                const OptionValue& value) {
+  c.spec.set(option.name, value);
+  follow(signature, c.spec);
+  return c;
+}
+
 }  // namespace lossgate::properties

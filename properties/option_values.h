@@ -16,4 +16,8 @@ const double* number_of(const LossSpec& spec, const Option& option);
 std::vector<OptionValue> other_values(const LossSignature& signature, const LossSpec& spec,
                                       const Option& option);
 
+/// The case with that value of the option, and of whatever follows it.
+Case with_value(const LossSignature& signature, Case c, const Option& option,
+                const OptionValue& value);
+
 }  // namespace lossgate::properties

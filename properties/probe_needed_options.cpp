@@ -98,14 +98,6 @@ bool silences(const LossSignature& signature, const Reading& given, const Readin
   });
 }
 
-/// The case with that value of the option, and of whatever follows it.
-Case with_value(const LossSignature& signature, Case c, const Option& option,
-                const OptionValue& value) {
-  c.spec.set(option.name, value);
-  follow(signature, c.spec);
-  return c;
-}
-
 /// Whether that is right where the other is wrong: what makes everything 0 says nothing.
 bool says_something(const std::optional<Reading>& right, const Reading& wrong) {
   return is_right(right) && 2 * right->numbers() > wrong.numbers();

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "properties/option_values.h"
 #include "properties/probes.h"
 #include "properties/weights.h"
 
@@ -52,13 +53,6 @@ std::optional<ReadEntry> clearest_value(const Reading& reading) {
   return clearest;
 }
 
-/// The case with that number of the option, and of whatever follows it.
-Case with_number(const LossSignature& signature, Case c, const Option& option, double number) {
-  c.spec.set(option.name, number);
-  follow(signature, c.spec);
-  return c;
-}
-
 /// The numbers of the option with which the formula has that entry of the answer.
 class Solutions {
  public:
@@ -86,7 +80,7 @@ class Solutions {
 
   /// How far the formula is from the answer with that number.
   std::optional<double> off_by(double number) const {
-    const Case c = with_number(signature_, reading_.given(), option_, number);
+    const Case c = with_value(signature_, reading_.given(), option_, number);
     for (const ReadEntry& e : reading_.beside(c)) {
       if (e.output == entry_.output && e.index == entry_.index) return e.expected - e.actual;
     }
@@ -152,7 +146,7 @@ Opinion probe_other_number(Suspect& suspect) {
     if (!real || !own || !std::holds_alternative<double>(*own)) continue;
     for (const double number : Solutions(signature, *plain, *entry, option).all()) {
       const auto is_it = [&](const Reading& reading) {
-        return reading.answers(with_number(signature, reading.given(), option, number));
+        return reading.answers(with_value(signature, reading.given(), option, number));
       };
       if (!suspect.fits(*plain, is_it) || !explains_other_shapes(suspect, spec, is_it)) continue;
       if (only) return std::nullopt;

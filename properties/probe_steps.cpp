@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "properties/option_values.h"
 #include "properties/probes.h"
@@ -38,9 +39,7 @@ Told told(const Reading& one, const std::optional<Reading>& other) {
 std::optional<Case> with_number(const LossSignature& signature, Case c, const Option& option,
                                 double number) {
   if (number < option.low || number > option.high) return std::nullopt;
-  c.spec.set(option.name, number);
-  follow(signature, c.spec);
-  return c;
+  return with_value(signature, std::move(c), option, number);
 }
 
 /// Whether the answer is the same where the option moves little, either way, and another one where
