@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/turn.h"
 
+#include <array>
 #include <bit>
 #include <numeric>
 #include <utility>
@@ -12,12 +13,16 @@ namespace {
 
 constexpr std::uint64_t kTries = 6;
 
-/// How far the places with a low share of both draws are from a quarter of all: worst are none, and
-/// as many as can be.
-int unevenness(unsigned a, unsigned b) {
-  const int off = std::popcount(a & b) - static_cast<int>(Turn::kPlaces / 4);
-  return off * off * off * off;
-}
+/// By the places with a low share of both draws, how far they are from a quarter of all: worst are
+/// none, and as many as can be.
+constexpr auto kUnevenness = [] {
+  std::array<std::int32_t, std::size_t{1} << Turn::kPlaces> by_places = {};
+  for (unsigned places = 0; places < by_places.size(); ++places) {
+    const int off = std::popcount(places) - static_cast<int>(Turn::kPlaces / 4);
+    by_places[places] = off * off * off * off;
+  }
+  return by_places;
+}();
 
 }  // namespace
 
@@ -41,7 +46,7 @@ Dealer::Half Dealer::low_half(const Order& order) {
 
 void Dealer::add(Half half) {
   for (unsigned other = 0; other < crowding_.size(); ++other) {
-    crowding_[other] += unevenness(half, other);
+    crowding_[other] += kUnevenness[half & other];
   }
   ++dealt_;
 }
