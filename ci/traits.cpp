@@ -16,13 +16,16 @@ struct Values {
 
   void see(Dtype dtype, Quantity quantity, double value) {
     constexpr double kExpOverflows = 80.0;  // beyond it exp leaves f32, not far beyond
+    const double size = std::fabs(value);
+    const bool plain = is_ordinary(quantity, value) && size <= kExpOverflows;
+    if (plain && size >= min_normal(dtype)) return;
     nan = nan || std::isnan(value);
     infinity = infinity || value == INFINITY;
     minus_infinity = minus_infinity || value == -INFINITY;
     const bool finite = std::isfinite(value);
     extreme = extreme || (finite && !is_ordinary(quantity, value));
-    exponent = exponent || (finite && std::fabs(value) > kExpOverflows);
-    subnormal = subnormal || (value != 0.0 && std::fabs(value) < min_normal(dtype));
+    exponent = exponent || (finite && size > kExpOverflows);
+    subnormal = subnormal || (value != 0.0 && size < min_normal(dtype));
     minus_zero = minus_zero || (value == 0.0 && std::signbit(value));
   }
 };
