@@ -98,7 +98,7 @@ def main() -> None:
     ask_oracles(record, asked, [given.seed + i for i in range(20 if given.full else 1)])
     effort = ["--full" if given.full else "--quick", "--seed", str(given.seed)]
     record.add(ask_gate(given.evidence.resolve(), given.out / "baselines", asked, effort))
-    cases, seconds = gate_compiled(given.lossgate.resolve(), given.out / "baselines", 20000 if given.full else 3000, given.seed)
+    cases, seconds = gate_compiled(given.lossgate.resolve(), given.out / "baselines", 20000 if given.full else 8000, given.seed)
     record.add({"compiled": {"oracle": "lossgate, the questions of the Hypothesis harness, a compiled loss", "loss": "grpo",
                              "sound": True, "alarm": False, "cases": cases, "seconds": seconds, "why": ""}})
     print(record.file)
