@@ -163,48 +163,6 @@ TEST(Column, CountsWhereOneOfItsPositionsDoes) {
   EXPECT_TRUE((Column{&field, &token}.counts(0, 1))) << "nothing is said of a mask";
 }
 
-TEST(Domains, NastyRowsOfOneCaseAreOfSeveralKinds) {
-  const Field field{.name = "x", .axes = {Axis::sequences, Axis::tokens}};
-  EdgeList edges;
-  edges.add(Dtype::f32, 20.0);
-  int several = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    Tensor now = Tensor::zeros(Dtype::f32, {4, 8}), old = now;
-    Column columns[] = {{&field, &now}, {&field, &old}};
-    Choices choices(seed);
-    draw_log_probs(columns, edges, Temper::nasty, choices);
-    int equal = 0, huge = 0;
-    for (std::int64_t i = 0; i < now.size(); ++i) {
-      const double distance = std::fabs(now.at(i) - old.at(i));
-      equal += distance < 1.0;
-      huge += distance > 1e30;
-    }
-    several += equal > 0 && huge > 0;
-  }
-  EXPECT_GT(several, 150);
-}
-
-TEST(Domains, DifferencesThatAreScaledAreHostileOnceTheyAre) {
-  constexpr double kUnit = 1000.0;  // of an option of 0.001
-  const Field field{.name = "x", .axes = {Axis::sequences}};
-  EdgeList edges;
-  edges.add(Dtype::f32, 88.7228);
-  int scaled = 0, unscaled = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    Tensor now = Tensor::zeros(Dtype::f32, {4}), old = now;
-    Column columns[] = {{&field, &now}, {&field, &old}};
-    Choices choices(seed);
-    draw_log_probs(columns, edges, Temper::nasty, choices, kUnit);
-    for (std::int64_t i = 0; i < now.size(); ++i) {
-      const double distance = std::fabs(now.at(i) - old.at(i));
-      scaled += std::fabs(distance / kUnit - 88.7228) < 1e-3;
-      unscaled += std::fabs(distance - 88.7228) < 1e-3;
-    }
-  }
-  EXPECT_GT(scaled, 100);
-  EXPECT_GT(unscaled, 40) << "and now and then they are as they were";
-}
-
 /// The decades of f32 in which no entry of an f32 tensor lies, of many that are drawn.
 template <class Draw>
 std::vector<int> decades_without(Draw draw) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace lossgate::fuzz {
 namespace {
@@ -87,26 +88,40 @@ void leave_some_rest(const Column& column, Choices& choices) {
 struct Policy {
   LogRatio ratio = LogRatio::equal;
   std::int64_t spike = -1;
+  double unit = 1.0;  ///< of its differences
 };
 
 using Policies = std::array<Policy, kMostColumns>;
 
 /// Of the `run` positions from `first` on.
-Policy draw_policy(LogRatio ratio, std::int64_t first, std::int64_t run, Choices& choices) {
-  return {ratio, ratio == LogRatio::spike ? choices.integer(first, first + run - 1) : -1};
+Policy draw_policy(LogRatio ratio, double unit, std::int64_t first, std::int64_t run,
+                   Choices& choices) {
+  const std::int64_t spike =
+      ratio == LogRatio::spike ? choices.integer(first, first + run - 1) : -1;
+  return {ratio, spike, ratio == LogRatio::huge ? 1.0 : unit};
+}
+
+/// How all twins of the first column relate to it where they are one policy, or nearly: from what
+/// every tolerance takes for equal to what none should.
+std::optional<Policy> draw_one_policy(Temper temper, std::int64_t positions, Choices& choices) {
+  const bool plain = temper == Temper::plain;
+  const bool one = choices.sometimes(plain ? 0.2 : 0.07);
+  if (!one || (plain && positions >= kMany)) return std::nullopt;
+  if (plain || choices.sometimes(0.7)) return Policy{};
+  return Policy{.ratio = LogRatio::mild, .unit = choices.log_uniform(0x1p-16, 0x1p-4)};
 }
 
 void draw_position(Columns columns, const Policies& policies, std::int64_t i, Base base,
-                   const EdgeList& edges, double unit, Choices& choices) {
+                   const EdgeList& edges, Choices& choices) {
   const double least = -max_finite(columns[0].tensor->dtype);
   std::array<double, kMostColumns> difference;
   double lowest = 0.0;
   bool exact = false;
   for (std::size_t k = 1; k < columns.size(); ++k) {
     const LogRatio ratio = policies[k].spike == i ? LogRatio::edge : policies[k].ratio;
-    const double scaled = ratio == LogRatio::huge ? 1.0 : unit;
     const Dtype dtype = columns[k].tensor->dtype;
-    difference[k] = round_to(dtype, scaled * draw_difference(ratio, edges, dtype, choices));
+    difference[k] =
+        round_to(dtype, policies[k].unit * draw_difference(ratio, edges, dtype, choices));
     lowest = std::min(lowest, difference[k]);
     exact = exact || ratio == LogRatio::edge;
   }
@@ -139,21 +154,21 @@ void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choic
   const Spread spread = pick_spread(temper, positions, choices);
   const std::int64_t run = run_of(spread, *columns[0].tensor);
   const bool scaled = unit != 1.0 && temper != Temper::plain && choices.sometimes(0.7);
-  const bool may_be_on_policy = temper != Temper::plain || positions < kMany;
-  const bool all_on_policy =
-      choices.sometimes(temper == Temper::plain ? 0.2 : 0.05) && may_be_on_policy;
+  const std::optional<Policy> one_policy = draw_one_policy(temper, positions, choices);
   std::vector<Deal<LogRatio>> deals(columns.size(), Deal(kRatios, temper));
   Policies policies;
   for (std::int64_t i = 0; i < positions; ++i) {
     const bool counts = i % run == 0 && columns[0].counts(i, run);
     for (std::size_t k = 1; i % run == 0 && k < columns.size(); ++k) {
-      const bool on_policy = all_on_policy && columns[k].twin;
-      const LogRatio ratio = on_policy                 ? LogRatio::equal
-                             : spread == Spread::whole ? pick(kRatios, temper, choices)
-                                                       : deals[k].next(choices, counts);
-      policies[k] = draw_policy(ratio, i, run, choices);
+      if (one_policy && columns[k].twin) {
+        policies[k] = *one_policy;
+        continue;
+      }
+      const LogRatio ratio =
+          spread == Spread::whole ? pick(kRatios, temper, choices) : deals[k].next(choices, counts);
+      policies[k] = draw_policy(ratio, scaled ? unit : 1.0, i, run, choices);
     }
-    draw_position(columns, policies, i, base, edges, scaled ? unit : 1.0, choices);
+    draw_position(columns, policies, i, base, edges, choices);
   }
   for (const Column& column : columns) {
     if (temper != Temper::plain && column.field->leaves_rest) leave_some_rest(column, choices);
