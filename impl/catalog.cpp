@@ -12,6 +12,7 @@
 #include "impl/cuda/kernels.h"
 #include "impl/faulty/cispo.h"
 #include "impl/faulty/cross_entropy.h"
+#include "impl/faulty/dft.h"
 #include "impl/faulty/dpo.h"
 #include "impl/faulty/entropy_bonus.h"
 #include "impl/faulty/gmpo.h"
@@ -63,6 +64,7 @@ std::vector<Implementation> built_in() {
   append(all, sparse_jsd_implementations());
   append(all, log_prob_implementations());
   append(all, cross_entropy_implementations());
+  append(all, dft_implementations());
   append(all, entropy_bonus_implementations());
   append(all, kl_penalty_implementations());
   append(all, value_clip_implementations());

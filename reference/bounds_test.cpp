@@ -269,10 +269,10 @@ TEST(RuleB7, AnUndeclaredFormIsChargedAsTheWidest) {
       }
     });
   }
-  EXPECT_EQ(wider,
-            (std::set<std::string>{"cross_entropy", "dpo", "entropy_bonus", "grpo", "kl_penalty",
-                                   "kto", "jsd", "linear_cross_entropy", "linear_grpo",
-                                   "linear_jsd", "log_prob", "orpo", "sparse_jsd", "vespo"}));
+  EXPECT_EQ(wider, (std::set<std::string>{"cross_entropy", "dft", "dpo", "entropy_bonus", "grpo",
+                                          "kl_penalty", "kto", "jsd", "linear_cross_entropy",
+                                          "linear_grpo", "linear_jsd", "log_prob", "orpo",
+                                          "sparse_jsd", "vespo"}));
 }
 
 TEST(RuleB7, AnUndeclaredFormHasTheNumbersOfTheOneThatKeepsTheirDigits) {

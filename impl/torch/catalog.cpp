@@ -19,6 +19,7 @@ void lossgate_register(std::vector<lossgate::impl::Implementation>* implementati
   implementations->push_back(orpo_implementation());
   implementations->push_back(log_prob_implementation());
   implementations->push_back(cross_entropy_implementation());
+  implementations->push_back(dft_implementation());
   implementations->push_back(entropy_bonus_implementation());
   implementations->push_back(jsd_implementation());
   implementations->push_back(sparse_jsd_implementation());

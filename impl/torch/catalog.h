@@ -20,6 +20,7 @@ Implementation kto_implementation();
 Implementation orpo_implementation();
 Implementation log_prob_implementation();
 Implementation cross_entropy_implementation();
+Implementation dft_implementation();
 Implementation entropy_bonus_implementation();
 Implementation jsd_implementation();
 Implementation sparse_jsd_implementation();

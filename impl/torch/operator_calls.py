@@ -39,6 +39,7 @@ def arguments(dtype=torch.float64):
         "orpo": ([-values.flatten()[:2].abs() for values in log_probs[:2]], [0, 1], {"total_pairs": 2}),
         "log_prob": ([logits[0], label], [0], {}),
         "cross_entropy": ([logits[0], label], [0], TOKENS),
+        "dft": ([logits[0], label], [], TOKENS),  # nor is this one's
         "entropy_bonus": ([logits[0], mask], [0], TOTALS),
         "jsd": ([*logits, label], [0], TOKENS),
         "sparse_jsd": ([logits[0], tokens, support, label], [0], TOKENS),

@@ -43,6 +43,18 @@ class OperatorValues(unittest.TestCase):
             torch.testing.assert_close(per_token.flatten(), expected)
             torch.testing.assert_close(loss, expected.sum() / 5)
 
+    def test_dft_is_as_its_trainers_write_it_but_for_an_impossible_label(self):
+        (logits, label), _, counts = arguments()["dft"]
+        logits[0, 0, 1], logits[0, 1, 2] = -math.inf, -900.0  # 0 times infinity, and an underflow times 900
+        logits.requires_grad_()
+        loss, terms = call("dft", (logits, label), counts)
+        cost = torch.nn.functional.cross_entropy(logits.flatten(0, 1), label.flatten(), reduction="none").view_as(label)
+        expected = (cost * (-cost).exp().detach()).nan_to_num(0.0)
+        torch.testing.assert_close(terms, expected)
+        torch.testing.assert_close(loss, expected.sum() / 5)
+        slopes = [torch.autograd.grad(value, logits)[0] for value in (loss, expected.sum() / 5)]
+        torch.testing.assert_close(*slopes)
+
     def test_entropy_bonus_is_that_of_torch(self):
         (logits, mask), _, counts = arguments()["entropy_bonus"]
         expected = torch.distributions.Categorical(logits=logits).entropy().masked_fill(~mask, 0) * -0.01

@@ -119,7 +119,7 @@ class Operators(unittest.TestCase):
     def test_a_second_derivative_is_right_or_refused(self):
         right = {"dpo", "kto", "log_prob", "orpo"}
         for name, (tensors, differentiable, counts) in arguments().items():
-            if not differentiable and name not in ("cispo", "vespo"):
+            if not differentiable and name not in ("cispo", "vespo", "dft"):
                 continue
             leaf = tensors[differentiable[0] if differentiable else 0]
 
@@ -160,6 +160,7 @@ class Operators(unittest.TestCase):
             ("grpo", {"kl_output_clamp": math.nan}, "kl_output_clamp"),
             ("grpo", {"reduction": "sum_over_items"}, "reduction cannot be 'sum_over_items'"),
             ("cross_entropy", {"reduction": "sequence_mean"}, "reduction cannot be 'sequence_mean'"),
+            ("dft", {"reduction": "sequence_mean"}, "reduction cannot be 'sequence_mean'"),
             ("scale_advantages", {"normalisation": "mean"}, "normalisation"),
             ("dpo", {"total_pairs": 0}, "total_pairs"),
             ("dpo", {"label_smoothing": 1.5}, "label_smoothing"),
@@ -183,7 +184,7 @@ class Operators(unittest.TestCase):
             tensors, _, counts = cases[name]
             with self.subTest(name, **change), self.assertRaisesRegex(RuntimeError, message):
                 call(name, tensors, {**counts, **change})
-        for name in ("log_prob", "jsd", "linear_grpo", "linear_cross_entropy", "linear_jsd"):
+        for name in ("log_prob", "dft", "jsd", "linear_grpo", "linear_cross_entropy", "linear_jsd"):
             tensors, _, counts = cases[name]
             wrong = [t.masked_fill(t == 4, V) if t.dtype == torch.int64 else t for t in tensors]
             with self.subTest(name), self.assertRaisesRegex(RuntimeError, "label"):

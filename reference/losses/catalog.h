@@ -4,6 +4,7 @@
 #include "reference/losses/advantage_scaling.h"
 #include "reference/losses/cispo.h"
 #include "reference/losses/cross_entropy.h"
+#include "reference/losses/dft.h"
 #include "reference/losses/dpo.h"
 #include "reference/losses/entropy_bonus.h"
 #include "reference/losses/gae.h"
@@ -44,7 +45,7 @@ struct LossList {
 
 using Catalog =
     LossList<Grpo, Reinforce, Cispo, Sapo, Vespo, Gmpo, KlPenalty, EntropyBonus, ValueClip, Dpo,
-             Kto, Orpo, LogProb, CrossEntropy, Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy,
+             Kto, Orpo, LogProb, CrossEntropy, Dft, Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy,
              LinearJsd, AdvantageScaling, GroupAdvantage, Gae, Whitening, RolloutCorrection,
              PromptDedup, TeacherPayload>;
 

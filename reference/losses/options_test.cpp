@@ -52,6 +52,7 @@ const std::vector<Range>& ranges() {
       {"cross_entropy", "label_smoothing", 0.0, 0.0, 1.0},
       {"cross_entropy", "z_loss", 0.0, 0.0, 1.0},
       {"cross_entropy", "num_items", 8.0, 1.0, 1048576.0},
+      {"dft", "num_items", 8.0, 1.0, 1048576.0},
       {"group_advantage", "epsilon", 1e-6, 1e-9, 0.01},
       {"gae", "gamma", 1.0, 0.0, 1.0},
       {"gae", "lambda", 0.95, 0.0, 1.0},

@@ -62,9 +62,9 @@ TEST(RuleB7, ChargesMoreThanAnyFormWhereNoneDetachesTheMaximum) {
     EXPECT_GT(undeclared, 1.9 * declared) << loss.signature.id;
     charged.insert(loss.signature.id);
   }
-  EXPECT_EQ(charged,
-            (std::set<std::string>{"cross_entropy", "entropy_bonus", "jsd", "linear_cross_entropy",
-                                   "linear_grpo", "linear_jsd", "log_prob", "sparse_jsd"}));
+  EXPECT_EQ(charged, (std::set<std::string>{"cross_entropy", "dft", "entropy_bonus", "jsd",
+                                            "linear_cross_entropy", "linear_grpo", "linear_jsd",
+                                            "log_prob", "sparse_jsd"}));
 }
 
 TEST(RuleB7, LosesAShareOfAJoinedNormaliserWhereNoFormIsDeclared) {

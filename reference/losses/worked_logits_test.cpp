@@ -52,6 +52,50 @@ TEST(WorkedCrossEntropy, DividesByLabelsOrByItems) {
   worked.gives("gradient.logits", {0.0625, -0.0625, 0.0, 0.0});
 }
 
+/// The same token for label 1, of probability 3/4, or 0, of probability 1/4.
+Worked dft(double label) {
+  Worked worked("dft", {{Axis::sequences, 1}, {Axis::tokens, 1}, {Axis::vocab, 2}});
+  return worked.field("logits", {0.0, kLn3}).field("label", {label});
+}
+
+TEST(WorkedDft, IsTheCrossEntropyUnderTheProbabilityOfItsLabel) {
+  dft(1.0).gives("loss", {0.75 * (2 * kLn2 - kLn3)}).gives("gradient.logits", {0.1875, -0.1875});
+  // Through p as well it would be 1 - 2 ln 2 times that, of the other sign.
+  dft(0.0).gives("loss", {0.5 * kLn2}).gives("gradient.logits", {-0.1875, 0.1875});
+}
+
+TEST(WorkedDft, IsWhatFourLogitsGive) {
+  // mpmath, 50 digits.
+  Worked worked("dft", {{Axis::sequences, 1}, {Axis::tokens, 2}, {Axis::vocab, 4}});
+  worked.field("logits", {-1.0, 0.5, 2.0, -0.25, -1.0, 0.5, 2.0, -0.25}).field("label", {1.0, 3.0});
+  worked.gives("per_token", {0.29477222424113498600, 0.19659269409328099197});
+  worked.gives("gradient.logits",
+               {0.0058475904835149278607, -0.1356789342025800589, 0.11745199456831991046,
+                0.012379349150745220579, 0.0027622061585391098637, 0.012379349150745220579,
+                0.055480393786793659897, -0.070621949096077990339});
+}
+
+TEST(WorkedDft, OfALabelThatIsCertainOrImpossibleIsZero) {
+  Worked worked("dft", {{Axis::sequences, 1}, {Axis::tokens, 2}, {Axis::vocab, 2}});
+  worked.field("logits", {0.5, -kInfinity, 0.5, -kInfinity}).field("label", {0.0, 1.0});
+  worked.gives("per_token", {0.0, 0.0}).gives("loss", {0.0});
+  worked.gives("gradient.logits", {0.0, 0.0, 0.0, 0.0});
+}
+
+TEST(WorkedDft, OfALabelFarBelowIsItsSurpriseTimesALittle) {
+  Worked worked("dft", {{Axis::sequences, 1}, {Axis::tokens, 1}, {Axis::vocab, 2}});
+  worked.field("logits", {0.0, -200.0}).field("label", {1.0});
+  worked.gives("loss", {2.7677930534734750613e-85});
+}
+
+TEST(WorkedDft, DividesByLabelsOrByItems) {
+  Worked worked("dft", {{Axis::sequences, 1}, {Axis::tokens, 2}, {Axis::vocab, 2}});
+  worked.field("logits", {0.0, kLn3, 5.0, 7.0}).field("label", {0.0, -100.0});
+  worked.reduced(Reduction::token_mean).gives("loss", {0.5 * kLn2});
+  worked.with("num_items", 4.0).reduced(Reduction::sum_over_items);
+  worked.gives("loss", {0.125 * kLn2}).gives("gradient.logits", {-0.046875, 0.046875, 0.0, 0.0});
+}
+
 TEST(WorkedEntropyBonus, FallsAsTheDistributionWidens) {
   // H = 1/4 2 ln 2 + 3/4 (2 ln 2 - ln 3); the gradient is p (log p + H).
   Worked worked("entropy_bonus", {{Axis::sequences, 1}, {Axis::tokens, 1}, {Axis::vocab, 3}});
