@@ -153,6 +153,8 @@ EXPECTED = [
     (llama_factory_orpo, "orpo", "chosen_log_prob rejected_log_prob beta"),
     (axolotl_orpo, "orpo", "chosen_log_prob rejected_log_prob beta"),
     (colossal_orpo, "orpo", "chosen_log_prob rejected_log_prob"),
+    (lambda source, target, num_items_in_batch=None, ignore_index=-100: 0, "dft", "logits label num_items -"),
+    (lambda logits, labels, n_items=None: 0, "dft", "logits label num_items"),
     (trl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask weight_high"),
     (verl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask level weight_high"),
     (verl_gpg, "reinforce", "log_prob advantage mask reduction - importance_weight"),

@@ -117,7 +117,7 @@ _ALIASES = {
     "k_negative": "k_neg vespo_k_neg",
     "lambda_negative": "lambda_neg lam_neg vespo_lambda_neg",
     "beta": "jsd_beta jsd_alpha gkd_beta dpo_beta kto_beta orpo_beta orpo_alpha pref_beta",
-    "num_items": "num_items_in_batch",
+    "num_items": "num_items_in_batch n_items",
     "label_smoothing": "smoothing label_smooth label_smoothing_factor dpo_label_smoothing",
     "kl": "kl_divergence kl_estimate z0 z_ref reference_point",
     "desirable_weight": "chosen_weight weight_desirable lambda_d kto_chosen_weight",
@@ -149,7 +149,7 @@ _SYMMETRIC_CLIP = "epsilon eps clip_eps cliprange clip_range clip_ratio eps_clip
 # Only for a parameter that has no default: too short to be sure.
 _WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old inference_logprobs sampling_logprobs", "ref_log_prob": "ref base",
          "advantage": "a x values", "reward": "r", "mask": "m", "value": "v", "old_value": "v_old old_v", "return": "r g",
-         "label": "y", "logits": "x z", "hidden": "x h", "weight": "w", "importance_weight": "w", "bias": "b",
+         "label": "y", "logits": "x z source", "hidden": "x h", "weight": "w", "importance_weight": "w", "bias": "b",
          "student_logits": "s p x", "teacher_logits": "t q y", "student_hidden": "s", "teacher_hidden": "t"}
 
 # What says less than the field: the size of groups that are as large as each other; how many tokens of a sequence count,
