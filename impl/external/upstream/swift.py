@@ -2,12 +2,14 @@
 """ms-swift: https://github.com/modelscope/ms-swift"""
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import torch
 from release import Release
 from torch import Tensor
 
-LOSS, ADVANTAGE = "swift.rlhf_trainers.gkd_loss", "swift.rl_core.advantage"
-release = Release("ms-swift", (LOSS, ADVANTAGE))
+LOSS, ADVANTAGE, TERMS = "swift.rlhf_trainers.gkd_loss", "swift.rl_core.advantage", "swift.trainers.utils"
+release = Release("ms-swift", (LOSS, ADVANTAGE, TERMS))
 losses = release.load(LOSS)
 
 
@@ -26,6 +28,14 @@ def gkd_top_k(student_logits: Tensor, support_token: Tensor, teacher_log_prob: T
         raise NotImplementedError("the tokens of a top-k are distinct")
     teacher = losses.TeacherOutput(topk_logprobs=teacher_log_prob, topk_indices=support_token.clamp(min=0))
     return jsd(teacher, student_logits, label, beta, 1.0)
+
+
+def dft(logits: Tensor, label: Tensor, reduction: str, num_items: int, total_tokens: int, world: int) -> Tensor:
+    labels = label.long().roll(1, dims=-1)  # which it rolls back
+    terms = release.load(TERMS).per_token_loss_func(SimpleNamespace(logits=logits.contiguous()), labels,
+                                                     enable_dft_loss=True)
+    count = torch.tensor(total_tokens if reduction == "token_mean" else num_items)
+    return terms.sum() / count * world  # trainers/seq2seq_trainer.py:225 and 241 of 4.6.0
 
 
 def group_advantage(reward: Tensor, group: Tensor, baseline: str, scale: str) -> Tensor:

@@ -22,9 +22,10 @@ GRPO = ("trl.trainer.grpo_trainer",)
 DISTILLATION = "trl.trainer.distillation_trainer"
 TILES = ("trl.kernels.chunked_divergence", "trl.kernels.chunked_logprob")
 SCORES = "trl.trainer.utils"
+SFT = ("trl.trainer.sft_trainer",)
 GMPO = ("trl.experimental.gmpo.gmpo_trainer",)
 SDPO = ("trl.experimental.sdpo.sdpo_trainer", "trl.experimental.sdpo.loss_utils")
-release = Release("trl", (*SERVER, *GKD, *GRPO, *GMPO, DISTILLATION, *TILES, SCORES, *SDPO))
+release = Release("trl", (*SERVER, *GKD, *GRPO, *GMPO, *SFT, DISTILLATION, *TILES, SCORES, *SDPO))
 trainer = release.class_with
 
 
@@ -118,14 +119,34 @@ class LanguageModel:
         """Is replaced."""
 
 
-def linear_cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, total_tokens: int,
-                         world: int) -> Tensor:
+def fused_model(hidden: Tensor, weight: Tensor, bias: Tensor, **outputs: tuple) -> LanguageModel:
     scores, model = release.load(SCORES), LanguageModel(hidden, weight, bias)
     scores.maybe_gather_lm_head_ctx = lambda *weights: nullcontext()  # none of them is sharded
     scores._ChunkedLogProbFunction = release.load(TILES[1]).ChunkedLogProbFunction  # as trl.kernels exports it
-    scores.add_fused_lm_head(model)
-    terms = -model.forward(fused_lm_head=True, shift_labels=label.long()).log_probs
+    scores.add_fused_lm_head(model, **outputs)
+    return model
+
+
+def linear_cross_entropy(hidden: Tensor, weight: Tensor, bias: Tensor, label: Tensor, total_tokens: int,
+                         world: int) -> Tensor:
+    terms = -fused_model(hidden, weight, bias).forward(fused_lm_head=True, shift_labels=label.long()).log_probs
     return terms.sum() / max(total_tokens, 1) * world  # trl/trainer/sft_trainer.py:1618 and 1624 of 1.16.0
+
+
+def dft(logits: Tensor, label: Tensor, reduction: str, num_items: int, total_tokens: int, world: int) -> Tensor:
+    if logits.shape[-1] > 2048:
+        raise NotImplementedError("the head that hands logits on has a number for each two tokens")
+    self = object.__new__(trainer("compute_loss", SFT))
+    self.model, self.args = SimpleNamespace(training=True), SimpleNamespace(loss_type="dft", average_tokens_across_devices=True)
+    self.aux_loss_enabled, self.compute_loss_func, self.label_smoother = False, None, None
+    self.accelerator = SimpleNamespace(num_processes=world, parallelism_config=None, gather_for_metrics=lambda x: x)
+    self._metrics, self._total_train_tokens, self._tp_size = defaultdict(lambda: defaultdict(list)), 0, 1
+    self.get_tp_size = lambda: 1
+    head = torch.eye(logits.shape[-1], dtype=logits.dtype, device=logits.device)
+    model = fused_model(logits, head, None, outputs=("log_probs", "entropy", "is_top1"))
+    count = torch.tensor(total_tokens if reduction == "token_mean" else num_items)
+    given = {"shift_labels": label.long(), "attention_mask": label != -100}  # the second is for a metric
+    return self.compute_loss(model.forward, given, num_items_in_batch=count)
 
 
 def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
