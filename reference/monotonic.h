@@ -53,6 +53,16 @@ Tracked monotonic(const F& f, const Tracked& a, const More&... more) {
                      ends(undecided_reach));
 }
 
+/// The least that anyone has for a number of the formula.
+template <class S>
+double least_of(const S& /*a*/) {
+  return 0.0;
+}
+
+inline double least_of(const Tracked& a) {
+  return std::max(static_cast<double>(a.v) - tracking::whole_reach(a), 0.0);
+}
+
 /// log(a) of a number that nobody finds below `least`, however far sums may be off.
 template <class S>
 S log_from(const S& a, double /*least*/) {

@@ -9,6 +9,7 @@ void lossgate_register(std::vector<lossgate::impl::Implementation>* implementati
   implementations->push_back(grpo_implementation());
   implementations->push_back(reinforce_implementation());
   implementations->push_back(cispo_implementation());
+  implementations->push_back(dppo_implementation());
   implementations->push_back(sapo_implementation());
   implementations->push_back(vespo_implementation());
   implementations->push_back(gmpo_implementation());

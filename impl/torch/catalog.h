@@ -10,6 +10,7 @@ namespace lossgate::impl {
 Implementation grpo_implementation();
 Implementation reinforce_implementation();
 Implementation cispo_implementation();
+Implementation dppo_implementation();
 Implementation sapo_implementation();
 Implementation vespo_implementation();
 Implementation gmpo_implementation();

@@ -28,6 +28,7 @@ def arguments(dtype=torch.float64):
         "grpo": ([*log_probs, plain, mask], [0], TOTALS),
         "reinforce": ([log_probs[0], plain, log_probs[1].exp(), mask], [0], TOTALS),
         "cispo": ([*log_probs[:2], plain, mask], [], TOTALS),  # its gradient is no derivative
+        "dppo": ([*log_probs[:2], plain, mask], [], TOTALS),  # nor is its own, by default
         "sapo": ([*log_probs[:2], plain, mask], [0], TOTALS),
         "vespo": ([*log_probs[:2], plain, mask], [], TOTALS),  # neither is its own
         "gmpo": ([*log_probs[:2], plain, mask], [0], {"total_sequences": 2}),
@@ -66,6 +67,7 @@ VARIANTS = {
     "grpo": POLICIES,
     "linear_grpo": POLICIES,
     "cispo": [{"weight_low": 0.8, "weight_high": 1.2}],
+    "dppo": [{"divergence": "kl", "divergence_high": 0.01, "weight_high": None}, {"surrogate": "weight", "epsilon": 0.0}],
     "sapo": [{"tau_positive": 2.0, "log_ratio_clamp": None}],
     "vespo": [{"k_positive": 1.0, "lambda_negative": 0.5, "log_ratio_clamp": None}],
     "gmpo": [{"clip_low": 2.0, "clip_high": 0.1}, {"clip_low": 0.1, "reduction": "sum"}],

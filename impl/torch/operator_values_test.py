@@ -113,6 +113,31 @@ class OperatorValues(unittest.TestCase):
         torch.testing.assert_close(terms, expected)
         torch.testing.assert_close(loss, expected.sum() / 5)
 
+    def test_dppo_is_as_its_trainers_write_it(self):
+        (log_prob, old, advantage, mask), _, counts = arguments()["dppo"]
+        p, q = log_prob.exp(), old.exp()
+        kl = q * (old - log_prob) + (1 - q) * ((1 - q + 1e-8) / (1 - p + 1e-8)).log()
+        for divergence, distance in (("tv", (p - q).abs()), ("kl", kl)):
+            beyond = (advantage > 0) & (p > q) & (distance > 0.2) | (advantage < 0) & (p < q) & (distance > 0.05)
+            self.assertEqual(beyond[mask].unique().numel(), 2, divergence)
+            gain = (p / q).clamp(max=2.0) * advantage * ~beyond * mask
+            for surrogate, expected in (("log_prob", -gain * log_prob), ("weight", -gain)):
+                loss, terms = call("dppo", (log_prob, old, advantage, mask), counts, divergence=divergence,
+                                   divergence_low=0.05, surrogate=surrogate, weight_high=2.0)
+                torch.testing.assert_close(terms, expected)
+                torch.testing.assert_close(loss, expected.sum() / 5)
+
+    def test_dppo_drops_a_token_whatever_it_weighs(self):
+        given = ((math.log(0.5), -math.inf, 1.0), (-math.inf, math.log(0.5), -1.0), (-1.0, -math.inf, 0.0))
+        log_prob, old, advantage = torch.tensor(given, dtype=torch.float64).T[:, None]
+        log_prob.requires_grad_()
+        for surrogate in ("log_prob", "weight"):
+            loss, terms = call("dppo", (log_prob, old, advantage, torch.ones(1, 3, dtype=torch.bool)), TOTALS,
+                               surrogate=surrogate, weight_high=None, log_ratio_clamp=None)
+            slope, = torch.autograd.grad(loss, log_prob)
+            for found in (terms.detach(), slope):
+                torch.testing.assert_close(found, torch.zeros_like(found), rtol=0, atol=0)
+
     def test_gmpo_is_as_its_trainers_write_it(self):
         (log_prob, old, advantage, mask), _, counts = arguments()["gmpo"]
         advantage = advantage[:, :1].expand_as(log_prob)

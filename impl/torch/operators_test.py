@@ -119,7 +119,7 @@ class Operators(unittest.TestCase):
     def test_a_second_derivative_is_right_or_refused(self):
         right = {"dpo", "kto", "log_prob", "orpo"}
         for name, (tensors, differentiable, counts) in arguments().items():
-            if not differentiable and name not in ("cispo", "vespo", "dft"):
+            if not differentiable and name not in ("cispo", "dft", "dppo", "vespo"):
                 continue
             leaf = tensors[differentiable[0] if differentiable else 0]
 
@@ -172,6 +172,10 @@ class Operators(unittest.TestCase):
             ("gmpo", {"clip_low": -0.1}, "clip_low"),
             ("gmpo", {"reduction": "token_mean"}, "reduction cannot be 'token_mean'"),
             ("cispo", {"weight_low": 2.0, "weight_high": 1.0}, "weight_low"),
+            ("dppo", {"divergence": "js"}, "divergence"),
+            ("dppo", {"surrogate": "ratio"}, "surrogate"),
+            ("dppo", {"divergence_low": -0.1}, "divergence_low"),
+            ("dppo", {"epsilon": math.nan}, "epsilon"),
             ("rollout_correction", {"level": "word"}, "level"),
             ("rollout_correction", {"beyond": "mask"}, "beyond"),
             ("rollout_correction", {"weight_low": 3.0}, "weight_low"),

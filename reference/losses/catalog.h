@@ -6,6 +6,7 @@
 #include "reference/losses/cross_entropy.h"
 #include "reference/losses/dft.h"
 #include "reference/losses/dpo.h"
+#include "reference/losses/dppo.h"
 #include "reference/losses/entropy_bonus.h"
 #include "reference/losses/gae.h"
 #include "reference/losses/gmpo.h"
@@ -44,9 +45,9 @@ struct LossList {
 };
 
 using Catalog =
-    LossList<Grpo, Reinforce, Cispo, Sapo, Vespo, Gmpo, KlPenalty, EntropyBonus, ValueClip, Dpo,
-             Kto, Orpo, LogProb, CrossEntropy, Dft, Jsd, SparseJsd, LinearGrpo, LinearCrossEntropy,
-             LinearJsd, AdvantageScaling, GroupAdvantage, Gae, Whitening, RolloutCorrection,
-             PromptDedup, TeacherPayload>;
+    LossList<Grpo, Reinforce, Cispo, Dppo, Sapo, Vespo, Gmpo, KlPenalty, EntropyBonus, ValueClip,
+             Dpo, Kto, Orpo, LogProb, CrossEntropy, Dft, Jsd, SparseJsd, LinearGrpo,
+             LinearCrossEntropy, LinearJsd, AdvantageScaling, GroupAdvantage, Gae, Whitening,
+             RolloutCorrection, PromptDedup, TeacherPayload>;
 
 }  // namespace lossgate::reference

@@ -58,8 +58,8 @@ TEST(StandIn, IsReadAsAConstantInPlaceOfAFieldThatCallersHaveNoneOf) {
       }
     }
   }
-  EXPECT_EQ(asked, (std::vector<std::string>{"grpo", "cispo", "sapo", "vespo", "gmpo", "kl_penalty",
-                                             "value_clip"}));
+  EXPECT_EQ(asked, (std::vector<std::string>{"grpo", "cispo", "dppo", "sapo", "vespo", "gmpo",
+                                             "kl_penalty", "value_clip"}));
 }
 
 TEST(StandIn, OfAWeightIsOne) {
