@@ -197,15 +197,6 @@ class Matching(unittest.TestCase):
         message = asked(lambda x, y: 0, "grpo", {"x": "field:log_prob", "y": "field:advantage as lengths"})[1]["message"]
         self.assertIn("'as lengths' is of a mask or a label", message)
 
-    def test_temperatures_of_sapo_are_known_by_their_sign(self) -> None:
-        found = sources(lambda log_prob, old_log_prob, advantage, tau_pos, sapo_temperature_neg: 0, "sapo")
-        self.assertEqual((found["tau_pos"], found["sapo_temperature_neg"]), ("option:tau_positive", "option:tau_negative"))
-
-    def test_powers_and_decays_of_vespo_are_known_by_their_sign(self) -> None:
-        found = sources(lambda log_prob, old_log_prob, advantage, k_pos, vespo_lambda_neg, lam_pos: 0, "vespo")
-        self.assertEqual([found[name] for name in ("k_pos", "vespo_lambda_neg", "lam_pos")],
-                         ["option:k_positive", "option:lambda_negative", "option:lambda_positive"])
-
     def test_groups_are_known_by_their_size_or_their_numbers(self) -> None:
         self.assertEqual(sources(lambda rewards, num_generations=4: ..., "group_advantage"),
                          {"rewards": "field:reward", "num_generations": "field:group as size"})

@@ -93,7 +93,12 @@ _ALIASES = {
                  "eps_clip_high eps_clip_higher ratio_clip_max clip_higher pg_clip_high",
     "weight_low": "clip_low_threshold weight_min min_weight",
     "weight_high": "clip_high_threshold weight_max max_weight threshold rollout_is_threshold is_threshold cap weight_cap "
-                   "importance_sampling_cap vllm_importance_sampling_cap tis_imp_ratio_cap tis_cap imp_ratio_cap",
+                   "importance_sampling_cap vllm_importance_sampling_cap tis_imp_ratio_cap tis_cap imp_ratio_cap clip_ratio_c",
+    "divergence": "divergence_type dppo_divergence_type",
+    "divergence_low": "clip_divergence_low divergence_threshold_low delta_low dppo_mask_low dppo_diff_low clip_ratio_low "
+                      "clip_low",
+    "divergence_high": "clip_divergence_high divergence_threshold_high delta_high dppo_mask_high dppo_diff_high "
+                       "clip_ratio_high clip_high",
     "dual_clip": "delta clip_ratio_c c_clip eps_clip_c dual_clip_c dual_clip_ratio ratio_clip_c",
     "log_ratio_clamp": "log_ratio_clamp_value ratio_clamp log_ratio_max",
     "level": "importance_sampling_level is_level rollout_is",
@@ -144,8 +149,12 @@ _ALIASES = {
                      "current_gradient_accumulation_steps num_mb accumulation_steps grad_acc_steps",
     "micro_batch": "micro_batch_index",
 }
-# One number for both sides of the clip.
-_SYMMETRIC_CLIP = "epsilon eps clip_eps cliprange clip_range clip_ratio eps_clip clip_param clip_epsilon clip clip_coef pg_clip"
+# One number for both sides of a clip or of a bound, by the lower one.
+_SYMMETRIC = {
+    "clip_low": "epsilon eps clip_eps cliprange clip_range clip_ratio eps_clip clip_param clip_epsilon clip clip_coef pg_clip",
+    "divergence_low": "divergence_threshold dppo_divergence_threshold dppo_threshold clip_divergence max_divergence "
+                      "delta clip_ratio",
+}
 # Only for a parameter that has no default: too short to be sure.
 _WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old inference_logprobs sampling_logprobs", "ref_log_prob": "ref base",
          "advantage": "a x values", "reward": "r", "mask": "m", "value": "v", "old_value": "v_old old_v", "return": "r g",
@@ -162,6 +171,6 @@ _SUMMARIES = {
 }
 
 ALIASES = {target: _plain_names(names) for target, names in _ALIASES.items()}
-SYMMETRIC_CLIP = _plain_names(_SYMMETRIC_CLIP)
+SYMMETRIC = {low: _plain_names(names) for low, names in _SYMMETRIC.items()}
 SUMMARIES = {key: _plain_names(names) for key, names in _SUMMARIES.items()}
 WEAK = {target: _plain_names(names) for target, names in _WEAK.items()}

@@ -9,7 +9,7 @@ import math
 import reprlib
 from typing import Any, Callable
 
-from lossgate.worker.aliases import SYMMETRIC_CLIP, plain_name
+from lossgate.worker.aliases import SYMMETRIC, plain_name
 from lossgate.worker.conversion import CONVERSIONS
 from lossgate.worker.matching import Loss
 from lossgate.worker.pytorch import torch
@@ -151,11 +151,14 @@ class Binding:
 
     def tied(self) -> dict[str, str]:
         """Options that one parameter stands for together with another."""
-        one = any(plain_name(name) in SYMMETRIC_CLIP and source.split(" as ")[0] == "option:clip_low"
-                  for name, source in self.sources().items())
-        if one and "clip_high" in self.loss.options and "clip_high" not in self.reaching("option:"):
-            return {"clip_high": "clip_low"}
-        return {}
+        tied = {}
+        for low, names in SYMMETRIC.items():
+            one = any(plain_name(name) in names and source.split(" as ")[0] == f"option:{low}"
+                      for name, source in self.sources().items())
+            high = low.replace("low", "high")
+            if one and high in self.loss.options and high not in self.reaching("option:"):
+                tied[high] = low
+        return tied
 
     def defaults(self) -> dict[str, Any]:
         """What parameters that stand for options are where nobody gives them, as far as JSON has it."""

@@ -7,7 +7,7 @@ import inspect
 import json
 from typing import Any, Iterator, Optional
 
-from lossgate.worker.aliases import ALIASES, SUMMARIES, SYMMETRIC_CLIP, WEAK, plain_name
+from lossgate.worker.aliases import ALIASES, SUMMARIES, SYMMETRIC, WEAK, plain_name
 from lossgate.worker.conversion import CONVERSIONS
 from lossgate.worker.shift import SHIFTED, is_shifted, shift_of
 from lossgate.worker.trouble import Trouble
@@ -23,7 +23,7 @@ def _guards_a_divisor(plain: str, others: set[str], default: Any) -> bool:
     """A bare epsilon is no clip distance where it is tiny, or stands beside one that says so."""
     if plain not in ("eps", "epsilon"):
         return False
-    distances = (SYMMETRIC_CLIP | ALIASES["clip_low"] | ALIASES["value_clip"]) - {"eps", "epsilon"}
+    distances = (SYMMETRIC["clip_low"] | ALIASES["clip_low"] | ALIASES["value_clip"]) - {"eps", "epsilon"}
     tiny = isinstance(default, float) and abs(default) < 1e-3
     return tiny or not distances.isdisjoint(others)
 
@@ -74,9 +74,10 @@ class Loss:
             for (field, word), names in SUMMARIES.items():
                 if source == f"field:{field}" and plain in names:
                     return f"{source} as {word}"
-        if plain in SYMMETRIC_CLIP and "clip_low" in self.options and not _guards_a_divisor(plain, others, default):
-            both = any(other in ALIASES["clip_low"] | {"cliplow"} for other in others)
-            return None if both and not required else "option:clip_low"
+        for low, names in SYMMETRIC.items():
+            if plain in names and low in self.options and not _guards_a_divisor(plain, others, default):
+                both = any(other in ALIASES[low] | {plain_name(low)} for other in others)
+                return None if both and not required else f"option:{low}"
         if required:
             for target, source in sources:
                 if plain in WEAK.get(target, ()):
