@@ -69,6 +69,19 @@ def verl_geo_mean_padding() -> Seen:
     return Seen(bool(gradient[0, 1] != 0), f"gradient {shown(gradient)}; by the formula 0 at the padded position")
 
 
+DROPPED = "a dropped token whose advantage of 3e38 overflows by its weight: inf * 0"
+
+
+@fault("verl.dppo.product", DROPPED, "verl==0.9.1", far=True)
+def verl_dppo_product() -> Seen:
+    log_prob, old, one = leaf([-0.5]), torch.tensor([[-10.0]]), torch.ones(1, 1)
+    module = Release("verl", VERL).load(VERL[0])
+    config = SimpleNamespace(clip_ratio=0.2, clip_ratio_low=None, clip_ratio_high=None, clip_ratio_c=20.0,
+                             get=lambda name, default: 20.0, global_batch_info={"batch_num_tokens": 1, "dp_size": 1})
+    loss = module.compute_policy_loss_dppo_tv(old, log_prob, one * 3e38, one.long(), config=config)[0]
+    return not_finite(loss, log_prob, "loss 0, gradient 0")
+
+
 OLD, NEW = "skyrl_train.utils.", "skyrl.backends.skyrl_train.utils."
 SKYRL = (OLD + "ppo_utils", NEW + "ppo_utils", NEW + "torch_utils", NEW + "off_policy_correction_utils")
 
@@ -106,6 +119,14 @@ def skyrl_split() -> Seen:
 
     # From 0.4.0 on the whole mini-batch's advantages carry the divisor, and micro-batches are added up.
     return split(of(slice(0, 2)), halves(of) * (1 if scale is None else 2))
+
+
+@fault("skyrl.dppo.product", DROPPED, "skyrl==0.4.0", far=True)
+def skyrl_dppo_product() -> Seen:
+    log_prob, old, one = leaf([-0.5]), torch.tensor([[-10.0]]), torch.ones(1, 1)
+    bounds = SimpleNamespace(dppo_type="binary_tv", delta_low=0.2, delta_high=0.2)
+    config = SimpleNamespace(dppo=bounds, off_policy_correction=None)
+    return not_finite(skyrl().dppo_policy_loss(log_prob, old, one * 3e38, config, one)[0], log_prob, "loss 0, gradient 0")
 
 
 @fault("skyrl.worker.kl", "compute_approx_kl is under no_grad: a KL term without a gradient", "skyrl-train==0.3.1",

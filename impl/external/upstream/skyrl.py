@@ -57,6 +57,13 @@ def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tenso
                   total_tokens, total_rows, world, cispo=bounds)
 
 
+def dppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, divergence: str, divergence_low: float,
+         divergence_high: float, max_length: int, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    bounds = SimpleNamespace(dppo_type=f"binary_{divergence}", delta_low=divergence_low, delta_high=divergence_high)
+    return policy(losses.dppo_policy_loss, log_prob, old_log_prob, advantage, mask, max_length, reduction, total_tokens,
+                  total_rows, world, dppo=bounds)
+
+
 def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, tau_positive: float,
          tau_negative: float, max_length: int, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
     return policy(losses.sapo_policy_loss, log_prob, old_log_prob, advantage, mask, max_length, reduction, total_tokens,

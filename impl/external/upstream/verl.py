@@ -72,6 +72,16 @@ def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tenso
     return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
 
 
+def dppo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, divergence: str, divergence_low: float,
+         divergence_high: float, weight_high, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    if weight_high is None:
+        raise NotImplementedError("weights have an upper bound")
+    config = Config(clip_ratio=None, clip_ratio_low=divergence_low, clip_ratio_high=divergence_high,
+                    clip_ratio_c=weight_high, global_batch_info=counts(losses.agg_loss, total_tokens, total_rows, world))
+    loss = getattr(losses, f"compute_policy_loss_dppo_{divergence}")
+    return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config)[0]
+
+
 def sapo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, tau_positive: float,
          tau_negative: float, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
     config = Config(tau_pos=tau_positive, tau_neg=tau_negative,
