@@ -15,6 +15,7 @@
 #include "impl/faulty/dft.h"
 #include "impl/faulty/dpo.h"
 #include "impl/faulty/dppo.h"
+#include "impl/faulty/dro.h"
 #include "impl/faulty/entropy_bonus.h"
 #include "impl/faulty/gmpo.h"
 #include "impl/faulty/grpo.h"
@@ -57,6 +58,7 @@ std::vector<Implementation> built_in() {
   append(all, eager_grpo_implementations());
   append(all, faulty_grpo_implementations());
   append(all, reinforce_implementations());
+  append(all, dro_implementations());
   append(all, cispo_implementations());
   append(all, dppo_implementations());
   append(all, sapo_implementations());

@@ -39,6 +39,16 @@ Implementation eager_implementation(const EagerProgram& program, std::string nam
   return i;
 }
 
+Implementation in_the_fields_format(Implementation i, Step step) {
+  i.evaluate = [step = std::move(step)](const LossSignature& signature, const Case& c) {
+    return train(signature, c, step);
+  };
+  i.arithmetic = [](Dtype dtype) {
+    return plain_arithmetic(dtype == Dtype::bf16 ? Dtype::f32 : dtype, "");
+  };
+  return i;
+}
+
 Fault fault_of_length(std::string thread, std::string trigger) {
   return {.twin = "eager",
           .thread = std::move(thread),

@@ -32,6 +32,10 @@ Step step_by_width(Variant variant) {
   };
 }
 
+/// The same as a trainer that computes in the fields' format, where that is no bf16: so does
+/// `step`.
+Implementation in_the_fields_format(Implementation implementation, Step step);
+
 /// A fault of the variant `eager` that only long cases show (rule E10).
 Fault fault_of_length(std::string thread, std::string trigger);
 

@@ -28,17 +28,11 @@ Implementation faulty(std::string name, ValueClipFault fault, Fault why,
   return with_fault(implementation(std::move(name), fault, trainer), std::move(why));
 }
 
-/// The same as a trainer that computes in the fields' format, where that is no bf16.
-Implementation in_the_fields_format(Implementation i, ValueClipFault fault) {
-  i.evaluate = [fault](const LossSignature& signature, const Case& c) {
-    return train(signature, c, [fault](MicroBatch& micro_batch) {
-      return eager_value_clip_in_f16(micro_batch, fault);
-    });
-  };
-  i.arithmetic = [](Dtype dtype) {
-    return plain_arithmetic(dtype == Dtype::bf16 ? Dtype::f32 : dtype, "");
-  };
-  return i;
+/// The same where f16 is computed in f16.
+Implementation in_f16(Implementation i, ValueClipFault fault) {
+  return in_the_fields_format(std::move(i), [fault](MicroBatch& micro_batch) {
+    return eager_value_clip_in_f16(micro_batch, fault);
+  });
 }
 
 /// Faults in squares, clip and mask.
@@ -52,7 +46,7 @@ void add_value_faults(std::vector<Implementation>& all) {
               .trigger = "|value - return| between 1.84e19 and 2.61e19 (f32), 256 and 361 (f16)",
               .killers = {"finite_forward"}});
   // In f32 16-bit squares do not overflow.
-  all.push_back(in_the_fields_format(std::move(square), ValueClipFault::square_then_half));
+  all.push_back(in_f16(std::move(square), ValueClipFault::square_then_half));
   all.push_back(faulty("minimum_of_squares", ValueClipFault::minimum_of_squares,
                        {.twin = "eager",
                         .thread = kFormula,
@@ -127,7 +121,7 @@ void add_reduction_faults(std::vector<Implementation>& all) {
 std::vector<Implementation> value_clip_implementations() {
   std::vector<Implementation> all;
   all.push_back(implementation("eager"));
-  all.push_back(in_the_fields_format(implementation("eager_native"), ValueClipFault::none));
+  all.push_back(in_f16(implementation("eager_native"), ValueClipFault::none));
   add_value_faults(all);
   add_reduction_faults(all);
   add_length_faults(all);

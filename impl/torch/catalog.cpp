@@ -8,6 +8,7 @@ void lossgate_register(std::vector<lossgate::impl::Implementation>* implementati
   at::set_num_threads(1);
   implementations->push_back(grpo_implementation());
   implementations->push_back(reinforce_implementation());
+  implementations->push_back(dro_implementation());
   implementations->push_back(cispo_implementation());
   implementations->push_back(dppo_implementation());
   implementations->push_back(sapo_implementation());

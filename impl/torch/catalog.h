@@ -9,6 +9,7 @@ namespace lossgate::impl {
 
 Implementation grpo_implementation();
 Implementation reinforce_implementation();
+Implementation dro_implementation();
 Implementation cispo_implementation();
 Implementation dppo_implementation();
 Implementation sapo_implementation();

@@ -27,6 +27,7 @@ def arguments(dtype=torch.float64):
     return {
         "grpo": ([*log_probs, plain, mask], [0], TOTALS),
         "reinforce": ([log_probs[0], plain, log_probs[1].exp(), mask], [0], TOTALS),
+        "dro": ([*log_probs[:2], plain, log_probs[2].exp(), mask], [0], TOTALS),
         "cispo": ([*log_probs[:2], plain, mask], [], TOTALS),  # its gradient is no derivative
         "dppo": ([*log_probs[:2], plain, mask], [], TOTALS),  # nor is its own, by default
         "sapo": ([*log_probs[:2], plain, mask], [0], TOTALS),
@@ -66,6 +67,7 @@ TARGETS = [{"label_smoothing": 0.3, "z_loss": 0.1}, {"label_smoothing": 1.0}]
 VARIANTS = {
     "grpo": POLICIES,
     "linear_grpo": POLICIES,
+    "dro": [{"beta": 2.0}, {"beta": 2.0, "reduction": "sequence_mean"}],
     "cispo": [{"weight_low": 0.8, "weight_high": 1.2}],
     "dppo": [{"divergence": "kl", "divergence_high": 0.01, "weight_high": None}, {"surrogate": "weight", "epsilon": 0.0}],
     "sapo": [{"tau_positive": 2.0, "log_ratio_clamp": None}],

@@ -156,6 +156,25 @@ class OperatorValues(unittest.TestCase):
         torch.testing.assert_close(plain, ones, rtol=0, atol=0)
         torch.testing.assert_close(plain[0], (-advantage * log_prob)[mask].mean())
 
+    def test_dro_is_as_verl_writes_it(self):
+        (log_prob, old, advantage, weight, mask), _, counts = arguments()["dro"]
+        expected = -(log_prob * advantage - 0.5 * 2.0 * (log_prob - old).square())
+        for given, factor in ((None, 1.0), (weight, weight)):
+            loss, terms = call("dro", (log_prob, old, advantage, given, mask), counts, beta=2.0)
+            torch.testing.assert_close(terms, expected * factor * mask)
+            torch.testing.assert_close(loss, (expected * factor)[mask].mean())
+
+    def test_dro_squares_what_half_of_beta_has_made_small(self):
+        row = lambda *values: torch.tensor([values], dtype=torch.float32)
+        mask = torch.ones(1, 3, dtype=torch.bool)
+        log_prob = row(-6e19, -3e25, -math.inf).requires_grad_()
+        loss, terms = torch.ops.lossgate.dro(
+            log_prob, row(0.0, 0.0, 0.0), row(1.0, 1.0, 1.0), row(1.0, 0.0, 0.0), mask, total_tokens=3,
+            total_sequences=1, reduction="sum")
+        torch.testing.assert_close(terms, row(9e37, 0.0, 0.0))
+        loss.backward()
+        torch.testing.assert_close(log_prob.grad, row(-3e18, 0.0, 0.0))
+
     def test_value_clip_takes_the_larger_square(self):
         row = lambda *values: torch.tensor([values], dtype=torch.float64)
         mask = torch.ones(1, 3, dtype=torch.bool)

@@ -169,6 +169,7 @@ class Operators(unittest.TestCase):
             ("kto", {"kl": -0.5}, "kl"),
             ("kto", {"undesirable_weight": -1.0}, "undesirable_weight"),
             ("orpo", {"beta": 0.0}, "beta"),
+            ("dro", {"beta": 0.0}, "beta"),
             ("gmpo", {"clip_low": -0.1}, "clip_low"),
             ("gmpo", {"reduction": "token_mean"}, "reduction cannot be 'token_mean'"),
             ("cispo", {"weight_low": 2.0, "weight_high": 1.0}, "weight_low"),

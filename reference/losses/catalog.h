@@ -7,6 +7,7 @@
 #include "reference/losses/dft.h"
 #include "reference/losses/dpo.h"
 #include "reference/losses/dppo.h"
+#include "reference/losses/dro.h"
 #include "reference/losses/entropy_bonus.h"
 #include "reference/losses/gae.h"
 #include "reference/losses/gmpo.h"
@@ -45,8 +46,8 @@ struct LossList {
 };
 
 using Catalog =
-    LossList<Grpo, Reinforce, Cispo, Dppo, Sapo, Vespo, Gmpo, KlPenalty, EntropyBonus, ValueClip,
-             Dpo, Kto, Orpo, LogProb, CrossEntropy, Dft, Jsd, SparseJsd, LinearGrpo,
+    LossList<Grpo, Reinforce, Dro, Cispo, Dppo, Sapo, Vespo, Gmpo, KlPenalty, EntropyBonus,
+             ValueClip, Dpo, Kto, Orpo, LogProb, CrossEntropy, Dft, Jsd, SparseJsd, LinearGrpo,
              LinearCrossEntropy, LinearJsd, AdvantageScaling, GroupAdvantage, Gae, Whitening,
              RolloutCorrection, PromptDedup, TeacherPayload>;
 

@@ -52,6 +52,18 @@ inline Field advantage_field() {
           .doc = "of the taken token"};
 }
 
+/// Of truncated importance sampling, say, which no gradient flows through.
+inline Field importance_weight_field() {
+  return {.name = "importance_weight",
+          .role = Role::weight,
+          .quantity = Quantity::weight,
+          .axes = {Axis::sequences, Axis::tokens},
+          .infinity = Infinity::surfaces,
+          .doc = "of the policy over what sampled; a caller may have none: 1",
+          .optional = true,
+          .stand_in = "1"};
+}
+
 /// Token ids on the vocab axis; kIgnoreLabel masks its position.
 inline Field label_field(std::string doc) {
   return {.name = "label",

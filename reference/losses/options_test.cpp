@@ -29,6 +29,7 @@ const std::vector<Range>& ranges() {
       {"grpo", "kl_output_clamp", 10.0, 1.0, 1000.0},
       {"grpo", "kl_weighted", 0.0, 0.0, 1.0},
       {"grpo", "max_length", 16.0, 1.0, 1048576.0},
+      {"dro", "beta", 0.05, 0.001, 10.0},
       {"cispo", "weight_low", 0.0, 0.0, 1.0},
       {"cispo", "weight_high", 5.0, 1.0, 100.0},
       {"dppo", "divergence_low", 0.2, 0.001, 1.0},

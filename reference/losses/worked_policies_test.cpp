@@ -110,6 +110,47 @@ TEST(WorkedReinforce, HasAnInfiniteTermOfAnImpossibleTokenThatIsLearnt) {
       .gives("gradient.log_prob", {-2.0, 0.0, 0.0});
 }
 
+// ---- DRO ----------------------------------------------------------------------------------------
+
+TEST(WorkedDro, IsThePolicyGradientLessHalfOfBetaTimesASquare) {
+  // A = (3, -2), d = (2, -1), beta = 1/2: 3 + 4/4 and -4 + 1/4; the gradient is beta d - A.
+  Worked worked("dro", {{Axis::sequences, 1}, {Axis::tokens, 2}});
+  worked.with("beta", 0.5)
+      .field("log_prob", {-1.0, -2.0})
+      .field("old_log_prob", {-3.0, -1.0})
+      .field("advantage", {3.0, -2.0})
+      .field("importance_weight", {1.0, 1.0})
+      .gives("per_token", {4.0, -3.75})
+      .gives("loss", {0.25})
+      .gives("gradient.log_prob", {-2.0, 1.5});
+  worked.field("importance_weight", {0.5, 2.0})
+      .gives("per_token", {2.0, -7.5})
+      .gives("loss", {-5.5})
+      .gives("gradient.log_prob", {-1.0, 3.0});
+  worked.reduced(Reduction::token_mean).gives("gradient.log_prob", {-0.5, 1.5});
+}
+
+TEST(WorkedDro, GivesTheNumbersOfVerlsTest) {
+  Worked worked("dro", {{Axis::sequences, 1}, {Axis::tokens, 3}});
+  worked.field("log_prob", {-0.8, -0.9, -0.1})
+      .field("old_log_prob", {-1.0, -0.7, -0.2})
+      .field("advantage", {2.0, -1.5, 9.0})
+      .field("importance_weight", {1.0, 1.0, 1.0})
+      .field("mask", {1.0, 1.0, 0.0})
+      .gives("per_token", {1.601, -1.349, 0.0})
+      .gives("gradient.log_prob", {-1.99, 1.49, 0.0});
+}
+
+TEST(WorkedDro, HasAnInfiniteTermAndSlopeWhereATokenIsImpossibleInOnePolicy) {
+  Worked worked("dro", {{Axis::sequences, 1}, {Axis::tokens, 4}});
+  worked.field("log_prob", {-HUGE_VAL, -1.0, -HUGE_VAL, -HUGE_VAL})
+      .field("old_log_prob", {-1.0, -HUGE_VAL, -1.0, -1.0})
+      .field("advantage", {2.0, 2.0, 0.0, 2.0})
+      .field("importance_weight", {1.0, 1.0, 1.0, 0.0})
+      .gives("per_token", {HUGE_VAL, HUGE_VAL, HUGE_VAL, 0.0})
+      .gives("gradient.log_prob", {-HUGE_VAL, HUGE_VAL, -HUGE_VAL, 0.0});
+}
+
 // ---- CISPO --------------------------------------------------------------------------------------
 
 /// One token of log-prob -ln 2 with importance weight w and advantage A.
