@@ -186,7 +186,8 @@ Opinion probe_exponents(Suspect& suspect) {
         "narrow arithmetic", 0.95,
         "it overflows where the declared format has room for squares and exponentials"};
   }
-  if (squares || right_within(kBeyondExponents)) {
+  // In f16 what a square fits is not far beyond what an exponential does.
+  if (squares || right_within(std::min(kBeyondExponents, kRoom * std::sqrt(largest)))) {
     // Where half a square does not fit in any form, and the loss is a number, it is behind a bound.
     const double fits = kSurelyFits * std::sqrt(2.0) * std::sqrt(largest);
     if (wrong->forward_finite() && right_within(fits)) return std::nullopt;

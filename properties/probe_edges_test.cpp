@@ -64,6 +64,28 @@ TEST(ProbeExponents, CallWhatFitsInNoFormBehindABoundNoOverflowOfASquare) {
   EXPECT_EQ(diagnosed(without_slope(0.5), c).cause, "non-finite slope behind a bound");
 }
 
+/// No number where a function of the log-ratio overflows f16, in which it is computed.
+impl::Implementation overflowing_in_f16(double (*grown)(double log_ratio)) {
+  auto implementation = answering("cispo", nullptr, [grown](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t i) {
+      const double d = c.batch.at("log_prob").at(i) - c.batch.at("old_log_prob").at(i);
+      if (grown(-d) > max_finite(Dtype::f16)) add_to_loss(result, std::nan(""));
+    });
+  });
+  implementation.arithmetic = [](Dtype dtype) { return plain_arithmetic(dtype, ""); };
+  return implementation;
+}
+
+TEST(ProbeExponents, TellsASquareThatOverflowsInF16FromAnExponential) {
+  Case c = ordinary_case("cispo", Dtype::f16);
+  c.batch.at("log_prob").set(0, -300.0);
+  const auto squared = overflowing_in_f16([](double d) { return d * d; });
+  expect_shown(squared, c, "overflow of a square or sum",
+               "right where no difference is larger than any exponent");
+  const auto exponential = overflowing_in_f16([](double d) { return std::exp(d); });
+  EXPECT_EQ(diagnosed(exponential, c).cause, "clamp after exp");
+}
+
 /// Where the exp of a log-ratio overflows f32 the answer is another number.
 impl::Implementation overflowing(double answer) {
   return answering("rollout_correction", nullptr, [answer](const Case& c, LossResult& result) {
