@@ -186,6 +186,10 @@ Opinion probe_exponents(Suspect& suspect) {
         "narrow arithmetic", 0.95,
         "it overflows where the declared format has room for squares and exponentials"};
   }
+  if (!signature.is_logistic() && is_lost_where_zero(*wrong)) {
+    return Diagnosis{"zero times infinity", 0.9,
+                     "right where nothing is far, and no number where the formula is 0"};
+  }
   // In f16 what a square fits is not far beyond what an exponential does.
   if (squares || right_within(std::min(kBeyondExponents, kRoom * std::sqrt(largest)))) {
     // Where half a square does not fit in any form, and the loss is a number, it is behind a bound.
@@ -196,11 +200,6 @@ Opinion probe_exponents(Suspect& suspect) {
   }
   if (signature.is_logistic()) {
     return Diagnosis{"logarithm of an underflow", 0.9, "right where no log-ratio is beyond exp"};
-  }
-  if (is_lost_where_zero(*wrong)) {
-    return Diagnosis{
-        "zero times infinity", 0.9,
-        "right where no log-ratio overflows exp, and no number where the formula is 0"};
   }
   return Diagnosis{"clamp after exp", wrong->forward_finite() ? 0.9 : 0.7,
                    farther ? "right where log-ratios are near, and overflows where they are farther"

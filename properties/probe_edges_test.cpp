@@ -108,7 +108,22 @@ Case with_a_weight_that_overflows(const char* beyond) {
 TEST(ProbeExponents, TellsAFilterThatMultipliesFromOneThatSelects) {
   expect_shown(overflowing(std::nan("")), with_a_weight_that_overflows("drop"),
                "zero times infinity",
-               "right where no log-ratio overflows exp, and no number where the formula is 0");
+               "right where nothing is far, and no number where the formula is 0");
+}
+
+TEST(ProbeExponents, TellsAZeroThatMeetsASquareFromTheSquareAlone) {
+  const auto product = answering("cispo", nullptr, [](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t i) {
+      const double d = c.batch.at("log_prob").at(i) - c.batch.at("old_log_prob").at(i);
+      if (d * d > max_finite(Dtype::f32)) output(result, "per_token").set(i, std::nan(""));
+    });
+  });
+  Case c = ordinary_case("cispo", Dtype::f32);
+  c.batch.at("log_prob").set(0, -3e19);
+  EXPECT_EQ(diagnosed(product, c).cause, "overflow of a square or sum");
+  c.batch.at("advantage").set(0, 0.0);
+  expect_shown(product, c, "zero times infinity",
+               "right where nothing is far, and no number where the formula is 0");
 }
 
 TEST(ProbeExponents, TellsAnOverflowThatBecomesANumber) {
