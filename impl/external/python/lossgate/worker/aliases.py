@@ -121,7 +121,7 @@ _ALIASES = {
     "lambda_positive": "lambda_pos lam_pos vespo_lambda_pos",
     "k_negative": "k_neg vespo_k_neg",
     "lambda_negative": "lambda_neg lam_neg vespo_lambda_neg",
-    "beta": "jsd_beta jsd_alpha gkd_beta dpo_beta kto_beta orpo_beta orpo_alpha pref_beta",
+    "beta": "jsd_beta jsd_alpha gkd_beta dpo_beta kto_beta orpo_beta orpo_alpha pref_beta dro_beta",
     "num_items": "num_items_in_batch n_items",
     "label_smoothing": "smoothing label_smooth label_smoothing_factor dpo_label_smoothing",
     "kl": "kl_divergence kl_estimate z0 z_ref reference_point",
@@ -156,7 +156,7 @@ _SYMMETRIC = {
                       "delta clip_ratio",
 }
 # Only for a parameter that has no default: too short to be sure.
-_WEAK = {"log_prob": "new cur pi l lps x", "old_log_prob": "old inference_logprobs sampling_logprobs", "ref_log_prob": "ref base",
+_WEAK = {"log_prob": "new cur pi l lps x target_logprobs", "old_log_prob": "old inference_logprobs sampling_logprobs", "ref_log_prob": "ref base",
          "advantage": "a x values", "reward": "r", "mask": "m", "value": "v", "old_value": "v_old old_v", "return": "r g",
          "label": "y", "logits": "x z source", "hidden": "x h", "weight": "w", "importance_weight": "w", "bias": "b",
          "student_logits": "s p x", "teacher_logits": "t q y", "student_hidden": "s", "teacher_hidden": "t"}
