@@ -185,4 +185,18 @@ std::optional<Case> with_other_numbers(const LossSignature& signature, const Cas
   return c;
 }
 
+Case with_another_field(const LossSignature& signature, Case c, const Field& field) {
+  Tensor& tensor = c.batch.at(field.name);
+  if (const auto numbers = with_other_numbers(signature, c, {.turn = 1})) {
+    tensor = numbers->batch.at(field.name);
+  }
+  const std::int64_t vocab = c.shape[Axis::vocab];
+  if (field.quantity != Quantity::label || vocab < 1) return c;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    const std::int64_t label = tensor.integer_at(i);
+    if (label >= 0) tensor.set(i, static_cast<double>((label + 1) % vocab));
+  }
+  return c;
+}
+
 }  // namespace lossgate::properties

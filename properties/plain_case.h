@@ -39,4 +39,7 @@ std::optional<Case> plain_case(const LossSignature& signature, const Case& like,
 std::optional<Case> with_other_numbers(const LossSignature& signature, const Case& like,
                                        const Plain& plain);
 
+/// The case with other ordinary numbers in one field alone; of labels with the next class.
+Case with_another_field(const LossSignature& signature, Case c, const Field& field);
+
 }  // namespace lossgate::properties

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "properties/case_facts.h"
 #include "properties/probes.h"
+#include "properties/transforms.h"
 
 namespace lossgate::properties {
 namespace {
@@ -66,6 +68,29 @@ Likeness likeness(const Reading& first, const Reading& again) {
   return found;
 }
 
+/// The field of which another one, in tensors that lie as those of the case just before, gets that
+/// case's answer: whoever knows a tensor again by its address is right of what lay there first.
+/// Empty where there is none.
+std::string kept_by_place(const Suspect& suspect, const Case& c) {
+  const LossSignature& signature = suspect.signature();
+  const auto is_kept = [&](const Case& other) {
+    if (!is_right(suspect.read(c))) return false;
+    const auto reading = suspect.read_if_made(other);
+    return is_wrong(reading) && reading->answers(c);
+  };
+  for (const Field& field : signature.fields) {
+    if (is_kept(with_another_field(signature, c, field))) return field.name;
+  }
+  if (!has_positions(signature)) return "";
+  const std::vector<bool> valid = valid_positions(signature, c);
+  const auto last = std::find(valid.rbegin(), valid.rend(), true);
+  if (last == valid.rend()) return "";
+  Case shorter = c;
+  mask_position(signature, shorter, valid.rend() - last - 1);
+  if (!is_kept(shorter)) return "";
+  return signature.mask.empty() ? signature.ignore_label : signature.mask;
+}
+
 }  // namespace
 
 /// The given case is asked again, then a plain one twice, which has more that may vary, then the
@@ -90,8 +115,9 @@ Opinion probe_state(Suspect& suspect) {
 }
 
 /// The given case in one piece of memory; and where that is not wrong, a plain one in both. Each is
-/// asked twice: chance is no reading of strides. Where tensors are contiguous what comes into a
-/// per-token loss may be one number expanded (rule E12); within a buffer it is as many as terms.
+/// asked twice: chance is no reading of strides, and nor is what is kept from the case before.
+/// Where tensors are contiguous what comes into a per-token loss may be one number expanded (rule
+/// E12); within a buffer it is as many as terms.
 Opinion probe_strides(Suspect& suspect) {
   const Layout layout = suspect.given().layout;
   const bool plain = layout == Layout::contiguous;
@@ -104,7 +130,15 @@ Opinion probe_strides(Suspect& suspect) {
     const auto differs = [&] {
       return is_wrong(reads_as(c, layout)) && is_right(reads_as(c, other));
     };
-    if (differs() && differs()) {
+    if (!differs()) continue;
+    Case there = *c;
+    there.layout = other;
+    if (const std::string kept = kept_by_place(suspect, there); !kept.empty()) {
+      return Diagnosis{"state between calls", 0.95,
+                       "with another " + kept +
+                           ", where that of the case before lay, the answer is that case's"};
+    }
+    if (differs()) {
       if (const auto written = reads_as(c, layout); written && writes_inputs(*written)) {
         return Diagnosis{"input overwritten", 0.95,
                          "it writes into its inputs, and is right where each number of them has a "

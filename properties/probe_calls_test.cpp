@@ -6,7 +6,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "properties/fake_answer.h"
@@ -119,6 +121,30 @@ TEST(ProbeStrides, SeesWhatIsWrongOfAnExpandedGradientAlone) {
   });
   expect_shown(off_in_one_piece, ordinary_case("grpo"), "strides ignored",
                "the same numbers are right where nothing that comes in is expanded");
+}
+
+/// GRPO that keeps what a field is given first where tensors lie so, as by their address.
+impl::Implementation keeping_by_place(const std::string& field) {
+  using Place = std::pair<Layout, Extents>;
+  return answering("grpo", [field, kept = std::make_shared<std::map<Place, Tensor>>()](Case& c) {
+    Tensor& tensor = c.batch.at(field);
+    tensor = kept->emplace(Place(c.layout, tensor.extents), tensor).first->second;
+  });
+}
+
+TEST(ProbeStrides, TellsWhatIsKeptByWhereItLiesFromStrides) {
+  Case c = ordinary_case("grpo");
+  c.layout = Layout::transposed;
+  Case before = c;
+  change_each(before.batch.at("advantage"), [](double x) { return -x; });
+  mask_out(before, 0, 0);
+  for (const std::string field : {"advantage", "mask"}) {
+    const auto keeps = keeping_by_place(field);
+    keeps.evaluate(grpo().signature, before);
+    expect_shown(
+        keeps, c, "state between calls",
+        "with another " + field + ", where that of the case before lay, the answer is that case's");
+  }
 }
 
 TEST(ProbeStrides, SaysNothingOfChance) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -54,18 +55,8 @@ std::vector<Change> changes(const LossSignature& signature, const LossSpec& spec
                             const LossSpec& other) {
   std::vector<Change> all;
   for (const Field& field : signature.fields) {
-    all.emplace_back([&signature, &field](Case& c) {
-      Tensor& tensor = c.batch.at(field.name);
-      const std::int64_t vocab = c.shape[Axis::vocab];
-      if (const auto numbers = with_other_numbers(signature, c, {.turn = 1})) {
-        tensor = numbers->batch.at(field.name);
-      }
-      if (field.quantity != Quantity::label || vocab < 1) return;
-      for (std::int64_t i = 0; i < tensor.size(); ++i) {
-        const std::int64_t label = tensor.integer_at(i);
-        if (label >= 0) tensor.set(i, static_cast<double>((label + 1) % vocab));
-      }
-    });
+    all.emplace_back(
+        [&signature, &field](Case& c) { c = with_another_field(signature, std::move(c), field); });
   }
   for (const Option& option : options_of_formula(signature)) {
     const OptionValue *own = spec.find(option.name), *there = other.find(option.name);
