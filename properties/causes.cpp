@@ -42,10 +42,10 @@ const std::vector<Cause>& causes() {
        "largest numbers"},
       {"exp of an unshifted logit", "exp is taken of logits as they are.",
        "subtract the row's maximum first, as logsumexp does"},
-      {"logarithm of an underflow", "log is taken of a probability that has become 0.",
+      {"logarithm of an underflow",
+       "log is taken of a probability that has become 0, or another one is divided by it.",
        "stay with log-probs: log_softmax, not log(softmax); logsigmoid, not log(sigmoid); "
-       "logaddexp "
-       "for a mixture"},
+       "logaddexp for a mixture; exp(a - b), not exp(a) / exp(b)"},
       {"zero times infinity",
        "An impossible token's probability 0 meets its infinite logarithm, or a zero advantage, or "
        "the 0 of a filter, an infinite weight, or that of a mask what overflows there.",

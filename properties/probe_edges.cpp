@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
@@ -14,6 +18,10 @@ namespace {
 /// the exponential of that leaves room for what else a term meets, and a log-ratio beyond any
 /// exponent.
 constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kBeyondExponents = 1048576.0;
+
+/// As shares of a format's largest exponent: how unlikely a token is where squares of probabilities
+/// are ordinary numbers still, and where its own is none but 0.
+constexpr double kSquareWithinFormat = 0.375, kNoProbability = 2.0;
 
 /// Of a format's largest number, or of that number's root, what leaves room for a few like it.
 constexpr double kRoom = 0.125;
@@ -50,6 +58,44 @@ std::optional<Case> without_infinities(const LossSignature& signature, Case c, d
     if (least * least <= largest) return std::nullopt;
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       if (tensor.at(i) == -HUGE_VAL) tensor.set(i, least);
+    }
+  }
+  return c;
+}
+
+/// Log-probs that are held against each other, one of each at a place.
+std::set<std::string> log_ratio_fields(const LossSignature& signature) {
+  std::set<std::string> names;
+  for (const ReachAxis& axis : signature.reach) {
+    const bool log_prob = signature.find_field(axis.field)->quantity == Quantity::log_prob;
+    if (log_prob && !axis.towards.empty()) names.insert({axis.field, axis.towards});
+  }
+  return names;
+}
+
+/// The lowest of them at each place that counts; 0 elsewhere.
+std::vector<double> lowest_log_probs(const LossSignature& signature, const Case& c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  std::vector<double> lowest;
+  for (const std::string& name : log_ratio_fields(signature)) {
+    const Tensor& tensor = c.batch.at(name);
+    lowest.resize(static_cast<std::size_t>(tensor.size()), 0.0);
+    for (std::size_t i = 0; i < lowest.size(); ++i) {
+      if (valid[i]) lowest[i] = std::min(lowest[i], tensor.at(static_cast<std::int64_t>(i)));
+    }
+  }
+  return lowest;
+}
+
+/// The case with all of them at a place moved alike, so that the lowest is that number.
+Case with_lowest_at(const LossSignature& signature, Case c, double least) {
+  const std::vector<double> lowest = lowest_log_probs(signature, c);
+  for (const std::string& name : log_ratio_fields(signature)) {
+    Tensor& tensor = c.batch.at(name);
+    for (std::size_t i = 0; i < lowest.size(); ++i) {
+      if (!std::isfinite(lowest[i]) || lowest[i] == 0.0) continue;
+      const auto at = static_cast<std::int64_t>(i);
+      tensor.set(at, tensor.at(at) - lowest[i] + least);
     }
   }
   return c;
@@ -152,6 +198,20 @@ bool is_lost_where_zero(const Reading& reading) {
   return any;
 }
 
+/// Whether it is lost how unlikely tokens are: of log-probs that are near each other the answer is
+/// right, and no number as soon as all of them are so low that no probability is left of any.
+bool loses_unlikely_tokens(const Suspect& suspect, const Reading& wrong) {
+  const LossSignature& signature = suspect.signature();
+  const double exponent = std::log(max_finite(wrong.arithmetic().compute));
+  const double likely = -kSquareWithinFormat * exponent;
+  const auto is_unlikely = [&](double log_prob) { return log_prob < likely; };
+  if (std::ranges::none_of(lowest_log_probs(signature, wrong.given()), is_unlikely)) return false;
+  const Case near = with_far_ones_at(signature, wrong.given(), kTameExponent, kTameExponent);
+  if (!is_right(suspect.read(with_lowest_at(signature, near, likely)))) return false;
+  const auto none = suspect.read(with_lowest_at(signature, near, -kNoProbability * exponent));
+  return none && !none->finite();
+}
+
 /// What is not finite, or would not be if it were farther away, is right where nothing is far.
 Opinion probe_exponents(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
@@ -171,6 +231,11 @@ Opinion probe_exponents(Suspect& suspect) {
       return Diagnosis{"laundering", 0.5,
                        "right where every log-ratio's exp fits, and a number where one overflows"};
     }
+  }
+  if (!farther && loses_unlikely_tokens(suspect, *wrong)) {
+    return Diagnosis{
+        "logarithm of an underflow", 0.9,
+        "right where tokens are likely, and no number where their probabilities are 0"};
   }
   const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
   if (!right_within(kTameExponent)) return std::nullopt;

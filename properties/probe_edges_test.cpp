@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "properties/fake_answer.h"
@@ -26,6 +28,37 @@ TEST(ProbeExponents, BlamesTheLogarithmOfALogisticLoss) {
   c.spec.set("beta", 1.0);
   c.batch.at("chosen_log_prob").set(0, -300.0);
   expect_shown(lost, c, "logarithm of an underflow", "right where no log-ratio is beyond exp");
+}
+
+/// The loss is no number where the exponential of one of two log-probs is 0.
+impl::Implementation dividing_probabilities(const std::string& loss, const std::string& dividend,
+                                            const std::string& divisor) {
+  return answering(loss, nullptr, [=](const Case& c, LossResult& result) {
+    at_positions(c, true, [&](std::int64_t i) {
+      const auto is_lost = [&](const std::string& field) {
+        return std::exp(c.batch.at(field).at(i)) == 0.0;
+      };
+      if (is_lost(dividend) || is_lost(divisor)) add_to_loss(result, std::nan(""));
+    });
+  });
+}
+
+TEST(ProbeExponents, SeesAQuotientOfProbabilitiesThatVanish) {
+  const char* because =
+      "right where tokens are likely, and no number where their probabilities are 0";
+  Case tokens = ordinary_case("grpo");
+  for (const char* field : {"log_prob", "old_log_prob", "ref_log_prob"}) {
+    Tensor& log_prob = tokens.batch.at(field);
+    log_prob.set(0, log_prob.at(0) - 1000.0);
+  }
+  expect_shown(dividing_probabilities("grpo", "log_prob", "old_log_prob"), tokens,
+               "logarithm of an underflow", because);
+  // The other answer is no likelier where it is no farther than squares have room for.
+  Case answers = ordinary_case("orpo");
+  answers.batch.at("chosen_log_prob").set(0, -300.0);
+  answers.batch.at("rejected_log_prob").set(0, -900.0);
+  expect_shown(dividing_probabilities("orpo", "chosen_log_prob", "rejected_log_prob"), answers,
+               "logarithm of an underflow", because);
 }
 
 TEST(ProbeExponents, TellsAnImpossibleTokenFromOneThatIsFar) {
