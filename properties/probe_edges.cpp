@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <set>
-#include <string>
-#include <vector>
 
 #include "properties/agreement.h"
 #include "properties/behind_mask.h"
 #include "properties/case_facts.h"
+#include "properties/far_numbers.h"
 #include "properties/probes.h"
 
 namespace lossgate::properties {
@@ -32,22 +29,6 @@ constexpr double kSurelyFits = 0.99;
 /// A limit that ordinary numbers exceed, and a distance at which the widest format overflows not.
 constexpr double kLimit = 2.0, kFarthest = 300.0;
 
-/// The case with each number that is farther from its twin, or from 0, than `limit` at that
-/// distance instead.
-Case with_far_ones_at(const LossSignature& signature, Case c, double limit, double distance) {
-  const Case given = c;
-  for (const ReachAxis& axis : signature.reach) {
-    if (signature.find_field(axis.field)->quantity == Quantity::logit) continue;
-    Tensor& tensor = c.batch.at(axis.field);
-    const Tensor* twin = axis.towards.empty() ? nullptr : &given.batch.at(axis.towards);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      const double centre = twin ? twin->at(i) : 0.0, off = tensor.at(i) - centre;
-      if (std::fabs(off) > limit) tensor.set(i, centre + std::copysign(distance, off));
-    }
-  }
-  return c;
-}
-
 /// Impossible tokens become as good as impossible ones, whose squares still overflow; nothing where
 /// the fields' format has no such number.
 std::optional<Case> without_infinities(const LossSignature& signature, Case c, double largest) {
@@ -58,44 +39,6 @@ std::optional<Case> without_infinities(const LossSignature& signature, Case c, d
     if (least * least <= largest) return std::nullopt;
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       if (tensor.at(i) == -HUGE_VAL) tensor.set(i, least);
-    }
-  }
-  return c;
-}
-
-/// Log-probs that are held against each other, one of each at a place.
-std::set<std::string> log_ratio_fields(const LossSignature& signature) {
-  std::set<std::string> names;
-  for (const ReachAxis& axis : signature.reach) {
-    const bool log_prob = signature.find_field(axis.field)->quantity == Quantity::log_prob;
-    if (log_prob && !axis.towards.empty()) names.insert({axis.field, axis.towards});
-  }
-  return names;
-}
-
-/// The lowest of them at each place that counts; 0 elsewhere.
-std::vector<double> lowest_log_probs(const LossSignature& signature, const Case& c) {
-  const std::vector<bool> valid = valid_positions(signature, c);
-  std::vector<double> lowest;
-  for (const std::string& name : log_ratio_fields(signature)) {
-    const Tensor& tensor = c.batch.at(name);
-    lowest.resize(static_cast<std::size_t>(tensor.size()), 0.0);
-    for (std::size_t i = 0; i < lowest.size(); ++i) {
-      if (valid[i]) lowest[i] = std::min(lowest[i], tensor.at(static_cast<std::int64_t>(i)));
-    }
-  }
-  return lowest;
-}
-
-/// The case with all of them at a place moved alike, so that the lowest is that number.
-Case with_lowest_at(const LossSignature& signature, Case c, double least) {
-  const std::vector<double> lowest = lowest_log_probs(signature, c);
-  for (const std::string& name : log_ratio_fields(signature)) {
-    Tensor& tensor = c.batch.at(name);
-    for (std::size_t i = 0; i < lowest.size(); ++i) {
-      if (!std::isfinite(lowest[i]) || lowest[i] == 0.0) continue;
-      const auto at = static_cast<std::int64_t>(i);
-      tensor.set(at, tensor.at(at) - lowest[i] + least);
     }
   }
   return c;
