@@ -53,9 +53,9 @@ const std::vector<Cause>& causes() {
       {"infinity minus infinity", "A maximum of logits that are all -inf is subtracted from them.",
        "rescale by the running maximum only where it is finite"},
       {"overflow of a square or sum",
-       "A square or a sum overflows on the way to a number that fits.",
-       "scale before squaring: (d / 2) d, not d d / 2; where callers never come there, declare "
-       "their largest numbers"},
+       "A square, a sum or a product overflows on the way to a number that fits.",
+       "scale before squaring: (d / 2) d, not d d / 2; add logarithms and take exp last, not a "
+       "product of exponentials; where callers never come there, declare their largest numbers"},
       {"infinite slope", "The gradient of a finite loss is no number.",
        "keep away from where the slope is infinite: 0 for sqrt, log and norms, far out for exp"},
       {"unbounded exponent", "Finite inputs overflow.",

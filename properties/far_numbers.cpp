@@ -7,6 +7,9 @@
 #include <set>
 #include <string>
 
+#include "properties/transforms.h"
+#include "reference/spec/padding.h"
+
 namespace lossgate::properties {
 namespace {
 
@@ -59,6 +62,31 @@ Case with_lowest_at(const LossSignature& signature, Case c, double least) {
       tensor.set(at, tensor.at(at) - lowest[i] + least);
     }
   }
+  return c;
+}
+
+Case with_farthest_tokens(const LossSignature& signature, Case c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  std::vector<double> distances(valid.size(), -1.0);
+  for (const ReachAxis& axis : signature.reach) {
+    const Field& field = *signature.find_field(axis.field);
+    const bool by_token = is_positional(field) && field.axes.size() == 2;
+    if (!by_token) continue;
+    for (std::size_t i = 0; i < valid.size(); ++i) {
+      const auto at = static_cast<std::int64_t>(i);
+      const double centre = axis.towards.empty() ? 0.0 : c.batch.at(axis.towards).at(at);
+      const double distance = std::fabs(c.batch.at(axis.field).at(at) - centre);
+      if (valid[i]) distances[i] = std::max(distances[i], distance);
+    }
+  }
+  const auto tokens = static_cast<std::ptrdiff_t>(c.shape.positions());
+  for (auto row = distances.begin(); row != distances.end(); row += tokens) {
+    const auto farthest = std::max_element(row, row + tokens);
+    for (auto at = row; at != row + tokens; ++at) {
+      if (at != farthest) mask_position(signature, c, at - distances.begin());
+    }
+  }
+  move_valid_first(signature, c);
   return c;
 }
 

@@ -18,4 +18,7 @@ std::vector<double> lowest_log_probs(const LossSignature& signature, const Case&
 /// The case with all of them at a place moved alike, so that the lowest is that number.
 Case with_lowest_at(const LossSignature& signature, Case c, double least);
 
+/// The case with that token of each sequence alone which is farthest from its twin, or from 0.
+Case with_farthest_tokens(const LossSignature& signature, Case c);
+
 }  // namespace lossgate::properties

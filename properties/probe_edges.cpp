@@ -155,6 +155,18 @@ bool loses_unlikely_tokens(const Suspect& suspect, const Reading& wrong) {
   return none && !none->finite();
 }
 
+/// What is no number at a distance that squares and exponentials of the declared format have room
+/// for: several tokens together, of which each has one, or any.
+Diagnosis overflow_within_room(const Suspect& suspect, const Case& far) {
+  const bool several = has_positions(suspect.signature()) && far.shape.positions() > 1;
+  if (several && is_right(suspect.read(with_farthest_tokens(suspect.signature(), far)))) {
+    return {"overflow of a square or sum", 0.9,
+            "tokens of a sequence have no number together, and the farthest one alone is right"};
+  }
+  return {"narrow arithmetic", 0.95,
+          "it overflows where the declared format has room for squares and exponentials"};
+}
+
 /// What is not finite, or would not be if it were farther away, is right where nothing is far.
 Opinion probe_exponents(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
@@ -188,11 +200,10 @@ Opinion probe_exponents(Suspect& suspect) {
                      "right where an impossible token is as good as impossible"};
   }
   const bool squares = field->quantity == Quantity::value;
-  if (!right_within(squares ? kRoom * std::sqrt(largest)
-                            : kExponentWithinFormat * std::log(largest))) {
-    return Diagnosis{
-        "narrow arithmetic", 0.95,
-        "it overflows where the declared format has room for squares and exponentials"};
+  const double room =
+      squares ? kRoom * std::sqrt(largest) : kExponentWithinFormat * std::log(largest);
+  if (!right_within(room)) {
+    return overflow_within_room(suspect, with_far_ones_at(signature, wrong->given(), room, room));
   }
   if (!signature.is_logistic() && is_lost_where_zero(*wrong)) {
     return Diagnosis{"zero times infinity", 0.9,

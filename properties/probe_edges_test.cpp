@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "properties/fake_answer.h"
 
@@ -59,6 +61,34 @@ TEST(ProbeExponents, SeesAQuotientOfProbabilitiesThatVanish) {
   answers.batch.at("rejected_log_prob").set(0, -900.0);
   expect_shown(dividing_probabilities("orpo", "chosen_log_prob", "rejected_log_prob"), answers,
                "logarithm of an underflow", because);
+}
+
+TEST(ProbeExponents, TellsAProductOfWeightsFromANarrowFormat) {
+  // A sequence's first token, or the product of them all.
+  const auto overflowing = [](bool product) {
+    return answering("gmpo", nullptr, [product](const Case& c, LossResult& result) {
+      const std::int64_t tokens = c.shape[Axis::tokens];
+      std::vector<double> exponents(static_cast<std::size_t>(c.shape[Axis::sequences]), 0.0);
+      at_positions(c, true, [&](std::int64_t i) {
+        double& exponent = exponents[static_cast<std::size_t>(i / tokens)];
+        const double d = c.batch.at("log_prob").at(i) - c.batch.at("old_log_prob").at(i);
+        exponent = product ? exponent + d : std::max(exponent, d);
+      });
+      for (const double exponent : exponents) {
+        if (std::isinf(product ? std::exp(exponent) : std::exp(8.0 * exponent)))
+          add_to_loss(result, std::nan(""));
+      }
+    });
+  };
+  Case c = ordinary_case("gmpo");
+  for (const std::int64_t i : {0, 1}) {
+    c.batch.at("advantage").set(i, -1.0);
+    c.batch.at("old_log_prob").set(i, c.batch.at("log_prob").at(i) - 400.0);
+  }
+  expect_shown(overflowing(true), c, "overflow of a square or sum",
+               "tokens of a sequence have no number together, and the farthest one alone is right");
+  expect_shown(overflowing(false), c, "narrow arithmetic",
+               "it overflows where the declared format has room for squares and exponentials");
 }
 
 TEST(ProbeExponents, TellsAnImpossibleTokenFromOneThatIsFar) {

@@ -42,7 +42,7 @@ TEST(RegisteredFaults, AreCalledByTheirCauseWhereverAnExperimentSpeaks) {
     right += own, all += spoken;
   }
   // A clamp of each token where the sequence's is asked is an exponential that overflows, too. A
-  // product of exponentials does so as narrow exponentials do.
+  // product of exponentials that underflows overflows where log-ratios are farther.
   EXPECT_EQ(other,
             (std::set<std::string>{"gmpo.product_of_weights", "grpo.token_clamp_not_sequence"}));
   EXPECT_GE(right, 0.95 * all);
