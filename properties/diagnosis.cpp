@@ -115,6 +115,7 @@ const Probe kProbes[] = {
     {{Symptom::behind_mask, Symptom::miscounted, Symptom::differs, Symptom::permuted,
       Symptom::not_finite},
      probe_statistics},
+    {{Symptom::differs}, probe_through_limit},
     {{Symptom::miscounted, Symptom::differs, Symptom::not_finite, Symptom::split,
       Symptom::permuted},
      probe_rounding},

@@ -45,6 +45,7 @@ Opinion probe_other_number(Suspect& suspect);
 Opinion probe_fields(Suspect& suspect);
 Opinion probe_lone(Suspect& suspect);
 Opinion probe_bound(Suspect& suspect);
+Opinion probe_through_limit(Suspect& suspect);
 Opinion probe_cap(Suspect& suspect);
 Opinion probe_early_mean(Suspect& suspect);
 Opinion probe_needed_options(Suspect& suspect);
