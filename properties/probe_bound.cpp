@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "properties/case_facts.h"
+#include "properties/option_values.h"
 #include "properties/probes.h"
 #include "properties/transforms.h"
 
@@ -161,6 +162,19 @@ Diagnosis held_within_a_bound(const std::string& what) {
       "from some " + what + " on the answer stays what it is there, where the formula's goes on"};
 }
 
+/// The option whose limit holds the answer there: without it that is right, and the bound is none
+/// that was not declared.
+std::string limit_at(const Suspect& suspect, const Make& make, double distance) {
+  const auto c = make(distance);
+  for (const Option& option : suspect.signature().options) {
+    const bool limits = option.nullable && option.kind == Option::Kind::real;
+    if (!c || !limits || c->spec.is_none(option.name)) continue;
+    const auto without = suspect.read(with_value(suspect.signature(), *c, option, None{}));
+    if (is_right(without)) return option.name;
+  }
+  return "";
+}
+
 /// Of several bounds one is seen where nothing else moves.
 Opinion bound_of_distance(const Suspect& suspect) {
   std::vector<ReachAxis> axes = suspect.signature().reach;
@@ -171,7 +185,13 @@ Opinion bound_of_distance(const Suspect& suspect) {
   const auto distance = Sequence(suspect, all_apart(suspect), -1).first_wrong();
   if (!distance) return std::nullopt;
   const Diagnosis held = held_within_a_bound("distance");
-  if (is_bounded_somewhere(suspect, all_apart(suspect), *distance)) return held;
+  if (is_bounded_somewhere(suspect, all_apart(suspect), *distance)) {
+    const std::string limit = limit_at(suspect, all_apart(suspect), *distance);
+    if (limit.empty()) return held;
+    return Diagnosis{
+        "option misread", 0.9,
+        "from some distance on " + limit + " holds the answer, where the formula's goes on"};
+  }
   for (const ReachAxis& axis : axes) {
     if (axis.towards.empty()) continue;
     for (const auto& [below, above] :

@@ -57,6 +57,37 @@ TEST(ProbeBound, NameAMarginThatIsHeldWithinABound) {
                "on");
 }
 
+/// GRPO whose dual clip bounds all of a token's loss, the KL term as well.
+impl::Implementation with_all_below_the_dual_clip() {
+  const auto without = [](Case& c) { c.spec.set("dual_clip", None{}); };
+  return answering("grpo", without, [](const Case& c, LossResult& result) {
+    if (c.spec.is_none("dual_clip")) return;
+    Tensor& values = output(result, "per_token");
+    double sum = 0.0, count = 0.0;
+    bool holds = false;
+    at_positions(c, true, [&](std::int64_t i) {
+      const double advantage = c.batch.at("advantage").at(i);
+      const double most = -advantage * c.spec.number("dual_clip");
+      if (advantage < 0.0 && values.at(i) > most) {
+        values.set(i, most);
+        output(result, "gradient.log_prob").set(i, 0.0);
+        holds = true;
+      }
+      sum += values.at(i);
+      ++count;
+    });
+    if (holds) output(result, "loss").set(0, sum / count);
+  });
+}
+
+TEST(ProbeBound, BlameTheOptionWithoutWhichNothingIsHeld) {
+  Case c = ordinary_case("grpo");
+  c.spec.set("dual_clip", 3.0);
+  c.spec.set("kl_penalty", 1.0);
+  expect_shown(with_all_below_the_dual_clip(), c, "option misread",
+               "from some distance on dual_clip holds the answer, where the formula's goes on");
+}
+
 TEST(ProbeBound, NameAnAdvantageThatIsHeldWithinABoundWhereAnInfinityIsANumberToo) {
   const auto clamped = answering("grpo", [](Case& c) {
     change_each(c.batch.at("advantage"), [](double x) { return std::clamp(x, -kBound, kBound); });
