@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,10 @@ namespace {
 constexpr std::int64_t kPaddingTokens = 3;
 /// What a formula has there is nearly what it has at 0.
 constexpr double kBesideZero = 1.0 / 64;
+/// A log-prob that stands for none, where labels of -100 do, an ordinary one, and one that is lower
+/// than what anybody lets stand for none; and how often the distance of the last two is halved.
+constexpr double kMarker = -100.0, kOrdinary = -1.0, kLowest = -1e9;
+constexpr int kHalvings = 20;
 
 std::optional<ReadEntry> loss_of(const Reading& reading, const std::vector<ReadEntry>& entries) {
   const auto at = std::ranges::find_if(
@@ -120,6 +125,42 @@ std::string field_that_masks(const Suspect& suspect, const Case& plain) {
   return "";
 }
 
+/// The case with that log-prob of all models at these positions: no two of them are apart.
+Case with_log_probs(const LossSignature& signature, Case c, const Positions& at, double log_prob) {
+  for (const Field& field : signature.fields) {
+    const bool one = is_positional(field) && field.axes.size() == 2 && !field.absent;
+    if (!one || field.quantity != Quantity::log_prob) continue;
+    for (std::int64_t i = at.from; i < at.to; ++i) c.batch.at(field.name).set(i, log_prob);
+  }
+  return c;
+}
+
+/// The log-prob which, where all models have it of two tokens that count, does what masking these
+/// does, by itself or as all lower ones do. In words; empty where there is none.
+std::string log_prob_that_masks(const Suspect& suspect, const Case& plain) {
+  const LossSignature& signature = suspect.signature();
+  const auto two = two_among_others(valid_positions(signature, plain), plain.shape.positions());
+  const auto masks = [&](double log_prob) {
+    return are_left_out(suspect, with_log_probs(signature, plain, *two, log_prob), *two);
+  };
+  // Where a model's are made of other fields, they would be far from what is put in here.
+  const bool made = std::ranges::any_of(signature.fields, [](const Field& field) {
+    return field.role == Role::differentiable && field.quantity != Quantity::log_prob;
+  });
+  if (made || !two || masks(kOrdinary)) return "";
+  if (masks(kMarker) && !masks(kMarker - kBesideZero)) return "-100";
+  double low = kLowest, high = kOrdinary;
+  if (!masks(low)) return "";
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = -std::sqrt(low * high);
+    (masks(middle) ? low : high) = middle;
+  }
+  std::ostringstream text;
+  text.precision(3);
+  text << "below about " << low;
+  return text.str();
+}
+
 /// The label whose token, at a position that counts, does what masking the position does: of two
 /// positions each. In words; empty where there is none.
 std::string label_that_masks(const Suspect& suspect, const Case& plain) {
@@ -188,6 +229,10 @@ Opinion taken_for_mask(const Suspect& suspect, const Case& plain) {
     return Diagnosis{"sentinel compared", 0.95,
                      "a position whose " + suspect.signature().ignore_label + " is " + token +
                          " does not count"};
+  }
+  if (const std::string log_prob = log_prob_that_masks(suspect, plain); !log_prob.empty()) {
+    return Diagnosis{"sentinel compared", 0.95,
+                     "a position whose log-probs are " + log_prob + " does not count"};
   }
   return zeros_that_mask_sequences(suspect, plain);
 }

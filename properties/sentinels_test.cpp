@@ -53,6 +53,39 @@ TEST(Sentinels, SeesAZeroThatIsTakenForAMask) {
   expect_shown(fake, c, "sentinel compared", "a position whose return is 0 does not count");
 }
 
+/// GRPO without the tokens that were kept from it, and a case with one whose log-probs are that
+/// low.
+impl::Implementation without(bool (*is_dropped)(double log_prob, double old)) {
+  return answering("grpo", [is_dropped](Case& c) {
+    at_positions(c, true, [&](std::int64_t p) {
+      const double own = c.batch.at("log_prob").at(p), old = c.batch.at("old_log_prob").at(p);
+      if (is_dropped(own, old)) c.batch.at("mask").set(p, 0.0);
+    });
+  });
+}
+
+/// The first token has that log-prob under all models.
+Case with_an_unlikely_token(double log_prob) {
+  Case c = ordinary_case("grpo");
+  for (const char* field : {"log_prob", "old_log_prob", "ref_log_prob"}) {
+    c.batch.at(field).set(0, log_prob);
+  }
+  return c;
+}
+
+TEST(Sentinels, SeesALogProbThatIsTakenForAMask) {
+  const auto lower = without([](double, double old) { return old <= -100.0; });
+  expect_shown(lower, with_an_unlikely_token(-150.0), "sentinel compared",
+               "a position whose log-probs are below about -100 does not count");
+  const auto marked = without([](double, double old) { return old == -100.0; });
+  expect_shown(marked, with_an_unlikely_token(-100.0), "sentinel compared",
+               "a position whose log-probs are -100 does not count");
+  const auto far = without([](double own, double old) { return own - old > 50.0; });
+  Case c = with_an_unlikely_token(-150.0);
+  c.batch.at("old_log_prob").set(0, -250.0);
+  EXPECT_FALSE(speaks(probe_masked_terms, far, c));
+}
+
 /// Takes the position's term, and its gradient, out of an answer whose divisor counts it.
 void lose(const Case& c, LossResult& result, std::int64_t position, const char* gradient) {
   const CaseStudy study(*reference::find_loss(c.spec.loss), c);
