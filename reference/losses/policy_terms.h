@@ -87,12 +87,13 @@ inline Tracked own_log_ratio(const Tracked& log_prob) {
 }
 
 /// An option that bounds an importance weight: the number as it is, or the exponential of its
-/// logarithm, which is what bounds a weight whose logarithm is clamped.
+/// logarithm, which is what bounds a weight whose logarithm is clamped. Of 1 both are 1.
 template <class S>
 S weight_bound(const Inputs<S>& in, std::string_view option) {
   const S given = in.option(option);
   const auto number = static_cast<Real>(in.spec().number(option));
-  return number > 0.0L ? wider(given, exp(constant<S>(std::log(number)))) : given;
+  if (number <= 0.0L || number == 1.0L) return given;
+  return wider(given, exp(constant<S>(std::log(number))));
 }
 
 /// A gradient, the product of `flowing`, on its way back through an importance weight. The zero of

@@ -12,6 +12,16 @@
 
 namespace lossgate::reference {
 
+/// Whether nobody has another number than 0.
+template <class S>
+bool is_surely_zero(const S& a) {
+  return value_of(a) == 0;
+}
+
+inline bool is_surely_zero(const Tracked& a) {
+  return a.v == 0.0L && a.err == 0.0 && a.half == 0.0;
+}
+
 /// What tokens weigh that another engine sampled than the one which trains on them (an operation:
 /// tensors in, tensors out).
 ///
@@ -24,7 +34,7 @@ namespace lossgate::reference {
 /// Error: a weight that overflows is one that is bounded or dropped: infinity times the 0 of a
 ///   filter is NaN. What stands behind the mask (a sentinel of the sampler) belongs to no sum.
 ///   A bound may be met by the log-ratio, as its logarithm; a sum of log-ratios may be the
-///   difference of two sums.
+///   difference of two sums. A weight of two policies that are one is exactly 1.
 /// Source: TIS, Yao et al. 2025 ("Your Efficient RL Framework Secretly Brings You Off-Policy RL
 ///   Training"); IcePop, arXiv:2510.18855; verl `compute_rollout_correction_weights`, TRL
 ///   `vllm_importance_sampling_mode`; OpenRLHF/OpenRLHF#1314.
@@ -126,7 +136,8 @@ struct RolloutCorrection {
     }
 
     S bounded(const S& log_ratio) const {
-      const S w = importance_(log_ratio).value;
+      // Whoever computes it, exp of 0 is 1, which a bound of 1 keeps.
+      const S w = is_surely_zero(log_ratio) ? S(1) : importance_(log_ratio).value;
       if (!drops_) return clamp(w, low_, high_);
       // Selected, since a weight that is dropped may be infinite.
       if (compare(w, low_) == Order::below || compare(w, high_) == Order::above) return S(0);
