@@ -48,6 +48,16 @@ def verl_square() -> Seen:
     return not_finite(found, value, "loss 3.38e+38")
 
 
+@fault("verl.dro.square", SQUARE, "verl==0.9.1", far=True)
+def verl_dro_square() -> Seen:
+    log_prob, zero = leaf([-FAR]), torch.zeros(1, 1)
+    losses = Release("verl", VERL).load(VERL[0])
+    counts = told(losses.agg_loss, dp_size=1, batch_num_tokens=1, global_batch_size=1)
+    config = SimpleNamespace(policy_loss=SimpleNamespace(dro_beta=0.05), global_batch_info=counts)
+    found = losses.compute_policy_loss_dro(zero, log_prob, zero, torch.ones(1, 1).long(), "token-mean", config)[0]
+    return not_finite(found, log_prob, "loss 1.69e+37")
+
+
 def geo_mean(log_prob: Tensor, advantage: Tensor, mask: Tensor) -> Tensor:
     """Of old log-probs of 0."""
     loss = Release("verl", VERL).load(VERL[0]).compute_policy_loss_geo_mean

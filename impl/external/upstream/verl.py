@@ -64,6 +64,14 @@ def reinforce(log_prob: Tensor, advantage: Tensor, importance_weight: Tensor, ma
                       total_tokens=total_tokens, total_rows=total_rows, world=world)
 
 
+def dro(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, importance_weight: Tensor, mask: Tensor, beta: float,
+        reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
+    config = Config(policy_loss=SimpleNamespace(dro_beta=beta),
+                    global_batch_info=counts(losses.agg_loss, total_tokens, total_rows, world))
+    loss = losses.compute_policy_loss_dro
+    return loss(old_log_prob, log_prob, advantage, mask.long(), MODES[reduction], config, importance_weight)[0]
+
+
 def cispo(log_prob: Tensor, old_log_prob: Tensor, advantage: Tensor, mask: Tensor, weight_low: float,
           weight_high: float, reduction: str, total_tokens: int, total_rows: int, world: int) -> Tensor:
     config = Config(clip_ratio=None, clip_ratio_low=1 - weight_low, clip_ratio_high=weight_high - 1,
