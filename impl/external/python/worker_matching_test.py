@@ -118,13 +118,6 @@ def verl_rollout(old_log_prob, rollout_log_prob, response_mask, rollout_is="toke
 def verl_gpg(log_prob, advantages, response_mask, loss_agg_mode="token-mean", config=None, rollout_is_weights=None): ...
 
 
-def verl_dro(old_log_prob, log_prob, advantages, response_mask, loss_agg_mode="token-mean", config=None,
-             rollout_is_weights=None): ...
-
-
-def tinker_dro(target_logprobs, sampling_logprobs, advantages, dro_beta=0.05): ...
-
-
 def tinker_style(logprobs, advantages, weights, mask): ...
 
 
@@ -165,8 +158,9 @@ EXPECTED = [
     (trl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask weight_high"),
     (verl_rollout, "rollout_correction", "old_log_prob sampler_log_prob mask level weight_high"),
     (verl_gpg, "reinforce", "log_prob advantage mask reduction - importance_weight"),
-    (verl_dro, "dro", "old_log_prob log_prob advantage mask reduction - importance_weight"),
-    (tinker_dro, "dro", "log_prob old_log_prob advantage beta"),
+    (lambda old_log_prob, log_prob, advantages, response_mask, loss_agg_mode, rollout_is_weights=None: ..., "dro",
+     "old_log_prob log_prob advantage mask reduction importance_weight"),
+    (lambda target_logprobs, sampling_logprobs, advantages, dro_beta: ..., "dro", "log_prob old_log_prob advantage beta"),
     (tinker_style, "reinforce", "log_prob advantage importance_weight mask"),
     (verl_gae, "gae", "reward value mask gamma lambda"),
     (verl_group, "group_advantage", "reward group epsilon"),
