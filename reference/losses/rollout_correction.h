@@ -113,7 +113,8 @@ struct RolloutCorrection {
 
     S of_sequence(std::int64_t s) const {
       const S of_ratios = sum(s, [&](std::int64_t t) { return log_ratio(s, t); });
-      if (!in_.undeclared()) return bounded(of_ratios);
+      // Numbers that are the same have the same sum.
+      if (!in_.undeclared() || is_surely_zero(of_ratios)) return bounded(of_ratios);
       const S old = sum(s, [&](std::int64_t t) { return old_(s, t); }),
               sampler = sum(s, [&](std::int64_t t) { return sampler_(s, t); });
       return bounded(wider(of_ratios, difference_of_sums(old, sampler)));
