@@ -119,6 +119,7 @@ const Probe kProbes[] = {
     {{Symptom::miscounted, Symptom::differs, Symptom::not_finite, Symptom::split,
       Symptom::permuted},
      probe_rounding},
+    {{Symptom::differs}, probe_format, false, true},
     {kAnyNumber, probe_gradient, false, true},
     {kAnyNumber, probe_early_mean},
     {{Symptom::differs, Symptom::laundered, Symptom::not_finite}, probe_needed_options},

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "properties/probes.h"
+#include "reference/spec/formats.h"
 
 namespace lossgate::properties {
 namespace {
@@ -69,6 +72,21 @@ Opinion opinion_of(const Reading& reading) {
                    "errors are other ones as soon as inputs move by a hundredth"};
 }
 
+/// Whether a format has less than half of the bits of the widest one.
+bool is_short(Dtype dtype) { return 2 * size_of(dtype) < size_of(kWidestFormat); }
+
+/// The case with the same numbers in a format that holds all of them.
+Case in_format(const LossSignature& signature, Case c, Dtype dtype) {
+  for (const Field& field : signature.fields) {
+    Tensor& tensor = c.batch.at(field.name);
+    if (!is_float(tensor.dtype) || !field.dtypes.empty()) continue;
+    Tensor wide = Tensor::zeros(dtype, tensor.extents);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) wide.set(i, tensor.at(i));
+    tensor = std::move(wide);
+  }
+  return c;
+}
+
 }  // namespace
 
 bool is_erratic(const Suspect& suspect, const Reading& reading) {
@@ -110,6 +128,24 @@ Opinion probe_rounding(Suspect& suspect) {
     if (is_erratic(suspect, reading)) return opinion_of(reading);
   }
   return std::nullopt;
+}
+
+/// A gradient that is wrong in a short format, and right for the same numbers in a longer one.
+Opinion probe_format(Suspect& suspect) {
+  const LossSignature& signature = suspect.signature();
+  const auto& given = suspect.as_given();
+  if (!is_wrong_in_gradients_alone(given) || !given->finite()) return std::nullopt;
+  if (!is_short(float_dtype(signature, given->given()))) return std::nullopt;
+  const bool mended = std::ranges::any_of(kAllDtypes, [&](Dtype dtype) {
+    if (!is_float(dtype) || is_short(dtype)) return false;
+    const auto wide = suspect.read_if_made(in_format(signature, given->given(), dtype));
+    return is_right(wide) && 2 * wide->numbers() > given->numbers();
+  });
+  if (!mended) return std::nullopt;
+  // Where it says that it computes in a short one it has lost more to that than its operations do.
+  const bool declared = is_short(given->arithmetic().compute);
+  return Diagnosis{declared ? "cancellation" : "narrow arithmetic", 0.7,
+                   "the gradient of the same numbers in a wider format is right"};
 }
 
 Opinion probe_constant_in_logarithm(Suspect& suspect) {

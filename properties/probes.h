@@ -24,6 +24,7 @@ inline constexpr double kLargestRounding = 1.0 / 64;
 
 // An answer that differs from the formula on plain cases.
 Opinion probe_rounding(Suspect& suspect);
+Opinion probe_format(Suspect& suspect);
 Opinion probe_constant_in_logarithm(Suspect& suspect);
 Opinion probe_floor(Suspect& suspect);
 Opinion probe_sign(Suspect& suspect);

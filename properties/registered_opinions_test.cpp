@@ -39,6 +39,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_factor", probe_factor},
     {"probe_fields", probe_fields},
     {"probe_filtered_gradient", probe_filtered_gradient},
+    {"probe_format", probe_format},
     {"probe_gaps", probe_gaps},
     {"probe_gradient", probe_gradient},
     {"probe_kinds", probe_kinds},
