@@ -35,6 +35,9 @@ Case ordinary_case(const std::string& loss, Dtype dtype = Dtype::f64);
 /// each token.
 impl::Implementation larger_of_two_means();
 
+/// A linear cross-entropy, of whose logits an implementation of the cross-entropy is asked.
+impl::Implementation through_layer(const impl::Implementation& of_logits);
+
 /// What is asked about a violation, and what of.
 using AskViolation = std::function<void(CaseStudy&, const Property&, const Violation&)>;
 

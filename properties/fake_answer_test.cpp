@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "properties/diagnosis.h"
 #include "properties/plain_case.h"
@@ -31,6 +35,40 @@ LossResult formula(const reference::Loss& loss, const Case& c) {
                             result.outputs[o].tensor.set(i, static_cast<double>(x.v));
                           });
   return result;
+}
+
+/// The case with the logits of a layer in the place of what makes them.
+Case of_logits_of(const Case& c) {
+  const Tensor &hidden = c.batch.at("hidden"), &weight = c.batch.at("weight");
+  const std::int64_t vocab = c.shape[Axis::vocab], width = c.shape[Axis::hidden];
+  Case made = c;
+  made.spec.loss = "cross_entropy";
+  made.shape[Axis::hidden] = -1;
+  made.grad_mode = GradMode::all;
+  Tensor logits =
+      Tensor::zeros(hidden.dtype, made.shape.of({Axis::sequences, Axis::tokens, Axis::vocab}));
+  for (std::int64_t i = 0; i < logits.size(); ++i) {
+    long double logit = c.batch.at("bias").at(i % vocab);
+    for (std::int64_t h = 0; h < width; ++h) {
+      logit += static_cast<long double>(hidden.at(i / vocab * width + h)) *
+               weight.at(i % vocab * width + h);
+    }
+    logits.set(i, static_cast<double>(logit));
+  }
+  made.batch.fields = {{"logits", std::move(logits)}, {"label", c.batch.at("label")}};
+  return made;
+}
+
+/// Of an output the sum over positions that count and, at each, what is added to which entry.
+void put_sums(const Case& c, LossResult& result, const std::string& name,
+              const std::function<void(std::int64_t, std::vector<long double>&)>& add) {
+  const auto found = std::ranges::find(result.outputs, name, &Output::name);
+  if (found == result.outputs.end()) return;
+  std::vector<long double> sums(static_cast<std::size_t>(found->tensor.size()), 0.0L);
+  at_positions(c, true, [&](std::int64_t p) { add(p, sums); });
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    found->tensor.set(static_cast<std::int64_t>(i), static_cast<double>(sums[i]));
+  }
 }
 
 /// Every sequence in one part, every part on a rank that there is.
@@ -125,6 +163,39 @@ impl::Implementation larger_of_two_means() {
       });
 }
 
+impl::Implementation through_layer(const impl::Implementation& of_logits) {
+  return answering("linear_cross_entropy", nullptr, [of_logits](const Case& c, LossResult& result) {
+    const auto& signature = *reference::find_signature(of_logits.loss);
+    const LossResult made = of_logits.evaluate(signature, of_logits_of(c));
+    if (made.refusal) return;
+    for (const char* name : {"loss", "per_token"}) output(result, name) = *made.find(name);
+    const std::int64_t vocab = c.shape[Axis::vocab], width = c.shape[Axis::hidden];
+    // The slope by each class's logit, with its weights and the state that they meet.
+    const auto at_classes = [&](std::int64_t p, auto&& visit) {
+      for (std::int64_t v = 0; v < vocab; ++v) {
+        const long double slope = made.find("gradient.logits")->at(p * vocab + v);
+        for (std::int64_t h = 0; h < width; ++h) visit(slope, v * width + h, p * width + h);
+      }
+    };
+    const Tensor &hidden = c.batch.at("hidden"), &weight = c.batch.at("weight");
+    put_sums(c, result, "gradient.hidden", [&](std::int64_t p, std::vector<long double>& sums) {
+      at_classes(p, [&](long double slope, std::int64_t of_weight, std::int64_t of_state) {
+        sums[static_cast<std::size_t>(of_state)] += slope * weight.at(of_weight);
+      });
+    });
+    put_sums(c, result, "gradient.weight", [&](std::int64_t p, std::vector<long double>& sums) {
+      at_classes(p, [&](long double slope, std::int64_t of_weight, std::int64_t of_state) {
+        sums[static_cast<std::size_t>(of_weight)] += slope * hidden.at(of_state);
+      });
+    });
+    put_sums(c, result, "gradient.bias", [&](std::int64_t p, std::vector<long double>& sums) {
+      for (std::size_t v = 0; v < sums.size(); ++v) {
+        sums[v] += made.find("gradient.logits")->at(p * vocab + static_cast<std::int64_t>(v));
+      }
+    });
+  });
+}
+
 void ask_first_violation(const impl::Implementation& implementation, const Case& c,
                          const AskViolation& ask) {
   CaseStudy study(*reference::find_loss(implementation.loss), c);
@@ -198,6 +269,11 @@ TEST(FakeAnswer, IsSoundWhereNothingIsChanged) {
           << loss;
     }
   }
+}
+
+TEST(FakeAnswer, IsSoundThroughALayer) {
+  const auto fake = through_layer(answering("cross_entropy", nullptr));
+  EXPECT_EQ(diagnosed(fake, ordinary_case("linear_cross_entropy")).cause, "held");
 }
 
 }  // namespace lossgate::properties

@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "properties/output_layer.h"
 #include "properties/probes.h"
+#include "properties/transforms.h"
 
 namespace lossgate::properties {
 namespace {
@@ -14,6 +16,8 @@ namespace {
 constexpr std::int64_t kOddFew = 7, kOddMany = 131;
 /// So many classes that are left out are looked for.
 constexpr std::int64_t kMostLost = 5;
+/// Below all others a logit whose probability is 0.
+constexpr double kAsGoodAsImpossible = -2000.0;
 
 bool is_logit(const Field& field) {
   return field.quantity == Quantity::logit && !field.axes.empty() &&
@@ -39,7 +43,8 @@ Case with_classes(Case c, const Field& label, Other other) {
   return c;
 }
 
-/// The case with so many of the last classes impossible.
+/// The case with so many of the last classes impossible, or as good as that where its one position
+/// has logits that a layer makes.
 Case without_last(const LossSignature& signature, Case c, std::int64_t lost) {
   const std::int64_t vocab = c.shape[Axis::vocab];
   for (const Field& field : signature.fields) {
@@ -47,6 +52,11 @@ Case without_last(const LossSignature& signature, Case c, std::int64_t lost) {
     Tensor& tensor = c.batch.at(field.name);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
       if (i % vocab >= vocab - lost) tensor.set(i, -HUGE_VAL);
+    }
+  }
+  for (const OutputLayer& layer : output_layers(signature)) {
+    for (std::int64_t last = vocab - lost; last < vocab; ++last) {
+      set_logit(c, layer, last, kAsGoodAsImpossible);
     }
   }
   return c;
@@ -93,11 +103,14 @@ Opinion probe_last_class(Suspect& suspect) {
 /// The answer is that without some of the last classes, where every label is the first one.
 Opinion probe_lost_classes(Suspect& suspect) {
   const LossSignature& signature = suspect.signature();
-  if (std::ranges::none_of(signature.fields, is_logit)) return std::nullopt;
+  const bool made = !output_layers(signature).empty();
+  if (!made && std::ranges::none_of(signature.fields, is_logit)) return std::nullopt;
   const Field* label = label_of(signature);
-  for (const Plain& plain : {Plain{.few = {Axis::vocab}, .at_most = kOddFew},
-                             Plain{.length = {{Axis::vocab, kOddMany}}}}) {
+  const Plain few{.few = {Axis::vocab}, .at_most = kOddFew},
+      few_of_one{.length = {{Axis::vocab, kOddFew}}}, many{.length = {{Axis::vocab, kOddMany}}};
+  for (const Plain& plain : {made ? few_of_one : few, many}) {
     auto c = suspect.plain_case(plain);
+    if (c && made) c = batch_of(signature, *c, {0});
     if (c && label) {
       c = with_classes(std::move(*c), *label, [](std::int64_t, std::int64_t) { return 0; });
     }

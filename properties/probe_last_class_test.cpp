@@ -58,6 +58,18 @@ TEST(ProbeLostClasses, NameHowManyAreLeftOutOfAnOddVocabulary) {
   }
 }
 
+TEST(ProbeLostClasses, NameThemWhereALayerMakesTheLogits) {
+  expect_shown(through_layer(in_blocks("cross_entropy", 4)), ordinary_case("linear_cross_entropy"),
+               "remainder dropped", "the answer is that without the last 3 of 7 classes");
+  const auto halved =
+      through_layer(answering("cross_entropy", nullptr, [](const Case&, LossResult& result) {
+        for (Output& each : result.outputs) {
+          change_each(each.tensor, [](double x) { return 0.5 * x; });
+        }
+      }));
+  EXPECT_FALSE(speaks(probe_lost_classes, halved, ordinary_case("linear_cross_entropy")));
+}
+
 TEST(ProbeLostClasses, FindABlockThatIsLargerThanFewClasses) {
   const Case c = ordinary_case("cross_entropy");
   EXPECT_TRUE(speaks(probe_lost_classes, in_blocks("cross_entropy", 64), c));
