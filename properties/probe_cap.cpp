@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "properties/output_layer.h"
 #include "properties/probes.h"
 #include "properties/unlikely_token.h"
 
@@ -53,7 +54,24 @@ Case bounded(const LossSignature& signature, Case c, double bound, bool all) {
       tensor.set(i, round_to(tensor.dtype, bound * std::tanh(tensor.at(i) / bound)));
     }
   }
+  for (const OutputLayer& layer : output_layers(signature)) {
+    if (!(all || layer.leaf)) continue;
+    for (std::int64_t v = 0; v < c.shape[Axis::vocab]; ++v) {
+      set_logit(c, layer, v, bound * std::tanh(logit_of(c, layer, v) / bound));
+    }
+  }
   return c;
+}
+
+/// Plain numbers with logits as large as the bound; of one position where a layer makes them.
+std::optional<Reading> with_large_logits(const Suspect& suspect, const Plain& plain, double bound) {
+  auto c = suspect.plain_case(plain);
+  for (const OutputLayer& layer : output_layers(suspect.signature())) {
+    if (!c) break;
+    Tensor& weight = c->batch.at(layer.weight);
+    for (std::int64_t i = 0; i < weight.size(); ++i) weight.set(i, bound * weight.at(i));
+  }
+  return suspect.read_if_made(c);
 }
 
 /// Whether all values are what the formula gives to the other case, but for what is accepted and a
@@ -71,14 +89,17 @@ bool has_values_of(const Reading& reading, const Case& other) {
 Opinion probe_cap(Suspect& suspect) {
   const auto bound = bound_of(UnlikelyToken(suspect));
   if (!bound) return std::nullopt;
-  const Plain as_large = {.logit_spread = *bound};
-  const auto reading = suspect.read_if_made(suspect.plain_case(as_large));
+  const bool made = !output_layers(suspect.signature()).empty();
+  const Plain one = {.few = {Axis::sequences, Axis::tokens}, .at_most = 1},
+              as_large = {.logit_spread = *bound};
+  const Plain& plain = made ? one : as_large;
+  const auto reading = with_large_logits(suspect, plain, *bound);
   if (!is_wrong(reading) || !reading->finite()) return std::nullopt;
   for (const bool all : {true, false}) {
     const auto is_it = [&](const Reading& each) {
       return has_values_of(each, bounded(suspect.signature(), each.given(), *bound, all));
     };
-    if (!suspect.fits(*reading, is_it, as_large)) continue;
+    if (!suspect.fits(*reading, is_it, plain)) continue;
     std::ostringstream says;
     says << "the answer is that with " << *bound << " tanh(x / " << *bound
          << ") in the place of each logit x";

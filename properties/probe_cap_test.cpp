@@ -48,6 +48,12 @@ TEST(ProbeCap, FindsItOfTheModelAloneAndBehindATemperature) {
   EXPECT_TRUE(speaks(probe_cap, capped("jsd", {"student_logits", "teacher_logits"}, 30.0), c));
 }
 
+TEST(ProbeCap, FindsItWhereALayerMakesTheLogits) {
+  expect_shown(through_layer(capped("cross_entropy", {"logits"}, 30.0)),
+               ordinary_case("linear_cross_entropy"), "undeclared bound",
+               "the answer is that with 30 tanh(x / 30) in the place of each logit x");
+}
+
 TEST(ProbeCap, SaysNothingOfABoundThatIsNone) {
   const auto clamped = answering("cross_entropy", [](Case& c) {
     change_each(c.batch.at("logits"), [](double x) { return std::clamp(x, -1.0, 1.0); });

@@ -105,6 +105,7 @@ TEST(ProbeFloor, NameAConstantBesideAProbability) {
   });
   expect_shown(guarded, with_an_unlikely_token(), "epsilon in a logarithm",
                "of an unlikely token the answer is that with 1.0e-08 added to its probability");
+  EXPECT_TRUE(speaks(probe_floor, through_layer(guarded), ordinary_case("linear_cross_entropy")));
 }
 
 TEST(ProbeFloor, NameAFloorOfAProbabilityAndOfALogarithm) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "properties/unlikely_token.h"
 
+#include "properties/output_layer.h"
 #include "properties/transforms.h"
 #include "properties/weights.h"
 
@@ -9,6 +10,20 @@ namespace {
 
 /// Between these gaps the surprise grows as it does farther out.
 constexpr double kLikely = 20.0, kUnlikely = 40.0;
+
+/// Of one position whose state is 1 and nothing else the logits that a layer makes: 0 of the first
+/// class, and that of all others.
+void put_logits(Case& c, const OutputLayer& layer, double others) {
+  Tensor &state = c.batch.at(layer.state), &weight = c.batch.at(layer.weight);
+  state = Tensor::zeros(state.dtype, state.extents);
+  state.set(0, 1.0);
+  weight = Tensor::zeros(weight.dtype, weight.extents);
+  if (!layer.bias.empty()) {
+    Tensor& bias = c.batch.at(layer.bias);
+    bias = Tensor::zeros(bias.dtype, bias.extents);
+  }
+  for (std::int64_t v = 1; v < c.shape[Axis::vocab]; ++v) set_logit(c, layer, v, others);
+}
 
 }  // namespace
 
@@ -58,6 +73,11 @@ std::optional<Case> UnlikelyToken::with_gap(double gap) const {
       tensor.set(v, v == 0 ? 0.0 : leaf ? gap : -gap);
     }
     moved |= leaf;
+  }
+  for (const OutputLayer& layer : output_layers(signature)) {
+    if (!c || c->batch.at(layer.state).size() != c->shape[Axis::hidden]) break;
+    put_logits(*c, layer, layer.leaf ? gap : -gap);
+    moved |= layer.leaf;
   }
   return moved ? c : std::nullopt;
 }

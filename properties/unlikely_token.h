@@ -17,8 +17,8 @@ struct Surprise {
 /// unknown.
 std::optional<Surprise> surprise_of(const std::optional<Reading>& reading);
 
-/// One position whose token the differentiable logits hold for unlikely, and constant ones for
-/// certain.
+/// One position whose token the differentiable logits, fields or such as a layer makes, hold for
+/// unlikely, and constant ones for certain.
 class UnlikelyToken {
  public:
   /// Of a vocabulary that is so large, or as large as that of the given case.
