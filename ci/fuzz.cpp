@@ -209,6 +209,7 @@ int finish(const FuzzOptions& options, const Plan& plan, const Campaign& campaig
 
 int run_fuzz(const FuzzOptions& options) {
   tell_interruption_at_start();
+  refuse_record_of_gate(options.out);
   check_environment(options.plan.filters.subjects.empty());
   const Plan plan(options.plan);
   for (const auto& brought : plan.selection().brought) brought->session->rest();

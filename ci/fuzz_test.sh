@@ -52,6 +52,9 @@ usage() {
   expect 2 'nothere' fuzz --impl fake_exact --corpus nothere --out corpus
   echo text >file
   expect 3 '--out file: nothing can be written' fuzz --impl fake_exact --out file
+  mkdir gated && echo '{}' >gated/run.json
+  expect 2 'gated holds the record of a gate, no campaign: name another' fuzz --impl fake_exact --out gated
+  [[ $(cat gated/run.json) == '{}' ]] || fail 'the record of a gate is replaced'
   expect 2 'nothere holds no campaign' merge nothere --out merged
   expect 2 'nothere.txt.*expected' fuzz --impl fake_exact --waivers nothere.txt
   expect 2 'nothere.txt.*expected' fuzz --impl fake_exact --baseline nothere.txt

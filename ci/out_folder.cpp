@@ -76,6 +76,12 @@ void write_cases(const fs::path& folder, report::RunRecord& record) {
 
 bool holds_campaign(const fs::path& folder) { return fs::exists(folder / "journal"); }
 
+void refuse_record_of_gate(const fs::path& folder) {
+  if (holds_campaign(folder) || !fs::exists(folder / "run.json")) return;
+  throw InputError(folder.string() +
+                   " holds the record of a gate, no campaign: name another folder with --out");
+}
+
 void prepare_out(const fs::path& folder) {
   try {
     fs::create_directories(folder);

@@ -17,6 +17,9 @@ void prepare_out(const std::filesystem::path& folder);
 /// Whether a campaign lives there, whose state a gate would replace.
 bool holds_campaign(const std::filesystem::path& folder);
 
+/// Throws InputError where a gate left its record, which a campaign would replace by its own.
+void refuse_record_of_gate(const std::filesystem::path& folder);
+
 /// Whether one of these folders of cases holds findings that prepare_out would remove.
 bool holds_findings_of(const std::filesystem::path& folder,
                        const std::vector<std::string>& corpora);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ci/errors.h"
 #include "corpora/files.h"
 #include "corpora/given_folder.h"
 #include "corpora/text_codec.h"
@@ -29,6 +30,15 @@ TEST(OutFolder, TellsInOneFileOfTheFindingsOnOneCase) {
   EXPECT_EQ(stored.provenance.story, "violated by " + record.findings[0].fingerprint +
                                          "\nviolated by " + record.findings[1].fingerprint);
   EXPECT_EQ(stored.batch, c.batch);
+}
+
+TEST(OutFolder, OfAGateIsNoCampaigns) {
+  const GivenFolder scratch;
+  EXPECT_NO_THROW(refuse_record_of_gate(scratch.path() / "nothere"));
+  corpora::write_file(scratch.path() / "run.json", "a gate's record");
+  EXPECT_THROW(refuse_record_of_gate(scratch.path()), InputError);
+  corpora::write_file(scratch.path() / "journal", "a campaign's state");
+  EXPECT_NO_THROW(refuse_record_of_gate(scratch.path()));
 }
 
 }  // namespace
