@@ -56,7 +56,7 @@ void add_explain(CLI::App& verb, FileFlags& flags) {
 
 void add_file_verbs(const AddVerb& verb, FileFlags& flags) {
   CLI::App* replay = verb("replay", "Show everything that one case file shows", [&] {
-    flags.replay.filters.subjects = subject_files_of_case(flags.configs);
+    flags.replay.filters.subjects = subject_files_or_those_here(flags.configs);
     return run_replay(flags.replay);
   });
   replay->add_option("file", flags.replay.file, "A .case or .safetensors file")->required();
@@ -70,13 +70,13 @@ void add_file_verbs(const AddVerb& verb, FileFlags& flags) {
   add_emissions(*replay, flags.replay.emit);
   add_minimise(*verb("minimise", "Make the case of a failure as simple as it goes",
                      [&] {
-                       flags.minimise.filters.subjects = subject_files_of_case(flags.configs);
+                       flags.minimise.filters.subjects = subject_files_or_those_here(flags.configs);
                        return run_minimise(flags.minimise);
                      }),
                flags);
   add_share(*verb("share", "Leave of a case what others need to see its failure, and list it",
                   [&] {
-                    flags.share.filters.subjects = subject_files_of_case(flags.configs);
+                    flags.share.filters.subjects = subject_files_or_those_here(flags.configs);
                     return run_share(flags.share);
                   }),
             flags);

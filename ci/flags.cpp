@@ -49,12 +49,4 @@ std::vector<SubjectFile> subject_files_or_those_here(const std::vector<std::stri
   return subject_files({kHere});
 }
 
-std::vector<SubjectFile> subject_files_of_case(const std::vector<std::string>& configs) {
-  if (configs.empty() && std::filesystem::exists(kHere)) {
-    fmt::print(stderr, "lossgate's own implementations are asked; those of {} with --config {}\n",
-               kHere, kHere);
-  }
-  return subject_files(configs);
-}
-
 }  // namespace lossgate::ci

@@ -42,12 +42,9 @@ void add_accepted(CLI::App& verb, std::string& waivers, std::string& baseline);
 void add_configs(CLI::App& verb, std::vector<std::string>& configs);
 std::vector<SubjectFile> subject_files(const std::vector<std::string>& configs);
 
-/// The same for a run that ends in a verdict: without --config those of the lossgate.toml here, if
-/// there is one, and it says so. A verdict on other losses would be taken for one on these.
+/// The same for what ends in a verdict, on a run or on one case: without --config those of the
+/// lossgate.toml here, if there is one, and it says so. A verdict on other losses would be taken
+/// for one on these.
 std::vector<SubjectFile> subject_files_or_those_here(const std::vector<std::string>& configs);
-
-/// The same for one case, which may be of any loss: those of --config alone. It says so where there
-/// is a lossgate.toml that could have been meant.
-std::vector<SubjectFile> subject_files_of_case(const std::vector<std::string>& configs);
 
 }  // namespace lossgate::ci
