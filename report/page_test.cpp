@@ -162,6 +162,27 @@ TEST(Page, SaysWhatIsNewSinceTheRunBefore) {
   EXPECT_TRUE(has(html, "<strong>new</strong></span></summary>"));
 }
 
+TEST(Page, CallsNothingGoneThatWasNotAsked) {
+  PageSource source;
+  source.runs.push_back({"first", record_of()});
+  source.runs.push_back({"second", record_of()});
+  RecordedFinding other = finding_of("g", "rare", 1);
+  other.implementation = "two";
+  source.runs[0].record.findings.push_back(other);
+  std::string html = page(source);
+  EXPECT_TRUE(has(html, "since first, 0 gone, 1 still there, 1 not asked in second.</p>"));
+  EXPECT_TRUE(has(html,
+                  "<summary>What was not asked</summary><ul class=\"fingerprints\"><li><code>"
+                  "finite_backward VIOLATED by two (grpo, f32; unbounded exponent): "
+                  "first/findings/0123456789abcdef.case</code>"));
+  source.runs[0].record.findings[1].implementation = "one";
+  html = page(source);
+  EXPECT_TRUE(has(html, "since first, 1 gone, 1 still there.</p>"));
+  source.runs[0].record.cases_run = 4;
+  html = page(source);
+  EXPECT_TRUE(has(html, "since first, 1 not met in these 3 cases, 1 still there.</p>"));
+}
+
 TEST(Page, MarksTheFlipBetweenRuns) {
   PageSource source;
   source.runs.push_back({"1.0", record_of()});

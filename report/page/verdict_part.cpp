@@ -7,8 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "properties/property.h"
 #include "report/acceptance.h"
 #include "report/board.h"
+#include "report/finding_text.h"
 #include "report/page/parts.h"
 #include "report/plain_text.h"
 
@@ -64,25 +66,63 @@ std::string plain_list(const std::vector<std::string>& items) {
   return "<ul class=\"fingerprints\">" + text + "</ul>";
 }
 
+/// Whether a run asked what a finding of another is about: of a property that is none of the
+/// catalog's, as that a call returns, whether it asked the implementation anything.
+bool asks(const RunRecord& record, const RecordedFinding& f) {
+  const bool of_a_call = !properties::find_property(f.property);
+  return std::ranges::any_of(record.cells, [&](const Cell& c) {
+    return c.loss == f.loss && c.implementation == f.implementation && c.dtype == f.dtype &&
+           (of_a_call || c.property == f.property) &&
+           c.verdicts[static_cast<std::size_t>(properties::Verdict::skipped)] < c.cases;
+  });
+}
+
+/// How many of something, after what stands before, and which, to unfold.
+struct Counted {
+  std::string count, which;
+};
+
+Counted counted_among(const char* words, const char* title, const std::vector<std::string>& lines,
+                      bool always) {
+  if (lines.empty() && !always) return {};
+  const std::string list = lines.empty() ? "" : plain_list(lines);
+  return {
+      fmt::format(", {} {}", grouped(std::ssize(lines)), words),
+      list.empty() ? "" : fmt::format("<details><summary>{}</summary>{}</details>", title, list)};
+}
+
+/// What became of the findings of the run before. Of fewer cases nobody knows that one is gone.
+std::string news_since(const Run& before, const Run& run, std::int64_t fresh) {
+  const RunRecord& record = run.record;
+  std::set<std::string> now;
+  for (const RecordedFinding& f : record.findings) now.insert(f.fingerprint);
+  std::int64_t still = 0;
+  std::vector<std::string> gone, unasked;
+  for (const RecordedFinding& f : before.record.findings) {
+    if (now.contains(f.fingerprint)) {
+      ++still;
+    } else {
+      (asks(record, f) ? gone : unasked).push_back(met_line(f, before.name));
+    }
+  }
+  const bool fewer = record.cases_run < before.record.cases_run;
+  const std::string missed = fmt::format("not met in these {}", counted(record.cases_run, "case"));
+  const Counted lost = fewer ? counted_among(missed.c_str(), "What was not met", gone, false)
+                             : counted_among("gone", "What is gone", gone, true);
+  const std::string elsewhere = "not asked in " + html(run.name);
+  const Counted left = counted_among(elsewhere.c_str(), "What was not asked", unasked, false);
+  return fmt::format("<p class=\"news\"><strong>{} new</strong> since {}{}{}{}.</p>",
+                     grouped(fresh), html(before.name), lost.count,
+                     still > 0 ? fmt::format(", {} still there", grouped(still)) : "", left.count) +
+         lost.which + left.which;
+}
+
 // What is new: since the run before, since the baseline, or all of it.
 std::string news(const PageSource& source) {
   const RunRecord& record = source.record();
   if (source.runs.size() > 1) {
-    const Run& before = source.runs[source.runs.size() - 2];
-    std::set<std::string> now;
-    for (const RecordedFinding& f : record.findings) now.insert(f.fingerprint);
-    std::vector<std::string> gone;
-    for (const RecordedFinding& f : before.record.findings) {
-      if (!now.contains(f.fingerprint)) gone.push_back(f.fingerprint);
-    }
-    const auto fresh = std::ssize(fresh_fingerprints(source));
-    std::string text =
-        fmt::format("<p class=\"news\"><strong>{} new</strong> since {}, {} gone.</p>",
-                    grouped(fresh), html(before.name), grouped(std::ssize(gone)));
-    if (!gone.empty()) {
-      text += "<details><summary>What is gone</summary>" + plain_list(gone) + "</details>";
-    }
-    return text;
+    return news_since(source.runs[source.runs.size() - 2], source.runs.back(),
+                      std::ssize(fresh_fingerprints(source)));
   }
   std::map<std::string, std::int64_t> states;
   for (const RecordedFinding& f : record.findings) ++states[f.state];
