@@ -172,6 +172,7 @@ case_files() {
   case_titled 'a title' >good.case
   expect 0 'holds' replay good.case --impl fake_exact
   expect 1 'still fails' replay good.case --impl fake_wrong
+  grep -Eq '^  fake_wrong +skipped \(red already\)$' stdout || fail "why less is asked is not said: $(cat stdout)"
   : >empty.case
   expect 2 'empty.case' replay empty.case
   expect 2 'empty: .*directory' replay empty

@@ -69,14 +69,17 @@ std::optional<fuzz::Failure> first_failure(
 
 std::string also_violated(const Selection& selection, const fuzz::Failure& first, const Case& c) {
   std::vector<std::string> names;
-  for (const properties::Property* property : selection.properties) {
-    if (property == &first.property()) continue;
-    try {
-      const auto other = fuzz::Failure::on(first.loss(), first.implementation(), *property, c);
-      if (other) names.push_back(property->name);
-    } catch (const std::exception&) {  // the failure in hand stands, whatever else ends the process
-      break;
+  try {
+    properties::CaseStudy study(first.loss(), c);
+    properties::Evaluation evaluation(study, first.implementation());
+    evaluation.tells_bias = false;
+    const bool precedence = !first.implementation().fault;
+    const auto outcomes = check_all(evaluation, selection.properties, precedence);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const properties::Property* property = selection.properties[i];
+      if (outcomes[i].violation && property != &first.property()) names.push_back(property->name);
     }
+  } catch (const std::exception&) {  // the failure in hand stands, whatever else ends the process
   }
   return names.empty() ? ""
                        : fmt::format("  as well as {}: --property takes one of them\n",

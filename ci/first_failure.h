@@ -36,7 +36,8 @@ std::string why_unasked(const Selection& selection, const Case& c);
 /// The subject that the implementation is; null where it is one of the catalog.
 const Brought* brought_as(const Selection& selection, const impl::Implementation& implementation);
 
-/// The other properties that the case violates of the same implementation, in one line.
+/// The other properties that the case violates of the same implementation, in one line: those that
+/// a replay says, which does not ask what is red already (rule E2).
 std::string also_violated(const Selection& selection, const fuzz::Failure& first, const Case& c);
 
 }  // namespace lossgate::ci

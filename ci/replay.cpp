@@ -93,7 +93,8 @@ void print_property(const LossSignature& signature, const Case& c,
     const Answer& answer = reply.answers[index];
     if (!named) fmt::print("\n{}: {}\n", answer.property->name, answer.property->statement);
     named = true;
-    std::string remark = answer.outcome.reason;
+    const std::string& reason = answer.outcome.reason;
+    std::string remark = report::is_red_already(reason) ? "red already" : reason;
     if (answer.outcome.compared > 0) {
       remark += fmt::format("{}error ratio {}", remark.empty() ? "" : ", ",
                             report::brief(answer.outcome.worst_ratio));

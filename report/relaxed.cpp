@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 
 #include "report/run_record.h"
@@ -13,10 +14,15 @@ std::int64_t count_of(const Cell& c, const std::string& reason) {
   return found == c.reasons.end() ? 0 : found->second;
 }
 
-/// Questions that were left since the answer is no number, or not the formula's.
+constexpr std::string_view kRedAlready[] = {"disagrees with the formula already", "not finite",
+                                            "no values"};
+
 std::int64_t red_already(const Cell& c) {
-  return count_of(c, "skipped: disagrees with the formula already") +
-         count_of(c, "skipped: not finite") + count_of(c, "skipped: no values");
+  std::int64_t count = 0;
+  for (const std::string_view reason : kRedAlready) {
+    count += count_of(c, "skipped: " + std::string(reason));
+  }
+  return count;
 }
 
 /// Of one property.
@@ -40,6 +46,10 @@ struct Questions {
 };
 
 }  // namespace
+
+bool is_red_already(std::string_view reason) {
+  return std::ranges::find(kRedAlready, reason) != std::end(kRedAlready);
+}
 
 void count_relaxed(RunRecord& record) {
   for (Subject& subject : record.subjects) {

@@ -240,6 +240,10 @@ void add_subjects(RunRecord& whole, const RunRecord& part);
 /// Sorts everything into the order of the subjects and properties.
 void put_in_order(RunRecord& record);
 
+/// Whether a property was not asked as the answer is no number, or not the formula's, which is red
+/// already (rule E2), by the reason of its outcome.
+bool is_red_already(std::string_view reason);
+
 /// Counts for each subject what its contract has left out, now that all is asked.
 void count_relaxed(RunRecord& record);
 

@@ -240,6 +240,12 @@ TEST(RunRecord, CountsWhatAContractLeavesOut) {
   EXPECT_NE(to_json(record).find("\"relaxed_by_contract\": 3"), std::string::npos);
 }
 
+TEST(RunRecord, KnowsWhatWasNotAskedAsItIsRedAlready) {
+  EXPECT_TRUE(is_red_already("not finite"));
+  EXPECT_TRUE(is_red_already("disagrees with the formula already"));
+  EXPECT_FALSE(is_red_already("contract"));
+}
+
 TEST(RunRecord, SaysWhyAPropertyWasNeverAsked) {
   RunRecord record = relaxed_record();
   const auto add = [&](const char* property, const properties::Outcome& outcome) {
