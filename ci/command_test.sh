@@ -36,6 +36,7 @@ minimise() {
   grep -q '^story: minimised from case' small.case || fail 'small.case does not say what it was'
   expect 2 'small.case is there already' minimise "$file" --impl fake_wrong --out small.case
   expect 0 'nothing simpler fails the same way; written as it was' minimise small.case --impl fake_wrong --out again.case
+  diff small.case again.case || fail 'it is not written as it was'
   # A search may take hours: where nothing can be written is said before it.
   expect 3 'small.case/in.case: cannot be written: Not a directory' \
     minimise "$file" --impl fake_wrong --out small.case/in.case

@@ -67,12 +67,13 @@ void write_simplest(const Failing& failing, const Case& c, const fs::path& targe
              size_text(signature, small.c));
   fmt::print("  tried   {} cases{}\n", small.tried,
              small.complete ? "" : ", which is all that it may; --tries N for more");
-  if (small.steps == 0) {
+  if (small.steps == 0) {  // its story is still its own
     fmt::print("  nothing simpler {}fails the same way; written as it was\n",
                small.complete ? "" : "was found that ");
+  } else {
+    small.c.provenance.story = "minimised from case " + corpora::case_id(c);
+    small.c.provenance.expect.clear();
   }
-  small.c.provenance.story = "minimised from case " + corpora::case_id(c);
-  small.c.provenance.expect.clear();
   corpora::write_file(target, corpora::encode(small.c, signature));
   fmt::print("  wrote   {}\n", target.string());
 }
