@@ -238,6 +238,7 @@ int run_fuzz(const FuzzOptions& options) {
   std::signal(SIGTERM, [](int) { interrupted = true; });
   if (folder.history().begun) ask_again(plan, options.campaign, folder, record, interrupted);
   Campaign campaign(plan, options.campaign, folder, record);
+  record.request.budget = budget_text(campaign.budget());
   Teller teller(campaign.budget(), folder);
   teller.begin(campaign);
   campaign.on_finding = [&](const report::RecordedFinding& finding) {

@@ -94,6 +94,7 @@ int run_merge(const MergeOptions& options) {
       continue;
     }
     add_rows(record, part);
+    if (part.request.budget != record.request.budget) record.request.budget.clear();
     record.cases_planned += part.cases_planned;
     record.seconds += part.seconds;
     record.interrupted = record.interrupted || part.interrupted;

@@ -135,6 +135,17 @@ TEST(Page, SaysTheVerdictWithoutAScript) {
   EXPECT_TRUE(has(page(source_of(record)), "<header class=\"verdict open\">"));
 }
 
+TEST(Page, SaysWhatACampaignWasGivenInPlaceOfACountOfCases) {
+  RunRecord record = record_of();
+  record.request.cases = 200;
+  EXPECT_TRUE(has(page(source_of(record)), "<dt>cases<dd>200 for each loss and dtype"));
+  record.request.cases = 0;
+  record.request.budget = "8:00:00";
+  const std::string html = page(source_of(from_json(to_json(record), "run.json")));
+  EXPECT_TRUE(has(html, "<dt>budget<dd>8:00:00"));
+  EXPECT_FALSE(has(html, "for each loss and dtype"));
+}
+
 TEST(Page, IsTheSameForTheSameRecord) {
   const RunRecord record = record_of(20);
   const RunRecord again = from_json(to_json(record), "run.json");

@@ -27,6 +27,7 @@ void fields(Request& r, Visit&& visit) {
   visit("fail_on", r.fail_on);
   visit(Later{"shard"}, r.shard);
   visit(Later{"brought"}, r.brought);
+  visit(Later{"budget"}, r.budget);
 }
 
 template <class Visit>

@@ -42,6 +42,7 @@ struct Request {
   std::string fail_on;
   std::string shard = {};                 ///< "2/5", the share of a campaign; empty: all of it
   std::vector<std::string> brought = {};  ///< to a campaign, in whatever share: "jsd/mine"
+  std::string budget = {};                ///< of a campaign: "8:00:00", "200000 cases"
 };
 
 /// An implementation under test, or one that is wrong on purpose (twin is not empty).

@@ -25,8 +25,8 @@ std::string request(const RunRecord& record) {
   const Request& r = record.request;
   return "<h3>Asked for</h3><dl>" + pair("profile", html(r.profile)) +
          pair("seed", std::to_string(r.seed)) +
-         pair("cases", grouped(r.cases) + " for each loss and dtype") +
-         pair("losses", joined(r.losses, "all")) +
+         pair("cases", r.cases > 0 ? grouped(r.cases) + " for each loss and dtype" : "") +
+         pair("budget", html(r.budget)) + pair("losses", joined(r.losses, "all")) +
          pair("implementations", joined(r.implementations, "all")) +
          pair("properties", joined(r.properties, "all")) + pair("dtypes", joined(r.dtypes, "all")) +
          pair("hardening", r.hardening ? "asked as well" : "not asked") +
