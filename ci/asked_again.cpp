@@ -189,6 +189,7 @@ class Asker {
       judge(finding, options_.policy);
       fmt::print("asked again: {}\n", report::met_line(finding, folder_.path().string()));
       enter(finding.fingerprint, finding);
+      merge(record_, cells_with(finding, answer));
     }
   }
 

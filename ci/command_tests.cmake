@@ -11,7 +11,7 @@ foreach(test IN ITEMS help usage case_files out_folder verdicts same_verdicts co
   set_tests_properties(command.${test} PROPERTIES TIMEOUT 300)
 endforeach()
 
-foreach(test IN ITEMS verdicts usage resumption mending kills containment troubles shards recipes interruption unexplained
+foreach(test IN ITEMS verdicts usage resumption mending found_besides kills containment troubles shards recipes interruption unexplained
     full acceptance first_turns reproducible)
   add_test(NAME fuzz.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/fuzz_test.sh ${test}
     $<TARGET_FILE:lossgate_fake> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/fuzz_test)

@@ -118,6 +118,17 @@ mending() {
   LOSSGATE_FAKE_MENDED=1 expect 1 'red: [1-9]' "${searched[@]}" --property determinism --out merged
 }
 
+# What is found on the cases of before is counted as a violation: no view says that it was never met.
+found_besides() {
+  local searched=(fuzz --impl fake_wrong --dtype f32 --budget '200 cases' --workers 1 --out run)
+  expect 1 'split_invariance VIOLATED' "${searched[@]}" --property split_invariance
+  expect 1 '^asked again: reference_agreement VIOLATED' "${searched[@]}"
+  python3 -c 'import json
+of = [c["verdicts"] for c in json.load(open("run/run.json"))["cells"] if c["property"] == "reference_agreement"]
+assert sum(v["violated"] if isinstance(v, dict) else v[1] for v in of) > 0, of' || fail 'the finding is in no cell'
+  grep -q '<dt>budget<dd>200 cases' run/report.html || fail 'the page does not say the budget'
+}
+
 # FNV-1a, 64 bits.
 checksum() {
   python3 -c '

@@ -2,6 +2,7 @@
 #include "ci/said_again.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ci/tasks.h"
 #include "properties/verdict.h"
@@ -61,6 +62,14 @@ SaidAgain said_again(const std::string& property, const report::RunRecord& answe
     }
   }
   return {};
+}
+
+report::RunRecord cells_with(const report::RecordedFinding& finding,
+                             const report::RunRecord& answer) {
+  report::RunRecord counted;
+  std::ranges::copy_if(answer.cells, std::back_inserter(counted.cells),
+                       [&](const report::Cell& cell) { return cell.property == finding.property; });
+  return counted;
 }
 
 }  // namespace lossgate::ci

@@ -19,6 +19,11 @@ struct SaidAgain {
 /// `answer` is what one case gave, asked of the implementation of the finding.
 SaidAgain said_again(const std::string& property, const report::RunRecord& answer);
 
+/// The cells of `answer` in which a finding that is new is counted, and nothing else: what of
+/// before fails or holds was counted when it was found.
+report::RunRecord cells_with(const report::RecordedFinding& finding,
+                             const report::RunRecord& answer);
+
 /// Whether the property is one of the run, such as does_not_crash.
 bool is_of_run(const std::string& property);
 

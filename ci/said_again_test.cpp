@@ -50,6 +50,17 @@ TEST(SaidAgain, OfOneThatIsStillViolatedIsWhatItFindsNow) {
   EXPECT_EQ(said.finding->source_line, 7);
 }
 
+TEST(SaidAgain, CountsOfWhatIsNewTheViolationAlone) {
+  auto answer = answer_of("finite_forward", outcome_of(Verdict::violated));
+  merge(answer, answer_of("determinism", outcome_of(Verdict::held)));
+  const report::RunRecord counted = cells_with(answer.findings[0], answer);
+  ASSERT_EQ(counted.cells.size(), 1u);
+  EXPECT_EQ(counted.cells[0].property, "finite_forward");
+  EXPECT_EQ(counted.cells[0].verdicts[static_cast<std::size_t>(Verdict::violated)], 1);
+  EXPECT_TRUE(counted.findings.empty());
+  EXPECT_EQ(counted.cases_run, 0);
+}
+
 TEST(SaidAgain, IsNothingWhereTheQuestionWasNotPut) {
   const auto skipped = outcome_of(Verdict::skipped, "finite_forward violated");
   for (const report::RunRecord& answer : {report::RunRecord{}, answer_of("determinism", skipped),
