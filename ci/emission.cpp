@@ -53,7 +53,9 @@ std::string combined(Combination how, const std::string& list, const std::string
                      std::size_t of_all) {
   switch (how) {
     case Combination::mean:
-      return fmt::format("sum({}) / {}", list, of_all);
+      return fmt::format(
+          "sum({}) / {}  # micro_batches = \"mean\": the trainer divides by their number", list,
+          of_all);
     case Combination::token_weighted:
       return fmt::format(
           "sum(loss * ({0})[rows].sum() for loss, rows in zip({1}, parts)) / ({0}).sum()", valid,
@@ -96,8 +98,11 @@ Lines calls(const Emission& e, bool with_loss) {
     if (part.sequences.empty()) continue;  // no trainer makes a call for it
     parts.push_back(fmt::format("[{}]", fmt::join(part.sequences, ", ")));
   }
-  Lines lines = {fmt::format("parts = [{}]  # micro-batches of one step", fmt::join(parts, ", ")),
-                 results + " = [" + call + (with_loss ? e.loss_in : "") + " for rows in parts]"};
+  const std::size_t empty = e.c.split.parts.size() - parts.size();
+  Lines lines = {
+      fmt::format("parts = [{}]  # micro-batches of one step{}", fmt::join(parts, ", "),
+                  empty > 0 ? fmt::format(", {} of them empty and not called", empty) : ""),
+      results + " = [" + call + (with_loss ? e.loss_in : "") + " for rows in parts]"};
   if (with_loss) {
     lines.push_back("loss = " + combined(e.brought->subject.micro_batches, "losses",
                                          valid_text(e.brought->loss.signature),

@@ -72,6 +72,17 @@ TEST(Emission, ShowsNoTermsOfMicroBatches) {
   EXPECT_EQ(reason("per_token", "reference_agreement"), "") << "of the whole batch";
 }
 
+TEST(Emission, SaysWhatATrainerDividesByAndWhereItComesFrom) {
+  Failing failing("loss", "split_invariance");
+  failing.brought.subject.micro_batches = impl::Combination::mean;
+  failing.emission.c.split.parts = {
+      {.rank = 0, .sequences = {0}}, {.rank = 0, .sequences = {}}, {.rank = 0, .sequences = {1}}};
+  EXPECT_THAT(failing.text(), HasSubstr("parts = [[0], [1]]  # micro-batches of one step, 1 of "
+                                        "them empty and not called\n"));
+  EXPECT_THAT(failing.text(), HasSubstr("loss = sum(losses) / 3  # micro_batches = \"mean\": the "
+                                        "trainer divides by their number\n"));
+}
+
 TEST(Emission, WantsTheVeryNumberOfACaseThatAPropertyMakes) {
   Failing empty("loss", "empty_is_zero"), finite("loss", "finite_forward");
   for (Failing* failing : {&empty, &finite}) {

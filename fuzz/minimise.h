@@ -75,7 +75,7 @@ using StillFails = std::function<bool(const Case&)>;
 /// each axis. Digits go when nothing else does. It begins again until nothing changes. A pass may
 /// use a quarter of the tries that are left, and more only when no other finds anything.
 ///
-/// That a case is as simple as it goes takes 3 tries, 1 for each option, 160 for each field and
+/// That a case is as simple as it goes takes 5 tries, 1 for each option, 160 for each field and
 /// 4 log2(n) + 152 for each axis at most, however many numbers there are, and 14 for each that is
 /// left where a field has 64 or fewer. Time ends the search and has no other say in it: what is
 /// found within it is the same on any machine.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iterator>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "reference/spec/even_parts.h"
@@ -64,6 +65,19 @@ void keep_sequences(Split& split, const Kept& kept) {
   }
 }
 
+/// Without its empty parts, but for so many of them, and one on a rank that has no other.
+Split without_empty_parts(Split split, Index spared) {
+  std::set<int> ranks;
+  for (const Split::Part& part : split.parts) {
+    if (!part.sequences.empty()) ranks.insert(part.rank);
+  }
+  std::erase_if(split.parts, [&](const Split::Part& part) {
+    if (!part.sequences.empty() || spared-- > 0) return false;
+    return !ranks.insert(part.rank).second;
+  });
+  return split;
+}
+
 /// The value with so many digits.
 double with_digits(double value, int digits) {
   const double exponent = std::floor(std::log10(std::fabs(value))) + 1.0 - digits;
@@ -86,6 +100,11 @@ double shorter(double value, int digits) {
 std::vector<Change> plainer_settings(const Case& c) {
   std::vector<Change> changes;
   if (!c.split.whole()) changes.emplace_back([](Case& at) { at.split = {}; });
+  for (const Index spared : {0, 1}) {  // one is enough to tell that any are there
+    if (without_empty_parts(c.split, spared) == c.split) continue;
+    changes.emplace_back(
+        [spared](Case& at) { at.split = without_empty_parts(std::move(at.split), spared); });
+  }
   if (c.layout != Layout::contiguous) {
     changes.emplace_back([](Case& at) { at.layout = Layout::contiguous; });
   }

@@ -16,7 +16,8 @@ namespace lossgate::fuzz {
 /// A change to this case, or to one that has fewer entries. It may refer to the signature.
 using Change = std::function<void(Case&)>;
 
-/// Whole and contiguous, with an upstream gradient of 1: each where it is otherwise.
+/// Whole, or with no empty part, or one, and contiguous, with an upstream gradient of 1: each where
+/// it is otherwise.
 std::vector<Change> plainer_settings(const Case& c);
 
 /// Each option that is not at its default, to it. The reduction stays: what fails under another is

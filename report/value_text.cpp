@@ -144,7 +144,9 @@ std::string case_line(const LossSignature& signature, const Case& c) {
   }
   text += ", " + std::string(name(c.spec.reduction));
   if (!c.split.whole()) {
-    text += fmt::format(", {} micro-batches on {} ranks", c.split.parts.size(), c.split.world);
+    text += fmt::format(", {} micro-batch{} on {} rank{}", c.split.parts.size(),
+                        c.split.parts.size() == 1 ? "" : "es", c.split.world,
+                        c.split.world == 1 ? "" : "s");
   }
   if (c.layout != Layout::contiguous) text += ", " + std::string(name(c.layout));
   if (c.upstream != 1.0) text += ", upstream " + decimal(c.upstream);
