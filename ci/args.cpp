@@ -45,21 +45,21 @@ struct Flags {
 };
 
 void add_gate(CLI::App& verb, Flags& flags) {
-  constexpr std::int64_t kMostCases = 1'000'000'000;
+  constexpr std::uint64_t kMostCases = 1'000'000'000;
   GateOptions& gate = flags.gate;
   gate.pool.jobs = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   verb.add_option("--profile", flags.profile, "What kind of cases: benign, hostile, soak");
   verb.add_option("--seed", gate.plan.seed, "Where all draws come from")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->check(whole(0, std::numeric_limits<std::uint64_t>::max()))
       ->type_name("N");
   verb.add_option(
           "--cases", gate.plan.cases,
           "Cases drawn for each loss and dtype, 200 unless said; from 100 on, long ones besides")
-      ->check(CLI::Range(std::int64_t{0}, kMostCases).description(""))
+      ->check(whole(0, kMostCases))
       ->type_name("N");
   verb.add_option("--jobs", gate.pool.jobs,
                   "Worker processes, one per core unless said; 0 runs in this process")
-      ->check(CLI::Range(0, 1024).description(""))
+      ->check(whole(0, 1024))
       ->type_name("N");
   verb.add_option("--timeout", gate.pool.timeout_s,
                   "Seconds for one call of an implementation; a lossgate.toml says its own")
@@ -222,6 +222,15 @@ std::vector<Word> with_help_flag(std::vector<Word> words) {
   return words;
 }
 
+/// What cannot be read, in one line.
+std::string complaint_about(const CLI::App& app, const CLI::ParseError& error) {
+  const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const std::vector<CLI::App*> verbs = app.get_subcommands();
+  const std::vector<std::string> words = app.remaining(true);
+  if (!is_extra || verbs.empty() || words.empty()) return error.what();
+  return unexpected_text(*verbs[0], words);
+}
+
 int parse_and_run(const std::vector<Word>& words) {
   Flags flags;
   std::function<int()> chosen;
@@ -236,7 +245,7 @@ int parse_and_run(const std::vector<Word>& words) {
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // help or version
-    throw InputError(origin_of(words, error.what()) + error.what());
+    throw InputError(origin_of(words, error.what()) + complaint_about(app, error));
   }
   try {
     return chosen();

@@ -137,8 +137,10 @@ usage() {
   gate 2 "did you mean 'finite_forward'" --property finite_forwrd
   gate 2 "unknown dtype 'f31'" --dtype f31
   gate 2 'cases' --cases -1
-  gate 2 'cases' --cases many
+  gate 2 "^lossgate: --cases: expected a whole number from 0 to 1000000000, found 'many'$" --cases many
   gate 2 'seed' --seed -1
+  gate 2 "^lossgate: --seed: expected a whole number from 0, found 'abc'$" --seed abc
+  gate 2 "whole number.*'1.5'" --seed 1.5
   gate 2 'jobs' --jobs 5000
   gate 2 'nothere' --corpus nothere
   gate 2 'nothere.txt.*expected' --waivers nothere.txt
@@ -146,7 +148,9 @@ usage() {
   expect 2 'no case to run: --cases 0 draws none, and no case of what is asked is stored in empty; --cases 1' \
     gate --corpus empty --cases 0 --impl fake_exact
   alone
-  expect 2 'colour' gate --colour
+  expect 2 "^lossgate: gate has no option '--colour'; see lossgate gate --help$" gate --colour
+  expect 2 "^lossgate: gate has no option '--otu'; did you mean '--out'\?$" gate --otu x
+  expect 2 "^lossgate: gate has no use for 'x'$" gate x
   expect 2 "did you mean 'losses'" list losse
   expect 2 "did you mean 'finite_backward'" describe finite_bakward
   expect 2 'nothere/run.json' baseline nothere/run.json
@@ -157,7 +161,7 @@ usage() {
   printf '%s\n' '--cases 7' '--jobs 7000' >flags.args
   expect 2 'lossgate: flags.args:2: --jobs: ' gate @flags.args
   printf '%s\n' '--cases 7000' '--jobs 1' >flags.args
-  expect 2 'lossgate: --jobs: .* 7000 ' gate @flags.args --jobs=7000
+  expect 2 "lossgate: --jobs: .*'7000'" gate @flags.args --jobs=7000
   echo '= 1' >broken.toml
   expect 2 'lossgate: broken.toml:1:1: ' gate @flags.args --config broken.toml
   expect 2 'nothere.args.*expected' gate @nothere.args

@@ -14,7 +14,7 @@ void add_minimise(CLI::App& verb, FileFlags& flags) {
   verb.add_option("--out", minimise.out, "The file to write, FILE.min.case unless said");
   verb.add_flag("--overwrite", minimise.overwrite, "Even if there is one");
   verb.add_option("--tries", minimise.tries, "How many cases may be tried")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}).description(""))
+      ->check(whole(1, 1'000'000'000))
       ->type_name("N");
   add_configs(verb, flags.configs);
   add_filters(verb, minimise.filters);
@@ -65,7 +65,7 @@ void add_file_verbs(const AddVerb& verb, FileFlags& flags) {
   replay
       ->add_option("--times", flags.replay.times,
                    "Ask so often, in one process, and say how often it holds")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}).description(""))
+      ->check(whole(1, 1'000'000'000))
       ->type_name("N");
   add_emissions(*replay, flags.replay.emit);
   add_minimise(*verb("minimise", "Make the case of a failure as simple as it goes",

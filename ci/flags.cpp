@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 
 namespace lossgate::ci {
 namespace {
@@ -12,6 +15,34 @@ namespace {
 constexpr const char* kHere = "lossgate.toml";
 
 }  // namespace
+
+std::function<std::string(const std::string&)> whole(std::uint64_t low, std::uint64_t high) {
+  return [low, high](const std::string& text) -> std::string {
+    std::uint64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error == std::errc() && stop == end && low <= value && value <= high) return "";
+    const bool any = high == std::numeric_limits<std::uint64_t>::max();
+    return fmt::format("expected a whole number from {}{}, found '{}'", low,
+                       any ? "" : fmt::format(" to {}", high), text.substr(0, 64));
+  };
+}
+
+std::string unexpected_text(const CLI::App& verb, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (!word.starts_with("--")) continue;
+    std::vector<std::string> known;
+    for (const CLI::Option* option : verb.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    const std::string flag = word.substr(0, std::min<std::size_t>(word.find('='), 64));
+    const std::string meant = nearest(flag, known);
+    return fmt::format("{} has no option '{}'; {}", verb.get_name(), flag,
+                       meant.empty() ? fmt::format("see lossgate {} --help", verb.get_name())
+                                     : fmt::format("did you mean '{}'?", meant));
+  }
+  return fmt::format("{} has no use for '{}'", verb.get_name(), words.at(0).substr(0, 64));
+}
 
 void add_names(CLI::App& verb, const char* flag, std::vector<std::string>& names, const char* text,
                const char* what) {

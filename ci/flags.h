@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +28,13 @@ T parsed(const std::string& kind, const std::string& text, std::optional<T> valu
   if (!value) throw InputError(unknown_name(kind, text, known));
   return *value;
 }
+
+/// A check of a flag's value: that it is a whole number between these.
+std::function<std::string(const std::string&)> whole(std::uint64_t low, std::uint64_t high);
+
+/// What is said of words that the verb has no use for: of a flag that was misspelt, rather than of
+/// its value.
+std::string unexpected_text(const CLI::App& verb, const std::vector<std::string>& words);
 
 /// A flag for several names, given several times or set apart by commas. `what` is what help calls
 /// one of them.

@@ -2,6 +2,7 @@
 #include "ci/fuzz_flags.h"
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 
 #include "ci/flags.h"
@@ -17,7 +18,7 @@ void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
   verb.add_option("--budget", flags.budget,
                   "When to stop: 8h, 20m, 90s, '200000 cases'; +8h: from now on; 10m unless said");
   verb.add_option("--workers,--jobs", fuzz.campaign.workers, "Processes, one per core unless said")
-      ->check(CLI::Range(1, 1024).description(""))
+      ->check(whole(1, 1024))
       ->type_name("N");
   verb.add_option("--out", fuzz.out,
                   "Folder of the campaign, campaign unless said; goes on from what is there");
@@ -28,7 +29,7 @@ void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
   add_configs(verb, flags.configs);
   add_names(verb, "--corpus", fuzz.corpora, "Folders of .case files to begin with", "FOLDER");
   verb.add_option("--seed", fuzz.plan.seed, "Where all draws come from")
-      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->check(whole(0, std::numeric_limits<std::uint64_t>::max()))
       ->type_name("N");
   verb.add_option("--shard", flags.shard, "I/N: the share of one of N machines");
   verb.add_option("--timeout", fuzz.campaign.timeout_s,
@@ -38,7 +39,7 @@ void add_fuzz(CLI::App& verb, FuzzFlags& flags) {
   verb.add_option("--memory", fuzz.campaign.memory_mib,
                   "MiB that a worker may allocate, 4096 unless said; 0: any; what lossgate.toml\n"
                   "brings has megabytes = N there")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24).description(""))
+      ->check(whole(0, 1U << 24))
       ->type_name("MIB");
   verb.add_option("--profile", flags.profile,
                   "What cases: hostile, soak; benign leaves out special values");
