@@ -16,6 +16,7 @@
 #include "ci/interruption.h"
 #include "ci/live_line.h"
 #include "ci/misfits.h"
+#include "ci/none_left.h"
 #include "ci/out_folder.h"
 #include "ci/progress.h"
 #include "ci/stored_case.h"
@@ -214,7 +215,9 @@ int run_fuzz(const FuzzOptions& options) {
   const Plan plan(options.plan);
   for (const auto& brought : plan.selection().brought) brought->session->rest();
   const std::vector<Arm> arms = dealt(arms_of(plan), options.campaign.shard);
-  if (arms.empty()) throw InputError("nothing to search: the filters leave none");
+  if (arms.empty()) {
+    throw InputError("nothing to search: " + none_left(options.plan.filters, plan.selection()));
+  }
   CampaignFolder folder(options.out, plan.options().seed);
   report::RunRecord record = begun_record(plan, options.campaign.policy.fail_on);
   if (const Shard& shard = options.campaign.shard; shard.count > 1) {

@@ -46,7 +46,7 @@ usage() {
   expect 2 "did you mean 'fake_exact'" fuzz --impl fake_exat
   expect 2 '--budget 8: expected a time such as 8h' fuzz --budget 8
   expect 2 '--shard 3/2: expected I/N' fuzz --shard 3/2
-  expect 2 'nothing to search' fuzz jsd --impl fake_exact
+  expect 2 'nothing to search: no implementation of jsd called fake_exact' fuzz jsd --impl fake_exact
   [[ ! -e campaign ]] || fail 'a campaign of nothing is begun'
   expect 2 'workers' fuzz --workers 0
   expect 2 'nothere' fuzz --impl fake_exact --corpus nothere --out corpus

@@ -21,6 +21,7 @@
 #include "ci/errors.h"
 #include "ci/interruption.h"
 #include "ci/misfits.h"
+#include "ci/none_left.h"
 #include "ci/out_folder.h"
 #include "ci/preload.h"
 #include "ci/progress.h"
@@ -152,7 +153,9 @@ void check_corpora(const Plan& plan) {
   }
   if (plan.size() > 0) return;
   const PlanOptions& options = plan.options();
-  if (options.cases > 0) throw InputError("no case to run: the filters leave none");
+  if (options.cases > 0) {
+    throw InputError("no case to run: " + none_left(options.filters, plan.selection()));
+  }
   throw InputError(
       fmt::format("no case to run: --cases 0 draws none, and {}; --cases 1 asks something at least",
                   options.corpora.empty() ? kNothingStored

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "ci/selection.h"
+
+namespace lossgate::ci {
+
+/// Why the filters leave nothing to ask, and what there is: "lossgate.toml has no subject of jsd;
+/// it has my_loss (dpo)".
+std::string none_left(const Filters& filters, const Selection& left);
+
+}  // namespace lossgate::ci
