@@ -203,8 +203,8 @@ case_files() {
 
 out_folder() {
   echo text >file
-  gate 3 'out file' --impl fake_exact --out file
-  gate 3 'out file/below' --impl fake_exact --out file/below
+  gate 2 'out file: file is a file, no folder' --impl fake_exact --out file
+  gate 2 'out file/below: file is a file, no folder' --impl fake_exact --out file/below
   gate 3 'nothing can be written' --impl fake_exact --out /proc/nothere
   (ulimit -f 16 && "$lossgate" gate --corpus empty --cases 4 --jobs 1 --impl fake_exact --out full) \
     >stdout 2>stderr

@@ -210,6 +210,7 @@ int finish(const FuzzOptions& options, const Plan& plan, const Campaign& campaig
 
 int run_fuzz(const FuzzOptions& options) {
   tell_interruption_at_start();
+  check_out(options.out);
   refuse_record_of_gate(options.out);
   check_environment(options.plan.filters.subjects.empty());
   const Plan plan(options.plan);

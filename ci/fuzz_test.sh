@@ -51,7 +51,7 @@ usage() {
   expect 2 'workers' fuzz --workers 0
   expect 2 'nothere' fuzz --impl fake_exact --corpus nothere --out corpus
   echo text >file
-  expect 3 '--out file: nothing can be written' fuzz --impl fake_exact --out file
+  expect 2 '--out file: file is a file, no folder' fuzz --impl fake_exact --out file
   mkdir gated && echo '{}' >gated/run.json
   expect 2 'gated holds the record of a gate, no campaign: name another' fuzz --impl fake_exact --out gated
   [[ $(cat gated/run.json) == '{}' ]] || fail 'the record of a gate is replaced'

@@ -171,6 +171,7 @@ int run_gate(const GateOptions& options) {
   tell_interruption_at_start();
   const Policy policy = read_policy(options.fail_on, options.waivers, options.baseline);
   check_environment(options.plan.filters.subjects.empty());
+  check_out(options.out);
   if (holds_campaign(options.out)) {
     throw InputError(options.out + " holds a campaign, whose findings this run would replace: " +
                      "name another folder with --out");

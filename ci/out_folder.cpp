@@ -74,6 +74,15 @@ void write_cases(const fs::path& folder, report::RunRecord& record) {
 
 }  // namespace
 
+void check_out(const fs::path& folder) {
+  std::error_code none;
+  for (fs::path part; const fs::path& name : folder) {
+    part /= name;
+    if (!fs::exists(part, none) || fs::is_directory(part, none)) continue;
+    throw InputError("--out " + folder.string() + ": " + part.string() + " is a file, no folder");
+  }
+}
+
 bool holds_campaign(const fs::path& folder) { return fs::exists(folder / "journal"); }
 
 void refuse_record_of_gate(const fs::path& folder) {
@@ -85,7 +94,6 @@ void refuse_record_of_gate(const fs::path& folder) {
 void prepare_out(const fs::path& folder) {
   try {
     fs::create_directories(folder);
-    if (!fs::is_directory(folder)) fail(folder, "it is no folder");
     const std::uintmax_t room = fs::space(folder).available;
     if (room < kRoom) {
       fail(folder, "the disk has " + std::to_string(room >> 20) + " MiB left, expected " +

@@ -14,6 +14,9 @@ namespace lossgate::ci {
 /// left. Throws MachineError, before a run is spent in vain.
 void prepare_out(const std::filesystem::path& folder);
 
+/// Throws InputError where a file is in the way of the folder.
+void check_out(const std::filesystem::path& folder);
+
 /// Whether a campaign lives there, whose state a gate would replace.
 bool holds_campaign(const std::filesystem::path& folder);
 

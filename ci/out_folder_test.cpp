@@ -41,5 +41,15 @@ TEST(OutFolder, OfAGateIsNoCampaigns) {
   EXPECT_NO_THROW(refuse_record_of_gate(scratch.path()));
 }
 
+TEST(OutFolder, IsRefusedWhereAFileIsInItsWay) {
+  const GivenFolder scratch;
+  const std::filesystem::path file = scratch.path() / "file";
+  corpora::write_file(file, "text");
+  EXPECT_NO_THROW(check_out(scratch.path()));
+  EXPECT_NO_THROW(check_out(scratch.path() / "new/below"));
+  EXPECT_THROW(check_out(file), InputError);
+  EXPECT_THROW(check_out(file / "below"), InputError);
+}
+
 }  // namespace
 }  // namespace lossgate::ci
