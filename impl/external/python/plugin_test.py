@@ -214,6 +214,15 @@ def test_nothing(lossgate):
     result.stdout.fnmatch_lines(["nothing held, so nothing was shown*"])
 
 
+def test_one_name_stands_for_a_list_of_one(run):
+    run('''
+def test_names(lossgate):
+    answer = lossgate.check("ppo_clip", sound, reduction="token_mean", log_ratio_clamp=20, cases=5, dtypes="f32",
+                            properties="finite_forward")
+    assert {cell["property"] for cell in answer.record["cells"]} == {"finite_forward"}
+''').assert_outcomes(passed=1)
+
+
 def test_dtypes_are_those_of_torch(run):
     run('''
 def test_dtypes(lossgate):

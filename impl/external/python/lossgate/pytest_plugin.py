@@ -35,9 +35,10 @@ class Gate:
     def check(self, loss: str, function: Callable, *, reduction: Union[str, Sequence[str], None] = None,
               dtypes: Sequence[Any] = ("f32",), cases: int = 2000, profile: str = "hostile", seed: int = 1,
               contract: Optional[Mapping[str, Any]] = None, arguments: Optional[Mapping[str, str]] = None,
-              outputs: Sequence[str] = (), properties: Sequence[str] = (), fail_on: str = "rare",
-              waivers: Union[str, os.PathLike, None] = None, case: Union[str, os.PathLike, None] = None,
-              subject: Optional[Mapping[str, Any]] = None, **options: Any) -> Any:
+              outputs: Union[str, Sequence[str]] = (), properties: Union[str, Sequence[str]] = (),
+              fail_on: str = "rare", waivers: Union[str, os.PathLike, None] = None,
+              case: Union[str, os.PathLike, None] = None, subject: Optional[Mapping[str, Any]] = None,
+              **options: Any) -> Any:
         """Fails the test where `function` is not the loss within what its arithmetic allows.
 
         loss        one of `lossgate list losses`, or ppo_clip, gpg, gspo, forward_kl, reverse_kl, value_loss
@@ -57,13 +58,12 @@ class Gate:
 
         if not callable(function):
             raise live.MistakeInCall(f"{function!r} cannot be called: give the function itself")
-        reductions = [reduction] if isinstance(reduction, str) else list(reduction or ())
         question = live.Question(
-            loss=loss, name=live.name_of(function), options=options, reductions=reductions,
-            dtypes=[dtypes] if isinstance(dtypes, str) else dtypes, outputs=outputs, contract=contract or {},
+            loss=loss, name=live.name_of(function), options=options, reductions=_several(reduction),
+            dtypes=_several(dtypes), outputs=_several(outputs), contract=contract or {},
             arguments=arguments or {}, more=subject or {})
         flags = ["--profile", profile, "--seed", str(seed), "--fail-on", fail_on]
-        for name in properties:
+        for name in _several(properties):
             flags += ["--property", name]
         if waivers is not None:
             flags += ["--waivers", os.fspath(waivers)]
@@ -95,6 +95,11 @@ class Gate:
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(folder, kept)
         return os.path.relpath(kept)
+
+
+def _several(names: Union[str, Sequence[Any], None]) -> list:
+    """One name stands for a list of one."""
+    return [names] if isinstance(names, str) else list(names or ())
 
 
 def _summary(question: Any, answer: Any) -> str:
