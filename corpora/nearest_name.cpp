@@ -28,11 +28,15 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 struct PaperName {
   std::string_view paper, loss, options;
 };
-constexpr PaperName kPaperNames[] = {
-    {"ppo", "grpo", "kl_penalty = 0"}, {"ppo_clip", "grpo", "kl_penalty = 0"},
-    {"gpg", "reinforce", ""},          {"gspo", "grpo", "level = \"sequence\""},
-    {"forward_kl", "jsd", "beta = 0"}, {"reverse_kl", "jsd", "beta = 1"},
-    {"value_loss", "value_clip", ""}};
+constexpr std::string_view kPpo =
+    "kl_penalty = 0, dual_clip = \"none\", log_ratio_clamp = \"none\"";
+constexpr PaperName kPaperNames[] = {{"ppo", "grpo", kPpo},
+                                     {"ppo_clip", "grpo", kPpo},
+                                     {"gpg", "reinforce", ""},
+                                     {"gspo", "grpo", "level = \"sequence\""},
+                                     {"forward_kl", "jsd", "beta = 0"},
+                                     {"reverse_kl", "jsd", "beta = 1"},
+                                     {"value_loss", "value_clip", ""}};
 
 }  // namespace
 

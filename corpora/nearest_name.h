@@ -11,7 +11,7 @@ namespace lossgate::corpora {
 std::string nearest_name(std::string_view given, const std::vector<std::string>& known);
 
 /// "; did you mean 'grpo'?", or empty; of what papers call a loss that is known under another name
-/// "; that is 'grpo' with kl_penalty = 0".
+/// "; that is 'jsd' with beta = 0".
 std::string meant_text(std::string_view given, const std::vector<std::string>& known);
 
 }  // namespace lossgate::corpora

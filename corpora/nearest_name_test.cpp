@@ -17,7 +17,9 @@ TEST(NearestName, IsOneThatAFewSlipsOfThePenMakeOfIt) {
 
 TEST(NearestName, IsTheCatalogsForWhatPapersCallALoss) {
   const std::vector<std::string> losses = {"dpo", "grpo", "jsd", "value_clip"};
-  EXPECT_EQ(meant_text("ppo", losses), "; that is 'grpo' with kl_penalty = 0");
+  EXPECT_EQ(
+      meant_text("ppo", losses),
+      "; that is 'grpo' with kl_penalty = 0, dual_clip = \"none\", log_ratio_clamp = \"none\"");
   EXPECT_EQ(meant_text("value_loss", losses), "; that is 'value_clip'");
   EXPECT_EQ(meant_text("gpg", {"grpo", "reinforce"}), "; that is 'reinforce'");
   EXPECT_EQ(meant_text("ppo", {"dpo"}), "; did you mean 'dpo'?") << "where there is no such loss";

@@ -162,8 +162,8 @@ const LossSignature* read_loss(const Reader& reader, const fs::path& folder, Fin
   if (loss) return loss;
   reader.fail(reader.find("loss")->source(),
               "there is no loss " + in_quotes(subject.loss) +
-                  corpora::meant_text(subject.loss, known) +
-                  "; see `lossgate list losses`, or write a signature = \"FILE.toml\"");
+                  "; see `lossgate list losses`, or write a signature = \"FILE.toml\"" +
+                  corpora::meant_text(subject.loss, known));
 }
 
 /// One subject for each of its devices.

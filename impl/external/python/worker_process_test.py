@@ -122,7 +122,7 @@ class Contained(unittest.TestCase):
                  ("py:lacks.py:loss", "at lacks.py:1: import no_such_module_anywhere"),
                  ("py:far.py:loss", "at near.py:2: x = 1 / 0"),
                  ("py:lacks.py:loss", "install it"), ("py:no_such_package.x:loss", "no_such_package"),
-                 ("py:package/part.py:loss", "py:PACKAGE.MODULE:NAME")]
+                 ("py:package/part.py:loss", "name it PACKAGE.MODULE:FUNCTION")]
         for entry, fragment in cases:
             metadata, _ = process.ask(talk.hello("grpo", entry, ["."]))
             self.assertEqual(metadata["op"], "trouble", entry)

@@ -40,7 +40,8 @@ def _import_error(what: str, error: BaseException) -> Trouble:
     if isinstance(error, ModuleNotFoundError):
         text += "; install it in this interpreter, or add its folder to path"
     elif "relative import" in str(error):
-        text += "; it is part of a package: name it py:PACKAGE.MODULE:NAME and put the package's folder on path"
+        text += ("; it is part of a package: name it PACKAGE.MODULE:FUNCTION, in a lossgate.toml with py: before it, "
+                 "and put the package's folder on path")
     return Trouble(text)
 
 
