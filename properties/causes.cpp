@@ -200,8 +200,7 @@ const std::vector<Cause>& causes() {
       {"setting left changed", "The call leaves something changed that all code computes by.",
        "restore it on every way out: in a finally, a context manager or a destructor"},
       {"malformed result", "An output is missing, is not filled, or has another shape or dtype.",
-       "return, or write, every number of every output, in the fields' dtype; a library "
-       "then returns LOSSGATE_DONE"},
+       "return every number of every output, in the fields' dtype; a library writes them all"},
       {kBeyondTheShift,
        "A function that moves its labels by one position has a gradient at the position that this "
        "leaves out.",

@@ -60,6 +60,12 @@ TEST(Causes, TellAStrayGradientBehindAShiftFromAMalformedResult) {
   EXPECT_FALSE(gives_no_result("laundering"));
 }
 
+TEST(Causes, TellAFunctionThatReturnsNothingToReturn) {
+  const std::string repair(find_cause("malformed result")->repair);
+  EXPECT_TRUE(repair.starts_with("return every number")) << repair;
+  EXPECT_EQ(repair.find("LOSSGATE_DONE"), repair.npos) << repair;
+}
+
 TEST(Causes, KnowThatWhatIsRefusedOnPlainNumbersTooHasNoResult) {
   EXPECT_TRUE(gives_no_result("legal input refused"));
   EXPECT_TRUE(gives_no_result("ordinary input refused"));
