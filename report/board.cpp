@@ -43,6 +43,12 @@ struct Row {
   double worst = 0.0;
 };
 
+/// Of what never answered there is no error to compare.
+std::string worst_text(const Row& row) {
+  const bool answered = row.worst > 0.0 || count_of(row.verdicts, Verdict::held) > 0;
+  return answered ? brief(row.worst) : "-";
+}
+
 std::string head_line(const RunRecord& r) {
   const std::string shard = r.request.shard.empty() ? "" : "shard " + r.request.shard + "  ";
   return fmt::format("lossgate {} ({})  profile {}  seed {}  {}{} of {} cases  {:.1f} s\n",
@@ -74,7 +80,7 @@ std::string implementations(const RunRecord& record, const Painter& paint) {
       const std::string violated = fmt::format("{:>10}", bad);
       text += fmt::format(
           "  {:<{}} {:<5}{:>8}{:>13}{:>10}{}{:>10}{:>10}{:>8}\n", subject.name, width, dtype,
-          row.cases, brief(row.worst), count_of(row.verdicts, Verdict::held),
+          row.cases, worst_text(row), count_of(row.verdicts, Verdict::held),
           bad ? paint.red(violated) : violated, count_of(row.verdicts, Verdict::vacuous),
           count_of(row.verdicts, Verdict::skipped), count_of(row.verdicts, Verdict::note));
     }

@@ -118,6 +118,18 @@ TEST(Board, SaysHowManyOfTheViolationsFindingsCount) {
   EXPECT_NE(summary(source).find("\n- one: " + some + "\n"), std::string::npos);
 }
 
+TEST(Board, HasNoWorstRatioOfWhatNeverAnswered) {
+  RunRecord record = record_of();
+  const std::string none(12, ' ');
+  EXPECT_EQ(board(record, {}).find(none + "-"), std::string::npos);
+  for (Cell& each : record.cells) {
+    each.verdicts = {};
+    each.worst_ratio = 0.0;
+  }
+  tally(record.cells.at(0), properties::violated({}), 3);
+  EXPECT_NE(board(record, {}).find(none + "-"), std::string::npos) << board(record, {});
+}
+
 TEST(Board, NamesThePropertiesOfWhichNothingIsJudged) {
   RunRecord record = record_of();
   record.properties.push_back({"reference_agreement", "core", "It is the formula."});
