@@ -281,7 +281,7 @@ std::string issue_text(const Emission& e, const std::string& /*folder*/) {
   // Others read it, elsewhere: no path of this machine, but from the folder of the file.
   const std::string home = std::filesystem::path(e.brought->file).parent_path().string();
   text +=
-      "\nTo see it, in the folder of lossgate.toml (exit status 1 while it is "
+      "\nTo see it, in the root of the repository (exit status 1 while it is "
       "there):\n\n```python\n" +
       script(e, home, Written::as_lines) + "```\n\n";
   return text + "Found by lossgate " + version() + ".\n";

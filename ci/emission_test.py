@@ -173,7 +173,7 @@ def test_a_test_in_another_folder_finds_the_function(folder):
     (folder / "elsewhere").mkdir()
     assert "1 failed" in python(*PYTEST, str(folder / "tests" / "test_it.py"), folder=folder / "elsewhere").stdout
     report = (folder / "tests" / "issue.md").read_text()
-    assert "in the folder of lossgate.toml" in report and "sys.path" not in report and str(folder) not in report
+    assert "in the root of the repository" in report and "sys.path" not in report and str(folder) not in report
 
 
 def founding_as_loss(kind):
