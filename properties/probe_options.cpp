@@ -55,6 +55,9 @@ bool takes_right_numbers(const Reading& given, const Case& other) {
                             });
 }
 
+/// Whether the formula has other numbers there: what it does not feel makes no NaN of one.
+bool feels(const Reading& given, const Case& other) { return !takes_right_numbers(given, other); }
+
 }  // namespace
 
 /// The answer is what the formula gives for another value of an option, of the given case, too:
@@ -75,7 +78,9 @@ Opinion probe_options(Suspect& suspect) {
       const auto is_it = [&](const Reading& reading) { return reading.answers(with_it(reading)); };
       if (!suspect.fits(*plain, is_it) || takes_right_numbers(*plain, with_it(*plain))) continue;
       const auto& given = suspect.as_given();
-      if (is_wrong(given) && given->finite() && !is_it(*given)) continue;
+      if (is_wrong(given) && !(given->finite() ? is_it(*given) : feels(*given, with_it(*given)))) {
+        continue;
+      }
       const bool off = is_limit(option) && std::holds_alternative<None>(value);
       return Diagnosis{off ? "dead clamp" : kMisread, 0.95,
                        "the answer is that of another value of " + option.name};

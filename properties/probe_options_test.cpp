@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -110,6 +111,25 @@ TEST(ProbeOptions, BlameNoBoundThatTheGivenCaseDoesNotFeel) {
     x.spec.set("kl_output_clamp", 10.0);
   });
   EXPECT_FALSE(speaks(probe_options, bounded, c)) << "far from each other all have one distance";
+}
+
+TEST(ProbeOptions, BlameNoBoundForNaNWhereTheFormulaDoesNotFeelIt) {
+  Case c = ordinary_case("grpo");
+  for (const char* bound : {"log_ratio_clamp", "kl_input_clamp"}) c.spec.set(bound, None{});
+  c.spec.set("kl_penalty", 0.3);
+  Case feeling = c;
+  c.batch.at("ref_log_prob") = c.batch.at("log_prob");
+  const double log_prob = c.batch.at("log_prob").at(0);
+  for (Case* each : {&c, &feeling}) each->batch.at("old_log_prob").set(0, log_prob - 100.0);
+  feeling.batch.at("ref_log_prob").set(0, log_prob + 100.0);
+  const auto unbounded = answering(
+      "grpo", [](Case& x) { x.spec.set("kl_output_clamp", None{}); },
+      [](const Case& x, LossResult& result) {
+        const bool far = x.batch.at("log_prob").at(0) - x.batch.at("old_log_prob").at(0) > 50.0;
+        if (far) add_to_loss(result, std::numeric_limits<double>::quiet_NaN());
+      });
+  EXPECT_TRUE(speaks(probe_options, unbounded, feeling));
+  EXPECT_FALSE(speaks(probe_options, unbounded, c)) << "a divergence of 0 has no bound";
 }
 
 TEST(ProbeOptions, TakesAFactorOnAllForNoHalfOfWhatDividesAll) {
