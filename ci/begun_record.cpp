@@ -64,6 +64,7 @@ report::RunRecord begun_record(const Plan& plan, properties::Grade fail_on) {
       for (const auto& brought : plan.selection().brought) {
         if (brought->implementation.name != implementation->name) continue;
         record.subjects.back().never_told = never_told(*brought);
+        record.subjects.back().taken_as = taken_as(*brought);
       }
     }
   }

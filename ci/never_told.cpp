@@ -27,4 +27,13 @@ std::vector<std::string> never_told(const Brought& brought) {
   return said;
 }
 
+std::vector<std::string> taken_as(const Brought& brought) {
+  std::vector<std::string> said;
+  for (const std::string& name : brought.fixed) {
+    const OptionValue* value = find_value(brought.subject.options, name);
+    if (value) said.push_back(name + " " + report::option_text(*value));
+  }
+  return said;
+}
+
 }  // namespace lossgate::ci

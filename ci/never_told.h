@@ -13,4 +13,7 @@ namespace lossgate::ci {
 /// one value asks nothing else; a value that the option may not have is none that a case could ask.
 std::vector<std::string> never_told(const Brought& brought);
 
+/// At what it is asked of options that neither its file nor a parameter says: "kl_output_clamp 10".
+std::vector<std::string> taken_as(const Brought& brought);
+
 }  // namespace lossgate::ci

@@ -37,5 +37,12 @@ TEST(NeverTold, SaysNothingOfWhatIsAskedOrCannotBe) {
   EXPECT_THAT(never_told(written), IsEmpty()) << "the file gives that parameter something else";
 }
 
+TEST(TakenAs, SaysAtWhatAnOptionStandsThatNobodySays) {
+  Brought brought = distillation(1.0, 2.0);
+  EXPECT_THAT(taken_as(brought), IsEmpty()) << "its file says both";
+  brought.fixed = {"beta"};
+  EXPECT_THAT(taken_as(brought), ElementsAre("beta 0"));
+}
+
 }  // namespace
 }  // namespace lossgate::ci

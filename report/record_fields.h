@@ -61,6 +61,7 @@ void fields(Subject& s, Visit&& visit) {
   visit("never_asked", s.never_asked);
   visit(Later{"never_triggered"}, s.never_triggered);
   visit(Later{"never_told"}, s.never_told);
+  visit(Later{"taken_as"}, s.taken_as);
 }
 
 template <class Visit>

@@ -60,6 +60,8 @@ struct Subject {
   /// Parameters that stay elsewhere than at their own defaults: "temperature other than 1, a
   /// parameter of the function whose own default is 2".
   std::vector<std::string> never_told = {};
+  /// Options that its file does not say and no parameter takes: "kl_output_clamp 10".
+  std::vector<std::string> taken_as = {};
 
   bool faulty() const { return !twin.empty(); }
 };

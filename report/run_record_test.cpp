@@ -311,6 +311,13 @@ TEST(Board, SaysWhichParametersAreNeverTold) {
   EXPECT_EQ(from_json(to_json(record), "run.json").subjects[0].never_told, std::vector{told});
 }
 
+TEST(RunRecord, KeepsAtWhatOptionsStandThatNobodySays) {
+  RunRecord record = record_of();
+  record.subjects[0].taken_as = {"kl_output_clamp 10"};
+  EXPECT_EQ(from_json(to_json(record), "run.json").subjects[0].taken_as,
+            std::vector<std::string>{"kl_output_clamp 10"});
+}
+
 TEST(Board, SaysWhatIsNotedAndNoFinding) {
   RunRecord record = record_of();
   EXPECT_EQ(board(record, {}).find("no finding"), std::string::npos);

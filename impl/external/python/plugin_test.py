@@ -96,6 +96,11 @@ def test_a_faulty_loss_fails_with_the_guilty_line_and_leaves_its_case(run, pytes
     assert (pytester.path / ".lossgate/.gitignore").read_text() == "*\n"
 
 
+def test_a_failure_tells_options_that_nobody_says(run):
+    said = re.search("not said, and no parameter takes it, so asked at: (.*)", run(FAULTY).stdout.str()).group(1)
+    assert "kl_output_clamp 10" in said and "clip_high" not in said and "log_ratio_clamp" not in said
+
+
 def test_the_printed_command_shows_it_again(run, pytester):
     text = run(FAULTY).stdout.str()
     words = shlex.split(re.search(r"  replay    lossgate (.*)", text).group(1))

@@ -129,6 +129,9 @@ def _failure(function: Callable, question: Any, answer: Any, kept: str) -> str:
                  f"--impl {question.name} --property {first['property']}")
     lines = [f"{question.name} is not {question.loss}: {len(red)} finding{'s' if len(red) > 1 else ''} "
              f"in {answer.record['cases_run']} cases; the first:", "", answer.text_of(first, again), ""]
+    unsaid = [text for subject in answer.record["subjects"] for text in subject.get("taken_as", [])]
+    if unsaid:
+        lines += [f"not said, and no parameter takes it, so asked at: {', '.join(unsaid)}", ""]
     for finding in red[1:]:
         lines.append(f"also {finding['property']} at {finding['place']}: {finding['cause'] or finding['detail']}")
     lines.append(f"cases: {os.path.join(kept, 'findings')}")
