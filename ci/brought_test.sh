@@ -149,6 +149,9 @@ proposals() {
   proposes other_order_each_time '\[subject.contract\] deterministic = false$'
   proposes trusts_padding '\[subject.contract\] masked = \{ default = "any", old_log_prob = "finite" \}$'
   proposes sound '\[\[subject\]\] micro_batches = "token_weighted"$'
+  # One word for all of its splits, which are asked all the same.
+  of sound 'then right: split_invariance \('
+  [ "$(said_of sound | grep -c 'proposal: .*micro_batches')" = 1 ] || fail "several words: $(said_of sound)"
   proposes mean_over_sequences '\[subject.contract\] uneven_parts = false$'
   of mean_over_sequences 'and: \[subject.contract\] uneven_ranks = false$' \
     'right only if micro-batches of a rank hold equally many sequences that count, and ranks do: it is an average of averages'

@@ -237,7 +237,8 @@ class Trial {
     return std::nullopt;
   }
 
-  /// Another word for what the trainer does with parts is no contract, and as easily mistaken.
+  /// Another word for what the trainer does with parts is no contract, and as easily mistaken. All
+  /// splits of a trial must be right under it: a word for those of some would be none for the rest.
   std::optional<Proposal> combination(impl::Combination impl::Subject::*member,
                                       const char* name) const {
     using enum impl::Combination;
@@ -246,7 +247,7 @@ class Trial {
                                       std::pair(token_weighted, "token_weighted")}) {
       impl::Subject subject = brought_.subject;
       if (subject.*member == none || std::exchange(subject.*member, value) == value) continue;
-      if (still_fails(subject)) continue;
+      if (still_fails(subject) || !always_holds(brought_, subject, *kind_.property)) continue;
       return Proposal{fmt::format("[[subject]] {} = \"{}\"", name, text),
                       "that is what the trainer does with their losses",
                       "",

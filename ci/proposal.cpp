@@ -111,8 +111,9 @@ void print_proposal(const Proposal& proposal) {
   fmt::print("  proposal: {}\n    right only if {}\n",
              fmt::join(proposal.lines(), "\n       and: "), proposal.right);
   if (!proposal.seen.empty()) fmt::print("    it said: {}\n", proposal.seen);
+  const bool of_contract = proposal.line.starts_with(kContractTable);
   for (const std::string& relaxed : proposal.relaxes) {
-    fmt::print("    then no longer asked: {}\n", relaxed);
+    fmt::print("    then {}: {}\n", of_contract ? "no longer asked" : "right", relaxed);
   }
 }
 

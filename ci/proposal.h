@@ -11,7 +11,8 @@
 
 namespace lossgate::ci {
 
-/// A line for a lossgate.toml without which something fails, and with which it is not asked.
+/// A line for a lossgate.toml without which something fails, and with which it is right, or, of a
+/// contract, not asked.
 struct Proposal {
   /// With its table: `[subject.contract] empty = "error"`; of several that go together each.
   std::string line;
