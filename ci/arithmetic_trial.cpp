@@ -7,11 +7,13 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ci/asked_under.h"
 #include "ci/declarations.h"
 #include "ci/observations.h"
 #include "fuzz/draw_case.h"
+#include "properties/property.h"
 
 namespace lossgate::ci {
 namespace {
@@ -104,6 +106,13 @@ Proposal declaring(const DeclaredArithmetic& arithmetic, const std::string& wort
   return {declaration_of(arithmetic), "it computes so; " + worth, "", {}};
 }
 
+/// Whether a trial's cases, of which most are hostile, are all what the formula gives then.
+bool agrees_under(const Brought& brought, const DeclaredArithmetic& arithmetic) {
+  impl::Subject subject = brought.subject;
+  subject.arithmetic = arithmetic;
+  return always_holds(brought, subject, *properties::find_property("reference_agreement"));
+}
+
 }  // namespace
 
 bool ArithmeticTrial::fits() const { return ratio <= reference::kThreshold; }
@@ -162,18 +171,27 @@ bool explains(const Brought& brought, Dtype dtype, std::span<const Case> failing
   return observations.fit(arithmetic).holds();
 }
 
-std::optional<Proposal> try_order(const Brought& brought, Dtype dtype,
-                                  std::span<const Case> failing) {
+std::optional<Proposal> try_concession(const Brought& brought, Dtype dtype,
+                                       std::span<const Case> failing) {
   const DeclaredArithmetic& declared = brought.subject.arithmetic;
-  if (declared.sum || brought.loss.advice) return std::nullopt;
+  if (brought.loss.advice) return std::nullopt;
   Observations observations(brought, dtype, {failing.begin(), failing.end()});
   if (observations.fit(declared).holds()) return std::nullopt;
   observations.dispute(declared);
-  for (const DeclaredSum& sum : other_orders()) {
-    DeclaredArithmetic other = declared;
+  DeclaredArithmetic other = declared;
+  for (const DeclaredSum& sum : declared.sum ? std::vector<DeclaredSum>() : other_orders()) {
     other.sum = sum;
     const Fit fit = observations.fit(other);
     if (fit.ratio <= 1.0 && !fit.hides) {  // as it is, as in narrowest()
+      return declaring(other, fmt::format("then the worst error is {:.3g}", fit.ratio));
+    }
+  }
+  other = declared;
+  for (const double slope : {1.0, 2.0}) {
+    if (slope <= declared.exp_slope) continue;
+    other.exp_slope = slope;
+    const Fit fit = observations.fit(other);
+    if (fit.holds() && agrees_under(brought, other)) {
       return declaring(other, fmt::format("then the worst error is {:.3g}", fit.ratio));
     }
   }

@@ -45,10 +45,11 @@ std::vector<std::string> failing_under(const Brought& brought,
 bool explains(const Brought& brought, Dtype dtype, std::span<const Case> failing,
               const impl::DeclaredArithmetic& arithmetic);
 
-/// An order of sums, where none is declared, that fits these cases of one format, which what is
-/// declared does not: benign cases hardly tell one order from another. Throws ImplementationThrew,
-/// SubjectError.
-std::optional<Proposal> try_order(const Brought& brought, Dtype dtype,
-                                  std::span<const Case> failing);
+/// What fits these cases of one format, which what is declared does not: an order of sums, where
+/// none is declared, as benign cases hardly tell one from another; else a slope of exp, whose
+/// arguments are small there, under which a trial's cases are right, too. Throws
+/// ImplementationThrew, SubjectError.
+std::optional<Proposal> try_concession(const Brought& brought, Dtype dtype,
+                                       std::span<const Case> failing);
 
 }  // namespace lossgate::ci

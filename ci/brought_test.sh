@@ -230,13 +230,19 @@ orders() {
   beside tiles.py:off_where_wide "${layer[@]}" "${finite[@]}" '[subject.arithmetic]' 'compute = "f32"'
   # The first case that is wrong might be explained so, the worst one is not.
   beside tiles.py:whitened_in_one_pass 'loss = "whitening"' '# no reductions' '# no options' 'dtypes = ["f32"]'
+  # The product of the exponent is rounded, by which exp is off the more the larger it is.
+  beside tiles.py:weighs_by_exp2
+  beside tiles.py:weighs_by_exp2 'name = "says_by_how_much"' '[subject.arithmetic]' 'exp_slope = 1'
   gate 1 '^advice: joins_tiles with f32 fields fits .subject.arithmetic. sum = \{ order = "online", width = [0-9]+ \}, right only if' --cases 100
   red joins_tiles reference_agreement
-  green says_how_it_joins
+  green says_how_it_joins says_by_how_much
+  red weighs_by_exp2 reference_agreement
+  grep -Eq '^advice: weighs_by_exp2 with f32 fields fits .subject.arithmetic. exp_slope = 1, right only if' stdout ||
+    fail "its slope is not told: $(grep ^advice stdout)"
   red joins_tiles_of_what_it_caps reference_agreement
   red off_where_wide reference_agreement 'cause +wrong beyond a length'
   red whitened_in_one_pass reference_agreement 'cause +cancellation'
-  grep '^advice' stdout | grep -v '^advice: joins_tiles with' && fail "a fault is explained away"
+  grep '^advice' stdout | grep -Ev '^advice: (joins_tiles|weighs_by_exp2) with' && fail "a fault is explained away"
 }
 
 # What was asked of whom is said, and nothing is green that nobody was asked.

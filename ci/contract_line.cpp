@@ -86,7 +86,7 @@ class Trial {
     if (auto found = even_parts()) return found;
     if (auto found = combination(&impl::Subject::micro_batches, "micro_batches")) return found;
     if (auto found = combination(&impl::Subject::ranks, "ranks")) return found;
-    return try_order(brought_, brought_.dtypes.front(), some_cases(kind_));
+    return try_concession(brought_, brought_.dtypes.front(), some_cases(kind_));
   }
 
   /// Callers who leave less at masked positions: of as few fields as will do.

@@ -115,7 +115,7 @@ std::optional<Proposal> proposal_of(const Brought& brought, const ArithmeticTria
                                     Disputed& disputed) {
   const std::vector<Case>& cases = disputed.cases[trial.dtype];
   if (trial.fits()) {
-    return disputed.cancels ? std::nullopt : try_order(brought, trial.dtype, cases);
+    return disputed.cancels ? std::nullopt : try_concession(brought, trial.dtype, cases);
   }
   const auto& declared = trial.declaration;
   if (declared && !explains(brought, trial.dtype, cases, *declared)) return std::nullopt;
