@@ -167,6 +167,8 @@ proposals() {
   # One line for both.
   of trusts_padding_twice 'proposal: \[subject.contract\] masked = \{ default = "finite", advantage = 0, log_prob = "ordinary" \}$'
   [[ $(said_of trusts_padding_twice | grep -c 'proposal: .*masked') == 1 ]] || fail "lines that exclude each other: $(grep proposal stdout)"
+  # How far off it is tells what lay behind the mask, of no arithmetic.
+  not_of trusts_padding_twice 'no declaration of its arithmetic'
   of unbounded 'no line of the contract explains finite_forward .*overflow on a live path'
 }
 

@@ -15,17 +15,13 @@
 namespace lossgate::ci {
 namespace {
 
-bool is_of_masked(const Proposal& proposal) {
-  return proposal.line.starts_with(std::string(kContractTable) + " masked = ");
-}
-
 /// A file has one such line, so one is proposed that is right for all kinds that one explains.
 void join_masked(const Brought& brought, const std::vector<Failure>& kinds, ContractTrial& trial) {
-  if (std::ranges::count_if(trial.proposals, is_of_masked) < 2) return;
+  if (std::ranges::count_if(trial.proposals, &Proposal::of_masked) < 2) return;
   auto joint = masked_line_against(brought, kinds);
   if (!joint) return;
   for (const Failure& kind : kinds) joint->relaxes.push_back(kind.text());
-  std::erase_if(trial.proposals, is_of_masked);
+  std::erase_if(trial.proposals, &Proposal::of_masked);
   trial.proposals.push_back(*std::move(joint));
 }
 
@@ -43,7 +39,7 @@ void explain(const Brought& brought, const std::vector<Failure>& kinds, Contract
       trial.unexplained.push_back(kind.text() + (tell ? "\n    the first: " + kind.said : ""));
       continue;
     }
-    if (is_of_masked(*found)) by_masked.push_back(kind);
+    if (found->of_masked()) by_masked.push_back(kind);
     auto known = std::ranges::find(trial.proposals, found->line, &Proposal::line);
     if (known == trial.proposals.end()) {
       known = trial.proposals.insert(trial.proposals.end(), std::move(*found));
@@ -54,6 +50,10 @@ void explain(const Brought& brought, const std::vector<Failure>& kinds, Contract
 }
 
 }  // namespace
+
+bool Proposal::of_masked() const {
+  return line.starts_with(std::string(kContractTable) + " masked = ");
+}
 
 std::vector<std::string> Proposal::lines() const {
   std::vector<std::string> all;

@@ -20,6 +20,7 @@ struct Proposal {
   std::string seen;                  ///< what the function said, where it said something
   std::vector<std::string> relaxes;  ///< "empty_is_zero (12 cases)"
 
+  bool of_masked() const;                  ///< what callers leave at masked positions
   std::vector<std::string> lines() const;  ///< those that go together, each with its table
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -154,8 +155,9 @@ void print_proposal(const Brought& brought, const ArithmeticTrial& trial) {
              fmt::join(failing, ", "));
 }
 
-void print_trial(const Brought& brought, const ArithmeticTrial& trial) {
-  if (trial.cases == 0) return;
+/// What leaks from masked positions is off by as much as lies there, which is no arithmetic.
+void print_trial(const Brought& brought, const ArithmeticTrial& trial, bool leaks) {
+  if (trial.cases == 0 || (leaks && !trial.fits() && !trial.proposal)) return;
   fmt::print("  arithmetic with {} fields: worst error {:.3g} of its bound on {} benign cases{}\n",
              name(trial.dtype), trial.ratio, trial.cases,
              trial.fits() ? "" : fmt::format(", at most {} fits", reference::kThreshold));
@@ -185,8 +187,9 @@ int run_check(const std::vector<std::string>& configs, bool quick) {
       if (!contract.trouble.empty()) continue;
       try {
         if (!quick) print_promises(try_promises(*brought, contract.found));
+        const bool leaks = std::ranges::any_of(contract.proposals, &Proposal::of_masked);
         for (const ArithmeticTrial& trial : try_arithmetic(*brought)) {
-          print_trial(*brought, trial);
+          print_trial(*brought, trial, leaks);
         }
       } catch (
           const ImplementationThrew& error) {  // in a format that the contract was not tried in
