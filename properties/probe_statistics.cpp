@@ -90,27 +90,55 @@ double largest_of(const Numbers& numbers) {
   return largest;
 }
 
-/// Every number of the operation less the mean of those that it is compared with: of its group, or
-/// of all.
+/// Where the numbers of a field stand that are compared with each other: those of a group, or all.
+std::map<Index, std::vector<Index>> peers_of(const LossSignature& signature, const Case& c,
+                                             const Numbers& numbers) {
+  const Field* group = group_of(signature);
+  const Index each = numbers.tensor.size() / std::max<Index>(c.shape[Axis::sequences], 1);
+  std::map<Index, std::vector<Index>> peers;
+  for (const Index i : numbers.at) {
+    peers[group ? c.batch.at(group->name).integer_at(i / each) : 0].push_back(i);
+  }
+  return peers;
+}
+
+/// Every number of the operation less the mean of those that it is compared with.
 Case centred(const LossSignature& signature, const Case& c) {
   Case result = c;
-  const Field* group = group_of(signature);
-  for (const auto& [tensor, at] : numbers_that_count(signature, result)) {
-    const Index each = tensor.size() / std::max<Index>(c.shape[Axis::sequences], 1);
-    std::map<Index, std::pair<double, Index>> sums;
-    const auto own = [&](Index i) -> auto& {
-      return sums[group ? c.batch.at(group->name).integer_at(i / each) : 0];
-    };
-    for (const Index i : at) {
-      own(i).first += tensor.at(i);
-      ++own(i).second;
-    }
-    for (const Index i : at) {
-      const auto& [sum, count] = own(i);
-      tensor.set(i, round_to(tensor.dtype, tensor.at(i) - sum / static_cast<double>(count)));
+  for (const Numbers& numbers : numbers_that_count(signature, result)) {
+    Tensor& tensor = numbers.tensor;
+    for (const auto& [number, own] : peers_of(signature, c, numbers)) {
+      double sum = 0.0;
+      for (const Index i : own) sum += tensor.at(i);
+      const double mean = sum / static_cast<double>(own.size());
+      for (const Index i : own) tensor.set(i, round_to(tensor.dtype, tensor.at(i) - mean));
     }
   }
   return result;
+}
+
+/// Whether squares of the numbers may lose as much beside those of the distances between them: what
+/// is accepted, some times more where numbers are as many times larger than distances. Of 0 and 1
+/// that is next to nothing. Where all is lost any number may come of it.
+bool may_be_lost_to_squares(const LossSignature& signature, const Reading& wrong) {
+  constexpr double kMargin = 16.0;
+  Case c = wrong.given();
+  double times = 0.0, off = 0.0, size = 0.0, accepted = 0.0;
+  for (const auto& [tensor, at] : numbers_that_count(signature, c)) {
+    for (const auto& [number, own] : peers_of(signature, c, {tensor, at})) {
+      double low = HUGE_VAL, high = -HUGE_VAL;
+      for (const Index i : own)
+        low = std::min(low, tensor.at(i)), high = std::max(high, tensor.at(i));
+      const double largest = std::max(std::fabs(low), std::fabs(high));
+      if (own.size() < 2 || largest == 0.0) continue;
+      times = std::max(times, kMargin * static_cast<double>(own.size()) * largest / (high - low));
+    }
+  }
+  for (const ReadEntry& e : wrong.entries()) {
+    off = std::max(off, e.distance()), accepted = std::max(accepted, e.accepted);
+    size = std::max(size, std::fabs(e.expected));
+  }
+  return std::min(off, size) <= times * accepted;
 }
 
 /// Where a number that counts is 0, every number farther from 0 by the largest of them, so that
@@ -162,15 +190,6 @@ std::optional<Case> with_nothing_masked(const LossSignature& signature, const Ca
   return result;
 }
 
-/// The largest share that an error has of what is accepted.
-double worst_share(const Reading& reading) {
-  double worst = 0.0;
-  for (const ReadEntry& entry : reading.entries()) {
-    if (entry.accepted > 0.0) worst = std::max(worst, entry.distance() / entry.accepted);
-  }
-  return worst;
-}
-
 Diagnosis by_position() {
   return {"pairing by position", 0.95,
           "right where groups stand side by side and are as large as each other"};
@@ -186,13 +205,11 @@ bool is_wrong_where_it_counts(const Reading& reading) {
 /// Whether what is wrong is right once every number lies around 0.
 bool is_right_around_zero(const LossSignature& signature, const Suspect& suspect,
                           const Reading& wrong) {
-  // Zeros show nothing but that they are numbers. An error that is hardly one there and hardly none
-  // here is the same error.
+  // Zeros show nothing but that they are numbers.
   const auto around_zero = suspect.read(centred(signature, wrong.given()));
-  constexpr double kMuchNearer = 8.0;
   const auto is_nearer = [&] {
-    return around_zero->numbers() > 0 &&
-           kMuchNearer * worst_share(*around_zero) <= worst_share(wrong);
+    return around_zero->numbers() > 0 && around_zero->is_much_nearer_than(wrong) &&
+           may_be_lost_to_squares(signature, wrong);
   };
   if (!is_right(around_zero) || (wrong.finite() && !is_nearer())) return false;
   // What farther numbers mend as well was a 0 that stands for something.

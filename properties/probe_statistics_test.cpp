@@ -72,10 +72,17 @@ impl::Implementation off_by(double far, double near) {
 
 TEST(ProbeStatistics, NamesACancellationWhereNumbersAroundZeroAreRight) {
   Case c = ordinary_case("whitening");
-  change_each(c.batch.at("advantage"), [](double x) { return x + 1000.0; });
+  change_each(c.batch.at("advantage"), [](double x) { return x + 1e8; });
   expect_shown(off_by(-0.5, 0.0), c, "cancellation", "right where the numbers lie around 0");
   // An error that is hardly one there and hardly none here is the same error.
   EXPECT_NE(diagnosed(off_by(0x1p-9, 0x1p-20), c).cause, "cancellation");
+}
+
+TEST(ProbeStatistics, CallsNothingACancellationThatIsFarTooLargeForOne) {
+  Case c = ordinary_case("whitening");
+  change_each(c.batch.at("advantage"), [](double x) { return x + 100.0; });
+  ASSERT_NE(diagnosed(off_by(-0.5, 0.0), c).cause, "held");
+  EXPECT_NE(diagnosed(off_by(-0.5, 0.0), c).cause, "cancellation");
 }
 
 TEST(ProbeStatistics, CallNoZeroThatStandsForSomethingACancellation) {

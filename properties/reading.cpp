@@ -35,6 +35,15 @@ std::vector<ReadEntry> entries_of(CaseStudy& study, const Arithmetic& arithmetic
   return entries;
 }
 
+/// The largest share that an error has of what is accepted.
+double worst_share(const std::vector<ReadEntry>& entries) {
+  double worst = 0.0;
+  for (const ReadEntry& entry : entries) {
+    if (entry.distance() > 0.0) worst = std::max(worst, entry.distance() / entry.accepted);
+  }
+  return worst;
+}
+
 }  // namespace
 
 double ReadEntry::distance() const { return std::fabs(actual - expected); }
@@ -82,6 +91,11 @@ bool Reading::forward_finite() const {
   return std::ranges::all_of(entries_, [&](const ReadEntry& e) {
     return kind(e) == OutputKind::gradient || std::isfinite(e.actual);
   });
+}
+
+bool Reading::is_much_nearer_than(const Reading& other) const {
+  constexpr double kMuchNearer = 8.0;
+  return kMuchNearer * worst_share(entries_) <= worst_share(other.entries_);
 }
 
 std::vector<ReadEntry> Reading::beside(const Case& other) const {

@@ -44,6 +44,9 @@ class Reading {
   bool finite() const;           ///< every entry that must be finite is
   bool forward_right() const;
   bool forward_finite() const;
+  /// Whether its largest error is many times smaller, as a share of what is accepted, than the
+  /// other's: an error that is hardly one there and hardly none here is the same error.
+  bool is_much_nearer_than(const Reading& other) const;
 
   /// Whether the answer is what the formula gives to another case of the same shape, within what is
   /// accepted there. A value that callers pin asks the formula as well: it is the implementation
