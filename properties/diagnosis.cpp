@@ -97,6 +97,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_baseline},
     {kAnyNumber, probe_deviation},
     {kAnyNumber, probe_gaps},
+    {kAnyNumber, probe_groups},
     {kAnyNumber, probe_weights},
     {kAnyNumber, probe_differences},
     {kAnyNumber, probe_broadcast},

@@ -37,6 +37,7 @@ Opinion probe_weights(Suspect& suspect);
 Opinion probe_baseline(Suspect& suspect);
 Opinion probe_deviation(Suspect& suspect);
 Opinion probe_gaps(Suspect& suspect);
+Opinion probe_groups(Suspect& suspect);
 Opinion probe_differences(Suspect& suspect);
 Opinion probe_broadcast(Suspect& suspect);
 Opinion probe_steps(Suspect& suspect);

@@ -41,6 +41,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_filtered_gradient", probe_filtered_gradient},
     {"probe_format", probe_format},
     {"probe_gaps", probe_gaps},
+    {"probe_groups", probe_groups},
     {"probe_gradient", probe_gradient},
     {"probe_kinds", probe_kinds},
     {"probe_floor", probe_floor},
