@@ -171,7 +171,10 @@ Opinion probe_single(Suspect& suspect) {
     const auto one = read(1);
     // Of one the bound is narrower, too.
     if (!is_wrong(one) || (one->finite() && is_erratic(suspect, *one))) continue;
-    if (!is_right(read(2)) || !is_of_number(suspect, *one, axes)) continue;
+    const auto two = read(2);
+    if (!is_right(two) || !is_of_number(suspect, *one, axes)) continue;
+    // What is hardly wrong of one and hardly right of two is of both.
+    if (one->finite() && !two->is_much_nearer_than(*one)) continue;
     std::string names;
     for (const Axis axis : axes) names += (names.empty() ? "" : " and ") + std::string(name(axis));
     const std::string are = axes.size() > 1 ? " are " : " is ";

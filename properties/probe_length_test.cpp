@@ -231,6 +231,21 @@ TEST(ProbeSingle, TellsOneClassFromOneThatIsCertain) {
   EXPECT_TRUE(speaks(probe_single, alone, c));
 }
 
+TEST(ProbeSingle, SaysNothingOfAnErrorThatTwoHardlyHide) {
+  // As large beside what is accepted as a constant that is added to a count of tokens makes it.
+  const auto added = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
+    const double share = c.shape[Axis::tokens] == 1 ? 3.0 : 0.75;
+    const auto sound =
+        Reading::of(*reference::find_loss("grpo"), answering("grpo", nullptr), c).value();
+    for (const ReadEntry& e : sound.entries()) {
+      if (sound.outputs()[e.output].name == "loss") add_to_loss(result, share * e.accepted);
+    }
+  });
+  const Case c = grpo_case(3, 1, Dtype::f64);
+  ASSERT_NE(diagnosed(added, c).cause, "held");
+  EXPECT_FALSE(speaks(probe_single, added, c));
+}
+
 TEST(ProbeSingle, SaysNothingOfRoundings) {
   const auto rounds = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
     if (c.shape[Axis::sequences] > 1) return;
