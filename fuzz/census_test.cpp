@@ -9,6 +9,7 @@
 
 #include "fuzz/edges.h"
 #include "fuzz/fake_signatures.h"
+#include "reference/reference.h"
 
 namespace lossgate::fuzz {
 namespace {
@@ -262,6 +263,12 @@ void observe_mixed(const Case& c, Traits& traits) {
   traits.add(group.size() > 2 && group.at(1) == 1.0 && group.at(2) == 0.0, "scattered group");
   traits.add(group.size() > 1 && group.at(0) > 65536.0, "group beyond 16 bits");
   traits.add(group.size() > 1 && group.at(0) > group.at(group.size() - 1), "groups fall");
+  for (std::int64_t s = 1; s < group.size(); ++s) {
+    const std::int64_t a = group.integer_at(0), b = group.integer_at(s);
+    traits.add(a != b && static_cast<float>(a) == static_cast<float>(b), "groups apart in no f32");
+    traits.add(a != b && static_cast<std::int32_t>(a) == static_cast<std::int32_t>(b),
+               "groups apart in no 32 bits");
+  }
   for_each_valid(signature, c, *signature.find_field("hidden"), [&](std::int64_t i) {
     traits.add(std::fabs(c.batch.at("hidden").at(i)) == 100.0, "hidden offset");
   });
@@ -274,7 +281,19 @@ TEST(Census, OtherHostileCasesHoldTheirEdgesToo) {
   expect_all(seen, {"nearly certain", "nearly impossible", "mass above 1"});
   expect_all(seen, {"repeated token", "repeats a later token", "tokens apart"});
   expect_all(seen, {"one group", "scattered group", "group beyond 16 bits", "groups fall"});
+  expect_all(seen, {"groups apart in no f32", "groups apart in no 32 bits"});
   expect_all(seen, {"hidden offset"});
+}
+
+TEST(Census, HoldsNumbersThatAreAResultAsAnF32HoldsThem) {
+  const LossSignature& prompts = *reference::find_signature("prompt_dedup");
+  for (std::uint64_t i = 0; i < 300; ++i) {
+    const Case c = draw(prompts, Dtype::f32, Profile::hostile, i);
+    const Tensor& prompt = c.batch.at("prompt");
+    for (std::int64_t s = 0; s < prompt.size(); ++s) {
+      ASSERT_EQ(static_cast<double>(static_cast<float>(prompt.at(s))), prompt.at(s));
+    }
+  }
 }
 
 }  // namespace

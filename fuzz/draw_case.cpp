@@ -196,7 +196,8 @@ class Drawing {
       case Quantity::mask:
         return each(draw_inner_mask);
       case Quantity::group:
-        return each(draw_groups);
+        // What has no other field answers with the numbers.
+        return draw_groups(columns, signature_.fields.size() > 1, temper, choices_);
       case Quantity::payload:
         return draw_payload(columns, case_.shape, temper, choices_);
     }

@@ -2,6 +2,7 @@
 #include "fuzz/domains/group.h"
 
 #include <algorithm>
+#include <span>
 
 namespace lossgate::fuzz {
 namespace {
@@ -12,24 +13,28 @@ constexpr Share<GroupForm> kForms[] = {
     {GroupForm::scattered, {0, 2, 2}},
 };
 
-/// How far apart numbers of groups are at most.
-constexpr std::int64_t kWidest = 1 << 23;
+/// How far apart numbers of groups are at most, as an f32 and as an f64 still holds them.
+constexpr std::int64_t kWidest = 1 << 23, kWidestLong = std::int64_t{1} << 52;
 
 /// Numbers as trainers give them: counted from 0, or anything that tells groups apart, upwards or
-/// downwards, as an f32 still holds it and 16 bits do not.
+/// downwards, which 16 bits do not hold; nor, of long ones, as hashes are, an f32 or 32 bits.
 struct Numbering {
   std::int64_t first = 0, step = 1;
   bool falls = false;
 
-  static Numbering draw(std::int64_t count, Temper temper, Choices& choices) {
+  static Numbering draw(std::int64_t count, bool are_long, Temper temper, Choices& choices) {
     Numbering numbers;
     if (temper == Temper::plain || !choices.sometimes(0.4)) return numbers;
     numbers.first = choices.integer(0, 1 << 20);
     numbers.step = choices.integer(1, 64);
     // Half of the time all that tells groups apart are bits that a narrower integer has not.
-    constexpr std::int64_t kWraps[] = {1 << 8, 1 << 15, 1 << 16};
-    const std::int64_t wraps = choices.one_of(kWraps);
-    if (choices.sometimes(0.5) && count <= kWidest / wraps) numbers.step = wraps;
+    constexpr std::int64_t kWraps[] = {1 << 8, 1 << 15, 1 << 16, 1 << 24, std::int64_t{1} << 32};
+    const std::int64_t wraps = choices.one_of(std::span(kWraps).first(are_long ? 5 : 3));
+    if (choices.sometimes(0.5) && count <= (are_long ? kWidestLong : kWidest) / wraps) {
+      numbers.step = wraps;
+    } else if (are_long) {
+      numbers.first *= wraps;
+    }
     numbers.falls = choices.sometimes(0.5);
     return numbers;
   }
@@ -39,19 +44,16 @@ struct Numbering {
   }
 };
 
-}  // namespace
-
-GroupForm pick_group_form(Temper temper, Choices& choices) { return pick(kForms, temper, choices); }
-
-void draw_groups(const Column& column, Temper temper, Choices& choices) {
+void draw_column(const Column& column, bool are_compared, Temper temper, Choices& choices) {
   Tensor& tensor = *column.tensor;
+  const bool are_long = are_compared && tensor.dtype == Dtype::i64;
   const GroupForm form = pick(kForms, temper, choices);
   const std::int64_t largest = std::max<std::int64_t>(tensor.size(), 4);
   const bool many = tensor.size() >= kMany;
   const std::int64_t members = choices.integer(2, many                      ? 64
                                                   : choices.sometimes(0.25) ? largest
                                                                             : 4);
-  const Numbering numbers = Numbering::draw(tensor.size(), temper, choices);
+  const Numbering numbers = Numbering::draw(tensor.size(), are_long, temper, choices);
   std::int64_t group = 0;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     switch (form) {
@@ -73,6 +75,14 @@ void draw_groups(const Column& column, Temper temper, Choices& choices) {
     }
     tensor.set(i, numbers.of(group, tensor.size()));
   }
+}
+
+}  // namespace
+
+GroupForm pick_group_form(Temper temper, Choices& choices) { return pick(kForms, temper, choices); }
+
+void draw_groups(Columns columns, bool are_compared, Temper temper, Choices& choices) {
+  for (const Column& column : columns) draw_column(column, are_compared, temper, choices);
 }
 
 }  // namespace lossgate::fuzz
