@@ -30,7 +30,7 @@ namespace lossgate::reference {
 struct SparseJsd {
   static LossSignature signature() {
     std::vector<Option> options = jsd_options();
-    options.push_back(flag_option("tail", "add a bucket for the rest of the vocabulary"));
+    options.push_back(flag_option("tail", "a bucket for the rest; else both sides are normalised"));
     options.back().standard = 1.0;
     options.push_back(real_option("tail_floor", 1e-7, 1e-12, 0.01, "least mass of the tail"));
     return {
