@@ -112,13 +112,6 @@ class Drawing {
     return signature_.scale.empty() ? 1.0 : 1.0 / case_.spec.number(signature_.scale);
   }
 
-  bool is_twin(const Field& a, const Field& b) const {
-    return std::ranges::any_of(signature_.on_policy, [&](const auto& pair) {
-      return (pair.first == a.name && pair.second == b.name) ||
-             (pair.first == b.name && pair.second == a.name);
-    });
-  }
-
   /// The fields of one quantity on the same axes, those with a gradient first; of one dtype, where
   /// they have dtypes of their own.
   std::size_t collect(std::size_t leader, std::vector<bool>& drawn,
@@ -137,9 +130,7 @@ class Drawing {
         columns[count++] = {&field, &tensor(i), false, valid_, &case_.spec};
       }
     }
-    for (std::size_t k = 1; k < count; ++k) {
-      columns[k].twin = is_twin(*columns[k].field, *columns[0].field);
-    }
+    relate(signature_, Columns(columns.data(), count));
     return count;
   }
 

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <vector>
 
+#include "fuzz/census.h"
+#include "reference/reference.h"
+
 namespace lossgate::fuzz {
 namespace {
 
@@ -45,6 +48,23 @@ TEST(LogRatios, OfTwinsAreZeroOrNearlyThroughoutNowAndThen) {
   }
   EXPECT_GT(equal, 20);
   EXPECT_GT(near, 8) << "the only cases that a loss fails which takes them for equal";
+}
+
+TEST(LogRatios, OfAnswersAreZeroThroughoutNowAndThenThoughTwoPoliciesGaveThem) {
+  for (const char* loss : {"dpo", "kto"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    int equal = 0;
+    for (std::uint64_t i = 0; i < 1500; ++i) {
+      const Case c = draw(signature, Dtype::f32, Profile::hostile, i);
+      bool all = c.shape[Axis::sequences] > 3;
+      for (const ReachAxis& axis : signature.reach) {
+        const Tensor &of = c.batch.at(axis.field), &own = c.batch.at(axis.towards);
+        for (std::int64_t s = 0; s < own.size(); ++s) all &= of.at(s) == own.at(s);
+      }
+      equal += all;
+    }
+    EXPECT_GT(equal, 30) << loss;
+  }
 }
 
 TEST(LogRatios, ThatAreScaledAreHostileOnceTheyAre) {

@@ -20,6 +20,7 @@ struct Column {
   bool twin = false;                         ///< its on-policy partner is the first column
   std::span<const std::uint8_t> valid = {};  ///< 1 for each position that counts; all where empty
   const LossSpec* spec = nullptr;            ///< the options of the case, where it has any
+  int partner = -1;  ///< the column of which it has what a constant policy gives the same answers
 
   /// Whether an entry that counts may be -infinity.
   bool may_be_infinite() const {
@@ -40,6 +41,29 @@ using Columns = std::span<Column>;
 
 /// The most fields that are drawn in relation to one first field.
 inline constexpr std::size_t kMostColumns = 12;
+
+/// Finds their twins and partners.
+inline void relate(const LossSignature& signature, Columns columns) {
+  const auto is_twin = [&](const std::string& a, const std::string& b) {
+    return std::ranges::any_of(signature.on_policy, [&](const auto& pair) {
+      return (pair.first == a && pair.second == b) || (pair.first == b && pair.second == a);
+    });
+  };
+  const auto is_policy_of = [&](const Field& a, const Field& b) {
+    const bool answers = a.quantity == Quantity::log_prob && !contains(a.axes, Axis::tokens);
+    return answers && a.role == Role::constant && b.role == Role::differentiable &&
+           std::ranges::any_of(signature.reach, [&](const ReachAxis& axis) {
+             return axis.field == a.name && axis.towards == b.name;
+           });
+  };
+  for (std::size_t k = 1; k < columns.size(); ++k) {
+    columns[k].twin = is_twin(columns[k].field->name, columns[0].field->name);
+    for (std::size_t j = 0; j < k; ++j) {
+      if (!is_policy_of(*columns[k].field, *columns[j].field)) continue;
+      columns[k].partner = static_cast<int>(j);
+    }
+  }
+}
 
 /// How many entries in a row are of one kind, of a field on sequences and what each has.
 inline std::int64_t run_of(Spread spread, const Tensor& tensor) {

@@ -102,7 +102,7 @@ Policy draw_policy(LogRatio ratio, double unit, std::int64_t first, std::int64_t
 }
 
 /// How all twins of the first column relate to it where they are one policy, or nearly: from what
-/// every tolerance takes for equal to what none should.
+/// every tolerance takes for equal to what none should. Partners are the same, or not related.
 std::optional<Policy> draw_one_policy(Temper temper, std::int64_t positions, Choices& choices) {
   const bool plain = temper == Temper::plain;
   const bool one = choices.sometimes(plain ? 0.2 : 0.07);
@@ -169,6 +169,12 @@ void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choic
       policies[k] = draw_policy(ratio, scaled ? unit : 1.0, i, run, choices);
     }
     draw_position(columns, policies, i, base, edges, choices);
+  }
+  const bool equal = one_policy && one_policy->ratio == LogRatio::equal;
+  for (const Column& column : columns) {
+    if (equal && column.partner >= 0) {
+      copy_values(columns[static_cast<std::size_t>(column.partner)], column);
+    }
   }
   for (const Column& column : columns) {
     if (temper != Temper::plain && column.field->leaves_rest) leave_some_rest(column, choices);
