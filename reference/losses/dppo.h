@@ -21,9 +21,10 @@ namespace lossgate::reference {
 /// Gradient: for log_prob: -M c A; where the weight is no constant, 0 beyond its bounds. M is
 ///   selected: no gradient flows through it.
 /// Error: a token whose D is as good as its bound may count or not. 1 - p has lost its digits where
-///   p rounds to 1, and D with it where epsilon does not hold it; that of a certain token is
-///   infinite without an epsilon, which the paper does not have. A token that is dropped is 0
-///   whatever its weight or log_prob is: infinity times the 0 of a mask is NaN.
+///   p rounds to 1, and D with it where epsilon does not hold it; that of a token
+///   that has become certain is infinite without an epsilon, which the paper does not have. One
+///   that is dropped is 0 whatever its weight or log_prob is: infinity times the 0 of a mask is
+///   NaN.
 /// Source: Qi et al. 2026 (arXiv:2602.04879) eq. 11-14, 5.4 (weight_high); verl
 ///   `compute_policy_loss_dppo_tv` and `compute_policy_loss_dppo_kl` (surrogate log_prob), SkyRL
 ///   `dppo_policy_loss` (surrogate weight), both with an epsilon of 1e-8.

@@ -14,10 +14,11 @@ namespace lossgate::reference {
 ///   old_log_prob, w = importance_weight, 1 where callers have none.
 /// Shapes: all fields [sequences, tokens]. Units: log-probs in nats, the others dimensionless.
 /// Gradient: for log_prob: w (beta d - A), through both log-probs of the formula; zero where
-/// masked. Error: beta/2 goes inside the square: (beta/2 d) d overflows only where the term does. A
-/// weight
-///   of 0 silences what overflows. Of a token that is impossible in one policy term and slope are
-///   infinite, in both they are undefined. Where the two parts cancel, the error is that of either.
+///   masked.
+/// Error: beta/2 goes inside the square: (beta/2 d) d overflows only where the term does. A weight
+///   of 0 silences what overflows. Of a token that is impossible in one policy the slope is
+///   infinite, and so is the term, but for a new one of negative advantage, which is infinity less
+///   infinity; in both they are undefined. Where the two parts cancel, the error is that of either.
 /// Source: Richemond et al. 2024 (arXiv:2405.19107) section 3, whose tau is beta; Tinker's loss
 ///   "dro"; verl `compute_policy_loss_dro`, which has the weight.
 struct Dro {

@@ -27,7 +27,7 @@ Case of_one_policy(const std::string& level) {
   c.spec.set("beyond", "drop");
   c.spec.set("weight_high", 1.0);
   for (const char* field : {"old_log_prob", "sampler_log_prob"}) {
-    c.batch.at(field).set(0, -0.7);
+    c.batch.at(field).set(0, -0.75);
     c.batch.at(field).set(1, -3.0);
   }
   c.batch.at("mask").set(0, 1.0);
@@ -44,10 +44,10 @@ TEST(RolloutCorrection, KeepsAWeightOfOneAtABoundOfOne) {
   }
 }
 
-TEST(RolloutCorrection, MayDropAWeightThatIsOneButForRounding) {
+TEST(RolloutCorrection, MayDropAWeightWhoseLogRatiosCancel) {
   Case c = of_one_policy("sequence");
-  c.batch.at("old_log_prob").set(0, -0.7 + 0x1p-24);
-  c.batch.at("sampler_log_prob").set(1, -3.0 + 0x1p-24);
+  c.batch.at("old_log_prob").set(0, -0.75 + 0x1p-22);
+  c.batch.at("sampler_log_prob").set(1, -3.0 + 0x1p-22);
   EXPECT_GT(Weights(c).of_token.at(0).half, 0.4);
 }
 
