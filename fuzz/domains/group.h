@@ -21,7 +21,7 @@ inline constexpr GroupForm kAllGroupForms[] = {GroupForm::one, GroupForm::blocks
 GroupForm pick_group_form(Temper temper, Choices& choices);
 
 /// Group numbers, from 0 or from anywhere, in steps of any size, as `Numbering` draws them. Where
-/// they are compared, and none is a result, they may be any that 64 bits hold.
+/// they are compared, and none is a result, long ones may be any that an f64 holds.
 void draw_groups(Columns columns, bool are_compared, Temper temper, Choices& choices);
 
 }  // namespace lossgate::fuzz
