@@ -7,8 +7,8 @@
 
 namespace lossgate::ci {
 
-/// Why the filters leave nothing to ask, and what there is: "lossgate.toml has no subject of jsd;
-/// it has my_loss (dpo)".
+/// Why the filters leave nothing to ask, and what there is: "no subject of jsd in lossgate.toml,
+/// which has my_loss (dpo)".
 std::string none_left(const Filters& filters, const Selection& left);
 
 }  // namespace lossgate::ci
