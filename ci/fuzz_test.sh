@@ -56,6 +56,7 @@ usage() {
   expect 2 'gated holds the record of a gate, no campaign: name another' fuzz --impl fake_exact --out gated
   [[ $(cat gated/run.json) == '{}' ]] || fail 'the record of a gate is replaced'
   expect 2 'nothere holds no campaign' merge nothere --out merged
+  expect 2 '--out file: file is a file, no folder' merge nothere --out file
   expect 2 'nothere.txt.*expected' fuzz --impl fake_exact --waivers nothere.txt
   expect 2 'nothere.txt.*expected' fuzz --impl fake_exact --baseline nothere.txt
 }

@@ -64,6 +64,7 @@ int run_merge(const MergeOptions& options) {
   if (holds_campaign(out)) {
     throw InputError(options.out + " holds a campaign already; say another --out");
   }
+  check_out(out);
   refuse_record_of_gate(out);
   // All is read before anything is written: what cannot be read leaves no half of a campaign.
   std::set<fs::path> given;
