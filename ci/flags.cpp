@@ -30,7 +30,7 @@ std::function<std::string(const std::string&)> whole(std::uint64_t low, std::uin
 
 std::string unexpected_text(const CLI::App& verb, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
-    if (!word.starts_with("--")) continue;
+    if (!word.starts_with("--") || word == "--") continue;
     std::vector<std::string> known;
     for (const CLI::Option* option : verb.get_options()) {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);

@@ -44,9 +44,7 @@ bool is_right_without(const Suspect& suspect, const Case& c, const Option& optio
 /// all is right where the limit is off. What plain numbers show of it needs no limit.
 Opinion probe_through_limit(Suspect& suspect) {
   const auto& given = suspect.as_given();
-  if (!given || !given->finite() || !(given->right() || flows_where_held(*given))) {
-    return std::nullopt;
-  }
+  if (!given || !given->finite() || !flows_where_held(*given)) return std::nullopt;
   if (is_wrong_in_gradients_alone(suspect.plain())) return std::nullopt;
   for (const Option& option : options_of_formula(suspect.signature())) {
     const double* limit = number_of(suspect.given().spec, option);

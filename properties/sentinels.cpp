@@ -149,7 +149,7 @@ std::string log_prob_that_masks(const Suspect& suspect, const Case& plain) {
   });
   if (made || !two || masks(kOrdinary)) return "";
   if (masks(kMarker) && !masks(kMarker - kBesideZero)) return "-100";
-  double low = kLowest, high = kOrdinary;
+  double low = std::max(kLowest, -max_finite(float_dtype(signature, plain))), high = kOrdinary;
   if (!masks(low)) return "";
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = -std::sqrt(low * high);
