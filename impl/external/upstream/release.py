@@ -43,6 +43,9 @@ class StandIn:
             raise AttributeError(name)
         return StandIn(self._name + "." + name)
 
+    def __delattr__(self, name: str) -> None:
+        """A file may take away what another package defined."""
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         # A decorator without arguments hands back what it decorates.
         decorates = len(arguments) == 1 and not named and isinstance(arguments[0], (FunctionType, type, staticmethod))

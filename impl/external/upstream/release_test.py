@@ -68,6 +68,11 @@ class ReleaseTest(unittest.TestCase):
     def test_methods_of_a_class_below_a_stand_in_are_its_own(self):
         self.assertEqual(object.__new__(self.loss.Trainer).loss(torch.ones(4)).item(), 1.0)
 
+    def test_a_file_may_take_away_what_a_stand_in_never_had(self):
+        taken = StandIn("other.Base")
+        del taken.loss
+        self.assertIsInstance(taken.loss, StandIn)
+
     def test_an_import_of_a_running_loss_meets_no_stand_in(self):
         with self.assertRaisesRegex(ImportError, "cluster_runtime is left out"):
             object.__new__(self.loss.Trainer).late()
