@@ -26,6 +26,7 @@ import liger_faults  # noqa: F401
 import openrlhf_faults  # noqa: F401
 import policy_faults  # noqa: F401
 import rollout_faults  # noqa: F401
+import swift_faults  # noqa: F401
 import torch_faults  # noqa: F401
 import torchtune_faults  # noqa: F401
 import trl_faults  # noqa: F401
