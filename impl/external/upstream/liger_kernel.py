@@ -14,7 +14,7 @@ from torch import Tensor
 
 CHUNKED = "liger_kernel.chunked_loss."
 release = Release("liger-kernel", tuple(
-    CHUNKED + name for name in ("grpo_loss", "jsd_loss", "kto_loss", "orpo_loss", "simpo_loss", "fused_linear_ppo",
+    CHUNKED + name for name in ("grpo_loss", "jsd_loss", "dpo_loss", "kto_loss", "orpo_loss", "simpo_loss", "fused_linear_ppo",
                                 "fused_linear_distillation", "fused_linear_preference",
                                 "fused_linear_unpaired_preference")))
 policy, distillation = release.load(CHUNKED + "grpo_loss"), release.load(CHUNKED + "jsd_loss")
@@ -79,6 +79,14 @@ def simpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, beta: float, label
     loss = release.load(CHUNKED + "simpo_loss").LigerFusedLinearSimPOFunction.preference_loss_fn
     answers = torch.cat((chosen_log_prob, rejected_log_prob))  # in place of their tokens, whose rows are counted
     return loss(chosen_log_prob, rejected_log_prob, answers, beta, margin, label_smoothing)[0]
+
+
+def dpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob: Tensor, ref_rejected_log_prob: Tensor,
+        beta: float, loss_type: str) -> Tensor:
+    loss = release.load(CHUNKED + "dpo_loss").LigerFusedLinearDPOFunction.preference_loss_fn
+    answers = torch.cat((chosen_log_prob, rejected_log_prob))  # in place of their tokens, whose rows are counted
+    return loss(chosen_log_prob, rejected_log_prob, answers, ref_chosen_log_prob, ref_rejected_log_prob, beta,
+                loss_type)[0]
 
 
 def kto(log_prob: Tensor, ref_log_prob: Tensor, desirable: Tensor, beta: float, kl: float) -> Tensor:

@@ -12,8 +12,9 @@ from torch import Tensor
 CPO = ("trl.experimental.cpo.cpo_trainer", "trl.trainer.cpo_trainer")
 REWARD = ("trl.trainer.reward_trainer",)
 KTO = ("trl.trainer.kto_trainer",)
+DPO = ("trl.trainer.dpo_trainer",)
 ORPO = ("trl.experimental.orpo.orpo_trainer", "trl.trainer.orpo_trainer")
-release = Release("trl", (*CPO, *REWARD, *KTO, *ORPO))
+release = Release("trl", (*CPO, *REWARD, *KTO, *DPO, *ORPO))
 trainer = release.class_with
 
 
@@ -56,6 +57,22 @@ def apo_zero_unpaired(log_prob: Tensor, ref_log_prob: Tensor, desirable: Tensor,
                       desirable_weight: float, undesirable_weight: float) -> Tensor:
     return kto(log_prob, ref_log_prob, desirable, beta, 0.0, desirable_weight, undesirable_weight,
                "apo_zero_unpaired")
+
+
+def dpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob: Tensor, ref_rejected_log_prob: Tensor,
+        loss_type: str, beta: float) -> Tensor:
+    self = object.__new__(trainer("_compute_loss", DPO))
+    self.__dict__.update(beta=beta, loss_types=[loss_type], loss_weights=[1.0], f_divergence_type="reverse_kl",
+                         precompute_ref_logps=True, ld_alpha=None, use_weighting=False, aux_loss_enabled=False,
+                         model=SimpleNamespace(training=True), _tp_size=1, _total_train_tokens=0,
+                         _metrics=defaultdict(lambda: defaultdict(list)))
+    self.accelerator = SimpleNamespace(device=chosen_log_prob.device, gather=lambda x: x, gather_for_metrics=lambda x: x)
+    log_probs = torch.cat((chosen_log_prob, rejected_log_prob))[:, None]  # answers of one token each
+    none, tokens = torch.zeros_like(log_probs), torch.ones_like(log_probs, dtype=torch.long).expand(-1, 2)
+    answers = SimpleNamespace(log_probs=log_probs, entropy=none, mean_logits=none, is_top1=none.bool())
+    return self._compute_loss(lambda **inputs: answers, {
+        "input_ids": tokens, "attention_mask": tokens, "completion_mask": tokens * tokens.new_tensor([0, 1]),
+        "ref_chosen_logps": ref_chosen_log_prob, "ref_rejected_logps": ref_rejected_log_prob}, False)
 
 
 def orpo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, beta: float) -> Tensor:
