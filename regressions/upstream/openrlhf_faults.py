@@ -73,3 +73,10 @@ def square() -> Seen:
     value, valid = leaf([FAR]), torch.ones(1, 1, dtype=torch.bool)
     loss = openrlhf("loss").ValueLoss(0.2)(value, torch.full((1, 1), FAR), torch.zeros(1, 1), valid)
     return not_finite(loss, value, "loss 3.38e+38")
+
+
+@fault("openrlhf.LogExpLoss.exponent", "log(1 + exp(100)): the reward of a rejected answer 100 above that of the chosen one",
+       "openrlhf==0.11.2")
+def log_exp() -> Seen:
+    chosen = leaf(0.0)
+    return not_finite(openrlhf("loss").LogExpLoss()(chosen, torch.tensor([100.0])), chosen, "loss 100, gradient -1")

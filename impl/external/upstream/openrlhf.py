@@ -2,6 +2,7 @@
 """OpenRLHF: https://github.com/OpenRLHF/OpenRLHF"""
 from __future__ import annotations
 
+import torch
 from release import Release, told
 from torch import Tensor
 
@@ -76,6 +77,14 @@ def ipo(chosen_log_prob: Tensor, rejected_log_prob: Tensor, ref_chosen_log_prob:
         beta: float) -> Tensor:
     loss = losses.DPOLoss(beta, ipo=True)
     return loss(chosen_log_prob, rejected_log_prob, ref_chosen_log_prob, ref_rejected_log_prob)[0]
+
+
+def reward(chosen_log_prob: Tensor, rejected_log_prob: Tensor, margin: float) -> Tensor:
+    return losses.PairWiseLoss()(chosen_log_prob, rejected_log_prob, torch.full_like(chosen_log_prob, margin))
+
+
+def log_exp_reward(chosen_log_prob: Tensor, rejected_log_prob: Tensor) -> Tensor:
+    return losses.LogExpLoss()(chosen_log_prob, rejected_log_prob)
 
 
 def gae(reward: Tensor, value: Tensor, mask: Tensor, gamma: float, lambda_: float) -> tuple[Tensor, Tensor]:
