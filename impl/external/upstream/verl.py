@@ -127,6 +127,21 @@ def entropy(logits: Tensor, mask: Tensor, coefficient: float, reduction: str, to
     return -coefficient * losses.agg_loss(value, mask.long(), MODES[reduction], **step)
 
 
+# Neither of these is installed beside it.
+functional.FLAH_ATTN_CROSS_ENTROPY_LOSS_AVAILABLE = functional.NPU_CROSS_ENTROPY_LOSS_AVAILABLE = False
+
+
+def log_prob(logits: Tensor, label: Tensor, log_prob_weight: Tensor, entropy_weight: Tensor,
+             temperature: float) -> Tensor:
+    if not len(label):  # it stacks its rows, and cannot stack none
+        raise NotImplementedError("a micro-batch has a sequence there")
+    valid = label != -100
+    scaled = logits / temperature  # verl/workers/engine/fsdp/transformer_impl.py:98 of 0.9.1
+    taken = functional.logprobs_from_logits(scaled, label.long().clamp(min=0))[valid]
+    entropy = functional.entropy_from_logits(scaled)[valid]
+    return (log_prob_weight[valid] * taken + entropy_weight[valid] * entropy).sum()
+
+
 def several(mask: Tensor) -> Tensor:
     if mask.sum() == 1:  # one has no variance, which is refused: verl/utils/torch_functional.py:319 of 0.9.1
         raise NotImplementedError("several tokens have a variance")
