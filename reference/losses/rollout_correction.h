@@ -113,7 +113,7 @@ struct RolloutCorrection {
 
     S of_sequence(std::int64_t s) const {
       const S of_ratios = sum(s, [&](std::int64_t t) { return log_ratio(s, t); });
-      // Numbers that are the same have the same sum.
+      // Numbers that are the same have the same sum, and the same mean.
       if (!in_.undeclared() || is_surely_zero(of_ratios)) return bounded(of_ratios);
       const S old = sum(s, [&](std::int64_t t) { return old_(s, t); }),
               sampler = sum(s, [&](std::int64_t t) { return sampler_(s, t); });
@@ -132,8 +132,9 @@ struct RolloutCorrection {
       for (std::int64_t t = 0; t < in_.tokens(); ++t) {
         if (in_.valid(s, t)) terms.add(term(t));
       }
-      if (!averages_) return terms.value();
-      return terms.value() / constant<S>(static_cast<Real>(in_.row_tokens(s)));
+      const S whole = terms.value();
+      if (!averages_ || is_surely_zero(whole)) return whole;
+      return whole / constant<S>(static_cast<Real>(in_.row_tokens(s)));
     }
 
     S bounded(const S& log_ratio) const {
