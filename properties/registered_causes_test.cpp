@@ -46,8 +46,9 @@ TEST(RegisteredFaults, AreCalledByTheirCauseWhereverAnExperimentSpeaks) {
   EXPECT_EQ(other,
             (std::set<std::string>{"gmpo.product_of_weights", "grpo.token_clamp_not_sequence"}));
   EXPECT_GE(right, 0.95 * all);
-  // Faults of edges, and of a history, that no kept case has.
-  EXPECT_LE(silent.size(), 20U) << testing::PrintToString(silent);
+  // Faults of edges (DPPO without its epsilon, of tokens that became certain), and of a history,
+  // that no kept case has.
+  EXPECT_LE(silent.size(), 21U) << testing::PrintToString(silent);
 }
 
 }  // namespace
