@@ -32,6 +32,13 @@ class Reproductions(unittest.TestCase):
     def test_each_fault_is_judged(self) -> None:
         self.assertEqual(set(FAULTS) - {name for row in JUDGED.splitlines() for name in named(row)}, set())
 
+    def test_the_table_counts_the_faults_of_each_release(self) -> None:
+        rows = re.findall(r"(?m)^\| ([a-z-]+==[0-9.]+) \| (\d+) \| (\d+) \|$", JUDGED)
+        self.assertGreater(len(rows), 5)
+        for release, near, far in rows:
+            shown = [found.far for found in FAULTS.values() if release in found.shown_by]
+            self.assertEqual((int(near), int(far)), (shown.count(False), shown.count(True)), release)
+
     def asked(self, *arguments: str) -> subprocess.CompletedProcess:
         return subprocess.run([sys.executable, HERE / "reproduce.py", *arguments], capture_output=True, text=True)
 
