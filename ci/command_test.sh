@@ -147,7 +147,8 @@ usage() {
   gate 2 'nothere.txt.*expected' --baseline nothere.txt
   expect 2 'no case to run: --cases 0 draws none, and no case of what is asked is stored in empty; --cases 1' \
     gate --corpus empty --cases 0 --impl fake_exact
-  gate 2 'no case to run: no implementation of jsd called fake_exact' --loss jsd --impl fake_exact
+  expect 2 'no case to run: no implementation of jsd called fake_exact' \
+    gate --corpus empty --loss jsd --impl fake_exact --out nothing
   alone
   expect 2 "^lossgate: gate has no option '--colour'; see lossgate gate --help$" gate --colour
   expect 2 "^lossgate: gate has no option '--otu'; did you mean '--out'\?$" gate --otu x
