@@ -33,7 +33,9 @@ minimise() {
   expect 0 'unusual numbers [0-3]$' minimise "$file" --impl fake_wrong --out small.case
   expect 0 'wrote +small.case' minimise "$file" --impl fake_wrong --out small.case --overwrite
   expect 1 'still fails' replay small.case --impl fake_wrong
-  grep -q '^story: minimised from case' small.case || fail 'small.case does not say what it was'
+  grep -q '^story: .*violated by fake_wrong' small.case || fail 'small.case does not say what it was'
+  expect 0 'wrote +simple.case' minimise "$source/corpora/seeds/grpo/on-policy.case" --impl fake_wrong --out simple.case
+  grep -q '^story: minimised from case' simple.case || fail 'simple.case does not say what it was'
   expect 2 'small.case is there already' minimise "$file" --impl fake_wrong --out small.case
   expect 0 'nothing simpler fails the same way; written as it was' minimise small.case --impl fake_wrong --out again.case
   diff small.case again.case || fail 'it is not written as it was'
