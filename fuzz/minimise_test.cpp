@@ -105,7 +105,9 @@ TEST(Minimise, KeepsTheSplitWhereThatIsWhatFails) {
   EXPECT_TRUE(found.shows_on(small.c));
   EXPECT_FALSE(small.c.split.whole());
   EXPECT_LE(small.c.shape[Axis::sequences], 3);
-  EXPECT_LE(small.c.split.parts.size(), 2u) << "those that became empty are left out";
+  const auto is_empty = [](const Split::Part& part) { return part.sequences.empty(); };
+  EXPECT_LE(std::ranges::count_if(small.c.split.parts, is_empty), 1)
+      << "of those that became empty one is enough";
 }
 
 TEST(Minimise, AsksNoMoreOftenThanItMay) {
