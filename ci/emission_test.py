@@ -141,10 +141,10 @@ def test_the_written_tests_fail_with_each_bug_and_pass_without(folder):
     assert python("show_0003.py", folder=folder).returncode == 0
 
 
-def test_an_implementation_of_the_catalog_is_no_python(folder):
+def test_an_implementation_of_the_catalog_is_no_python(tmp_path):
     said = lossgate("replay", case("0003"), "--impl", "unclamped_exp_mask_multiply", "--emit-test", "never.py",
-                    folder=folder, status=2).stderr
-    assert "bring it with --config lossgate.toml" in said and not (folder / "never.py").exists()
+                    folder=tmp_path, status=2).stderr
+    assert "bring it with --config lossgate.toml" in said and not (tmp_path / "never.py").exists()
 
 
 def test_nothing_is_written_where_nothing_fails(folder):
