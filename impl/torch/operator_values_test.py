@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import torch
-from operator_calls import TARGETS, arguments, call
+from operator_calls import TARGETS, TOTALS, arguments, call
 
 
 class OperatorValues(unittest.TestCase):
