@@ -31,6 +31,12 @@ inline bool has_positions(const LossSignature& signature) {
   return !signature.mask.empty() || !signature.ignore_label.empty();
 }
 
+/// The first field of the quantity; null where there is none.
+inline const Field* field_of(const LossSignature& signature, Quantity quantity) {
+  const auto field = std::ranges::find(signature.fields, quantity, &Field::quantity);
+  return field == signature.fields.end() ? nullptr : &*field;
+}
+
 /// Entries per position of a positional field.
 inline std::int64_t entries_per_position(const Case& c, const Tensor& tensor) {
   const std::int64_t positions = c.shape[Axis::sequences] * c.shape[Axis::tokens];

@@ -103,8 +103,7 @@ const std::vector<Cause>& causes() {
        "look rows up by their own data, never by their place in the batch"},
       {"groups mixed up", "Groups are taken for one another by the numbers that they have.",
        "compare all 64 bits of a number: as a float, in 32 bits or as a remainder another one is "
-       "the "
-       "same; let it be no index"},
+       "the same; let it be no index"},
 
       // Formula and signal.
       {"wrong sign", "What is wrong is right with the other sign.",

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "properties/agreement.h"
+#include "properties/case_facts.h"
 #include "properties/probes.h"
 
 namespace lossgate::properties {
@@ -71,11 +72,6 @@ Divided divided(const Reading& reading, std::optional<std::size_t> of) {
     result.squares += (e.expected - result.mean) * (e.expected - result.mean);
   }
   return result;
-}
-
-bool has_groups(const LossSignature& signature) {
-  return std::ranges::find(signature.fields, Quantity::group, &Field::quantity) !=
-         signature.fields.end();
 }
 
 /// Plain numbers, all in one group, times `size`.
@@ -193,7 +189,7 @@ Opinion place_of_epsilon(const Suspect& suspect, bool groups) {
 
 Opinion probe_deviation(Suspect& suspect) {
   const LossSpec& spec = suspect.given().spec;
-  const bool groups = has_groups(suspect.signature());
+  const bool groups = field_of(suspect.signature(), Quantity::group);
   if (!suspect.signature().reductions.empty() || !spec.find("epsilon")) return std::nullopt;
   if (groups && (!spec.find("scale") || spec.choice("scale") == "unscaled")) return std::nullopt;
   if (spec.find("whiten") && spec.number("whiten") == 0.0) return std::nullopt;

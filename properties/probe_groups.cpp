@@ -9,17 +9,13 @@
 #include <set>
 
 #include "properties/agreement.h"
+#include "properties/case_facts.h"
 #include "properties/probes.h"
 
 namespace lossgate::properties {
 namespace {
 
 using Numbers = std::array<int, 4>;
-
-const Field* group_of(const LossSignature& signature) {
-  const auto group = std::ranges::find(signature.fields, Quantity::group, &Field::quantity);
-  return group == signature.fields.end() ? nullptr : &*group;
-}
 
 /// Plain numbers in these groups.
 std::optional<Reading> grouped(const Suspect& suspect, const Field& field, const Numbers& numbers) {
@@ -70,7 +66,7 @@ std::optional<Case> counted_from_zero(const Field& field, Case c) {
 }  // namespace
 
 Opinion probe_groups(Suspect& suspect) {
-  const Field* field = group_of(suspect.signature());
+  const Field* field = field_of(suspect.signature(), Quantity::group);
   if (!field) return std::nullopt;
   // Groups of two that lie within each other, and one of all, have no other size beside them.
   if (is_wrong_beside_another_size(suspect, *field) &&

@@ -4,15 +4,11 @@
 #include <cstdint>
 
 #include "properties/agreement.h"
+#include "properties/case_facts.h"
 #include "properties/probes.h"
 
 namespace lossgate::properties {
 namespace {
-
-const Field* field_of(const LossSignature& signature, Quantity quantity) {
-  const auto field = std::ranges::find(signature.fields, quantity, &Field::quantity);
-  return field == signature.fields.end() ? nullptr : &*field;
-}
 
 /// Whether no other sequence has the group of the one that the entry is of.
 bool is_alone(const Reading& reading, const Tensor& group, const ReadEntry& e) {

@@ -18,11 +18,6 @@ namespace {
 
 using Index = std::int64_t;
 
-const Field* group_of(const LossSignature& signature) {
-  const auto group = std::ranges::find(signature.fields, Quantity::group, &Field::quantity);
-  return group == signature.fields.end() ? nullptr : &*group;
-}
-
 /// Each sequence beside its like: no number is alone.
 Case doubled(const LossSignature& signature, const Case& c) {
   std::vector<Index> rows;
@@ -33,7 +28,7 @@ Case doubled(const LossSignature& signature, const Case& c) {
 /// Several groups side by side, as many members of each, in the order of their numbers; nothing
 /// where that is the same batch, or there are none.
 std::optional<Case> in_equal_blocks(const LossSignature& signature, const Case& c) {
-  const Field* field = group_of(signature);
+  const Field* field = field_of(signature, Quantity::group);
   if (!field) return std::nullopt;
   std::map<Index, std::vector<Index>> members;
   const Tensor& group = c.batch.at(field->name);
@@ -52,7 +47,7 @@ std::optional<Case> in_equal_blocks(const LossSignature& signature, const Case& 
 
 /// Two groups of two, side by side or one within the other.
 std::optional<Case> in_pairs(const Suspect& suspect, bool side_by_side) {
-  const Field* field = group_of(suspect.signature());
+  const Field* field = field_of(suspect.signature(), Quantity::group);
   std::optional<Case> c = suspect.plain_case({.padding = false});
   if (!field || !c) return std::nullopt;
   Tensor& group = c->batch.at(field->name);
@@ -93,7 +88,7 @@ double largest_of(const Numbers& numbers) {
 /// Where the numbers of a field stand that are compared with each other: those of a group, or all.
 std::map<Index, std::vector<Index>> peers_of(const LossSignature& signature, const Case& c,
                                              const Numbers& numbers) {
-  const Field* group = group_of(signature);
+  const Field* group = field_of(signature, Quantity::group);
   const Index each = numbers.tensor.size() / std::max<Index>(c.shape[Axis::sequences], 1);
   std::map<Index, std::vector<Index>> peers;
   for (const Index i : numbers.at) {
@@ -124,18 +119,21 @@ bool may_be_lost_to_squares(const LossSignature& signature, const Reading& wrong
   constexpr double kMargin = 16.0;
   Case c = wrong.given();
   double times = 0.0, off = 0.0, size = 0.0, accepted = 0.0;
-  for (const auto& [tensor, at] : numbers_that_count(signature, c)) {
-    for (const auto& [number, own] : peers_of(signature, c, {tensor, at})) {
+  for (const Numbers& numbers : numbers_that_count(signature, c)) {
+    for (const auto& [number, own] : peers_of(signature, c, numbers)) {
       double low = HUGE_VAL, high = -HUGE_VAL;
-      for (const Index i : own)
-        low = std::min(low, tensor.at(i)), high = std::max(high, tensor.at(i));
+      for (const Index i : own) {
+        low = std::min(low, numbers.tensor.at(i));
+        high = std::max(high, numbers.tensor.at(i));
+      }
       const double largest = std::max(std::fabs(low), std::fabs(high));
       if (own.size() < 2 || largest == 0.0) continue;
       times = std::max(times, kMargin * static_cast<double>(own.size()) * largest / (high - low));
     }
   }
   for (const ReadEntry& e : wrong.entries()) {
-    off = std::max(off, e.distance()), accepted = std::max(accepted, e.accepted);
+    off = std::max(off, e.distance());
+    accepted = std::max(accepted, e.accepted);
     size = std::max(size, std::fabs(e.expected));
   }
   return std::min(off, size) <= times * accepted;
