@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "reference/given_numbers.h"
+#include "reference/squares.h"
 
 namespace lossgate::reference {
 namespace {

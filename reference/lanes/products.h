@@ -3,6 +3,7 @@
 
 #include "reference/lanes/branches.h"
 #include "reference/products.h"
+#include "reference/squares.h"
 
 /// Products and sums of which more is known than their terms (reference/products.h), lane by lane.
 namespace lossgate::reference {

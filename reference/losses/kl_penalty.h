@@ -4,6 +4,7 @@
 #include "reference/losses/kl_terms.h"
 #include "reference/losses/options.h"
 #include "reference/losses/token_terms.h"
+#include "reference/squares.h"
 
 namespace lossgate::reference {
 

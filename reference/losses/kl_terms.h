@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reference/losses/policy_terms.h"
+#include "reference/squares.h"
 
 namespace lossgate::reference {
 

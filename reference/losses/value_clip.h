@@ -8,6 +8,7 @@
 #include "reference/losses/token_terms.h"
 #include "reference/problem.h"
 #include "reference/products.h"
+#include "reference/squares.h"
 #include "reference/sums.h"
 
 namespace lossgate::reference {
