@@ -17,6 +17,17 @@ S product(const S& a, const S& b) {
   return a * b;
 }
 
+namespace tracking {
+
+/// What the loss of another factor to underflow is multiplied by: of a number that has cancelled it
+/// is what that is off by.
+inline double size_of_factor(const Tracked& a) {
+  const double off = a.err < kInfinity ? a.err : 0.0;  // without a bound the product has none
+  return std::max(magnitude(a.v), off) + a.half;
+}
+
+}  // namespace tracking
+
 /// a b c ..., in any order and grouping: what some of the factors give may underflow or overflow
 /// before the others come. Where one is 0 and another undefined, NaN is as right as 0.
 template <class S, class... More>
@@ -38,7 +49,7 @@ Tracked product(const Tracked& a, const Tracked& b, const Tracked& c, const More
   constexpr std::size_t kMost = 1 + sizeof...(more);
   double others[kMost + 1] = {1.0}, peak = 1.0, sum = 0.0;
   for (const Tracked* factor : {&a, &b, &c, &more...}) {
-    const double size = tracking::magnitude(factor->v) + factor->half;
+    const double size = tracking::size_of_factor(*factor);
     for (std::size_t k = kMost; k > 0; --k) others[k] += others[k - 1] * size;
     peak *= std::max(tracking::most(*factor), 1.0);
   }
@@ -74,7 +85,7 @@ S weighted_within(const S& weighted, const S& /*part*/, const S& /*factor*/) {
 
 inline Tracked weighted_within(Tracked weighted, const Tracked& part, const Tracked& factor) {
   using namespace tracking;
-  const double others = (magnitude(part.v) + part.half) / magnitude(factor.v);
+  const double others = size_of_factor(part) / magnitude(factor.v);
   if (weighted.is_exact_zero() || is_stored_infinity(weighted)) return weighted;
   if (!std::isfinite(others)) return weighted;
   weighted.err = or_infinity(weighted.err + tracking::product(current->eta, others));

@@ -57,6 +57,14 @@ TEST_F(Products, OfThreeFactorsLoseWhatTwoSmallOnesLoseTimesALargeOne) {
   EXPECT_GE(kThreshold * all.err, static_cast<double>(all.v));
 }
 
+TEST_F(Products, LoseToUnderflowTimesWhatAFactorThatHasCancelledIsOffBy) {
+  // Where 1e-30 1e-30 comes first, the others multiply what that loses by up to 1e24 1e30.
+  const Tracked cancelled = {0.0L, 1e24, 1e30, 0.0};
+  const Tracked all = product(stored(1e30), stored(1e-30), stored(1e-30), cancelled);
+  EXPECT_GE(kThreshold * all.err, 1e-45 * 1e24 * 1e30);
+  EXPECT_EQ(product(stored(1.0), stored(1.0), {0.0L, kInfinity, 1.0, 0.0}).err, kInfinity);
+}
+
 TEST_F(Products, FeelWhatOverflowsInSomeOrder) {
   EXPECT_LT((stored(1e30) * stored(1e-30) * stored(1e30)).peak, 2e30);
   EXPECT_GT(product(stored(1e30), stored(1e-30), stored(1e30)).peak, 9e59);

@@ -10,6 +10,10 @@ namespace lossgate::reference {
 inline namespace LOSSGATE_LANES_NAMESPACE {
 namespace lanes {
 
+LOSSGATE_LANEWISE Doubles size_of_factor(const Lanes& a) {
+  return larger(size_of_each(a.v), a.err) + a.half;
+}
+
 /// tracking::scaled_last: what would overflow before the factors make it smaller is a doubt.
 template <class... Factors>
 LOSSGATE_LANEWISE Lanes scaled_last(const Lanes& sum, Doubles terms, Doubles size,
@@ -35,7 +39,7 @@ LOSSGATE_LANEWISE Lanes product(const Lanes& a, const Lanes& b, const Lanes& c,
   Doubles others[kMost + 1] = {all_lanes(1.0)}, peak = all_lanes(1.0), sum = {};
   for (const Lanes* factor : {&a, &b, &c, &more...}) {
     lanes::doubt(nonzero & ~(factor->err <= size_of_each(factor->v) + 1.0));
-    const Doubles size = size_of_each(factor->v) + factor->half;
+    const Doubles size = lanes::size_of_factor(*factor);
     for (std::size_t k = kMost; k > 0; --k) others[k] += others[k - 1] * size;
     peak *= larger(lanes::most(*factor), all_lanes(1.0));
   }
@@ -61,7 +65,7 @@ LOSSGATE_LANEWISE Lanes weighted_within(Lanes weighted, const Lanes& part, const
   const Doubles size = size_of_each(factor.v);
   const Mask counts = ~weighted.is_exact_zero() & (size != 0.0);
   lanes::doubt(counts & (factor.err != 0.0) & ~(lanes::scope->eta * kFarAbove <= size));
-  const Doubles others = (size_of_each(part.v) + part.half) / size;
+  const Doubles others = lanes::size_of_factor(part) / size;
   weighted.err += or_zero(counts, lanes::scope->eta * others);
   return weighted;
 }

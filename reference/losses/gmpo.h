@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <string_view>
 
 #include "reference/losses/options.h"
@@ -137,7 +138,9 @@ struct Gmpo {
       return SequenceTerm<S>{-(a * w), -product(weight, a, w),
                              through(Term<S>{w, w}, in.upstream(), weight, S(-a), share)};
     };
-    return choose(value_of(a) == 0, silent, loud);
+    // Advantages that cancel silence a weight beyond any number; of others no factor is left out.
+    const auto cancels = value_of(a) == 0, beyond = value_of(w) == HUGE_VAL;
+    return choose(cancels & beyond, silent, loud);
   }
 };
 
