@@ -55,7 +55,9 @@ Symptom symptom_of(const Property& property, const Violation& violation) {
       std::ranges::find(kSymptoms, violation.cause, &std::pair<Symptom, std::string_view>::second);
   const bool found = known != std::end(kSymptoms);
   if (found && known->first == Symptom::refused) return Symptom::refused;
-  if (property.name == "split_invariance") return Symptom::split;
+  // What a part shows by itself no split has made.
+  const bool unsplit = found && known->second == "disagrees with the formula";
+  if (property.name == "split_invariance" && !unsplit) return Symptom::split;
   return found ? known->first : Symptom::settled;
 }
 

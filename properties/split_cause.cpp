@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "properties/agreement.h"
+#include "properties/reading.h"
 #include "reference/spec/even_parts.h"
 
 namespace lossgate::properties {
@@ -22,6 +23,7 @@ constexpr const char* kScope = "reduction over the wrong scope";
 constexpr const char* kMeans = "mean of means";
 constexpr const char* kRanks = "rank average";
 constexpr const char* kEmptyDivisor = "empty divisor";
+constexpr const char* kDisagrees = "disagrees with the formula";
 
 class Experiments {
  public:
@@ -42,12 +44,12 @@ class Experiments {
       own.insert(own.end(), part.sequences.begin(), part.sequences.end());
     }
     if (const std::optional<double> wrong = wrong_on_one_rank()) {
-      return averages() && is_mean_of(parts, *wrong) ? kMeans : kScope;
+      return averages() && is_mean_of(parts, *wrong) ? name_of_means(parts) : kScope;
     }
     // Where the whole is a multiple, or one rank has all tokens, its own count is the right one.
     const double world = split_.split.world;
     const bool multiple = explains(whole_ / world, given_) || explains(whole_ * world, given_);
-    return !multiple && is_mean_of(ranks, given_) ? kMeans : kRanks;
+    return !multiple && is_mean_of(ranks, given_) ? name_of_means(ranks) : kRanks;
   }
 
  private:
@@ -56,11 +58,39 @@ class Experiments {
   double entry_of(const LossResult& result, const Rows& rows) const {
     const Tensor* tensor = result.refusal ? nullptr : result.find(place_.output);
     if (!tensor) return std::numeric_limits<double>::quiet_NaN();
-    if (place_.sequence < 0) return tensor->at(place_.index);
+    const std::int64_t index = index_of(tensor->size(), rows);
+    return index < 0 ? 0.0 : tensor->at(index);
+  }
+
+  /// Where the entry stands in an output of that size for these sequences; -1 where it does not.
+  std::int64_t index_of(std::int64_t size, const Rows& rows) const {
+    if (place_.sequence < 0) return place_.index;
     const auto at = std::ranges::find(rows, place_.sequence);
-    if (at == rows.end()) return 0.0;
-    const std::int64_t each = tensor->size() / static_cast<std::int64_t>(rows.size());
-    return tensor->at(place_.index + (at - rows.begin() - place_.sequence) * each);
+    if (at == rows.end()) return -1;
+    const std::int64_t each = size / static_cast<std::int64_t>(rows.size());
+    return place_.index + (at - rows.begin() - place_.sequence) * each;
+  }
+
+  /// Of what is the mean of these batches. What is another number in one of them by itself, or in
+  /// the whole, no average has made [a batch that has no gradient: 0 is the mean of zeros].
+  std::string name_of_means(const std::vector<Rows>& batches) const {
+    const auto is_off = [this](const Rows& rows) { return is_off_unsplit(rows); };
+    return is_off(everything_) || std::ranges::any_of(batches, is_off) ? kDisagrees : kMeans;
+  }
+
+  /// Whether the entry is another number than the formula's, and no rounding, where these sequences
+  /// are the batch.
+  bool is_off_unsplit(const Rows& rows) const {
+    if (rows.empty()) return false;
+    const CaseStudy& study = evaluation_.study();
+    const auto reading = Reading::of(study.loss(), evaluation_.implementation(),
+                                     batch_of(study.signature(), split_, rows));
+    return reading && std::ranges::any_of(reading->entries(), [&](const ReadEntry& e) {
+             const OutputInfo& output = reading->outputs()[e.output];
+             return output.name == place_.output && e.wrong() &&
+                    e.index == index_of(element_count(output.extents), rows) &&
+                    kNearer * e.distance() > std::fabs(e.expected);
+           });
   }
 
   /// Whether it is no number, as that of a part without a token is by itself.

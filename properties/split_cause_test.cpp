@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "properties/agreement.h"
+#include "properties/fake_answer.h"
 #include "properties/fake_grpo.h"
 
 namespace lossgate::properties {
@@ -179,6 +180,31 @@ TEST(SplitCause, IsTheMeanOfMeansWhereARankHasNoPart) {
         return result;
       });
   EXPECT_EQ(cause(by_rank, c), "mean of means");
+}
+
+TEST(SplitCause, IsNoMeanOfWhatIsWrongInAPartByItself) {
+  // A sequence that is a batch by itself has no gradient: 0 is the mean of zeros.
+  const auto dead_alone =
+      changed([](const LossSignature& signature, const Case& given, const auto& sound) {
+        LossResult result = sound(signature, given);
+        Tensor& gradient = result.outputs.back().tensor;
+        const auto kill = [&gradient](std::int64_t row) {
+          for (std::int64_t t = 0; t < 4; ++t) gradient.set(4 * row + t, 0.0);
+        };
+        if (given.shape[Axis::sequences] == 1) kill(0);
+        for (const Split::Part& part : given.split.parts) {
+          if (part.sequences.size() == 1) kill(part.sequences.front());
+        }
+        return result;
+      });
+  EXPECT_EQ(cause(dead_alone, split_case(1)), "disagrees with the formula");
+  const auto dead =
+      changed([](const LossSignature& signature, const Case& given, const auto& sound) {
+        LossResult result = sound(signature, given);
+        change_each(result.outputs.back().tensor, [](double) { return 0.0; });
+        return result;
+      });
+  EXPECT_EQ(cause(dead, split_case(1)), "disagrees with the formula") << "so is the whole batch";
 }
 
 TEST(SplitCause, IsSeenBesideAFieldWithoutAxes) {
