@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "properties/agreement.h"
 #include "properties/probes.h"
+#include "reference/spec/numbers.h"
 
 namespace lossgate::properties {
 namespace {
@@ -167,6 +170,66 @@ bool is_filtered(const Suspect& suspect, const Reading& reading) {
   return false;
 }
 
+/// The policies whose log-probs the one that learns is held against, by their names.
+std::vector<std::pair<std::string, std::string>> other_policies(const LossSignature& signature) {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const ReachAxis& axis : signature.reach) {
+    const Field &field = *signature.find_field(axis.field),
+                *own = signature.find_field(axis.towards);
+    const bool both = field.quantity == Quantity::log_prob && own &&
+                      own->role == Role::differentiable && field.role == Role::constant;
+    if (both && !field.absent) names.emplace_back(axis.field, axis.towards);
+  }
+  return names;
+}
+
+/// The case with all policies the same; nothing where there is no other one.
+std::optional<Case> with_one_policy(const LossSignature& signature, std::optional<Case> c) {
+  const auto policies = other_policies(signature);
+  if (!c || policies.empty()) return std::nullopt;
+  for (const auto& [other, own] : policies) take_numbers(c->batch.at(other), c->batch.at(own));
+  return c;
+}
+
+/// The case with the other policies moved, differently from one position to the next.
+Case with_policies_apart(const LossSignature& signature, Case c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  for (const auto& [other, own] : other_policies(signature)) {
+    Tensor& tensor = c.batch.at(other);
+    for (std::int64_t i = 0; i < std::min(tensor.size(), std::ssize(valid)); ++i) {
+      const double by = 0.25 * static_cast<double>(1 + i % 3);
+      if (!valid[static_cast<std::size_t>(i)]) continue;
+      tensor.set(i, round_to(tensor.dtype, tensor.at(i) - by));
+    }
+  }
+  return c;
+}
+
+/// Where policies that agree may be what is wrong with the given case: it is right as soon as they
+/// do not, or as it is, with a gradient that is wrong of what was made of it.
+bool may_be_of_one_policy(Suspect& suspect) {
+  if (!is_wrong(suspect.as_given())) return suspect.violation().place.in_gradient();
+  const Case apart = with_policies_apart(suspect.signature(), suspect.given());
+  return is_wrong_in_gradients_alone(suspect.as_given()) && is_right(suspect.read_if_made(apart));
+}
+
+/// All is right where policies differ: is a gradient wrong on policy, as in a first step?
+Opinion of_one_policy(Suspect& suspect) {
+  const auto same =
+      suspect.read_if_made(with_one_policy(suspect.signature(), suspect.plain_case()));
+  if (!is_wrong_in_gradients_alone(same) || !same->finite()) return std::nullopt;
+  if (!may_be_of_one_policy(suspect)) return std::nullopt;
+  const std::string where = "where all policies are the same, ";
+  if (lacks_what_is_wrong(*same)) {
+    return Diagnosis{"dead signal", 0.95, where + "what is wrong of the gradient is 0"};
+  }
+  if (is_slope_of_its_loss(suspect, *same)) {
+    return Diagnosis{"gradient through what is constant", 0.95,
+                     where + "the gradient is the slope of the loss, part of which is a constant"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 /// The forward is right, and what is wrong of the gradient is 0; or is as soon as a flag is off,
@@ -193,9 +256,10 @@ Opinion probe_dead_gradient(Suspect& suspect) {
   return std::nullopt;
 }
 
-/// The forward is right and the gradient is not.
+/// The forward is right and the gradient is not, of plain numbers or of one policy.
 Opinion probe_gradient(Suspect& suspect) {
   const auto& plain = suspect.plain();
+  if (is_right(plain)) return of_one_policy(suspect);
   if (!is_wrong_in_gradients_alone(plain) || !plain->finite()) return std::nullopt;
   if (const std::string option = lacking_term(suspect, *plain); !option.empty()) {
     return Diagnosis{"dead signal", 0.95,

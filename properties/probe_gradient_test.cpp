@@ -81,6 +81,69 @@ TEST(ProbeGradient, TakesNoLossThatOverflowsAStepAwayForASlope) {
   EXPECT_EQ(diagnosed(fake, plain).cause, "backward is not the derivative");
 }
 
+/// A case in which all policies are the same.
+Case on_policy(const std::string& loss) {
+  const LossSignature& signature = *reference::find_signature(loss);
+  Case c = ordinary_case(loss);
+  for (const ReachAxis& axis : signature.reach) {
+    c.batch.at(axis.field) = c.batch.at(axis.towards);
+  }
+  return c;
+}
+
+/// Whatever is masked.
+bool is_on_policy(const Case& c) {
+  bool same = true;
+  for (const ReachAxis& axis : reference::find_signature(c.spec.loss)->reach) {
+    const Tensor &other = c.batch.at(axis.field), &own = c.batch.at(axis.towards);
+    at_positions(c, true, [&](std::int64_t p) { same &= other.at(p) == own.at(p); });
+  }
+  return same;
+}
+
+/// DPO that has no gradient on policy, nor where `also` says so.
+impl::Implementation detached_on_policy(bool (*also)(const Case&) = nullptr) {
+  return answering("dpo", nullptr, [=](const Case& c, LossResult& result) {
+    if (!is_on_policy(c) && !(also && also(c))) return;
+    for (const char* name : {"gradient.chosen_log_prob", "gradient.rejected_log_prob"}) {
+      change_each(output(result, name), [](double) { return 0.0; });
+    }
+  });
+}
+
+TEST(ProbeGradient, AsksForADeadSignalWhereAllPoliciesAreTheSame) {
+  expect_shown(detached_on_policy(), on_policy("dpo"), "dead signal",
+               "where all policies are the same, what is wrong of the gradient is 0");
+}
+
+TEST(ProbeGradient, AsksForAWeightThatIsNotDetachedWhereAllPoliciesAreTheSame) {
+  const auto sound = answering("vespo", nullptr);
+  const auto attached = answering("vespo", nullptr, [&](const Case& c, LossResult& result) {
+    if (!is_on_policy(c)) return;
+    at_positions(c, true, [&](std::int64_t p) {
+      double ends[2];
+      for (const int side : {0, 1}) {
+        Case moved = c;
+        Tensor& log_prob = moved.batch.at("log_prob");
+        log_prob.set(p, log_prob.at(p) + (side == 0 ? -0x1p-12 : 0x1p-12));
+        LossResult there = sound.evaluate(*reference::find_signature("vespo"), moved);
+        ends[side] = output(there, "loss").at(0);
+      }
+      output(result, "gradient.log_prob").set(p, c.upstream * (ends[1] - ends[0]) * 0x1p11);
+    });
+  });
+  expect_shown(attached, on_policy("vespo"), "gradient through what is constant",
+               "where all policies are the same, the gradient is the slope of the loss, part of "
+               "which is a constant");
+}
+
+TEST(ProbeGradient, BlamesNoAgreementForWhatIsWrongWithoutIt) {
+  const auto fake = detached_on_policy([](const Case& c) { return c.upstream == 0.5; });
+  Case c = ordinary_case("dpo");
+  c.upstream = 0.5;
+  EXPECT_FALSE(speaks(probe_gradient, fake, c));
+}
+
 TEST(ProbeFilteredGradient, TakesARowOfAnOutputLayerForOneNumber) {
   const auto fake = answering("linear_cross_entropy", nullptr, [](const Case& c, LossResult& r) {
     if (c.upstream == 1.0) return;
