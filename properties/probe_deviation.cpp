@@ -74,8 +74,9 @@ Divided divided(const Reading& reading, std::optional<std::size_t> of) {
   return result;
 }
 
-/// Plain numbers, all in one group, times `size`.
-std::optional<Case> of_size(const Suspect& suspect, double size) {
+/// Plain numbers, all in one group, changed: each by where it stands and what it is.
+template <class Change>
+std::optional<Case> in_one_group(const Suspect& suspect, Change&& change) {
   auto c = suspect.plain_case({.padding = false});
   if (!c) return std::nullopt;
   for (const Field& field : suspect.signature().fields) {
@@ -84,10 +85,14 @@ std::optional<Case> of_size(const Suspect& suspect, double size) {
     if (!group && !number) continue;
     Tensor& tensor = c->batch.at(field.name);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      tensor.set(i, group ? 0.0 : round_to(tensor.dtype, size * tensor.at(i)));
+      tensor.set(i, group ? 0.0 : round_to(tensor.dtype, change(i, tensor.at(i))));
     }
   }
   return c;
+}
+
+std::optional<Case> of_size(const Suspect& suspect, double size) {
+  return in_one_group(suspect, [=](std::int64_t, double x) { return size * x; });
 }
 
 /// Distances over sqrt(variance + epsilon), the variance with one less for a divisor.
@@ -139,6 +144,18 @@ double deviation_of(const Divided& it, const LossSpec& spec, bool groups) {
   return added * own / (1.0 - own);
 }
 
+/// The case with the other word for how many squares of a group count.
+Case of_other_count(Case c) {
+  const bool unbiased = c.spec.choice("scale") == "std";
+  c.spec.set("scale", std::string(unbiased ? "population_std" : "std"));
+  return c;
+}
+
+std::string says_other_count(const LossSpec& spec) {
+  return spec.choice("scale") == "std" ? "its squares are divided by n where the formula has n - 1"
+                                       : "its squares are divided by n - 1 where the formula has n";
+}
+
 /// Of groups an option says how many squares count. Where callers fix it there is none to misread,
 /// and the other word for it is another count.
 Opinion count_of_group(Suspect& suspect) {
@@ -147,16 +164,11 @@ Opinion count_of_group(Suspect& suspect) {
   if (!scale || scale->choices.size() != 1 || !is_wrong(plain) || !plain->finite()) {
     return std::nullopt;
   }
-  const bool unbiased = scale->choices.front() == "std";
-  const auto is_it = [&](const Reading& reading) {
-    Case c = reading.given();
-    c.spec.set("scale", std::string(unbiased ? "population_std" : "std"));
-    return reading.answers(c);
+  const auto is_it = [](const Reading& reading) {
+    return reading.answers(of_other_count(reading.given()));
   };
   if (!suspect.fits(*plain, is_it)) return std::nullopt;
-  return Diagnosis{"wrong deviation", 0.95,
-                   unbiased ? "its squares are divided by n where the formula has n - 1"
-                            : "its squares are divided by n - 1 where the formula has n"};
+  return Diagnosis{"wrong deviation", 0.95, says_other_count(plain->given().spec)};
 }
 
 /// Numbers about as large as the epsilon, and as its root, show where it stands and what it does:
@@ -185,6 +197,63 @@ Opinion place_of_epsilon(const Suspect& suspect, bool groups) {
   return std::nullopt;
 }
 
+/// The case with every number that counts moved, no two of them equally far.
+Case with_numbers_apart(const LossSignature& signature, Case c) {
+  const std::vector<bool> valid = valid_positions(signature, c);
+  Tensor& tensor = c.batch.at(field_of(signature, Quantity::reward)->name);
+  for (std::int64_t i = 0; i < std::min(tensor.size(), std::ssize(valid)); ++i) {
+    if (!valid[static_cast<std::size_t>(i)]) continue;
+    tensor.set(i, round_to(tensor.dtype, tensor.at(i) + 0.25 + static_cast<double>(i) / 64.0));
+  }
+  return c;
+}
+
+/// Whether there is a wrong answer to each of the cases, a number, and as is asked.
+template <class Fit>
+bool all_wrong(const Suspect& suspect, std::initializer_list<std::optional<Case>> cases,
+               Fit&& fit) {
+  return std::ranges::all_of(cases, [&](const std::optional<Case>& c) {
+    const auto reading = suspect.read_if_made(c);
+    return is_wrong(reading) && reading->finite() && fit(*reading);
+  });
+}
+
+/// Rewards of 0 and 1 and numbers that are all the same have short cuts of their own: what is right
+/// of plain numbers, and of the given ones once they are others.
+Opinion of_usual_rewards(Suspect& suspect, bool groups) {
+  const LossSignature& signature = suspect.signature();
+  const auto is_number = [](const Field& field) {
+    return field.role != Role::mask && field.role != Role::group;
+  };
+  const bool of_rewards = field_of(signature, Quantity::reward) &&
+                          std::ranges::count_if(signature.fields, is_number) == 1;
+  if (!of_rewards || !is_right(suspect.plain())) return std::nullopt;
+  const auto& given = suspect.as_given();
+  const auto apart = suspect.read_if_made(with_numbers_apart(signature, suspect.given()));
+  if (!given || (is_wrong(given) && !is_right(apart))) return std::nullopt;
+  const auto passed = [&](int which) {  // whose bits are who gets 1
+    return in_one_group(suspect, [=](std::int64_t i, double) { return (which >> (i % 4)) & 1; });
+  };
+  const auto is_other_count = [](const Reading& reading) {
+    return reading.answers(of_other_count(reading.given()));
+  };
+  if (groups &&
+      all_wrong(suspect, {passed(0b0001), passed(0b0110), passed(0b1011)}, is_other_count)) {
+    return Diagnosis{"wrong deviation", is_wrong(given) ? 0.95 : 0.8,
+                     "of rewards that are 0 or 1, " + says_other_count(suspect.given().spec)};
+  }
+  // No rounding: their squares have few digits.
+  const auto alike = [&](double number) {
+    return in_one_group(suspect, [=](std::int64_t, double) { return number; });
+  };
+  if (all_wrong(suspect, {alike(1.0), alike(0.75)}, [](const Reading&) { return true; })) {
+    return Diagnosis{"wrong deviation", is_wrong(given) ? 0.9 : 0.8,
+                     "wrong where numbers are all the same, whose deviation is 0, and right where "
+                     "they are not"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Opinion probe_deviation(Suspect& suspect) {
@@ -202,7 +271,8 @@ Opinion probe_deviation(Suspect& suspect) {
                        "its squares are divided by n where the formula has n - 1"};
     }
   }
-  return place_of_epsilon(suspect, groups);
+  if (auto opinion = place_of_epsilon(suspect, groups)) return opinion;
+  return of_usual_rewards(suspect, groups);
 }
 
 }  // namespace lossgate::properties

@@ -129,6 +129,51 @@ TEST(ProbeDeviation, NamesTheCountOfAGroupWhereNoOptionIsMisread) {
   }
 }
 
+TEST(ProbeDeviation, NamesTheCountOfRewardsThatAreZeroOrOne) {
+  const auto binary = answering("group_advantage", [](Case& c) {
+    const Tensor& reward = c.batch.at("reward");
+    bool all = true;
+    for (std::int64_t s = 0; s < reward.size(); ++s) {
+      all &= reward.at(s) == 0.0 || reward.at(s) == 1.0;
+    }
+    if (all) c.spec.set("scale", "population_std");
+  });
+  Case c = ordinary_case("group_advantage");
+  Tensor& reward = c.batch.at("reward");
+  for (std::int64_t s = 0; s < reward.size(); ++s) reward.set(s, static_cast<double>(s % 2));
+  expect_shown(
+      binary, c, "wrong deviation",
+      "of rewards that are 0 or 1, its squares are divided by n where the formula has n - 1");
+}
+
+/// Whitening that hands on what is all the same, or has another number for it where `also` says so.
+impl::Implementation handing_on_equals(bool (*also)(const Case&) = nullptr) {
+  return answering("whitening", nullptr, [=](const Case& c, LossResult& result) {
+    const Tensor& numbers = c.batch.at("advantage");
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    at_positions(c, true, [&](std::int64_t p) {
+      low = std::fmin(low, numbers.at(p)), high = std::fmax(high, numbers.at(p));
+    });
+    if (low != high && !(also && also(c))) return;
+    at_positions(c, true, [&](std::int64_t p) { output(result, "whitened").set(p, high); });
+  });
+}
+
+TEST(ProbeDeviation, NamesWhatBecomesOfNumbersThatAreAllTheSame) {
+  Case c = ordinary_case("whitening");
+  at_positions(c, true, [&](std::int64_t p) { c.batch.at("advantage").set(p, 1.0); });
+  expect_shown(handing_on_equals(), c, "wrong deviation",
+               "wrong where numbers are all the same, whose deviation is 0, and right where they "
+               "are not");
+}
+
+TEST(ProbeDeviation, BlamesNoEqualNumbersForWhatIsWrongOfOthers) {
+  const auto far = [](const Case& c) { return c.batch.at("advantage").at(0) > 8.0; };
+  Case c = ordinary_case("whitening");
+  c.batch.at("advantage").set(0, 9.0);
+  EXPECT_FALSE(speaks(probe_deviation, handing_on_equals(far), c));
+}
+
 TEST(ProbeDeviation, SaysNothingOfAnotherFactor) {
   const auto halved = answering("whitening", nullptr, [](const Case&, LossResult& result) {
     change_each(output(result, "whitened"), [](double x) { return 0.5 * x; });
