@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "properties/causes.h"
+#include "properties/option_values.h"
 #include "properties/probes.h"
 
 namespace lossgate::properties {
@@ -49,6 +50,23 @@ class Row {
   Axis axis_;
 };
 
+/// The option with which the end of what is right moves: twice as large, it leaves what was the
+/// first wrong length right, and twice that length wrong.
+const Option* option_of_end(const Suspect& suspect, Axis axis, std::int64_t wrong) {
+  for (const Option& option : suspect.signature().options) {
+    const double* own = number_of(suspect.given().spec, option);
+    const bool may_grow = own && *own > 0.0 && 2.0 * *own <= option.high;
+    if (!may_grow || option.kind == Option::Kind::flag) continue;
+    const auto read = [&](std::int64_t extent) {
+      auto c = suspect.plain_case({.length = {{axis, extent}}});
+      if (c) c = with_value(suspect.signature(), *c, option, 2.0 * *own);
+      return suspect.read_if_made(c);
+    };
+    if (is_right(read(wrong)) && is_wrong(read(2 * wrong))) return &option;
+  }
+  return nullptr;
+}
+
 /// Of the lengths between these two the first that is wrong, where the shorter is right.
 Opinion wrong_between(const Suspect& suspect, Axis axis, std::int64_t right, std::int64_t given) {
   const Row row(suspect, axis);
@@ -78,6 +96,9 @@ Opinion wrong_between(const Suspect& suspect, Axis axis, std::int64_t right, std
   const std::string what = std::string(name(axis)) + " is ";
   const std::string found = "plain numbers are right where " + what + std::to_string(right) +
                             ", and wrong where it is " + std::to_string(wrong);
+  if (const Option* option = once ? nullptr : option_of_end(suspect, axis, wrong)) {
+    return Diagnosis{"option misread", 0.95, found + "; that end moves with " + option->name};
+  }
   if (once) {
     return Diagnosis{std::string(kWrongBeyondALength), 0.7,
                      found +

@@ -119,6 +119,19 @@ TEST(ProbeLength, FindsTheEndOfAShortLength) {
                "plain numbers are right where vocab is 8, and wrong where it is 9");
 }
 
+TEST(ProbeLength, LeavesAnEndThatMovesWithAnOptionToTheOption) {
+  const auto larger = answering("grpo", [](Case& c) {
+    const auto tokens = static_cast<double>(c.shape[Axis::tokens]);
+    c.spec.set("max_length", std::max(c.spec.number("max_length"), tokens));
+  });
+  Case c = grpo_case(2, 32, Dtype::f64);
+  c.spec.reduction = Reduction::seq_mean_token_sum_norm;
+  c.spec.set("max_length", 16.0);
+  expect_shown(larger, c, "option misread",
+               "plain numbers are right where tokens is 16, and wrong where it is 17; that end "
+               "moves with max_length");
+}
+
 TEST(ProbeLength, TakesANumberThatFewNumbersLackForNoLength) {
   // The 22nd of plain numbers is the first such one, in another set another one.
   const auto far = answering("grpo", nullptr, [](const Case& c, LossResult& result) {
