@@ -14,7 +14,8 @@
 namespace lossgate::report {
 namespace {
 
-constexpr std::size_t kWidth = 110;
+/// How wide a text is behind its label, and how long: a finding never scrolls away.
+constexpr std::size_t kWidth = 98, kMostLines = 6;
 
 // One line, to be copied whole.
 std::string whole_line(std::string_view label, std::string text) {
@@ -24,15 +25,22 @@ std::string whole_line(std::string_view label, std::string text) {
   return fmt::format("  {:<10}{}\n", label, text);
 }
 
-// The same, cut between characters where it would be longer: a finding never scrolls away.
-std::string line(std::string_view label, std::string text) {
-  constexpr std::size_t kRoom = kWidth * 2 - 12;
-  if (text.size() > kRoom) {
-    std::size_t end = kRoom - 3;
-    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-    text = text.substr(0, end) + "...";
+// Cut between characters where it would be longer.
+std::string shortened(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t end = most - 3;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + "...";
+}
+
+// To be read: broken at spaces, so that no terminal cuts a word.
+std::string lines(std::string_view label, std::string text) {
+  std::string all;
+  for (std::string& part : wrapped(shortened(std::move(text), kWidth * kMostLines), kWidth)) {
+    all += whole_line(label, std::move(part));
+    label = "";
   }
-  return whole_line(label, std::move(text));
+  return all;
 }
 
 constexpr std::pair<std::string_view, std::string_view> kFixes[] = {
@@ -142,28 +150,28 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
   std::string text =
       fmt::format("{} VIOLATED by {} ({}, {}; {} case{})\n", f.property, f.implementation, f.loss,
                   f.dtype, f.count, f.count == 1 ? "" : "s");
-  text += line("", std::string(statement));
+  text += lines("", std::string(statement));
   if (!f.source_file.empty()) {
     // Without a guilty line all that is known is where the function begins.
     text += f.source_text.empty()
-                ? line("function", fmt::format("{}:{}", f.source_file, f.source_line))
-                : line("code", f.source_text);
+                ? whole_line("function", fmt::format("{}:{}", f.source_file, f.source_line))
+                : whole_line("code", shortened(f.source_text, kWidth * 2));
   }
-  text += line("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
-  if (!f.inputs.empty()) text += line("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));
+  text += lines("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
+  if (!f.inputs.empty()) text += lines("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));
   if (!f.actual.empty()) {
     std::string numbers = f.actual + ", expected " + expected_text(f);
     if (f.expected != "nan") {
       numbers += fmt::format(", allowed difference {}, error ratio {} (up to {} holds)",
                              brief(f.allowed), brief(f.error_ratio), reference::kThreshold);
     }
-    text += line("actual", numbers);
+    text += lines("actual", numbers);
   }
-  text += line("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));
-  if (!f.cause.empty()) text += line("cause", f.cause);
-  text += line("usual fix", std::string(usual_fix(f.property, f.cause)));
+  text += lines("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));
+  if (!f.cause.empty()) text += lines("cause", f.cause);
+  text += lines("usual fix", std::string(usual_fix(f.property, f.cause)));
   text += whole_line("replay", folder.empty() ? f.repro : repro_line(f, folder));
-  if (!f.state_reason.empty()) text += line(f.red() ? "expired" : f.state, f.state_reason);
+  if (!f.state_reason.empty()) text += lines(f.red() ? "expired" : f.state, f.state_reason);
   if (f.red()) {
     text += whole_line("to accept", f.fingerprint + " | reason | issue | expires YYYY-MM-DD");
   }

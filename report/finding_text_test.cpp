@@ -90,12 +90,25 @@ TEST(FindingText, SaysHowFarRoundingTakesWhatIsRight) {
   EXPECT_EQ(expected_text(finding).find("rounding"), std::string::npos);
 }
 
+TEST(FindingText, BreaksAtAWordWhatIsToBeReadAndCutsNothingOfIt) {
+  RecordedFinding finding = finding_of("f", "rare", 2);
+  finding.place = "loss";
+  finding.detail = "the answer is that of another value of clip_high, as it is at each of the ";
+  finding.detail += "plain places that were looked at, whatever else was set beside it, and of ";
+  finding.detail += "no other option, however far it was moved (confidence 0.95)";
+  const std::string text = finding_text(finding, "", "");
+  for (const char* part : {"  place     loss: the answer is that of another value of clip_high, ",
+                           "\n            were looked at, ", "(confidence 0.95)\n"}) {
+    EXPECT_NE(text.find(part), text.npos) << part << " in " << text;
+  }
+}
+
 TEST(FindingText, CutsNothingThatIsToBeCopied) {
   const std::string longest(300, 'x');
   RecordedFinding finding;
   finding.fingerprint = finding.repro = longest;
   finding.state = "red";
-  finding.detail = std::string(194, 'd') + "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9";
+  finding.detail = std::string(580, 'd') + "\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9";
   const std::string text = finding_text(finding, "", "");
   EXPECT_NE(text.find("replay    " + longest + "\n"), text.npos) << text;
   EXPECT_NE(text.find(longest + " | reason | issue | expires YYYY-MM-DD\n"), text.npos) << text;

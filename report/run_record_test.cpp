@@ -187,18 +187,19 @@ TEST(RecordFile, SaysWhereARecordWasCut) {
   }
 }
 
-TEST(FindingText, HasAtMostTwelveLines) {
+TEST(FindingText, FitsIntoATerminalHoweverLongItsTextsAre) {
   RecordedFinding finding = finding_of("f", "rare", 0);
-  finding.detail = "two\nlines " + std::string(1000, 'x');
+  finding.detail = "two\nlines";
+  for (int i = 0; i < 1000; ++i) finding.detail += " and more";
   finding.state = "expired waiver";
   finding.state_reason = "it was thought to be harmless";
   const std::string text = finding_text(finding, "Gradients are finite.", "run");
-  EXPECT_LE(std::ranges::count(text, '\n'), 12);
+  EXPECT_LE(std::ranges::count(text, '\n'), 20);
   EXPECT_NE(text.find("lossgate replay run/findings/0123456789abcdef.case --impl one --property "
                       "finite_backward\n"),
             std::string::npos);
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 230U);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 110U);
 }
 
 TEST(ExitStatus, IsRedBeforeItIsIncompleteAndGreenOnlyWhenWhole) {
