@@ -268,6 +268,8 @@ std::string issue_text(const Emission& e, const std::string& /*folder*/) {
     if (!value.empty()) text += fmt::format("| {} | {} |\n", key, report::markdown_text(value));
   };
   row("place", shown_place(e));
+  row("options",
+      fmt::format("{}", fmt::join(report::options_of(e.brought->loss.signature, e.c), ", ")));
   if (e.violation.has_numbers()) {
     row("actual", report::decimal(e.violation.actual));
     row("expected", report::decimal(e.violation.expected));

@@ -13,6 +13,7 @@
 namespace lossgate::ci {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -92,6 +93,13 @@ TEST(Emission, WantsTheVeryNumberOfACaseThatAPropertyMakes) {
   }
   EXPECT_THAT(empty.text(), HasSubstr("assert abs(float(actual) - 0.0) <= 0.0,"));
   EXPECT_THAT(finite.text(), HasSubstr("assert torch.isfinite(actual),"));
+}
+
+TEST(Emission, ReportsTheOptionsThatTheFunctionIsNotTold) {
+  const Failing failing("loss");
+  EXPECT_THAT(
+      issue_text(failing.emission, ""),
+      ContainsRegex("[|] options [|] reduction .*, beta 0\\.5, temperature 2, num_items 8"));
 }
 
 TEST(Emission, SaysOfWhichPropertiesATestIsWritten) {

@@ -16,7 +16,7 @@
 namespace lossgate::ci {
 namespace {
 
-// The case by which to see it again, named after its hash.
+// The case by which to see it again, named after its hash, and what the loss was told there.
 void attach_case(report::RecordedFinding& recorded, const PlannedCase& planned) {
   Case c = planned.c;
   c.provenance.expect.clear();
@@ -31,6 +31,7 @@ void attach_case(report::RecordedFinding& recorded, const PlannedCase& planned) 
   recorded.case_file = "findings/" + recorded.case_id + ".case";
   recorded.case_text = corpora::encode(c, planned.loss->signature);
   recorded.repro = report::repro_line(recorded, "");
+  recorded.options = report::options_of(planned.loss->signature, planned.c);
 }
 
 Dtype output_dtype(const PlannedCase& planned, const std::string& output) {

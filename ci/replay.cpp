@@ -59,6 +59,7 @@ void print_violation(const LossSignature& signature, const Case& c, const Reply&
   line("", violation.detail);
   line("inputs",
        fmt::format("{}", fmt::join(report::inputs_at(signature, c, violation.place), ", ")));
+  line("options", fmt::format("{}", fmt::join(report::options_of(signature, c), ", ")));
   if (violation.has_numbers()) {
     const auto outputs = outputs_of(signature, c);
     const auto output = std::ranges::find(outputs, violation.place.output, &OutputInfo::name);

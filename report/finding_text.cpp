@@ -158,7 +158,8 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
                 : whole_line("code", shortened(f.source_text, kWidth * 2));
   }
   text += lines("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
-  if (!f.inputs.empty()) text += lines("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));
+  text += lines("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));
+  text += lines("options", fmt::format("{}", fmt::join(f.options, ", ")));
   if (!f.actual.empty()) {
     std::string numbers = f.actual + ", expected " + expected_text(f);
     if (f.expected != "nan") {

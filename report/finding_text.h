@@ -8,7 +8,7 @@
 
 namespace lossgate::report {
 
-/// A finding as a terminal shows it: at most 12 items, each wrapped to a few lines unless somebody
+/// A finding as a terminal shows it: at most 13 items, each wrapped to a few lines unless somebody
 /// copies it, ASCII, no colour. `statement` is the property's sentence; `folder`, where the record
 /// lies, goes before the case file of the repro line where it is not empty.
 std::string finding_text(const RecordedFinding& finding, std::string_view statement,

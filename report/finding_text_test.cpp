@@ -103,6 +103,16 @@ TEST(FindingText, BreaksAtAWordWhatIsToBeReadAndCutsNothingOfIt) {
   }
 }
 
+TEST(FindingText, SaysWithWhichOptionsTheNumberIsExpected) {
+  RecordedFinding finding = finding_of("f", "rare", 2);
+  finding.options = {"reduction token_mean", "beta 0.1"};
+  EXPECT_NE(finding_text(finding, "", "")
+                .find("(0xbf800000)\n  options   reduction token_mean, beta 0.1\n"),
+            std::string::npos);
+  finding.options.clear();
+  EXPECT_EQ(finding_text(finding, "", "").find("options"), std::string::npos);
+}
+
 TEST(FindingText, CutsNothingThatIsToBeCopied) {
   const std::string longest(300, 'x');
   RecordedFinding finding;

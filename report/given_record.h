@@ -27,6 +27,7 @@ inline RecordedFinding finding_of(const std::string& fingerprint, const std::str
   finding.detail = "it is <not> \"finite\" & \x01";
   finding.source_file = "impl/one.cpp";
   finding.inputs = {"log_prob -1 (0xbf800000)"};
+  finding.options = {"reduction token_mean", "clip_low 0.2"};
   finding.actual = "nan (0x7fc00000)";
   finding.expected = "0";
   finding.error_ratio = INFINITY;

@@ -295,6 +295,11 @@ TEST(Page, TellsWhatIsNewFromWhatIsAccepted) {
                   "waived until a day that is past; 0 vanished"));
 }
 
+TEST(Page, SaysWithWhichOptionsANumberIsExpected) {
+  EXPECT_TRUE(has(page(source_of(record_of())),
+                  "<dt>options<dd class=\"mono\">reduction token_mean, clip_low 0.2<dt>"));
+}
+
 TEST(Page, HasItsLineWhereComparisonsFail) {
   EXPECT_EQ(kMostAllowed, reference::kThreshold);
   RunRecord record = record_of();

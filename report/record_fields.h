@@ -191,6 +191,7 @@ void fields(RecordedFinding& f, Visit&& visit) {
   visit(Later{"shows"}, f.shows);
   visit(Later{"confidence"}, f.confidence);
   visit(Later{"fault"}, f.fault);
+  visit(Later{"options"}, f.options);
 }
 
 template <class Visit>

@@ -158,7 +158,8 @@ struct RecordedFinding {
   std::string source_text;   ///< what that line does, with the line, where somebody could look
   std::string source_flags;  ///< by which a replay finds the code, words of a shell
   std::string place;         ///< "gradient.log_prob[1, 3]", with its sequence and token
-  std::vector<std::string> inputs;  ///< at that place, in decimal and bits
+  std::vector<std::string> inputs;   ///< at that place, in decimal and bits
+  std::vector<std::string> options;  ///< of its case, with the defaults: "beta 0.1"
   std::string actual, expected;
   double allowed = 0.0, half_width = 0.0, error_ratio = 0.0;
   std::int64_t ordinal = -1, count = 1;  ///< first case that shows it; how many do

@@ -114,8 +114,8 @@ TEST(RecordFile, ReadsRecordsThatLackWhatWasAddedLater) {
   record.campaign = {{.seconds = 1.5, .cases = 10, .features = 3, .findings = 1}};
   std::string text = to_json(record);
   EXPECT_EQ(to_json(from_json(text, "run.json")), text);
-  for (const char* key :
-       {"ratios", "ulp_error", "allclose", "outputs", "coverage", "splits", "campaign"}) {
+  for (const char* key : {"ratios", "ulp_error", "allclose", "outputs", "coverage", "splits",
+                          "campaign", "options"}) {
     const std::string quoted = "\"" + std::string(key) + "\"";
     ASSERT_NE(text.find(quoted), std::string::npos) << key;
     text.replace(text.find(quoted), quoted.size(), "\"other_" + std::string(key) + "\"");
@@ -123,7 +123,7 @@ TEST(RecordFile, ReadsRecordsThatLackWhatWasAddedLater) {
   const RunRecord old = from_json(text, "run.json");
   EXPECT_EQ(old.findings[0].ulp_error, 0.0);
   EXPECT_TRUE(old.findings[0].outputs.empty() && old.cells[0].ratios.empty());
-  EXPECT_TRUE(old.splits.empty() && old.campaign.empty());
+  EXPECT_TRUE(old.splits.empty() && old.campaign.empty() && old.findings[0].options.empty());
 }
 
 TEST(RecordFile, RefusesAnotherSchema) {

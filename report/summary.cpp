@@ -145,6 +145,7 @@ std::string entry(const RunRecord& record, const RecordedFinding& f, bool fresh)
   }
   item("place", f.place + (f.detail.empty() ? "" : ": " + f.detail));
   item("inputs", fmt::format("{}", fmt::join(f.inputs, ", ")));
+  item("options", fmt::format("{}", fmt::join(f.options, ", ")));
   if (!f.actual.empty()) {
     item("actual", fmt::format("{}, expected {}, error ratio {}", f.actual, expected_text(f),
                                brief(f.error_ratio)));

@@ -136,6 +136,18 @@ std::vector<std::string> inputs_at(const LossSignature& signature, const Case& c
   return inputs;
 }
 
+std::vector<std::string> options_of(const LossSignature& signature, const Case& c) {
+  std::vector<std::string> options;
+  if (!signature.reductions.empty()) {
+    options.push_back(fmt::format("reduction {}", name(c.spec.reduction)));
+  }
+  for (const auto& [option, value] : c.spec.options) {
+    options.push_back(option + " " + option_text(value));
+  }
+  if (c.upstream != 1.0) options.push_back("upstream " + decimal(c.upstream));
+  return options;
+}
+
 std::string case_line(const LossSignature& signature, const Case& c) {
   std::string text = c.spec.loss;
   text += ", " + std::string(name(float_dtype(signature, c)));

@@ -34,6 +34,10 @@ std::string place_text(const properties::Place& place);
 std::vector<std::string> inputs_at(const LossSignature& signature, const Case& c,
                                    const properties::Place& place);
 
+/// What the loss was told: "reduction token_mean", each option with its value, and an upstream
+/// gradient other than 1. Without the defaults, too, nobody could say why a number is right.
+std::vector<std::string> options_of(const LossSignature& signature, const Case& c);
+
 /// "grpo, f32, sequences 2, tokens 4, token_mean, 2 micro-batches, clip_low 0.2".
 std::string case_line(const LossSignature& signature, const Case& c);
 

@@ -31,5 +31,22 @@ TEST(Inputs, HaveTheMaskAsAskedWhereAPropertyMasksThePlace) {
   EXPECT_EQ(mask_at(1, false), "mask 0");
 }
 
+TEST(Options, AreAllThatALossWasToldAndWhatItsGradientWasMultipliedBy) {
+  LossSignature signature;
+  Case c;
+  EXPECT_TRUE(options_of(signature, c).empty());
+  signature.options.emplace_back().name = "beta";
+  signature.options[0].standard = 0.1;
+  c.spec.options = {{"beta", 0.1}, {"kind", std::string("hinge")}, {"bound", None{}}};
+  EXPECT_EQ(options_of(signature, c),
+            (std::vector<std::string>{"beta 0.1", "kind hinge", "bound none"}));
+  signature.reductions = {Reduction::token_mean};
+  c.spec.reduction = Reduction::token_mean;
+  c.spec.options.resize(1);
+  c.upstream = -0.5;
+  EXPECT_EQ(options_of(signature, c),
+            (std::vector<std::string>{"reduction token_mean", "beta 0.1", "upstream -0.5"}));
+}
+
 }  // namespace
 }  // namespace lossgate::report

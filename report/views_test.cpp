@@ -171,6 +171,7 @@ TEST(Summary, DoesNotTakeForMendedWhatFewerCasesDoNotMeet) {
 TEST(Summary, TellsOfAFindingWhatTheTerminalTells) {
   const std::string text = summary(source_of(record_of()));
   for (const char* line : {"\n- inputs: log_prob -1 (0xbf800000)\n",
+                           "\n- options: reduction token_mean, clip_low 0.2\n",
                            "\n- reach: fails from log-ratio 88.73 in f32\n", "\n- usual fix: "}) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
   }

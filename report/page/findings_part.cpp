@@ -86,6 +86,7 @@ std::string facts_of(const RecordedFinding& f, std::string_view statement) {
   text += pair("line", source);
   text += pair("place", html(f.place + (f.detail.empty() ? "" : ": " + f.detail)));
   text += pair("inputs", inputs, " class=\"mono\"");
+  text += pair("options", html(fmt::format("{}", fmt::join(f.options, ", "))), " class=\"mono\"");
   text += pair("grade", html(f.grade + (f.reach.empty() ? "" : "; " + f.reach)));
   text += pair("cause", html(f.cause));
   text += pair("usual fix", html(usual_fix(f.property, f.cause)));

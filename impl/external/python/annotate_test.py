@@ -18,8 +18,8 @@ FINDING = {
     "property": "finite_backward", "dtype": "f32", "grade": "rare", "cause": "non-finite value behind a mask",
     "reach": "", "detail": "100 % of it", "source_file": "losses/a,b.py", "source_line": 7,
     "source_text": "exp(89) = inf at a,b.py:7: r = exp(d)", "source_flags": "--config ci/lossgate.toml",
-    "place": "gradient.log_prob[0, 0]", "inputs": ["mask 0"], "actual": "nan", "expected": "0", "allowed": 0.0,
-    "half_width": 0.0, "error_ratio": "inf", "ordinal": 3, "count": 2, "case": "00", "case_file": "findings/00.case",
+    "place": "gradient.log_prob[0, 0]", "inputs": ["mask 0"], "options": ["clip_low 0.2", "level token"],
+    "actual": "nan", "expected": "0", "allowed": 0.0, "half_width": 0.0, "error_ratio": "inf", "ordinal": 3, "count": 2, "case": "00", "case_file": "findings/00.case",
     "repro": "lossgate replay findings/00.case", "state": "red", "state_reason": "", "case_text": "",
 }
 RECORD = {
@@ -56,6 +56,7 @@ class Annotations(unittest.TestCase):
         self.assertEqual(head, "error title=finite_backward violated by mine,file=ci/losses/a%2Cb.py,line=7")
         self.assertIn("Every gradient is finite.%0Acode      exp(89) = inf at a,b.py:7", message)
         self.assertIn("100 %25 of it", message)
+        self.assertIn("%0Aoptions   clip_low 0.2, level token%0A", message)
         self.assertNotIn("\n", command)
 
     def test_a_config_is_found_in_a_folder_with_a_blank(self) -> None:

@@ -51,7 +51,7 @@ def replay_of(finding: dict, folder: str) -> str:
 def lines_of(finding: dict, statement: str, folder: str) -> list[str]:
     """What there is to say of a finding, in pairs that a table or a message can show."""
     pairs = [("", statement), ("code", finding["source_text"]), ("place", f"{finding['place']}: {finding['detail']}"),
-             ("inputs", ", ".join(finding["inputs"]))]
+             ("inputs", ", ".join(finding["inputs"])), ("options", ", ".join(finding.get("options", [])))]
     if finding["actual"]:
         pairs.append(("actual", f"{finding['actual']}, expected {finding['expected']}, "
                                 f"error ratio {finding['error_ratio']}"))
