@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -27,12 +28,17 @@ constexpr std::int64_t kMostListed = 1'000;
 
 namespace fs = std::filesystem;
 
-void print_entry(std::string_view label, const std::string& text) {
-  for (const std::string& line : report::wrapped(text, 76)) {
-    fmt::print("  {:<20}{}\n", label, line);
-    label = "";
+/// Prints texts behind labels, of which some are as long as a field's name.
+struct Listing {
+  std::size_t width = 18;
+
+  void print(std::string_view label, const std::string& text) const {
+    for (const std::string& line : report::wrapped(text, 76)) {
+      fmt::print("  {:<{}}  {}\n", label, width, line);
+      label = "";
+    }
   }
-}
+};
 
 /// Every number of the field, as the file has it.
 std::string numbers_text(const Tensor& tensor) {
@@ -87,17 +93,21 @@ void print_contents(const LossSignature& signature, const Case& c, const fs::pat
   for (const Axis axis : kAllAxes) {
     if (c.shape[axis] >= 0) axes.push_back(fmt::format("{} {}", name(axis), c.shape[axis]));
   }
-  print_entry("loss", fmt::format("{}, {}", c.spec.loss, name(c.spec.reduction)));
-  print_entry("options", fmt::format("{}", fmt::join(options, ", ")));
-  print_entry("shape", fmt::format("{}", fmt::join(axes, ", ")));
+  Listing listing;
+  for (const Field& field : signature.fields) {
+    listing.width = std::max(listing.width, field.name.size());
+  }
+  listing.print("loss", fmt::format("{}, {}", c.spec.loss, name(c.spec.reduction)));
+  listing.print("options", fmt::format("{}", fmt::join(options, ", ")));
+  listing.print("shape", fmt::format("{}", fmt::join(axes, ", ")));
   std::int64_t numbers = 0;
   for (const auto& [name, tensor] : c.batch.fields) numbers += tensor.size();
-  print_entry("split", split_text(c.split, numbers > kMostListed));
-  print_entry("upstream", report::decimal(c.upstream));
+  listing.print("split", split_text(c.split, numbers > kMostListed));
+  listing.print("upstream", report::decimal(c.upstream));
   for (const Field& field : signature.fields) {
     const Tensor& tensor = c.batch.at(field.name);
-    print_entry(field.name,
-                numbers > kMostListed ? range_text(field, tensor) : numbers_text(tensor));
+    listing.print(field.name,
+                  numbers > kMostListed ? range_text(field, tensor) : numbers_text(tensor));
   }
   if (numbers <= kMostListed) return;
   fmt::print(
