@@ -83,6 +83,10 @@ constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"ordinary", "A grade (rule E5): ordinary training batches show it, or it ends its process."},
     {"rare", "A grade (rule E5): only hostile batches show it."},
     {"adversarial", "A grade (rule E5): it needs non-finite data behind the mask."},
+    {"error ratio",
+     "How far a number is from the formula's, divided by the bound that the rules give this "
+     "arithmetic on this case (rule B3): up to 1 is its rounding, up to 2 is allowed, beyond that "
+     "nothing explains it. inf where a number is none."},
     {"red", "A state: a finding that fails the gate."},
     {"tolerated", "A state: a finding whose grade --fail-on does not ask for."},
     {"waived", "A state: a finding that a waiver accepts until it expires."},

@@ -31,5 +31,10 @@ TEST(Describe, SaysOfMasksWhatFunctionsAreHanded) {
                                        Not(HasSubstr("torch.uint8"))));
 }
 
+TEST(Describe, SaysWhatAnErrorRatioIs) {
+  EXPECT_THAT(described("error ratio"), AllOf(HasSubstr("error ratio\n"), HasSubstr("(rule B3)"),
+                                              HasSubstr("up to 2 is allowed")));
+}
+
 }  // namespace
 }  // namespace lossgate::ci

@@ -311,6 +311,15 @@ TEST(Page, HasItsLineWhereComparisonsFail) {
   EXPECT_TRUE(has(page(source_of(record)), "\"most_allowed\":2.0"));
 }
 
+TEST(Page, SetsApartHowManyComparisonsAreViolated) {
+  RunRecord record = record_of();
+  record.cells[0].worst_case = "0123456789abcdef";
+  record.cells[0].ratios = {{"1e-1", 3}, {"1e0", 4}, {"2e0", 5}, {"1e1", 6}, {"inf", 7}};
+  const std::string html = page(source_of(record));
+  EXPECT_TRUE(has(html, "from 1e-1<th scope=\"col\">from 1e0<th scope=\"col\">beyond 2</thead>"));
+  EXPECT_TRUE(has(html, "<td>3<td>4<td>18</table>"));
+}
+
 TEST(Page, ShowsACampaignOverTime) {
   RunRecord record = record_of();
   EXPECT_FALSE(has(page(source_of(record)), "id=\"campaign\""));

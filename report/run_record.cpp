@@ -94,6 +94,12 @@ std::string decade_of(double ratio) {
   return "1e" + std::to_string(static_cast<int>(std::floor(std::log10(ratio))));
 }
 
+// The decade, cut where a comparison begins to be violated: "1e0" ends there, "2e0" begins.
+std::string closeness_of(double ratio) {
+  const std::string decade = decade_of(ratio);
+  return decade == "1e0" && ratio > reference::kThreshold ? "2e0" : decade;
+}
+
 // "-1e-2": the decade with its sign.
 std::string signed_decade_of(double off_by) {
   const std::string decade = decade_of(std::fabs(off_by));
@@ -135,7 +141,7 @@ void tally(Cell& cell, const properties::Outcome& outcome, std::int64_t ordinal)
   const double ratio = number ? outcome.worst_ratio : std::numeric_limits<double>::infinity();
   if (outcome.compared == 0 && !outcome.violation) return;
   keep_worst(cell, ratio, ordinal, {});
-  cell.ratios[decade_of(ratio)] += 1;
+  cell.ratios[closeness_of(ratio)] += 1;
 }
 
 void cover(RunRecord& record, const std::string& loss, const std::string& trait, bool shown) {

@@ -61,16 +61,17 @@ TEST(RecordFile, ReadsBackWhatItWrote) {
 
 TEST(RunRecord, CountsHowCloseCasesCameToTheirBounds) {
   RunRecord record;
-  for (const double ratio : {0.0, 0.5, 0.25, 0.002, 3.0, std::nan("")}) {
+  for (const double ratio : {0.0, 0.5, 0.25, 0.002, 1.0, 2.0, 2.5, 30.0, std::nan("")}) {
     properties::Outcome outcome;
     outcome.compared = 1;
     outcome.worst_ratio = ratio;
     tally(cell(record, "grpo", "one", "f32", "p"), outcome, 0);
   }
   tally(cell(record, "grpo", "one", "f32", "p"), properties::held(), 1);  // nothing compared
-  EXPECT_EQ(record.cells[0].ratios,
-            (std::map<std::string, std::int64_t>{
-                {"0", 1}, {"1e-1", 2}, {"1e-3", 1}, {"1e0", 1}, {"inf", 1}}));
+  EXPECT_EQ(
+      record.cells[0].ratios,
+      (std::map<std::string, std::int64_t>{
+          {"0", 1}, {"1e-1", 2}, {"1e-3", 1}, {"1e0", 2}, {"2e0", 1}, {"1e1", 1}, {"inf", 1}}));
 }
 
 TEST(RunRecord, CountsHowFarSplitsMoveALossInWhateverOrderPartsCome) {

@@ -29,8 +29,8 @@ std::vector<const Cell*> worst_cells(const RunRecord& record) {
   return worst;
 }
 
-constexpr const char* kDecades[] = {"0",    "1e-6", "1e-5", "1e-4",
-                                    "1e-3", "1e-2", "1e-1", "beyond 1"};
+constexpr const char* kDecades[] = {"0",    "1e-6", "1e-5", "1e-4",    "1e-3",
+                                    "1e-2", "1e-1", "1e0",  "beyond 2"};
 
 // Cases by the decade of their error ratio, for each loss and dtype.
 std::string distribution(const RunRecord& record) {
