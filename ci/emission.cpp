@@ -16,6 +16,7 @@
 #include "ci/python_text.h"
 #include "impl/external/scale.h"
 #include "properties/causes.h"
+#include "report/finding_text.h"
 #include "report/plain_text.h"
 #include "report/value_text.h"
 
@@ -278,7 +279,9 @@ std::string issue_text(const Emission& e, const std::string& /*folder*/) {
   row("seen", e.violation.detail);
   row("line", e.code);
   if (cause) row("cause", std::string(cause->statement));
-  if (cause) row("usual repair", std::string(cause->repair));
+  const bool guess = report::fix_label(e.property->name, e.diagnosis.cause,
+                                       e.diagnosis.confidence) == report::kToTry;
+  if (cause) row(guess ? "to try" : "usual repair", std::string(cause->repair));
   for (const auto& [name, version] : e.brought->greeting.versions) row(name.c_str(), version);
   // Others read it, elsewhere: no path of this machine, but from the folder of the file.
   const std::string home = std::filesystem::path(e.brought->file).parent_path().string();

@@ -19,6 +19,7 @@
 #include "corpora/story.h"
 #include "impl/catalog.h"
 #include "properties/another_formula.h"
+#include "properties/diagnosis.h"
 #include "report/finding_text.h"
 #include "report/value_text.h"
 
@@ -50,7 +51,7 @@ std::string word(const Reply& reply, const Answer& answer) {
 void print_violation(const LossSignature& signature, const Case& c, const Reply& reply,
                      const Answer& answer) {
   const properties::Violation& violation = *answer.outcome.violation;
-  const auto line = [](const char* label, const std::string& text) {
+  const auto line = [](std::string_view label, const std::string& text) {
     if (!text.empty()) fmt::print("      {:<10}{}\n", label, text);
   };
   const auto origin = origin_of(*reply.implementation, signature, c, violation.actual);
@@ -76,9 +77,14 @@ void print_violation(const LossSignature& signature, const Case& c, const Reply&
     }
   }
   const std::string& cause = answer.finding ? answer.finding->diagnosis.cause : violation.cause;
-  line("cause", cause);
+  // Nobody looks for what is wrong with what is wrong on purpose.
+  const double confidence =
+      answer.finding ? answer.finding->diagnosis.confidence : properties::kSure;
+  const std::string& property = answer.property->name;
+  line("cause", report::cause_text(property, cause, confidence));
   if (answer.finding) line("", report::because_text(answer.finding->diagnosis));
-  line("usual fix", std::string(report::usual_fix(answer.property->name, cause)));
+  line(report::fix_label(property, cause, confidence),
+       std::string(report::usual_fix(property, cause)));
   if (answer.finding) {
     line("grade", std::string(name(answer.finding->grade)) +
                       (answer.finding->reach.empty() ? "" : "; " + answer.finding->reach));

@@ -27,7 +27,7 @@ enum class Symptom {
   varies
 };
 
-Symptom symptom_of(const Property& property, const Violation& violation) {
+Symptom symptom_of(const Property& property, std::string_view cause) {
   static constexpr std::pair<Symptom, std::string_view> kSymptoms[] = {
       {Symptom::not_finite, "overflow on a live path"},
       {Symptom::not_finite, "non-finite slope behind a bound"},
@@ -52,7 +52,7 @@ Symptom symptom_of(const Property& property, const Violation& violation) {
   };
   // An answer that is none has no numbers to look at, whatever was asked.
   const auto* known =
-      std::ranges::find(kSymptoms, violation.cause, &std::pair<Symptom, std::string_view>::second);
+      std::ranges::find(kSymptoms, cause, &std::pair<Symptom, std::string_view>::second);
   const bool found = known != std::end(kSymptoms);
   if (found && known->first == Symptom::refused) return Symptom::refused;
   // What a part shows by itself no split has made.
@@ -168,11 +168,15 @@ bool comes_and_goes(CaseStudy& study, const impl::Implementation& implementation
 
 }  // namespace
 
+bool is_open(const Property& property, std::string_view cause) {
+  return symptom_of(property, cause) != Symptom::settled;
+}
+
 Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
                    const Property& property, const Violation& violation) {
   Diagnosis best{.cause = violation.cause, .confidence = 0.0, .because = ""};
   if (study.loss().advice) return best;
-  Symptom symptom = symptom_of(property, violation);
+  Symptom symptom = symptom_of(property, violation.cause);
   if (symptom == Symptom::settled) return best;
   // Whoever answers otherwise each time may add up in another order.
   if (symptom != Symptom::varies && comes_and_goes(study, implementation, property, violation)) {

@@ -13,4 +13,8 @@ inline constexpr double kSure = 0.9;
 Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
                    const Property& property, const Violation& violation);
 
+/// Whether that name of a property's own, which no experiment bore out, says more than was seen, or
+/// not why it was: an input that changed needs no experiment, a number that is wrong does.
+bool is_open(const Property& property, std::string_view cause);
+
 }  // namespace lossgate::properties

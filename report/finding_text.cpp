@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "properties/causes.h"
+#include "properties/diagnosis.h"
 #include "properties/property.h"
 #include "report/shell_word.h"
 #include "report/value_text.h"
@@ -98,6 +99,17 @@ std::string_view usual_fix(std::string_view property, std::string_view cause) {
   return "replay the case and compare each stage with the reference";
 }
 
+std::string_view fix_label(std::string_view property, std::string_view cause, double confidence) {
+  const properties::Property* asked = properties::find_property(property);
+  const bool open = asked && confidence == 0.0 && properties::is_open(*asked, cause);
+  return open ? kToTry : "usual fix";
+}
+
+std::string cause_text(std::string_view property, std::string_view cause, double confidence) {
+  const bool open = fix_label(property, cause, confidence) == kToTry;
+  return fmt::format("{}{}", cause, open ? "; no experiment says more" : "");
+}
+
 std::string because_text(const properties::Diagnosis& diagnosis) {
   if (diagnosis.because.empty()) return "";
   return fmt::format("{} (confidence {:.2g})", diagnosis.because, diagnosis.confidence);
@@ -169,8 +181,9 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
     text += lines("actual", numbers);
   }
   text += lines("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));
-  if (!f.cause.empty()) text += lines("cause", f.cause);
-  text += lines("usual fix", std::string(usual_fix(f.property, f.cause)));
+  if (!f.cause.empty()) text += lines("cause", cause_text(f.property, f.cause, f.confidence));
+  text += lines(fix_label(f.property, f.cause, f.confidence),
+                std::string(usual_fix(f.property, f.cause)));
   text += whole_line("replay", folder.empty() ? f.repro : repro_line(f, folder));
   if (!f.state_reason.empty()) text += lines(f.red() ? "expired" : f.state, f.state_reason);
   if (f.red()) {

@@ -27,6 +27,14 @@ std::string because_text(const properties::Diagnosis& diagnosis);
 /// What usually mends a violation: of its cause where that says more than the property.
 std::string_view usual_fix(std::string_view property, std::string_view cause = "");
 
+/// What to call that: "to try" where nothing says that the cause is the one, neither an experiment,
+/// which would be some confidence, nor what was seen by itself.
+inline constexpr std::string_view kToTry = "to try";
+std::string_view fix_label(std::string_view property, std::string_view cause, double confidence);
+
+/// The cause, with the word that no experiment says more, where the fix is one to try.
+std::string cause_text(std::string_view property, std::string_view cause, double confidence);
+
 /// One in a line, as a campaign says what it has just met, with its file: "determinism VIOLATED by
 /// one (grpo, f32; state between calls): campaign/findings/0123456789abcdef.case".
 std::string met_line(const RecordedFinding& finding, std::string_view folder);

@@ -103,6 +103,25 @@ TEST(FindingText, BreaksAtAWordWhatIsToBeReadAndCutsNothingOfIt) {
   }
 }
 
+TEST(FindingText, CallsAFixOneToTryWhereNothingSaysWhy) {
+  RecordedFinding finding = finding_of("f", "rare", 2);
+  const auto told = [&](const char* property, const char* cause, double confidence) {
+    finding.property = property;
+    finding.cause = cause;
+    finding.confidence = confidence;
+    const std::string text = finding_text(finding, "", "");
+    const bool open = text.find(std::string(cause) + "; no experiment says more\n") != text.npos;
+    EXPECT_EQ(text.find("\n  to try    ") != text.npos, open) << text;
+    EXPECT_EQ(text.find("\n  usual fix ") == text.npos, open) << text;
+    return open ? "to try" : "usual fix";
+  };
+  EXPECT_STREQ(told("finite_forward", "not finite", 0.0), "to try");
+  EXPECT_STREQ(told("split_invariance", "mean of means", 0.0), "to try");
+  EXPECT_STREQ(told("split_invariance", "mean of means", 0.95), "usual fix");
+  EXPECT_STREQ(told("inputs_not_mutated", "input overwritten", 0.0), "usual fix");  // it was seen
+  EXPECT_STREQ(told("does_not_crash", "exited with status 7", 0.0), "usual fix");
+}
+
 TEST(FindingText, SaysWithWhichOptionsTheNumberIsExpected) {
   RecordedFinding finding = finding_of("f", "rare", 2);
   finding.options = {"reduction token_mean", "beta 0.1"};

@@ -136,7 +136,7 @@ std::string entry(const RunRecord& record, const RecordedFinding& f, bool fresh)
       fmt::format("\n**{}{}** violated by **{}** ({}, {}, {}; {})\n\n", fresh ? "new: " : "",
                   words(f.property), words(f.implementation), words(f.loss), words(f.dtype),
                   words(f.grade), counted(f.count, "case"));
-  const auto item = [&](const char* label, std::string_view value) {
+  const auto item = [&](std::string_view label, std::string_view value) {
     if (!value.empty()) text += fmt::format("- {}: {}\n", label, words(value));
   };
   item("rule", statement_of(record, f.property));
@@ -151,8 +151,8 @@ std::string entry(const RunRecord& record, const RecordedFinding& f, bool fresh)
                                brief(f.error_ratio)));
   }
   item("reach", f.reach);
-  item("cause", f.cause);
-  item("usual fix", usual_fix(f.property, f.cause));
+  if (!f.cause.empty()) item("cause", cause_text(f.property, f.cause, f.confidence));
+  item(fix_label(f.property, f.cause, f.confidence), usual_fix(f.property, f.cause));
   item(f.red() ? "expired" : "state", f.state_reason);
   text += "- replay: <code>" + words(f.repro) + "</code>\n";
   if (f.red()) {

@@ -22,7 +22,7 @@ int rank_of(const RecordedFinding& finding) {
   return static_cast<int>(std::ranges::find(kStates, finding.state) - kStates);
 }
 
-std::string pair(const char* label, const std::string& text, const char* attributes = "") {
+std::string pair(std::string_view label, const std::string& text, const char* attributes = "") {
   return text.empty() ? "" : fmt::format("<dt>{}<dd{}>{}", label, attributes, text);
 }
 
@@ -88,8 +88,10 @@ std::string facts_of(const RecordedFinding& f, std::string_view statement) {
   text += pair("inputs", inputs, " class=\"mono\"");
   text += pair("options", html(fmt::format("{}", fmt::join(f.options, ", "))), " class=\"mono\"");
   text += pair("grade", html(f.grade + (f.reach.empty() ? "" : "; " + f.reach)));
-  text += pair("cause", html(f.cause));
-  text += pair("usual fix", html(usual_fix(f.property, f.cause)));
+  if (!f.cause.empty()) {
+    text += pair("cause", html(cause_text(f.property, f.cause, f.confidence)));
+  }
+  text += pair(fix_label(f.property, f.cause, f.confidence), html(usual_fix(f.property, f.cause)));
   text += pair("state", html(f.state_reason));
   return text + "</dl><div>" + numbers_of(f) + "</div></div>";
 }
