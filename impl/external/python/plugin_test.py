@@ -132,7 +132,37 @@ def test_local(lossgate):
 ''')
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["reference_agreement VIOLATED by mine*",
-                                 "  replay    lossgate.check('ppo_clip', ..., case='.lossgate/*.case')"])
+                                 "  replay    lossgate.check('ppo_clip', mine, reduction='token_mean', "
+                                 "log_ratio_clamp=20, case='.lossgate/*.case')"])
+
+
+def test_the_call_that_asks_a_method_again_can_be_written_in_place_of_the_first(run):
+    body = '''
+class Half:
+    def compute(self, logp, old_logp, adv, mask):
+        return 0.5 * sound(logp, old_logp, adv, mask)
+
+def test_method(lossgate):
+    %s
+'''
+    call = '''lossgate.check(
+        "ppo_clip", Half().compute,
+        reduction="token_mean", log_ratio_clamp=20,
+        properties="reference_agreement", cases=20)'''
+    text = run(body % call).stdout.str()
+    again = re.search(r"  replay    (lossgate[.]check[(].*[)])", text).group(1)
+    result = run(body % again)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["compute is not ppo_clip: * in 1 cases; the first:"])
+
+
+def test_two_calls_on_one_line_are_not_told_apart(run):
+    result = run('''
+def test_local(lossgate):
+    for of in [lambda logp, old_logp, adv, mask: 2.0 * sound(logp, old_logp, adv, mask)]:
+        lossgate.check("ppo_clip", of, reduction="sum", cases=8); lossgate.check("gpg", of, reduction="sum")
+''')
+    result.stdout.fnmatch_lines(["  replay    the same call with case='.lossgate/*.case'"])
 
 
 @pytest.mark.parametrize("call, message", [

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from types import FrameType
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 import pytest
@@ -79,7 +80,7 @@ class Gate:
         self._node.user_properties.append((_SUMMARY, summary))
         self._node.add_report_section("call", _SUMMARY, summary)
         if red:
-            pytest.fail(_failure(function, question, answer, kept), pytrace=False)
+            pytest.fail(_failure(function, question, answer, kept, sys._getframe(1)), pytrace=False)
         if answer.status != 0 or not answer.verdicts().get("held"):
             pytest.fail(f"{summary}\nnothing held, so nothing was shown; it said:\n{answer.printed}", pytrace=False)
         return answer
@@ -112,15 +113,17 @@ def _summary(question: Any, answer: Any) -> str:
             f"{counts or 'no verdict'}")
 
 
-def _failure(function: Callable, question: Any, answer: Any, kept: str) -> str:
+def _failure(function: Callable, question: Any, answer: Any, kept: str, caller: FrameType) -> str:
     from lossgate import live
+    from lossgate.written_call import written_call
 
     red = answer.red
     first = red[0]
     case = os.path.join(kept, first["case_file"])
     entry = live.entry_of(function)
     if entry is None:
-        again = f"lossgate.check({question.loss!r}, ..., case={case!r})"
+        again = (written_call(caller, "check", without=["cases", "profile"], case=case)
+                 or f"the same call with case={case!r}")
     else:
         config = os.path.join(kept, "lossgate.toml")
         with open(config, "w", encoding="utf-8") as file:
