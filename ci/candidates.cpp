@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "properties/case_facts.h"
+
 namespace lossgate::ci {
 namespace {
 
@@ -178,6 +180,12 @@ Nearest polished(const Option& option, const Nearest& rough, const Distance& dis
   }
   shorten(best, apart, distance);
   return best;
+}
+
+bool is_read(const LossSignature& loss, const std::vector<Reduction>& reductions,
+             const std::string& option) {
+  const auto divides = [&](Reduction r) { return properties::divisor_option(r) == option; };
+  return std::ranges::none_of(loss.reductions, divides) || std::ranges::any_of(reductions, divides);
 }
 
 bool accepts(const Option& option, const OptionValue& value) {

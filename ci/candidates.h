@@ -35,6 +35,10 @@ Nearest nearest_value(const Option& option, const OptionValue& value, const Dist
 /// The same number to as many digits as matter, and no more.
 Nearest polished(const Option& option, const Nearest& rough, const Distance& distance);
 
+/// Whether the loss reads the option under one of these reductions: a divisor is that of one alone.
+bool is_read(const LossSignature& loss, const std::vector<Reduction>& reductions,
+             const std::string& option);
+
 /// Whether an option may be told that.
 bool accepts(const Option& option, const OptionValue& value);
 

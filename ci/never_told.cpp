@@ -31,6 +31,9 @@ std::vector<std::string> taken_as(const Brought& brought) {
   std::vector<std::string> said;
   for (const std::string& name : brought.fixed) {
     const OptionValue* value = find_value(brought.subject.options, name);
+    const LossSignature& loss = whole_signature(brought.subject);
+    const auto& own = brought.subject.reductions;
+    if (!is_read(loss, own.empty() ? loss.reductions : own, name)) continue;
     if (value) said.push_back(name + " " + report::option_text(*value));
   }
   return said;

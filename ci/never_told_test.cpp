@@ -42,6 +42,11 @@ TEST(TakenAs, SaysAtWhatAnOptionStandsThatNobodySays) {
   EXPECT_THAT(taken_as(brought), IsEmpty()) << "its file says both";
   brought.fixed = {"beta"};
   EXPECT_THAT(taken_as(brought), ElementsAre("beta 0"));
+  brought.subject.options.emplace_back("num_items", 8.0);
+  brought.fixed.emplace_back("num_items");
+  EXPECT_THAT(taken_as(brought), ElementsAre("beta 0", "num_items 8"));
+  brought.subject.reductions = {Reduction::token_mean};
+  EXPECT_THAT(taken_as(brought), ElementsAre("beta 0")) << "it divides by tokens";
 }
 
 }  // namespace

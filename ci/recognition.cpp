@@ -110,6 +110,13 @@ void say_what_differs(const Found& found, Recognition& result) {
   });
 }
 
+/// What none of its reductions reads is no part of what it is, nor of what may be wrong with it.
+void leave_out_unread(const std::vector<Reduction>& reductions, Recognition& result) {
+  std::erase_if(result.likeness.candidate.options, [&](const auto& option) {
+    return !is_read(result.loss->signature, reductions, option.first);
+  });
+}
+
 void say_where_it_holds(const Interview& interview, Recognition& result) {
   for (const Field& field : interview.loss->signature.fields) {
     if (!field.optional || takes(interview.greeting, field)) continue;
@@ -225,6 +232,7 @@ Recognition recognition_of(Function& function, Found found, bool thorough) {
     result.likeness = plainest(best);
     if (best.whole()) result.likeness.factor = 0.0;  // it only looks like it
     if (thorough) say_what_differs(found, result);
+    leave_out_unread({result.likeness.candidate.reduction}, result);
     return result;
   }
   function.bind(best.subject, loss.signature);  // another way may have been asked last
@@ -238,6 +246,7 @@ Recognition recognition_of(Function& function, Found found, bool thorough) {
   result.subject.reductions = best.best().whole;
   result.subject.contract.empty_rows = empty_rows_of(function, best);
   result.likeness = best.best();
+  leave_out_unread(result.subject.reductions, result);
   say_what_else_it_is_told(function, best, result);
   say_where_it_holds(best, result);
   if (wants_contiguous(function, best)) {

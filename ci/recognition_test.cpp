@@ -70,6 +70,8 @@ TEST(Recognition, FindsWhatIsWrittenIntoAFunction) {
   EXPECT_TRUE(is_none(found, "dual_clip"));
   EXPECT_TRUE(is_none(found, "log_ratio_clamp"));
   EXPECT_EQ(find_value(found.subject.options, "clip_low"), nullptr) << "it is told";
+  EXPECT_EQ(find_value(found.subject.options, "max_length"), nullptr) << "token_mean reads none";
+  EXPECT_EQ(find_value(found.likeness.candidate.options, "max_length"), nullptr);
   FakeFunction penalised = ppo().with("kl_penalty", 0.04);
   penalised.fields.push_back("ref_log_prob");
   EXPECT_TRUE(is_none(penalised.recognised(false), "kl_input_clamp"));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "reference/spec/case.h"
 #include "reference/spec/fnv1a.h"
@@ -29,6 +30,12 @@ inline bool has_finite_inputs(const Case& c) {
 
 inline bool has_positions(const LossSignature& signature) {
   return !signature.mask.empty() || !signature.ignore_label.empty();
+}
+
+/// The option by which the reduction divides, which no other reads; empty where it has none.
+inline std::string_view divisor_option(Reduction reduction) {
+  if (reduction == Reduction::sum_over_items) return "num_items";
+  return reduction == Reduction::seq_mean_token_sum_norm ? "max_length" : "";
 }
 
 /// The first field of the quantity; null where there is none.

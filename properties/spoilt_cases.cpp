@@ -133,9 +133,8 @@ bool spoil_mask(const LossSignature& signature, Case& c, std::uint64_t pick) {
 
 /// Whether the case has the option by which the reduction divides, if it does so by one.
 bool has_divisor(const LossSpec& spec, Reduction reduction) {
-  if (reduction == Reduction::sum_over_items) return spec.find("num_items") != nullptr;
-  if (reduction == Reduction::seq_mean_token_sum_norm) return spec.find("max_length") != nullptr;
-  return true;
+  const std::string_view divisor = divisor_option(reduction);
+  return divisor.empty() || spec.find(divisor) != nullptr;
 }
 
 /// One that the loss has not got, whatever its callers leave of those that it has; `none`, which
