@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "ci/progress.h"
+#include "ci/unmatched.h"
 #include "impl/external/process.h"
 #include "impl/external/session.h"
 
@@ -97,12 +98,14 @@ class Search {
     Progress progress(std::ranges::count_if(reference::catalog(), wanted), 0,
                       before ? "losses, asked in other ways" : "losses");
     std::vector<Recognition> found;
+    Unmatched unmatched;
     for (const reference::Loss& loss : std::views::filter(reference::catalog(), wanted)) {
       progress.show();
       try {
         found.push_back(asked_as(loss, before));
-      } catch (const impl::SubjectError& error) {
-        // Its parameters are not those of this loss, or it is not there.
+      } catch (const impl::ParametersUnmatched& error) {
+        unmatched.add(loss.signature, error);
+      } catch (const impl::SubjectError& error) {  // it is not there, say
         if (complaint_.empty()) complaint_ = error.what();
       } catch (const impl::ProcessEnded& error) {
         complaint_ = std::string("the function ") + error.what();
@@ -111,6 +114,7 @@ class Search {
       }
       progress.add_cases(1);
     }
+    if (complaint_.empty()) complaint_ = unmatched.text();
     for (Recognition& each : found) {
       each.subject.seconds = function_.is_slow() ? kPatience : impl::Subject().seconds;
     }

@@ -48,6 +48,10 @@ std::unique_ptr<Process> interpreter(const Subject& subject) {
   return process;
 }
 
+std::vector<std::string> names_of(const corpora::TensorFile& answer, std::string_view key) {
+  return nlohmann::json::parse(text_of(answer, key)).get<std::vector<std::string>>();
+}
+
 /// What an interpreter was started for, in its folder.
 auto surroundings(const Subject& subject) {
   return std::tie(subject.interpreter, subject.path, subject.environment, subject.device,
@@ -97,7 +101,9 @@ Greeting greet(Host& host, const Subject& subject, const LossSignature& loss) {
     const auto frame = corpora::write_tensors(hello(subject, loss));
     const auto answer = corpora::read_tensors(host.ask(frame, loading.seconds), "answer");
     if (text_of(answer, "op") == "hello") return greeting_of(answer);
-    throw SubjectError(subject.name + ": " + text_of(answer, "message"));
+    const std::string why = subject.name + ": " + text_of(answer, "message");
+    if (!answer.find_metadata("lacking")) throw SubjectError(why);
+    throw ParametersUnmatched(why, names_of(answer, "taken"), names_of(answer, "lacking"));
   } catch (const ProcessEnded& error) {
     const bool library = subject.entry.starts_with("so:");
     throw lost((library ? subject.entry : subject.interpreter) + " " + error.what());

@@ -153,6 +153,22 @@ TEST(Session, RefusesASubjectThatCannotBeLoaded) {
   }
 }
 
+TEST(Session, TellsWhichParametersStandForNothing) {
+  const Answered other({{{"op", "trouble"},
+                         {"message", "wants 'topk'"},
+                         {"taken", R"(["mask"])"},
+                         {"lacking", R"(["topk", "rho"])"}}});
+  Session session(other.subject(), signature());
+  try {
+    session.greeting();
+    FAIL() << "it was loaded";
+  } catch (const ParametersUnmatched& error) {
+    EXPECT_STREQ(error.what(), "mine: wants 'topk'");
+    EXPECT_EQ(error.taken, std::vector<std::string>{"mask"});
+    EXPECT_EQ(error.lacking, (std::vector<std::string>{"topk", "rho"}));
+  }
+}
+
 /// Asks for an empty batch.
 void ask(Session& session) {
   const LossSignature loss = signature();

@@ -111,6 +111,15 @@ struct SubjectError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Parameters of the function stand for nothing of the loss.
+struct ParametersUnmatched : SubjectError {
+  ParametersUnmatched(const std::string& why, std::vector<std::string> taken_ones,
+                      std::vector<std::string> lacking_ones)
+      : SubjectError(why), taken(std::move(taken_ones)), lacking(std::move(lacking_ones)) {}
+  std::vector<std::string> taken;    ///< that have a source
+  std::vector<std::string> lacking;  ///< that have none, and no default
+};
+
 /// It crashed or hung so often that this process starts it no more.
 struct SubjectWornOut : SubjectError {
   using SubjectError::SubjectError;

@@ -408,6 +408,12 @@ class Matching(unittest.TestCase):
             self.assertIn(fragment, metadata["message"])
             self.assertNotIn("\n", metadata["message"])
 
+    def test_a_refusal_tells_which_parameters_stand_for_something(self) -> None:
+        def foreign(student, log_prob, mask, topk, eps=0.1): ...
+        for subject, taken, lacking in ((foreign, ["log_prob", "mask", "eps"], ["student", "topk"]),
+                                        (lambda a=1, b=2: 0, [], ["a", "b"])):
+            self.assertEqual([json.loads(asked(subject)[1][key]) for key in ("taken", "lacking")], [taken, lacking])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -16,7 +16,7 @@ from lossgate.worker.pytorch import torch
 from lossgate.worker.remembering import remember
 from lossgate.worker.shift import SHIFTED, Shift, is_shifted, shift_of
 from lossgate.worker.subject import Subject
-from lossgate.worker.trouble import Trouble
+from lossgate.worker.trouble import Trouble, Unmatched
 
 
 class Binding:
@@ -28,6 +28,7 @@ class Binding:
         self.positional: list[tuple[str, str]] = []
         self.keywords: list[tuple[str, str]] = []
         self.construction: list[tuple[str, str]] = []
+        self._lacking: list[str] = []  # parameters that have no source, and no default
         self._instances: dict = {}
         self._device = device or "cpu"
         unused = dict(overrides)
@@ -41,6 +42,8 @@ class Binding:
             self._bind(parameter, names, unused, building=True)
         for parameter in subject.parameters:
             self._bind(parameter, names, unused, building=False)
+        if self._lacking:
+            raise self._unknown(self._lacking[0])
         rest = [parameter for parameter in subject.parameters if parameter.kind is parameter.VAR_KEYWORD]
         if rest:
             self._bind_rest(rest[0].name, unused)
@@ -48,8 +51,9 @@ class Binding:
             raise Trouble(f"arguments: {subject.name} has no parameter {next(iter(unused))!r}; it has "
                           f"{', '.join(parameter.name for parameter in everything)}")
         if loss.fields and not any(source.startswith("field:") for _, source in self.positional + self.keywords):
-            raise Trouble(f"no parameter of {subject.name} is a field of {loss.id} ({', '.join(loss.fields)}); say "
-                          f"which is which, such as arguments.NAME = \"field:{next(iter(loss.fields))}\"")
+            raise Unmatched(f"no parameter of {subject.name} is a field of {loss.id} ({', '.join(loss.fields)}); say "
+                            f"which is which, such as arguments.NAME = \"field:{next(iter(loss.fields))}\"",
+                            [], [parameter.name for parameter in everything])
         self.recipes_positional = [self._recipe(*pair) for pair in self.positional]
         self.recipes_keywords = [self._recipe(*pair) for pair in self.keywords]
         self.constants = self._constants()
@@ -102,7 +106,7 @@ class Binding:
                 source = None
         if source is None or source == "default":
             if required and parameter.name not in self.subject.bound:
-                raise self._unknown(parameter.name)
+                self._lacking.append(parameter.name)
             return
         if building:
             self.construction.append((parameter.name, source))
@@ -135,11 +139,11 @@ class Binding:
         if name == "self":
             return Trouble(f"{self.subject.name} is a method, and nobody made the object: bring a function that makes "
                            "one and calls it, or a functools.partial that holds it")
-        return Trouble(f"{self.subject.name} wants {name!r}, which is no field, option or fact of {loss.id}: give it a "
-                       f"default, or write arguments.{name} = \"field:...\" ({', '.join(loss.fields)}), "
-                       f"\"option:...\" ({', '.join(loss.options)}), \"reduction\", \"fact:...\" "
-                       f"({', '.join(loss.facts)}) or \"json:...\"; or bring a function of your own "
-                       f"that takes the tensors and makes {name!r} of them")
+        return Unmatched(f"{self.subject.name} wants {name!r}, which is no field, option or fact of {loss.id}: give it "
+                         f"a default, or write arguments.{name} = \"field:...\" ({', '.join(loss.fields)}), "
+                         f"\"option:...\" ({', '.join(loss.options)}), \"reduction\", \"fact:...\" "
+                         f"({', '.join(loss.facts)}) or \"json:...\"; or bring a function of your own "
+                         f"that takes the tensors and makes {name!r} of them", self.sources(), self._lacking)
 
     def sources(self) -> dict[str, str]:
         pairs = self.construction + self.positional + self.keywords

@@ -26,7 +26,7 @@ from lossgate.worker.remembering import remember
 from lossgate.worker.result import finite, loss_of, place_of_loss, returned, sendable
 from lossgate.worker.settings import Settings
 from lossgate.worker.subject import Subject, source_line
-from lossgate.worker.trouble import BadResult, StrayGradient, Trouble, one_line
+from lossgate.worker.trouble import BadResult, StrayGradient, Trouble, Unmatched, one_line
 
 PROTOCOL = 1
 
@@ -58,6 +58,7 @@ class Worker:
 
     def answer(self, frame: bytes) -> bytes:
         identity = None
+        more: tuple = ()
         try:
             end = header_end(frame)
             header = frame[8:end]
@@ -89,9 +90,11 @@ class Worker:
             return self._step(bound, plan, identity, memoryview(frame)[end:])
         except Trouble as error:
             message = one_line(error)
+            if isinstance(error, Unmatched):
+                more = ("taken", json.dumps(error.taken)), ("lacking", json.dumps(error.lacking))
         except Exception as error:  # nothing may end the conversation without a word
             message = f"the worker itself failed: {type(error).__name__}: {one_line(error)}"
-        return self._encoder.frame("trouble", identity, (("message", message),), [])
+        return self._encoder.frame("trouble", identity, (("message", message), *more), [])
 
     @staticmethod
     def _read(header: bytes, size: int) -> tuple[dict, bytes]:

@@ -3,11 +3,21 @@
 
 from __future__ import annotations
 
+from typing import Iterable
+
 LONGEST_MESSAGE = 2000
 
 
 class Trouble(Exception):
     """The worker cannot go on with this subject; the message says what to do."""
+
+
+class Unmatched(Trouble):
+    """Parameters of the subject stand for nothing of the loss."""
+
+    def __init__(self, message: str, taken: Iterable[str], lacking: Iterable[str]) -> None:
+        super().__init__(message)
+        self.taken, self.lacking = list(taken), list(lacking)
 
 
 class BadResult(Exception):
