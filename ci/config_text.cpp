@@ -120,6 +120,13 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
     text += fmt::format("# options = {{ {} }}  # right only if nobody calls it otherwise\n",
                         options_text(all, " = ", true));
   }
+  for (const auto& [stays, other, value] : match.choices) {
+    OptionValues all = subject.options;
+    std::erase_if(all, [&](const auto& option) { return option.first == stays; });
+    all.emplace_back(other, value);
+    text += fmt::format("# options = {{ {} }}  # in place of the next line: asks {} everywhere\n",
+                        options_text(all, " = ", true), stays);
+  }
   if (!subject.options.empty()) {
     text += "options = { " + options_text(subject.options, " = ", true) + " }\n";
   }

@@ -60,6 +60,16 @@ TEST(ConfigText, LeavesInCommentsWhatIsForOthersToSay) {
   EXPECT_TRUE(subject.contract.uneven_parts && subject.contract.uneven_ranks);
 }
 
+TEST(ConfigText, HasTheOtherOfTwoOptionsOfWhichOneStaysAsAComment) {
+  Recognition match = critic();
+  match.subject.options = {{"clip_form", "interval"}, {"value_clip", None{}}};
+  match.choices = {{"value_clip", "half", 1.0}};
+  const std::string text = config_text({}, match, {}, {});
+  EXPECT_THAT(text, HasSubstr("\n# options = { clip_form = \"interval\", half = 1 }  # in place of "
+                              "the next line: asks value_clip everywhere\noptions = { "));
+  EXPECT_EQ(read(text).options, match.subject.options);
+}
+
 TEST(ConfigText, CallsNoWordWrongOfAReductionThatMayNeedAnother) {
   std::vector<Promise> words;
   for (const char* word : {"sum", "mean"}) {

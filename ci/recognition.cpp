@@ -214,6 +214,19 @@ void say_what_else_it_is_told(Function& function, const Interview& interview, Re
   result.remarks.insert(result.remarks.end(), remarks.begin(), remarks.end());
 }
 
+/// Two of which one has to stay: that is for whoever knows where they are called.
+void say_what_could_stay(Recognition& result) {
+  std::erase_if(result.choices, [&](const Choice& choice) {
+    return !find_value(result.subject.options, choice.stays);
+  });
+  for (const auto& [stays, other, value] : result.choices) {
+    result.remarks.push_back(
+        fmt::format("{0} is asked at all of its values where {1} = {2} stands in its place: a "
+                    "second subject with that line asks both",
+                    stays, other, report::option_text(value)));
+  }
+}
+
 Recognition recognition_of(Function& function, Found found, bool thorough) {
   Interview& best = found.best;
   const reference::Loss& loss = *best.loss;
@@ -237,7 +250,7 @@ Recognition recognition_of(Function& function, Found found, bool thorough) {
   }
   function.bind(best.subject, loss.signature);  // another way may have been asked last
   result.equals = settle_ties(function, best);
-  free_told_options(function, best);
+  result.choices = free_told_options(function, best);
   result.faults = free_exchanged_options(function, best);
   const std::string scaled_by = free_scale(function, best);
   result.subject = best.subject;
@@ -248,6 +261,7 @@ Recognition recognition_of(Function& function, Found found, bool thorough) {
   result.likeness = best.best();
   leave_out_unread(result.subject.reductions, result);
   say_what_else_it_is_told(function, best, result);
+  say_what_could_stay(result);
   say_where_it_holds(best, result);
   if (wants_contiguous(function, best)) {
     result.subject.contract.non_contiguous = false;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ci/interview.h"
+#include "ci/settling.h"
 
 namespace lossgate::ci {
 
@@ -24,6 +25,8 @@ struct Recognition {
   std::shared_ptr<const Interview> plainly = {};
   /// The options by which it is wrong, and where it is right: a gate asks them, and sees it.
   OptionValues let_go = {};
+  /// What could stay in place of an option that does.
+  std::vector<Choice> choices = {};
   /// As good on these cases, the plainest first: each with what it has otherwise.
   std::vector<OptionValues> equals = {};
   /// Where it is wrong, though it is the loss otherwise.

@@ -228,6 +228,7 @@ TEST(Recognition, KeepsWhatIsRightAtOneValueOnly) {
   found = ceiling.recognised();
   EXPECT_TRUE(is_none(found, "dual_clip"));
   EXPECT_THAT(found.faults, IsEmpty()) << "alone each is right";
+  EXPECT_THAT(found.remarks, Contains(HasSubstr("values where clip_high = 0.2 stands in its")));
   EXPECT_EQ(find_value(found.subject.options, "clip_high"), nullptr);
 }
 

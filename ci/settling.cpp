@@ -83,6 +83,23 @@ std::size_t to_blame(Function& function, const Interview& interview,
   return worst;
 }
 
+/// Which of the others would mend all of these by itself.
+std::vector<Choice> choices_beside(Function& function, const Interview& interview,
+                                   const std::vector<Case>& failed,
+                                   const std::vector<std::string>& free,
+                                   const std::string& blamed) {
+  std::vector<Choice> choices;
+  for (const std::string& other : free) {
+    const OptionValue& value = *find_value(interview.subject.options, other);
+    const bool mends = other != blamed && std::ranges::none_of(failed, [&](Case c) {
+                         tell(interview, c, other, value);
+                         return wrong(function, interview, c);
+                       });
+    if (mends) choices.push_back({blamed, other, value});
+  }
+  return choices;
+}
+
 }  // namespace
 
 std::vector<OptionValue> far_values(const Option& option, const OptionValue& now) {
@@ -108,7 +125,7 @@ std::vector<Case> right_cases(const Interview& interview) {
   return cases;
 }
 
-void free_told_options(Function& function, Interview& interview) {
+std::vector<Choice> free_told_options(Function& function, Interview& interview) {
   OptionValues& told = interview.subject.options;
   const std::vector<Case> cases = right_cases(interview);
   std::vector<std::string> free, numbers;
@@ -122,11 +139,15 @@ void free_told_options(Function& function, Interview& interview) {
     if (failed.empty()) free.push_back(name);
     if (none_alone && !failed.empty() && failed.size() < asked) numbers.push_back(name);
   }
+  std::vector<Choice> choices;
   auto failed = joint_cases(interview, cases, free);
   while (!free.empty()) {
     std::erase_if(failed, [&](const Case& c) { return !wrong(function, interview, c); });
     if (failed.empty()) break;
     const std::size_t blamed = to_blame(function, interview, failed, free);
+    if (choices.empty()) {
+      choices = choices_beside(function, interview, failed, free, free[blamed]);
+    }
     for (Case& c : failed) tell(interview, c, free[blamed], *find_value(told, free[blamed]));
     free.erase(free.begin() + static_cast<std::ptrdiff_t>(blamed));
   }
@@ -134,6 +155,7 @@ void free_told_options(Function& function, Interview& interview) {
     return std::ranges::find(free, option.first) != free.end();
   });
   for (const std::string& name : numbers) set_value(told, name, std::string(impl::kAnyNumber));
+  return choices;
 }
 
 EmptyRows empty_rows_of(Function& function, const Interview& interview) {
