@@ -121,9 +121,8 @@ const std::vector<Cause>& causes() {
        "leave-one-out: (sum - own) / (k - 1) of k samples; else sum / k"},
       {"wrong deviation",
        "A distance is divided by the deviation of other samples than is asked, by another count, "
-       "with its epsilon elsewhere or for a floor, or by a rule of its own where rewards are 0 or "
-       "1 "
-       "or all the same.",
+       "with its epsilon elsewhere or for a floor, or by a rule of its own for rewards of 0 and 1 "
+       "or numbers that are all the same.",
        "take it of all samples that are asked for and of no other ones, with the formula's divisor "
        "(unbiased or not), and the epsilon in the root or beside it as the formula has it, added "
        "and no floor; rewards of 0 and 1, and a deviation of 0, need no other rule"},
