@@ -26,6 +26,8 @@ constexpr double kOrdinary = 4.0, kBeside = 0.5, kRounded = 0.4;
 /// At so many times the largest exponent of a format exp is no number, or none but 0, whatever the
 /// temperature.
 constexpr double kTimesExponent = 40.0;
+/// And at so many times it, of logits that the temperature has divided, exp is 0.
+constexpr double kVanished = 2.0;
 
 bool is_logit(const Field& field) {
   return field.quantity == Quantity::logit && !field.axes.empty() &&
@@ -79,6 +81,12 @@ void without_infinities(std::vector<double>& row) {
   for (double& x : row) {
     if (x == -HUGE_VAL) x = least;
   }
+}
+
+/// What divides the logits, 1 where nothing does.
+double temperature(const Suspect& suspect) {
+  const Option* option = suspect.signature().find_option("temperature");
+  return option ? suspect.given().spec.number(option->name) : 1.0;
 }
 
 /// No logit is farther below the largest one.
@@ -213,6 +221,10 @@ Opinion probe_logits(Suspect& suspect) {
   // A number that is as wrong where every probability is one of the format is so for no underflow.
   const double exponent = std::log(max_finite(wrong->arithmetic().compute));
   if (!mended_by(squeezed_to(std::max(kLikely, exponent - kOrdinary)))) return std::nullopt;
+  // Nor is one that is right where probabilities are 0 already: it is off by what logits are
+  // rounded.
+  const double vanished = kVanished * exponent * std::max(1.0, temperature(suspect));
+  if (mended_by(squeezed_to(vanished))) return std::nullopt;
   return Diagnosis{"logarithm of an underflow", 0.5, "right where no probability underflows"};
 }
 

@@ -142,6 +142,23 @@ TEST(ProbeLogits, BlameAnExponentialForAWrongNumberThatIsNoneFartherOff) {
   EXPECT_NE(diagnosed(off_where_low(-HUGE_VAL), c).cause, "exp of an unshifted logit");
 }
 
+TEST(ProbeLogits, CallNoRoundingOfFarLogitsAnUnderflow) {
+  // As log1p((expm1 of a difference of large numbers) / 2) is, whose digits are those of the
+  // logits.
+  const auto rounds = answering("cross_entropy", nullptr, [](const Case& c, LossResult& result) {
+    const Tensor& logits = c.batch.at("logits");
+    const std::int64_t vocab = c.shape[Axis::vocab];
+    at_positions(c, true, [&](std::int64_t position) {
+      for (std::int64_t v = 0; v < vocab; ++v) {
+        if (logits.at(position * vocab + v) < -500.0) add_to_loss(result, 0.25);
+      }
+    });
+  });
+  const Case c = with_first_label(-998.0);
+  ASSERT_NE(diagnosed(rounds, c).cause, "held");
+  EXPECT_FALSE(speaks(probe_logits, rounds, c));
+}
+
 TEST(ProbeLogits, CallNoNumberARepairedNaN) {
   const auto bounded = answering("cross_entropy", [](Case& c) {
     change_each(c.batch.at("logits"), [](double x) { return std::max(x, -1e4); });
