@@ -155,6 +155,23 @@ bool loses_unlikely_tokens(const Suspect& suspect, const Reading& wrong) {
   return none && !none->finite();
 }
 
+/// Whether it is their product with a large advantage that overflows: right where none is larger
+/// than 1, also of log-ratios beyond exp, which is bounded then.
+bool overflows_with_advantages(const Suspect& suspect, const Reading& wrong) {
+  const LossSignature& signature = suspect.signature();
+  const Field* advantage =
+      signature.advantage.empty() ? nullptr : signature.find_field(signature.advantage);
+  if (!advantage) return false;
+  Case c = wrong.given();
+  Tensor& tensor = c.batch.at(advantage->name);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    if (std::fabs(tensor.at(i)) > 1.0) tensor.set(i, std::copysign(1.0, tensor.at(i)));
+  }
+  const double far = kNoProbability * std::log(max_finite(wrong.arithmetic().compute));
+  return is_right(suspect.read(c)) &&
+         is_right(suspect.read(with_far_ones_at(signature, c, kTameExponent, far)));
+}
+
 /// What is no number at a distance that squares and exponentials of the declared format have room
 /// for: several tokens together, of which each has one, or any.
 Diagnosis overflow_within_room(const Suspect& suspect, const Case& far) {
@@ -191,6 +208,10 @@ Opinion probe_exponents(Suspect& suspect) {
     return Diagnosis{
         "logarithm of an underflow", 0.9,
         "right where tokens are likely, and no number where their probabilities are 0"};
+  }
+  if (!farther && overflows_with_advantages(suspect, *wrong)) {
+    return Diagnosis{"overflow of a square or sum", 0.9,
+                     "right where no advantage is larger than 1, however far log-ratios are"};
   }
   const auto right_within = [&](double largest) { return mended_within(suspect, *wrong, largest); };
   if (!right_within(kTameExponent)) return std::nullopt;

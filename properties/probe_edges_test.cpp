@@ -91,6 +91,26 @@ TEST(ProbeExponents, TellsAProductOfWeightsFromANarrowFormat) {
                "it overflows where the declared format has room for squares and exponentials");
 }
 
+TEST(ProbeExponents, TellsAnAdvantageThatOverflowsFromAnExponential) {
+  // The exponent is bounded, and what the clip drops is infinite times 0 nevertheless.
+  const auto unbounded = [](double bound) {
+    return answering("grpo", nullptr, [bound](const Case& c, LossResult& result) {
+      at_positions(c, true, [&](std::int64_t i) {
+        const double d = c.batch.at("log_prob").at(i) - c.batch.at("old_log_prob").at(i);
+        const double w = std::exp(std::min(d, bound)), a = c.batch.at("advantage").at(i);
+        if (w * std::fabs(a) < std::numeric_limits<float>::max()) return;
+        output(result, "gradient.log_prob").set(i, std::nan(""));
+      });
+    });
+  };
+  Case c = ordinary_case("grpo", Dtype::f32);
+  c.batch.at("old_log_prob").set(0, c.batch.at("log_prob").at(0) - 10.0);
+  c.batch.at("advantage").set(0, 2e34);
+  expect_shown(unbounded(20.0), c, "overflow of a square or sum",
+               "right where no advantage is larger than 1, however far log-ratios are");
+  EXPECT_NE(diagnosed(unbounded(HUGE_VAL), c).cause, "overflow of a square or sum");
+}
+
 TEST(ProbeExponents, TellsAnImpossibleTokenFromOneThatIsFar) {
   const auto lost = answering("cispo", nullptr, [](const Case& c, LossResult& result) {
     const Tensor &log_prob = c.batch.at("log_prob"), &advantage = c.batch.at("advantage");
