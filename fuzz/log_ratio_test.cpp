@@ -67,6 +67,26 @@ TEST(LogRatios, OfAnswersAreZeroThroughoutNowAndThenThoughTwoPoliciesGaveThem) {
   }
 }
 
+TEST(LogRatios, AreToPoliciesOfZerosNowAndThen) {
+  for (const char* loss : {"dpo", "grpo", "kto"}) {
+    const LossSignature& signature = *reference::find_signature(loss);
+    int zeros = 0;
+    for (std::uint64_t i = 0; i < 1500; ++i) {
+      const Case c = draw(signature, Dtype::f32, Profile::hostile, i);
+      bool all = true, own = false;
+      for (const ReachAxis& axis : signature.reach) {
+        const Tensor &other = c.batch.at(axis.field), &policy = c.batch.at(axis.towards);
+        for (std::int64_t at = 0; at < policy.size(); ++at) {
+          all &= other.at(at) == 0.0;
+          own |= policy.at(at) != 0.0;
+        }
+      }
+      zeros += all && own;
+    }
+    EXPECT_GT(zeros, 10) << loss;
+  }
+}
+
 TEST(LogRatios, ThatAreScaledAreHostileOnceTheyAre) {
   constexpr double kUnit = 1000.0;  // of an option of 0.001
   int scaled = 0, unscaled = 0;

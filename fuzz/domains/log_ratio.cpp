@@ -84,6 +84,14 @@ void leave_some_rest(const Column& column, Choices& choices) {
   }
 }
 
+/// Who has no other policy hands on zeros for its log-probs, which are a policy's all the same.
+void take_zeros_for_policies(Columns columns) {
+  for (const Column& column : columns) {
+    if (column.field->role != Role::constant) continue;
+    for (std::int64_t i = 0; i < column.tensor->size(); ++i) column.tensor->set(i, 0.0);
+  }
+}
+
 /// What is drawn once for a column.
 struct Policy {
   LogRatio ratio = LogRatio::equal;
@@ -176,6 +184,7 @@ void draw_log_probs(Columns columns, const EdgeList& edges, Temper temper, Choic
       copy_values(columns[static_cast<std::size_t>(column.partner)], column);
     }
   }
+  if (temper != Temper::plain && choices.sometimes(0.03)) take_zeros_for_policies(columns);
   for (const Column& column : columns) {
     if (temper != Temper::plain && column.field->leaves_rest) leave_some_rest(column, choices);
   }
