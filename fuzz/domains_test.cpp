@@ -99,6 +99,24 @@ TEST(Domains, EveryKindOfEveryAxisIsDrawnFromBothSources) {
   expect_all_kinds("layout", std::size(kAllLayouts), draw_layout);
 }
 
+TEST(Groups, AreOfTwoHundredMembersAndHaveNegativeNumbersNowAndThen) {
+  const Field field{.name = "group", .role = Role::group, .axes = {Axis::sequences}};
+  int negative = 0, uncounted = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Tensor group = Tensor::zeros(Dtype::i64, {1000});
+    Column columns[] = {{&field, &group}};
+    Choices choices(seed);
+    draw_groups(columns, true, Temper::nasty, choices);
+    std::map<std::int64_t, int> members;
+    for (std::int64_t i = 0; i < group.size(); ++i) ++members[group.integer_at(i)];
+    negative += members.begin()->first < 0;
+    uncounted += std::ranges::any_of(members, [](const auto& of) { return of.second == 257; });
+    EXPECT_FALSE(members.contains(-1)) << "which often stands for no group";
+  }
+  EXPECT_GT(negative, 5);
+  EXPECT_GT(uncounted, 5);
+}
+
 TEST(Deal, GivesEveryKindBeforeItGivesOneAgain) {
   constexpr Share<int> kTable[] = {{0, {1, 3, 1}}, {1, {1, 0, 1}}, {2, {0, 1, 1}}, {3, {0, 9, 1}}};
   Choices choices(4);

@@ -17,7 +17,8 @@ constexpr Share<GroupForm> kForms[] = {
 constexpr std::int64_t kWidest = 1 << 23, kWidestLong = std::int64_t{1} << 52;
 
 /// Numbers as trainers give them: counted from 0, or anything that tells groups apart, upwards or
-/// downwards, which 16 bits do not hold; nor, of long ones, as hashes are, an f32 or 32 bits.
+/// downwards, which 16 bits do not hold; nor, of long ones, as hashes are, an f32 or 32 bits. A
+/// hash may be negative, though none is -1, which often stands for no group.
 struct Numbering {
   std::int64_t first = 0, step = 1;
   bool falls = false;
@@ -34,6 +35,7 @@ struct Numbering {
       numbers.step = wraps;
     } else if (are_long) {
       numbers.first *= wraps;
+      if (wraps > kWidest && choices.sometimes(0.5)) numbers.first = -numbers.first - 2 * kWidest;
     }
     numbers.falls = choices.sometimes(0.5);
     return numbers;
@@ -44,15 +46,22 @@ struct Numbering {
   }
 };
 
+/// Of groups that are as large as each other, or scattered: how many members, or groups. Among many
+/// positions also what is one more than the last count that bf16 and f16 have next to each other.
+std::int64_t draw_members(std::int64_t positions, Choices& choices) {
+  if (positions >= kMany) {
+    constexpr std::int64_t kUncounted[] = {257, 2049};
+    return choices.sometimes(0.3) ? choices.one_of(kUncounted) : choices.integer(2, 64);
+  }
+  const std::int64_t largest = std::max<std::int64_t>(positions, 4);
+  return choices.integer(2, choices.sometimes(0.25) ? largest : 4);
+}
+
 void draw_column(const Column& column, bool are_compared, Temper temper, Choices& choices) {
   Tensor& tensor = *column.tensor;
   const bool are_long = are_compared && tensor.dtype == Dtype::i64;
   const GroupForm form = pick(kForms, temper, choices);
-  const std::int64_t largest = std::max<std::int64_t>(tensor.size(), 4);
-  const bool many = tensor.size() >= kMany;
-  const std::int64_t members = choices.integer(2, many                      ? 64
-                                                  : choices.sometimes(0.25) ? largest
-                                                                            : 4);
+  const std::int64_t members = draw_members(tensor.size(), choices);
   const Numbering numbers = Numbering::draw(tensor.size(), are_long, temper, choices);
   std::int64_t group = 0;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
