@@ -50,9 +50,12 @@ TEST(DrawLongCase, IsLongAlongTwoAxesWhereItIsCrossed) {
   narrowed.pinned = {{Axis::vocab, 4096}};
   EXPECT_TRUE(crossed_tiers(narrowed).empty()) << "35 million logits";
   const auto of_positions = crossed_tiers(*reference::find_signature("grpo"));
-  ASSERT_EQ(of_positions.size(), 1U);
+  ASSERT_EQ(of_positions.size(), 2U);
   EXPECT_EQ(of_positions.front().axis, Axis::sequences);
   EXPECT_GT(of_positions.front().first, 32) << "beyond the second of tiles of 16, and of 32";
+  const Case many = draw_long_case(1, *reference::find_signature("grpo"),
+                                   {of_positions.back(), Dtype::f32, LongForm::crossed});
+  EXPECT_GT(many.shape.positions(), 1 << 17) << "a batch that is dealt to chunks of 100,000";
 }
 
 TEST(Tiers, HoldExtentsThatFillPairsAndNoVectorOfFour) {

@@ -24,7 +24,8 @@ constexpr Lengths kLong[] = {
 };
 
 /// A batch of long answers: of 8, 16 or 32 sequences and 256 tokens blocks leave one over.
-constexpr Tier kSequences = {Axis::sequences, 33, 33};
+/// Or so many that there are more than 2^17 positions, of tokens alone.
+constexpr Tier kSequences = {Axis::sequences, 33, 33}, kManySequences = {Axis::sequences, 513, 513};
 constexpr std::int64_t kTokensOfThose = 259, kCrossedBudget = 1 << 16;
 
 /// A vocabulary or a hidden state of that many more fills all that threads take at once.
@@ -120,6 +121,12 @@ std::vector<Tier> crossed_tiers(const LossSignature& signature) {
   if (!may_be(Axis::tokens, kSeveralBlocks)) return tiers;
   if (may_be(Axis::sequences, kSequences.last) && has_room(kSequences.last * kTokensOfThose)) {
     tiers.push_back(kSequences);
+  }
+  constexpr Axis kOfPositions[] = {Axis::vocab, Axis::hidden, Axis::support};
+  const bool alone =
+      std::ranges::none_of(kOfPositions, [&](Axis axis) { return signature.has_axis(axis); });
+  if (alone && may_be(Axis::sequences, kManySequences.last)) {
+    tiers.push_back(kManySequences);
   }
   if (!may_be(Axis::vocab, kSeveralBlocks) || !has_room((kBlock + 3) * kSeveralBlocks))
     return tiers;
