@@ -19,7 +19,8 @@ FINDING = {
     "reach": "", "detail": "100 % of it", "source_file": "losses/a,b.py", "source_line": 7,
     "source_text": "exp(89) = inf at a,b.py:7: r = exp(d)", "source_flags": "--config ci/lossgate.toml",
     "place": "gradient.log_prob[0, 0]", "inputs": ["mask 0"], "options": ["clip_low 0.2", "level token"],
-    "actual": "nan", "expected": "0", "allowed": 0.0, "half_width": 0.0, "error_ratio": "inf", "ordinal": 3, "count": 2, "case": "00", "case_file": "findings/00.case",
+    "actual": "nan", "expected": "0", "allowed": 0.0, "half_width": 0.0, "error_ratio": "inf", "ordinal": 3, "count": 2,
+    "case": "00", "case_file": "findings/00.case",
     "repro": "lossgate replay findings/00.case", "state": "red", "state_reason": "", "case_text": "",
 }
 RECORD = {
