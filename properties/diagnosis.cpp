@@ -185,7 +185,8 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
             .because = "the same question, asked once more, has another answer"};
   }
   Suspect suspect(study, implementation, violation);
-  const bool of_whole = symptom == Symptom::split && is_of_whole(suspect);
+  const bool split = property.name == "split_invariance" && symptom != Symptom::refused;
+  const bool of_whole = split && is_of_whole(suspect);
   if (of_whole) {
     symptom = std::isfinite(violation.actual) ? Symptom::differs : Symptom::not_finite;
   }

@@ -218,13 +218,14 @@ Opinion of_one_policy(Suspect& suspect) {
   const auto same =
       suspect.read_if_made(with_one_policy(suspect.signature(), suspect.plain_case()));
   if (!is_wrong_in_gradients_alone(same) || !same->finite()) return std::nullopt;
-  if (!may_be_of_one_policy(suspect)) return std::nullopt;
+  if (is_filtered(suspect, *same) || !may_be_of_one_policy(suspect)) return std::nullopt;
+  const double confidence = is_wrong(suspect.as_given()) ? 0.95 : 0.8;
   const std::string where = "where all policies are the same, ";
   if (lacks_what_is_wrong(*same)) {
-    return Diagnosis{"dead signal", 0.95, where + "what is wrong of the gradient is 0"};
+    return Diagnosis{"dead signal", confidence, where + "what is wrong of the gradient is 0"};
   }
   if (is_slope_of_its_loss(suspect, *same)) {
-    return Diagnosis{"gradient through what is constant", 0.95,
+    return Diagnosis{"gradient through what is constant", confidence,
                      where + "the gradient is the slope of the loss, part of which is a constant"};
   }
   return std::nullopt;

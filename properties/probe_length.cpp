@@ -97,7 +97,7 @@ Opinion wrong_between(const Suspect& suspect, Axis axis, std::int64_t right, std
   const std::string found = "plain numbers are right where " + what + std::to_string(right) +
                             ", and wrong where it is " + std::to_string(wrong);
   if (const Option* option = once ? nullptr : option_of_end(suspect, axis, wrong)) {
-    return Diagnosis{"option misread", 0.95, found + "; that end moves with " + option->name};
+    return Diagnosis{"option misread", 0.8, found + "; that end moves with " + option->name};
   }
   if (once) {
     return Diagnosis{std::string(kWrongBeyondALength), 0.7,
