@@ -124,8 +124,9 @@ std::string config_text(const IdentifyOptions& options, const Recognition& match
     OptionValues all = subject.options;
     std::erase_if(all, [&](const auto& option) { return option.first == stays; });
     all.emplace_back(other, value);
-    text += fmt::format("# options = {{ {} }}  # in place of the next line: asks {} everywhere\n",
-                        options_text(all, " = ", true), stays);
+    text +=
+        fmt::format("# options = {{ {} }}  # in place of the options below: asks {} everywhere\n",
+                    options_text(all, " = ", true), stays);
   }
   if (!subject.options.empty()) {
     text += "options = { " + options_text(subject.options, " = ", true) + " }\n";

@@ -29,8 +29,9 @@ std::string Unmatched::text() const {
   const std::string missed = fmt::format("{}", fmt::join(error.lacking, ", "));
   if (error.taken.empty()) {
     return fmt::format(
-        "of {} losses none can be called with these names, nor has one a field called as any of "
-        "{}; of the loss that it should be, lossgate init LOSS begins a file that says which is "
+        "of {} losses none can be called with these names, and none has a field with one of the "
+        "names {}; of the loss that it should be, lossgate init LOSS begins a file that says which "
+        "is "
         "which",
         losses_, missed);
   }

@@ -36,8 +36,8 @@ TEST(Unmatched, NamesNoLossWhereNoneKnowsAParameter) {
   Unmatched unmatched;
   add(unmatched, "grpo", {}, {"a", "b"});
   add(unmatched, "jsd", {}, {"a", "b"});
-  EXPECT_THAT(unmatched.text(), StartsWith("of 2 losses none can be called with these names, nor "
-                                           "has one a field called as any of a, b; "));
+  EXPECT_THAT(unmatched.text(), StartsWith("of 2 losses none can be called with these names, and "
+                                           "none has a field with one of the names a, b; "));
 }
 
 TEST(Unmatched, SaysOfOneLossAllThatCanBeWritten) {
