@@ -18,20 +18,20 @@ constexpr std::string_view kTrouble = "a worker was told what it does not unders
 // before workers are told of it, too.
 
 Json as_json(const impl::Greeting& greeting) {
-  const auto& [source, code, versions, arguments, options, facts, reduction, tied, defaults, left] =
-      greeting;  // the last two are for whoever reads what identify and check print
+  const auto& [source, code, versions, arguments, options, facts, reduction, tied, defaults,
+               omissible, left] = greeting;  // defaults and what is left are for who reads a check
   const auto& [file, line, flags] = source;
-  return {file, line, flags, code, versions, arguments, options, facts, reduction, tied};
+  return {file, line, flags, code, versions, arguments, options, facts, reduction, tied, omissible};
 }
 
 impl::Greeting greeting_of(const Json& json) {
   impl::Greeting greeting;
-  auto& [source, code, versions, arguments, options, facts, reduction, tied, defaults, left] =
-      greeting;
+  auto& [source, code, versions, arguments, options, facts, reduction, tied, defaults, omissible,
+         left] = greeting;
   auto& [file, line, flags] = source;
   std::size_t at = 0;
   const auto read = [&](auto&... member) { (json.at(at++).get_to(member), ...); };
-  read(file, line, flags, code, versions, arguments, options, facts, reduction, tied);
+  read(file, line, flags, code, versions, arguments, options, facts, reduction, tied, omissible);
   return greeting;
 }
 

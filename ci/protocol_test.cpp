@@ -32,6 +32,7 @@ TEST(Protocol, TellsAWorkerWhatASubjectSaid) {
                                 .reduction = true,
                                 .tied = {{"low", "high"}},
                                 .defaults = {},
+                                .omissible = {"bias"},
                                 .left = {}};
   PlanOptions options;
   options.filters.subjects = {{"text", "lossgate.toml", "/folder", {{"mine", greeting}}}};

@@ -161,6 +161,9 @@ Greeting greeting_of(const TensorFile& answer) {
   greeting.facts = Json::parse(text_of(answer, "facts")).get<std::vector<std::string>>();
   greeting.reduction = text_of(answer, "reduction") == "1";
   if (answer.find_metadata("tied")) greeting.tied = pairs_of(answer, "tied");
+  if (answer.find_metadata("omissible")) {
+    greeting.omissible = Json::parse(text_of(answer, "omissible")).get<std::vector<std::string>>();
+  }
   if (answer.find_metadata("left")) greeting.left = pairs_of(answer, "left");
   if (answer.find_metadata("defaults")) {
     const Json defaults = Json::parse(text_of(answer, "defaults"));

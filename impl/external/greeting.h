@@ -24,6 +24,8 @@ struct Greeting {
   std::vector<std::pair<std::string, std::string>> tied;
   /// What those of its parameters stand at by themselves that stand for options.
   std::vector<std::pair<std::string, OptionValue>> defaults;
+  /// Parameters that get a field and are None by themselves: callers may leave them out.
+  std::vector<std::string> omissible;
   /// Parameters that nothing reaches, to their defaults as Python writes them.
   std::vector<std::pair<std::string, std::string>> left;
 

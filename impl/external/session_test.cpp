@@ -117,10 +117,12 @@ TEST(Session, ReadsWhatItsParametersStandAt) {
   Metadata answer = kHello;
   answer.emplace_back("defaults", R"({"a": 2, "b": true, "c": "k3", "d": null, "e": [1]})");
   answer.emplace_back("left", R"({"mode": "'mean'"})");
+  answer.emplace_back("omissible", R"(["mask"])");
   const Answered other({answer});
   Session session(other.subject(), signature());
   const std::vector<std::pair<std::string, std::string>> left = {{"mode", "'mean'"}};
   EXPECT_EQ(session.greeting().left, left);
+  EXPECT_EQ(session.greeting().omissible, std::vector<std::string>{"mask"});
   const std::vector<std::pair<std::string, OptionValue>> defaults = {
       {"a", 2.0}, {"b", 1.0}, {"c", "k3"}, {"d", None{}}};
   EXPECT_EQ(session.greeting().defaults, defaults);

@@ -172,6 +172,12 @@ class Binding:
         return {source.split(" as ")[0][7:]: own[name] for name, source in self.sources().items()
                 if source.startswith("option:") and plain(own.get(name, inspect.Parameter.empty))}
 
+    def omissible(self) -> list[str]:
+        """Parameters of fields that stand at None by themselves: callers may leave them out."""
+        own = {parameter.name: parameter.default for parameter in self.subject.parameters}
+        return [name for name, source in self.sources().items()
+                if source.startswith("field:") and own.get(name, inspect.Parameter.empty) is None]
+
     def left(self) -> dict[str, str]:
         """Parameters that nothing reaches, and their defaults in a few letters."""
         reached = set(self.sources()) | self.subject.bound

@@ -148,6 +148,8 @@ class Worker:
             reply.append(("tied", text(binding.tied())))
         if binding.defaults():
             reply.append(("defaults", text(binding.defaults())))
+        if binding.omissible():
+            reply.append(("omissible", text(binding.omissible())))
         if binding.left():
             reply.append(("left", text(binding.left())))
         if self._contained:
