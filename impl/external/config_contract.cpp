@@ -76,7 +76,7 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   reader.allow({"masked", "refuses_invalid", "infinite_valid", "deterministic", "grad_modes",
                 "int32_labels", "repeated_tokens", "scattered_mask", "masked_outputs",
                 "non_contiguous", "uneven_groups", "uneven_parts", "uneven_ranks", "empty",
-                "empty_rows", "longest", "largest", "autocast"});
+                "empty_rows", "longest", "largest", "autocast", "omitted_fields"});
   Contract& contract = subject.contract;
   contract.refuses_invalid = reader.flag("refuses_invalid", contract.refuses_invalid);
   contract.infinite_valid = reader.flag("infinite_valid", contract.infinite_valid);
@@ -91,6 +91,7 @@ void read_contract(const toml::table& table, const std::string& file, const Loss
   contract.uneven_ranks = reader.flag("uneven_ranks", contract.uneven_ranks);
   contract.grad_modes = reader.flag("grad_modes", contract.grad_modes);
   contract.autocast = reader.flag("autocast", contract.autocast);
+  subject.omitted_fields = reader.flag("omitted_fields", subject.omitted_fields);
   if (const auto why = beyond_autocast(subject, loss); contract.autocast && !why.empty()) {
     reader.fail(reader.find("autocast")->source(),
                 "'autocast' would never be asked: " + std::string(why));

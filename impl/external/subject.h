@@ -53,7 +53,9 @@ struct Subject {
   std::vector<std::string> wide;  ///< fields that stay in f32 where `dtypes` has 16 bits
   std::vector<std::pair<std::string, std::string>> arguments;  ///< parameter to source
   std::vector<std::string> without;                            ///< optional fields, none of it
-  std::vector<std::pair<std::string, std::string>> tied;       ///< option to the one it follows
+  std::vector<std::string> omitted;  ///< optional fields that a twin's callers leave out
+  bool omitted_fields = true;        ///< whether callers may, where None is the default
+  std::vector<std::pair<std::string, std::string>> tied;  ///< option to the one it follows
   Combination micro_batches = Combination::none, ranks = Combination::none;
   DeclaredArithmetic arithmetic;
   std::vector<std::pair<Axis, std::int64_t>> axes;     ///< that have one extent
