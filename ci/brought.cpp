@@ -5,12 +5,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <filesystem>
+#include <iterator>
 #include <thread>
 
+#include "ci/benign_cases.h"
 #include "ci/errors.h"
 #include "ci/from_here.h"
 #include "ci/own_loss.h"
+#include "ci/plan.h"
 #include "ci/selection.h"
 #include "corpora/files.h"
 #include "corpora/utf8.h"
@@ -89,6 +93,43 @@ std::shared_ptr<const Brought> load(const SubjectFile& file, impl::Subject subje
   return brought;
 }
 
+/// Whether it gives anything for one of a few plain cases. Of what ends its process a run tells.
+bool answers(const Brought& brought) {
+  const LossSignature& signature = brought.loss.signature;
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const Case c = benign_case(signature, brought.dtypes.front(), i);
+    if (brought.implementation.unsupported(c)) continue;
+    try {
+      const auto refusal = brought.implementation.evaluate(signature, c).refusal;
+      if (!refusal || refusal->argument == impl::kNoResult) return true;
+    } catch (const std::exception&) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The subject without fields that its function may be called without; null where it may not, or
+/// raises then. One that is named need not answer, and a worker asks those that its parent asks.
+std::shared_ptr<const Brought> load_twin(const SubjectFile& file, const Brought& brought,
+                                         const impl::Subject& subject,
+                                         const impl::Omission& omission, bool named) {
+  auto twin = omitting(omission, subject, brought.greeting);
+  if (!twin && named) {
+    throw InputError(
+        fmt::format("{}: {} is not asked: {} has no parameter for it whose default is None",
+                    file.name, omission.name, subject.name));
+  }
+  const bool known = file.greetings.contains(omission.name);
+  if (!twin || (!known && !named && file.greetings.contains(subject.name))) return nullptr;
+  twin->most_cases =
+      twin->most_cases > 0 ? std::min(twin->most_cases, kWithLongCases) : kWithLongCases;
+  const auto session =
+      std::make_shared<impl::Session>(*twin, whole_signature(*twin), brought.session->host());
+  auto loaded = load(file, *std::move(twin), session);
+  return named || known || answers(*loaded) ? loaded : nullptr;
+}
+
 /// In as few processes as serve them, those that run first.
 std::vector<std::shared_ptr<impl::Session>> sessions_of(const std::vector<impl::Subject>& subjects,
                                                         Hosts hosts) {
@@ -149,11 +190,25 @@ const LossSignature& whole_signature(const impl::Subject& subject) {
   return subject.own ? *subject.own : *reference::find_signature(subject.loss);
 }
 
+std::vector<impl::Omission> omissions_in(const std::vector<impl::Subject>& declared,
+                                         const impl::Subject& subject) {
+  std::vector<impl::Omission> all = omissions(subject, whole_signature(subject));
+  std::erase_if(all, [&](const impl::Omission& omission) {
+    return std::ranges::count(declared, omission.name, &impl::Subject::name) > 0;
+  });
+  return all;
+}
+
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names) {
-  std::vector<impl::Subject> subjects = subjects_of(file);
+  const auto asked = [&](const std::string& name) {
+    return names.empty() || std::ranges::find(names, name) != names.end();
+  };
+  const std::vector<impl::Subject> declared = subjects_of(file);
+  std::vector<impl::Subject> subjects = declared;
   std::erase_if(subjects, [&](const impl::Subject& subject) {
-    return !names.empty() && std::ranges::find(names, subject.name) == names.end();
+    return !asked(subject.name) &&
+           std::ranges::none_of(omissions_in(declared, subject), asked, &impl::Omission::name);
   });
   const std::vector<std::shared_ptr<impl::Session>> sessions = sessions_of(subjects, file.hosts);
   const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
@@ -162,7 +217,15 @@ std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
     for (; begun < std::min(sessions.size(), i + at_once); ++begun) {
       if (!file.greetings.contains(subjects[begun].name)) sessions[begun]->begin();
     }
-    all.push_back(load(file, std::move(subjects[i]), sessions[i]));
+    auto brought = load(file, subjects[i], sessions[i]);
+    std::vector<std::shared_ptr<const Brought>> twins;
+    for (const impl::Omission& omission : omissions_in(declared, subjects[i])) {
+      if (!asked(omission.name)) continue;
+      auto twin = load_twin(file, *brought, subjects[i], omission, !names.empty());
+      if (twin) twins.push_back(std::move(twin));
+    }
+    if (asked(subjects[i].name)) all.push_back(std::move(brought));
+    std::ranges::move(twins, std::back_inserter(all));
   }
   return all;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/external/omission.h"
 #include "impl/external/session.h"
 #include "impl/implementation.h"
 #include "reference/reference.h"
@@ -39,7 +40,8 @@ struct Brought {
 /// The signature of the subject's loss, its own or the catalog's, whatever it narrows.
 const LossSignature& whole_signature(const impl::Subject& subject);
 
-/// Loads all subjects of the file, or those that have one of the names, if there are any. Throws
+/// Loads all subjects of the file, each with its twins behind it, that leave fields out which its
+/// function may be called without; or those that have one of the names, if there are any. Throws
 /// InputError.
 std::vector<std::shared_ptr<const Brought>> bring(const SubjectFile& file,
                                                   const std::vector<std::string>& names);
@@ -59,6 +61,10 @@ Brought redeclared(const Brought& brought, impl::Subject subject);
 
 /// The subjects of the file as it declares them, not loaded. Throws InputError.
 std::vector<impl::Subject> subjects_of(const SubjectFile& file);
+
+/// The names that a subject's twins have, where no declared one is called so.
+std::vector<impl::Omission> omissions_in(const std::vector<impl::Subject>& declared,
+                                         const impl::Subject& subject);
 
 /// Reads a lossgate.toml. Throws FormatError.
 SubjectFile read_subject_file(const std::string& path);

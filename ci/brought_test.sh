@@ -324,6 +324,22 @@ optional_field() {
   gate 1 'reference_agreement VIOLATED'
   green layer_without_bias of_layer
   red layer_that_forgets_its_bias reference_agreement
+  # What None is the default of is left out, too, of a function that answers then.
+  cp "$source/ci/testdata/brought/on_policy.py" .
+  bring on_policy.py:of_any_step
+  beside on_policy.py:of_no_step
+  beside on_policy.py:of_no_step 'name = "given_everything"' '[subject.contract]' 'omitted_fields = false'
+  beside on_policy.py:of_later_steps
+  expect 0 'computes' check --quick
+  of of_no_step-without-old_log_prob 'callers leave out old_log_prob; where none does: \[subject.contract\] omitted_fields = false'
+  gate 1 'reference_agreement VIOLATED'
+  green of_any_step of_any_step-without-old_log_prob of_no_step given_everything of_later_steps
+  red of_no_step-without-old_log_prob reference_agreement
+  grep -Eq '(given_everything|of_later_steps)-without' stdout && fail "it is asked what nobody asks it: $(cat stdout)"
+  local stored
+  stored=$(said_of of_no_step-without-old_log_prob | sed -nE 's/^ +replay +lossgate (replay .*)/\1/p' | head -n 1)
+  # shellcheck disable=SC2086
+  expect 1 'still fails' $stored
 }
 
 operations() {

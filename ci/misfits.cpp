@@ -69,8 +69,13 @@ KnownNames known_names(const Filters& filters, bool with_torch) {
   known.all = false;  // another lossgate.toml, or another build, may bring more
   for (const std::string& loss : loss_names()) known.implementations[loss];
   for (const SubjectFile& file : filters.subjects) {
-    for (const impl::Subject& subject : subjects_of(file)) {
-      known.implementations[subject.loss].push_back(subject.name);
+    const std::vector<impl::Subject> subjects = subjects_of(file);
+    for (const impl::Subject& subject : subjects) {
+      auto& names = known.implementations[subject.loss];
+      names.push_back(subject.name);
+      for (const impl::Omission& omission : omissions_in(subjects, subject)) {
+        names.push_back(omission.name);
+      }
     }
   }
   for (const impl::Implementation& implementation : impl::catalog(with_torch)) {

@@ -40,6 +40,7 @@ std::vector<std::string> float_dtype_names() {
 /// What the files bring, by name.
 struct Declared {
   std::vector<std::string> subjects, own_losses;
+  std::vector<std::string> twins;  ///< that leave fields out
 };
 
 /// Two subjects of one loss and name could not be told apart in a record.
@@ -47,13 +48,17 @@ Declared declared_in(const std::vector<SubjectFile>& files) {
   std::map<std::pair<std::string, std::string>, std::string> file_of;
   Declared declared;
   for (const SubjectFile& file : files) {
-    for (const impl::Subject& subject : subjects_of(file)) {
+    const std::vector<impl::Subject> subjects = subjects_of(file);
+    for (const impl::Subject& subject : subjects) {
       const auto& [at, is_new] = file_of.emplace(std::pair(subject.loss, subject.name), file.name);
       if (!is_new) {
         throw InputError(fmt::format("{} and {} have a subject '{}' of {} each: call one otherwise",
                                      at->second, file.name, subject.name, subject.loss));
       }
       declared.subjects.push_back(subject.name);
+      for (const impl::Omission& omission : omissions_in(subjects, subject)) {
+        declared.twins.push_back(omission.name);
+      }
       if (subject.own) declared.own_losses.push_back(subject.loss);
     }
   }
@@ -133,7 +138,11 @@ void check_names(const Filters& filters) {
   if (filters.subjects.empty()) {
     check_known("implementation", filters.implementations, implementation_names());
   } else {
-    check_known("subject", filters.implementations, declared.subjects);
+    std::vector<std::string> asked = filters.implementations;
+    std::erase_if(asked, [&](const std::string& name) {
+      return std::ranges::count(declared.twins, name) > 0;
+    });
+    check_known("subject", asked, declared.subjects);
   }
 }
 

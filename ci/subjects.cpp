@@ -72,6 +72,11 @@ void print_subject(const Brought& brought) {
     fmt::print("  {} does not reach it: taken as {}\n", name,
                impl::in_place_of(*signature.find_field(name)));
   }
+  if (const auto& omitted = brought.subject.omitted; !omitted.empty()) {
+    fmt::print(
+        "  its callers leave out {}; where none does: [subject.contract] omitted_fields = false\n",
+        fmt::join(omitted, ", "));
+  }
   std::string reductions;
   for (const Reduction reduction : signature.reductions) {
     reductions += (reductions.empty() ? "" : ", ") + std::string(name(reduction));
@@ -186,7 +191,8 @@ int run_check(const std::vector<std::string>& configs, bool quick) {
       all_answer = all_answer && contract.trouble.empty() && contract.found.answered > 0;
       if (!contract.trouble.empty()) continue;
       try {
-        if (!quick) print_promises(try_promises(*brought, contract.found));
+        const bool is_twin = !brought->subject.omitted.empty();
+        if (!quick && !is_twin) print_promises(try_promises(*brought, contract.found));
         const bool leaks = std::ranges::any_of(contract.proposals, &Proposal::of_masked);
         for (const ArithmeticTrial& trial : try_arithmetic(*brought)) {
           print_trial(*brought, trial, leaks);

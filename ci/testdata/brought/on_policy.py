@@ -14,6 +14,27 @@ def surrogate(log_probs, advantages, mask, clip_low=0.2, clip_high=0.2):
     return mean(-torch.min(ratio * advantages, ratio.clamp(1 - clip_low, 1 + clip_high) * advantages), mask)
 
 
+def ratio_to(old_log_probs, log_probs, advantages, mask, clip_low, clip_high):
+    ratio = torch.exp(torch.where(mask.bool(), log_probs - old_log_probs, 0.0).clamp(-20.0, 20.0))
+    return mean(-torch.min(ratio * advantages, ratio.clamp(1 - clip_low, 1 + clip_high) * advantages), mask)
+
+
+def of_any_step(log_probs, advantages, mask, old_log_probs=None, clip_low=0.2, clip_high=0.2):
+    old = log_probs.detach() if old_log_probs is None else old_log_probs
+    return ratio_to(old, log_probs, advantages, mask, clip_low, clip_high)
+
+
+def of_no_step(log_probs, advantages, mask, old_log_probs=None, clip_low=0.2, clip_high=0.2):
+    """Without old log-probs nothing is learnt: what is compared moves along."""
+    old = log_probs if old_log_probs is None else old_log_probs
+    return ratio_to(old, log_probs, advantages, mask, clip_low, clip_high)
+
+
+def of_later_steps(log_probs, advantages, mask, old_log_probs=None, clip_low=0.2, clip_high=0.2):
+    """Raises without old log-probs."""
+    return ratio_to(old_log_probs, log_probs, advantages, mask, clip_low, clip_high)
+
+
 def reinforce(log_probs, advantages, mask):
     return mean(-log_probs * advantages, mask)
 
