@@ -16,6 +16,9 @@ namespace {
 /// exponent.
 constexpr double kTameExponent = 10.0, kExponentWithinFormat = 0.75, kBeyondExponents = 1048576.0;
 
+/// A log-ratio of an ordinary step.
+constexpr double kNear = 1.0;
+
 /// As shares of a format's largest exponent: how unlikely a token is where squares of probabilities
 /// are ordinary numbers still, and where its own is none but 0.
 constexpr double kSquareWithinFormat = 0.375, kNoProbability = 2.0;
@@ -169,7 +172,7 @@ bool overflows_with_advantages(const Suspect& suspect, const Reading& wrong) {
   }
   const double far = kNoProbability * std::log(max_finite(wrong.arithmetic().compute));
   return is_right(suspect.read(c)) &&
-         is_right(suspect.read(with_far_ones_at(signature, c, kTameExponent, far)));
+         is_right(suspect.read(with_far_ones_at(signature, c, kNear, far)));
 }
 
 /// What is no number at a distance that squares and exponentials of the declared format have room
