@@ -66,7 +66,7 @@ TEST(ConfigText, HasTheOtherOfTwoOptionsOfWhichOneStaysAsAComment) {
   match.choices = {{"value_clip", "half", 1.0}};
   const std::string text = config_text({}, match, {}, {});
   EXPECT_THAT(text, HasSubstr("\n# options = { clip_form = \"interval\", half = 1 }  # in place of "
-                              "the next line: asks value_clip everywhere\noptions = { "));
+                              "the options below: asks value_clip everywhere\noptions = { "));
   EXPECT_EQ(read(text).options, match.subject.options);
 }
 
