@@ -83,7 +83,7 @@ TEST(LogRatios, AreToPoliciesOfZerosNowAndThen) {
       }
       zeros += all && own;
     }
-    EXPECT_GT(zeros, 10) << loss;
+    EXPECT_GT(zeros, 4) << loss;  // of grpo a sentinel lies behind the mask of most
   }
 }
 

@@ -55,7 +55,8 @@ TEST(DrawLongCase, IsLongAlongTwoAxesWhereItIsCrossed) {
   EXPECT_GT(of_positions.front().first, 32) << "beyond the second of tiles of 16, and of 32";
   const Case many = draw_long_case(1, *reference::find_signature("grpo"),
                                    {of_positions.back(), Dtype::f32, LongForm::crossed});
-  EXPECT_GT(many.shape.positions(), 1 << 17) << "a batch that is dealt to chunks of 100,000";
+  EXPECT_GT(many.batch.at("log_prob").size(), 1 << 17)
+      << "a batch that is dealt to chunks of 100,000";
 }
 
 TEST(Tiers, HoldExtentsThatFillPairsAndNoVectorOfFour) {
