@@ -7,13 +7,16 @@ fail() {
   failures=1
 }
 
+# What findings say, whose lines are broken at spaces, a line each.
+unwrapped() { sed -z 's/\n \{12\}/ /g' stdout; }
+
 # STATUS PATTERN ARGUMENTS...: the command must end so and say so; a wrong use in one line.
 expect() {
   local status=$1 pattern=$2 actual=0
   shift 2
   LOSSGATE_STARTED_BY=$$ "$lossgate" "$@" >stdout 2>stderr || actual=$?
   [[ $actual == "$status" ]] || fail "exit status $actual, not $status: lossgate $*: $(tail -n 40 stdout) $(cat stderr)"
-  grep -Eq -- "$pattern" stdout stderr || fail "'$pattern' is not said by lossgate $*: $(cat stdout stderr)"
+  grep -Eq -- "$pattern" stdout stderr <(unwrapped) || fail "'$pattern' is not said by lossgate $*: $(cat stdout stderr)"
   if [[ $status == 2 ]]; then
     [[ $(wc -l <stderr) == 1 ]] || fail "not one line: lossgate $*: $(cat stderr)"
   fi
