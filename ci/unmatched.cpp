@@ -30,9 +30,8 @@ std::string Unmatched::text() const {
   if (error.taken.empty()) {
     return fmt::format(
         "of {} losses none can be called with these names, and none has a field with one of the "
-        "names {}; of the loss that it should be, lossgate init LOSS begins a file that says which "
-        "is "
-        "which",
+        "names {}; of the loss that it should be, lossgate init LOSS begins a file that says "
+        "which is which",
         losses_, missed);
   }
   std::string fields;
