@@ -27,13 +27,22 @@ void add_half_and_twice(const LossSpec& spec, const Option& option, const Readin
   for (const double value : {0.5 * *own, 2.0 * *own}) values.emplace_back(value);
 }
 
-/// Whether the answer is that of the formula with bounds taken around 1, or as distances from it.
-bool reads_bounds_around_one(const LossSignature& signature, const Reading& reading) {
+/// A log-ratio that no bound is beyond.
+constexpr double kNoBound = 1048576.0;
+
+/// The bounds of both sides that have a number.
+std::vector<const Option*> bounds_of(const LossSignature& signature, const LossSpec& spec) {
   std::vector<const Option*> bounds;
   for (const Option& option : signature.options) {
     const bool bound = option.name.ends_with("_low") || option.name.ends_with("_high");
-    if (bound && number_of(reading.given().spec, option)) bounds.push_back(&option);
+    if (bound && number_of(spec, option)) bounds.push_back(&option);
   }
+  return bounds;
+}
+
+/// Whether the answer is that of the formula with bounds taken around 1, or as distances from it.
+bool reads_bounds_around_one(const LossSignature& signature, const Reading& reading) {
+  const auto bounds = bounds_of(signature, reading.given().spec);
   for (const double one : {1.0, -1.0}) {
     Case c = reading.given();
     for (const Option* option : bounds) {
@@ -42,6 +51,33 @@ bool reads_bounds_around_one(const LossSignature& signature, const Reading& read
       c.spec.set(option->name, low ? 1.0 - own : own + one);
     }
     if (!bounds.empty() && reading.answers(c)) return true;
+  }
+  return false;
+}
+
+/// The distance of a log-ratio from 0 at which its weight has that distance from 1. No log-ratio is
+/// that of a weight of 0.
+double in_log_ratio(double distance, bool below) {
+  if (!below) return std::log1p(distance);
+  return distance < 1.0 ? -std::log1p(-distance) : kNoBound;
+}
+
+/// The distance of a weight from 1 at which its log-ratio has that distance from 0.
+double in_weight(double distance, bool below) {
+  return below ? -std::expm1(-distance) : std::expm1(distance);
+}
+
+/// Whether the answer is that of the formula whose bounds hold what the other one's would: a weight
+/// in the place of its log-ratio, or the other way round.
+bool reads_bounds_in_another_scale(const LossSignature& signature, const Reading& reading) {
+  const auto bounds = bounds_of(signature, reading.given().spec);
+  for (const auto& scale : {in_log_ratio, in_weight}) {
+    Case c = reading.given();
+    for (const Option* option : bounds) {
+      const double own = *number_of(c.spec, *option);
+      c.spec.set(option->name, scale(own, option->name.ends_with("_low")));
+    }
+    if (!bounds.empty() && reading.answers_beyond_ranges(c)) return true;
   }
   return false;
 }
@@ -91,6 +127,13 @@ Opinion probe_options(Suspect& suspect) {
   };
   if (suspect.fits(*plain, around_one)) {
     return Diagnosis{kMisread, 0.95, "bounds of a weight are taken for distances from 1"};
+  }
+  const auto in_another_scale = [&](const Reading& reading) {
+    return reads_bounds_in_another_scale(signature, reading);
+  };
+  if (suspect.fits(*plain, in_another_scale)) {
+    return Diagnosis{kMisread, 0.95,
+                     "bounds of a weight are taken for those of its logarithm, or these for them"};
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "impl/catalog.h"
 #include "properties/fake_answer.h"
 #include "properties/probes.h"
 
@@ -192,6 +193,58 @@ TEST(ProbeOptions, FindsBoundsThatAreTakenAroundOneOrAsDistancesFromIt) {
                "option misread", because);
   expect_shown(reading("grpo", "clip_low", 1.0 - 0.85, "clip_high", 1.35 - 1.0), distance,
                "option misread", because);
+}
+
+constexpr const char* kOtherScale =
+    "bounds of a weight are taken for those of its logarithm, or these for them";
+
+TEST(ProbeOptions, FindsBoundsOfAWeightThatAreTakenForThoseOfItsLogarithmAndTheReverse) {
+  const auto reading = [](const char* loss, double (*low)(double), double (*high)(double)) {
+    return answering(loss, [=](Case& c) {
+      if (reference::expected_refusal(*reference::find_loss(loss), c)) return;
+      c.spec.set("clip_low", low(c.spec.number("clip_low")));
+      c.spec.set("clip_high", high(c.spec.number("clip_high")));
+    });
+  };
+  const auto of_weight = reading(
+      "gmpo", [](double x) { return -std::log1p(-x); }, [](double x) { return std::log1p(x); });
+  const auto of_logarithm = reading(
+      "grpo", [](double x) { return -std::expm1(-x); }, [](double x) { return std::expm1(x); });
+  for (const auto& fake : {of_weight, of_logarithm}) {
+    Case c = ordinary_case(fake.loss);
+    c.spec.set("clip_low", 0.15);
+    c.spec.set("clip_high", 0.3);
+    expect_shown(fake, c, "option misread", kOtherScale);
+  }
+}
+
+TEST(ProbeOptions, TakesADistanceOfMoreThanAWeightHasForNoBound) {
+  const auto all = impl::catalog(false);
+  const auto fault = std::ranges::find_if(all, [](const impl::Implementation& each) {
+    return each.loss == "gmpo" && each.name == "bounds_of_the_weight";
+  });
+  ASSERT_NE(fault, all.end());
+  Case c = ordinary_case("gmpo");
+  c.spec.set("clip_low", 1.5);
+  c.spec.set("clip_high", 3.0);
+  at_positions(c, true, [&](std::int64_t p) {
+    c.batch.at("advantage").set(p, -1.0);
+    c.batch.at("old_log_prob").set(p, c.batch.at("log_prob").at(p) + 2.5);
+  });
+  expect_shown(*fault, c, "option misread", kOtherScale);
+}
+
+TEST(ProbeOptions, TakesNoOtherBoundForOneOfAnotherScale) {
+  const auto narrower = answering("gmpo", [](Case& c) {
+    if (reference::expected_refusal(*reference::find_loss("gmpo"), c)) return;
+    for (const char* bound : {"clip_low", "clip_high"}) {
+      c.spec.set(bound, 0.9 * c.spec.number(bound));
+    }
+  });
+  Case c = ordinary_case("gmpo");
+  c.spec.set("clip_low", 0.15);
+  c.spec.set("clip_high", 0.3);
+  EXPECT_FALSE(speaks(probe_options, narrower, c));
 }
 
 }  // namespace

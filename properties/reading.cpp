@@ -98,8 +98,10 @@ bool Reading::is_much_nearer_than(const Reading& other) const {
   return kMuchNearer * worst_share(entries_) <= worst_share(other.entries_);
 }
 
-std::vector<ReadEntry> Reading::beside(const Case& other) const {
-  CaseStudy study(*formula_, other);
+std::vector<ReadEntry> Reading::beside(const Case& other) const { return beside(*formula_, other); }
+
+std::vector<ReadEntry> Reading::beside(const reference::Loss& formula, const Case& other) const {
+  CaseStudy study(formula, other);
   if (study.refusal() || study.outputs().size() != outputs().size()) return {};
   return entries_of(study, arithmetic_, result_);
 }
@@ -110,6 +112,15 @@ bool Reading::answers(const Case& other, Of which) const {
     const Of own = kind(e) == OutputKind::gradient ? Of::gradients : Of::values;
     return (which == Of::everything || which == own) && e.wrong();
   });
+}
+
+bool Reading::answers_beyond_ranges(const Case& other) const {
+  reference::Loss open = *formula_;
+  for (Option& option : open.signature.options) {
+    if (option.kind == Option::Kind::real) option.low = -HUGE_VAL, option.high = HUGE_VAL;
+  }
+  const auto entries = beside(open, other);
+  return !entries.empty() && std::ranges::none_of(entries, &ReadEntry::wrong);
 }
 
 bool Reading::answers_under(const Arithmetic& arithmetic) const {

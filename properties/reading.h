@@ -53,6 +53,8 @@ class Reading {
   /// that computes no other one.
   enum class Of { everything, values, gradients };
   bool answers(const Case& other, Of which = Of::everything) const;
+  /// Whether it is so of a case whose numbers of options may lie beyond the formula's ranges.
+  bool answers_beyond_ranges(const Case& other) const;
   /// The answer beside what the formula gives to that case; empty where they have no shape in
   /// common.
   std::vector<ReadEntry> beside(const Case& other) const;
@@ -60,6 +62,8 @@ class Reading {
   bool answers_under(const Arithmetic& arithmetic) const;
 
  private:
+  std::vector<ReadEntry> beside(const reference::Loss& formula, const Case& other) const;
+
   std::shared_ptr<Case> given_;
   std::shared_ptr<CaseStudy> study_;
   std::shared_ptr<const reference::Loss> formula_;  ///< of which no option is pinned
