@@ -138,6 +138,7 @@ const Probe kProbes[] = {
     {{Symptom::miscounted, Symptom::differs, Symptom::laundered, Symptom::not_finite,
       Symptom::split},
      probe_single},
+    {{Symptom::not_finite}, probe_own_overflow},
 };
 
 /// Of what the split of a case shows, whether the whole batch is as wrong there by itself.

@@ -56,6 +56,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_needed_options", probe_needed_options},
     {"probe_options", probe_options},
     {"probe_other_number", probe_other_number},
+    {"probe_own_overflow", probe_own_overflow},
     {"probe_repaired_value", probe_repaired_value},
     {"probe_positions", probe_positions},
     {"probe_power", probe_power},
