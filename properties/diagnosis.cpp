@@ -69,6 +69,9 @@ constexpr std::initializer_list<Symptom> kWrongNumber = {Symptom::not_finite, Sy
 /// Where a property supposes a cause for what it saw, which any wrong number may have.
 constexpr Symptom kSupposed[] = {Symptom::miscounted, Symptom::laundered, Symptom::permuted};
 
+/// What is said of a gradient alone, which a wrong value beside it may explain.
+constexpr std::string_view kOfGradients[] = {"dead signal", "backward is not the derivative"};
+
 struct Probe {
   std::initializer_list<Symptom> symptoms;  ///< none: whatever was seen
   Opinion (*ask)(Suspect&);
@@ -155,6 +158,12 @@ bool is_of_whole(Suspect& suspect) {
   });
 }
 
+/// Whether the cause is one of gradients, and plain numbers have a value that is wrong.
+bool is_of_wrong_value(Suspect& suspect, std::string_view cause) {
+  const bool of_gradients = std::ranges::find(kOfGradients, cause) != std::end(kOfGradients);
+  return of_gradients && is_wrong(suspect.plain()) && !suspect.plain()->forward_right();
+}
+
 /// Whether numbers that are apart by more than rounding are not so when the same is asked again.
 bool comes_and_goes(CaseStudy& study, const impl::Implementation& implementation,
                     const Property& property, const Violation& violation) {
@@ -207,8 +216,10 @@ Diagnosis diagnose(CaseStudy& study, const impl::Implementation& implementation,
             .because = "the whole batch is as wrong"};
   }
   // What is wrong of a number that is one explains none that is not.
-  const bool supposed = std::ranges::find(kSupposed, symptom) != std::end(kSupposed) &&
-                        !find_cause(best.cause)->symptom && std::isfinite(violation.actual);
+  const bool supposed = std::isfinite(violation.actual) &&
+                        (is_of_wrong_value(suspect, best.cause) ||
+                         (std::ranges::find(kSupposed, symptom) != std::end(kSupposed) &&
+                          !find_cause(best.cause)->symptom));
   // What is right until sequences change places is wrong by their order, whatever else is wrong.
   const bool seen = symptom == Symptom::permuted && is_right(suspect.as_given());
   if (!supposed || seen || !suspect.wrong_on_plain()) return best;

@@ -58,6 +58,25 @@ TEST(Diagnosis, KeepsToAnOrderThatAloneMadeWhatIsRightWrong) {
   EXPECT_EQ(diagnosis.cause, seen) << diagnosis.because;
 }
 
+TEST(Diagnosis, TakesBackThatASignalIsDeadWherePlainValuesAreWrong) {
+  const auto twice = answering("reinforce", [](Case& c) {
+    change_each(c.batch.at("importance_weight"), [](double w) { return w * w; });
+  });
+  Case c = ordinary_case("reinforce");
+  change_each(c.batch.at("importance_weight"), [](double) { return 1.0; });
+  c.batch.at("log_prob").set(0, 0.0);
+  c.batch.at("importance_weight").set(0, 1e-200);
+  CaseStudy study(*reference::find_loss("reinforce"), c);
+  Evaluation evaluation(study, twice);
+  const Property& agreement = *find_property("reference_agreement");
+  const Outcome outcome = agreement.check(evaluation);
+  ASSERT_TRUE(outcome.violation);
+  EXPECT_EQ(outcome.violation->cause, "dead signal");
+  const Diagnosis diagnosis = diagnose(study, twice, agreement, *outcome.violation);
+  EXPECT_EQ(diagnosis.cause, "disagrees with the formula");
+  EXPECT_EQ(diagnosis.because, "it disagrees on plain numbers, too, which no experiment explains");
+}
+
 /// What is said of the split of GRPO in halves.
 Diagnosis of_split(const impl::Implementation& fake, Case c) {
   c.split = {.world = 1, .parts = {{0, {0, 1}}, {0, {2, 3}}}};
