@@ -31,7 +31,7 @@ const std::vector<Cause>& causes() {
       // Overflow and underflow.
       {"clamp after exp",
        "What bounds the result comes after exp has overflowed: the slope 0 of a bound meets an "
-       "infinite one.",
+       "infinite one; or after the logarithm of what a list leaves, where it leaves nothing.",
        "bound the argument before exp: a clip of the result leaves 0 x inf in the backward"},
       {"dead clamp", "A limit that the options set has no effect.",
        "apply the limit to the value that the loss uses, on every path"},

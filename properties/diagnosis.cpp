@@ -136,6 +136,7 @@ const Probe kProbes[] = {
     {kAnyNumber, probe_factor},
     {kWrongNumber, probe_logits, true},
     {{Symptom::laundered}, probe_repaired_value, true},
+    {{Symptom::not_finite}, probe_tail, true},
     {kWrongNumber, probe_exponents, true},
     {{Symptom::miscounted}, probe_emptied_row},
     {{Symptom::miscounted, Symptom::differs, Symptom::laundered, Symptom::not_finite,

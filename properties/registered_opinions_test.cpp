@@ -70,6 +70,7 @@ const std::pair<const char*, Opinion (*)(Suspect&)> kProbes[] = {
     {"probe_steps", probe_steps},
     {"probe_strides", probe_strides},
     {"probe_sum", probe_sum},
+    {"probe_tail", probe_tail},
     {"probe_through_limit", probe_through_limit},
     {"probe_upstream", probe_upstream},
     {"probe_weights", probe_weights},
