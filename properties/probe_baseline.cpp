@@ -177,7 +177,11 @@ Opinion of_others(const Suspect& suspect, Right right) {
         RowFactors factors = row_factors(reading);
         std::erase_if(factors,
                       [&](const auto& each) { return samples[each.first].others.empty(); });
-        return factors.size() >= kFewest && std::ranges::all_of(factors, [&](const auto& each) {
+        // Where nothing is divided any deviation is the right one.
+        const bool another =
+            std::ranges::any_of(factors, [](const auto& each) { return !each.second.is(1.0); });
+        return another && factors.size() >= kFewest &&
+               std::ranges::all_of(factors, [&](const auto& each) {
                  const Sample& sample = samples[each.first];
                  return each.second.is(advantage(spec, sample, mistake) /
                                        advantage(spec, sample, kNone));

@@ -161,5 +161,14 @@ TEST(ProbeBaseline, NamesWhoseRewardsASampleIsComparedWith) {
                "baseline and deviation are those of the whole batch");
 }
 
+TEST(ProbeBaseline, SaysNothingOfADeviationWhereNothingIsDivided) {
+  const auto misread =
+      answering("group_advantage", [](Case& c) { c.spec.set("singleton", "zero"); });
+  Case c = with_baseline("mean", "unscaled");
+  c.spec.set("singleton", "reward");
+  EXPECT_FALSE(speaks(probe_baseline, misread, c));
+  EXPECT_EQ(diagnosed(misread, c).cause, "option misread");
+}
+
 }  // namespace
 }  // namespace lossgate::properties
