@@ -82,10 +82,16 @@ class EagerEntropyBonus {
     if (is(EntropyFault::attached)) return attached_log_softmax(x);
     if (is(EntropyFault::exp_without_max)) return log_softmax_without_max(x);
     if (is(EntropyFault::log_of_probability_plus_epsilon)) return log_of_softmax(x, V(1e-8));
-    if (!is(EntropyFault::normaliser_detached)) return log_softmax(x);
-    const Variable whole = detach(log_sum_exp(x));
+    return is(EntropyFault::normaliser_detached) ? of_constant_sum(x) : log_softmax(x);
+  }
+
+  /// The same numbers as log_softmax(x).
+  Row of_constant_sum(const Row& x) const {
+    const Variable largest = detached_maximum(x);
     Row result;
-    for (const Variable& logit : x) result.push_back(logit - whole);
+    for (const Variable& logit : x) result.push_back(logit - largest);
+    const Variable sum = detach(log_sum_exp(result));
+    for (Variable& shifted : result) shifted = shifted - sum;
     return result;
   }
 
