@@ -79,7 +79,9 @@ class Groups {
     const std::vector<F> all = members(s, true), others = members(s, false);
     const bool scales = spec_.choice("scale") != "unscaled";
     const F epsilon = static_cast<F>(spec_.number("epsilon"));
-    if (others.empty() && options_.variance != VarianceFault::of_one) {
+    const bool divides_by_zero =
+        options_.variance == VarianceFault::of_one && spec_.choice("scale") == "std";
+    if (others.empty() && !divides_by_zero) {
       if (spec_.choice("singleton") == "zero") return F(0);
       return scales ? reward(s) / (F(1) + epsilon) : reward(s);
     }
