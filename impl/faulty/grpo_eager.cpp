@@ -132,6 +132,13 @@ class EagerGrpo {
                  static_cast<V>(std::exp(*log_ratio_limit_)));
   }
 
+  /// The logarithm of a weight that is bounded itself.
+  Variable log_weight(Variable d) {
+    if (!log_ratio_limit_ || !is(GrpoFault::clamp_ratio_after_exp)) return d;
+    return number(
+        std::clamp(static_cast<double>(d.value()), -*log_ratio_limit_, *log_ratio_limit_));
+  }
+
   double clip_low() const { return 1.0 - spec_.number("clip_low"); }
   double clip_high() const { return 1.0 + spec_.number("clip_high"); }
 
@@ -177,7 +184,7 @@ class EagerGrpo {
     if (is(GrpoFault::policy_undone_but_not_kl)) policy = policy * number(batch_.world);
     if (kl_penalty_ == 0.0) return policy;
     const bool own_weight = kl_.weighted() && !bounds_log_ratio_itself();
-    Variable kl = kl_(in.log_prob, in.ref_log_prob, d, own_weight ? exp(d) : weight);
+    Variable kl = kl_(in.log_prob, in.ref_log_prob, log_weight(d), own_weight ? exp(d) : weight);
     if (is(GrpoFault::kl_gradient_dropped)) kl = detach(kl);
     const double share = scaled_ ? static_cast<double>(weight_of(at / columns())) : 1.0;
     return policy + number(kl_penalty_ * share) * kl;

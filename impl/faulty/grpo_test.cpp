@@ -129,6 +129,15 @@ TEST(FaultyGrpo, LosesTheGradientBehindAClampThatComesTooLate) {
   EXPECT_EQ(gradient("eager", kl), 0.0);
 }
 
+TEST(FaultyGrpo, WeighsTheKlTermByTheWeightThatIsClampedAfterExp) {
+  Case c = grpo_case({{{0.0, -10.0, -1.0, 0.0, 1.0}}});
+  c.spec.set("log_ratio_clamp", 5.0);
+  c.spec.set("kl_penalty", 0.5);
+  c.spec.set("kl_weighted", 1.0);
+  c.spec.set("kl_output_clamp", 1000.0);
+  EXPECT_NEAR(loss("clamp_ratio_after_exp", c), loss("eager", c), 1e-3);
+}
+
 TEST(FaultyGrpo, OverflowsHalfPrecisionUnderTheClamp) {
   const Case c = grpo_case({{token(12, 1)}}, Dtype::f16);
   EXPECT_EQ(gradient("eager", c), 0.0);
