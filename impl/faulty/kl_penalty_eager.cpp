@@ -32,15 +32,15 @@ class EagerKl {
         rows_(micro_batch.part.shape[Axis::sequences]),
         tokens_(micro_batch.part.shape[Axis::tokens]),
         kind_(spec_.choice("kl_estimator")),
-        log_ratio_limit_(limit_of(spec_, "log_ratio_clamp")),
-        input_limit_(limit_of(spec_, "kl_input_clamp")),
-        output_limit_(limit_of(spec_, "kl_output_clamp")),
+        asked_{.log_ratio = limit_of(spec_, "log_ratio_clamp"),
+               .input = limit_of(spec_, "kl_input_clamp"),
+               .output = limit_of(spec_, "kl_output_clamp")},
+        limits_(asked_),
         weighted_(spec_.number("kl_weighted") != 0.0),
         straight_(spec_.number("kl_straight_through") != 0.0),
         unmasked_(is(KlFault::k3_unclamped_mask_multiply)),
-        naive_(kind_ == "k3" && (unmasked_ || is(KlFault::k3_output_clamp_only))) {
-    if (naive_) input_limit_ = std::nullopt;
-    if (naive_ && unmasked_) log_ratio_limit_ = output_limit_ = std::nullopt;
+        naive_(kind_ == "k3" && is(KlFault::k3_output_clamp_only)) {
+    if (naive_) limits_.input = std::nullopt;
   }
 
   LossResult run() {
@@ -59,6 +59,10 @@ class EagerKl {
   }
 
  private:
+  struct Limits {
+    std::optional<double> log_ratio, input, output;
+  };
+
   struct Token {
     Variable value;
     Variable differentiated;  ///< what the gradient is taken of; its value is of no account
@@ -78,6 +82,7 @@ class EagerKl {
       leaves_.push_back(number(0.0));
       return {number(0.0), number(0.0)};
     }
+    if (unmasked_) bound(valid);
     const Variable p = tape_.variable(static_cast<V>(field("log_prob").at(at)));
     const Variable r = number(field("ref_log_prob").at(at));
     leaves_.push_back(p);
@@ -94,15 +99,21 @@ class EagerKl {
     return token;
   }
 
+  /// What is behind the mask is not bounded, as it is multiplied by 0.
+  void bound(bool valid) {
+    naive_ = kind_ == "k3" && !valid;
+    limits_ = naive_ ? Limits{} : asked_;
+  }
+
   Variable input(Variable p, Variable r) {
     const Variable x = r - p;
-    if (!input_limit_) return x;
-    return clamp(x, static_cast<V>(-*input_limit_), static_cast<V>(*input_limit_));
+    if (!limits_.input) return x;
+    return clamp(x, static_cast<V>(-*limits_.input), static_cast<V>(*limits_.input));
   }
 
   Variable bounded(Variable kl) {
-    if (!output_limit_) return kl;
-    return clamp(kl, static_cast<V>(-*output_limit_), static_cast<V>(*output_limit_));
+    if (!limits_.output) return kl;
+    return clamp(kl, static_cast<V>(-*limits_.output), static_cast<V>(*limits_.output));
   }
 
   Variable plain_estimate(Variable p, Variable r) {
@@ -113,9 +124,9 @@ class EagerKl {
 
   Variable weighted_estimate(Variable p, Variable r, Variable old) {
     const Variable x = input(p, r), ratio = p - old;
-    const Variable d = log_ratio_limit_ ? clamp(ratio, static_cast<V>(-*log_ratio_limit_),
-                                                static_cast<V>(*log_ratio_limit_))
-                                        : ratio;
+    const Variable d = limits_.log_ratio ? clamp(ratio, static_cast<V>(-*limits_.log_ratio),
+                                                 static_cast<V>(*limits_.log_ratio))
+                                         : ratio;
     const auto log_weight = static_cast<double>(d.value());
     const bool defined = x.value() == x.value();
     // A token that has become impossible adds nothing, however far the policies are apart.
@@ -135,12 +146,12 @@ class EagerKl {
 
   /// The estimate where it lies behind the output clamp: a constant. NaN decides nothing.
   std::optional<double> decided_by_clamp(Variable x, double log_weight) const {
-    if (naive_ || !output_limit_) return std::nullopt;
+    if (naive_ || !limits_.output) return std::nullopt;
     const auto at = static_cast<double>(x.value());
     const double log_size = log_of_estimate(kind_, at) + log_weight;
-    if (!(log_size > std::log(*output_limit_) + 1e-6)) return std::nullopt;
+    if (!(log_size > std::log(*limits_.output) + 1e-6)) return std::nullopt;
     const bool negative = kind_ == "k1" && (at > 0.0) != is(KlFault::k1_sign_flipped);
-    return negative ? -*output_limit_ : *output_limit_;
+    return negative ? -*limits_.output : *limits_.output;
   }
 
   Variable estimate(Variable x) {
@@ -167,7 +178,7 @@ class EagerKl {
   K3Form form_;
   std::int64_t rows_, tokens_;
   std::string kind_;
-  std::optional<double> log_ratio_limit_, input_limit_, output_limit_;
+  Limits asked_, limits_;
   bool weighted_, straight_, unmasked_, naive_;
   Tape<Format> tape_;
   std::vector<Variable> leaves_, terms_;
