@@ -72,6 +72,9 @@ void add_gate(CLI::App& verb, Flags& flags) {
   add_filters(verb, gate.plan.filters);
   add_names(verb, "--dtype", gate.plan.filters.dtypes, "Only these dtypes: f64, f32, f16, bf16");
   verb.add_flag("--hardening", gate.plan.filters.hardening, "Ask the hardening properties as well");
+  verb.add_flag_callback(
+      "--no-causes", [&gate] { gate.plan.causes = false; },
+      "Verdicts alone: look for no cause of a finding, make no case simple");
   add_names(verb, "--corpus", flags.corpora,
             "Folders of .case files, instead of regressions and corpora/seeds", "FOLDER");
   verb.add_option("--fail-on", flags.fail_on,

@@ -47,7 +47,8 @@ report::RunRecord begun_record(const Plan& plan, properties::Grade fail_on) {
                     .dtypes = filters.dtypes,
                     .hardening = filters.hardening,
                     .corpora = corpora,
-                    .fail_on = std::string(name(fail_on))};
+                    .fail_on = std::string(name(fail_on)),
+                    .causes = options.causes};
   record.cases_planned = plan.size();
   record.unfit = plan.unfit();
   for (const properties::Property* property : plan.selection().properties) {

@@ -228,6 +228,42 @@ verdicts() {
   gate 1 '1 faulty variant survived' --impl fake_exact --impl fake_survivor
 }
 
+# All of a record that is decided without looking into its findings.
+decided() {
+  python3 - "$1" <<'END'
+import json, sys
+record = json.load(open(sys.argv[1], encoding="utf-8"))
+looked_into = {"cause", "confidence", "fault", "shows", "no_experiment", "reach", "detail", "place", "inputs", "options",
+               "actual", "expected", "allowed", "half_width", "error_ratio", "ulp_error", "allclose", "outputs",
+               "source_file", "source_line", "source_text", "case", "case_file", "repro"}
+record["findings"] = [{key: f[key] for key in f if key not in looked_into} for f in record["findings"]]
+record["timings"] = [dict(timing, seconds=0) for timing in record["timings"]]
+record.update(seconds=0, request=dict(record["request"], causes=None))
+print(json.dumps(record, indent=1))
+END
+}
+
+# The verdicts are those of a run that looks into its findings, and each says that nobody did.
+without_causes() {
+  local run=(--impl fake_exact --impl fake_wrong --impl fake_doubled --cases 40)
+  gate 1 'red: [1-9]' "${run[@]}" --out whole
+  grep -q 'no cause was looked for' stdout && fail 'it says of a whole run what is not so'
+  gate 1 '^no cause was looked for, and no case made simple: --no-causes$' "${run[@]}" --no-causes --out bare
+  diff <(decided whole/run.json) <(decided bare/run.json) || fail 'the verdicts differ'
+  grep -q 'made simple from case' whole/findings/*.case || fail 'no case was made simple, so nothing is shown'
+  grep -q 'made simple from case' bare/findings/*.case && fail 'a case was made simple'
+  grep -Eq '^  cause +.*; no experiment was made: --no-causes$' stdout || fail "a cause is told: $(grep cause stdout)"
+  grep -q 'no experiment says more' stdout && fail 'it seems that experiments were made'
+  gate 1 'red: [1-9]' "${run[@]}" --no-causes --jobs 0 --out here
+  diff <(comparable bare/run.json) <(comparable here/run.json) || fail 'a process of its own looks into them'
+  # What is accepted of the one is accepted of the other.
+  expect 0 'accepted' baseline bare/run.json --out accepted.txt
+  gate 0 'green' --impl fake_exact --impl fake_wrong --impl fake_doubled --cases 40 --out again --baseline accepted.txt
+  expect 1 'still fails' replay "$(find bare/findings -name '*.case' | sort | head -n 1)" --impl fake_wrong
+  gate 0 'green: 0 red findings' --impl fake_exact --no-causes
+  grep -q 'no cause was looked for' stdout && fail 'there was nothing to look into'
+}
+
 same_verdicts() {
   gate 1 'red' --impl fake_exact --impl fake_wrong --impl fake_doubled --cases 40 --out one
   gate 1 'red' --impl fake_exact --impl fake_wrong --impl fake_doubled --cases 40 --out two --jobs 2

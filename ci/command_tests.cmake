@@ -4,7 +4,7 @@
 add_executable(lossgate_fake main.cpp fake/catalog.cpp)
 target_link_libraries(lossgate_fake PRIVATE lossgate_ci)
 
-foreach(test IN ITEMS help usage case_files out_folder verdicts same_verdicts containment interruption
+foreach(test IN ITEMS help usage case_files out_folder verdicts without_causes same_verdicts containment interruption
     acceptance reports listing minimise share)
   add_test(NAME command.${test} COMMAND ${PROJECT_SOURCE_DIR}/ci/command_test.sh ${test}
     $<TARGET_FILE:lossgate_fake> ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/command_test)

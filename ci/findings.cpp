@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "ci/variant.h"
 #include "corpora/case_id.h"
@@ -162,6 +163,14 @@ report::RecordedFinding recorded_as_met(properties::Finding finding,
                                         const PlannedCase& planned, std::int64_t ordinal) {
   add_remark(finding.violation.detail, kAsMet);
   return recorded_without_calls(finding, implementation, as_met(planned), ordinal);
+}
+
+report::RecordedFinding recorded_without_cause(properties::Finding finding,
+                                               const impl::Implementation& implementation,
+                                               const PlannedCase& planned, std::int64_t ordinal) {
+  auto recorded = recorded_as_met(std::move(finding), implementation, planned, ordinal);
+  recorded.no_experiment = "--no-causes";
+  return recorded;
 }
 
 std::string cause_of_failure(const std::string& how) {

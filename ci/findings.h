@@ -29,6 +29,11 @@ report::RecordedFinding recorded_as_met(properties::Finding finding,
                                         const impl::Implementation& implementation,
                                         const PlannedCase& planned, std::int64_t ordinal);
 
+/// The same of a finding that nobody is to look into.
+report::RecordedFinding recorded_without_cause(properties::Finding finding,
+                                               const impl::Implementation& implementation,
+                                               const PlannedCase& planned, std::int64_t ordinal);
+
 /// A finding that is only counted: one like it was shown on a case with a lower number.
 report::RecordedFinding counted(const properties::Finding& finding, std::int64_t ordinal);
 

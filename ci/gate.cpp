@@ -212,7 +212,11 @@ int run_gate(const GateOptions& options) {
 
   fmt::print("{}", report::board(record, {.colour = on_terminal(), .folder = options.out}));
   tell_what_was_left_out(plan);
-  if (!interrupted) advise(plan, record);
+  if (!plan.options().causes && !record.findings.empty()) {
+    fmt::print("no cause was looked for, and no case made simple: --no-causes\n");
+  } else if (!interrupted) {
+    advise(plan, record);
+  }
   fmt::print("results: {}/run.json, {}\n", options.out, views_in(options.out));
   if (interrupted) return static_cast<int>(Exit::interrupted);
   return report::exit_status(record);

@@ -165,7 +165,9 @@ void Inquiry::enter(CaseStudy& study, const impl::Implementation& subject,
   } catch (const ImplementationThrew&) {  // on another case: what was found stands without
     properties::Finding finding = bare_finding(study, subject, property, violation);
     if (planned.benign) finding.grade = properties::Grade::ordinary;
-    add_finding(record_, recorded(finding, subject, planned, ordinal));
+    add_finding(record_, plan_.options().causes
+                             ? recorded(finding, subject, planned, ordinal)
+                             : recorded_without_cause(finding, subject, planned, ordinal));
   }
 }
 
@@ -179,6 +181,7 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
   const bool another = another_formula(subject, planned, property, outcome);
   if (another) name_another_formula(finding, planned.c.spec.reduction);
   if (!first_of_its_kind(finding)) return counted(finding, ordinal);
+  if (!plan_.options().causes) return recorded_without_cause(finding, subject, planned, ordinal);
   if (on_met) on_met(recorded_as_met(finding, subject, planned, ordinal));
   PlannedCase shown = planned;
   std::optional<Simplest> simple;
@@ -209,7 +212,7 @@ void Inquiry::enter_failure(const impl::Implementation& subject, const PlannedCa
   };
   const bool is_crash = property == "does_not_crash" && !fails_for_length(planned, property, how);
   std::optional<SimpleCrash> simple;
-  if (is_crash && !slow_ && is_first()) {
+  if (is_crash && !slow_ && plan_.options().causes && is_first()) {
     if (on_met) on_met(recorded_failure(as_met(planned), ordinal, subject, property, how));
     const Crash crash(*planned.loss, subject, asked_of(planned), planned.c, met, at_once);
     simple = simplest(crash, planned.loss->signature, planned.c, session_of(plan_, planned));

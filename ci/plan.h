@@ -28,6 +28,9 @@ struct PlanOptions {
   /// long in production (fuzz/domains/shape.h), of the loss's dtypes in turn.
   std::int64_t cases = 200;
   std::vector<std::string> corpora;  ///< folders of .case files
+  /// Whether a violation is looked into: why it is, and on which simplest case. Its verdict, its
+  /// grade and its fingerprint are the same without.
+  bool causes = true;
 };
 
 struct PlannedCase {

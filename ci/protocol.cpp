@@ -48,7 +48,7 @@ Json as_json(const std::vector<SubjectFile>& subjects) {
 }  // namespace
 
 std::string encode(const PlanOptions& options) {
-  const auto& [filters, profile, seed, cases, corpora] = options;
+  const auto& [filters, profile, seed, cases, corpora, causes] = options;
   const auto& [losses, implementations, properties, dtypes, hardening, subjects] = filters;
   return Json{{"losses", losses},
               {"subjects", as_json(subjects)},
@@ -59,7 +59,8 @@ std::string encode(const PlanOptions& options) {
               {"profile", name(profile)},
               {"seed", seed},
               {"cases", cases},
-              {"corpora", corpora}}
+              {"corpora", corpora},
+              {"causes", causes}}
              .dump() +
          "\n";
 }
@@ -83,6 +84,7 @@ PlanOptions decode_plan(std::string_view line) {
     json.at("seed").get_to(options.seed);
     json.at("cases").get_to(options.cases);
     json.at("corpora").get_to(options.corpora);
+    json.at("causes").get_to(options.causes);
     return options;
   });
 }

@@ -14,9 +14,11 @@ TEST(Protocol, ReadsBackPlanAndTask) {
   options.profile = fuzz::Profile::soak;
   options.seed = UINT64_MAX;
   options.corpora = {"a \"b\"\n"};
+  options.causes = false;
   const std::string line = encode(options);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   EXPECT_EQ(encode(decode_plan(line)), line);
+  EXPECT_FALSE(decode_plan(line).causes);
   const Task task{.begin = 3, .end = 9, .loss = "grpo", .variant = "x", .skips = {{4, "y"}}};
   EXPECT_EQ(encode(decode_task(encode(task))), encode(task));
 }

@@ -110,6 +110,17 @@ std::string cause_text(std::string_view property, std::string_view cause, double
   return fmt::format("{}{}", cause, open ? "; no experiment says more" : "");
 }
 
+std::string_view fix_label(const RecordedFinding& finding) {
+  return fix_label(finding.property, finding.cause, finding.confidence);
+}
+
+std::string cause_text(const RecordedFinding& finding) {
+  if (finding.no_experiment.empty() || finding.confidence > 0.0) {
+    return cause_text(finding.property, finding.cause, finding.confidence);
+  }
+  return fmt::format("{}; no experiment was made: {}", finding.cause, finding.no_experiment);
+}
+
 std::string because_text(const properties::Diagnosis& diagnosis) {
   if (diagnosis.because.empty()) return "";
   return fmt::format("{} (confidence {:.2g})", diagnosis.because, diagnosis.confidence);
@@ -181,9 +192,8 @@ std::string finding_text(const RecordedFinding& f, std::string_view statement,
     text += lines("actual", numbers);
   }
   text += lines("grade", f.grade + (f.reach.empty() ? "" : "; " + f.reach));
-  if (!f.cause.empty()) text += lines("cause", cause_text(f.property, f.cause, f.confidence));
-  text += lines(fix_label(f.property, f.cause, f.confidence),
-                std::string(usual_fix(f.property, f.cause)));
+  if (!f.cause.empty()) text += lines("cause", cause_text(f));
+  text += lines(fix_label(f), std::string(usual_fix(f.property, f.cause)));
   text += whole_line("replay", folder.empty() ? f.repro : repro_line(f, folder));
   if (!f.state_reason.empty()) text += lines(f.red() ? "expired" : f.state, f.state_reason);
   if (f.red()) {

@@ -35,6 +35,10 @@ std::string_view fix_label(std::string_view property, std::string_view cause, do
 /// The cause, with the word that no experiment says more, where the fix is one to try.
 std::string cause_text(std::string_view property, std::string_view cause, double confidence);
 
+/// The same of a recorded finding, of which the cause says, too, where nobody looked for it.
+std::string_view fix_label(const RecordedFinding& finding);
+std::string cause_text(const RecordedFinding& finding);
+
 /// One in a line, as a campaign says what it has just met, with its file: "determinism VIOLATED by
 /// one (grpo, f32; state between calls): campaign/findings/0123456789abcdef.case".
 std::string met_line(const RecordedFinding& finding, std::string_view folder);

@@ -122,6 +122,18 @@ TEST(FindingText, CallsAFixOneToTryWhereNothingSaysWhy) {
   EXPECT_STREQ(told("does_not_crash", "exited with status 7", 0.0), "usual fix");
 }
 
+TEST(FindingText, SaysWhereNobodyLookedForTheCause) {
+  RecordedFinding finding = finding_of("f", "rare", 2);
+  finding.cause = "not finite";
+  finding.no_experiment = "--no-causes";
+  const std::string text = finding_text(finding, "", "");
+  EXPECT_NE(text.find("  cause     not finite; no experiment was made: --no-causes\n  to try    "),
+            std::string::npos)
+      << text;
+  finding.confidence = 0.95;  // one was made all the same
+  EXPECT_EQ(cause_text(finding), "not finite");
+}
+
 TEST(FindingText, SaysWithWhichOptionsTheNumberIsExpected) {
   RecordedFinding finding = finding_of("f", "rare", 2);
   finding.options = {"reduction token_mean", "beta 0.1"};

@@ -88,6 +88,19 @@ class FormsTest(GivenRun):
         self.assertEqual(int(tests.get("failures")), len(tests.findall(".//failure")))
         self.assertEqual(int(tests.get("tests")), len(tests.findall(".//testcase")))
 
+    def test_of_a_run_that_looked_for_no_causes(self) -> None:
+        made = lossgate("gate", "--corpus", "empty", "--loss", "grpo", "--cases", 8, "--jobs", 1, "--impl", "fake_wrong",
+                        "--no-causes", "--out", "bare", cwd=self.folder)
+        self.assertEqual(made.returncode, 1, made.stderr)
+        self.assertTrue(self.check(self.folder / "bare")["runs"][0]["results"])
+        record = json.loads((self.folder / "bare" / "run.json").read_text(encoding="utf-8"))
+        self.assertFalse(record["request"]["causes"])
+        self.assertEqual({f["no_experiment"] for f in record["findings"]}, {"--no-causes"})
+        for form in ("junit.xml", "summary.md", "report.html"):
+            text = (self.folder / "bare" / form).read_text(encoding="utf-8")
+            self.assertIn("no experiment was made: --no-causes", text, form)
+            self.assertNotIn("no experiment says more", text, form)
+
     def test_of_a_thousand_findings_in_every_state(self) -> None:
         record = self.with_findings(1000)
         folder = self.forms_of("thousand", record)

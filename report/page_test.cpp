@@ -106,6 +106,16 @@ TEST(Page, NamesTheShareOfACampaignAndWhatItLeavesToOthers) {
   EXPECT_TRUE(has(html, "jsd/other: asked by another shard"));
 }
 
+TEST(Page, SaysWhereNobodyLookedForCauses) {
+  RunRecord record = record_of();
+  EXPECT_FALSE(has(page(source_of(record)), "--no-causes"));
+  record.request.causes = false;
+  record.findings[0].no_experiment = "--no-causes";
+  const std::string html = page(source_of(record));
+  EXPECT_TRUE(has(html, "<dt>causes<dd>not looked for (--no-causes)"));
+  EXPECT_TRUE(has(html, "unbounded exponent; no experiment was made: --no-causes"));
+}
+
 TEST(Page, LetsInNoScriptButItsOwn) {
   const std::string html = page(source_of(record_of()));
   EXPECT_TRUE(has(html, "default-src 'none'; script-src 'sha256-"));

@@ -28,6 +28,7 @@ void fields(Request& r, Visit&& visit) {
   visit(Later{"shard"}, r.shard);
   visit(Later{"brought"}, r.brought);
   visit(Later{"budget"}, r.budget);
+  visit(Later{"causes"}, r.causes);
 }
 
 template <class Visit>
@@ -192,6 +193,7 @@ void fields(RecordedFinding& f, Visit&& visit) {
   visit(Later{"confidence"}, f.confidence);
   visit(Later{"fault"}, f.fault);
   visit(Later{"options"}, f.options);
+  visit(Later{"no_experiment"}, f.no_experiment);
 }
 
 template <class Visit>

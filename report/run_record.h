@@ -43,6 +43,7 @@ struct Request {
   std::string shard = {};                 ///< "2/5", the share of a campaign; empty: all of it
   std::vector<std::string> brought = {};  ///< to a campaign, in whatever share: "jsd/mine"
   std::string budget = {};                ///< of a campaign: "8:00:00", "200000 cases"
+  bool causes = true;                     ///< findings were looked into
 };
 
 /// An implementation under test, or one that is wrong on purpose (twin is not empty).
@@ -175,6 +176,7 @@ struct RecordedFinding {
   std::vector<std::string> shows;  ///< all that is violated on its case: property, cause, place
   double confidence = 0.0;         ///< of its cause; 0: no more than what the property saw
   std::string fault;               ///< fingerprint of the finding that names the fault it is of
+  std::string no_experiment = {};  ///< why none was made to tell its cause: "--no-causes"
 
   bool red() const { return state == "red" || state == "expired waiver"; }
   bool accepted() const { return state == "known" || state == "waived"; }

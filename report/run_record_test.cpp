@@ -109,6 +109,7 @@ TEST(RunRecord, CountsCoverageOverItsParts) {
 
 TEST(RecordFile, ReadsRecordsThatLackWhatWasAddedLater) {
   RunRecord record = record_of();
+  record.request.causes = false;
   record.findings[0].ulp_error = 2.0;
   record.findings[0].outputs = {{"gradient.log_prob", {1}, {NAN}}};
   record.splits.emplace_back().off_by = {{"-1e-1", 3}};
@@ -116,7 +117,7 @@ TEST(RecordFile, ReadsRecordsThatLackWhatWasAddedLater) {
   std::string text = to_json(record);
   EXPECT_EQ(to_json(from_json(text, "run.json")), text);
   for (const char* key : {"ratios", "ulp_error", "allclose", "outputs", "coverage", "splits",
-                          "campaign", "options"}) {
+                          "campaign", "options", "causes", "no_experiment"}) {
     const std::string quoted = "\"" + std::string(key) + "\"";
     ASSERT_NE(text.find(quoted), std::string::npos) << key;
     text.replace(text.find(quoted), quoted.size(), "\"other_" + std::string(key) + "\"");
@@ -125,6 +126,7 @@ TEST(RecordFile, ReadsRecordsThatLackWhatWasAddedLater) {
   EXPECT_EQ(old.findings[0].ulp_error, 0.0);
   EXPECT_TRUE(old.findings[0].outputs.empty() && old.cells[0].ratios.empty());
   EXPECT_TRUE(old.splits.empty() && old.campaign.empty() && old.findings[0].options.empty());
+  EXPECT_TRUE(old.request.causes) << "every finding was looked into then";
 }
 
 TEST(RecordFile, RefusesAnotherSchema) {

@@ -151,8 +151,8 @@ std::string entry(const RunRecord& record, const RecordedFinding& f, bool fresh)
                                brief(f.error_ratio)));
   }
   item("reach", f.reach);
-  if (!f.cause.empty()) item("cause", cause_text(f.property, f.cause, f.confidence));
-  item(fix_label(f.property, f.cause, f.confidence), usual_fix(f.property, f.cause));
+  if (!f.cause.empty()) item("cause", cause_text(f));
+  item(fix_label(f), usual_fix(f.property, f.cause));
   item(f.red() ? "expired" : "state", f.state_reason);
   text += "- replay: <code>" + words(f.repro) + "</code>\n";
   if (f.red()) {

@@ -88,10 +88,8 @@ std::string facts_of(const RecordedFinding& f, std::string_view statement) {
   text += pair("inputs", inputs, " class=\"mono\"");
   text += pair("options", html(fmt::format("{}", fmt::join(f.options, ", "))), " class=\"mono\"");
   text += pair("grade", html(f.grade + (f.reach.empty() ? "" : "; " + f.reach)));
-  if (!f.cause.empty()) {
-    text += pair("cause", html(cause_text(f.property, f.cause, f.confidence)));
-  }
-  text += pair(fix_label(f.property, f.cause, f.confidence), html(usual_fix(f.property, f.cause)));
+  if (!f.cause.empty()) text += pair("cause", html(cause_text(f)));
+  text += pair(fix_label(f), html(usual_fix(f.property, f.cause)));
   text += pair("state", html(f.state_reason));
   return text + "</dl><div>" + numbers_of(f) + "</div></div>";
 }

@@ -31,6 +31,7 @@ std::string request(const RunRecord& record) {
          pair("properties", joined(r.properties, "all")) + pair("dtypes", joined(r.dtypes, "all")) +
          pair("hardening", r.hardening ? "asked as well" : "not asked") +
          pair("stored cases", joined(r.corpora)) + pair("red from grade", html(r.fail_on)) +
+         pair("causes", r.causes ? "" : "not looked for (--no-causes)") +
          pair("share", html(r.shard)) + "</dl>";
 }
 
