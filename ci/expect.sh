@@ -22,11 +22,13 @@ expect() {
   fi
 }
 
-# FILE CASES [NAME]: a gate of so many cases sees that what the file brings, of this name, is not the formula. Nothing else
-# is asked: each finding is explained, for a second or more.
+# FILE CASES [NAME [FLAG...]]: a gate of so many cases sees that what the file brings, of this name, is not the formula.
+# Nothing else is asked: each finding is explained, for a second or more, unless a flag says --no-causes.
 disagrees() {
-  expect 1 "reference_agreement VIOLATED${3:+ by $3}" \
-    gate --config "$1" --corpus empty --cases "$2" --jobs 1 --property reference_agreement
+  local file=$1 cases=$2 name=${3-}
+  shift $(($# < 3 ? $# : 3))
+  expect 1 "reference_agreement VIOLATED${name:+ by $name}" \
+    gate --config "$file" --corpus empty --cases "$cases" --jobs 1 --property reference_agreement "$@"
 }
 
 # FILE PATTERN: until a process that runs beside this one has written that, a minute at most.

@@ -30,7 +30,7 @@ found() {
   expect 1 '= grpo\(token_mean\) x valid / all positions' identify losses.py:over_all_positions --python "$python" --out other.toml
   [[ -e other.toml ]] && fail "a guess was written down"
   expect 0 'log_probs +<- field:log_prob' check --quick --config found.toml
-  expect 1 'VIOLATED by unbounded' gate --config found.toml --corpus empty --cases 24 --jobs 1 --property finite_backward
+  expect 1 'VIOLATED by unbounded' gate --config found.toml --corpus empty --cases 24 --jobs 1 --property finite_backward --no-causes
   # In other ways than its parameters say, and with numbers that it is not told.
   expect 0 '= grpo\(token_mean\)' identify --quick near.py:one_advantage_a_sequence --python "$python" --out rows.toml
   grep -Fq 'arguments = { advantages = "field:advantage as rows" }' rows.toml || fail "$(cat rows.toml)"
@@ -57,7 +57,7 @@ faults() {
     identify --quick near.py:clips_exchanged --python "$python" --out exchanged.toml
   grep -q '^# wrong: clip_low and clip_high' exchanged.toml || fail "not said: $(cat exchanged.toml)"
   grep -q 'clip_low = ' exchanged.toml && fail "a gate would not ask it: $(cat exchanged.toml)"
-  disagrees exchanged.toml 48
+  disagrees exchanged.toml 48 '' --no-causes
   # A parameter that is right at some values, and nothing says that it is for those alone.
   expect 1 '^wrong: beta is a parameter, and any other value than 0, 0.5 or 1 is another formula$' \
     identify --quick parameters.py:mixture_swapped --loss jsd --python "$python" --out mixture.toml
@@ -65,10 +65,10 @@ faults() {
   grep -q '^wrote mixture.toml; next: lossgate gate --config mixture.toml, which is red$' stdout || fail "$(tail -1 stdout)"
   grep -q '^# options = { beta = 0.5, .* }  # right only if nobody calls it otherwise$' mixture.toml || fail "$(cat mixture.toml)"
   grep -q '^options = .*beta = ' mixture.toml && fail "a gate would not ask it: $(cat mixture.toml)"
-  disagrees mixture.toml 48
+  disagrees mixture.toml 48 '' --no-causes
   expect 1 '^wrong: whoever leaves temperature at its own default of 2 gets another formula$' \
     identify --quick parameters.py:student_alone_scaled --python "$python" --out student.toml
-  disagrees student.toml 48
+  disagrees student.toml 48 '' --no-causes
   # No number where nothing counts, which its trainer may drop: micro-batches are judged beside that.
   expect 0 'proposal: \[subject.contract\] empty = "nan"$' \
     identify losses.py:divides_by_none --python "$python" --out none.toml
@@ -132,7 +132,8 @@ averages() {
     fail "its splits are not said: $(cat mean.toml)"
   grep -q '^# uneven_parts = false  # right only if ' mean.toml || fail "$(cat mean.toml)"
   sed 's/^micro_batches = "none"/micro_batches = "mean"/' mean.toml >any.toml
-  expect 1 'split_invariance VIOLATED' gate --config any.toml --corpus empty --cases 60 --jobs 1 --property reference_agreement,split_invariance
+  expect 1 'split_invariance VIOLATED' gate --config any.toml --corpus empty --cases 60 --jobs 1 \
+    --property reference_agreement,split_invariance --no-causes
   sed 's/^# uneven_parts/uneven_parts/' any.toml >even.toml
   expect 0 'green: 0 red findings' gate --config even.toml --corpus empty --cases 60 --jobs 1
   # It averages by itself, and is told of how many.
@@ -151,7 +152,7 @@ one_parameter() {
   expect 0 'green: 0 red findings' fuzz --config one.toml --budget '400 cases' --out campaign
   # What is another number above is wrong, unless the file says so.
   sed 's/one_distance/one_distance_below/g' one.toml >below.toml
-  disagrees below.toml 48
+  disagrees below.toml 48 '' --no-causes
   expect 0 '= grpo\(token_mean\)' identify --quick losses.py:one_distance_below --python "$python" --out below.toml --overwrite
   grep -q 'clip_high = 0.28' below.toml || fail "not what is written into it: $(cat below.toml)"
   expect 0 'green: 0 red findings' gate --config below.toml --corpus empty --cases 48 --jobs 1
@@ -209,7 +210,7 @@ hostile() {
   expect 0 'green: 0 red findings' gate --config views.toml --corpus empty --cases 48 --jobs 1
   sed '/^non_contiguous/d' views.toml >any.toml
   expect 1 'refused a legal input: RuntimeError: view size is not compatible' \
-    gate --config any.toml --corpus empty --cases 48 --jobs 1 --property reference_agreement
+    gate --config any.toml --corpus empty --cases 48 --jobs 1 --property reference_agreement --no-causes
   expect 0 'non_contiguous = false' check --quick --config any.toml
   expect 0 '= grpo\(token_mean\)' identify --quick near.py:compiled_first --python "$python" --out slow.toml
   grep -q '^seconds = 60' slow.toml || fail "its first call takes longer than that: $(cat slow.toml)"

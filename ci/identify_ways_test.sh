@@ -21,7 +21,7 @@ groups() {
     identify --quick near.py:by_blocks --python "$python" --out blocks.toml
   expect 0 'green: 0 red findings' gate --config blocks.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   sed '/^uneven_groups/d' blocks.toml >any.toml
-  disagrees any.toml 24
+  disagrees any.toml 24 '' --no-causes
   expect 0 'uneven_groups = false' check --quick --config any.toml
   sed 's/by_generations/by_interleaved_blocks/g' size.toml >interleaved.toml
   disagrees interleaved.toml 24
@@ -40,7 +40,7 @@ expanded() {
   grep -q 'advantage .*, one number for each sequence$' stdout || fail "not how it is asked: $(cat stdout)"
   expect 0 'green: 0 red findings' gate --config once.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   sed '/^arguments/d' once.toml >each.toml
-  disagrees each.toml 24
+  disagrees each.toml 24 '' --no-causes
   expect 0 'proposal: \[\[subject\]\] arguments = . advantages = "field:advantage as expanded" .$' check --quick --config each.toml
   # Its faults are seen nevertheless.
   sed 's/of_whole_sequences/of_whole_sequences_by_two/' once.toml >half.toml
@@ -65,7 +65,7 @@ right_padding() {
   expect 0 'green: 0 red findings' gate --config gae.toml --cases 60 --jobs 2 --corpus "$source/corpora/seeds"
   expect 0 'does not keep \[subject.contract\] scattered_mask = true' check --config gae.toml
   sed '/^scattered_mask/d' gae.toml >any.toml
-  disagrees any.toml 24
+  disagrees any.toml 24 '' --no-causes
   expect 0 'proposal: \[subject.contract\] scattered_mask = false' check --quick --config any.toml
   # What nobody reads is no fault, and no reason to ask less of the mask.
   expect 0 'right only where nobody reads what it returns at masked positions' \
@@ -134,7 +134,7 @@ on_policy() {
     identify on_policy.py:critic --loss value_clip --python "$python" --out critic.toml
   expect 0 'green: 0 red findings' gate --config surrogate.toml,reinforce.toml,weighted.toml,critic.toml --cases 200 --jobs 2 --corpus empty
   sed 's/reinforce/reinforce_by_half/' reinforce.toml >half.toml
-  expect 1 'reference_agreement VIOLATED' gate --config half.toml --cases 24 --jobs 1 --corpus empty
+  expect 1 'reference_agreement VIOLATED' gate --config half.toml --cases 24 --jobs 1 --corpus empty --no-causes
 }
 
 "$test"

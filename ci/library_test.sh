@@ -51,7 +51,7 @@ verdicts() {
   bring over_own_tokens 'micro_batches = "token_weighted"' 'ranks = "token_weighted"'
   gate 0 'green: 0 red findings' --cases 100
   bring over_own_tokens 'micro_batches = "sum"'
-  gate 1 'split_invariance VIOLATED by over_own_tokens' --cases 100
+  gate 1 'split_invariance VIOLATED by over_own_tokens' --cases 100 --no-causes
   bring over_all_positions
   gate 1 'reference_agreement VIOLATED by over_all_positions'
   grep -Eq 'given_losses.c:[0-9]+' stdout || fail "where the function stands is not said: $(cat stdout)"
@@ -59,7 +59,7 @@ verdicts() {
   gate 1 'reference_agreement VIOLATED by half_the_gradient' --out run
   replays
   bring empty_divisor
-  gate 1 'empty_is_zero VIOLATED by empty_divisor' --cases 200
+  gate 1 'empty_is_zero VIOLATED by empty_divisor' --cases 200 --no-causes
   bring writes_inputs
   gate 1 'inputs_not_mutated VIOLATED by writes_inputs'
   bring rounds_upward
@@ -138,7 +138,7 @@ mistakes() {
   bring half_the_gradient
   mv lossgate.toml half.toml
   bring sound
-  gate 1 'VIOLATED by half_the_gradient' --config half.toml --impl half_the_gradient
+  gate 1 'VIOLATED by half_the_gradient' --config half.toml --impl half_the_gradient --no-causes
   gate 2 "unknown subject 'whole'" --config half.toml --impl whole
   expect 2 'are for functions in Python; .*: entry = "so:given_losses.so:sound"' identify given_losses.so:sound --out never.toml
   expect 2 'are for functions in Python' identify so:given_losses.so:sound --out never.toml
