@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
@@ -45,7 +46,20 @@ Dump read_dump(const std::string& path) {
 struct Suspect {
   impl::Subject subject;
   std::optional<SubjectFile> file = {};
+  std::shared_ptr<const Brought> twin = {};  ///< where it is one, which no file declares
 };
+
+/// The subject of the file whose callers leave fields out, if one has that name then.
+std::optional<Suspect> twin_of(const SubjectFile& file, const std::string& named) {
+  const std::vector<impl::Subject> declared = subjects_of(file);
+  for (const impl::Subject& subject : declared) {
+    const auto twins = omissions_in(declared, subject);
+    if (std::ranges::find(twins, named, &impl::Omission::name) == twins.end()) continue;
+    const auto twin = bring(file, {named}).at(0);
+    return Suspect{twin->subject, file, twin};
+  }
+  return std::nullopt;
+}
 
 /// The one subject of the files, or that which was named.
 Suspect configured(const ExplainOptions& options) {
@@ -61,6 +75,9 @@ Suspect configured(const ExplainOptions& options) {
   const std::string& named = options.implementation;
   for (Suspect& suspect : suspects) {
     if (named.empty() ? suspects.size() == 1 : suspect.subject.name == named) return suspect;
+  }
+  for (const std::string& path : options.configs) {
+    if (auto twin = twin_of(read_subject_file(path), named)) return *std::move(twin);
   }
   if (!named.empty()) throw InputError(unknown_name("subject", named, names));
   throw InputError(
@@ -197,7 +214,7 @@ void print(const Dump& dump, const Judgement& judgement, const Here& here, bool 
 
 /// With the function, in a process of its own; `here` becomes what it runs on.
 Judgement judged(const Dump& dump, const Suspect& suspect, Here& here) {
-  const auto& [subject, file] = suspect;
+  const auto& [subject, file, twin] = suspect;
   try {
     impl::Rerunner rerunner(subject, dump);
     here = {subject.device + ", " + versions_text(rerunner.greeting()),
@@ -220,13 +237,14 @@ Judgement judged(const Dump& dump, const Suspect& suspect, Here& here) {
 
 /// What is finite may be wrong: where the loss is one of the catalog, and its trainer known.
 std::optional<Judgement> wrong(const Suspect& suspect, const std::string& file) {
-  const auto brought = bring(suspect.file.value(), {suspect.subject.name});
+  const auto brought =
+      suspect.twin ? suspect.twin : bring(suspect.file.value(), {suspect.subject.name}).at(0);
   Selection selection;
-  selection.brought = brought;
+  selection.brought = {brought};
   Case c = read_case(file, selection);
-  if (!shifts(suspect.subject)) return judge_by_formula(*brought.at(0), std::move(c));
+  if (!shifts(suspect.subject)) return judge_by_formula(*brought, std::move(c));
   const LossSignature& signature = whole_signature(suspect.subject);
-  return judge_by_formula(*brought.at(0), paired_with_the_next(signature, std::move(c)));
+  return judge_by_formula(*brought, paired_with_the_next(signature, std::move(c)));
 }
 
 /// What a lossgate.toml says of its subjects is said of a function by flags, and the other way

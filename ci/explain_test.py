@@ -222,6 +222,45 @@ def test_of_several_files_each_subject_can_be_named(folder):
     assert "--impl" in explain(folder, path, "--impl", "mean_of_means", status=2)
 
 
+def test_a_subject_without_a_field_is_known_by_its_name(folder):
+    """As gate and replay know it."""
+    shutil.copy(os.path.join(HERE, "testdata", "brought", "on_policy.py"), folder)
+    (folder / "twins.py").write_text("def loss(log_prob, advantage, mask, old_log_prob=None):\n"
+                                     "    old = 0.0 if old_log_prob is None else old_log_prob\n"
+                                     "    ratio = (log_prob - old).exp()\n"
+                                     "    return -(ratio * advantage * mask).sum() / mask.sum()\n")
+    (folder / "twins.toml").write_text("".join(f"""[[subject]]
+loss = "grpo"
+entry = "py:{entry}"
+interpreter = "{interpreter()}"
+reductions = ["token_mean"]
+options = {{ kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }}
+{more}
+""" for entry, more in (("on_policy.py:of_no_step", ""),
+                        ("twins.py:loss", 'arguments = { old_log_prob = "field:old_log_prob" }'))))
+    advantage, mask = torch.tensor([[-0.5, -0.25], [-1.0, -0.5]]), torch.tensor([[1, 1], [1, 0]])
+
+    def left(name, log_prob, loss):
+        with watch(out=folder / name, step=3, rank=0, loss="grpo", loss_limit=0.0, reduction="token_mean",
+                   log_prob=log_prob, advantage=advantage, mask=mask):
+            loss.backward()
+        path, = glob.glob(str(folder / name / "*.safetensors"))
+        return path
+
+    log_prob = torch.tensor([[-1.0, -0.5], [-2.0, -3.0]], requires_grad=True)
+    path = left("finite", log_prob, -((log_prob - log_prob).exp() * advantage * mask).sum() / 3)
+    explain(folder, path, "--config", "twins.toml", "--impl", "of_no_step", status=0)
+    said = " ".join(explain(folder, path, "--config", "twins.toml", "--impl", "of_no_step-without-old_log_prob",
+                            status=1).split())
+    assert said.startswith("guilty (on_policy.py:") and "where the formula has" in said, said
+    log_prob = torch.tensor([[100.0, -1.0], [-2.0, -3.0]], requires_grad=True)
+    path = left("infinite", log_prob, -(log_prob.exp() * advantage * mask).sum() / 3)
+    said = explain(folder, path, "--config", "twins.toml", "--impl", "loss-without-old_log_prob", status=1)
+    assert said.startswith("guilty (twins.py:3: ratio = (log_prob - old).exp()"), said
+    said = explain(folder, path, "--config", "twins.toml", "--impl", "loss-without-mask", status=2)
+    assert "unknown subject 'loss-without-mask'" in said, said
+
+
 def test_a_statement_of_several_lines_is_shown_as_a_whole(folder):
     text = (folder / "founding.py").read_text()
     assert "kl = torch.exp(x) - x - 1" in text
