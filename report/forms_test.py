@@ -96,7 +96,7 @@ class FormsTest(GivenRun):
         record = json.loads((self.folder / "bare" / "run.json").read_text(encoding="utf-8"))
         self.assertFalse(record["request"]["causes"])
         self.assertEqual({f["no_experiment"] for f in record["findings"]}, {"--no-causes"})
-        for form in ("junit.xml", "summary.md", "report.html"):
+        for form in ("junit.xml", "summary.md", "report.html", "report.sarif"):
             text = (self.folder / "bare" / form).read_text(encoding="utf-8")
             self.assertIn("no experiment was made: --no-causes", text, form)
             self.assertNotIn("no experiment says more", text, form)

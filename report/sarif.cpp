@@ -69,14 +69,24 @@ Json location(const RecordedFinding& f) {
           {"logicalLocations", {{{"name", plain(f.implementation)}, {"kind", "function"}}}}};
 }
 
+// The label of a fix begins a sentence here.
+std::string fix_sentence(const RecordedFinding& f) {
+  const bool guess = fix_label(f) == kToTry;
+  return fmt::format("{}: {}.", guess ? "To try" : "Usual fix", usual_fix(f.property, f.cause));
+}
+
 std::string message(const RecordedFinding& f) {
   std::string words = plain(fmt::format("{} ({}, {}): {}{}{}", f.implementation, f.loss, f.dtype,
                                         f.place, f.detail.empty() ? "" : ": ", f.detail));
   if (!f.actual.empty()) {
     words += fmt::format("; actual {}, expected {}", plain(f.actual), plain(expected_text(f)));
   }
+  if (!f.options.empty()) {
+    words += "; options " + plain(fmt::format("{}", fmt::join(f.options, ", ")));
+  }
   if (!f.source_text.empty()) words += "; " + plain(f.source_text);
-  return words + ". Replay: " + plain(f.repro);
+  if (!f.cause.empty()) words += ". Cause: " + plain(cause_text(f));
+  return words + ". " + fix_sentence(f) + " Replay: " + plain(f.repro);
 }
 
 Json result(const RecordedFinding& f, const std::vector<PropertyEntry>& properties) {
@@ -99,6 +109,8 @@ Json result(const RecordedFinding& f, const std::vector<PropertyEntry>& properti
                        {"reach", plain(f.reach)},
                        {"case", plain(f.case_file)},
                        {"state", plain(f.state)}};
+  Json& options = row["properties"]["options"] = Json::array();
+  for (const std::string& option : f.options) options.push_back(plain(option));
   if (std::isfinite(f.error_ratio)) row["properties"]["errorRatio"] = f.error_ratio;
   return row;
 }

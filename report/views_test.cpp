@@ -39,6 +39,30 @@ TEST(Sarif, HasARuleForEachPropertyAndALineForEachFinding) {
   EXPECT_NE(first["partialFingerprints"], run["results"][1]["partialFingerprints"]);
 }
 
+TEST(Sarif, TellsOfAFindingWhatTheTerminalTells) {
+  RunRecord record = record_of();
+  const auto told = [&] {
+    const Json result = Json::parse(sarif(record))["runs"][0]["results"][0];
+    EXPECT_EQ(result["properties"]["options"], (Json{"reduction token_mean", "clip_low 0.2"}));
+    return result["message"]["text"].get<std::string>();
+  };
+  record.findings[0].confidence = 0.95;
+  std::string text = told();
+  for (const char* part : {"; options reduction token_mean, clip_low 0.2. Cause: unbounded ",
+                           "exponent. Usual fix: ", ". Replay: lossgate replay findings/"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+  record.findings[0].cause = "not finite";
+  record.findings[0].confidence = 0.0;
+  text = told();
+  EXPECT_NE(text.find(". Cause: not finite; no experiment says more. To try: "), std::string::npos)
+      << text;
+  record.findings[0].no_experiment = "--no-causes";
+  text = told();
+  EXPECT_NE(text.find("; no experiment was made: --no-causes. To try: "), std::string::npos)
+      << text;
+}
+
 TEST(Sarif, NamesFilesFromTheFolderOfTheGate) {
   const auto uri_of = [](const std::string& file, const std::string& flags) {
     RunRecord record = record_of();
