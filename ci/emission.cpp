@@ -265,7 +265,7 @@ std::string issue_text(const Emission& e, const std::string& /*folder*/) {
   const properties::Cause* cause = properties::find_cause(e.diagnosis.cause);
   std::string text = fmt::format("# {}: {}\n\n", subject_text(e), e.diagnosis.cause);
   text += e.property->statement + " Here it does not hold.\n\n| | |\n|---|---|\n";
-  const auto row = [&](const char* key, const std::string& value) {
+  const auto row = [&](std::string_view key, const std::string& value) {
     if (!value.empty()) text += fmt::format("| {} | {} |\n", key, report::markdown_text(value));
   };
   row("place", shown_place(e));
@@ -279,10 +279,11 @@ std::string issue_text(const Emission& e, const std::string& /*folder*/) {
   row("seen", e.violation.detail);
   row("line", e.code);
   if (cause) row("cause", std::string(cause->statement));
-  const bool guess = report::fix_label(e.property->name, e.diagnosis.cause,
-                                       e.diagnosis.confidence) == report::kToTry;
-  if (cause) row(guess ? "to try" : "usual repair", std::string(cause->repair));
-  for (const auto& [name, version] : e.brought->greeting.versions) row(name.c_str(), version);
+  if (cause) {
+    row(report::fix_label(e.property->name, e.diagnosis.cause, e.diagnosis.confidence),
+        std::string(cause->repair));
+  }
+  for (const auto& [name, version] : e.brought->greeting.versions) row(name, version);
   // Others read it, elsewhere: no path of this machine, but from the folder of the file.
   const std::string home = std::filesystem::path(e.brought->file).parent_path().string();
   text +=

@@ -117,7 +117,7 @@ def test_the_written_tests_fail_with_each_bug_and_pass_without(folder):
         text = (folder / f"test_{number}.py").read_text()
         script = (folder / f"show_{number}.py").read_text()
         report = (folder / f"issue_{number}.md").read_text()
-        assert said.count("wrote ") == 3 and ("usual repair" in report or "to try" in report) and script in report
+        assert said.count("wrote ") == 3 and ("| usual fix |" in report or "| to try |" in report) and script in report
         assert str(folder) not in text + script + report
         function, = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef))
         assert len(text.splitlines()) <= 25 and function.name.startswith(f"test_{name}_")

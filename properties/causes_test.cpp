@@ -22,7 +22,7 @@ TEST(Causes, AreOneListWithoutDoubles) {
   }
 }
 
-/// Whether the usual repair of a cause says so.
+/// Whether the usual fix of a cause says so.
 void expect_repair(std::string_view cause, const char* says) {
   EXPECT_THAT(std::string(find_cause(cause)->repair), testing::HasSubstr(says));
 }
