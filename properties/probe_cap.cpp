@@ -51,7 +51,7 @@ Case bounded(const LossSignature& signature, Case c, double bound, bool all) {
     if (field.quantity != Quantity::logit || !(all || leaf)) continue;
     Tensor& tensor = c.batch.at(field.name);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      tensor.set(i, round_to(tensor.dtype, bound * std::tanh(tensor.at(i) / bound)));
+      tensor.set(i, bound * std::tanh(tensor.at(i) / bound));
     }
   }
   for (const OutputLayer& layer : output_layers(signature)) {

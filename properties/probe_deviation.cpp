@@ -12,6 +12,7 @@
 #include "properties/agreement.h"
 #include "properties/case_facts.h"
 #include "properties/probes.h"
+#include "properties/valid_numbers.h"
 
 namespace lossgate::properties {
 namespace {
@@ -85,7 +86,7 @@ std::optional<Case> in_one_group(const Suspect& suspect, Change&& change) {
     if (!group && !number) continue;
     Tensor& tensor = c->batch.at(field.name);
     for (std::int64_t i = 0; i < tensor.size(); ++i) {
-      tensor.set(i, group ? 0.0 : round_to(tensor.dtype, change(i, tensor.at(i))));
+      tensor.set(i, group ? 0.0 : change(i, tensor.at(i)));
     }
   }
   return c;
@@ -199,12 +200,9 @@ Opinion place_of_epsilon(const Suspect& suspect, bool groups) {
 
 /// The case with every number that counts moved, no two of them equally far.
 Case with_numbers_apart(const LossSignature& signature, Case c) {
-  const std::vector<bool> valid = valid_positions(signature, c);
-  Tensor& tensor = c.batch.at(field_of(signature, Quantity::reward)->name);
-  for (std::int64_t i = 0; i < std::min(tensor.size(), std::ssize(valid)); ++i) {
-    if (!valid[static_cast<std::size_t>(i)]) continue;
-    tensor.set(i, round_to(tensor.dtype, tensor.at(i) + 0.25 + static_cast<double>(i) / 64.0));
-  }
+  change_where_valid(
+      signature, c, field_of(signature, Quantity::reward)->name,
+      [](std::int64_t i, double x) { return x + 0.25 + static_cast<double>(i) / 64.0; });
   return c;
 }
 

@@ -9,6 +9,7 @@
 
 #include "properties/agreement.h"
 #include "properties/probes.h"
+#include "properties/valid_numbers.h"
 #include "reference/spec/numbers.h"
 
 namespace lossgate::properties {
@@ -193,14 +194,11 @@ std::optional<Case> with_one_policy(const LossSignature& signature, std::optiona
 
 /// The case with the other policies moved, differently from one position to the next.
 Case with_policies_apart(const LossSignature& signature, Case c) {
-  const std::vector<bool> valid = valid_positions(signature, c);
+  const auto apart = [](std::int64_t i, double x) {
+    return x - 0.25 * static_cast<double>(1 + i % 3);
+  };
   for (const auto& [other, own] : other_policies(signature)) {
-    Tensor& tensor = c.batch.at(other);
-    for (std::int64_t i = 0; i < std::min(tensor.size(), std::ssize(valid)); ++i) {
-      const double by = 0.25 * static_cast<double>(1 + i % 3);
-      if (!valid[static_cast<std::size_t>(i)]) continue;
-      tensor.set(i, round_to(tensor.dtype, tensor.at(i) - by));
-    }
+    change_where_valid(signature, c, other, apart);
   }
   return c;
 }

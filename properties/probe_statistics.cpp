@@ -106,7 +106,7 @@ Case centred(const LossSignature& signature, const Case& c) {
       double sum = 0.0;
       for (const Index i : own) sum += tensor.at(i);
       const double mean = sum / static_cast<double>(own.size());
-      for (const Index i : own) tensor.set(i, round_to(tensor.dtype, tensor.at(i) - mean));
+      for (const Index i : own) tensor.set(i, tensor.at(i) - mean);
     }
   }
   return result;
@@ -149,7 +149,7 @@ std::optional<Case> beyond_zero(const LossSignature& signature, const Case& c) {
     const double largest = largest_of(numbers);
     for (const Index i : numbers.at) {
       any |= tensor.at(i) == 0.0;
-      tensor.set(i, round_to(tensor.dtype, tensor.at(i) + 2.0 * largest));
+      tensor.set(i, tensor.at(i) + 2.0 * largest);
     }
   }
   return any ? std::optional(std::move(result)) : std::nullopt;
