@@ -200,6 +200,7 @@ report::RecordedFinding Inquiry::explained(CaseStudy& study, const impl::Impleme
   if (!slow_ && !another) ask_in_new_process(finding, subject, property, shown);
   report::RecordedFinding entry = recorded(finding, subject, shown, ordinal);
   if (simple) entry.shows = std::move(simple->shows);
+  if (slow_) entry.no_experiment = "each call takes seconds";
   return entry;
 }
 
