@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
-#include "fuzz/certified.h"
+#include "fuzz/certified/certified.h"
 #include "fuzz/draw_case.h"
-#include "reference/losses/catalog.h"
 #include "reference/reference.h"
 
 /// The reference held against MPFR and its bounds against implementations that keep the declared
@@ -22,7 +23,6 @@ using reference::kThreshold;
 using reference::Precise;
 using reference::Problem;
 using reference::Real;
-using reference::Textbook;
 using reference::Tracked;
 
 /// `ci/evidence.sh bounds` asks a million values of each. Under a sanitizer every case costs many
@@ -41,21 +41,21 @@ struct Worst {
 };
 
 /// Checks one case and takes part in the statistics.
-template <class L>
 class Certificate {
  public:
-  Certificate(const Problem& problem, const Arithmetic& arithmetic, int index, Worst& worst)
-      : problem_(problem), arithmetic_(arithmetic), index_(index), worst_(worst) {}
+  Certificate(const CertifiedLoss& loss, const Problem& problem, const Arithmetic& arithmetic,
+              int index, Worst& worst)
+      : loss_(loss), problem_(problem), arithmetic_(arithmetic), index_(index), worst_(worst) {}
 
   testing::AssertionResult check() {
-    const auto exact = evaluated<L, Precise>(problem_, arithmetic_.form);
+    const auto exact = evaluated(loss_.precise, problem_, arithmetic_.form);
     if (auto result = check_real(exact); !result) return result;
     auto result = testing::AssertionSuccess();
     ++worst_.cases;
-    const auto [beyond, open] = for_each_certified<L>(problem_, arithmetic_, exact, index_,
-                                                      [&](const CertifiedEntry& entry) {
-                                                        if (result) result = judge(entry);
-                                                      });
+    const auto [beyond, open] = for_each_certified(loss_, problem_, arithmetic_, exact, index_,
+                                                   [&](const CertifiedEntry& entry) {
+                                                     if (result) result = judge(entry);
+                                                   });
     worst_.skipped += beyond + open;
     return result;
   }
@@ -73,7 +73,7 @@ class Certificate {
     real.form = arithmetic_.form;
     real.eta = min_subnormal(Dtype::f64);  // bounds are doubles: theirs, not Real's, underflow
     const reference::ArithmeticScope scope(real);
-    const auto tracked = evaluated<L, Tracked>(problem_, real.form);
+    const auto tracked = evaluated(loss_.loss.evaluate, problem_, real.form);
     for (std::size_t o = 0; o < problem_.outputs.size(); ++o) {
       for (std::size_t i = 0; i < tracked[o].size(); ++i) {
         at_ = {o, i};
@@ -127,6 +127,7 @@ class Certificate {
     return testing::AssertionSuccess();
   }
 
+  const CertifiedLoss& loss_;
   const Problem& problem_;
   const Arithmetic& arithmetic_;
   int index_;
@@ -134,9 +135,8 @@ class Certificate {
   std::pair<std::size_t, std::size_t> at_;
 };
 
-template <class L>
-Worst certify(Dtype dtype, int cases) {
-  const reference::Loss& loss = *reference::find_loss(L::signature().id);
+Worst certify(const CertifiedLoss& certified, Dtype dtype, int cases) {
+  const reference::Loss& loss = certified.loss;
   Worst worst;
   int failures = 0;
   for (int i = 0; i < cases && failures < 3; ++i) {
@@ -146,7 +146,7 @@ Worst certify(Dtype dtype, int cases) {
     if (reference::expected_refusal(loss, c)) continue;
     const Arithmetic arithmetic = arithmetic_variant(loss.signature, dtype, i);
     const Problem problem(loss.signature, c);
-    const auto result = Certificate<L>(problem, arithmetic, i, worst).check();
+    const auto result = Certificate(certified, problem, arithmetic, i, worst).check();
     EXPECT_TRUE(result) << loss.signature.id << " " << name(dtype) << ", case " << i << ", "
                         << name(profile) << ", form " << arithmetic.form;
     failures += !result;
@@ -168,31 +168,34 @@ void print(const LossSignature& signature, Dtype dtype, const Worst& worst) {
 
 std::vector<std::string> loss_ids() {
   std::vector<std::string> ids;
-  reference::Catalog::for_each([&]<class L>() { ids.push_back(L::signature().id); });
+  for (const CertifiedLoss& each : certified_losses()) ids.push_back(each.loss.signature.id);
   return ids;
+}
+
+const CertifiedLoss& certified(std::string_view id) {
+  return *std::ranges::find_if(
+      certified_losses(), [&](const CertifiedLoss& each) { return each.loss.signature.id == id; });
 }
 
 class Certification : public testing::TestWithParam<std::tuple<std::string, Dtype>> {};
 
 TEST_P(Certification, Holds) {
   const auto& [id, dtype] = GetParam();
-  reference::Catalog::for_each([&]<class L>() {
-    if (L::signature().id != id) return;
-    const Worst worst = certify<L>(dtype, kCases);
-    print(L::signature(), dtype, worst);
-    if (kCases < 500) return;  // too few to come near a bound
-    for (const auto& [output, ratio] : worst.by_output) {
-      EXPECT_GE(ratio, 0.03) << output << ": the bound is loose";
-    }
-  });
+  const CertifiedLoss& loss = certified(id);
+  const Worst worst = certify(loss, dtype, kCases);
+  print(loss.loss.signature, dtype, worst);
+  if (kCases < 500) return;  // too few to come near a bound
+  for (const auto& [output, ratio] : worst.by_output) {
+    EXPECT_GE(ratio, 0.03) << output << ": the bound is loose";
+  }
 }
 
 TEST(Bounds, AreNotTwiceAsWideAsNeeded) {
   // An implementation that uses up what it declared is beyond T times half its bound.
   double worst = 0.0;
-  reference::Catalog::for_each([&]<class L>() {
-    worst = std::max(worst, certify<L>(Dtype::bf16, kCases / 5).halved_adversary);
-  });
+  for (const CertifiedLoss& loss : certified_losses()) {
+    worst = std::max(worst, certify(loss, Dtype::bf16, kCases / 5).halved_adversary);
+  }
   EXPECT_GT(worst, kThreshold);
 }
 
@@ -203,8 +206,8 @@ struct WithAndWithoutEta {
 };
 
 WithAndWithoutEta worst_divergence(Dtype dtype) {
-  using L = reference::Jsd;
-  const reference::Loss& loss = *reference::find_loss(L::signature().id);
+  const CertifiedLoss& jsd = certified("jsd");
+  const reference::Loss& loss = jsd.loss;
   WithAndWithoutEta worst;
   for (int i = 0; i < 150; ++i) {
     Choices choices(case_seed(1, loss.signature.id, dtype, static_cast<std::uint64_t>(i)));
@@ -213,11 +216,11 @@ WithAndWithoutEta worst_divergence(Dtype dtype) {
     const Problem problem(loss.signature, c);
     Arithmetic arithmetic = plain_arithmetic(dtype, loss.signature.forms.front());
     const reference::ArithmeticScope scope(arithmetic);
-    const auto exact = evaluated<L, Precise>(problem, arithmetic.form);
-    const auto textbook = evaluated<L, Textbook>(problem, arithmetic.form);
+    const auto exact = evaluated(jsd.precise, problem, arithmetic.form);
+    const auto textbook = evaluated(jsd.textbook, problem, arithmetic.form);
     const auto take_part = [&](double eta, double& ratio) {
       arithmetic.eta = eta;
-      const auto tracked = evaluated<L, Tracked>(problem, arithmetic.form);
+      const auto tracked = evaluated(loss.evaluate, problem, arithmetic.form);
       for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
         for (std::size_t at = 0; at < tracked[o].size(); ++at) {
           const Tracked& x = tracked[o][at];

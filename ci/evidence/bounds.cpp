@@ -5,14 +5,15 @@
 
 #include "ci/evidence/subjects.h"
 #include "ci/selection.h"
-#include "fuzz/certified.h"
-#include "reference/losses/catalog.h"
+#include "fuzz/certified/certified.h"
+#include "reference/reference.h"
 
 /// Whether the truth, by MPFR, is inside the bounds, and how close implementations come to them.
 namespace lossgate::ci::evidence {
 namespace {
 
 using fuzz::CertifiedEntry;
+using fuzz::CertifiedLoss;
 using nlohmann::json;
 using reference::kThreshold;
 
@@ -90,9 +91,9 @@ struct Least {
 constexpr std::int64_t kApart = 1 << 20;
 
 /// Cases of the loss in that dtype from `begin` on, each with another arithmetic.
-template <class L>
-json certify(Dtype dtype, std::uint64_t seed, std::int64_t begin, const Least& least) {
-  const reference::Loss& loss = *reference::find_loss(L::signature().id);
+json certify(const CertifiedLoss& certified, Dtype dtype, std::uint64_t seed, std::int64_t begin,
+             const Least& least) {
+  const reference::Loss& loss = certified.loss;
   Counted counted;
   for (std::int64_t i = begin; i < begin + kApart; ++i) {
     if (i >= begin + least.cases && counted.values >= least.values) break;
@@ -103,10 +104,10 @@ json certify(Dtype dtype, std::uint64_t seed, std::int64_t begin, const Least& l
     const auto variant = static_cast<int>(i / 2);
     const Arithmetic arithmetic = fuzz::arithmetic_variant(loss.signature, dtype, variant);
     const reference::Problem problem(loss.signature, c);
-    const auto exact = fuzz::evaluated<L, reference::Precise>(problem, arithmetic.form);
+    const auto exact = fuzz::evaluated(certified.precise, problem, arithmetic.form);
     ++counted.cases;
-    const fuzz::Unjudged unjudged = fuzz::for_each_certified<L>(
-        problem, arithmetic, exact, variant, [&](const CertifiedEntry& entry) {
+    const fuzz::Unjudged unjudged = fuzz::for_each_certified(
+        certified, problem, arithmetic, exact, variant, [&](const CertifiedEntry& entry) {
           counted.add(entry, problem.outputs[entry.output], profile);
         });
     counted.beyond_range += unjudged.beyond_range;
@@ -125,16 +126,17 @@ std::vector<Unit> bounds(const Effort& effort) {
   const std::int64_t parts = effort.of(1, 20);
   const Least least = effort.quick ? Least{.cases = 100} : Least{.cases = 500, .values = 50'000};
   std::vector<Unit> units;
-  reference::Catalog::for_each([&]<class L>() {
-    const std::string id = L::signature().id;
-    for (const Dtype dtype : dtypes_of(L::signature())) {
+  for (const CertifiedLoss& certified : fuzz::certified_losses()) {
+    const LossSignature& signature = certified.loss.signature;
+    for (const Dtype dtype : dtypes_of(signature)) {
       for (std::int64_t part = 0; part < parts; ++part) {
-        units.push_back(
-            {id + "/" + std::string(name(dtype)) + "/" + std::to_string(part),
-             [=, seed = effort.seed] { return certify<L>(dtype, seed, part * kApart, least); }});
+        units.push_back({signature.id + "/" + std::string(name(dtype)) + "/" + std::to_string(part),
+                         [=, &certified, seed = effort.seed] {
+                           return certify(certified, dtype, seed, part * kApart, least);
+                         }});
       }
     }
-  });
+  }
   return units;
 }
 

@@ -12,6 +12,7 @@
 #include "reference/adversary.h"
 #include "reference/precise.h"
 #include "reference/problem.h"
+#include "reference/reference.h"
 #include "reference/textbook.h"
 #include "reference/tracked.h"
 
@@ -36,11 +37,26 @@ class Collected : public reference::Sink<S> {
   std::vector<std::vector<S>> values_;
 };
 
-template <class L, class S>
-Collected<S> evaluated(const reference::Problem& problem, std::string_view form) {
+/// One scalar's instance of a loss.
+template <class S>
+using Evaluate = void (*)(const reference::Inputs<S>&, const reference::Outputs<S>&);
+
+/// A loss as the reference computes it, and by each scalar that certifies it.
+struct CertifiedLoss {
+  const reference::Loss& loss;
+  Evaluate<reference::Precise> precise;
+  Evaluate<reference::Textbook> textbook;
+  Evaluate<reference::Adversary> adversary;
+};
+
+/// Of the catalog, in its order: compiled once for all who certify.
+const std::vector<CertifiedLoss>& certified_losses();
+
+template <class S>
+Collected<S> evaluated(Evaluate<S> evaluate, const reference::Problem& problem,
+                       std::string_view form) {
   Collected<S> collected(problem);
-  L::template evaluate<S>(reference::Inputs<S>(problem, form),
-                          reference::Outputs<S>(problem, collected));
+  evaluate(reference::Inputs<S>(problem, form), reference::Outputs<S>(problem, collected));
   return collected;
 }
 
@@ -118,18 +134,20 @@ struct Unjudged {
 /// Calls `visit` with each entry that must be finite and has a bound; returns how many have not.
 /// `exact` is the case in the same form. An odd `index` turns the adversary round, and every fourth
 /// leaves the form undeclared.
-template <class L, class Visit>
-Unjudged for_each_certified(const reference::Problem& problem, const Arithmetic& arithmetic,
+template <class Visit>
+Unjudged for_each_certified(const CertifiedLoss& certified, const reference::Problem& problem,
+                            const Arithmetic& arithmetic,
                             const Collected<reference::Precise>& exact, int index,
                             const Visit& visit) {
   using namespace reference;
   const Arithmetic scaled = behind(problem.c.upstream, arithmetic);
   const ArithmeticScope scope(scaled);
   const bool undeclared = index % 4 == 3;
-  const auto tracked = evaluated<L, Tracked>(problem, undeclared ? "" : arithmetic.form);
-  const auto textbook = evaluated<L, Textbook>(problem, arithmetic.form);
+  const auto tracked =
+      evaluated(certified.loss.evaluate, problem, undeclared ? "" : arithmetic.form);
+  const auto textbook = evaluated(certified.textbook, problem, arithmetic.form);
   Adversary::turn = index % 2 == 0 ? 1.0L : -1.0L;
-  const auto adversary = evaluated<L, Adversary>(problem, arithmetic.form);
+  const auto adversary = evaluated(certified.adversary, problem, arithmetic.form);
   const double largest_computed = max_finite(arithmetic.compute);
   Unjudged unjudged;
   for (std::size_t o = 0; o < problem.outputs.size(); ++o) {
