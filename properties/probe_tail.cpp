@@ -34,7 +34,7 @@ double log_mass(const Tensor& list, std::int64_t first, std::int64_t support) {
 }
 
 /// The case with so much listed at each position that counts and lists more than `from`; nothing
-/// where rounding leaves that at, or takes it to, another side of 1.
+/// where rounding moves the logarithm of that by as much as it is.
 std::optional<Case> with_listed(const LossSignature& signature, const Field& field, Case c,
                                 double from, double mass) {
   const std::vector<bool> valid = valid_positions(signature, c);
@@ -44,10 +44,10 @@ std::optional<Case> with_listed(const LossSignature& signature, const Field& fie
     const double own = log_mass(list, p * support, support);
     if (!valid[static_cast<std::size_t>(p)] || !(own > std::log(from))) continue;
     for (std::int64_t i = p * support; i < (p + 1) * support; ++i) {
-      list.set(i, round_to(list.dtype, list.at(i) + std::log(mass) - own));
+      list.set(i, list.at(i) + std::log(mass) - own);
     }
-    const double rounded = log_mass(list, p * support, support);
-    if ((rounded < 0.0) != (mass < 1.0)) return std::nullopt;
+    const double moved = log_mass(list, p * support, support) - std::log(mass);
+    if (!(std::fabs(moved) < std::fabs(std::log(mass)))) return std::nullopt;
   }
   return c;
 }
