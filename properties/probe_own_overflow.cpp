@@ -87,12 +87,13 @@ double largest_at(const Reading& reading, const Place& place) {
 
 /// Whether the infinity is what wrong numbers tend to as those grow that are infinite in the case.
 bool is_limit_of_wrong_ones(const Suspect& suspect, const Case& c, double infinity) {
+  if (!std::isinf(infinity)) return false;
   const auto with_them_at = [&](double share) {
     const auto reading = suspect.read_if_made(with_infinities_at(suspect.signature(), c, share));
     return wrong_number_at(reading, suspect.violation().place);
   };
   const auto far = with_them_at(kFar), near = with_them_at(kHalfAsFar);
-  if (!std::isinf(infinity) || !far || !near) return false;
+  if (!far || !near) return false;
   return std::signbit(*far) == std::signbit(infinity) &&
          std::fabs(*far) >= kGrows * std::fabs(*near);
 }
