@@ -121,8 +121,8 @@ class Unread {
 
 }  // namespace
 
-/// Whether the answer changes with what the formula does not read: where nothing of that is what it
-/// was, and where it is 0.
+/// Whether the answer changes with what the formula does not read: where all of that is 0, and
+/// where it is another letter.
 Opinion probe_message(Suspect& suspect) try {
   const auto& fields = suspect.signature().fields;
   const auto message = std::ranges::find(fields, Quantity::payload, &Field::quantity);

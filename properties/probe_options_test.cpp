@@ -219,7 +219,7 @@ TEST(ProbeOptions, FindsBoundsOfAWeightThatAreTakenForThoseOfItsLogarithmAndTheR
 }
 
 TEST(ProbeOptions, TakesADistanceOfMoreThanAWeightHasForNoBound) {
-  const auto all = impl::catalog(false);
+  const auto& all = impl::catalog(false);
   const auto fault = std::ranges::find_if(all, [](const impl::Implementation& each) {
     return each.loss == "gmpo" && each.name == "bounds_of_the_weight";
   });

@@ -63,9 +63,9 @@ Opinion probe_empty(Suspect& suspect);
 Opinion probe_kinds(Suspect& suspect);
 Opinion probe_logits(Suspect& suspect);
 Opinion probe_repaired_value(Suspect& suspect);
+Opinion probe_tail(Suspect& suspect);
 Opinion probe_exponents(Suspect& suspect);
 Opinion probe_own_overflow(Suspect& suspect);
-Opinion probe_tail(Suspect& suspect);
 
 // What an answer depends on beside the formula's inputs.
 Opinion probe_state(Suspect& suspect);
