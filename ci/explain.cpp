@@ -76,12 +76,14 @@ Suspect configured(const ExplainOptions& options) {
   for (Suspect& suspect : suspects) {
     if (named.empty() ? suspects.size() == 1 : suspect.subject.name == named) return suspect;
   }
+  if (named.empty()) {
+    throw InputError(
+        fmt::format("say which function it was: --impl {}", fmt::join(names, " or --impl ")));
+  }
   for (const std::string& path : options.configs) {
     if (auto twin = twin_of(read_subject_file(path), named)) return *std::move(twin);
   }
-  if (!named.empty()) throw InputError(unknown_name("subject", named, names));
-  throw InputError(
-      fmt::format("say which function it was: --impl {}", fmt::join(names, " or --impl ")));
+  throw InputError(unknown_name("subject", named, names));
 }
 
 Suspect suspect_of(const ExplainOptions& options) {
