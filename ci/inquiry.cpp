@@ -218,7 +218,11 @@ void Inquiry::enter_failure(const impl::Implementation& subject, const PlannedCa
     const Crash crash(*planned.loss, subject, asked_of(planned), planned.c, met, at_once);
     simple = simplest(crash, planned.loss->signature, planned.c, session_of(plan_, planned));
   }
-  if (!simple) return add_failure(record_, planned, ordinal, subject, property, how);
+  if (!simple) {
+    const bool left_as_met = is_crash && !plan_.options().causes;
+    return add_failure(record_, left_as_met ? as_met(planned) : planned, ordinal, subject, property,
+                       how);
+  }
   PlannedCase shown = planned;
   shown.file.clear();
   shown.c = std::move(simple->c);
