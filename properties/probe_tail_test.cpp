@@ -51,7 +51,9 @@ TEST(ProbeTail, NamesAFloorOfALogarithmThatThereIsNone) {
 }
 
 TEST(ProbeTail, NamesAFloorThatDoesNotHold) {
-  EXPECT_TRUE(speaks(probe_tail, losing_full_lists(false), with_a_full_list()));
+  expect_shown(losing_full_lists(false), with_a_full_list(), "dead clamp",
+               "no number where a list leaves nothing, and another one where it leaves less than "
+               "its floor");
 }
 
 TEST(ProbeTail, SaysNothingOfWhatIsNoNumberHoweverLittleIsListed) {
