@@ -62,6 +62,12 @@ def explain(folder, *words, status):
     return done.stdout + done.stderr
 
 
+def subject(loss, entry, more):
+    """Of a lossgate.toml: a function of one of the test's files."""
+    return (f'[[subject]]\nloss = "{loss}"\nentry = "py:{entry}"\ninterpreter = "{interpreter()}"\n'
+            f'reductions = ["token_mean"]\n{more}\n')
+
+
 def function(folder, bug, name, status):
     return explain(folder, dump(folder, bug), "--fn", name, "--python", interpreter(), status=status)
 
@@ -86,13 +92,8 @@ def test_what_is_stored_under_a_parameters_name_is_what_it_was_given(folder):
     (folder / "stored.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
     (folder / "stored.py").write_text("import founding\n\n\ndef loss(log_prob, old_log_prob, ref_log_prob, advantages, mask):\n"
                                       "    return founding.unclamped_exp(log_prob, old_log_prob, ref_log_prob, advantages, mask)\n")
-    (folder / "stored.toml").write_text(f"""[[subject]]
-loss = "grpo"
-entry = "py:stored.py:loss"
-interpreter = "{interpreter()}"
-reductions = ["token_mean"]
-arguments = {{ advantages = "field:advantage as rows", mask = "field:mask as float" }}
-""")
+    (folder / "stored.toml").write_text(subject(
+        "grpo", "stored.py:loss", 'arguments = { advantages = "field:advantage as rows", mask = "field:mask as float" }'))
     said = explain(folder, "stored.safetensors", "--config", "stored.toml", status=1)
     assert said.startswith("guilty (founding.py:30: kl = torch.exp(x) - x - 1"), said
 
@@ -103,13 +104,8 @@ def test_a_function_that_shifts_labels_is_given_what_was_stored(folder):
     logits[1, 1, 1] = 100.0
     (folder / "shifts.py").write_text("def loss(logits, labels):\n    odds = logits[:, :-1].exp()\n"
                                       "    return -odds.gather(2, labels[:, 1:, None]).log().mean()\n")
-    (folder / "shifts.toml").write_text(f"""[[subject]]
-loss = "cross_entropy"
-entry = "py:shifts.py:loss"
-interpreter = "{interpreter()}"
-reductions = ["token_mean"]
-arguments = {{ logits = "field:logits as shifted", labels = "field:label as shifted" }}
-""")
+    (folder / "shifts.toml").write_text(subject(
+        "cross_entropy", "shifts.py:loss", 'arguments = { logits = "field:logits as shifted", labels = "field:label as shifted" }'))
     logits.requires_grad_()
     with watch(out=folder / "shifts", step=3, rank=0, loss="cross_entropy", logits=logits, label=labels):
         (-logits[:, :-1].exp().gather(2, labels[:, 1:, None]).log().mean()).backward()
@@ -122,13 +118,8 @@ def test_a_function_of_one_advantage_for_each_sequence_is_given_what_was_stored(
     (folder / "expands.py").write_text("def loss(log_prob, old_log_prob, advantages, mask):\n"
                                        "    ratio = (log_prob - old_log_prob).exp()\n"
                                        "    return -(ratio * advantages * mask).sum() / mask.sum()\n")
-    (folder / "expands.toml").write_text(f"""[[subject]]
-loss = "grpo"
-entry = "py:expands.py:loss"
-interpreter = "{interpreter()}"
-reductions = ["token_mean"]
-arguments = {{ advantages = "field:advantage as expanded" }}
-""")
+    (folder / "expands.toml").write_text(subject(
+        "grpo", "expands.py:loss", 'arguments = { advantages = "field:advantage as expanded" }'))
     log_prob, mask = torch.tensor([[100.0, -1.0], [-2.0, -3.0]], requires_grad=True), torch.tensor([[1, 1], [1, 0]])
     old, advantage = torch.zeros(2, 2), torch.tensor([[0.5, 0.5], [-1.0, 0.0]])
     with watch(out=folder / "expands", step=3, rank=0, loss="grpo", log_prob=log_prob, old_log_prob=old,
@@ -145,13 +136,9 @@ def test_a_finite_loss_of_a_function_that_shifts_is_compared_on_its_own_pairs(fo
     (folder / "pairs.py").write_text("from torch.nn.functional import cross_entropy\n\n\ndef right(logits, labels):\n"
                                      "    return cross_entropy(logits[:, :-1].transpose(1, 2), labels[:, 1:])\n\n\n"
                                      "def twice(logits, labels):\n    return 2 * right(logits, labels)\n")
-    (folder / "pairs.toml").write_text("\n".join(f"""[[subject]]
-loss = "cross_entropy"
-entry = "py:pairs.py:{name}"
-interpreter = "{interpreter()}"
-reductions = ["token_mean"]
-arguments = {{ logits = "field:logits as shifted", labels = "field:label as shifted" }}
-""" for name in ("right", "twice")))
+    shifted = 'arguments = { logits = "field:logits as shifted", labels = "field:label as shifted" }'
+    (folder / "pairs.toml").write_text(
+        "".join(subject("cross_entropy", f"pairs.py:{name}", shifted) for name in ("right", "twice")))
     logits.requires_grad_()
     loss = torch.nn.functional.cross_entropy(logits[:, :-1].transpose(1, 2), labels[:, 1:])
     with watch(out=folder / "pairs", step=3, rank=0, loss="cross_entropy", loss_limit=0.0, reduction="token_mean",
@@ -229,15 +216,10 @@ def test_a_subject_without_a_field_is_known_by_its_name(folder):
                                      "    old = 0.0 if old_log_prob is None else old_log_prob\n"
                                      "    ratio = (log_prob - old).exp()\n"
                                      "    return -(ratio * advantage * mask).sum() / mask.sum()\n")
-    (folder / "twins.toml").write_text("".join(f"""[[subject]]
-loss = "grpo"
-entry = "py:{entry}"
-interpreter = "{interpreter()}"
-reductions = ["token_mean"]
-options = {{ kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }}
-{more}
-""" for entry, more in (("on_policy.py:of_no_step", ""),
-                        ("twins.py:loss", 'arguments = { old_log_prob = "field:old_log_prob" }'))))
+    options = 'options = { kl_penalty = 0, dual_clip = "none", log_ratio_clamp = 20, level = "token" }\n'
+    (folder / "twins.toml").write_text(
+        subject("grpo", "on_policy.py:of_no_step", options)
+        + subject("grpo", "twins.py:loss", options + 'arguments = { old_log_prob = "field:old_log_prob" }'))
     advantage, mask = torch.tensor([[-0.5, -0.25], [-1.0, -0.5]]), torch.tensor([[1, 1], [1, 0]])
 
     def left(name, log_prob, loss):
