@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -30,27 +31,28 @@ void add_half_and_twice(const LossSpec& spec, const Option& option, const Readin
 /// A log-ratio that no bound is beyond.
 constexpr double kNoBound = 1048576.0;
 
-/// The bounds of both sides that have a number.
-std::vector<const Option*> bounds_of(const LossSignature& signature, const LossSpec& spec) {
-  std::vector<const Option*> bounds;
+/// The case with each bound that has a number moved: `move` is told the number, and whether it is
+/// the lower bound. Nothing where there are none.
+template <class Move>
+std::optional<Case> with_bounds(const LossSignature& signature, Case c, Move&& move) {
+  bool any = false;
   for (const Option& option : signature.options) {
-    const bool bound = option.name.ends_with("_low") || option.name.ends_with("_high");
-    if (bound && number_of(spec, option)) bounds.push_back(&option);
+    const bool below = option.name.ends_with("_low");
+    if (!below && !option.name.ends_with("_high")) continue;
+    const auto own = number_of(c.spec, option);
+    if (!own) continue;
+    c.spec.set(option.name, move(*own, below));
+    any = true;
   }
-  return bounds;
+  return any ? std::optional(std::move(c)) : std::nullopt;
 }
 
 /// Whether the answer is that of the formula with bounds taken around 1, or as distances from it.
 bool reads_bounds_around_one(const LossSignature& signature, const Reading& reading) {
-  const auto bounds = bounds_of(signature, reading.given().spec);
   for (const double one : {1.0, -1.0}) {
-    Case c = reading.given();
-    for (const Option* option : bounds) {
-      const double own = *number_of(reading.given().spec, *option);
-      const bool low = option->name.ends_with("_low");
-      c.spec.set(option->name, low ? 1.0 - own : own + one);
-    }
-    if (!bounds.empty() && reading.answers(c)) return true;
+    const auto around = [&](double own, bool below) { return below ? 1.0 - own : own + one; };
+    const auto c = with_bounds(signature, reading.given(), around);
+    if (c && reading.answers(*c)) return true;
   }
   return false;
 }
@@ -70,14 +72,9 @@ double in_weight(double distance, bool below) {
 /// Whether the answer is that of the formula whose bounds hold what the other one's would: a weight
 /// in the place of its log-ratio, or the other way round.
 bool reads_bounds_in_another_scale(const LossSignature& signature, const Reading& reading) {
-  const auto bounds = bounds_of(signature, reading.given().spec);
   for (const auto& scale : {in_log_ratio, in_weight}) {
-    Case c = reading.given();
-    for (const Option* option : bounds) {
-      const double own = *number_of(c.spec, *option);
-      c.spec.set(option->name, scale(own, option->name.ends_with("_low")));
-    }
-    if (!bounds.empty() && reading.answers_beyond_ranges(c)) return true;
+    const auto c = with_bounds(signature, reading.given(), scale);
+    if (c && reading.answers_beyond_ranges(*c)) return true;
   }
   return false;
 }
